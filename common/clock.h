@@ -1,0 +1,46 @@
+// clock.h - time as the pure code sees it: nanoseconds since the process's own epoch.
+// Units: nanoseconds, 64 bit (584 years). Threads: any.
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+/// A point in time, or a duration, in nanoseconds. Pure code never reads a clock: it is handed one of these.
+using Nanos = std::uint64_t;
+
+inline constexpr Nanos kNanosPerSec = 1'000'000'000;
+inline constexpr Nanos kNever = UINT64_MAX;
+
+/// A clock moved by hand, for tests and the simulator.
+class ManualClock {
+  public:
+    [[nodiscard]] Nanos now() const { return now_; }
+    void advance(Nanos by) { now_ += by; }
+
+  private:
+    Nanos now_ = 0;
+};
+
+/// Converts ticks of a constant-rate counter (TSC) to Nanos by one multiplication; no division per call.
+class TickConverter {
+  public:
+    /// @param ticks_per_sec rate of the counter, 1 kHz .. 100 GHz
+    /// @param epoch_ticks   counter value that becomes time 0
+    TickConverter(std::uint64_t ticks_per_sec, std::uint64_t epoch_ticks)
+        : nanos_per_tick_fp_(static_cast<std::uint64_t>((Wide{kNanosPerSec} << kFractionBits) / ticks_per_sec)),
+          epoch_ticks_(epoch_ticks) {}
+
+    [[nodiscard]] Nanos to_nanos(std::uint64_t ticks) const { return span_to_nanos(ticks - epoch_ticks_); }
+    [[nodiscard]] Nanos span_to_nanos(std::uint64_t ticks) const {
+        return static_cast<Nanos>((Wide{ticks} * nanos_per_tick_fp_) >> kFractionBits);
+    }
+
+  private:
+    __extension__ using Wide = unsigned __int128;
+    static constexpr unsigned kFractionBits = 32;
+    std::uint64_t nanos_per_tick_fp_;  // 32.32 fixed point
+    std::uint64_t epoch_ticks_;
+};
+
+}  // namespace weir

@@ -1,0 +1,42 @@
+// latest_slot.h - hands the newest value of a state from one writer to one reader; older values are overwritten.
+// A triple buffer: neither side ever waits, and the reader never sees a half-written value.
+// Threads: publish() by the writer only, take() by the reader only.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace weir {
+
+template <typename T>
+class LatestSlot {
+  public:
+    void publish(const T& value) {
+        buffers_[write_].value = value;
+        const std::uint8_t old = middle_.exchange(write_ | kFresh, std::memory_order_acq_rel);
+        write_ = old & kIndexMask;
+    }
+
+    /// @return the newest value if one came since the last call, else nullptr. Valid until the next take().
+    [[nodiscard]] const T* take() {
+        if ((middle_.load(std::memory_order_relaxed) & kFresh) == 0)
+            return nullptr;
+        const std::uint8_t old = middle_.exchange(read_, std::memory_order_acq_rel);
+        read_ = old & kIndexMask;
+        return &buffers_[read_].value;
+    }
+
+  private:
+    static constexpr std::uint8_t kFresh = 4;
+    static constexpr std::uint8_t kIndexMask = 3;
+    struct alignas(64) Buffer {
+        T value{};
+    };
+    std::array<Buffer, 3> buffers_{};
+    alignas(64) std::uint8_t write_ = 0;
+    alignas(64) std::atomic<std::uint8_t> middle_{1};
+    alignas(64) std::uint8_t read_ = 2;
+};
+
+}  // namespace weir

@@ -1,0 +1,26 @@
+// limits.h - every compile-time bound of the switch, with its unit and its reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weir::limits {
+
+/// vNICs per switch. A worker with more than a few hundred spends its time polling empty rings.
+inline constexpr std::size_t kVnicsMax = 1024;
+/// Workers per switch: one NIC queue pair each.
+inline constexpr std::size_t kWorkersMax = 16;
+/// Queue pairs per vNIC (vCPUs of the largest guests that are common today).
+inline constexpr std::size_t kQueuesMax = 16;
+/// Packets per burst: what one rte_vhost call moves at most (MAX_PKT_BURST).
+inline constexpr std::size_t kBurst = 32;
+/// Housekeeping runs once in this many iterations (power of two).
+inline constexpr std::uint64_t kHousekeepingMask = 255;
+/// Bytes that may wait for one destination before the ring is left alone (design 4: 128 KiB).
+inline constexpr std::uint32_t kQueueBytesMax = 128 * 1024;
+/// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
+inline constexpr std::uint32_t kWireOverheadBytes = 24;
+/// MAC entries per switch, learned and static.
+inline constexpr std::uint32_t kMacEntriesMax = 65'536;
+
+}  // namespace weir::limits
