@@ -1,0 +1,111 @@
+"""image.py - builds the guests' initramfs: busybox, iperf3 with its libraries, the virtio modules, our init.
+
+The image is cached in build/guest under a name made of its inputs; nothing is built when they have not changed.
+"""
+
+import glob
+import hashlib
+import os
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+CACHE = os.path.join(ROOT, "build", "guest")
+
+# In the order in which they must be loaded.
+MODULES = ["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
+           "failover", "net_failover", "virtio_net", "pktgen"]
+PROGRAMS = ["/bin/busybox", "/usr/bin/iperf3"]
+FOLDERS = ["bin", "dev", "etc", "modules", "proc", "sys", "tmp", "usr", "usr/bin"]
+
+
+class ImageError(Exception):
+    """Something that the image needs is missing; the text says what."""
+
+
+def kernel():
+    """The newest cloud kernel of the distribution: (its image, its modules' folder)."""
+    for image in sorted(glob.glob("/boot/vmlinuz-*-cloud-amd64"), key=os.path.getmtime, reverse=True):
+        modules = "/lib/modules/" + os.path.basename(image).removeprefix("vmlinuz-")
+        if os.path.isdir(modules):
+            return image, modules
+    raise ImageError("no guest kernel in /boot: run test/support/setup.sh --guests")
+
+
+def libraries(program):
+    """The shared libraries that a program needs, by path; none for a static one."""
+    listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    return [word for word in listing.split() if word.startswith("/")]
+
+
+def contents():
+    """Every file of the image: its path inside -> its path on this machine."""
+    files = {}
+    for program in PROGRAMS:
+        if not os.path.exists(program):
+            raise ImageError(f"{program} is missing: run test/support/setup.sh --guests")
+        for path in [program, *libraries(program)]:
+            files[path.lstrip("/")] = path
+    _, folder = kernel()
+    for name in MODULES:
+        found = glob.glob(f"{folder}/kernel/**/{name}.ko", recursive=True)
+        if not found:
+            raise ImageError(f"the guest kernel has no module {name} in {folder}")
+        files[f"modules/{name}.ko"] = found[0]
+    return files
+
+
+def key(files):
+    """Changes whenever an input changes."""
+    digest = hashlib.sha256()
+    for source in (__file__, os.path.join(HERE, "init")):
+        with open(source, "rb") as stream:
+            digest.update(stream.read())
+    for inside, path in sorted(files.items()):
+        status = os.stat(path)
+        digest.update(f"{inside} {path} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def entry(name, data, mode, number):
+    """One member of a cpio archive in the `newc` format that the kernel unpacks."""
+    fields = [number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0]
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+    pad = lambda block: block + b"\0" * (-len(block) % 4)
+    return pad(head) + pad(data)
+
+
+def archive(files):
+    """The initramfs as bytes; not compressed, because unpacking is slow under software emulation."""
+    members = [(folder, b"", 0o040755) for folder in FOLDERS]
+    parents = {os.path.dirname(inside) for inside in files} - set(FOLDERS)
+    for parent in sorted(parents):
+        steps = parent.split("/")
+        members += [("/".join(steps[:depth]), b"", 0o040755) for depth in range(1, len(steps) + 1)]
+    for inside, path in files.items():
+        with open(path, "rb") as stream:
+            members.append((inside, stream.read(), 0o100755))
+    with open(os.path.join(HERE, "init"), "rb") as stream:
+        members.append(("init", stream.read(), 0o100755))
+    members.append(("modules/order", " ".join(MODULES).encode(), 0o100644))
+    parts = [entry(*member, number) for number, member in enumerate(members, start=1)]
+    return b"".join(parts) + entry("TRAILER!!!", b"", 0, 0)
+
+
+def build():
+    """Builds what is missing; returns (kernel image, initramfs), both paths."""
+    files = contents()
+    path = os.path.join(CACHE, f"initramfs-{key(files)}.cpio")
+    if not os.path.exists(path):
+        os.makedirs(CACHE, exist_ok=True)
+        for stale in glob.glob(os.path.join(CACHE, "initramfs-*")):
+            os.unlink(stale)
+        part = f"{path}.{os.getpid()}"
+        with open(part, "wb") as stream:
+            stream.write(archive(files))
+        os.replace(part, path)
+    return kernel()[0], path
+
+
+if __name__ == "__main__":
+    print(*build(), sep="\n")

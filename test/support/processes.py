@@ -1,0 +1,92 @@
+"""processes.py - child processes that never outlive us, with their output in a file."""
+
+import ctypes
+import os
+import signal
+import subprocess
+
+from wait import until
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+RUNNING = []
+
+
+def tail(path, lines=5):
+    """The last lines of a log, for a message; control characters of a console made harmless."""
+    try:
+        with open(path, errors="replace") as stream:
+            text = stream.readlines()[-lines:]
+    except OSError:
+        return ""
+    return "".join("".join(c for c in line if c.isprintable()) + "\n" for line in text).strip()
+
+
+class Process:
+    """One child: output in `log`, its own process group, killed by the kernel when we die.
+
+    `cores`: where it may run; absent = anywhere.
+    """
+
+    def __init__(self, arguments, log, cores=None):
+        self.name = os.path.basename(arguments[0])
+        self.log = log
+
+        def in_child():
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if cores:
+                os.sched_setaffinity(0, cores)
+
+        with open(log, "ab") as output:
+            self.child = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=output, stderr=output,
+                                          preexec_fn=in_child, start_new_session=True)
+        RUNNING.append(self)
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def alive(self):
+        return self.child.poll() is None
+
+    def write(self, text):
+        """Sends text to its standard input."""
+        self.child.stdin.write(text.encode())
+        self.child.stdin.flush()
+
+    def output(self):
+        with open(self.log, errors="replace") as stream:
+            return stream.read()
+
+    def expect(self, text, seconds):
+        """Waits until its output holds `text`; an early end is an error that quotes the log."""
+        def said():
+            if text in self.output():
+                return True
+            if not self.alive():
+                raise ChildProcessError(f"{self.name} ended with {self.child.returncode}: {tail(self.log)}")
+            return False
+        until(said, seconds, f"{self.name} saying '{text}'")
+
+    def stop(self, how=signal.SIGTERM, seconds=10):
+        """Ends it with a signal, then by force; returns its exit status. Harmless when it has ended already."""
+        if self.alive():
+            self.child.send_signal(how)
+            try:
+                self.child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+        status = self.child.wait()
+        self.child.stdin.close()
+        if self in RUNNING:
+            RUNNING.remove(self)
+        return status
+
+    def kill(self):
+        return self.stop(signal.SIGKILL)
+
+
+def stop_all():
+    """Ends whatever is still running, the youngest first."""
+    for process in reversed(list(RUNNING)):
+        process.kill()
