@@ -4,23 +4,22 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "common/clock.h"
 #include "common/error.h"
 
 namespace weir {
 
-enum class VhostMode { kClient, kServer };           ///< who listens on the socket: QEMU (client), we (server)
-enum class Accounting { kWire, kL2 };                ///< what a byte is at links
-enum class Scheduler { kWrr };                       ///< the uplink's scheduler
-enum class FlowOffload { kAuto, kOff };              ///< rte_flow steering
+enum class VhostMode { kClient, kServer };  ///< who listens on the socket: QEMU (client), we (server)
+enum class Accounting { kWire, kL2 };       ///< what a byte is at links
+enum class Scheduler { kWrr };              ///< the uplink's scheduler
+enum class FlowOffload { kAuto, kOff };     ///< rte_flow steering
 enum class PollMode { kBusy, kAdaptive };
 
 /// A 48-bit MAC address in wire order, low byte of the integer first: memcpy of the first 6 bytes of a frame.
@@ -32,55 +31,61 @@ struct MacAddress {
 };
 
 struct VnicConfig {
-    std::string name;                       ///< 1..31 of [A-Za-z0-9._-], unique
-    std::string socket;                     ///< vhost-user socket path (absolute), or empty when `device` is set
-    std::string device;                     ///< any DPDK device (PCI address or vdev string) instead of a socket
+    std::string name;    ///< 1..31 of [A-Za-z0-9._-], unique
+    std::string socket;  ///< vhost-user socket path (absolute), or empty when `device` is set
+    std::string device;  ///< any DPDK device (PCI address or vdev string) instead of a socket
     VhostMode mode = VhostMode::kClient;
     std::string tenant;
-    std::optional<MacAddress> mac;          ///< required unless anti_spoofing is false
-    std::uint16_t vlan = 0;                 ///< access VLAN 1..4094; 0 = untagged
-    bool anti_spoofing = true;              ///< drop foreign source MACs and any VLAN tag from the guest
-    std::uint64_t reservation_bps = 0;      ///< 0 = none
-    std::optional<std::uint64_t> limit_bps; ///< absent = none
-    std::optional<std::uint64_t> limit_pps; ///< absent = none
-    std::uint32_t shares = 100;             ///< 1..10000
-    std::uint32_t cycle_shares = 100;       ///< 1..10000: weight in the worker's polling time
-    std::uint32_t queues = 1;               ///< queue pairs, 1..kQueuesMax
-    std::uint32_t mtu = 0;                  ///< 0 = the uplink's
-    std::uint32_t buffers = 0;              ///< mbufs it may hold in queues; 0 = default
-    bool tso = true;                        ///< offer TSO (and the checksum offload that it needs)
-    bool checksum = true;                   ///< offer checksum offload
+    std::optional<MacAddress> mac;           ///< required unless anti_spoofing is false
+    std::uint16_t vlan = 0;                  ///< access VLAN 1..4094; 0 = untagged
+    bool anti_spoofing = true;               ///< drop foreign source MACs and any VLAN tag from the guest
+    std::uint64_t reservation_bps = 0;       ///< 0 = none
+    std::optional<std::uint64_t> limit_bps;  ///< absent = none
+    std::optional<std::uint64_t> limit_pps;  ///< absent = none
+    std::uint32_t shares = 100;              ///< 1..10000
+    std::uint32_t cycle_shares = 100;        ///< 1..10000: weight in the worker's polling time
+    std::uint32_t queues = 1;                ///< queue pairs, 1..kQueuesMax
+    std::uint32_t mtu = 0;      ///< 68..9600; resolved by the parser to the uplink's, never 0 after it
+    std::uint32_t buffers = 0;  ///< mbufs it may hold in queues; 0 = default
+    bool tso = true;            ///< offer TSO (and the checksum offload that it needs)
+    bool checksum = true;       ///< offer checksum offload
     bool mergeable = true;
     bool packed = true;
-    bool isolation = true;                  ///< resolved: global `isolation` switch
-    std::optional<std::uint16_t> worker;    ///< index into `workers`; absent = least loaded
+    bool isolation = true;                ///< resolved: global `isolation` switch
+    std::optional<std::uint16_t> worker;  ///< index into `workers`; absent = least loaded
 };
 
 struct UplinkConfig {
-    std::string device;                     ///< PCI address or vdev string; empty = no uplink
+    std::string device;  ///< PCI address or vdev string; empty = no uplink
     std::uint64_t rate_bps = 10'000'000'000;
-    double headroom = 0.10;                 ///< 0..0.5
+    double headroom = 0.10;  ///< 0..0.5
     Scheduler scheduler = Scheduler::kWrr;
     FlowOffload flow_offload = FlowOffload::kAuto;
-    std::uint32_t mtu = 1500;               ///< 68..9600
-    std::uint32_t descriptors = 1024;       ///< power of two, 64..4096
+    std::uint32_t mtu = 1500;          ///< 68..9600
+    std::uint32_t descriptors = 1024;  ///< power of two, 64..4096
+
+    /// What may be promised and scheduled: the rate less the headroom, in bit/s.
+    [[nodiscard]] std::uint64_t capacity_bps() const;
 };
 
 struct SwitchConfig {
-    std::string host;
-    std::vector<std::string> eal;           ///< extra EAL arguments
-    std::vector<unsigned> workers{1};       ///< cores, one worker each
-    std::optional<unsigned> agent_core;     ///< core of the agent and DPDK's control threads; absent = any but workers'
-    bool isolation = true;                  ///< false: forward only; no limits, reservations, WRR, cycle shares
+    std::string host;                  ///< load_config fills in the machine's name when absent
+    std::vector<std::string> eal;      ///< extra EAL arguments
+    std::vector<unsigned> workers{1};  ///< cores, one worker each
+    std::optional<unsigned>
+        agent_core;           ///< core of the agent and DPDK's control threads; absent = any but workers'
+    bool overcommit = false;  ///< true: reservations may exceed the uplink's capacity
+    bool isolation = true;    ///< false: forward only; no limits, reservations, WRR, cycle shares
     Accounting accounting = Accounting::kWire;
     UplinkConfig uplink;
     std::vector<VnicConfig> vnics;
     std::string control_socket = "/run/weir/switch.sock";
     PollMode poll = PollMode::kBusy;
-    Nanos poll_sleep_max = 100'000;         ///< 10us..1ms
+    Nanos poll_sleep_max = 100'000;  ///< 10us..1ms
     Nanos mac_ageing = 300 * kNanosPerSec;
-    std::uint64_t flood_limit_pps = 20'000; ///< broadcast, multicast and unknown frames per vNIC (and uplink)
-    std::uint32_t buffers = 0;              ///< mbufs in the pool; 0 = computed sum
+    std::uint64_t flood_limit_pps =
+        20'000;                 ///< broadcast, multicast and unknown frames per vNIC (and uplink)
+    std::uint32_t buffers = 0;  ///< mbufs in the pool; 0 = computed sum
 };
 
 /// Parses JSON with comments; on any fault returns all of them. Never throws on input.
@@ -89,12 +94,14 @@ struct SwitchConfig {
 [[nodiscard]] std::variant<SwitchConfig, Faults> load_config(const std::string& path);
 
 /// One vNIC, as in `vnics[]`, for `weirctl vnic add`; `path` prefixes the faults. Checks against `others`.
-[[nodiscard]] std::variant<VnicConfig, Faults> parse_vnic(const nlohmann::json& object, const std::string& path,
-                                                          const SwitchConfig& base,
+[[nodiscard]] std::variant<VnicConfig, Faults> parse_vnic(const nlohmann::json& object,
+                                                          const std::string& path, const SwitchConfig& base,
                                                           const std::vector<VnicConfig>& others);
-/// Applies a partial object to a vNIC (`weirctl vnic set`): reservation, limit, limit_pps, shares, cycle_shares,
-/// buffers may change at run time (null removes a limit); any other key is a fault that says so.
-[[nodiscard]] std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const nlohmann::json& change,
+/// Applies a partial object to a vNIC (`weirctl vnic set`): reservation, limit, limit_pps, shares,
+/// cycle_shares, buffers may change at run time (null removes a limit); any other key is a fault that says
+/// so.
+[[nodiscard]] std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current,
+                                                           const nlohmann::json& change,
                                                            const std::string& path, const SwitchConfig& base,
                                                            const std::vector<VnicConfig>& others);
 

@@ -1,0 +1,55 @@
+// units.h - quantities as people write and read them: 10Gbit, 50MB, 2Mpps, 64KiB, 200us, 5%.
+// Source: design section 5 ("Units"). All arithmetic is exact: a value that is printed parses to itself.
+// Threads: any (pure functions); never used on a poll thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+/// What a number measures. The value's unit after parsing stands beside each.
+enum class Quantity {
+    kBitRate,     ///< bit/s; `50MB` and `50MB/s` are megabytes per second, that is 400,000,000
+    kPacketRate,  ///< packet/s
+    kSize,        ///< bytes; KiB is 1024, kB is 1000
+    kDuration,    ///< nanoseconds
+    kPercent,     ///< parts per million: `5%` is 50,000
+};
+
+/// The outcome of parsing: `fault` is empty when `value` holds, else one phrase that says what is wrong.
+struct ParsedQuantity {
+    std::uint64_t value = 0;
+    std::string_view fault;
+    [[nodiscard]] bool ok() const { return fault.empty(); }
+};
+
+/// Parses a number directly followed by its unit (one space between them is taken too). Units are case
+/// sensitive, since M and m, B and bit differ. A bare number, a sign, an exponent, an unknown unit, a part of
+/// the smallest unit, and a value beyond 64 bits are faults.
+[[nodiscard]] ParsedQuantity parse_quantity(Quantity quantity, std::string_view text);
+
+/// Prints exactly, in the form that parse_quantity reads: 10Gbit, 1.5Mpps, 64KiB, 200us, 12.5%.
+[[nodiscard]] std::string format_quantity(Quantity quantity, std::uint64_t value);
+
+/// The units that are accepted, and an example: "bit, kbit, Mbit, ... such as 10Gbit".
+[[nodiscard]] std::string units_of(Quantity quantity);
+
+[[nodiscard]] inline std::string format_rate(std::uint64_t bits_per_sec) {
+    return format_quantity(Quantity::kBitRate, bits_per_sec);
+}
+[[nodiscard]] inline std::string format_packet_rate(std::uint64_t packets_per_sec) {
+    return format_quantity(Quantity::kPacketRate, packets_per_sec);
+}
+[[nodiscard]] inline std::string format_duration(std::uint64_t nanos) {
+    return format_quantity(Quantity::kDuration, nanos);
+}
+
+// For tables: three significant digits, a space, the unit. Not meant to be parsed.
+[[nodiscard]] std::string human_rate(double bits_per_sec);            ///< 9.42 Gbit/s
+[[nodiscard]] std::string human_packet_rate(double packets_per_sec);  ///< 1.2 Mpps
+[[nodiscard]] std::string human_duration(double nanos);               ///< 1.8 us
+[[nodiscard]] std::string human_count(double count);                  ///< 12.3 M; below 1000 as it is
+
+}  // namespace weir

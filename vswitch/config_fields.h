@@ -1,0 +1,38 @@
+// config_fields.h - the kinds of field that several objects of the configuration share: names, sockets,
+// devices. Internal to the configuration's sources. Threads: any; never used on a poll thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vswitch/config.h"
+#include "vswitch/config_reader.h"
+
+namespace weir {
+
+/// Bounds that several objects share.
+inline constexpr Range kMtuRange{68, 9600};
+inline constexpr std::uint64_t kRateMax = 400'000'000'000;  // bit/s: the fastest port of today
+
+/// 1..31 of [A-Za-z0-9._-], beginning with a letter or a digit: safe in files, shells, XML and tables.
+bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
+/// An absolute path that fits sockaddr_un (107 bytes).
+bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out);
+/// A PCI address or a vdev string (driver and number, then arguments after commas).
+bool read_device(ObjectReader& reader, std::string_view key, std::string& out);
+/// What DPDK knows the device by: two strings with the same identity are the same device.
+[[nodiscard]] std::string device_identity(std::string_view device);
+
+/// Reads one vNIC and checks it against `others` in all but the total of the reservations. Faults go to
+/// `faults`; the vNIC is returned all the same so that later ones are checked against it.
+[[nodiscard]] VnicConfig read_vnic(const nlohmann::json& object, const std::string& path,
+                                   const SwitchConfig& base, const std::vector<VnicConfig>& others,
+                                   Faults& faults);
+/// What the reservations would need beyond the uplink's capacity, in bit/s; 0 when they fit or overcommit is
+/// allowed.
+[[nodiscard]] std::uint64_t reservation_excess(const SwitchConfig& base, std::uint64_t total_bps);
+/// The rule that reservation_excess checks, for a fault's `allowed`.
+[[nodiscard]] std::string reservation_rule(const SwitchConfig& base);
+
+}  // namespace weir
