@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# demo.sh - the noisy neighbour, live: three QEMU guests, a 100 Mbit wire, isolation off and then on.
+#
+#   bench/demo.sh [--json] [--seconds N]
+#
+# Installs what is missing, builds, runs in a network namespace of its own and leaves nothing behind. `--json` prints
+# the result on standard output as JSON; everything else goes to standard error.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+source "$root/test/support/progress.sh"
+source "$root/test/support/build.sh"
+
+"$root/test/support/setup.sh" --guests
+trap '"$root/test/support/setup.sh" --release' EXIT
+build "$root/build" release vswitch/weir-switch ctrl/cli/weirctl || fail "the build failed; see build/build.log"
+unshare --net -- python3 "$root/bench/demo.py" "$@"

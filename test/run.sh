@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# run.sh - builds and runs all tests: `test/run.sh`. The last line is `N passed, N failed`.
+#
+#   test/run.sh [--quick] [--only SUITE]...
+#
+# Suites: tidy (length and folder rules), unit, process (testpmd as VMs), asan (unit and process tests under ASan and
+# UBSan), tsan (rings, slots, counters), clang (builds without warnings), guests (QEMU). `--quick`: tidy, unit, process.
+# Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+source "$root/test/support/progress.sh"
+source "$root/test/support/build.sh"
+
+suites="tidy unit process asan tsan clang guests"
+passed=0
+failed=0
+
+# tally NAME COMMAND...: runs one suite; its last line says `N passed, N failed`, else it counts as one failure.
+tally() {
+    local name=$1 log=$root/build/$1.log began=$SECONDS counts
+    shift
+    say "== $name"
+    "$@" 2>&1 | tee "$log"
+    counts=$(tail -n 1 "$log" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
+    read -r good bad <<<"${counts:-0 1}"
+    passed=$((passed + good))
+    failed=$((failed + bad))
+    say "== $name: $good passed, $bad failed, $((SECONDS - began)) s"
+}
+
+unit() { python3 "$root/test/support/meson_tests.py" "$root/$1" "$2"; }
+e2e() { WEIR_BUILD=$root/$1 unshare --net -- python3 "$root/test/e2e/run.py" "$2"; }
+asan_unit() { build "$root/build-asan" address && unit build-asan unit; }
+tsan() { build "$root/build-tsan" thread common/libweir_common.a && unit build-tsan tsan; }
+clang_builds() { build "$root/build-clang" clang && echo "1 passed, 0 failed"; }
+
+suite_tidy() { tally tidy python3 "$root/test/tidy_test.py"; }
+suite_unit() { tally unit unit build unit; }
+suite_process() { tally process e2e build process; }
+suite_asan() {
+    tally asan-unit asan_unit
+    tally asan-process e2e build-asan process
+}
+suite_tsan() { tally tsan tsan; }
+suite_clang() { tally clang clang_builds; }
+suite_guests() { tally guests e2e build guests; }
+
+main() {
+    local chosen="" suite
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --quick) chosen="tidy unit process" ;;
+            --only) shift; chosen+=" ${1:?--only needs the name of a suite}" ;;
+            *) fail "unknown option $1 (see the head of $0)" ;;
+        esac
+        shift
+    done
+    for suite in ${chosen:=$suites}; do
+        [[ " $suites " == *" $suite "* ]] || fail "unknown suite $suite; there are: $suites"
+    done
+    "$root/test/support/setup.sh" --guests --tests || exit 1
+    trap '"$root/test/support/setup.sh" --release' EXIT
+    build "$root/build" release || { echo "0 passed, 1 failed"; exit 1; }
+    for suite in $chosen; do "suite_$suite"; done
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+}
+
+main "$@"

@@ -1,0 +1,18 @@
+# build.sh - configures and builds one build folder. Sourced after progress.sh, by scripts that set `root`.
+
+# build FOLDER KIND TARGETS...: KIND is release, address, thread or clang; no targets = everything.
+# A failure is told on standard error and is the status.
+build() {
+    local folder=$1 kind=$2 log=$1/build.log options=(--buildtype=release) compiler=()
+    shift 2
+    mkdir -p "$folder"
+    case $kind in
+        address | thread) options=(--buildtype=debugoptimized "-Dsanitize=$kind") ;;
+        clang) compiler=(CXX=clang++-16) ;;
+    esac
+    if [ ! -e "$folder/build.ninja" ]; then
+        step "configuring $(basename "$folder")" "$log" \
+            env "${compiler[@]}" meson setup "${options[@]}" "$folder" "$root" || return
+    fi
+    step "building $(basename "$folder")" "$log" ninja -C "$folder" "$@"
+}

@@ -1,0 +1,51 @@
+"""links.py - the kernel's side of a wire: veth pairs, taps, a bottleneck. Only inside a network namespace of our own."""
+
+import os
+import subprocess
+
+
+class LinkError(Exception):
+    """A network command failed; the text is the command and what it said."""
+
+
+def command(*lines):
+    """Runs shell-free command lines one after the other; the first that fails is a LinkError."""
+    for line in lines:
+        done = subprocess.run(line.split(), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise LinkError(f"{line}: {(done.stderr or done.stdout).strip()}")
+
+
+def own_namespace():
+    """True when this process's network namespace is not the machine's first one."""
+    return os.readlink("/proc/self/ns/net") != os.readlink("/proc/1/ns/net")
+
+
+def up(*names):
+    """Sets interfaces up, without the kernel's own IPv6 chatter on them."""
+    for name in names:
+        with open(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "w") as stream:
+            stream.write("1")
+        command(f"ip link set {name} up")
+
+
+def veth(one, other):
+    """A pair of joined interfaces."""
+    command(f"ip link add {one} type veth peer name {other}")
+    up(one, other)
+
+
+def tap(name):
+    """An interface whose other side a program holds."""
+    command(f"ip tuntap add {name} mode tap")
+    up(name)
+
+
+def wire(uplink, far, rate, queue):
+    """A wire with a bottleneck: what enters `uplink` leaves at the tap `far`, at most at `rate` (as in 100mbit),
+    through one first-in first-out queue of `queue` (as in 256k) bytes that drops at its end."""
+    veth(uplink, "wire0")
+    tap(far)
+    command("ip link add wire1 type bridge", "ip link set wire0 master wire1", f"ip link set {far} master wire1",
+            f"tc qdisc add dev {far} root tbf rate {rate} burst 16k limit {queue}")
+    up("wire1")
