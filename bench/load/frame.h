@@ -1,0 +1,67 @@
+// frame.h - the generator's frames: Ethernet, IPv4, UDP and a stamp that says which stream and when.
+// Units: bytes; TSC cycles. Threads: any (no state).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "bench/load/spec.h"
+
+namespace weir::load {
+
+/// Carried at the start of the UDP payload; fits a 64-byte frame, tagged or not.
+struct Stamp {
+    std::uint32_t magic;
+    std::uint32_t stream;
+    std::uint64_t tsc;
+};
+static_assert(sizeof(Stamp) == 16);
+
+inline constexpr std::uint32_t kStampMagic = 0x57454952;
+inline constexpr std::uint16_t kMacBytes = 6;
+inline constexpr std::uint16_t kEtherBytes = 14;
+inline constexpr std::uint16_t kVlanBytes = 4;
+inline constexpr std::uint16_t kIpBytes = 20;
+inline constexpr std::uint16_t kUdpBytes = 8;
+inline constexpr std::uint16_t kUdpPortFirst = 1024;
+
+/// Bytes before the IPv4 header.
+constexpr std::uint16_t l2_bytes(bool tagged) {
+    return static_cast<std::uint16_t>(kEtherBytes + (tagged ? kVlanBytes : 0));
+}
+/// Bytes before the stamp.
+constexpr std::uint16_t stamp_offset(bool tagged) {
+    return static_cast<std::uint16_t>(l2_bytes(tagged) + kIpBytes + kUdpBytes);
+}
+static_assert(stamp_offset(true) + sizeof(Stamp) <= 64);
+
+/// Writes a whole frame of spec.size bytes.
+void build_frame(std::uint8_t* frame, const StreamSpec& spec, std::uint32_t stream_id, const Mac& from,
+                 const Mac& to);
+
+/// Writes base + index into a MAC's low three bytes.
+inline void write_mac(std::uint8_t* at, const Mac& base, std::uint32_t index) {
+    const std::uint32_t low =
+        ((std::uint32_t{base[3]} << 16) | (std::uint32_t{base[4]} << 8) | base[5]) + index;
+    std::memcpy(at, base.data(), 3);
+    at[3] = static_cast<std::uint8_t>(low >> 16);
+    at[4] = static_cast<std::uint8_t>(low >> 8);
+    at[5] = static_cast<std::uint8_t>(low);
+}
+
+/// The stamp of one of our frames, of whatever tagging; nothing for anybody else's frame.
+inline std::optional<Stamp> read_stamp(const std::uint8_t* frame, std::uint32_t length) {
+    const bool tagged = frame[12] == 0x81 && frame[13] == 0x00;
+    if (length < stamp_offset(tagged) + sizeof(Stamp)) {
+        return std::nullopt;
+    }
+    Stamp stamp;
+    std::memcpy(&stamp, frame + stamp_offset(tagged), sizeof stamp);
+    if (stamp.magic != kStampMagic || stamp.stream >= kStreamsMax) {
+        return std::nullopt;
+    }
+    return stamp;
+}
+
+}  // namespace weir::load

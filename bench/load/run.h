@@ -1,0 +1,68 @@
+// run.h - one measured stretch of traffic: warm up, count, drain; stepped by the polling core, awaited by
+// main. Units: TSC cycles; packets; bytes. Threads: step() by the polling core; the rest by main before and
+// after.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "bench/load/port.h"
+#include "bench/load/spec.h"
+#include "bench/load/stream.h"
+
+namespace weir::load {
+
+class Run {
+  public:
+    enum class Phase : int { kWarmUp, kMeasure, kDrain, kDone };
+
+    Run(const RunSpec& spec, std::vector<std::unique_ptr<Port>>& ports);
+
+    /// One iteration: receives from every port, sends what is due. False when the run is over.
+    bool step(std::uint64_t now);
+
+    /// Blocks until the phase is past `phase`.
+    void wait_past(Phase phase) const;
+    [[nodiscard]] nlohmann::json result() const;
+
+  private:
+    /// What one port received.
+    struct Tally {
+        std::uint64_t packets = 0;
+        std::uint64_t bytes = 0;
+        std::uint64_t first_tsc = 0;        ///< 0 = nothing yet; since the run began, warm-up included
+        std::vector<std::uint64_t> series;  ///< packets per interval
+        bool inspect = false;
+        bool echo = false;
+    };
+
+    void advance_phase(std::uint64_t now);
+    void enter(Phase phase, std::uint64_t now, std::uint64_t cycles);
+    void receive(std::size_t port);
+    void account(Tally& tally, rte_mbuf** packets, std::uint16_t count);
+    void inspect(rte_mbuf** packets, std::uint16_t count);
+    static void send_back(Port& port, rte_mbuf** packets, std::uint16_t count);
+    [[nodiscard]] nlohmann::json port_result(std::size_t port, double seconds) const;
+    [[nodiscard]] nlohmann::json stream_result(std::size_t stream, double seconds) const;
+
+    RunSpec spec_;
+    std::vector<std::unique_ptr<Port>>& ports_;
+    std::vector<std::unique_ptr<Stream>> streams_;
+    std::vector<Tally> tallies_;
+    std::uint64_t tsc_hz_;
+    std::uint64_t series_cycles_;
+    std::uint64_t begun_tsc_;
+    std::uint64_t begun_monotonic_ns_;
+    std::uint64_t phase_ends_;
+    std::uint64_t measured_from_ = 0;
+    std::uint64_t measured_cycles_ = 0;
+    std::uint64_t gap_max_ = 0;  ///< longest time between two steps while measuring: our own stall
+    std::uint64_t last_step_ = 0;
+    std::atomic<Phase> phase_{Phase::kWarmUp};
+};
+
+}  // namespace weir::load

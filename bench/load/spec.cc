@@ -1,0 +1,106 @@
+#include "bench/load/spec.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace weir::load {
+
+using Json = nlohmann::json;
+
+namespace {
+
+void require(bool condition, const std::string& message) {
+    if (!condition) {
+        throw std::invalid_argument(message);
+    }
+}
+
+Mac parse_mac(const std::string& text) {
+    std::array<unsigned, 6> parts{};
+    const int found = std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x", &parts[0], &parts[1], &parts[2],
+                                  &parts[3], &parts[4], &parts[5]);
+    require(found == 6, "mac: found '" + text + "'; allowed: six hex bytes, e.g. 02:00:00:00:00:0a");
+    Mac mac{};
+    for (std::size_t i = 0; i < mac.size(); ++i) {
+        mac[i] = static_cast<std::uint8_t>(parts[i]);
+    }
+    return mac;
+}
+
+PortSpec parse_port(const Json& object) {
+    PortSpec port;
+    port.path = object.at("path").get<std::string>();
+    port.mac = parse_mac(object.at("mac").get<std::string>());
+    port.server = object.value("server", port.server);
+    port.queues = object.value("queues", port.queues);
+    port.devargs = object.value("devargs", port.devargs);
+    require(port.queues >= 1 && port.queues <= 16, "queues: allowed 1..16");
+    return port;
+}
+
+StreamSpec parse_stream(const Json& object, std::size_t ports) {
+    StreamSpec stream;
+    stream.from = object.at("from").get<std::size_t>();
+    stream.to = object.at("to").get<std::size_t>();
+    stream.size = object.value("size", stream.size);
+    stream.burst = object.value("burst", stream.burst);
+    stream.src_macs = object.value("src_macs", stream.src_macs);
+    stream.dst_macs = object.value("dst_macs", stream.dst_macs);
+    stream.flows = object.value("flows", stream.flows);
+    stream.vlan = object.value("vlan", stream.vlan);
+    stream.stamp = object.value("stamp", stream.stamp);
+    stream.name = object.value("name", std::to_string(stream.from) + "->" + std::to_string(stream.to));
+    if (object.contains("pps")) {
+        stream.pps = object.at("pps").get<double>();
+    } else if (object.contains("bps")) {
+        stream.pps = object.at("bps").get<double>() / (8.0 * stream.size);
+    }
+    require(stream.from < ports && stream.to < ports,
+            "stream " + stream.name + ": from and to are port indices");
+    require(stream.size >= 64 && stream.size <= 9000, "stream " + stream.name + ": size allowed 64..9000");
+    require(stream.burst >= 1 && stream.burst <= kBurstMax,
+            "stream " + stream.name + ": burst allowed 1..64");
+    require(stream.flows >= 1 && stream.flows <= 60'000,
+            "stream " + stream.name + ": flows allowed 1..60000");
+    require(stream.src_macs >= 1 && stream.dst_macs >= 1, "stream " + stream.name + ": at least one MAC");
+    return stream;
+}
+
+}  // namespace
+
+RunSpec parse_run(const Json& object, std::size_t ports) {
+    RunSpec run;
+    run.name = object.value("name", run.name);
+    run.seconds = object.value("seconds", run.seconds);
+    run.warmup = object.value("warmup", run.warmup);
+    run.drain = object.value("drain", run.drain);
+    run.series = object.value("series", run.series);
+    run.stop_on_first_rx = object.value("stop_on_first_rx", run.stop_on_first_rx);
+    run.inspect = object.value("inspect", run.inspect);
+    run.echo = object.value("echo", run.echo);
+    for (const auto& stream : object.at("streams")) {
+        run.streams.push_back(parse_stream(stream, ports));
+    }
+    require(run.seconds > 0 && run.seconds <= 3600, "seconds: allowed 0..3600");
+    require(run.series == 0 || run.seconds / run.series <= 1e6, "series: at most a million points");
+    require(run.streams.size() <= kStreamsMax, "streams: at most 32");
+    return run;
+}
+
+LoadSpec parse_load(const Json& object) {
+    LoadSpec spec;
+    spec.eal = object.value("eal", spec.eal);
+    for (const auto& port : object.at("ports")) {
+        spec.ports.push_back(parse_port(port));
+    }
+    require(!spec.ports.empty() && spec.ports.size() <= kPortsMax, "ports: allowed 1..16");
+    if (object.contains("runs")) {
+        for (const auto& run : object.at("runs")) {
+            spec.runs.push_back(parse_run(run, spec.ports.size()));
+        }
+    }
+    return spec;
+}
+
+}  // namespace weir::load

@@ -1,0 +1,68 @@
+// spec.h - what a person asks of the generator: ports once, then runs; read from JSON (bench/README.md lists
+// the keys). Units: in the names; rates count frame bits without FCS and preamble. Threads: main.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weir::load {
+
+inline constexpr std::size_t kPortsMax = 16;
+inline constexpr std::size_t kStreamsMax = 32;
+inline constexpr std::uint16_t kBurstMax = 64;
+
+using Mac = std::array<std::uint8_t, 6>;
+
+/// One VM's virtio-user port.
+struct PortSpec {
+    std::string path;  ///< vhost-user socket
+    Mac mac{};
+    bool server = true;   ///< true: we listen and the switch connects
+    unsigned queues = 1;  ///< queue pairs; streams take them in turn, burst by burst
+    std::string devargs;  ///< passed on, e.g. "packed_vq=1,mrg_rxbuf=0,in_order=1"
+};
+
+/// One traffic stream from one port to another's MAC.
+struct StreamSpec {
+    std::string name;
+    std::size_t from = 0;  ///< port indices
+    std::size_t to = 1;
+    std::uint16_t size = 64;     ///< frame bytes without FCS, 64..9000
+    std::optional<double> pps;   ///< absent = flood: as much as the ring takes
+    std::uint16_t burst = 32;    ///< packets offered to the ring at once, 1..kBurstMax
+    std::uint32_t src_macs = 1;  ///< consecutive source MACs, starting at the port's
+    std::uint32_t dst_macs = 1;  ///< consecutive destination MACs
+    std::uint32_t flows = 1;     ///< UDP source ports in turn: distinct 5-tuples, 1..60000
+    std::uint16_t vlan = 0;      ///< 0 = untagged
+    bool stamp = false;  ///< write the TSC into every frame (one-way or round-trip time at an `inspect` port)
+};
+
+/// One measured stretch of traffic.
+struct RunSpec {
+    std::string name;
+    double seconds = 1.0;
+    double warmup = 0.2;               ///< seconds of the same traffic before counting
+    double drain = 0.05;               ///< seconds of receiving after the last frame was sent
+    double series = 0;                 ///< seconds per point of the received-packets series; 0 = none
+    bool stop_on_first_rx = false;     ///< end as soon as any port has received (start-up measurements)
+    std::vector<std::size_t> inspect;  ///< ports that read the stamp of every frame that they receive
+    std::vector<std::size_t> echo;     ///< ports that send every frame back to its sender
+    std::vector<StreamSpec> streams;
+};
+
+struct LoadSpec {
+    std::vector<std::string> eal;
+    std::vector<PortSpec> ports;
+    std::vector<RunSpec> runs;  ///< empty = runs are read from standard input, one JSON object a line
+};
+
+/// @throws std::invalid_argument or nlohmann::json::exception with a message for the person
+[[nodiscard]] LoadSpec parse_load(const nlohmann::json& object);
+[[nodiscard]] RunSpec parse_run(const nlohmann::json& object, std::size_t ports);
+
+}  // namespace weir::load

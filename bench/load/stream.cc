@@ -1,0 +1,136 @@
+#include "bench/load/stream.h"
+
+#include <rte_byteorder.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "bench/load/frame.h"
+
+namespace weir::load {
+
+namespace {
+
+constexpr unsigned kFrameBuffers =
+    1024;  // ring 256 + cache 256 x 1.5, and room for what the ring has not given back
+constexpr unsigned kPoolCache = 64;
+
+struct FrameOf {
+    const StreamSpec& spec;
+    std::uint32_t id;
+    const Mac& from;
+    const Mac& to;
+};
+
+void fill(rte_mempool*, void* opaque, void* object, unsigned) {
+    const auto& frame = *static_cast<const FrameOf*>(opaque);
+    auto* packet = static_cast<rte_mbuf*>(object);
+    packet->data_off = RTE_PKTMBUF_HEADROOM;
+    packet->data_len = frame.spec.size;
+    packet->pkt_len = frame.spec.size;
+    build_frame(rte_pktmbuf_mtod(packet, std::uint8_t*), frame.spec, frame.id, frame.from, frame.to);
+}
+
+void advance(std::uint32_t& index, std::uint32_t count) {
+    index = index + 1 < count ? index + 1 : 0;
+}
+
+}  // namespace
+
+rte_mempool* frame_pool(std::uint32_t id, const StreamSpec& spec, const Mac& from, const Mac& to) {
+    const auto room =
+        static_cast<std::uint16_t>(RTE_ALIGN_CEIL(std::uint32_t{spec.size}, 2048U) + RTE_PKTMBUF_HEADROOM);
+    const std::string name = "tx" + std::to_string(id) + "_" + std::to_string(room);
+    rte_mempool* pool = rte_mempool_lookup(name.c_str());
+    if (pool == nullptr) {
+        pool = rte_pktmbuf_pool_create(name.c_str(), kFrameBuffers, kPoolCache, 0, room, SOCKET_ID_ANY);
+    }
+    if (pool == nullptr) {
+        throw std::runtime_error("frame pool: " + std::string(rte_strerror(rte_errno)));
+    }
+    FrameOf frame{spec, id, from, to};
+    rte_mempool_obj_iter(pool, fill, &frame);
+    return pool;
+}
+
+Stream::Stream(const StreamSpec& spec, Port& from, const Port& to, rte_mempool* pool, std::uint64_t tsc_hz)
+    : from_(from),
+      pool_(pool),
+      src_(from.mac()),
+      dst_(to.mac()),
+      src_macs_(spec.src_macs),
+      dst_macs_(spec.dst_macs),
+      flows_(spec.flows),
+      burst_(spec.burst),
+      l2_bytes_(l2_bytes(spec.vlan != 0)),
+      stamp_(spec.stamp),
+      paced_(spec.pps.has_value()) {
+    if (paced_) {
+        frames_per_cycle_ = *spec.pps / static_cast<double>(tsc_hz);
+        due_max_ = std::max(*spec.pps / 1000.0, static_cast<double>(burst_));
+        stall_max_ = std::max(tsc_hz / 10'000, static_cast<std::uint64_t>(2.0 / frames_per_cycle_));
+    }
+}
+
+void Stream::start_counting(std::uint64_t now) {
+    accepted = refused = received = 0;
+    delay = Histogram{};
+    counting_since_ = now;
+}
+
+std::uint16_t Stream::due(std::uint64_t now) {
+    if (!paced_) {
+        return burst_;
+    }
+    due_ += static_cast<double>(std::min(now - last_, stall_max_)) * frames_per_cycle_;
+    last_ = now;
+    if (due_ > due_max_) {
+        const auto lost = static_cast<std::uint64_t>(due_ - due_max_);
+        refused += lost;
+        due_ -= static_cast<double>(lost);
+    }
+    return static_cast<std::uint16_t>(std::min(due_, static_cast<double>(burst_)));
+}
+
+void Stream::send(std::uint64_t now) {
+    rte_mbuf* packets[kBurstMax];
+    const std::uint16_t count = due(now);
+    if (count == 0 || rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(packets), count) != 0) {
+        return;
+    }
+    patch(packets, count, now);
+    const std::uint16_t sent = from_.send(packets, count);
+    if (sent < count) {
+        rte_mempool_put_bulk(pool_, reinterpret_cast<void**>(packets + sent),
+                             static_cast<unsigned>(count - sent));
+    }
+    accepted += sent;
+    due_ -= sent;
+}
+
+void Stream::patch(rte_mbuf** packets, std::uint16_t count, std::uint64_t now) {
+    for (std::uint16_t i = 0; i < count; ++i) {
+        auto* frame = rte_pktmbuf_mtod(packets[i], std::uint8_t*);
+        if (dst_macs_ > 1) {
+            write_mac(frame, dst_, dst_next_);
+            advance(dst_next_, dst_macs_);
+        }
+        if (src_macs_ > 1) {
+            write_mac(frame + kMacBytes, src_, src_next_);
+            advance(src_next_, src_macs_);
+        }
+        if (flows_ > 1) {
+            const auto port = rte_cpu_to_be_16(static_cast<std::uint16_t>(kUdpPortFirst + flow_next_));
+            std::memcpy(frame + l2_bytes_ + kIpBytes, &port, sizeof port);
+            advance(flow_next_, flows_);
+        }
+        if (stamp_) {
+            std::memcpy(frame + l2_bytes_ + kIpBytes + kUdpBytes + offsetof(Stamp, tsc), &now, sizeof now);
+        }
+    }
+}
+
+}  // namespace weir::load
