@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """demo.py - shows what isolation does for a victim beside a flooding neighbour; run by bench/demo.sh.
 
-The victim sends 40 Mbit to the receiver over a 100 Mbit wire and has 50 Mbit reserved; its neighbour sends all it can.
+The victim sends 60 Mbit to the receiver over a 100 Mbit wire and has 70 Mbit reserved; its neighbour sends all it can.
 Ten seconds with isolation off, ten with it on; the switch is restarted between them and the guests stay.
 """
 
@@ -21,15 +21,17 @@ from demo_view import View, result_table  # noqa: E402
 from guest import Guest, Nic, accelerator  # noqa: E402
 from processes import stop_all  # noqa: E402
 from switch import Switch, other_cores  # noqa: E402
-from traffic import Flow, Ping, wait_reachable  # noqa: E402
+from traffic import Flood, Flow, Ping, rate, wait_reachable  # noqa: E402
 from wait import until  # noqa: E402
 
 WIRE_BPS = 100_000_000
-RESERVATION_BPS = 50_000_000
-VICTIM_BPS = 40_000_000
+RESERVATION_BPS = 70_000_000
+VICTIM_BPS = 60_000_000
 RECEIVER = "10.0.0.9"
+RECEIVER_MAC = "52:54:00:00:00:09"
 VMS = {"victim": 1, "neighbour": 2}
-LEAD_SECONDS = 2                                    # until both flows run
+LEAD_SECONDS = 1                                    # of the victim's flow before the counting begins
+SPARE_SECONDS = 15                                  # of the victim's flow, so that the counting ends before it
 
 
 def configuration(folder, isolation):
@@ -46,7 +48,7 @@ def boot(folder):
     guests = {name: Guest(name, folder, [Nic(f"52:54:00:00:00:0{number}", f"10.0.0.{number}/24",
                                              socket=f"{folder}/{name}.sock")], cores)
               for name, number in VMS.items()}
-    guests["receiver"] = Guest("receiver", folder, [Nic("52:54:00:00:00:09", f"{RECEIVER}/24", tap="far",
+    guests["receiver"] = Guest("receiver", folder, [Nic(RECEIVER_MAC, f"{RECEIVER}/24", tap="far",
                                                         offloads=False)], cores)
     for guest in guests.values():
         guest.boot(wait=False)
@@ -56,25 +58,27 @@ def boot(folder):
 
 
 def phase(guests, switch, isolation, seconds, view):
-    """Runs both flows for `seconds` and returns what each VM offered, what arrived, and the victim's latency."""
-    last = LEAD_SECONDS + seconds
+    """Runs both sources for `seconds`; what each VM offered, what arrived, and the victim's latency."""
     victim, neighbour, receiver = guests["victim"], guests["neighbour"], guests["receiver"]
-    flows = {"victim": Flow(victim, receiver, RECEIVER, 5201, last + 1, VICTIM_BPS),
-             "neighbour": Flow(neighbour, receiver, RECEIVER, 5202, last + 1, 0)}
-    until(lambda: all(flow.seconds() >= LEAD_SECONDS for flow in flows.values()), 20, "both flows running")
+    flow = Flow(victim, receiver, RECEIVER, VICTIM_BPS, seconds + SPARE_SECONDS)
+    sources = {"victim": flow, "neighbour": Flood(neighbour, receiver, RECEIVER, RECEIVER_MAC)}
+    until(lambda: flow.sample().sent.time >= LEAD_SECONDS, 20, "the victim's flow starting")
     ping = Ping(victim, RECEIVER, interval=0.1)
+    samples = [{name: source.sample() for name, source in sources.items()}]
     for second in range(1, seconds + 1):
-        until(lambda: all(flow.seconds() >= LEAD_SECONDS + second for flow in flows.values()), 20, "the flows going on")
+        until(lambda: flow.sample().sent.time > samples[-1]["victim"].sent.time, 20, "the victim's flow going on")
+        samples.append({name: source.sample() for name, source in sources.items()})
         held = {name: switch.vnic(name).get("held_back_ns", {}).get("total", 0) for name in VMS}
-        view.second(isolation, second, {name: flow.rate() for name, flow in flows.items()}, ping.latest(), held)
+        view.second(isolation, second, {name: rate(samples[-2][name], samples[-1][name]) for name in VMS},
+                    ping.latest(), held)
     latency = ping.stop()
-    rates = {name: flow.rate(LEAD_SECONDS, last) for name, flow in flows.items()}
-    for flow in flows.values():
-        flow.stop()
+    for source in reversed(sources.values()):
+        source.stop()
+    rates = {name: rate(samples[0][name], samples[-1][name]) for name in VMS}
     return {"isolation": isolation, "vms": [
-        {"name": name, "offered_bps": rate.offered, "delivered_bps": rate.delivered,
+        {"name": name, "offered_bps": rates[name].offered, "delivered_bps": rates[name].delivered,
          "reservation_bps": RESERVATION_BPS if name == "victim" else 0,
-         "latency_ms": latency if name == "victim" else None} for name, rate in rates.items()]}
+         "latency_ms": latency if name == "victim" else None} for name in VMS]}
 
 
 def run(folder, seconds, view):

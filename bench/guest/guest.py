@@ -128,7 +128,7 @@ class Guest:
         return [*base_arguments(kind, self.memory_mib, self.cpus), "-append", append,
                 "-serial", f"file:{self.console}", "-chardev",
                 f"socket,id=commands,path={self.folder}/{self.name}.commands,server=on,wait=off",
-                "-serial", "chardev:commands", *cards]
+                "-device", "virtio-serial-pci,vectors=0", "-device", "virtserialport,chardev=commands", *cards]
 
     def boot(self, wait=True):
         """Starts QEMU and, with `wait`, waits until the guest takes commands. Returns the guest."""

@@ -14,7 +14,7 @@ CACHE = os.path.join(ROOT, "build", "guest")
 
 # In the order in which they must be loaded.
 MODULES = ["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
-           "failover", "net_failover", "virtio_net", "pktgen"]
+           "failover", "net_failover", "virtio_net", "virtio_console", "pktgen"]
 PROGRAMS = ["/bin/busybox", "/usr/bin/iperf3"]
 FOLDERS = ["bin", "dev", "etc", "modules", "proc", "sys", "tmp", "usr", "usr/bin"]
 

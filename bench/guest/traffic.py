@@ -1,4 +1,4 @@
-"""traffic.py - what guests do to each other: iperf3 flows and pings, read while they run."""
+"""traffic.py - what guests do to each other: a steady iperf3 flow, a flood, pings; all read while they run."""
 
 import itertools
 import re
@@ -7,50 +7,77 @@ from collections import namedtuple
 from wait import until
 
 PAYLOAD = 1448                                      # UDP payload of one frame
-WIRE_BYTES = PAYLOAD + 8 + 20 + 14 + 4 + 20         # UDP, IPv4, Ethernet, FCS, preamble and gap
-INTERVAL = re.compile(r"(\d+\.\d+)-\s*(\d+\.\d+)\s+sec.*?(-?\d+)/\s*(-?\d+) \(")
+HEADERS = 8 + 20 + 14                               # UDP, IPv4, Ethernet
+WIRE_EXTRA = 4 + 20                                 # FCS, preamble and gap
+WIRE_BITS = 8 * (PAYLOAD + HEADERS + WIRE_EXTRA)    # of one frame
+INTERVAL = re.compile(r"-\s*(\d+\.\d+)\s+sec.*?(-?\d+)/\s*(-?\d+) \(")
 PING_TIME = re.compile(r"time=([\d.]+) ms")
 NUMBERS = itertools.count()
 
+Reading = namedtuple("Reading", "time packets")     # a running count, at a time in seconds of whoever counts
+Sample = namedtuple("Sample", "sent arrived")       # two Readings
 Rate = namedtuple("Rate", "offered delivered")      # bit/s on the wire
 
 
+def rate(before, after):
+    """What happened between two samples of one source of traffic."""
+    return Rate(*((new.packets - old.packets) * WIRE_BITS / max(new.time - old.time, 1e-3)
+                  for old, new in zip(before, after)))
+
+
 class Flow:
-    """iperf3 over UDP from `sender` to a server in `receiver`, as the receiver sees it; `bps` 0 = all it can.
+    """iperf3 over UDP at `bps` from `sender` to a server in `receiver`, which counts by sequence numbers."""
 
-    Offered is what the sender's socket took, by the sequence numbers that arrived.
-    """
-
-    def __init__(self, sender, receiver, address, port, seconds, bps):
+    def __init__(self, sender, receiver, address, bps, seconds):
         self.receiver = receiver
         self.log = f"/tmp/flow{next(NUMBERS)}.log"
-        self.server = receiver.start(f"exec iperf3 -s -1 -p {port} -i 1 --forceflush >{self.log}")
-        until(lambda: "listening" in receiver.run(f"cat {self.log}"), 10, f"iperf3 server on port {port}")
-        self.client = sender.start(f"iperf3 -c {address} -p {port} -u -b {bps} -l {PAYLOAD} -t {seconds} -i 0")
+        self.server = receiver.start(f"exec iperf3 -s -1 -i 1 --forceflush >{self.log}")
+        until(lambda: "listening" in self.text(), 10, "iperf3 server")
+        self.client = sender.start(f"iperf3 -c {address} -u -b {bps} -l {PAYLOAD} -t {seconds} -i 0")
 
-    def intervals(self):
-        """(end second, frames lost, frames sent) for each second so far."""
-        text = self.receiver.run(f"cat {self.log}").split("- - -")[0]
-        return [(float(end), int(lost), int(sent)) for _, end, lost, sent in INTERVAL.findall(text)]
+    def text(self):
+        return self.receiver.run(f"cat {self.log}", check=False)
 
-    def seconds(self):
-        """How many whole seconds it has run; an early end is an error."""
+    def sample(self):
+        """The sum over the whole seconds so far."""
         if not self.client.answer.empty():
             self.client.wait()
-            raise RuntimeError(f"iperf3 to {self.log} ended early")
-        return len(self.intervals())
-
-    def rate(self, first=None, last=None):
-        """Mean over the seconds first..last, or the last second alone."""
-        rows = self.intervals()[slice(first, last)] if last else self.intervals()[-1:]
-        sent = sum(row[2] for row in rows)
-        bits = WIRE_BYTES * 8 / max(len(rows), 1)
-        return Rate(sent * bits, (sent - sum(row[1] for row in rows)) * bits)
+            raise RuntimeError("the iperf3 flow has ended early")
+        rows = INTERVAL.findall(self.text().split("- - -")[0]) or [("0", 0, 0)]
+        sent, lost = (sum(int(row[column]) for row in rows) for column in (2, 1))
+        time = float(rows[-1][0])
+        return Sample(Reading(time, sent), Reading(time, sent - lost))
 
     def stop(self, seconds=30):
         """Waits for its end."""
         self.client.wait(seconds)
         self.server.wait(seconds)
+
+
+class Flood:
+    """The kernel's packet generator in `sender`: UDP as fast as the card takes it, to a port where nobody listens."""
+
+    CONTROL = "/proc/net/pktgen"
+
+    def __init__(self, sender, receiver, address, mac):
+        self.sender, self.receiver = sender, receiver
+        lines = ["rem_device_all", "add_device eth0"]
+        lines = [f"echo {line} >{self.CONTROL}/kpktgend_0" for line in lines]
+        for setting in ("count 0", f"pkt_size {PAYLOAD + HEADERS}", "delay 0", f"dst {address}", f"dst_mac {mac}"):
+            lines.append(f"echo {setting} >{self.CONTROL}/eth0")
+        sender.run(" && ".join(lines))
+        self.job = sender.start(f"echo start >{self.CONTROL}/pgctrl")
+
+    def sample(self):
+        """Sent as the generator counts, arrived as the receiver's kernel counts datagrams for nobody."""
+        sent = self.sender.run(f"cat /proc/uptime; grep -o 'sofar: [0-9]*' {self.CONTROL}/eth0").split()
+        names, counts, uptime = self.receiver.run("grep Udp: /proc/net/snmp; cat /proc/uptime").splitlines()
+        arrived = counts.split()[names.split().index("NoPorts")]
+        return Sample(Reading(float(sent[0]), int(sent[-1])), Reading(float(uptime.split()[0]), int(arrived)))
+
+    def stop(self):
+        self.sender.run(f"echo stop >{self.CONTROL}/pgctrl")
+        self.job.wait()
 
 
 class Ping:
@@ -63,7 +90,7 @@ class Ping:
 
     def times(self):
         """Round-trip times so far, ms."""
-        return [float(time) for time in PING_TIME.findall(self.guest.run(f"cat {self.log}"))]
+        return [float(time) for time in PING_TIME.findall(self.guest.run(f"cat {self.log}", check=False))]
 
     def latest(self):
         times = self.times()
@@ -74,7 +101,9 @@ class Ping:
         self.guest.run("killall ping")
         self.job.wait(check=False)
         times = sorted(self.times())
-        at = lambda share: times[min(int(len(times) * share), len(times) - 1)] if times else None
+
+        def at(share):
+            return times[min(int(len(times) * share), len(times) - 1)] if times else None
         return {"p50": at(0.5), "p99": at(0.99), "max": at(1.0), "answers": len(times)}
 
 

@@ -1,6 +1,6 @@
 """links.py - the kernel's side of a wire: veth pairs, taps, a bottleneck. Only inside a network namespace of our own."""
 
-import os
+import socket
 import subprocess
 
 
@@ -17,8 +17,8 @@ def command(*lines):
 
 
 def own_namespace():
-    """True when this process's network namespace is not the machine's first one."""
-    return os.readlink("/proc/self/ns/net") != os.readlink("/proc/1/ns/net")
+    """True when this process is alone in a new network namespace: it has no interface but the loopback."""
+    return [name for _, name in socket.if_nameindex()] == ["lo"]
 
 
 def up(*names):
