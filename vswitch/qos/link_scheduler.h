@@ -1,0 +1,198 @@
+// link_scheduler.h - whose packet is next on a link: the table of classes and the way past it; policies
+// derive from it. Source: EyeQ 3 (root scheduler), SRP/mClock (reservation, limit, shares), Carousel (blocked
+// classes in a wheel). Units: tokens are accounted bytes; Nanos. Threads: one owner (the worker that owns the
+// link's share).
+//
+// Every packet is charged at departure to its vNIC's limit, its reservation and the link, together or not at
+// all. Precedence: a reservation first; then shares; a limit over both. Shares divide the link, reservations
+// are floors under that division: a class gets max(its reservation, its part by shares), which is what
+// water_fill() computes.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/ids.h"
+#include "vswitch/qos/multi_bucket.h"
+#include "vswitch/qos/packet_queue.h"
+#include "vswitch/qos/timing_wheel.h"
+
+namespace weir {
+
+/// What a vNIC was promised on this link.
+struct ClassProfile {
+    std::uint64_t reservation = 0;               ///< tokens/s; 0 = none
+    std::uint32_t shares = 100;                  ///< 1..10000
+    std::uint32_t queue_bytes_max = 128 * 1024;  ///< backlog at which room() becomes 0
+};
+
+class LinkScheduler {
+  public:
+    /// Two levels of 64-bit bitmaps.
+    static constexpr std::size_t kClassesMax = 4096;
+
+    struct Setup {
+        std::size_t classes = 1024;          ///< VnicIds are 0 .. classes-1; at most kClassesMax
+        std::uint32_t queue_packets = 1024;  ///< slots per class, a power of two
+        TimingWheel* limits = nullptr;       ///< where classes wait for their limit; outlives the scheduler
+        std::uint32_t wheel_id = 0;          ///< id of class 0 in that wheel; class c has wheel_id + c
+    };
+
+    /// Allocates everything. The link starts parked: call set_capacity().
+    explicit LinkScheduler(const Setup& setup);
+    virtual ~LinkScheduler() = default;
+    LinkScheduler(const LinkScheduler&) = delete;
+    LinkScheduler& operator=(const LinkScheduler&) = delete;
+
+    // Changes; they divide and look through tables, so not per packet.
+
+    /// @param limiter the vNIC's own limit, charged at departure; may be null; outlives the class
+    void add(VnicId id, const ClassProfile& profile, Limiter* limiter, Nanos now);
+    /// Also to be called after the limiter got another rate: a waiting class is put where it belongs now.
+    void change(VnicId id, const ClassProfile& profile, Nanos now);
+    /// Takes all queued packets out, oldest first, and gives each to take(const PacketRef&).
+    template <class Take>
+    void drain(VnicId id, Take&& take);
+    /// The class is empty (drain it first).
+    void remove(VnicId id, Nanos now);
+    /// The link's rate less headroom. Reservations that add up to more are scaled down in proportion.
+    void set_capacity(std::uint64_t tokens_per_sec, Nanos now);
+
+    // The way past the queues. Inline, no virtual call.
+
+    /// Nothing is backlogged anywhere and the link can pay.
+    [[nodiscard]] bool can_bypass(std::uint32_t bytes, Nanos now) const {
+        return packets_ == 0 && link_.can_pay(bytes, now);
+    }
+    /// The same for one class, asking no more than order demands: its own queue is empty, and either nobody
+    /// waits for the link, which can pay, or its reservation pays (classes that wait for their own limit are
+    /// in nobody's way).
+    [[nodiscard]] bool can_bypass(VnicId id, std::uint32_t bytes, Nanos now) const {
+        const Class& c = classes_[id];
+        if (!c.queue.empty())
+            return false;
+        return (contenders_ == 0 && link_.can_pay(bytes, now)) ||
+               (c.reserved.can_pay(bytes, now) && link_.debt_within(kDebtMax, now));
+    }
+    /// Charges the link and the class's reservation. The caller has charged the limiter, after can_bypass().
+    void bypass(VnicId id, std::uint32_t bytes, Nanos now) { charge(classes_[id], bytes, now); }
+
+    // The way through the queues.
+
+    /// Packets that enqueue() is sure to take: 0 once the class's backlog has reached queue_bytes_max. Ask
+    /// before packets are taken from a ring; one burst may so go over the bound, none is lost.
+    [[nodiscard]] std::uint32_t room(VnicId id) const {
+        const Class& c = classes_[id];
+        return c.queue.bytes() >= c.profile.queue_bytes_max ? 0 : c.queue.capacity() - c.queue.packets();
+    }
+    /// @return false when the class's slots are used up; the packet was not taken.
+    [[nodiscard]] bool enqueue(VnicId id, const PacketRef& packet, Nanos now);
+    /// Gives packets that may leave now, in order of departure, charged. @return how many, 0 .. out.size()
+    [[nodiscard]] virtual std::size_t dequeue_burst(Nanos now, std::span<PacketRef> out) = 0;
+    /// The wheel fired for the class: its limit may pay again.
+    void wake(VnicId id, Nanos now);
+    /// When dequeue_burst() may give something, if nothing happens before; early rather than late. kNever
+    /// when all that is queued, if anything, waits for limits.
+    [[nodiscard]] virtual Nanos next_ready(Nanos now) const = 0;
+
+    [[nodiscard]] bool backlogged() const { return packets_ != 0; }
+    [[nodiscard]] std::uint64_t backlog_bytes(VnicId id) const { return classes_[id].queue.bytes(); }
+    [[nodiscard]] std::uint32_t backlog_packets(VnicId id) const { return classes_[id].queue.packets(); }
+    [[nodiscard]] std::uint32_t backlog_buffers(VnicId id) const { return classes_[id].queue.buffers(); }
+    /// The class waits for its own limit.
+    [[nodiscard]] bool limited(VnicId id) const { return classes_[id].limited; }
+    [[nodiscard]] const TokenBucket& link() const { return link_; }
+    [[nodiscard]] const TokenBucket& reservation(VnicId id) const { return classes_[id].reserved; }
+
+  protected:
+    /// How far reservations may drive the link into debt, at the link's rate. Everybody else waits for the
+    /// debt, so the link's long-run rate stays exact.
+    static constexpr Nanos kDebtMax = 1'000'000;
+
+    struct alignas(64) Class {
+        explicit Class(std::uint32_t queue_packets) : queue(queue_packets) {}
+        PacketQueue queue;
+        Limiter* limiter = nullptr;
+        TokenBucket reserved{
+            make_profile(0, 0)};    ///< parked without a reservation: never pays, cannot be charged
+        std::uint64_t deficit = 0;  ///< for the policy: bytes it may still send in its turn
+        std::uint64_t quantum = 0;  ///< for the policy: bytes per turn
+        ClassProfile profile;
+        bool present = false;
+        bool limited = false;  ///< backlogged, but out of the contest until wake()
+    };
+
+    /// The class contends for the link from now on: it has packets and its limit is not known to forbid them.
+    virtual void join(VnicId id, Nanos now) = 0;
+    /// It contends no more: empty, or waiting for its limit.
+    virtual void leave(VnicId id) = 0;
+    /// A class came, went or has other shares.
+    virtual void shares_changed() = 0;
+
+    /// Sends the class's first packet if its limit pays; link and reservation were asked before. If not, the
+    /// class leaves for the wheel. An emptied class leaves too.
+    [[nodiscard]] bool send_front(VnicId id, Nanos now, PacketRef& out);
+
+    TokenBucket link_{make_profile(0, 0)};
+    std::vector<Class> classes_;
+    std::size_t contenders_ = 0;  ///< classes between join and leave
+
+  private:
+    void charge(Class& c, std::uint32_t bytes, Nanos now) {
+        link_.pay(bytes, now);
+        c.reserved.pay_bounded(bytes, now);
+    }
+    void start(VnicId id, Nanos now) {
+        ++contenders_;
+        join(id, now);
+    }
+    void stop(VnicId id) {
+        --contenders_;
+        leave(id);
+    }
+    void wait_for_limit(VnicId id, Nanos now);
+    void forget(VnicId id);
+    void set_reservation(Class& c, Nanos now);
+    void rescale_reservations(Nanos now);
+    [[nodiscard]] static Limiter::Costs costs(const PacketRef& packet) {
+        return {packet.bytes, packet.frames};
+    }
+
+    TimingWheel& limits_;
+    std::uint32_t wheel_id_;
+    std::uint64_t packets_ = 0;
+    std::uint64_t capacity_ = 0;  // tokens/s
+    std::uint64_t reserved_ = 0;  // sum of reservations, tokens/s
+};
+
+template <class Take>
+void LinkScheduler::drain(VnicId id, Take&& take) {
+    Class& c = classes_[id];
+    if (!c.queue.empty())
+        forget(id);
+    for (; !c.queue.empty(); c.queue.pop()) {
+        take(c.queue.front());
+        --packets_;
+    }
+}
+
+inline bool LinkScheduler::send_front(VnicId id, Nanos now, PacketRef& out) {
+    Class& c = classes_[id];
+    const PacketRef& packet = c.queue.front();
+    if (c.limiter != nullptr && !c.limiter->admit(costs(packet), now)) {
+        wait_for_limit(id, now);
+        return false;
+    }
+    charge(c, packet.bytes, now);
+    out = packet;
+    c.queue.pop();
+    --packets_;
+    if (c.queue.empty())
+        stop(id);
+    return true;
+}
+
+}  // namespace weir
