@@ -1,0 +1,106 @@
+// histogram.h - how nanoseconds are distributed: log-linear, 1 ns .. 17 s, at most 6.25 % wide, 4 KiB.
+// Source: the bucketing of HdrHistogram. Units: nanoseconds.
+// Threads: add() by the owner only; snapshot() by any, without locks (it may miss what is added meanwhile).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/clock.h"
+#include "common/counter.h"
+
+namespace weir {
+
+/// Powers of two, each cut into 16 equal parts; the first 32 are 1 ns wide.
+struct HistogramScale {
+    static constexpr unsigned kPartBits = 4;
+    static constexpr unsigned kRangeBits = 34;
+    static constexpr Nanos kMax = (Nanos{1} << kRangeBits) - 1;
+    static constexpr std::size_t kBuckets = (kRangeBits - kPartBits + 1) << kPartBits;
+
+    [[nodiscard]] static constexpr std::size_t bucket_of(Nanos value) {
+        const Nanos v = std::min(value, kMax);
+        const auto shift = static_cast<unsigned>(std::bit_width(v | (1U << kPartBits))) - (kPartBits + 1);
+        return (std::size_t{shift} << kPartBits) + static_cast<std::size_t>(v >> shift);
+    }
+    /// The largest value of a bucket.
+    [[nodiscard]] static constexpr Nanos upper_bound(std::size_t bucket) {
+        if (bucket < (2U << kPartBits))
+            return bucket;
+        const std::size_t shift = (bucket >> kPartBits) - 1;
+        return ((Nanos{bucket} - (shift << kPartBits) + 1) << shift) - 1;
+    }
+};
+
+/// A histogram at one moment: a plain value.
+class HistogramSnapshot {
+  public:
+    [[nodiscard]] std::uint64_t count() const { return count_; }
+    [[nodiscard]] Nanos max() const { return max_; }
+
+    /// The value that `fraction` (0..1) of all values do not exceed, rounded up to its bucket's bound; 0 if
+    /// empty.
+    [[nodiscard]] Nanos percentile(double fraction) const {
+        const auto wanted = static_cast<std::uint64_t>(fraction * static_cast<double>(count_) + 0.5);
+        std::uint64_t seen = 0;
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            seen += counts_[i];
+            if (seen != 0 && seen >= wanted)
+                return std::min(HistogramScale::upper_bound(i), max_);
+        }
+        return max_;
+    }
+
+    void merge(const HistogramSnapshot& other) {
+        for (std::size_t i = 0; i < counts_.size(); ++i)
+            counts_[i] += other.counts_[i];
+        count_ += other.count_;
+        max_ = std::max(max_, other.max_);
+    }
+
+    /// What came after an earlier snapshot of the same histogram; the maximum is known only to its bucket.
+    [[nodiscard]] HistogramSnapshot since(const HistogramSnapshot& earlier) const {
+        HistogramSnapshot change;
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            change.counts_[i] = counts_[i] - earlier.counts_[i];
+            change.count_ += change.counts_[i];
+            if (change.counts_[i] != 0)
+                change.max_ = std::min(HistogramScale::upper_bound(i), max_);
+        }
+        return change;
+    }
+
+  private:
+    friend class Histogram;
+    std::array<std::uint64_t, HistogramScale::kBuckets> counts_{};
+    std::uint64_t count_ = 0;
+    Nanos max_ = 0;
+};
+
+class Histogram {
+  public:
+    void add(Nanos value, std::uint64_t times = 1) {
+        counts_[HistogramScale::bucket_of(value)].add(times);
+        if (value > max_.value())
+            max_.set(value);
+    }
+
+    [[nodiscard]] HistogramSnapshot snapshot() const {
+        HistogramSnapshot s;
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            s.counts_[i] = counts_[i].value();
+            s.count_ += s.counts_[i];
+        }
+        s.max_ = max_.value();
+        return s;
+    }
+
+  private:
+    std::array<Counter, HistogramScale::kBuckets> counts_{};
+    Counter max_;
+};
+
+}  // namespace weir
