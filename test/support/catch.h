@@ -1,0 +1,9 @@
+// catch.h - Catch2 of either major version. Threads: tests only.
+#pragma once
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif
