@@ -1,0 +1,126 @@
+"""From samples in the order they were taken to ratios, tables and marks."""
+from lib.report import median, number, print_targets, save, table, target
+
+UNSTEADY = 0.15  # two neighbouring raw runs that differ by more: the machine moved under the system between them
+ISSUE_RATIO = {64: 1.45, 512: 1.25, 1500: 1.12}
+FLOWS_ALLOWED = 1.05
+MACS_ALLOWED = 1.2
+
+
+def _visits(samples):
+    """Consecutive samples of one system: [(system, [samples])] in order."""
+    visits = []
+    for sample in samples:
+        if not visits or visits[-1][0] != (sample["round"], sample["system"]):
+            visits.append(((sample["round"], sample["system"]), []))
+        visits[-1][1].append(sample)
+    return visits
+
+
+def add_ratios(samples):
+    """Gives every sample of a size its ratio to the raw loop just before and just after it."""
+    visits = _visits(samples)
+    for index in range(1, len(visits) - 1):
+        raws = [{s["size"]: s["cycles_per_packet"] for s in visits[at][1] if s["case"] == "size"}
+                for at in (index - 1, index + 1) if visits[at][0][1] == "raw"]
+        for sample in visits[index][1]:
+            near = [raw[sample["size"]] for raw in raws if sample.get("size") in raw]
+            if sample["case"] == "size" and sample["system"] != "raw" and near:
+                mean = sum(near) / len(near)
+                sample["ratio"] = sample["cycles_per_packet"] / mean
+                sample["unsteady"] = (max(near) - min(near)) / mean > UNSTEADY
+
+
+def ratio(samples, system, size):
+    """Median over the rounds, of the steady ones if there are any."""
+    mine = [s for s in samples if s["system"] == system and s["case"] == "size" and s["size"] == size and "ratio" in s]
+    steady = [s["ratio"] for s in mine if not s["unsteady"]]
+    return median(steady or [s["ratio"] for s in mine])
+
+
+def _median_of(samples, key, **wanted):
+    return median([s.get(key) for s in samples if all(s.get(k) == v for k, v in wanted.items())])
+
+
+def own_ratio(samples, system, case):
+    """A case's cycles over the same visit's plain 64-byte cycles."""
+    ratios = []
+    for (_, name), visit in _visits(samples):
+        plain = _median_of(visit, "cycles_per_packet", case="size", size=64)
+        special = _median_of(visit, "cycles_per_packet", case=case)
+        if name == system and plain and special:
+            ratios.append(special / plain)
+    return median(ratios)
+
+
+def load_ratio(samples, fraction):
+    """Weir's cycles over OVS's (learning) at the same offered load, round by round."""
+    ratios = []
+    for number_of_round in {s["round"] for s in samples}:
+        at = {"round": number_of_round, "case": "load", "fraction": fraction}
+        weir = _median_of(samples, "cycles_per_packet", system="weir", **at)
+        ovs = _median_of(samples, "cycles_per_packet", system="ovs-normal", **at)
+        if weir and ovs:
+            ratios.append(weir / ovs)
+    return median(ratios)
+
+
+def _systems(samples):
+    return list(dict.fromkeys(s["system"] for s in samples))
+
+
+def print_sizes(samples, sizes):
+    rows = []
+    for system in _systems(samples):
+        row = [system]
+        for size in sizes:
+            at = {"system": system, "case": "size", "size": size}
+            row += [number(_median_of(samples, "cycles_per_packet", **at), 0),
+                    "1.00" if system == "raw" else number(ratio(samples, system, size)),
+                    number(_median_of(samples, "mpps", **at), 1)]
+        rows.append(row)
+    head = ["busy cycles per packet"]
+    for size in sizes:
+        head += [f"{size} B", "x raw", "Mpps"]
+    table("Two VMs flooding each other, one core (medians; Mpps in both directions together)", head, rows)
+
+
+def print_cases(samples):
+    rows = [[system, number(own_ratio(samples, system, "flows")), number(own_ratio(samples, system, "macs"))]
+            for system in ("weir", "weir-macs", "ovs-normal") if system in _systems(samples)]
+    table("64 bytes, in ratios to the same system's single flow", ["", "10,000 5-tuples", "1,000 MACs"], rows)
+
+
+def print_loads(samples, fractions):
+    rows = []
+    for fraction in fractions:
+        row = [f"{fraction:.0%}"]
+        for system in ("weir", "ovs-normal"):
+            at = {"system": system, "case": "load", "fraction": fraction}
+            row += [number(_median_of(samples, "cycles_per_packet", **at), 0),
+                    number(_median_of(samples, "mean_burst", **at), 1)]
+        rows.append([*row, number(load_ratio(samples, fraction))])
+    table("64 bytes at a part of the saturating load: cycles per packet and mean burst",
+          ["load", "weir", "burst", "ovs-normal", "burst", "weir/ovs"], rows)
+
+
+def targets_of(samples, fractions):
+    marks = [target(f"weir / raw at {size} B", ratio(samples, "weir", size), allowed, " x")
+             for size, allowed in ISSUE_RATIO.items()]
+    marks.append(target("10,000 5-tuples / one flow", own_ratio(samples, "weir", "flows"), FLOWS_ALLOWED, " x"))
+    marks.append(target("1,000 destinations / one", own_ratio(samples, "weir-macs", "macs"), MACS_ALLOWED, " x"))
+    marks += [target(f"weir / ovs-normal at {fraction:.0%} load", load_ratio(samples, fraction), 1.0, " x")
+              for fraction in fractions]
+    return marks
+
+
+def print_and_save(samples, options):
+    fractions = sorted({s["fraction"] for s in samples if "fraction" in s})
+    add_ratios(samples)
+    print_sizes(samples, options.sizes)
+    print_cases(samples)
+    if fractions:
+        print_loads(samples, fractions)
+    marks = targets_of(samples, fractions)
+    print_targets(marks)
+    save(options.output, "forwarding", vars(options), samples, marks)
