@@ -4,13 +4,12 @@
 A round takes the systems in turn, each between two runs of the raw loop: the machine's mood (other tenants, where the
 hypervisor put our two cores) changes within minutes and by a factor of two, so only neighbours in time are compared.
 """
-import argparse
 import dataclasses
 
 from lib import forwarding_report as report
-from lib.host import BUILD, Place, raise_priority, say
+from lib.host import Place, parser, raise_priority, say
 from lib.load import pair
-from lib.system import Raw, Weir
+from lib.system import Raw, Weir, session, vm_ports
 from peers.ovs import NOT_BINDING, Ovs
 from peers.testpmd import Testpmd
 
@@ -30,8 +29,7 @@ class Item:
 
 
 def vms(place, free_macs):
-    ports = [{"name": f"vm{i}", "mac": f"02:00:00:00:{i + 10:02x}:00", "socket": place.file(f"vm{i}.sock")}
-             for i in range(2)]
+    ports = vm_ports(place)
     if free_macs:
         ports[1]["vnic"] = {"anti_spoofing": False}
     return ports
@@ -81,18 +79,13 @@ class Rounds:
     def measure(self, number, item):
         with Place(keep=self.options.keep) as place:
             system = item.make(place, vms(place, item.free_macs))
-            load = None
             try:
-                load = system.bring_up()
-                for case, run in self.runs(item):
-                    self.take(number, item, case, run, load, system)
-            except (RuntimeError, TimeoutError, OSError, KeyError) as error:
+                with session(system) as load:
+                    for case, run in self.runs(item):
+                        self.take(number, item, case, run, load, system)
+            except (RuntimeError, TimeoutError, OSError) as error:
                 say(f"{item.name}: {error}")
                 self.samples.append({"round": number, "system": item.name, "case": "failed", "why": str(error)})
-            finally:
-                if load:
-                    load.stop()
-                system.stop()
 
     def runs(self, item):
         """Lazily, so that partial loads know the saturating load measured before them."""
@@ -122,18 +115,13 @@ class Rounds:
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each measured stretch")
-    parser.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=[64, 512, 1500])
-    parser.add_argument("--cases", type=lambda text: text.split(","), default=["flows", "macs", "loads"],
-                        help="besides the sizes: flows,macs,loads")
-    parser.add_argument("--systems", help="only these, e.g. weir,testpmd-io")
-    parser.add_argument("--peers", action="store_true", help="OVS-DPDK too")
-    parser.add_argument("--quick", action="store_true", help="one round of half seconds")
-    parser.add_argument("--keep", action="store_true", help="keep the logs in /tmp")
-    parser.add_argument("--output", default=str(BUILD / "forwarding.json"))
-    options = parser.parse_args()
+    known = parser("forwarding", __doc__.splitlines()[0], rounds=3, seconds=1.0)
+    known.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=[64, 512, 1500])
+    known.add_argument("--cases", type=lambda text: text.split(","), default=["flows", "macs", "loads"],
+                       help="besides the sizes: flows,macs,loads")
+    known.add_argument("--systems", help="only these, e.g. weir,testpmd-io")
+    known.add_argument("--quick", action="store_true", help="one round of half seconds")
+    options = known.parse_args()
     if options.quick:
         options.rounds, options.seconds = 1, 0.5
     return options

@@ -1,4 +1,5 @@
 """The machine under the benches: where tools are, cores, a private folder, what to write beside every number."""
+import argparse
 import json
 import os
 import pathlib
@@ -92,3 +93,14 @@ def machine():
     return {"commit": _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "cpu": _cpu(), "cores": os.cpu_count(), "kernel": platform.release(), "packages": packages}
+
+
+def parser(bench, about, rounds=3, seconds=2.0):
+    """The options that every bench has."""
+    options = argparse.ArgumentParser(description=about)
+    options.add_argument("--rounds", type=int, default=rounds)
+    options.add_argument("--seconds", type=float, default=seconds, help="of each measured stretch")
+    options.add_argument("--peers", action="store_true", help="OVS-DPDK too")
+    options.add_argument("--keep", action="store_true", help="keep the logs in /tmp")
+    options.add_argument("--output", default=str(BUILD / f"{bench}.json"))
+    return options

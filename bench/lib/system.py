@@ -1,4 +1,5 @@
 """A system under test: start it, wait for its peers, read its busy cycles, stop it."""
+import contextlib
 import dataclasses
 import json
 import os
@@ -56,6 +57,25 @@ class System:
         load.wait_ready()
         self.wait_peers()
         return load
+
+
+@contextlib.contextmanager
+def session(system):
+    """The system with its generator: yields the generator, stops both."""
+    load = None
+    try:
+        load = system.bring_up()
+        yield load
+    finally:
+        if load:
+            load.stop()
+        system.stop()
+
+
+def vm_ports(place, count=2):
+    """VMs as every bench numbers them."""
+    return [{"name": f"vm{i}", "mac": f"02:00:00:00:{i + 10:02x}:00", "socket": place.file(f"vm{i}.sock")}
+            for i in range(count)]
 
 
 def wait_for_files(paths, seconds=20):

@@ -14,6 +14,9 @@ namespace weir::load {
 
 namespace {
 
+constexpr std::uint64_t kWireOverheadBytes = 24;  // FCS 4, preamble 8, gap 12
+constexpr double kWireBytesMax = 2 * 1524;        // what a slow wire makes up for after a pause
+
 std::uint64_t monotonic_ns() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -45,6 +48,9 @@ Run::Run(const RunSpec& spec, std::vector<std::unique_ptr<Port>>& ports)
     for (const auto port : spec_.echo) {
         tallies_.at(port).echo = true;
     }
+    for (const auto& [port, bps] : spec_.wire_bps) {
+        tallies_.at(port).wire_bytes_per_cycle = bps / 8 / static_cast<double>(tsc_hz_);
+    }
     if (spec_.series > 0) {
         for (auto& tally : tallies_) {
             tally.series.resize(static_cast<std::size_t>(spec_.seconds / spec_.series) + 1);
@@ -56,10 +62,11 @@ Run::Run(const RunSpec& spec, std::vector<std::unique_ptr<Port>>& ports)
 }
 
 bool Run::step(std::uint64_t now) {
-    gap_max_ = std::max(gap_max_, now - last_step_);
+    const std::uint64_t gap = last_step_ == 0 ? 0 : now - last_step_;
+    gap_max_ = std::max(gap_max_, gap);
     last_step_ = now;
     for (std::size_t port = 0; port < ports_.size(); ++port) {
-        receive(port);
+        receive(port, gap);
     }
     const Phase phase = phase_.load(std::memory_order_relaxed);
     if (phase < Phase::kDrain) {
@@ -101,14 +108,24 @@ void Run::enter(Phase phase, std::uint64_t now, std::uint64_t cycles_long) {
     phase_.notify_all();
 }
 
-void Run::receive(std::size_t index) {
-    constexpr int kBurstsMax = 4;
+void Run::receive(std::size_t index, std::uint64_t gap) {
     Port& port = *ports_[index];
     Tally& tally = tallies_[index];
     rte_mbuf* packets[kBurstMax];
+    int bursts = 4;
+    std::uint16_t burst = kBurstMax;
+    if (tally.wire_bytes_per_cycle > 0) {
+        tally.wire_bytes =
+            std::min(tally.wire_bytes + static_cast<double>(gap) * tally.wire_bytes_per_cycle, kWireBytesMax);
+        if (tally.wire_bytes < 0) {
+            return;
+        }
+        bursts = 1;
+        burst = 1;
+    }
     for (std::uint16_t queue = 0; queue < port.queues(); ++queue) {
-        for (int i = 0; i < kBurstsMax; ++i) {
-            const std::uint16_t count = port.receive(queue, packets, kBurstMax);
+        for (int i = 0; i < bursts; ++i) {
+            const std::uint16_t count = port.receive(queue, packets, burst);
             if (count == 0) {
                 break;
             }
@@ -128,18 +145,21 @@ void Run::receive(std::size_t index) {
 void Run::account(Tally& tally, rte_mbuf** packets, std::uint16_t count) {
     if (tally.first_tsc == 0) {
         tally.first_tsc = rte_rdtsc();
-        if (spec_.stop_on_first_rx) {
+        if (spec_.stop_on_rx && &tally == &tallies_[*spec_.stop_on_rx]) {
             phase_ends_ = 0;
         }
     }
+    std::uint64_t bytes = 0;
+    for (std::uint16_t i = 0; i < count; ++i) {
+        bytes += packets[i]->pkt_len;
+    }
+    tally.wire_bytes -= static_cast<double>(bytes + count * kWireOverheadBytes);
     const Phase phase = phase_.load(std::memory_order_relaxed);
     if (phase == Phase::kDrain) {
         return;
     }
     tally.packets += count;
-    for (std::uint16_t i = 0; i < count; ++i) {
-        tally.bytes += packets[i]->pkt_len;
-    }
+    tally.bytes += bytes;
     if (series_cycles_ != 0 && phase == Phase::kMeasure) {
         const std::size_t at = (rte_rdtsc() - measured_from_) / series_cycles_;
         tally.series[std::min(at, tally.series.size() - 1)] += count;

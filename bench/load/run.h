@@ -38,11 +38,13 @@ class Run {
         std::vector<std::uint64_t> series;  ///< packets per interval
         bool inspect = false;
         bool echo = false;
+        double wire_bytes_per_cycle = 0;  ///< 0 = takes all there is
+        double wire_bytes = 0;            ///< what the wire may still carry; below zero after a burst
     };
 
     void advance_phase(std::uint64_t now);
     void enter(Phase phase, std::uint64_t now, std::uint64_t cycles);
-    void receive(std::size_t port);
+    void receive(std::size_t port, std::uint64_t gap);
     void account(Tally& tally, rte_mbuf** packets, std::uint16_t count);
     void inspect(rte_mbuf** packets, std::uint16_t count);
     static void send_back(Port& port, rte_mbuf** packets, std::uint16_t count);

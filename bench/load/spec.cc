@@ -76,9 +76,14 @@ RunSpec parse_run(const Json& object, std::size_t ports) {
     run.warmup = object.value("warmup", run.warmup);
     run.drain = object.value("drain", run.drain);
     run.series = object.value("series", run.series);
-    run.stop_on_first_rx = object.value("stop_on_first_rx", run.stop_on_first_rx);
+    if (object.contains("stop_on_rx")) {
+        run.stop_on_rx = object.at("stop_on_rx").get<std::size_t>();
+    }
     run.inspect = object.value("inspect", run.inspect);
     run.echo = object.value("echo", run.echo);
+    for (const auto& [port, bps] : object.value("wire_bps", Json::object()).items()) {
+        run.wire_bps[std::stoul(port)] = bps.get<double>();
+    }
     for (const auto& stream : object.at("streams")) {
         run.streams.push_back(parse_stream(stream, ports));
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -46,12 +47,16 @@ struct StreamSpec {
 struct RunSpec {
     std::string name;
     double seconds = 1.0;
-    double warmup = 0.2;               ///< seconds of the same traffic before counting
-    double drain = 0.05;               ///< seconds of receiving after the last frame was sent
-    double series = 0;                 ///< seconds per point of the received-packets series; 0 = none
-    bool stop_on_first_rx = false;     ///< end as soon as any port has received (start-up measurements)
+    double warmup = 0.2;  ///< seconds of the same traffic before counting
+    double drain = 0.05;  ///< seconds of receiving after the last frame was sent
+    double series = 0;    ///< seconds per point of the received-packets series; 0 = none
+    std::optional<std::size_t>
+        stop_on_rx;                    ///< end when this port has received anything (start-up measurements)
     std::vector<std::size_t> inspect;  ///< ports that read the stamp of every frame that they receive
     std::vector<std::size_t> echo;     ///< ports that send every frame back to its sender
+    /// Ports that take at most so many bits/s from their ring, frame and 24 bytes of preamble, FCS and gap: a
+    /// slow wire.
+    std::map<std::size_t, double> wire_bps;
     std::vector<StreamSpec> streams;
 };
 
