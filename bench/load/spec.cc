@@ -81,7 +81,8 @@ RunSpec parse_run(const Json& object, std::size_t ports) {
     }
     run.inspect = object.value("inspect", run.inspect);
     run.echo = object.value("echo", run.echo);
-    for (const auto& [port, bps] : object.value("wire_bps", Json::object()).items()) {
+    const Json wires = object.value("wire_bps", Json::object());
+    for (const auto& [port, bps] : wires.items()) {
         run.wire_bps[std::stoul(port)] = bps.get<double>();
     }
     for (const auto& stream : object.at("streams")) {
