@@ -1,0 +1,61 @@
+"""config_test.py - wrong configurations and hosts that lack something: what is said, and that nothing is touched."""
+
+import os
+import subprocess
+
+from case import Case, mac
+from switch import SWITCH, Switch
+
+HOSTILE = {
+    "workers": [1, 1],
+    "uplink": {"device": "net_null0", "rate": "10", "scheduler": "fulfillment", "mtu": 70000},
+    "vnics": [
+        {"name": "vm1", "socket": "relative.sock", "mac": mac(1), "limit": "1Gbit", "reservation": "2Gbit"},
+        {"name": "vm1", "socket": "/tmp/vm.sock", "mac": "01:00:5e:00:00:01", "shares": 0, "queues": "many"},
+        {"name": "vm3", "mac": mac(1), "vlan": 5000, "colour": "blue"},
+    ],
+    "feedback": {"enabled": True},
+}
+PLACES = ["workers", "uplink.rate", "uplink.scheduler", "uplink.mtu", "vnics[0].socket", "vnics[0].reservation",
+          "vnics[1].name", "vnics[1].mac", "vnics[1].shares", "vnics[1].queues", "vnics[2].socket", "vnics[2].vlan",
+          "vnics[2].colour", "feedback"]
+
+
+class ConfigTest(Case):
+    def refused(self, switch, prefix=()):
+        """Runs a switch that must not come up: (status, its own lines)."""
+        done = subprocess.run([*prefix, SWITCH, "--config", switch.write()], capture_output=True, text=True, timeout=30,
+                              check=False)
+        lines = (done.stdout + done.stderr).splitlines()
+        return done.returncode, [line for line in lines if line.startswith("weir-switch: ")]
+
+    def test_a_hostile_configuration_exits_2_with_every_fault_and_touches_nothing(self):
+        switch = Switch(self.folder, HOSTILE)
+        status, output = switch.check()
+        self.assertEqual(status, 2, output)
+        self.assertEqual([place for place in PLACES if place not in output], [], output)
+        self.assertEqual(os.listdir(self.folder), ["switch.jsonc"])
+        self.assertEqual(self.refused(switch)[0], 2)
+
+    def test_a_sound_configuration_passes_the_check_without_starting(self):
+        status, output = Switch(self.folder, {"vnics": [self.vnic(1)]}).check()
+        self.assertEqual(status, 0, output)
+        self.assertEqual(os.listdir(self.folder), ["switch.jsonc"])
+
+    def test_a_missing_socket_directory_is_one_line_that_says_how_to_mend_it(self):
+        vnic = {**self.vnic(1), "socket": self.path("nowhere/vm1.sock")}
+        status, lines = self.refused(Switch(self.folder, {"vnics": [vnic]}))
+        self.assertEqual((status, len(lines)), (1, 1), lines)
+        self.assertIn(f"mkdir -p {self.path('nowhere')}", lines[0])
+
+    def test_a_missing_device_is_one_line_that_names_it(self):
+        uplink = {"device": "net_af_packet0,iface=nosuch0"}
+        status, lines = self.refused(Switch(self.folder, {"uplink": uplink}))
+        self.assertEqual((status, len(lines)), (1, 1), lines)
+        self.assertIn("net_af_packet0,iface=nosuch0", lines[0])
+
+    def test_missing_hugepages_are_one_line_that_says_how_to_reserve_them(self):
+        hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/kernel/mm/hugepages && exec "$0" "$@"']
+        status, lines = self.refused(Switch(self.folder, {}), hide)
+        self.assertEqual((status, len(lines)), (1, 1), lines)
+        self.assertIn("/proc/sys/vm/nr_hugepages", lines[0])

@@ -1,0 +1,91 @@
+"""vhost_test.py - vhost-user ports with testpmd as VMs: who listens, ring layouts, coming and going, a stuck VM."""
+
+from case import Case
+from wait import until
+
+LAYOUTS = {
+    "split": {},
+    "packed": {"packed_vq": 1},
+    "split, not mergeable": {"mrg_rxbuf": 0},
+    "packed, in order, not mergeable": {"packed_vq": 1, "in_order": 1, "mrg_rxbuf": 0},
+}
+ENOUGH = 20_000
+
+
+class VhostTest(Case):
+    def pass_traffic(self, sender, receiver, name="vm2"):
+        """Frames go from one VM to the other and arrive there."""
+        before = self.packets(name, "to_vm", "delivered")
+        self.wait_packets(name, "to_vm", "delivered", before + ENOUGH)
+        sender.halt()
+        until(lambda: receiver.received() >= ENOUGH, 20, "the receiving VM counting them")
+        self.assert_accounts()
+
+    def test_two_vms_that_own_their_sockets_exchange_frames(self):
+        self.start_switch(self.vnic(1), self.vnic(2))
+        receiver = self.vm(2)
+        self.pass_traffic(self.sender(1, 2), receiver)
+        self.assertEqual(self.drops("vm1"), {})
+
+    def test_two_vms_on_sockets_of_the_switch_exchange_frames(self):
+        self.start_switch(self.vnic(1, mode="server"), self.vnic(2, mode="server"))
+        receiver = self.vm(2, server=False)
+        self.pass_traffic(self.sender(1, 2, server=False), receiver)
+
+    def test_every_ring_layout_carries_frames(self):
+        self.start_switch(self.vnic(1), self.vnic(2))
+        for title, layout in LAYOUTS.items():
+            with self.subTest(title):
+                receiver = self.vm(2, **layout)
+                sender = self.sender(1, 2, **layout)
+                self.pass_traffic(sender, receiver)
+                features = self.switch.vnic("vm1")["features"]
+                self.assertEqual("packed" in features, "packed_vq" in layout, features)
+                self.assertEqual("mergeable" in features, "mrg_rxbuf" not in layout, features)
+                sender.stop()
+                receiver.stop()
+
+    def test_two_queue_pairs_are_negotiated_and_used(self):
+        self.start_switch(self.vnic(1, queues=2), self.vnic(2, queues=2))
+        receiver = self.vm(2, queues=2)
+        self.pass_traffic(self.sender(1, 2, queues=2), receiver)
+        self.assertIn("multiqueue", self.switch.vnic("vm1")["features"])
+
+    def test_two_vnics_of_one_vm_forward_between_two_others(self):
+        self.start_switch(*(self.vnic(number, anti_spoofing=number < 3) for number in (1, 2, 3, 4)))
+        receiver = self.vm(4)
+        self.vm(2, 3, forward="mac", peer=4)
+        self.pass_traffic(self.sender(1, 2), receiver, "vm4")
+
+    def test_a_killed_vm_goes_down_and_comes_back_while_others_go_on(self):
+        self.start_switch(*map(self.vnic, (1, 2, 3)))
+        self.vm(2)
+        victim = self.vm(3)
+        self.sender(1, 2)
+        for _ in range(2):
+            victim.kill()
+            until(lambda: self.switch.vnic("vm3")["state"] == "down", 20, "vm3 down")
+            self.wait_packets("vm2", "to_vm", "delivered", self.packets("vm2", "to_vm", "delivered") + ENOUGH)
+            victim = self.vm(3)
+        self.assert_accounts()
+
+    def test_vms_reconnect_to_a_switch_that_was_killed_and_forward_again(self):
+        switch = self.start_switch(self.vnic(1), self.vnic(2))
+        receiver = self.vm(2)
+        self.sender(1, 2)
+        self.wait_packets("vm2", "to_vm", "delivered", ENOUGH)
+        switch.kill()
+        before = receiver.received()
+        switch.start().wait_up("vm1", "vm2")
+        until(lambda: receiver.received() >= before + ENOUGH, 20, "frames after the restart")
+        self.assert_accounts()
+
+    def test_a_vm_that_does_not_drain_its_ring_hurts_nobody_else(self):
+        self.start_switch(*map(self.vnic, (1, 2, 3, 4)))
+        self.vm(2).halt()
+        receiver = self.vm(4)
+        self.sender(1, 2)
+        sender = self.sender(3, 4)
+        until(lambda: self.drops("vm2", "to_vm").get("vm_ring_full", 0) >= ENOUGH, 20, "vm2's ring full")
+        self.pass_traffic(sender, receiver, "vm4")
+        self.assertEqual(self.drops("vm4", "to_vm").get("vm_down", 0), 0)

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""run.py - the end-to-end tests: `run.py process|guests [WORD]`, WORD a part of the wanted tests' names.
+
+Needs root, hugepages and a network namespace of its own (unshare --net); test/run.sh sees to all three. WEIR_BUILD names
+the build folder. The last line is `N passed, N failed`.
+"""
+
+import os
+import sys
+import time
+import traceback
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(ROOT, "test", "support"), os.path.join(ROOT, "bench", "guest")]
+
+
+class Report(unittest.TestResult):
+    """One line per test, while it goes on."""
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began = time.monotonic()
+
+    def line(self, verdict, test):
+        title = test.id().rsplit(".", 1)[1].removeprefix("test_").replace("_", " ")
+        print(f"{verdict} {title} ({time.monotonic() - self.began:.1f} s)", flush=True)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.line("ok    ", test)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.line("FAILED", test)
+        traceback.print_exception(*err, file=sys.stdout)
+        if hasattr(test, "diagnosis"):
+            print(test.diagnosis(), flush=True)
+
+    addError = addFailure
+
+
+def wanted(tests, word):
+    for test in tests:
+        if isinstance(test, unittest.TestSuite):
+            yield from wanted(test, word)
+        elif word in test.id():
+            yield test
+
+
+def main(suite, word=""):
+    import links
+    if not links.own_namespace():
+        sys.exit("run.py: start it in a network namespace of its own: unshare --net -- test/e2e/run.py ...")
+    links.command("ip link set lo up")
+    found = unittest.defaultTestLoader.discover(os.path.join(HERE, suite), pattern="*_test.py")
+    report = Report()
+    unittest.TestSuite(test for test in wanted(found, word.replace(" ", "_"))).run(report)
+    failed = len(report.failures) + len(report.errors)
+    print(f"{report.testsRun - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

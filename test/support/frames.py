@@ -1,0 +1,52 @@
+"""frames.py - Ethernet frames as bytes, and pcap files: what a vNIC on DPDK's net_pcap device sends and receives."""
+
+import struct
+
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+IPV4, ARP, IPV6, VLAN = 0x0800, 0x0806, 0x86DD, 0x8100
+PCAP_HEAD = struct.Struct("<IHHiIII")
+PCAP_RECORD = struct.Struct("<IIII")
+PCAP_MAGIC = 0xA1B2C3D4
+ETHERNET = 1
+SNAP_LENGTH = 65535
+
+
+def mac_bytes(text):
+    return bytes.fromhex(text.replace(":", ""))
+
+
+def frame(source, destination, size=60, kind=IPV4, vlan=None, payload=b""):
+    """An untagged or tagged frame of `size` bytes without FCS, filled up with zeros; never shorter than its head."""
+    tag = struct.pack("!HH", VLAN, vlan) if vlan is not None else b""
+    head = mac_bytes(destination) + mac_bytes(source) + tag + struct.pack("!H", kind)
+    return (head + payload).ljust(size, b"\0")
+
+
+def numbered(source, destination, count, size=60):
+    """`count` frames that carry their number, so that a receiver can tell which of them came, and in which order."""
+    return [frame(source, destination, size, payload=struct.pack("!I", number)) for number in range(count)]
+
+
+def number_of(data):
+    return struct.unpack_from("!I", data, 14)[0]
+
+
+def write_pcap(path, frames):
+    with open(path, "wb") as stream:
+        stream.write(PCAP_HEAD.pack(PCAP_MAGIC, 2, 4, 0, 0, SNAP_LENGTH, ETHERNET))
+        for data in frames:
+            stream.write(PCAP_RECORD.pack(0, 0, len(data), len(data)) + data)
+    return path
+
+
+def read_pcap(path):
+    """The frames of a file written by DPDK or by us, seconds and microseconds left out."""
+    with open(path, "rb") as stream:
+        data = stream.read()
+    frames, at = [], PCAP_HEAD.size
+    while at < len(data):
+        _, _, length, _ = PCAP_RECORD.unpack_from(data, at)
+        at += PCAP_RECORD.size
+        frames.append(data[at:at + length])
+        at += length
+    return frames
