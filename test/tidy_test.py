@@ -18,7 +18,7 @@ SOURCES = (".h", ".cc", ".py", ".sh")
 # Which folders of the house a folder may include, besides itself; design section 3. "vswitch" means the files
 # directly in it. Tests, benches and the mains (vswitch, ctrl) may include everything.
 PURE = {"common", "cost_functions"}
-CONFIG = {"vswitch/config.h", "vswitch/limits.h"}
+CONFIG = {"vswitch/config.h", "vswitch/config_text.h", "vswitch/limits.h"}
 MAY_INCLUDE = {
     "common": set(),
     "common/wire": {"common"},

@@ -108,4 +108,8 @@ struct SwitchConfig {
 /// The vNIC as JSON in the configuration's own words and units (round-trips through parse_vnic).
 [[nodiscard]] nlohmann::json vnic_to_json(const VnicConfig& vnic);
 
+/// What DPDK knows a device by: the PCI address in full, or a vdev's name. Two strings with the same identity
+/// are the same device.
+[[nodiscard]] std::string device_identity(std::string_view device);
+
 }  // namespace weir

@@ -21,8 +21,6 @@ bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
 bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out);
 /// A PCI address or a vdev string (driver and number, then arguments after commas).
 bool read_device(ObjectReader& reader, std::string_view key, std::string& out);
-/// What DPDK knows the device by: two strings with the same identity are the same device.
-[[nodiscard]] std::string device_identity(std::string_view device);
 
 /// Reads one vNIC and checks it against `others` in all but the total of the reservations. Faults go to
 /// `faults`; the vNIC is returned all the same so that later ones are checked against it.

@@ -1,0 +1,111 @@
+// client.cc - a REQ socket per call, bounded in time and size.
+#include "ctrl/cli/client.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <zmq.hpp>
+
+#include "ctrl/cli/failure.h"
+
+namespace weir::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kReplyBytesMax = 16 << 20;
+
+[[noreturn]] void refuse(std::string path, std::string found, std::string message) {
+    throw Failure(kExitRefused, {{std::move(path), std::move(found), "", std::move(message)}});
+}
+
+// ZeroMQ connects in the background and would only tell by a timeout that nobody listens: ask the kernel
+// first.
+void require_listener(const std::string& path) {
+    const std::string endpoint = "ipc://" + path;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof address.sun_path)
+        throw bad_input("--socket", path, "a path of 1 to 107 bytes", "this cannot be a socket");
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int result = ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    const int error = result == 0 ? 0 : errno;
+    ::close(probe);
+    if (error == 0 || error == EAGAIN)  // EAGAIN: its queue of connections is full, so it lives
+        return;
+    if (error == EACCES || error == EPERM)
+        refuse(endpoint, std::strerror(error),
+               "this user may not talk to the switch; use sudo, or join the socket's group");
+    refuse(endpoint, std::strerror(error),
+           "no switch listens here; is weir-switch running? (systemctl status weir-switch; "
+           "another control_socket is given by --socket PATH)");
+}
+
+json parse_reply(const std::string& endpoint, const zmq::message_t& message) {
+    json reply = json::parse(message.to_string_view(), nullptr, false);
+    const bool valid = reply.is_object() && reply.value("schema", json()) == 1 && reply.contains("ok") &&
+                       reply["ok"].is_boolean();
+    if (!valid)
+        refuse(endpoint, "an answer that is not of schema 1",
+               "are weirctl and weir-switch of the same version?");
+    return reply;
+}
+
+Faults faults_of(const json& reply) {
+    const auto text = [](const json& fault, const char* key) {
+        const auto it = fault.find(key);
+        return it != fault.end() && it->is_string() ? it->get<std::string>() : std::string();
+    };
+    Faults faults;
+    if (const auto list = reply.find("faults"); list != reply.end() && list->is_array())
+        for (const json& fault : *list)
+            if (fault.is_object())
+                faults.push_back({text(fault, "path"), text(fault, "found"), text(fault, "allowed"),
+                                  text(fault, "message")});
+    if (faults.empty())
+        faults.push_back({"", "", "", "the switch refused and gave no reason"});
+    return faults;
+}
+
+}  // namespace
+
+struct Client::Network {
+    zmq::context_t context{1};
+};
+
+Client::Client(std::string socket, std::chrono::milliseconds timeout)
+    : socket_(std::move(socket)), timeout_(timeout), network_(std::make_unique<Network>()) {}
+
+Client::~Client() = default;
+
+json Client::call(const std::string& command, const json& args) {
+    require_listener(socket_);
+    const std::string endpoint = "ipc://" + socket_;
+    const std::string request = json{{"schema", 1}, {"command", command}, {"args", args}}.dump(
+        -1, ' ', false, json::error_handler_t::replace);
+    zmq::message_t answer;
+    try {
+        zmq::socket_t socket(network_->context, zmq::socket_type::req);
+        socket.set(zmq::sockopt::linger, 0);
+        socket.set(zmq::sockopt::sndtimeo, static_cast<int>(timeout_.count()));
+        socket.set(zmq::sockopt::rcvtimeo, static_cast<int>(timeout_.count()));
+        socket.set(zmq::sockopt::maxmsgsize, kReplyBytesMax);
+        socket.connect(endpoint);
+        if (!socket.send(zmq::buffer(request), zmq::send_flags::none) ||
+            !socket.recv(answer, zmq::recv_flags::none))
+            refuse(endpoint, "no answer within " + std::to_string(timeout_.count()) + " ms",
+                   "the switch hangs or is stopping; its log says why (journalctl -u weir-switch)");
+    } catch (const zmq::error_t& error) {
+        refuse(endpoint, error.what(), "the connection failed");
+    }
+    json reply = parse_reply(endpoint, answer);
+    if (!reply["ok"].get<bool>())
+        throw Failure(kExitRefused, faults_of(reply));
+    return reply.value("data", json());
+}
+
+}  // namespace weir::cli

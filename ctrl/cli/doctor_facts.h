@@ -1,0 +1,69 @@
+// doctor_facts.h - what is so on this host, read from /proc, /sys and /dev; judged elsewhere
+// (doctor_checks.h). Threads: the command's only one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vswitch/config.h"
+
+namespace weir::cli {
+
+struct HugepagePool {
+    unsigned node = 0;
+    std::uint64_t page_bytes = 0;
+    std::uint64_t total = 0;  ///< pages
+    std::uint64_t free = 0;   ///< pages
+};
+
+struct DirectoryFacts {
+    std::string path;
+    bool exists = false;
+    bool writable = false;  ///< by whoever runs this
+    uid_t uid = 0;
+    gid_t gid = 0;
+    mode_t mode = 0;
+};
+
+struct CoreFacts {
+    unsigned core = 0;
+    bool online = false;
+    bool isolated = false;           ///< the kernel's isolcpus
+    std::optional<unsigned> node;    ///< NUMA
+    std::vector<unsigned> siblings;  ///< hyper-threads of the same core, itself included
+};
+
+struct NicFacts {
+    std::string address;
+    bool exists = false;
+    std::string driver;            ///< bound kernel driver, empty when none
+    std::optional<unsigned> node;  ///< NUMA
+};
+
+struct HostFacts {
+    std::vector<HugepagePool> hugepages;
+    std::vector<std::string> hugetlbfs;       ///< mount points
+    std::vector<DirectoryFacts> directories;  ///< of the sockets
+    std::vector<CoreFacts> workers;           ///< in the configuration's order
+    std::optional<CoreFacts> agent;
+    std::optional<NicFacts> nic;  ///< when the uplink is a PCI device
+    bool iommu = false;
+    bool noiommu_mode = false;  ///< vfio's unsafe mode
+    std::string vhost_library;  ///< path of DPDK's librte_vhost, empty when absent
+    bool kvm_device = false;
+    bool kvm_usable = false;          ///< /dev/kvm opens and speaks API 12
+    std::uint64_t memlock_bytes = 0;  ///< UINT64_MAX = unlimited
+    bool root = false;
+};
+
+/// @param sysroot put before every absolute path: "" on a real host, a folder of its own in tests
+[[nodiscard]] HostFacts gather_facts(const SwitchConfig& config, const std::string& sysroot);
+
+/// "0-2,5" as numbers; what is not a list gives the part before it. Bounded to 4096 entries.
+[[nodiscard]] std::vector<unsigned> parse_cpu_list(const std::string& text);
+
+}  // namespace weir::cli

@@ -1,0 +1,106 @@
+// table.cc - measure, drop what does not fit, pad, paint.
+#include "ctrl/cli/table.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weir::cli {
+namespace {
+
+constexpr std::size_t kGap = 2;
+
+const char* escape_of(Style style) {
+    switch (style) {
+        case Style::kDim:
+            return "\x1b[2m";
+        case Style::kGood:
+            return "\x1b[32m";
+        case Style::kWarn:
+            return "\x1b[33m";
+        case Style::kBad:
+            return "\x1b[31m";
+        case Style::kTitle:
+            return "\x1b[1m";
+        case Style::kPlain:
+            break;
+    }
+    return "";
+}
+
+std::string cut(const std::string& text, std::size_t width) {
+    constexpr std::size_t kDots = 3;
+    if (text.size() <= width)
+        return text;
+    return width <= kDots ? text.substr(0, width) : text.substr(0, width - kDots) + "...";
+}
+
+}  // namespace
+
+std::string styled(const std::string& text, Style style, bool colour) {
+    if (!colour || style == Style::kPlain || text.empty())
+        return text;
+    return escape_of(style) + text + "\x1b[0m";
+}
+
+std::vector<std::size_t> Table::widths() const {
+    std::vector<std::size_t> widths;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        std::size_t width = columns_[i].title.size();
+        for (const auto& row : rows_)
+            width = std::max(width, row[i].text.size());
+        widths.push_back(width);
+    }
+    return widths;
+}
+
+std::vector<std::size_t> Table::fitting(const std::vector<std::size_t>& widths, std::size_t width) const {
+    std::vector<std::size_t> shown(columns_.size());
+    std::iota(shown.begin(), shown.end(), std::size_t{0});
+    const auto total = [&] {
+        std::size_t sum = 0;
+        for (const std::size_t i : shown)
+            sum += widths[i] + kGap;
+        return sum - kGap;
+    };
+    while (width > 0 && total() > width) {
+        const auto rank = [this](std::size_t a, std::size_t b) {
+            return columns_[a].drop_rank < columns_[b].drop_rank;
+        };
+        const auto victim = std::max_element(shown.begin(), shown.end(), rank);
+        if (columns_[*victim].drop_rank == 0)
+            break;
+        shown.erase(victim);
+    }
+    return shown;
+}
+
+std::string Table::render(std::size_t width, bool colour) const {
+    const std::vector<std::size_t> all = widths();
+    const std::vector<std::size_t> shown = fitting(all, width);
+    std::vector<Cell> titles;
+    for (const Column& column : columns_)
+        titles.emplace_back(column.title, Style::kTitle);
+    std::string out;
+    const auto add_line = [&](const std::vector<Cell>& cells) {
+        std::size_t begin = 0;    // of the column
+        std::size_t written = 0;  // columns of this line that are written
+        for (const std::size_t i : shown) {
+            const bool bounded = width > 0 && i == shown.back();
+            const std::size_t room = bounded ? width - std::min(width, begin) : std::string::npos;
+            const std::string text = cut(cells[i].text, room);
+            const std::size_t shift = columns_[i].right ? all[i] - text.size() : 0;
+            if (!text.empty()) {
+                out.append(begin + shift - written, ' ').append(styled(text, cells[i].style, colour));
+                written = begin + shift + text.size();
+            }
+            begin += all[i] + kGap;
+        }
+        out += '\n';
+    };
+    add_line(titles);
+    for (const auto& row : rows_)
+        add_line(row);
+    return out;
+}
+
+}  // namespace weir::cli
