@@ -1,0 +1,114 @@
+// water_fill_test.cc - divvy's worked numbers, the cases it leaves out, and what every answer must satisfy.
+#include "vswitch/qos/water_fill.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "test/support/catch.h"
+
+using namespace weir;
+
+namespace {
+
+constexpr std::uint64_t kNone = Claim::kNoLimit;
+
+struct Filled {
+    std::vector<std::uint64_t> parts;
+    std::uint64_t unassigned;
+};
+
+Filled fill(std::uint64_t capacity, const std::vector<Claim>& claims) {
+    Filled f{std::vector<std::uint64_t>(claims.size()), 0};
+    f.unassigned = water_fill(capacity, claims, f.parts);
+    return f;
+}
+
+Claim claim(std::uint64_t reservation, std::uint64_t limit, std::uint32_t shares,
+            std::uint64_t demand = kNone) {
+    return {.reservation = reservation, .limit = limit, .demand = demand, .shares = shares};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "V1: 1200 by shares 3:1 under limits 1000 and 500 is 900 and 300; 300 by 1:1 under 400 and 100 is 200, "
+    "100") {
+    CHECK(fill(1200, {claim(0, 1000, 3), claim(0, 500, 1)}).parts == std::vector<std::uint64_t>{900, 300});
+    CHECK(fill(300, {claim(0, 400, 1), claim(0, 100, 1)}).parts == std::vector<std::uint64_t>{200, 100});
+}
+
+TEST_CASE("V2: 1000 over (100,300,1) (400,-,1) (0,150,2) (0,-,4) is 100, 400, 150, 350") {
+    const Filled f =
+        fill(1000, {claim(100, 300, 1), claim(400, kNone, 1), claim(0, 150, 2), claim(0, kNone, 4)});
+    CHECK(f.parts == std::vector<std::uint64_t>{100, 400, 150, 350});
+    CHECK(f.unassigned == 0);
+}
+
+TEST_CASE("reservations over the capacity are scaled alike, and nobody else gets anything") {
+    const Filled f = fill(1000, {claim(1500, kNone, 1), claim(500, kNone, 9), claim(0, kNone, 100)});
+    CHECK(f.parts == std::vector<std::uint64_t>{750, 250, 0});
+    CHECK(f.unassigned == 0);
+}
+
+TEST_CASE("what limits and demands leave over is returned") {
+    const Filled f = fill(1000, {claim(0, 100, 1), claim(0, kNone, 1, 300)});
+    CHECK(f.parts == std::vector<std::uint64_t>{100, 300});
+    CHECK(f.unassigned == 600);
+}
+
+TEST_CASE("no shares: the reservation and no more") {
+    const Filled f = fill(1000, {claim(200, kNone, 0), claim(0, 300, 1)});
+    CHECK(f.parts == std::vector<std::uint64_t>{200, 300});
+    CHECK(f.unassigned == 500);
+    CHECK(fill(1000, {claim(0, kNone, 0)}).unassigned == 1000);
+}
+
+TEST_CASE("a reservation that is not demanded goes to the others; a limit below it is raised to it") {
+    CHECK(fill(1000, {claim(800, kNone, 1, 100), claim(0, kNone, 1)}).parts ==
+          std::vector<std::uint64_t>{100, 900});
+    CHECK(fill(1000, {claim(800, 500, 1), claim(0, kNone, 1)}).parts == std::vector<std::uint64_t>{800, 200});
+}
+
+TEST_CASE("one claim, no claim, no capacity") {
+    CHECK(fill(1000, {claim(10, kNone, 7)}).parts == std::vector<std::uint64_t>{1000});
+    CHECK(fill(1000, {}).unassigned == 1000);
+    CHECK(fill(0, {claim(10, kNone, 7), claim(0, kNone, 1)}).parts == std::vector<std::uint64_t>{0, 0});
+}
+
+TEST_CASE(
+    "property: all is assigned or unwanted, within bounds, and one level of shares explains every part") {
+    std::mt19937_64 random(17);
+    for (int trial = 0; trial < 2000; ++trial) {
+        std::vector<Claim> claims(1 + random() % 20);
+        for (Claim& c : claims) {
+            c.reservation = random() % 3 == 0 ? random() % 1'000'000 : 0;
+            c.limit = random() % 3 == 0 ? random() % 2'000'000 : kNone;
+            c.demand = random() % 3 == 0 ? random() % 2'000'000 : kNone;
+            c.shares = static_cast<std::uint32_t>(1 + random() % 1000);
+        }
+        const std::uint64_t capacity = random() % 20'000'000;
+        const Filled f = fill(capacity, claims);
+        const std::uint64_t sum = std::accumulate(f.parts.begin(), f.parts.end(), std::uint64_t{0});
+        REQUIRE(sum + f.unassigned == capacity);
+
+        double lowest_open = 1e300;  // level of those that could take more
+        double highest_fed = 0;      // level of those that got more than their floor
+        for (std::size_t i = 0; i < claims.size(); ++i) {
+            const Claim& c = claims[i];
+            const std::uint64_t cap = std::min(std::max(c.limit, c.reservation), c.demand);
+            const std::uint64_t floor = std::min(c.reservation, cap);
+            REQUIRE(f.parts[i] <= cap);
+            const double level = static_cast<double>(f.parts[i]) / c.shares;
+            const double rounding = 2.0 / c.shares;
+            if (f.parts[i] < cap)
+                lowest_open = std::min(lowest_open, level + rounding);
+            if (f.parts[i] > floor)
+                highest_fed = std::max(highest_fed, level - rounding);
+        }
+        REQUIRE(highest_fed <= lowest_open * (1 + 1e-6));
+        if (f.unassigned > claims.size())
+            REQUIRE(lowest_open == 1e300);
+    }
+}

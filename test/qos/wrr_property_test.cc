@@ -1,0 +1,162 @@
+// wrr_property_test.cc - what must hold for any mix of classes: seeded random mixes, each judged by its
+// invariants.
+#include <algorithm>
+
+#include "test/qos/link_harness.h"
+#include "test/support/catch.h"
+#include "test/support/random.h"
+#include "vswitch/qos/water_fill.h"
+
+using namespace weir;
+using weir::testing::LinkHarness;
+using weir::testing::Source;
+
+namespace {
+
+constexpr std::uint64_t kGbit = 125'000'000;
+constexpr Nanos kMs = 1'000'000;
+constexpr Nanos kStep = 2000;
+
+std::vector<Source> random_mix(weir::testing::Random32& random, std::uint64_t capacity) {
+    std::vector<Source> mix(2 + random() % 7);
+    constexpr std::array<std::uint32_t, 4> kFrames{88, 300, 1538, 9000};
+    for (Source& s : mix) {
+        s.profile.shares = 50 + random() % 500;
+        s.profile.reservation = random() % 2 == 0 ? capacity / (10 + random() % 40) : 0;
+        if (random() % 3 == 0)  // a limit rules over a reservation; configurations keep them in order
+            s.limit = std::max(s.profile.reservation, capacity / (4 + random() % 30));
+        s.frame = kFrames[random() % kFrames.size()];
+    }
+    return mix;
+}
+
+/// A bucket that the link's departures are poured into: its level never exceeds what any window may hold
+/// beyond rate.
+struct Overflow {
+    double rate;
+    double level = 0;
+    double highest = 0;
+
+    void pour(std::uint64_t bytes, Nanos step) {
+        level += static_cast<double>(bytes);
+        highest = std::max(highest, level);
+        level = std::max(0.0, level - rate * static_cast<double>(step) * 1e-9);
+    }
+};
+
+/// How far a class's service may lag behind its reservation while it is backlogged.
+struct Lag {
+    double owed = 0;
+    double worst = 0;
+
+    void step(bool backlogged, double earned, std::uint64_t sent) {
+        owed = backlogged ? std::max(0.0, owed + earned - static_cast<double>(sent)) : 0;
+        worst = std::max(worst, owed);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("property: backlogged classes get what water_fill() says, within 1 %") {
+    weir::testing::Random32 random(101);
+    for (int trial = 0; trial < 15; ++trial) {
+        const std::uint64_t capacity = kGbit * (1 + random() % 10);
+        LinkHarness h(capacity, random_mix(random, capacity));
+        h.run(60 * kMs, kStep);
+        h.forget();
+        h.run(150 * kMs, kStep);
+        std::vector<Claim> claims;
+        for (const Source& s : h.sources)
+            claims.push_back({.reservation = s.profile.reservation,
+                              .limit = s.limit == 0 ? Claim::kNoLimit : s.limit,
+                              .shares = s.profile.shares});
+        std::vector<std::uint64_t> expected(claims.size());
+        const std::uint64_t unused = water_fill(capacity, claims, expected);
+        double total = 0;
+        for (std::size_t i = 0; i < claims.size(); ++i) {
+            INFO("trial " << trial << ", class " << i);
+            total += h.rate(i);
+            // A frame more or less at either end of the window is not unfairness.
+            const double grain = 2.0 * h.sources[i].frame * 1e9 / (150e6);
+            CHECK(h.rate(i) == Approx(static_cast<double>(expected[i])).epsilon(0.01).margin(grain));
+        }
+        CHECK(total == Approx(static_cast<double>(capacity - unused)).epsilon(0.005));
+    }
+}
+
+TEST_CASE("property: no window exceeds the capacity by more than burst, debt and a frame") {
+    weir::testing::Random32 random(103);
+    for (int trial = 0; trial < 10; ++trial) {
+        const std::uint64_t capacity = kGbit * (1 + random() % 10);
+        LinkHarness h(capacity, random_mix(random, capacity));
+        Overflow window{static_cast<double>(capacity)};
+        for (int i = 0; i < 30'000; ++i) {
+            if (i % 1000 == 0)
+                for (Source& s : h.sources)
+                    s.greedy = random() % 2 == 0;
+            window.pour(h.run(kStep, kStep), kStep);
+        }
+        const double debt = static_cast<double>(capacity) / 1000;
+        CHECK(window.highest <= static_cast<double>(burst_for_link(capacity)) + debt + 9000 +
+                                    static_cast<double>(capacity) * kStep * 1e-9);
+    }
+}
+
+TEST_CASE(
+    "property: a backlogged reservation lags by two bursts at most; packets are conserved and in order") {
+    weir::testing::Random32 random(107);
+    for (int trial = 0; trial < 10; ++trial) {
+        const std::uint64_t capacity = kGbit * (1 + random() % 10);
+        std::vector<Source> mix = random_mix(random, capacity);
+        for (Source& s : mix)
+            s.limit = 0;
+        LinkHarness h(capacity, mix);
+        std::vector<Lag> lags(mix.size());
+        std::uint64_t sent_in_all = 0;
+        for (int i = 0; i < 30'000; ++i) {
+            if (i % 500 == 0)
+                for (Source& s : h.sources)
+                    s.greedy = random() % 2 == 0;
+            std::vector<std::uint64_t> before;
+            for (const Source& s : h.sources)
+                before.push_back(s.sent);
+            sent_in_all += h.run(kStep, kStep);
+            for (std::size_t k = 0; k < mix.size(); ++k)
+                lags[k].step(h.link->backlog_bytes(static_cast<VnicId>(k)) != 0,
+                             static_cast<double>(mix[k].profile.reservation) * kStep * 1e-9,
+                             h.sources[k].sent - before[k]);
+        }
+        std::uint64_t sent = 0;
+        for (std::size_t k = 0; k < mix.size(); ++k) {
+            const Source& s = h.sources[k];
+            const auto id = static_cast<VnicId>(k);
+            INFO("trial " << trial << ", class " << k);
+            CHECK(s.in_order);
+            CHECK(s.offered == s.sent + h.link->backlog_bytes(id));
+            CHECK(s.next_in == s.next_out + h.link->backlog_packets(id));
+            const std::uint64_t rate = s.profile.reservation;
+            const double slots = static_cast<double>(rate) * 3 * kStep * 1e-9;
+            CHECK(lags[k].worst <= 2.0 * static_cast<double>(burst_for_rate(rate)) + 2.0 * s.frame + slots);
+            sent += s.sent;
+        }
+        CHECK(sent == sent_in_all);
+    }
+}
+
+TEST_CASE("property: the link is never idle while an unlimited class is backlogged") {
+    weir::testing::Random32 random(109);
+    for (int trial = 0; trial < 10; ++trial) {
+        const std::uint64_t capacity = kGbit * (1 + random() % 10);
+        std::vector<Source> mix = random_mix(random, capacity);
+        mix[0].limit = 0;
+        LinkHarness h(capacity, mix);
+        h.run(kMs, kStep);
+        std::uint64_t sent = 0;
+        for (int i = 0; i < 200; ++i) {
+            for (std::size_t k = 1; k < h.sources.size(); ++k)
+                h.sources[k].greedy = random() % 2 == 0;
+            sent += h.run(500'000, kStep);
+        }
+        CHECK(static_cast<double>(sent) >= static_cast<double>(capacity) * 0.1 * 0.998);
+    }
+}
