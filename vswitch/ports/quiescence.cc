@@ -1,0 +1,40 @@
+// quiescence.cc - rte_rcu_qsbr behind four verbs.
+#include "vswitch/ports/quiescence.h"
+
+#include <rte_malloc.h>
+#include <rte_rcu_qsbr.h>
+
+#include "common/error.h"
+
+namespace weir {
+
+Quiescence::Quiescence(unsigned workers) {
+    const std::size_t bytes = rte_rcu_qsbr_get_memsize(workers);
+    qsbr_ = static_cast<rte_rcu_qsbr*>(rte_zmalloc("weir_qsbr", bytes, RTE_CACHE_LINE_SIZE));
+    if (qsbr_ == nullptr || rte_rcu_qsbr_init(qsbr_, workers) != 0)
+        throw HostError("no DPDK memory for the workers' quiescence state; free hugepages and start again");
+    for (unsigned worker = 0; worker < workers; ++worker)
+        rte_rcu_qsbr_thread_register(qsbr_, worker);
+}
+
+Quiescence::~Quiescence() {
+    rte_free(qsbr_);
+}
+
+void Quiescence::online(WorkerId worker) {
+    rte_rcu_qsbr_thread_online(qsbr_, worker);
+}
+
+void Quiescence::offline(WorkerId worker) {
+    rte_rcu_qsbr_thread_offline(qsbr_, worker);
+}
+
+void Quiescence::checkpoint(WorkerId worker) {
+    rte_rcu_qsbr_quiescent(qsbr_, worker);
+}
+
+void Quiescence::wait() {
+    rte_rcu_qsbr_synchronize(qsbr_, RTE_QSBR_THRID_INVALID);
+}
+
+}  // namespace weir

@@ -1,0 +1,45 @@
+// vhost_driver.h - registers vNIC sockets with the vhost library and hands connections to their ports.
+// Source: DPDK vhost library guide; design section 6 (hand-over by quiescence, never by a flag).
+// Threads: add/remove by the agent; the callbacks run on the library's control thread.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "vswitch/config.h"
+#include "vswitch/ports/quiescence.h"
+#include "vswitch/ports/vhost_port.h"
+
+namespace weir {
+
+/// One per process, as the library's callbacks carry no user pointer.
+class VhostDriver {
+  public:
+    explicit VhostDriver(Quiescence& quiescence);
+    ~VhostDriver();
+    VhostDriver(const VhostDriver&) = delete;
+    VhostDriver& operator=(const VhostDriver&) = delete;
+
+    /// Starts to listen on, or connect to, the vNIC's socket. `port` must outlive remove().
+    /// @throws HostError naming the socket and the mend
+    void add(const VnicConfig& vnic, VhostPort& port);
+    /// Closes the socket; when it returns no worker and no callback touches the port's rings.
+    void remove(const std::string& socket);
+
+    // Called by the library's control thread.
+    void connected(int vid);
+    void attached(int vid);
+    void detached(int vid);
+    void ring_changed(int vid, std::uint16_t ring, bool enabled);
+
+  private:
+    VhostPort* find(int vid);
+
+    Quiescence& quiescence_;
+    std::mutex mutex_;
+    std::unordered_map<std::string, VhostPort*> ports_;  // by socket path
+};
+
+}  // namespace weir
