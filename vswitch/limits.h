@@ -18,6 +18,9 @@ inline constexpr std::size_t kBurst = 32;
 inline constexpr std::uint64_t kHousekeepingMask = 255;
 /// Bytes that may wait for one destination before the ring is left alone (design 4: 128 KiB).
 inline constexpr std::uint32_t kQueueBytesMax = 128 * 1024;
+/// Frames that may wait for the uplink per vNIC: 128 KiB of minimum-size frames (1490), and a burst of 32
+/// super-frames split into segments of 1500 bytes (1440) on top, so that nothing that was taken is lost.
+inline constexpr std::uint32_t kQueuePackets = 4096;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
 /// MAC entries per switch, learned and static.

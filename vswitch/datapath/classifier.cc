@@ -1,0 +1,157 @@
+// classifier.cc - the per-packet loops; everything rare is out of line.
+#include "vswitch/datapath/classifier.h"
+
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/offload.h"
+
+namespace weir {
+namespace {
+
+/// Adds one accepted frame to the batch.
+inline void append(Batch& batch, rte_mbuf* frame, Destination to, std::uint32_t bytes,
+                   std::uint16_t wire_frames) {
+    const std::uint16_t at = batch.count++;
+    batch.frames[at] = frame;
+    batch.bytes[at] = bytes;
+    batch.wire_frames[at] = wire_frames;
+    batch.to[at] = to;
+    batch.bytes_total += bytes;
+    batch.wire_frames_total += wire_frames;
+    batch.same_destination &= to == batch.to[0];
+}
+
+void refuse(DirectionStats& stats, rte_mbuf* frame, DropReason reason, std::uint32_t bytes) {
+    stats.drop(reason, 1, bytes);
+    rte_pktmbuf_free(frame);
+}
+
+/// A super-frame costs what its segments cost on the wire.
+std::uint32_t super_frame_bytes(const rte_mbuf* frame, std::uint16_t wire_frames, std::uint32_t overhead) {
+    return frame->pkt_len + (wire_frames - 1U) * offload::header_bytes(frame) + wire_frames * overhead;
+}
+
+/// Why a frame with an unusual header is refused; kCount when it is not.
+[[gnu::noinline]] DropReason judge_head(const VnicPath& from, const FrameHead& head) {
+    if (((head.source ^ from.fixed.mac) & from.fixed.mac_mask) != 0 || (head.source & kMacGroupBit) != 0)
+        return DropReason::kMacSpoof;
+    if (head.tagged() && from.fixed.anti_spoofing)
+        return DropReason::kVlanSpoof;
+    if (is_reserved_multicast(head.destination))
+        return DropReason::kReservedMulticast;
+    return DropReason::kCount;
+}
+
+}  // namespace
+
+void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
+                      std::uint16_t count, Nanos now, Batch& batch) {
+    const VnicFixed& fixed = from.fixed;
+    DirectionStats& stats = from.stats.from_vm;
+    std::uint64_t offered_bytes = 0;
+    MacKey last_key = ~0ULL;
+    Destination last = kNowhere;
+    for (std::uint16_t i = 0; i < count; ++i) {
+        rte_mbuf* frame = frames[i];
+        std::uint32_t bytes = frame->pkt_len + fixed.overhead_bytes;
+        std::uint16_t wire_frames = 1;
+        if (frame->data_len < kEthernetHeaderBytes) [[unlikely]] {
+            offered_bytes += bytes;
+            refuse(stats, frame, DropReason::kRunt, bytes);
+            continue;
+        }
+        const FrameHead head = read_head(frame);
+        const bool odd = ((head.source ^ fixed.mac) & fixed.mac_mask) != 0 || head.tagged() ||
+                         ((head.source | head.destination) & kMacGroupBit) != 0;
+        DropReason verdict = odd ? judge_head(from, head) : DropReason::kCount;
+        if ((frame->ol_flags & kOffloadFlags) != 0) [[unlikely]] {
+            if (!offload::valid(frame)) {
+                verdict = DropReason::kBadOffload;
+            } else if ((wire_frames = offload::wire_frames(frame)) > 1) {
+                bytes = super_frame_bytes(frame, wire_frames, fixed.overhead_bytes);
+            }
+            batch.offload_flags |= frame->ol_flags & kOffloadFlags;
+        }
+        if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0)
+            batch.longest = RTE_MAX(batch.longest, frame->pkt_len);
+        offered_bytes += bytes;
+        const MacKey key = mac_key(head.destination, fixed.vlan);
+        if (key != last_key) {
+            last_key = key;
+            last = (head.destination & kMacGroupBit) != 0 ? kToAll : macs.find(key);
+            last = last == kNowhere ? unknown : last;
+        }
+        if (last == fixed.id)
+            verdict = verdict == DropReason::kCount ? DropReason::kHairpin : verdict;
+        if (verdict != DropReason::kCount) [[unlikely]] {
+            refuse(stats, frame, verdict, bytes);
+            continue;
+        }
+        if (!fixed.anti_spoofing) [[unlikely]]
+            macs.learn(mac_key(head.source, fixed.vlan), fixed.id, now);
+        append(batch, frame, last, bytes, wire_frames);
+    }
+    stats.offered.add(count, offered_bytes);
+}
+
+namespace {
+
+/// Takes the VLAN tag off. @return the VLAN, 0 when untagged.
+std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
+    if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes)
+        return 0;
+    rte_vlan_strip(frame);
+    head = read_head(frame);
+    return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
+}
+
+/// The vNIC that the NIC's rule has already found, kNowhere without a (sane) mark.
+Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint16_t vlan, std::uint64_t mac) {
+    if ((frame->ol_flags & RTE_MBUF_F_RX_FDIR_ID) == 0)
+        return kNowhere;
+    const std::uint32_t vnic = frame->hash.fdir.hi - 1;
+    if (vnic >= limits::kVnicsMax || context.directory[vnic] == nullptr)
+        return kNowhere;
+    const VnicFixed& fixed = context.directory[vnic]->fixed;
+    return fixed.mac == mac && fixed.vlan == vlan ? fixed.id
+                                                  : kNowhere;  // a rule may outlive its vNIC by a moment
+}
+
+}  // namespace
+
+void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint16_t count, Nanos now,
+                        Batch& batch, std::uint16_t* vlans) {
+    for (std::uint16_t i = 0; i < count; ++i) {
+        rte_mbuf* frame = frames[i];
+        const std::uint32_t bytes = frame->pkt_len + context.overhead_bytes;
+        context.stats.offered.add(1, bytes);
+        if (frame->data_len < kEthernetHeaderBytes) [[unlikely]] {
+            refuse(context.stats, frame, DropReason::kRunt, bytes);
+            continue;
+        }
+        FrameHead head = read_head(frame);
+        const std::uint16_t vlan = strip_tag(frame, head);
+        if (is_reserved_multicast(head.destination)) [[unlikely]] {
+            refuse(context.stats, frame, DropReason::kReservedMulticast, bytes);
+            continue;
+        }
+        Destination to = marked(context, frame, vlan, head.destination);
+        if (to == kNowhere)
+            to = (head.destination & kMacGroupBit) != 0 ? kToAll
+                                                        : context.macs.find(mac_key(head.destination, vlan));
+        if (to == kToUplink) [[unlikely]] {
+            refuse(context.stats, frame, DropReason::kHairpin, bytes);
+            continue;
+        }
+        if ((head.source & kMacGroupBit) == 0)
+            context.macs.learn(mac_key(head.source, vlan), kToUplink, now);
+        batch.longest = RTE_MAX(batch.longest, frame->pkt_len);
+        frame->ol_flags &= ~kOffloadFlags;  // only a sender's requests count, and the wire makes none
+        vlans[batch.count] = vlan;
+        append(batch, frame, to == kNowhere ? kToAll : to, bytes, 1);
+    }
+}
+
+}  // namespace weir

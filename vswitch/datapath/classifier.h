@@ -1,0 +1,31 @@
+// classifier.h - from raw frames to destinations: checks, spoofing, one look-up, accounted sizes.
+// Source: IEEE 802.1Q (bridging), design section 4. Units: bytes as accounted.
+// Threads: owning worker.
+#pragma once
+
+#include <cstdint>
+
+#include "vswitch/datapath/batch.h"
+#include "vswitch/datapath/vnic_path.h"
+
+namespace weir {
+
+/// Classifies what a VM sent. Refused frames are counted at the vNIC and freed; the rest fill `batch`.
+/// @param unknown where frames to an unknown address go
+void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
+                      std::uint16_t count, Nanos now, Batch& batch);
+
+/// What the uplink needs to know of the vNICs to classify what came from the wire.
+struct WireContext {
+    MacTable& macs;
+    const VnicPath* const* directory;  ///< by VnicId, nullptr where there is none
+    std::uint32_t overhead_bytes;
+    DirectionStats& stats;
+};
+
+/// Classifies what came from the wire: strips the VLAN tag, uses the NIC's mark where there is one, learns
+/// sources. `vlans[i]` is the VLAN of the i-th frame of `batch`.
+void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint16_t count, Nanos now,
+                        Batch& batch, std::uint16_t* vlans);
+
+}  // namespace weir

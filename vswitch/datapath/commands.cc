@@ -1,0 +1,113 @@
+// commands.cc - what the agent asked for, a few at a time, in the worker's own turn.
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "vswitch/datapath/worker.h"
+
+namespace weir {
+namespace {
+
+/// Commands per housekeeping: bounds the time that the agent can take from the guests.
+constexpr unsigned kCommandsPerTick = 16;
+
+}  // namespace
+
+void Worker::run_commands(Nanos now) {
+    WorkerCommand command{};
+    for (unsigned i = 0; i < kCommandsPerTick && control_.take(command); ++i) {
+        run_command(command, now);
+        control_.done();
+    }
+}
+
+void Worker::run_command(const WorkerCommand& command, Nanos now) {
+    using Type = WorkerCommand::Type;
+    switch (command.type) {
+        case Type::kAddVnic:
+            add_vnic(*command.path, now);
+            break;
+        case Type::kChangeVnic:
+            change_vnic(*directory_[command.vnic], *command.profile, now);
+            break;
+        case Type::kRemoveVnic:
+            remove_vnic(command.vnic, now);
+            break;
+        case Type::kHearMac:
+            macs_.hear(command.news, now);
+            break;
+        case Type::kSnapshotVnic:
+            *command.vnic_stats = directory_[command.vnic]->stats;
+            break;
+        case Type::kSnapshotWorker:
+            command.snapshot->worker = stats;
+            command.snapshot->worker.iterations = iterations_;
+            command.snapshot->handoff = handoff_;
+            command.snapshot->mac_entries = macs_.size();
+            if (uplink_) {
+                command.snapshot->uplink = uplink_->stats;
+                command.snapshot->uplink_capacity = uplink_->capacity();
+            }
+            break;
+    }
+}
+
+void Worker::add_vnic(VnicPath& path, Nanos now) {
+    const VnicFixed& fixed = path.fixed;
+    directory_[fixed.id] = &path;
+    all_.push_back(&path);
+    if (fixed.mac != 0)
+        macs_.set_static(mac_key(fixed.mac, fixed.vlan), fixed.id);
+    update_unknown();
+    if (fixed.owner != setup_.id)
+        return;
+    mine_.push_back(&path);
+    cycles_.add(fixed.id, path.profile.cycle_shares);
+    if (uplink_)
+        uplink_->add(path, now);
+}
+
+void Worker::change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now) {
+    path.change(profile, now);
+    cycles_.set_shares(path.fixed.id, profile.cycle_shares);
+    if (uplink_)
+        uplink_->change(path, now);
+    if (path.parked) {  // the new limit may pay at once
+        wheel_.remove(path.fixed.id);
+        resume(path, now);
+        flush_touched();
+    }
+}
+
+void Worker::remove_vnic(VnicId id, Nanos now) {
+    VnicPath& path = *directory_[id];
+    directory_[id] = nullptr;
+    std::erase(all_, &path);
+    macs_.remove(mac_key(path.fixed.mac, path.fixed.vlan));
+    macs_.forget(id);
+    update_unknown();
+    if (path.fixed.owner != setup_.id)
+        return;
+    std::erase(mine_, &path);
+    path.release(now);
+    cycles_.remove(id);
+    wheel_.remove(id);
+    if (uplink_)
+        uplink_->remove(path, now);
+    for (; !path.local.empty(); path.local.pop()) {
+        const PacketRef& ref = path.local.front();
+        path.stats.from_vm.queued.remove(1, ref.bytes);
+        path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
+        rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
+    }
+}
+
+/// With an uplink, and no port here behind which unknown addresses may live, an unknown address is out there:
+/// such frames need no flooding and no bound.
+void Worker::update_unknown() {
+    const bool learning_ports = std::any_of(all_.begin(), all_.end(),
+                                            [](const VnicPath* path) { return !path->fixed.anti_spoofing; });
+    unknown_ = uplink_ && !learning_ports ? kToUplink : kToAll;
+}
+
+}  // namespace weir

@@ -1,0 +1,61 @@
+// drop_reason.h - why a frame ended here: the only list, with the names that people see.
+// Threads: any (values).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace weir {
+
+enum class DropReason : std::uint8_t {
+    kRunt,
+    kMacSpoof,
+    kVlanSpoof,
+    kBadOffload,
+    kReservedMulticast,
+    kHairpin,
+    kNoSuchMac,
+    kMtuExceeded,
+    kFloodLimited,
+    kQueueFull,
+    kNoBuffer,
+    kUplinkDown,
+    kVmDown,
+    kVmRingFull,
+    kWorkerRingFull,
+    kVnicRemoved,
+    kCount
+};
+
+inline constexpr std::size_t kDropReasons = static_cast<std::size_t>(DropReason::kCount);
+
+struct DropReasonText {
+    const char* name;     ///< stable, in every output
+    const char* meaning;  ///< one line for people
+};
+
+inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
+    {"runt", "shorter than an Ethernet header"},
+    {"mac_spoof", "source MAC is not the vNIC's"},
+    {"vlan_spoof", "the guest sent a VLAN tag on an access port"},
+    {"bad_offload", "checksum or segmentation request that does not fit the frame"},
+    {"reserved_multicast", "link-local multicast (01:80:c2:00:00:0x) stays on its link"},
+    {"hairpin", "destination is the port it came from"},
+    {"no_such_mac", "nobody in this VLAN has the destination MAC"},
+    {"mtu_exceeded", "longer than the MTU of the receiving side"},
+    {"flood_limited", "broadcast, multicast or unknown frames above flood_limit"},
+    {"queue_full", "the queue towards the destination was full"},
+    {"no_buffer", "no packet buffer for a copy or a segment"},
+    {"uplink_down", "the uplink has no link"},
+    {"vm_down", "the receiving VM is not connected"},
+    {"vm_ring_full", "the receiving VM did not empty its ring"},
+    {"worker_ring_full", "the receiving vNIC's worker was behind"},
+    {"vnic_removed", "waiting when its vNIC was removed"},
+}};
+
+[[nodiscard]] constexpr const DropReasonText& text_of(DropReason reason) {
+    return kDropReasonTexts[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace weir

@@ -1,0 +1,272 @@
+// forward.cc - where classified frames go: to a VM here, to another worker, to the uplink, to everybody.
+#include <rte_mbuf.h>
+
+#include "vswitch/datapath/classifier.h"
+#include "vswitch/datapath/flood.h"
+#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/worker.h"
+
+namespace weir {
+namespace {
+
+Run whole_run(Batch& batch) {
+    return {batch.frames.data(), batch.bytes.data(), batch.wire_frames.data(),
+            batch.count,         batch.bytes_total,  batch.wire_frames_total,
+            batch.longest,       batch.offload_flags};
+}
+
+/// The run of frames from `first` on that go to the same destination.
+Run run_at(Batch& batch, std::uint16_t first) {
+    Run run{batch.frames.data() + first,
+            batch.bytes.data() + first,
+            batch.wire_frames.data() + first,
+            0,
+            0,
+            0,
+            batch.longest,
+            batch.offload_flags};
+    for (std::uint16_t i = first; i < batch.count && batch.to[i] == batch.to[first]; ++i) {
+        ++run.count;
+        run.bytes_total += batch.bytes[i];
+        run.wire_frames_total += batch.wire_frames[i];
+    }
+    return run;
+}
+
+/// A frame alone, as a run.
+struct OneFrame {
+    OneFrame(rte_mbuf* what, std::uint32_t accounted_bytes)
+        : frame(what), bytes(accounted_bytes), wire_frames(offload::wire_frames(what)) {}
+    [[nodiscard]] Run run() {
+        const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
+        return {&frame,
+                &bytes,
+                &wire_frames,
+                1,
+                bytes,
+                wire_frames,
+                super_frame ? 0 : frame->pkt_len,
+                frame->ol_flags & kOffloadFlags};
+    }
+    rte_mbuf* frame;
+    std::uint32_t bytes;
+    std::uint16_t wire_frames;
+};
+
+}  // namespace
+
+/// Classifies and forwards one burst of a VM. Below 1 Gbit/s super-frames are split before they meet the
+/// limiter.
+void Worker::take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now) {
+    if (!from.profile.splits_super_frames) [[likely]] {
+        Batch batch;
+        classify_from_vm(from, macs_, unknown_, frames, count, now, batch);
+        forward(from, batch, now);
+        return;
+    }
+    for (std::uint16_t i = 0; i < count; ++i) {
+        offload::Segments segments;
+        const bool splits = (frames[i]->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0 && offload::valid(frames[i]);
+        std::uint16_t made = splits ? offload::split(frames[i], setup_.pool, segments) : 0;
+        if (made == 0) {
+            segments[0] = frames[i];
+            made = 1;
+        }
+        for (std::uint16_t at = 0; at < made; at = static_cast<std::uint16_t>(at + limits::kBurst)) {
+            Batch batch;
+            const auto part =
+                static_cast<std::uint16_t>(RTE_MIN(static_cast<unsigned>(made - at), limits::kBurst));
+            classify_from_vm(from, macs_, unknown_, segments.data() + at, part, now, batch);
+            forward(from, batch, now);
+        }
+    }
+}
+
+void Worker::forward(VnicPath& from, Batch& batch, Nanos now) {
+    if (batch.count == 0)
+        return;
+    from.frame_bytes_mean = batch.bytes_total / batch.count;
+    if (batch.same_destination) [[likely]] {
+        route(from, whole_run(batch), batch.to[0], true, now);
+        return;
+    }
+    for (std::uint16_t first = 0; first < batch.count;) {
+        const Run run = run_at(batch, first);
+        route(from, run, batch.to[first], false, now);
+        first = static_cast<std::uint16_t>(first + run.count);
+    }
+}
+
+void Worker::route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now) {
+    if (to == kToUplink)
+        uplink_->send(from, run, now);
+    else if (to == kToAll)
+        flood_from_vm(from, run, now);
+    else
+        to_local(from, run, to, whole, now);
+}
+
+/// To a VM on this host: passes the sender's limit, or waits for it.
+void Worker::to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now) {
+    DirectionStats& stats_from = from.stats.from_vm;
+    const bool pays =
+        !from.profile.limited ||
+        (from.local.empty() && from.limiter.admit({run.bytes_total, run.wire_frames_total}, now));
+    if (pays) [[likely]] {
+        stats_from.delivered.add(run.count, run.bytes_total);
+        from.stats.admitted.add(run.count, run.bytes_total);
+        from.queue_delay.add(0, run.count);
+        deliver(*directory_[to], run, whole);
+        return;
+    }
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        rte_mbuf* frame = run.frames[i];
+        set_destination(frame, to);
+        const PacketRef ref{frame, now, run.bytes[i], run.wire_frames[i], frame->nb_segs};
+        if (!from.local.push(ref)) {
+            stats_from.drop(DropReason::kQueueFull, 1, ref.bytes);
+            rte_pktmbuf_free(frame);
+            continue;
+        }
+        from.queued_buffers += ref.buffers;
+        stats_from.queued.add(1, ref.bytes);
+    }
+    if (!from.parked)
+        resume(from, now);
+}
+
+/// Copies for the VMs of the VLAN; the frame itself goes to the uplink, if there is one.
+void Worker::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        rte_mbuf* frame = run.frames[i];
+        if (!from.flood.can_pay(1, now)) {
+            from.stats.from_vm.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
+            rte_pktmbuf_free(frame);
+            continue;
+        }
+        from.flood.pay(1, now);
+        const bool group = (read_head(frame).destination & kMacGroupBit) != 0;
+        const unsigned copies = flood(all_, &from, from.fixed.vlan, frame, setup_.pool, group,
+                                      [&](VnicPath& to, rte_mbuf* copy) { deliver_one(to, copy); });
+        from.stats.flood_copies += copies;
+        if (uplink_) {
+            OneFrame one(frame, run.bytes[i]);
+            uplink_->send(from, one.run(), now);
+            continue;
+        }
+        if (copies != 0)
+            from.stats.from_vm.delivered.add(1, run.bytes[i]);
+        else
+            from.stats.from_vm.drop(DropReason::kNoSuchMac, 1, run.bytes[i]);
+        rte_pktmbuf_free(frame);
+    }
+}
+
+/// To a vNIC of this worker, or into the inbox of the worker that owns it.
+void Worker::deliver(VnicPath& to, const Run& run, bool whole) {
+    if (to.fixed.owner != setup_.id) {
+        for (std::uint16_t i = 0; i < run.count; ++i)
+            set_destination(run.frames[i], to.fixed.id);
+        const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
+        handoff_.posted += posted;
+        handoff_.ring_full += static_cast<std::uint64_t>(run.count - posted);
+        rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));
+        return;
+    }
+    if (whole && to.staging.count == 0) {
+        delivery_.send(to, run);
+        return;
+    }
+    if (to.staging.count == 0)
+        touched_.push_back(&to);
+    delivery_.stage(to, run);
+    if (to.staging.count == 0)
+        touched_.pop_back();
+}
+
+void Worker::deliver_one(VnicPath& to, rte_mbuf* frame) {
+    if (frame == nullptr) {
+        ++handoff_.copies_without_buffer;
+        return;
+    }
+    OneFrame one(frame, frame->pkt_len + to.fixed.overhead_bytes);
+    deliver(to, one.run(), false);
+}
+
+void Worker::deliver_queued(rte_mbuf* frame) {
+    VnicPath* to = directory_[destination_of(frame)];
+    if (to == nullptr) {
+        ++handoff_.vnic_gone;
+        rte_pktmbuf_free(frame);
+        return;
+    }
+    deliver_one(*to, frame);
+}
+
+void Worker::flush_touched() {
+    for (VnicPath* to : touched_)
+        delivery_.flush(*to);
+    touched_.clear();
+}
+
+unsigned Worker::poll_wire(Nanos now) {
+    std::array<rte_mbuf*, limits::kBurst> frames;
+    const std::uint16_t count = uplink_->rx_burst(frames.data(), limits::kBurst);
+    if (count == 0)
+        return 0;
+    Batch batch;
+    std::array<std::uint16_t, limits::kBurst> vlans;
+    classify_from_wire({macs_, directory_.data(), setup_.overhead_bytes, uplink_->stats.rx}, frames.data(),
+                       count, now, batch, vlans.data());
+    from_wire(batch, vlans.data(), now);
+    flush_touched();
+    stats.packets += count;
+    ++stats.bursts;
+    return count;
+}
+
+void Worker::from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now) {
+    if (batch.count == 0)
+        return;
+    for (std::uint16_t first = 0; first < batch.count;) {
+        const Run run = run_at(batch, first);
+        if (batch.to[first] == kToAll) {
+            for (std::uint16_t i = 0; i < run.count; ++i)
+                flood_from_wire(run.frames[i], run.bytes[i], vlans[first + i], now);
+        } else {
+            uplink_->stats.rx.delivered.add(run.count, run.bytes_total);
+            deliver(*directory_[batch.to[first]], run, run.count == batch.count);
+        }
+        first = static_cast<std::uint16_t>(first + run.count);
+    }
+}
+
+void Worker::flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan, Nanos now) {
+    DirectionStats& rx = uplink_->stats.rx;
+    const bool group = (read_head(frame).destination & kMacGroupBit) != 0;
+    if (!wire_flood_.can_pay(1, now)) {
+        rx.drop(DropReason::kFloodLimited, 1, bytes);
+    } else {
+        const unsigned copies = flood(all_, nullptr, vlan, frame, setup_.pool, group,
+                                      [&](VnicPath& to, rte_mbuf* copy) { deliver_one(to, copy); });
+        if (copies != 0) {
+            wire_flood_.pay(1, now);
+            rx.delivered.add(1, bytes);
+        } else {
+            rx.drop(DropReason::kNoSuchMac, 1, bytes);
+        }
+    }
+    rte_pktmbuf_free(frame);
+}
+
+unsigned Worker::poll_inbox() {
+    std::array<rte_mbuf*, limits::kBurst> frames;
+    const std::uint16_t count = setup_.inboxes[setup_.id]->take(frames.data(), limits::kBurst);
+    for (std::uint16_t i = 0; i < count; ++i)
+        deliver_queued(frames[i]);
+    flush_touched();
+    return count;
+}
+
+}  // namespace weir

@@ -1,0 +1,61 @@
+// frame.h - the few header fields that a switch reads, straight from the frame.
+// Source: IEEE 802.3, 802.1Q. Units: bytes, without FCS. Threads: any (values).
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace weir {
+
+inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
+inline constexpr std::uint32_t kVlanTagBytes = 4;
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are read as little-endian words");
+
+struct FrameHead {
+    std::uint64_t destination;  ///< 48 bits, first wire byte lowest
+    std::uint64_t source;       ///< likewise
+    std::uint16_t type;         ///< EtherType in wire order
+
+    [[nodiscard]] bool tagged() const { return type == 0x0081 || type == 0xA888; }
+};
+
+/// Reads the Ethernet header; the frame has at least kEthernetHeaderBytes in its first buffer.
+[[nodiscard]] inline FrameHead read_head(const rte_mbuf* frame) {
+    const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
+    std::uint64_t first;
+    std::uint64_t second;
+    std::memcpy(&first, bytes, sizeof(first));
+    std::memcpy(&second, bytes + 6, sizeof(second));
+    constexpr std::uint64_t kLow48 = 0x0000'FFFF'FFFF'FFFF;
+    return {first & kLow48, second & kLow48, static_cast<std::uint16_t>(second >> 48)};
+}
+
+/// 01:80:C2:00:00:00 .. 0F: never forwarded by a bridge.
+[[nodiscard]] inline bool is_reserved_multicast(std::uint64_t destination) {
+    return (destination & 0xF0FF'FFFF'FFFF) == 0x0000'00C2'8001;
+}
+
+/// The offloads a sender asked for: flags of dequeued frames, and of frames on their way to a NIC.
+inline constexpr std::uint64_t kOffloadFlags =
+    RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IP_CKSUM;
+
+/// vNIC that the frame came from, kept while it waits; DPDK does not read `port` on transmit.
+inline void set_source(rte_mbuf* frame, std::uint16_t vnic) {
+    frame->port = vnic;
+}
+[[nodiscard]] inline std::uint16_t source_of(const rte_mbuf* frame) {
+    return frame->port;
+}
+
+/// Destination, kept while the frame waits or changes workers.
+inline void set_destination(rte_mbuf* frame, std::uint16_t destination) {
+    frame->hash.usr = destination;
+}
+[[nodiscard]] inline std::uint16_t destination_of(const rte_mbuf* frame) {
+    return static_cast<std::uint16_t>(frame->hash.usr);
+}
+
+}  // namespace weir

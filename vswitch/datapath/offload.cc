@@ -1,0 +1,117 @@
+// offload.cc - software checksums and segmentation.
+#include "vswitch/datapath/offload.h"
+
+#include <rte_ethdev.h>
+#include <rte_gso.h>
+#include <rte_ip.h>
+#include <rte_tcp.h>
+#include <rte_udp.h>
+
+#include <cstddef>
+#include <cstring>
+
+namespace weir::offload {
+namespace {
+
+/// Smallest segment that a TCP may negotiate (RFC 879 era hosts); less is an attack on our cycles.
+constexpr std::uint16_t kSegmentBytesMin = 48;
+
+std::uint32_t l4_offset(const rte_mbuf* frame) {
+    return static_cast<std::uint32_t>(frame->l2_len + frame->l3_len);
+}
+
+bool is_udp(std::uint64_t flags) {
+    return (flags & RTE_MBUF_F_TX_L4_MASK) == RTE_MBUF_F_TX_UDP_CKSUM;
+}
+
+std::size_t l4_header_bytes_min(std::uint64_t flags) {
+    return is_udp(flags) ? sizeof(rte_udp_hdr) : sizeof(rte_tcp_hdr);
+}
+
+void write_l4_checksum(rte_mbuf* frame, std::uint16_t checksum) {
+    const std::size_t field =
+        is_udp(frame->ol_flags) ? offsetof(rte_udp_hdr, dgram_cksum) : offsetof(rte_tcp_hdr, cksum);
+    std::memcpy(rte_pktmbuf_mtod_offset(frame, std::uint8_t*, l4_offset(frame) + field), &checksum,
+                sizeof(checksum));
+}
+
+std::uint16_t l4_checksum(const rte_mbuf* frame) {
+    const std::uint32_t at = l4_offset(frame);
+    const auto* version = rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, frame->l2_len);
+    if (*version >> 4 == 4)
+        return rte_ipv4_udptcp_cksum_mbuf(frame,
+                                          rte_pktmbuf_mtod_offset(frame, const rte_ipv4_hdr*, frame->l2_len),
+                                          static_cast<std::uint16_t>(at));
+    return rte_ipv6_udptcp_cksum_mbuf(frame,
+                                      rte_pktmbuf_mtod_offset(frame, const rte_ipv6_hdr*, frame->l2_len),
+                                      static_cast<std::uint16_t>(at));
+}
+
+}  // namespace
+
+bool valid(const rte_mbuf* frame) {
+    const std::uint64_t flags = frame->ol_flags;
+    const bool segmented = (flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
+    const std::uint64_t l4 = flags & RTE_MBUF_F_TX_L4_MASK;
+    if (l4 != RTE_MBUF_F_TX_L4_NO_CKSUM || segmented) {
+        if (l4 == RTE_MBUF_F_TX_SCTP_CKSUM || frame->l2_len < sizeof(rte_ether_hdr) ||
+            frame->l3_len < sizeof(rte_ipv4_hdr))
+            return false;
+        const std::size_t need = l4_offset(frame) + (segmented ? frame->l4_len : l4_header_bytes_min(flags));
+        if (need > frame->data_len)
+            return false;
+    }
+    if (!segmented)
+        return true;
+    return frame->tso_segsz >= kSegmentBytesMin && frame->l4_len >= sizeof(rte_tcp_hdr) &&
+           (flags & RTE_MBUF_F_TX_IPV4) != 0 && wire_frames(frame) <= kSegmentsMax;
+}
+
+std::uint16_t wire_frames(const rte_mbuf* frame) {
+    if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0)
+        return 1;
+    const std::uint32_t payload = frame->pkt_len - header_bytes(frame);
+    const std::uint32_t segments = (payload + frame->tso_segsz - 1) / frame->tso_segsz;
+    return static_cast<std::uint16_t>(RTE_MAX(1U, RTE_MIN(segments, 0xFFFFU)));
+}
+
+void fill_checksums(rte_mbuf* frame) {
+    if ((frame->ol_flags & RTE_MBUF_F_TX_IP_CKSUM) != 0 ||
+        ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0 && (frame->ol_flags & RTE_MBUF_F_TX_IPV4) != 0)) {
+        auto* ip = rte_pktmbuf_mtod_offset(frame, rte_ipv4_hdr*, frame->l2_len);
+        ip->hdr_checksum = 0;
+        ip->hdr_checksum = rte_ipv4_cksum(ip);
+    }
+    if ((frame->ol_flags & RTE_MBUF_F_TX_L4_MASK) != RTE_MBUF_F_TX_L4_NO_CKSUM) {
+        write_l4_checksum(frame, 0);
+        write_l4_checksum(frame, l4_checksum(frame));
+    }
+    frame->ol_flags &= ~(RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG);
+}
+
+std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out) {
+    rte_gso_ctx context{};
+    context.direct_pool = pool;
+    context.indirect_pool = pool;
+    context.gso_types = RTE_ETH_TX_OFFLOAD_TCP_TSO;
+    context.gso_size = static_cast<std::uint16_t>(frame->tso_segsz + header_bytes(frame));
+    const int made = rte_gso_segment(frame, &context, out.data(), kSegmentsMax);
+    if (made < 0)
+        return 0;
+    if (made == 0) {  // one segment: only the flag was in the way
+        frame->ol_flags &= ~RTE_MBUF_F_TX_TCP_SEG;
+        frame->ol_flags |= RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IP_CKSUM;
+        out[0] = frame;
+        return 1;
+    }
+    for (int i = 0; i < made; ++i) {
+        rte_mbuf* segment = out[static_cast<std::size_t>(i)];
+        segment->ol_flags |= RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_IPV4;
+        segment->port = frame->port;
+        segment->hash.usr = frame->hash.usr;
+    }
+    rte_pktmbuf_free(frame);
+    return static_cast<std::uint16_t>(made);
+}
+
+}  // namespace weir::offload

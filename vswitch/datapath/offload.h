@@ -1,0 +1,43 @@
+// offload.h - checksums and segments made in software, where the receiving side does not make them.
+// Source: virtio 1.2 section 5.1.6.2; rte_gso. Units: bytes. Threads: any worker; no state but the pool.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <array>
+#include <cstdint>
+
+#include "vswitch/ports/port.h"
+
+namespace weir::offload {
+
+/// Most segments that one super-frame may become: 64 KiB in segments of 256 bytes. A guest that asks for more
+/// lies.
+inline constexpr std::uint16_t kSegmentsMax = 256;
+using Segments = std::array<rte_mbuf*, kSegmentsMax>;
+
+/// Whether the header lengths and the segment size that the guest stated fit the frame.
+[[nodiscard]] bool valid(const rte_mbuf* frame);
+
+/// Wire frames that the frame becomes: 1, or the segments of a super-frame. The frame is valid().
+[[nodiscard]] std::uint16_t wire_frames(const rte_mbuf* frame);
+
+/// Header bytes that each further segment repeats.
+[[nodiscard]] inline std::uint32_t header_bytes(const rte_mbuf* frame) {
+    return static_cast<std::uint32_t>(frame->l2_len + frame->l3_len + frame->l4_len);
+}
+
+/// Fills in the checksums that the flags ask for and clears those flags.
+void fill_checksums(rte_mbuf* frame);
+
+/// Splits a super-frame into MTU-sized segments without checksums; on success the frame is consumed.
+/// @return segments in `out`, 0 when no buffer could be had (the frame stays the caller's)
+[[nodiscard]] std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out);
+
+/// Whether a receiver with these offloads can take a frame with these flags as it is.
+[[nodiscard]] inline bool accepted_as_is(std::uint64_t flags, const PortOffloads& receiver) {
+    return ((flags & RTE_MBUF_F_TX_TCP_SEG) == 0 || receiver.tso) &&
+           ((flags & (RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_IP_CKSUM)) == 0 || receiver.checksum);
+}
+
+}  // namespace weir::offload

@@ -1,0 +1,79 @@
+// stats.h - what a worker counts. Plain numbers: only the owning worker touches them, and it copies a
+// consistent snapshot out when the agent asks, so that offered = delivered + queued + dropped holds in every
+// reading. Units: frames as the guest hands them over (a TSO super-frame is one); bytes as accounted (wire or
+// L2); cycles; ns. Threads: owning worker.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "common/clock.h"
+#include "common/histogram.h"
+#include "vswitch/datapath/drop_reason.h"
+
+namespace weir {
+
+struct Tally {
+    std::uint64_t packets = 0;
+    std::uint64_t bytes = 0;
+
+    void add(std::uint64_t more_packets, std::uint64_t more_bytes) {
+        packets += more_packets;
+        bytes += more_bytes;
+    }
+    void remove(std::uint64_t fewer_packets, std::uint64_t fewer_bytes) {
+        packets -= fewer_packets;
+        bytes -= fewer_bytes;
+    }
+};
+
+/// One direction of a port. Invariant between iterations: offered = delivered + queued + dropped.
+struct DirectionStats {
+    Tally offered;
+    Tally delivered;
+    Tally queued;
+    Tally dropped;
+    std::array<std::uint64_t, kDropReasons> drops{};  ///< packets by reason; their sum is dropped.packets
+
+    void drop(DropReason reason, std::uint64_t packets, std::uint64_t bytes) {
+        drops[static_cast<std::size_t>(reason)] += packets;
+        dropped.add(packets, bytes);
+    }
+};
+
+/// Why the switch left a VM's ring alone, and for how long.
+enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kCount };
+
+struct VnicStats {
+    DirectionStats from_vm;
+    DirectionStats to_vm;
+    Tally admitted;  ///< from_vm, past the vNIC's own limit
+    std::array<Nanos, static_cast<std::size_t>(HoldReason::kCount)> held_ns{};
+    std::uint64_t bursts = 0;
+    std::uint64_t cycles = 0;
+    std::uint64_t flood_copies = 0;
+};
+
+struct WorkerStats {
+    std::uint64_t iterations = 0;
+    std::uint64_t busy_iterations = 0;
+    std::uint64_t busy_cycles = 0;
+    std::uint64_t idle_cycles = 0;
+    std::uint64_t packets = 0;
+    std::uint64_t bursts = 0;
+};
+
+/// Frames for vNICs of another worker, and copies that could not be made.
+struct HandoffStats {
+    std::uint64_t posted = 0;
+    std::uint64_t ring_full = 0;
+    std::uint64_t vnic_gone = 0;
+    std::uint64_t copies_without_buffer = 0;
+};
+
+struct UplinkStats {
+    DirectionStats tx;
+    DirectionStats rx;
+};
+
+}  // namespace weir

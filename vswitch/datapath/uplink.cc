@@ -1,0 +1,235 @@
+// uplink.cc - bypass when idle, scheduler when not, nothing lost towards a NIC that is behind.
+#include "vswitch/datapath/uplink.h"
+
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/offload.h"
+
+namespace weir {
+
+Uplink::Uplink(Setup setup)
+    : device_(setup.device),
+      nic_(setup.device, setup.queue),
+      pool_(setup.pool),
+      scheduler_(std::move(setup.scheduler)),
+      directory_(setup.directory),
+      overhead_bytes_(setup.overhead_bytes),
+      frame_bytes_max_(setup.mtu + kEthernetHeaderBytes) {}
+
+void Uplink::add(VnicPath& path, Nanos now) {
+    scheduler_->add(path.fixed.id, path.profile.uplink, &path.limiter, now);
+}
+
+void Uplink::change(const VnicPath& path, Nanos now) {
+    scheduler_->change(path.fixed.id, path.profile.uplink, now);
+}
+
+void Uplink::remove(VnicPath& path, Nanos now) {
+    scheduler_->drain(path.fixed.id, [&](const PacketRef& ref) {
+        path.stats.from_vm.queued.remove(1, ref.bytes);
+        path.queued_buffers -= ref.buffers;
+        stats.tx.queued.remove(1, ref.bytes);
+        stats.tx.drop(DropReason::kVnicRemoved, 1, ref.bytes);
+        path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
+        rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
+    });
+    scheduler_->remove(path.fixed.id, now);
+}
+
+void Uplink::set_capacity(std::uint64_t bytes_per_sec, Nanos now) {
+    capacity_ = bytes_per_sec;
+    scheduler_->set_capacity(bytes_per_sec, now);
+}
+
+void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason) {
+    from.stats.from_vm.drop(reason, 1, bytes);
+    rte_pktmbuf_free(frame);
+}
+
+/// VLAN tag, MTU, checksums that the NIC does not make. @return false when the frame was dropped
+bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
+    const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
+    if (!super_frame && frame->pkt_len > frame_bytes_max_) {
+        drop(from, frame, bytes, DropReason::kMtuExceeded);
+        return false;
+    }
+    if (!offload::accepted_as_is(frame->ol_flags & ~RTE_MBUF_F_TX_TCP_SEG, device_.offloads()))
+        offload::fill_checksums(frame);
+    if (from.fixed.vlan == 0)
+        return true;
+    frame->vlan_tci = from.fixed.vlan;
+    if (rte_vlan_insert(&frame) != 0) {
+        drop(from, frame, bytes, DropReason::kNoBuffer);
+        return false;
+    }
+    return true;
+}
+
+void Uplink::hand_over(rte_mbuf* frame, std::uint32_t bytes) {
+    if (pending_count_ == kPendingMax)
+        transmit();
+    if (pending_count_ == kPendingMax) {
+        stats.tx.drop(DropReason::kQueueFull, 1, bytes);
+        stats.tx.queued.remove(1, bytes);
+        rte_pktmbuf_free(frame);
+        return;
+    }
+    pending_[pending_count_++] = frame;
+    pending_bytes_ += bytes;
+}
+
+/// Gives the NIC what it takes; the rest waits here, and then in the scheduler, and then in the guests'
+/// rings.
+void Uplink::transmit() {
+    if (pending_count_ == 0)
+        return;
+    std::uint64_t bytes = 0;
+    std::uint16_t sent = 0;
+    while (sent < pending_count_) {
+        const auto burst =
+            std::min<std::uint16_t>(limits::kBurst, static_cast<std::uint16_t>(pending_count_ - sent));
+        const std::uint16_t taken = nic_.tx_burst(pending_.data() + sent, burst);
+        sent = static_cast<std::uint16_t>(sent + taken);
+        if (taken < burst)
+            break;
+    }
+    pending_count_ = static_cast<std::uint16_t>(pending_count_ - sent);
+    std::copy_n(pending_.begin() + sent, pending_count_, pending_.begin());
+    for (std::uint16_t i = 0; i < pending_count_; ++i)
+        bytes += pending_[i]->pkt_len + overhead_bytes_;
+    const std::uint64_t left = std::min(bytes, pending_bytes_);
+    stats.tx.delivered.add(sent, pending_bytes_ - left);
+    stats.tx.queued.remove(sent, pending_bytes_ - left);
+    pending_bytes_ = left;
+}
+
+void Uplink::queue(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames,
+                   Nanos now) {
+    set_source(frame, from.fixed.id);
+    const PacketRef ref{frame, now, bytes, wire_frames, frame->nb_segs};
+    if (!scheduler_->enqueue(from.fixed.id, ref, now)) {
+        stats.tx.drop(DropReason::kQueueFull, 1, bytes);
+        drop(from, frame, bytes, DropReason::kQueueFull);
+        return;
+    }
+    from.queued_buffers += ref.buffers;
+    from.stats.from_vm.queued.add(1, bytes);
+    stats.tx.queued.add(1, bytes);
+}
+
+/// One frame on its way: around the scheduler when nothing waits and everybody pays, else through it.
+void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames,
+                      Nanos now) {
+    stats.tx.offered.add(1, bytes);
+    if (from.profile.isolated) {
+        const bool direct = scheduler_->can_bypass(from.fixed.id, bytes, now) &&
+                            (!from.profile.limited || from.limiter.admit({bytes, wire_frames}, now));
+        if (!direct) {
+            queue(from, frame, bytes, wire_frames, now);
+            return;
+        }
+        scheduler_->bypass(from.fixed.id, bytes, now);
+    }
+    from.queue_delay.add(0);
+    from.stats.admitted.add(1, bytes);
+    from.stats.from_vm.delivered.add(1, bytes);
+    stats.tx.queued.add(1, bytes);
+    hand_over(frame, bytes);
+}
+
+/// Frame by frame: what the NIC does not do is done here.
+[[gnu::noinline]] void Uplink::send_adapted(VnicPath& from, const Run& run, Nanos now) {
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        rte_mbuf* frame = run.frames[i];
+        std::uint32_t bytes = run.bytes[i];
+        if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0 || device_.offloads().tso) {
+            if (prepare(from, frame, bytes))
+                send_one(from, frame, bytes, run.wire_frames[i], now);
+            continue;
+        }
+        offload::Segments segments;
+        const std::uint16_t made = offload::split(frame, pool_, segments);
+        if (made == 0) {
+            drop(from, frame, bytes, DropReason::kNoBuffer);
+            continue;
+        }
+        // The guest offered one frame; from here on its segments are what is counted.
+        from.stats.from_vm.offered.add(made - 1U, 0);
+        std::uint32_t left = bytes;
+        for (std::uint16_t at = 0; at < made; ++at) {
+            std::uint32_t share = at + 1 == made ? left : segments[at]->pkt_len + overhead_bytes_;
+            left -= std::min(left, share);
+            if (prepare(from, segments[at], share))
+                send_one(from, segments[at], share, 1, now);
+        }
+    }
+}
+
+void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
+    if (!device_.link_up()) [[unlikely]] {
+        for (std::uint16_t i = 0; i < run.count; ++i)
+            drop(from, run.frames[i], run.bytes[i], DropReason::kUplinkDown);
+        return;
+    }
+    if (from.fixed.vlan != 0 || run.longest > frame_bytes_max_ ||
+        !offload::accepted_as_is(run.offload_flags, device_.offloads())) {
+        send_adapted(from, run, now);
+        return;
+    }
+    // The common case costs one question for the whole run.
+    if (!from.profile.isolated ||
+        (scheduler_->can_bypass(from.fixed.id, run.bytes_total, now) &&
+         (!from.profile.limited || from.limiter.admit({run.bytes_total, run.wire_frames_total}, now)))) {
+        if (from.profile.isolated)
+            scheduler_->bypass(from.fixed.id, run.bytes_total, now);
+        stats.tx.offered.add(run.count, run.bytes_total);
+        stats.tx.queued.add(run.count, run.bytes_total);
+        from.queue_delay.add(0, run.count);
+        from.stats.admitted.add(run.count, run.bytes_total);
+        from.stats.from_vm.delivered.add(run.count, run.bytes_total);
+        for (std::uint16_t i = 0; i < run.count; ++i)
+            hand_over(run.frames[i], run.bytes[i]);
+        return;
+    }
+    for (std::uint16_t i = 0; i < run.count; ++i)
+        send_one(from, run.frames[i], run.bytes[i], run.wire_frames[i], now);
+}
+
+/// Lets what the scheduler picks leave its vNIC's queue.
+unsigned Uplink::depart(Nanos now) {
+    std::array<PacketRef, limits::kBurst> refs;
+    const std::size_t room = std::min<std::size_t>(refs.size(), kPendingMax - pending_count_);
+    const std::size_t picked = scheduler_->dequeue_burst(now, std::span(refs).first(room));
+    for (std::size_t i = 0; i < picked; ++i) {
+        const PacketRef& ref = refs[i];
+        auto* frame = static_cast<rte_mbuf*>(ref.packet);
+        VnicPath& from = *directory_[source_of(frame)];
+        from.queued_buffers -= ref.buffers;
+        from.stats.from_vm.queued.remove(1, ref.bytes);
+        from.stats.from_vm.delivered.add(1, ref.bytes);
+        from.stats.admitted.add(1, ref.bytes);
+        from.queue_delay.add(now - ref.enqueued);
+        hand_over(frame, ref.bytes);
+    }
+    return static_cast<unsigned>(picked);
+}
+
+unsigned Uplink::flush(Nanos now) {
+    transmit();
+    unsigned moved = 0;
+    while (scheduler_->backlogged() && pending_count_ < kPendingMax) {
+        const unsigned picked = depart(now);
+        moved += picked;
+        transmit();
+        if (picked < limits::kBurst)
+            break;
+    }
+    return moved;
+}
+
+}  // namespace weir

@@ -1,0 +1,80 @@
+// uplink.h - one worker's share of the way out: VLAN tags, offloads, the scheduler, the NIC queue.
+// Source: EyeQ 3.3 (WRR root); design section 4. Units: bytes as accounted, ns.
+// Threads: owning worker.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "vswitch/datapath/batch.h"
+#include "vswitch/datapath/vnic_path.h"
+#include "vswitch/ports/nic_port.h"
+#include "vswitch/qos/link_scheduler.h"
+
+struct rte_mempool;
+
+namespace weir {
+
+class Uplink {
+  public:
+    struct Setup {
+        NicDevice& device;
+        std::uint16_t queue;
+        rte_mempool* pool;
+        std::unique_ptr<LinkScheduler> scheduler;
+        VnicPath* const* directory;  ///< by VnicId
+        std::uint32_t overhead_bytes;
+        std::uint32_t mtu;
+    };
+    explicit Uplink(Setup setup);
+
+    std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) { return nic_.rx_burst(frames, max); }
+
+    /// Takes the run: sends it now if nothing waits and all buckets pay, else queues it. All frames are
+    /// consumed.
+    void send(VnicPath& from, const Run& run, Nanos now);
+    /// Lets the scheduler pick what may leave now. @return frames handed to the NIC
+    unsigned flush(Nanos now);
+
+    void add(VnicPath& path, Nanos now);
+    void change(const VnicPath& path, Nanos now);
+    /// Drops what waits for the vNIC, with a reason.
+    void remove(VnicPath& path, Nanos now);
+    void wake(VnicId vnic, Nanos now) { scheduler_->wake(vnic, now); }
+
+    /// This worker's part of the link, in tokens (accounted bytes) per second.
+    void set_capacity(std::uint64_t bytes_per_sec, Nanos now);
+    [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+    [[nodiscard]] bool backlogged() const { return scheduler_->backlogged() || pending_count_ != 0; }
+    /// Whether another burst of the vNIC may be taken from its ring.
+    [[nodiscard]] bool has_room(VnicId vnic) const { return scheduler_->room(vnic) != 0; }
+
+    UplinkStats stats;
+
+  private:
+    /// Frames handed over to the NIC that it has not taken yet.
+    static constexpr std::uint16_t kPendingMax = 2 * limits::kBurst;
+
+    void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
+    void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
+    void send_adapted(VnicPath& from, const Run& run, Nanos now);
+    void queue(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
+    bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes);
+    void hand_over(rte_mbuf* frame, std::uint32_t bytes);
+    void transmit();
+    unsigned depart(Nanos now);
+
+    NicDevice& device_;
+    NicPort nic_;
+    rte_mempool* pool_;
+    std::unique_ptr<LinkScheduler> scheduler_;
+    VnicPath* const* directory_;
+    std::uint32_t overhead_bytes_;
+    std::uint32_t frame_bytes_max_;
+    std::uint64_t capacity_ = 0;
+    std::array<rte_mbuf*, kPendingMax> pending_{};
+    std::uint16_t pending_count_ = 0;
+    std::uint64_t pending_bytes_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,73 @@
+// vnic_path.cc - from the configuration's words to the datapath's numbers.
+#include "vswitch/datapath/vnic_path.h"
+
+#include <algorithm>
+
+#include "vswitch/datapath/frame.h"
+#include "vswitch/qos/rate_profile.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint64_t kBitsPerByte = 8;
+/// Below this a super-frame is split before it meets the limiter (EyeQ 4.2).
+constexpr std::uint64_t kSplitBelowBps = 1'000'000'000;
+/// Buffers a vNIC may hold in queues unless configured: a full queue of minimum-size frames.
+constexpr std::uint32_t kBuffersDefault = 1024;
+/// Frames that may wait for the limit: two bursts, and the segments of a super-frame among them.
+constexpr std::size_t kLocalQueuePackets = 512;
+/// A held-back ring rests until 50 us of its limit have come together: small bursts cost most cycles per
+/// frame.
+constexpr std::uint64_t kWakesPerSec = 20'000;
+
+}  // namespace
+
+VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config) {
+    VnicProfile profile;
+    profile.isolated = config.isolation;
+    profile.cycle_shares = vnic.cycle_shares;
+    profile.buffers_max = vnic.buffers != 0 ? vnic.buffers : kBuffersDefault;
+    if (!config.isolation)
+        return profile;
+    if (vnic.limit_bps) {
+        const std::uint64_t bytes_per_sec = *vnic.limit_bps / kBitsPerByte;
+        profile.limit_bytes = make_profile(bytes_per_sec, burst_for_rate(bytes_per_sec));
+        profile.wake_bytes =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes_per_sec / kWakesPerSec, UINT32_MAX));
+        profile.splits_super_frames = *vnic.limit_bps < kSplitBelowBps;
+    }
+    if (vnic.limit_pps)
+        profile.limit_packets = make_profile(*vnic.limit_pps, burst_for_packet_rate(*vnic.limit_pps));
+    profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
+    profile.uplink.reservation = vnic.reservation_bps / kBitsPerByte;
+    profile.uplink.shares = vnic.shares;
+    return profile;
+}
+
+VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
+                     const SwitchConfig& config) {
+    VnicFixed fixed;
+    fixed.id = id;
+    fixed.owner = owner;
+    fixed.port = port;
+    fixed.mac = vnic.mac ? vnic.mac->bits : 0;
+    fixed.anti_spoofing = vnic.anti_spoofing;
+    fixed.mac_mask = vnic.anti_spoofing ? kMacMask : 0;
+    fixed.vlan = vnic.vlan;
+    fixed.frame_bytes_max = (vnic.mtu != 0 ? vnic.mtu : config.uplink.mtu) + kEthernetHeaderBytes;
+    fixed.overhead_bytes = config.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
+    return fixed;
+}
+
+VnicPath::VnicPath(const VnicFixed& what, const VnicProfile& initial, std::uint64_t flood_pps, Nanos now)
+    : fixed(what), profile(initial), local(kLocalQueuePackets) {
+    flood.set_profile(make_profile(flood_pps, flood_burst()), now);
+    change(initial, now);
+}
+
+void VnicPath::change(const VnicProfile& changed, Nanos now) {
+    profile = changed;
+    limiter.set_profiles(changed.limit_bytes, changed.limit_packets, now);
+}
+
+}  // namespace weir

@@ -1,0 +1,111 @@
+// vnic_path.h - everything a worker keeps for one vNIC: what it is, its limits, what waits, what was counted.
+// Units: bytes as accounted, ns, cycles. Threads: built by the agent; then the owning worker only, except
+// `fixed` parts (const), which every worker reads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "common/clock.h"
+#include "common/histogram.h"
+#include "common/ids.h"
+#include "vswitch/config.h"
+#include "vswitch/datapath/mac_table.h"
+#include "vswitch/datapath/stats.h"
+#include "vswitch/limits.h"
+#include "vswitch/ports/port.h"
+#include "vswitch/qos/link_scheduler.h"
+#include "vswitch/qos/multi_bucket.h"
+#include "vswitch/qos/packet_queue.h"
+
+struct rte_mbuf;
+
+namespace weir {
+
+/// What may change at run time, in the datapath's units; computed by the agent.
+struct VnicProfile {
+    BucketProfile limit_bytes = unlimited_profile();
+    BucketProfile limit_packets = unlimited_profile();
+    ClassProfile uplink{};
+    std::uint32_t cycle_shares = 100;
+    std::uint32_t wake_bytes = 0;  ///< a held-back ring is taken up again when this much can be paid
+    std::uint32_t buffers_max = 0;
+    bool limited = false;              ///< either limit is set
+    bool splits_super_frames = false;  ///< limit below 1 Gbit: a 64 KiB frame would wreck it (EyeQ 4.2)
+    bool isolated = true;              ///< false: forward only
+};
+
+/// Flooded frames that may come at once.
+[[nodiscard]] constexpr std::uint64_t flood_burst() {
+    return 64;
+}
+
+/// The profile of a configured vNIC. Agent.
+[[nodiscard]] VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config);
+
+/// What never changes while the vNIC lives.
+struct VnicFixed {
+    VnicId id = kNoVnic;
+    WorkerId owner = 0;
+    Port* port = nullptr;
+    std::uint64_t mac = 0;
+    std::uint64_t mac_mask = 0;  ///< 48 ones with anti-spoofing, 0 without
+    std::uint16_t vlan = 0;
+    std::uint32_t frame_bytes_max = 0;  ///< MTU + Ethernet header
+    std::uint32_t overhead_bytes = 0;   ///< accounted per wire frame on top of its length
+    bool anti_spoofing = true;
+};
+
+[[nodiscard]] VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
+                                   const SwitchConfig& config);
+
+/// Frames on their way to one VM, gathered while one port is polled.
+struct Staging {
+    std::array<rte_mbuf*, limits::kBurst> frames;
+    std::uint16_t count = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t longest = 0;
+    std::uint64_t offload_flags = 0;
+};
+
+struct VnicPath {
+    VnicPath(const VnicFixed& what, const VnicProfile& profile, std::uint64_t flood_pps, Nanos now);
+
+    /// Takes over changed rates; what waits keeps waiting under the new ones.
+    void change(const VnicProfile& profile, Nanos now);
+
+    [[nodiscard]] bool backlogged() const { return stats.from_vm.queued.packets != 0; }
+
+    const VnicFixed fixed;
+    VnicProfile profile;
+    Limiter limiter;
+    TokenBucket flood;  ///< packets/s of broadcast, multicast, unknown
+    PacketQueue
+        local;        ///< to other VMs, waiting for the limit; what waits for the uplink is in its scheduler
+    Staging staging;  ///< towards this VM
+    std::uint32_t queued_buffers = 0;
+    std::uint32_t frame_bytes_mean = 1538;  ///< of the last burst, to ask for no more than the tokens pay
+    bool parked = false;                    ///< in the timing wheel: the limit cannot pay
+    bool held = false;                      ///< the ring is left alone since held_since, for held_for
+    HoldReason held_for = HoldReason::kLimit;
+    Nanos held_since = 0;
+    VnicStats stats;
+    Histogram queue_delay;
+
+    void hold(HoldReason reason, Nanos now) {
+        if (held && held_for == reason)
+            return;
+        release(now);
+        held = true;
+        held_for = reason;
+        held_since = now;
+    }
+    void release(Nanos now) {
+        if (!held)
+            return;
+        stats.held_ns[static_cast<std::size_t>(held_for)] += now - held_since;
+        held = false;
+    }
+};
+
+}  // namespace weir

@@ -1,0 +1,182 @@
+// worker.cc - the poll loop: wake, wire, other workers, VMs in turn, uplink.
+#include "vswitch/datapath/worker.h"
+
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "vswitch/datapath/classifier.h"
+#include "vswitch/datapath/offload.h"
+#include "vswitch/qos/rate_profile.h"
+
+namespace weir {
+namespace {
+
+/// Ids that may become ready per iteration: bounds the burst after a stall.
+constexpr unsigned kWakeBudget = 256;
+/// The wheel's ids: a vNIC's own limit, and the same vNIC's class in the uplink's scheduler.
+constexpr std::uint32_t kWheelIds = 2 * limits::kVnicsMax;
+
+}  // namespace
+
+Worker::Worker(const Setup& setup)
+    : setup_(setup),
+      shared_(setup.inboxes.size() > 1),
+      macs_(setup.id, setup.mac_ageing, shared_ ? &news_ : nullptr),
+      wheel_(kWheelIds),
+      cycles_(limits::kVnicsMax),
+      delivery_(setup.pool),
+      wire_flood_(make_profile(setup.flood_pps, flood_burst())) {
+    all_.reserve(limits::kVnicsMax);
+    mine_.reserve(limits::kVnicsMax);
+    touched_.reserve(limits::kVnicsMax);
+}
+
+Worker::~Worker() = default;
+
+void Worker::set_uplink(NicDevice& device, std::uint16_t queue, std::unique_ptr<LinkScheduler> scheduler,
+                        std::uint32_t mtu, std::uint64_t bytes_per_sec) {
+    uplink_ = std::make_unique<Uplink>(Uplink::Setup{device, queue, setup_.pool, std::move(scheduler),
+                                                     directory_.data(), setup_.overhead_bytes, mtu});
+    uplink_->set_capacity(bytes_per_sec, 0);
+    update_unknown();
+}
+
+unsigned Worker::run_once(Nanos now) {
+    setup_.quiescence.checkpoint(setup_.id);
+    unsigned moved = 0;
+    if (now >= wheel_.next_due())
+        moved += wake_due(now);
+    if (uplink_)
+        moved += poll_wire(now);
+    if (shared_)
+        moved += poll_inbox();
+    moved += poll_vnics(now);
+    if (uplink_)
+        moved += uplink_->flush(now);
+    if ((++iterations_ & limits::kHousekeepingMask) == 0)
+        housekeeping(now);
+    return moved;
+}
+
+bool Worker::drained() const {
+    return wheel_.size() == 0 && (!uplink_ || !uplink_->backlogged());
+}
+
+unsigned Worker::wake_due(Nanos now) {
+    const unsigned woken = wheel_.advance(now, kWakeBudget, [&](TimingWheel::Ids ids) {
+        for (const std::uint32_t id : ids) {
+            if (id >= limits::kVnicsMax)
+                uplink_->wake(static_cast<VnicId>(id - limits::kVnicsMax), now);
+            else
+                resume(*directory_[id], now);
+        }
+    });
+    flush_touched();
+    return woken;
+}
+
+/// Leaves the VM's ring alone until its limit can pay `costs`.
+void Worker::park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now) {
+    vnic.hold(HoldReason::kLimit, now);
+    if (vnic.parked)
+        return;
+    vnic.parked = true;
+    const Nanos at = vnic.limiter.ready_at(costs);
+    if (at != kNever)
+        wheel_.insert(vnic.fixed.id, at, now);
+}
+
+/// The limit may pay again: first what has been taken from the ring already.
+void Worker::resume(VnicPath& vnic, Nanos now) {
+    vnic.parked = false;
+    while (!vnic.local.empty()) {
+        const PacketRef ref = vnic.local.front();
+        const Limiter::Costs costs{ref.bytes, ref.frames};
+        if (!vnic.limiter.admit(costs, now)) {
+            park(vnic, costs, now);
+            return;
+        }
+        vnic.local.pop();
+        vnic.queued_buffers -= ref.buffers;
+        vnic.stats.from_vm.queued.remove(1, ref.bytes);
+        vnic.stats.from_vm.delivered.add(1, ref.bytes);
+        vnic.stats.admitted.add(1, ref.bytes);
+        vnic.queue_delay.add(now - ref.enqueued);
+        deliver_queued(static_cast<rte_mbuf*>(ref.packet));
+    }
+}
+
+/// How many frames may be taken from the VM's ring now: what its limit pays, 0 when it must wait.
+std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
+    if (uplink_ && !uplink_->has_room(vnic.fixed.id)) {
+        vnic.hold(HoldReason::kUplink, now);
+        return 0;
+    }
+    if (vnic.queued_buffers >= vnic.profile.buffers_max) {
+        vnic.hold(HoldReason::kBuffers, now);
+        return 0;
+    }
+    if (!vnic.profile.limited) {
+        vnic.release(now);
+        return limits::kBurst;
+    }
+    for (std::uint32_t frames = limits::kBurst; frames != 0; frames /= 2) {
+        if (vnic.limiter.can_pay({frames * vnic.frame_bytes_mean, frames}, now)) {
+            vnic.release(now);
+            return static_cast<std::uint16_t>(frames);
+        }
+    }
+    const std::uint32_t batch =
+        std::clamp<std::uint32_t>(vnic.profile.wake_bytes / vnic.frame_bytes_mean, 1, limits::kBurst);
+    park(vnic, {batch * vnic.frame_bytes_mean, 1}, now);
+    return 0;
+}
+
+unsigned Worker::poll_vnic(VnicPath& vnic, Nanos now) {
+    const std::uint16_t most = allowance(vnic, now);
+    if (most == 0)
+        return 0;
+    std::array<rte_mbuf*, limits::kBurst> frames;
+    const std::uint16_t count = vnic.fixed.port->rx_burst(frames.data(), most);
+    if (count == 0)
+        return 0;
+    ++vnic.stats.bursts;
+    take(vnic, frames.data(), count, now);
+    flush_touched();
+    return count;
+}
+
+/// Every VM's ring in turn, as far as its share of this core's cycles goes.
+unsigned Worker::poll_vnics(Nanos now) {
+    unsigned moved = 0;
+    std::uint64_t mark = rte_rdtsc();
+    for (VnicPath* vnic : mine_) {
+        if (vnic->parked || (vnic->profile.isolated && !cycles_.may_poll(vnic->fixed.id)))
+            continue;
+        const unsigned count = poll_vnic(*vnic, now);
+        if (count == 0)
+            continue;
+        const std::uint64_t after = rte_rdtsc();
+        cycles_.charge(vnic->fixed.id, after - mark);
+        vnic->stats.cycles += after - mark;
+        mark = after;
+        stats.packets += count;
+        ++stats.bursts;
+        moved += count;
+    }
+    cycles_.end_round();
+    return moved;
+}
+
+/// Once in 256 iterations, busy or not.
+void Worker::housekeeping(Nanos now) {
+    run_commands(now);
+    macs_.age(now);
+    for (VnicPath* vnic : mine_)
+        vnic->fixed.port->housekeeping();
+}
+
+}  // namespace weir

@@ -1,0 +1,102 @@
+// worker.h - one poll-mode core: owns vNICs, moves their frames, keeps their limits.
+// Source: design sections 2, 4 and 6. Units: ns, cycles. Threads: built by the agent; run_once() and
+// everything it calls by the worker's thread only; the agent speaks through control().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "vswitch/datapath/delivery.h"
+#include "vswitch/datapath/inbox.h"
+#include "vswitch/datapath/uplink.h"
+#include "vswitch/datapath/worker_control.h"
+#include "vswitch/ports/quiescence.h"
+#include "vswitch/qos/cycle_share.h"
+#include "vswitch/qos/timing_wheel.h"
+
+namespace weir {
+
+class Worker {
+  public:
+    struct Setup {
+        WorkerId id;
+        rte_mempool* pool;
+        Quiescence& quiescence;
+        std::span<const std::unique_ptr<Inbox>> inboxes;  ///< of all workers, by id
+        std::uint32_t overhead_bytes;
+        std::uint64_t flood_pps;
+        Nanos mac_ageing;
+    };
+    explicit Worker(const Setup& setup);
+    ~Worker();
+
+    /// Gives the worker its part of the uplink; before the first run_once().
+    void set_uplink(NicDevice& device, std::uint16_t queue, std::unique_ptr<LinkScheduler> scheduler,
+                    std::uint32_t mtu, std::uint64_t bytes_per_sec);
+    [[nodiscard]] TimingWheel& wheel() { return wheel_; }
+
+    /// One turn of the poll loop. @return frames moved; 0 means idle
+    unsigned run_once(Nanos now);
+    /// Nothing waits in any queue of this worker (its guests' rings aside).
+    [[nodiscard]] bool drained() const;
+
+    [[nodiscard]] WorkerControl& control() { return control_; }
+    [[nodiscard]] MacNewsRing& news() { return news_; }
+    [[nodiscard]] WorkerId id() const { return setup_.id; }
+
+    WorkerStats stats;  ///< cycles are filled in by the thread that calls run_once()
+
+  private:
+    // worker.cc: the loop
+    unsigned wake_due(Nanos now);
+    unsigned poll_vnics(Nanos now);
+    unsigned poll_vnic(VnicPath& vnic, Nanos now);
+    std::uint16_t allowance(VnicPath& vnic, Nanos now);
+    void park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now);
+    void resume(VnicPath& vnic, Nanos now);
+    void housekeeping(Nanos now);
+    // forward.cc: where classified frames go
+    void take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now);
+    void forward(VnicPath& from, Batch& batch, Nanos now);
+    void route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
+    void to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
+    void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
+    void deliver(VnicPath& to, const Run& run, bool whole);
+    void deliver_one(VnicPath& to, rte_mbuf* frame);
+    void deliver_queued(rte_mbuf* frame);
+    void flush_touched();
+    unsigned poll_wire(Nanos now);
+    void from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now);
+    void flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan, Nanos now);
+    unsigned poll_inbox();
+    // commands.cc: what the agent wants
+    void run_commands(Nanos now);
+    void run_command(const WorkerCommand& command, Nanos now);
+    void add_vnic(VnicPath& path, Nanos now);
+    void change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now);
+    void remove_vnic(VnicId id, Nanos now);
+    void update_unknown();
+
+    Setup setup_;
+    bool shared_;  // there are other workers
+    MacNewsRing news_;
+    MacTable macs_;
+    TimingWheel wheel_;
+    CycleShare cycles_;
+    Delivery delivery_;
+    std::unique_ptr<Uplink> uplink_;
+    TokenBucket wire_flood_;
+    WorkerControl control_;
+    HandoffStats handoff_;
+    Destination unknown_ = kToAll;  // where a VM's frame to an unknown address goes
+    std::uint64_t iterations_ = 0;
+    std::array<VnicPath*, limits::kVnicsMax> directory_{};  // all workers' vNICs, by id
+    std::vector<VnicPath*> all_;                            // the same, dense
+    std::vector<VnicPath*> mine_;                           // polled here
+    std::vector<VnicPath*> touched_;                        // have staged frames
+};
+
+}  // namespace weir

@@ -1,0 +1,59 @@
+// worker_control.h - how the agent talks to a worker: events in a bounded ring, drained a few per tick, done
+// in order. Source: design section 2 (planes). Threads: send() and wait() by the agent, the rest by the
+// worker.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "common/clock.h"
+#include "common/spsc_ring.h"
+#include "vswitch/datapath/mac_table.h"
+#include "vswitch/datapath/vnic_path.h"
+
+namespace weir {
+
+struct WorkerSnapshot {
+    WorkerStats worker;
+    HandoffStats handoff;
+    UplinkStats uplink;
+    std::uint64_t uplink_capacity = 0;
+    std::uint32_t mac_entries = 0;
+};
+
+/// Pointers belong to the agent, which keeps them until the command is done.
+struct WorkerCommand {
+    enum class Type : std::uint8_t {
+        kAddVnic,
+        kChangeVnic,
+        kRemoveVnic,
+        kHearMac,
+        kSnapshotVnic,
+        kSnapshotWorker
+    };
+    Type type;
+    VnicId vnic = kNoVnic;
+    MacNews news{};
+    VnicPath* path = nullptr;
+    const VnicProfile* profile = nullptr;
+    VnicStats* vnic_stats = nullptr;
+    WorkerSnapshot* snapshot = nullptr;
+};
+
+class WorkerControl {
+  public:
+    /// @return the command's number; 0 when the ring is full (try again later)
+    std::uint64_t send(const WorkerCommand& command);
+    /// Waits, by sleeping, until the worker has done the command. @return false after `patience`
+    [[nodiscard]] bool wait(std::uint64_t number, Nanos patience) const;
+
+    [[nodiscard]] bool take(WorkerCommand& command) { return commands_.pop(command); }
+    void done() { done_.store(done_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+
+  private:
+    SpscRing<WorkerCommand, 256> commands_;
+    std::uint64_t sent_ = 0;
+    alignas(64) std::atomic<std::uint64_t> done_{0};
+};
+
+}  // namespace weir
