@@ -1,0 +1,146 @@
+// commands.cc - the table of commands.
+#include "vswitch/agent/commands.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "vswitch/agent/report_json.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+/// Carries faults out of a command.
+struct Refused {
+    Faults faults;
+};
+
+[[noreturn]] void refuse(std::string path, std::string found, std::string allowed, std::string message) {
+    throw Refused{{{std::move(path), std::move(found), std::move(allowed), std::move(message)}}};
+}
+
+template <typename T>
+T accepted(std::variant<T, Faults> outcome) {
+    if (const Faults* faults = std::get_if<Faults>(&outcome))
+        throw Refused{*faults};
+    return std::get<T>(std::move(outcome));
+}
+
+std::string name_in(const json& args) {
+    const auto name = args.find("name");
+    if (name == args.end() || !name->is_string())
+        refuse("args.name", name == args.end() ? "nothing" : name->dump(), "the name of a vNIC",
+               "say which vNIC");
+    return name->get<std::string>();
+}
+
+template <typename Vnics, typename NameOf>
+auto& vnic_named(Vnics& vnics, const std::string& name, NameOf name_of) {
+    const auto found =
+        std::find_if(vnics.begin(), vnics.end(), [&](const auto& vnic) { return name_of(vnic) == name; });
+    if (found == vnics.end())
+        refuse("args.name", name, "an existing vNIC", "there is no such vNIC; `weirctl vnic list` shows all");
+    return *found;
+}
+
+json show(SwitchControl& control, const json& args) {
+    SwitchReport report = control.report();
+    return vnic_json(
+        vnic_named(report.vnics, name_in(args), [](const VnicReport& vnic) { return vnic.config.name; }));
+}
+
+json add(SwitchControl& control, const json& args) {
+    const SwitchConfig config = control.config();
+    const VnicConfig vnic = accepted(
+        parse_vnic(args.contains("vnic") ? args["vnic"] : json::object(), "vnic", config, config.vnics));
+    control.add_vnic(vnic);
+    return vnic_to_json(vnic);
+}
+
+json set(SwitchControl& control, const json& args) {
+    const SwitchConfig config = control.config();
+    const std::string name = name_in(args);
+    const VnicConfig& current =
+        vnic_named(config.vnics, name, [](const VnicConfig& vnic) { return vnic.name; });
+    std::vector<VnicConfig> others;
+    std::copy_if(config.vnics.begin(), config.vnics.end(), std::back_inserter(others),
+                 [&](const VnicConfig& vnic) { return vnic.name != name; });
+    const json change = args.contains("change") ? args["change"] : json::object();
+    const VnicConfig changed = accepted(change_vnic(current, change, "change", config, others));
+    control.change_vnic(changed);
+    return vnic_to_json(changed);
+}
+
+json remove(SwitchControl& control, const json& args) {
+    const SwitchConfig config = control.config();
+    const std::string name = name_in(args);
+    vnic_named(config.vnics, name, [](const VnicConfig& vnic) { return vnic.name; });
+    control.remove_vnic(name);
+    return {{"removed", name}};
+}
+
+using Handler = json (*)(SwitchControl&, const json&);
+
+const std::map<std::string, Handler, std::less<>>& handlers() {
+    static const std::map<std::string, Handler, std::less<>> table{
+        {"status", [](SwitchControl& control, const json&) { return status_json(control.report()); }},
+        {"drops", [](SwitchControl& control, const json&) { return drops_json(control.report()); }},
+        {"vnic.list", [](SwitchControl& control, const json&) { return vnics_json(control.report()); }},
+        {"vnic.show", show},
+        {"vnic.add", add},
+        {"vnic.set", set},
+        {"vnic.remove", remove},
+    };
+    return table;
+}
+
+json run(SwitchControl& control, const json& request) {
+    if (!request.is_object())
+        refuse("", request.type_name(), "an object", R"(send {"schema":1,"command":"status","args":{}})");
+    if (request.value("schema", json()) != kSchemaVersion)
+        refuse("schema", request.value("schema", json()).dump(), std::to_string(kSchemaVersion),
+               "this switch speaks another schema version");
+    const json command = request.value("command", json());
+    const auto handler = handlers().find(command.is_string() ? command.get<std::string>() : std::string());
+    if (handler == handlers().end()) {
+        std::string names;
+        for (const auto& [name, function] : handlers())
+            names += (names.empty() ? "" : ", ") + name;
+        refuse("command", command.dump(), names, "no such command");
+    }
+    const json args = request.value("args", json::object());
+    if (!args.is_object())
+        refuse("args", args.type_name(), "an object", "arguments have names");
+    return handler->second(control, args);
+}
+
+json refusal(const Faults& faults) {
+    json list = json::array();
+    for (const Fault& fault : faults)
+        list.push_back({{"path", fault.path},
+                        {"found", fault.found},
+                        {"allowed", fault.allowed},
+                        {"message", fault.message}});
+    return {{"schema", kSchemaVersion}, {"ok", false}, {"faults", list}};
+}
+
+}  // namespace
+
+std::string answer(SwitchControl& control, std::string_view request) {
+    json reply;
+    try {
+        reply = {{"schema", kSchemaVersion}, {"ok", true}, {"data", run(control, json::parse(request))}};
+    } catch (const Refused& refused) {
+        reply = refusal(refused.faults);
+    } catch (const HostError& error) {
+        reply = refusal({{"", "", "", error.what()}});
+    } catch (const json::exception& error) {
+        reply = refusal({{"", "", "a JSON object", error.what()}});
+    }
+    return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace weir

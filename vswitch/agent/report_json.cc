@@ -1,0 +1,209 @@
+// report_json.cc - structs to JSON, field by field.
+#include "vswitch/agent/report_json.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+json tally_json(const Tally& tally) {
+    return {{"packets", tally.packets}, {"bytes", tally.bytes}};
+}
+
+json reasons_json(const DirectionStats& stats) {
+    json reasons = json::object();
+    for (std::size_t i = 0; i < kDropReasons; ++i)
+        if (stats.drops[i] != 0)
+            reasons[kDropReasonTexts[i].name] = stats.drops[i];
+    return reasons;
+}
+
+json direction_json(const DirectionStats& stats) {
+    return {{"offered", tally_json(stats.offered)},
+            {"delivered", tally_json(stats.delivered)},
+            {"queued", tally_json(stats.queued)},
+            {"dropped", tally_json(stats.dropped)},
+            {"drops", reasons_json(stats)}};
+}
+
+json steering_json(const Steering& steering) {
+    return {{"mode", steering.hardware ? "hardware" : "software"}, {"reason", steering.reason}};
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+json worker_json(const WorkerReport& worker) {
+    const WorkerStats& stats = worker.snapshot.worker;
+    const HandoffStats& handoff = worker.snapshot.handoff;
+    return {{"id", worker.id},
+            {"core", worker.core},
+            {"vnics", worker.vnics},
+            {"iterations", stats.iterations},
+            {"busy_iterations", stats.busy_iterations},
+            {"busy_cycles", stats.busy_cycles},
+            {"idle_cycles", stats.idle_cycles},
+            {"packets", stats.packets},
+            {"bursts", stats.bursts},
+            {"mean_burst", ratio(stats.packets, stats.bursts)},
+            {"cycles_per_packet", ratio(stats.busy_cycles, stats.packets)},
+            {"busy_percent", 100.0 * ratio(stats.busy_cycles, stats.busy_cycles + stats.idle_cycles)},
+            {"handoff",
+             {{"posted", handoff.posted},
+              {"worker_ring_full", handoff.ring_full},
+              {"vnic_gone", handoff.vnic_gone},
+              {"copies_without_buffer", handoff.copies_without_buffer}}}};
+}
+
+void accumulate(DirectionStats& sum, const DirectionStats& part) {
+    sum.offered.add(part.offered.packets, part.offered.bytes);
+    sum.delivered.add(part.delivered.packets, part.delivered.bytes);
+    sum.queued.add(part.queued.packets, part.queued.bytes);
+    sum.dropped.add(part.dropped.packets, part.dropped.bytes);
+    for (std::size_t i = 0; i < kDropReasons; ++i)
+        sum.drops[i] += part.drops[i];
+}
+
+UplinkStats uplink_totals(const SwitchReport& report) {
+    UplinkStats sum;
+    for (const WorkerReport& worker : report.workers) {
+        accumulate(sum.tx, worker.snapshot.uplink.tx);
+        accumulate(sum.rx, worker.snapshot.uplink.rx);
+    }
+    return sum;
+}
+
+json uplink_drops(const UplinkStats& stats) {
+    json reasons = reasons_json(stats.rx);
+    const json sent = reasons_json(stats.tx);
+    for (const auto& [name, count] : sent.items())
+        reasons[name] = reasons.value(name, std::uint64_t{0}) + count.get<std::uint64_t>();
+    return reasons;
+}
+
+json uplink_json(const SwitchReport& report) {
+    if (!report.uplink)
+        return nullptr;
+    const UplinkConfig& config = report.config->uplink;
+    const UplinkStats stats = uplink_totals(report);
+    std::uint64_t capacity = 0;
+    for (const WorkerReport& worker : report.workers)
+        capacity += worker.snapshot.uplink_capacity;
+    constexpr unsigned kBitsPerByte = 8;
+    return {{"device", config.device},
+            {"driver", report.uplink->driver},
+            {"state", report.uplink->up ? "up" : "down"},
+            {"rate_bps", config.rate_bps},
+            {"capacity_bps", capacity * kBitsPerByte},
+            {"mtu", config.mtu},
+            {"rx", tally_json(stats.rx.offered)},
+            {"tx", tally_json(stats.tx.delivered)},
+            {"offered", tally_json(stats.tx.offered)},
+            {"queued", tally_json(stats.tx.queued)},
+            {"from_wire", direction_json(stats.rx)},
+            {"to_wire", direction_json(stats.tx)},
+            {"drops", uplink_drops(stats)}};
+}
+
+json held_json(const VnicStats& stats) {
+    const auto of = [&](HoldReason reason) { return stats.held_ns[static_cast<std::size_t>(reason)]; };
+    const Nanos limit = of(HoldReason::kLimit);
+    const Nanos uplink = of(HoldReason::kUplink);
+    const Nanos buffers = of(HoldReason::kBuffers);
+    return {{"total", limit + uplink + buffers}, {"limit", limit}, {"uplink", uplink}, {"buffers", buffers}};
+}
+
+template <typename T>
+json or_null(const std::optional<T>& value) {
+    return value ? json(*value) : json(nullptr);
+}
+
+}  // namespace
+
+json vnic_json(const VnicReport& vnic) {
+    const VnicConfig& config = vnic.config;
+    json from_vm = direction_json(vnic.stats.from_vm);
+    from_vm["admitted"] = tally_json(vnic.stats.admitted);
+    return {{"name", config.name},
+            {"id", vnic.id},
+            {"tenant", config.tenant},
+            {"mac", config.mac ? json(config.mac->to_string()) : json(nullptr)},
+            {"vlan", config.vlan},
+            {"socket", config.socket},
+            {"device", config.device},
+            {"mode", config.mode == VhostMode::kClient ? "client" : "server"},
+            {"state", vnic.up ? "up" : "down"},
+            {"worker", vnic.worker},
+            {"queues", config.queues},
+            {"reservation_bps", config.reservation_bps},
+            {"limit_bps", or_null(config.limit_bps)},
+            {"limit_pps", or_null(config.limit_pps)},
+            {"shares", config.shares},
+            {"cycle_shares", config.cycle_shares},
+            {"mtu", config.mtu},
+            {"anti_spoofing", config.anti_spoofing},
+            {"features", vnic.features},
+            {"steering", steering_json(vnic.steering)},
+            {"from_vm", from_vm},
+            {"to_vm", direction_json(vnic.stats.to_vm)},
+            {"held_back_ns", held_json(vnic.stats)},
+            {"cycles", vnic.stats.cycles},
+            {"bursts", vnic.stats.bursts},
+            {"flood_copies", vnic.stats.flood_copies},
+            {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
+            {"ring_errors", vnic.ring_errors},
+            {"queue_delay_ns",
+             {{"p50", vnic.queue_delay_p50}, {"p99", vnic.queue_delay_p99}, {"max", vnic.queue_delay_max}}}};
+}
+
+json vnics_json(const SwitchReport& report) {
+    json vnics = json::array();
+    for (const VnicReport& vnic : report.vnics)
+        vnics.push_back(vnic_json(vnic));
+    return {{"vnics", vnics}};
+}
+
+json drops_json(const SwitchReport& report) {
+    json vnics = json::array();
+    for (const VnicReport& vnic : report.vnics)
+        vnics.push_back({{"name", vnic.config.name},
+                         {"from_vm", reasons_json(vnic.stats.from_vm)},
+                         {"to_vm", reasons_json(vnic.stats.to_vm)}});
+    json workers = json::object();
+    for (const WorkerReport& worker : report.workers)
+        if (worker.snapshot.handoff.ring_full != 0)
+            workers[std::to_string(worker.id)] = {{"worker_ring_full", worker.snapshot.handoff.ring_full}};
+    return {{"vnics", vnics}, {"uplink", uplink_drops(uplink_totals(report))}, {"workers", workers}};
+}
+
+json status_json(const SwitchReport& report) {
+    constexpr double kNanosPerSecond = 1e9;
+    json workers = json::array();
+    std::uint32_t mac_entries = 0;
+    for (const WorkerReport& worker : report.workers) {
+        workers.push_back(worker_json(worker));
+        mac_entries = std::max(mac_entries, worker.snapshot.mac_entries);
+    }
+    json vnics = json::array();
+    for (const VnicReport& vnic : report.vnics)
+        vnics.push_back({{"name", vnic.config.name},
+                         {"id", vnic.id},
+                         {"worker", vnic.worker},
+                         {"state", vnic.up ? "up" : "down"},
+                         {"steering", steering_json(vnic.steering)}});
+    return {{"host", report.config->host},
+            {"version", WEIR_VERSION},
+            {"uptime_s", static_cast<double>(report.uptime_ns) / kNanosPerSecond},
+            {"accounting", report.config->accounting == Accounting::kWire ? "wire" : "l2"},
+            {"isolation", report.config->isolation},
+            {"poll", report.config->poll == PollMode::kBusy ? "busy" : "adaptive"},
+            {"workers", workers},
+            {"uplink", uplink_json(report)},
+            {"memory", {{"buffers", report.buffers}, {"buffers_free", report.buffers_free}}},
+            {"mac_entries", mac_entries},
+            {"tsc_hz", report.tsc_hz},
+            {"vnics", vnics}};
+}
+
+}  // namespace weir

@@ -1,0 +1,136 @@
+// eal.cc - builds EAL's command line from the configuration and starts it.
+#include "vswitch/eal.h"
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "vswitch/limits.h"
+
+namespace weir {
+namespace {
+
+bool is_pci(const std::string& device) {
+    return !device.empty() && std::isdigit(device.front()) != 0;
+}
+
+bool uses_pci(const SwitchConfig& config) {
+    return is_pci(config.uplink.device) || std::any_of(config.vnics.begin(), config.vnics.end(),
+                                                       [](const VnicConfig& v) { return is_pci(v.device); });
+}
+
+bool given(const std::vector<std::string>& arguments, const std::string& option) {
+    return std::any_of(arguments.begin(), arguments.end(),
+                       [&](const std::string& argument) { return argument.starts_with(option); });
+}
+
+/// The agent's core: as configured, else the first that is no worker's, else a worker's (it sleeps most of
+/// the time).
+unsigned agent_core(const SwitchConfig& config) {
+    if (config.agent_core)
+        return *config.agent_core;
+    const auto cores = static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+    for (unsigned core = 0; core < cores; ++core)
+        if (std::find(config.workers.begin(), config.workers.end(), core) == config.workers.end())
+            return core;
+    return config.workers.front();
+}
+
+std::vector<std::string> make_arguments(const SwitchConfig& config) {
+    std::vector<std::string> arguments{"weir-switch"};
+    std::string lcores = "0@" + std::to_string(agent_core(config));
+    for (std::size_t i = 0; i < config.workers.size(); ++i)
+        lcores += "," + std::to_string(Eal::lcore_of(static_cast<unsigned>(i))) + "@" +
+                  std::to_string(config.workers[i]);
+    arguments.insert(arguments.end(), {"--lcores", lcores});
+    if (!given(config.eal, "--file-prefix"))
+        arguments.push_back("--file-prefix=weir-" +
+                            (config.host.empty() ? std::to_string(getpid()) : config.host));
+    if (!given(config.eal, "--no-pci") && !given(config.eal, "-a") && !uses_pci(config))
+        arguments.emplace_back("--no-pci");
+    if (!given(config.eal, "--log-level"))
+        arguments.emplace_back("--log-level=lib.vhost.*:error");
+    arguments.insert(arguments.end(), config.eal.begin(), config.eal.end());
+    return arguments;
+}
+
+/// Free hugepages of any size, or -1 when the kernel does not say.
+long free_hugepages() {
+    long pages = -1;
+    std::error_code error;
+    for (const auto& size : std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", error)) {
+        long free = 0;
+        if (std::ifstream(size.path() / "free_hugepages") >> free)
+            pages = std::max(pages, 0L) + free;
+    }
+    return pages;
+}
+
+void require_hugepages(const SwitchConfig& config) {
+    if (given(config.eal, "--no-huge") || free_hugepages() > 0)
+        return;
+    throw HostError(
+        "no free hugepage; reserve some: echo 512 > /proc/sys/vm/nr_hugepages (1 GiB in pages of 2 MiB)");
+}
+
+std::uint64_t start(const SwitchConfig& config) {
+    require_hugepages(config);
+    std::vector<std::string> arguments = make_arguments(config);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments)
+        argv.push_back(argument.data());
+    if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
+        throw HostError(std::string("DPDK does not start (") + rte_strerror(rte_errno) +
+                        "); its own lines above say why; `weirctl doctor` checks the host");
+    return rte_get_tsc_hz();
+}
+
+/// The pool as a sum: who may hold buffers, and how many.
+std::uint32_t pool_size(const SwitchConfig& config) {
+    if (config.buffers != 0)
+        return config.buffers;
+    constexpr std::uint32_t kVnicQueue = 1024;           // buffers quota of a vNIC
+    constexpr std::uint32_t kVnicsAddedLater = 8;        // room for `weirctl vnic add`
+    constexpr std::uint32_t kSuperFrameBurst = 32 * 33;  // one burst of 64 KiB frames in pieces of 2 KiB
+    constexpr std::uint32_t kThreadCache = 2 * 512;      // mempool caches
+    const auto workers = static_cast<std::uint32_t>(config.workers.size());
+    const auto vnics = static_cast<std::uint32_t>(config.vnics.size());
+    const auto devices = static_cast<std::uint32_t>(std::count_if(
+        config.vnics.begin(), config.vnics.end(), [](const VnicConfig& v) { return !v.device.empty(); }));
+    const std::uint32_t uplink = config.uplink.device.empty() ? 0 : workers * 2 * config.uplink.descriptors;
+    const std::uint32_t inboxes = workers > 1 ? workers * 1024 : 0;
+    return (vnics + kVnicsAddedLater) * kVnicQueue + devices * 2 * config.uplink.descriptors + uplink +
+           inboxes + workers * (kSuperFrameBurst + kThreadCache);
+}
+
+}  // namespace
+
+Eal::Eal(const SwitchConfig& config)
+    : ticks_per_sec_(start(config)), ticks_(ticks_per_sec_, rte_rdtsc()), buffers_(pool_size(config)) {
+    constexpr unsigned kCache = 512;
+    pool_ = rte_pktmbuf_pool_create("weir_buffers", buffers_, kCache, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+                                    static_cast<int>(SOCKET_ID_ANY));
+    if (pool_ == nullptr) {
+        const std::string reason = rte_strerror(rte_errno);
+        rte_eal_cleanup();
+        throw HostError("no memory for " + std::to_string(buffers_) + " packet buffers (" + reason +
+                        "); reserve more hugepages: echo 1024 > /proc/sys/vm/nr_hugepages");
+    }
+}
+
+Eal::~Eal() {
+    rte_mempool_free(pool_);
+    rte_eal_cleanup();
+}
+
+}  // namespace weir

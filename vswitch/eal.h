@@ -1,0 +1,36 @@
+// eal.h - DPDK's start: arguments, cores, the packet pool as a named sum.
+// Threads: main, at start and end.
+#pragma once
+
+#include <cstdint>
+
+#include "common/clock.h"
+#include "vswitch/config.h"
+
+struct rte_mempool;
+
+namespace weir {
+
+class Eal {
+  public:
+    /// @throws HostError with one line that says how to mend it
+    explicit Eal(const SwitchConfig& config);
+    ~Eal();
+    Eal(const Eal&) = delete;
+    Eal& operator=(const Eal&) = delete;
+
+    [[nodiscard]] rte_mempool* pool() const { return pool_; }
+    [[nodiscard]] std::uint32_t buffers() const { return buffers_; }
+    [[nodiscard]] const TickConverter& ticks() const { return ticks_; }
+    [[nodiscard]] std::uint64_t ticks_per_sec() const { return ticks_per_sec_; }
+    /// DPDK's number of the thread that turns worker `index`.
+    [[nodiscard]] static unsigned lcore_of(unsigned index) { return index + 1; }
+
+  private:
+    std::uint64_t ticks_per_sec_;
+    TickConverter ticks_;
+    std::uint32_t buffers_;
+    rte_mempool* pool_ = nullptr;
+};
+
+}  // namespace weir

@@ -1,0 +1,74 @@
+// main.cc - weir-switch: read the configuration, start DPDK, build, forward until told to stop, take apart.
+// Threads: main becomes the agent.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+#include "vswitch/agent/agent.h"
+#include "vswitch/agent/telemetry.h"
+#include "vswitch/config.h"
+#include "vswitch/eal.h"
+#include "vswitch/topology.h"
+
+namespace {
+
+/// Exit codes, as sysexits-like as design section 5 asks for.
+constexpr int kHostFailed = 1;
+constexpr int kBadConfiguration = 2;
+
+std::atomic<bool> stop{false};
+
+void on_signal(int) {
+    stop.store(true, std::memory_order_relaxed);
+}
+
+int complain(const weir::Faults& faults, const std::string& file) {
+    for (const weir::Fault& fault : faults)
+        std::fprintf(stderr, "%s: %s\n", file.c_str(), fault.to_line().c_str());
+    std::fprintf(stderr, "%s: %zu fault%s; nothing was started\n", file.c_str(), faults.size(),
+                 faults.size() == 1 ? "" : "s");
+    return kBadConfiguration;
+}
+
+int run(const weir::SwitchConfig& config) {
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+    try {
+        weir::Eal eal(config);
+        weir::Topology topology(eal, config);
+        const weir::Telemetry telemetry(topology);
+        weir::Agent agent(topology, config.control_socket);
+        spdlog::info("weir-switch {}: {} vNIC(s), {} worker(s), commands on {}", WEIR_VERSION,
+                     config.vnics.size(), config.workers.size(), config.control_socket);
+        agent.run(stop);
+        spdlog::info("stopping");
+        return 0;
+    } catch (const weir::HostError& error) {
+        std::fprintf(stderr, "weir-switch: %s\n", error.what());
+        return kHostFailed;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{"weir-switch - the virtual switch that keeps its promises"};
+    std::string file;
+    bool check = false;
+    app.add_option("--config", file, "configuration file (JSON with comments)")->required();
+    app.add_flag("--check", check, "validate the configuration and exit");
+    app.set_version_flag("--version", WEIR_VERSION);
+    CLI11_PARSE(app, argc, argv);
+
+    const auto outcome = weir::load_config(file);
+    if (const auto* faults = std::get_if<weir::Faults>(&outcome))
+        return complain(*faults, file);
+    if (check) {
+        std::printf("%s: valid\n", file.c_str());
+        return 0;
+    }
+    return run(std::get<weir::SwitchConfig>(outcome));
+}

@@ -1,0 +1,305 @@
+// topology.cc - building, changing and taking apart.
+#include "vswitch/topology.h"
+
+#include <rte_cycles.h>
+#include <rte_launch.h>
+#include <rte_mempool.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "vswitch/qos/scheduler_factory.h"
+
+namespace weir {
+namespace {
+
+constexpr unsigned kBitsPerByte = 8;
+/// A worker that does not do a command within this is stuck: its core was taken away.
+constexpr Nanos kPatience = 5 * kNanosPerSec;
+constexpr Nanos kLinkPollPeriod = 100'000'000;
+
+int turn_worker(void* thread) {
+    static_cast<WorkerThread*>(thread)->run();
+    return 0;
+}
+
+const char* scheduler_name(Scheduler scheduler) {
+    switch (scheduler) {
+        case Scheduler::kWrr:
+            return "wrr";
+    }
+    return "";
+}
+
+std::uint64_t uplink_capacity(const UplinkConfig& uplink) {
+    return static_cast<std::uint64_t>(static_cast<double>(uplink.rate_bps / kBitsPerByte) *
+                                      (1.0 - uplink.headroom));
+}
+
+}  // namespace
+
+Topology::Topology(Eal& eal, const SwitchConfig& config)
+    : eal_(eal), config_(config), quiescence_(static_cast<unsigned>(config.workers.size())) {
+    config_.vnics.clear();
+    build_uplink();
+    build_workers();
+    vhost_ = std::make_unique<VhostDriver>(quiescence_);
+    start_workers();
+    for (const VnicConfig& vnic : config.vnics)
+        add(vnic);
+}
+
+Topology::~Topology() {
+    for (auto& thread : threads_)
+        thread->stop();
+    rte_eal_mp_wait_lcore();  // from here on nobody polls, so nothing has to be handed over
+    vhost_.reset();
+    steering_.reset();
+    workers_.clear();
+}
+
+void Topology::build_uplink() {
+    if (config_.uplink.device.empty())
+        return;
+    NicSettings settings;
+    settings.device = config_.uplink.device;
+    settings.queues = static_cast<std::uint16_t>(config_.workers.size());
+    settings.descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors);
+    settings.mtu = config_.uplink.mtu;
+    settings.owner = "uplink";
+    uplink_ = std::make_unique<NicDevice>(settings, eal_.pool());
+    steering_ =
+        std::make_unique<FlowSteering>(uplink_->port_id(), config_.uplink.flow_offload == FlowOffload::kAuto);
+}
+
+void Topology::build_workers() {
+    const auto count = static_cast<WorkerId>(config_.workers.size());
+    for (WorkerId id = 0; id < count; ++id)
+        inboxes_.push_back(std::make_unique<Inbox>(id));
+    const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
+    for (WorkerId id = 0; id < count; ++id) {
+        workers_.push_back(std::make_unique<Worker>(Worker::Setup{
+            id, eal_.pool(), quiescence_, inboxes_, overhead, config_.flood_limit_pps, config_.mac_ageing}));
+        if (!uplink_)
+            continue;
+        LinkScheduler::Setup setup;
+        setup.classes = limits::kVnicsMax;
+        setup.queue_packets = limits::kQueuePackets;
+        setup.limits = &workers_.back()->wheel();
+        setup.wheel_id = limits::kVnicsMax;
+        workers_.back()->set_uplink(*uplink_, id,
+                                    make_link_scheduler(scheduler_name(config_.uplink.scheduler), setup),
+                                    config_.uplink.mtu, uplink_capacity(config_.uplink) / count);
+    }
+}
+
+void Topology::start_workers() {
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+        threads_.push_back(std::make_unique<WorkerThread>(*workers_[i], quiescence_, eal_.ticks(),
+                                                          config_.poll, config_.poll_sleep_max));
+        const unsigned lcore = Eal::lcore_of(static_cast<unsigned>(i));
+        if (rte_eal_remote_launch(turn_worker, threads_.back().get(), lcore) != 0)
+            throw HostError("worker " + std::to_string(i) + " does not start on core " +
+                            std::to_string(config_.workers[i]));
+    }
+}
+
+std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, VnicId id, WorkerId owner) {
+    auto vnic = std::make_unique<Vnic>();
+    vnic->config = config;
+    if (config.device.empty()) {
+        vnic->port = std::make_unique<VhostPort>(eal_.pool(), config.queues);
+    } else {
+        NicSettings settings;
+        settings.device = config.device;
+        settings.mtu = config.mtu != 0 ? config.mtu : config_.uplink.mtu;
+        settings.descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors);
+        settings.owner = "vNIC " + config.name;
+        vnic->device = std::make_unique<NicDevice>(settings, eal_.pool());
+        vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
+    }
+    vnic->path = std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_),
+                                            make_vnic_profile(config, config_), config_.flood_limit_pps,
+                                            eal_.ticks().to_nanos(rte_rdtsc()));
+    return vnic;
+}
+
+WorkerId Topology::pick_worker(const VnicConfig& config) const {
+    if (config.worker)
+        return *config.worker;
+    std::vector<unsigned> load(workers_.size());
+    for (const auto& vnic : vnics_)
+        if (vnic)
+            ++load[vnic->path->fixed.owner];
+    return static_cast<WorkerId>(std::min_element(load.begin(), load.end()) - load.begin());
+}
+
+/// Every worker knows the vNIC before its rings can appear.
+void Topology::add(const VnicConfig& config) {
+    const auto free = std::find(vnics_.begin(), vnics_.end(), nullptr);
+    if (free == vnics_.end())
+        throw HostError("there are " + std::to_string(limits::kVnicsMax) + " vNICs, which is the most");
+    const auto id = static_cast<VnicId>(free - vnics_.begin());
+    const WorkerId owner = pick_worker(config);
+    *free = make_vnic(config, id, owner);
+    Vnic& vnic = **free;
+    WorkerCommand command{WorkerCommand::Type::kAddVnic};
+    command.vnic = id;
+    command.path = vnic.path.get();
+    tell_all(command);
+    try {
+        if (config.device.empty())
+            vhost_->add(config, static_cast<VhostPort&>(*vnic.port));
+    } catch (...) {
+        remove(id);
+        throw;
+    }
+    vnic.steering = steering_ ? steering_->add(id, config, owner) : Steering{false, "there is no uplink"};
+}
+
+void Topology::remove(VnicId id) {
+    Vnic& vnic = *vnics_[id];
+    if (vnic.config.device.empty())
+        vhost_->remove(vnic.config.socket);
+    if (steering_)
+        steering_->remove(id);
+    WorkerCommand command{WorkerCommand::Type::kRemoveVnic};
+    command.vnic = id;
+    tell_all(command);
+    vnics_[id].reset();
+}
+
+void Topology::tell(WorkerId worker, const WorkerCommand& command) {
+    WorkerControl& control = workers_[worker]->control();
+    const std::uint64_t number = control.send(command);
+    if (number == 0 || !control.wait(number, kPatience))
+        throw HostError("worker " + std::to_string(worker) + " (core " +
+                        std::to_string(config_.workers[worker]) +
+                        ") does not answer; is its core taken by another program?");
+}
+
+void Topology::tell_all(const WorkerCommand& command) {
+    for (const auto& worker : workers_)
+        tell(worker->id(), command);
+}
+
+VnicId Topology::find(const std::string& name) const {
+    for (VnicId id = 0; id < vnics_.size(); ++id)
+        if (vnics_[id] && vnics_[id]->config.name == name)
+            return id;
+    throw HostError("there is no vNIC " + name);
+}
+
+SwitchConfig Topology::config() const {
+    const std::scoped_lock lock(mutex_);
+    SwitchConfig whole = config_;
+    for (const auto& vnic : vnics_)
+        if (vnic)
+            whole.vnics.push_back(vnic->config);
+    return whole;
+}
+
+void Topology::add_vnic(const VnicConfig& vnic) {
+    const std::scoped_lock lock(mutex_);
+    add(vnic);
+    spdlog::info("vNIC {} added", vnic.name);
+}
+
+void Topology::change_vnic(const VnicConfig& changed) {
+    const std::scoped_lock lock(mutex_);
+    const VnicId id = find(changed.name);
+    const VnicProfile profile = make_vnic_profile(changed, config_);
+    WorkerCommand command{WorkerCommand::Type::kChangeVnic};
+    command.vnic = id;
+    command.profile = &profile;
+    tell(vnics_[id]->path->fixed.owner, command);
+    vnics_[id]->config = changed;
+    spdlog::info("vNIC {} changed", changed.name);
+}
+
+void Topology::remove_vnic(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
+    remove(find(name));
+    spdlog::info("vNIC {} removed", name);
+}
+
+/// What one worker learned on the wire the others hear; a full ring only delays them.
+void Topology::relay_news() {
+    for (const auto& from : workers_) {
+        for (MacNews news{}; from->news().pop(news);) {
+            WorkerCommand command{WorkerCommand::Type::kHearMac};
+            command.news = news;
+            for (const auto& to : workers_)
+                if (to != from)
+                    (void)to->control().send(command);
+        }
+    }
+}
+
+void Topology::tick() {
+    const std::scoped_lock lock(mutex_);
+    relay_news();
+    const Nanos now = eal_.ticks().to_nanos(rte_rdtsc());
+    if (now - link_polled_ < kLinkPollPeriod)
+        return;
+    link_polled_ = now;
+    if (uplink_)
+        uplink_->poll_link();
+    for (const auto& vnic : vnics_)
+        if (vnic && vnic->device)
+            vnic->device->poll_link();
+}
+
+VnicReport Topology::report_vnic(VnicId id, VnicStats stats) const {
+    const Vnic& vnic = *vnics_[id];
+    const HistogramSnapshot delay = vnic.path->queue_delay.snapshot();
+    VnicReport report;
+    report.id = id;
+    report.worker = vnic.path->fixed.owner;
+    report.config = vnic.config;
+    report.up = vnic.port->up();
+    report.steering = vnic.steering;
+    report.features = vnic.port->features();
+    report.ring_errors = vnic.port->ring_errors();
+    report.stats = stats;
+    report.queue_delay_p50 = delay.percentile(0.50);
+    report.queue_delay_p99 = delay.percentile(0.99);
+    report.queue_delay_max = delay.max();
+    return report;
+}
+
+SwitchReport Topology::report() {
+    const std::scoped_lock lock(mutex_);
+    SwitchReport report;
+    report.config = &config_;
+    report.uptime_ns = eal_.ticks().to_nanos(rte_rdtsc());
+    report.tsc_hz = eal_.ticks_per_sec();
+    report.buffers = eal_.buffers();
+    report.buffers_free = rte_mempool_avail_count(eal_.pool());
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+        WorkerReport worker;
+        worker.id = static_cast<WorkerId>(i);
+        worker.core = config_.workers[i];
+        WorkerCommand command{WorkerCommand::Type::kSnapshotWorker};
+        command.snapshot = &worker.snapshot;
+        tell(worker.id, command);
+        report.workers.push_back(worker);
+    }
+    for (VnicId id = 0; id < vnics_.size(); ++id) {
+        if (!vnics_[id])
+            continue;
+        VnicStats stats;
+        WorkerCommand command{WorkerCommand::Type::kSnapshotVnic};
+        command.vnic = id;
+        command.vnic_stats = &stats;
+        tell(vnics_[id]->path->fixed.owner, command);
+        report.vnics.push_back(report_vnic(id, stats));
+        ++report.workers[report.vnics.back().worker].vnics;
+    }
+    if (uplink_)
+        report.uplink = UplinkReport{uplink_->driver(), uplink_->link_up()};
+    return report;
+}
+
+}  // namespace weir

@@ -1,0 +1,75 @@
+// topology.h - puts the switch together from its configuration, and keeps it so while vNICs come, change and
+// go. The only place that knows all parts. Source: design sections 2 and 3. Threads: main (the agent) and
+// DPDK's telemetry thread, serialised by a mutex that no worker ever takes.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "vswitch/agent/switch_control.h"
+#include "vswitch/config.h"
+#include "vswitch/datapath/inbox.h"
+#include "vswitch/datapath/worker.h"
+#include "vswitch/datapath/worker_thread.h"
+#include "vswitch/eal.h"
+#include "vswitch/ports/flow_offload.h"
+#include "vswitch/ports/nic_port.h"
+#include "vswitch/ports/quiescence.h"
+#include "vswitch/ports/vhost_driver.h"
+
+namespace weir {
+
+class Topology final : public SwitchControl {
+  public:
+    /// Builds ports and workers and starts to forward. @throws HostError naming the part and the mend
+    Topology(Eal& eal, const SwitchConfig& config);
+    /// Stops the workers, takes rules and sockets back.
+    ~Topology() override;
+
+    [[nodiscard]] SwitchReport report() override;
+    [[nodiscard]] SwitchConfig config() const override;
+    void add_vnic(const VnicConfig& vnic) override;
+    void change_vnic(const VnicConfig& vnic) override;
+    void remove_vnic(const std::string& name) override;
+    void tick() override;
+
+  private:
+    /// A vNIC and what it owns; destroyed when no worker knows it any more.
+    struct Vnic {
+        VnicConfig config;
+        std::unique_ptr<NicDevice> device;  // when it is a DPDK device
+        std::unique_ptr<Port> port;
+        std::unique_ptr<VnicPath> path;
+        Steering steering;
+    };
+
+    void build_uplink();
+    void build_workers();
+    void start_workers();
+    std::unique_ptr<Vnic> make_vnic(const VnicConfig& config, VnicId id, WorkerId owner);
+    void add(const VnicConfig& config);
+    void remove(VnicId id);
+    [[nodiscard]] VnicId find(const std::string& name) const;
+    [[nodiscard]] WorkerId pick_worker(const VnicConfig& config) const;
+    void tell(WorkerId worker, const WorkerCommand& command);
+    void tell_all(const WorkerCommand& command);
+    void relay_news();
+    VnicReport report_vnic(VnicId id, VnicStats stats) const;
+
+    Eal& eal_;
+    SwitchConfig config_;  // vnics are kept in vnics_
+    mutable std::mutex mutex_;
+    Quiescence quiescence_;
+    std::unique_ptr<NicDevice> uplink_;
+    std::unique_ptr<FlowSteering> steering_;
+    std::vector<std::unique_ptr<Inbox>> inboxes_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::unique_ptr<WorkerThread>> threads_;
+    std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
+    std::unique_ptr<VhostDriver> vhost_;
+    Nanos link_polled_ = 0;
+};
+
+}  // namespace weir
