@@ -29,8 +29,12 @@ constexpr std::array kPollModes{Word<PollMode>{"busy", PollMode::kBusy},
 constexpr std::array kSchedulers{Word<Scheduler>{"wrr", Scheduler::kWrr}};
 constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto},
                                    Word<FlowOffload>{"off", FlowOffload::kOff}};
-/// EAL's options for what the configuration has a key for.
-constexpr std::array<std::string_view, 4> kCoreOptions{"-l", "-c", "--lcores", "--main-lcore"};
+// EAL's options for what the configuration has keys for; the short ones may carry their value: -l1.
+bool sets_cores(std::string_view argument) {
+    const std::string_view option = argument.substr(0, argument.find('='));
+    return option == "--lcores" || option == "--main-lcore" || argument.starts_with("-l") ||
+           argument.starts_with("-c");
+}
 
 void read_eal(ObjectReader& reader, std::vector<std::string>& out) {
     const json* list = reader.take("eal");
@@ -46,8 +50,7 @@ void read_eal(ObjectReader& reader, std::vector<std::string>& out) {
         if (argument.empty() || argument.find('\0') != std::string::npos)
             reader.fault("eal", "arguments that are not empty and hold no null byte",
                          "EAL cannot take this argument");
-        const std::string_view option = std::string_view(argument).substr(0, argument.find('='));
-        if (std::find(kCoreOptions.begin(), kCoreOptions.end(), option) != kCoreOptions.end())
+        if (sets_cores(argument))
             reader.fault("eal", "\"workers\" and \"agent_core\" for the cores",
                          argument + " is set by the switch itself");
     }
