@@ -38,6 +38,13 @@ def ratio(samples, system, size):
     return median(steady or [s["ratio"] for s in mine])
 
 
+def ratio_text(samples, system, size):
+    """A question mark where the raw loop moved by more than the bound in every round."""
+    mine = [s for s in samples if s["system"] == system and s.get("size") == size and "ratio" in s]
+    doubt = " ?" if mine and all(s["unsteady"] for s in mine) else ""
+    return number(ratio(samples, system, size)) + doubt
+
+
 def _median_of(samples, key, **wanted):
     return median([s.get(key) for s in samples if all(s.get(k) == v for k, v in wanted.items())])
 
@@ -76,7 +83,7 @@ def print_sizes(samples, sizes):
         for size in sizes:
             at = {"system": system, "case": "size", "size": size}
             row += [number(_median_of(samples, "cycles_per_packet", **at), 0),
-                    "1.00" if system == "raw" else number(ratio(samples, system, size)),
+                    "1.00" if system == "raw" else ratio_text(samples, system, size),
                     number(_median_of(samples, "mpps", **at), 1)]
         rows.append(row)
     head = ["busy cycles per packet"]

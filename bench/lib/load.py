@@ -26,10 +26,10 @@ class Load:
     def wait_ready(self):
         self.tsc_hz = self._child.event("ready")["tsc_hz"]
 
-    def wait_links(self, seconds=10):
-        self._child.say(json.dumps({"wait_links": seconds}))
-        if not self._child.event("links", seconds + 5)["up"]:
-            raise TimeoutError("not every link came up")
+    def links_up(self, seconds):
+        """Whether every port has a peer, within so many seconds."""
+        self.begin({"wait_links": seconds})
+        return self._child.event("links", seconds + 5)["up"]
 
     def begin(self, run):
         """Sends the run; returns at once."""

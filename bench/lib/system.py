@@ -117,13 +117,16 @@ class Raw(System):
         return _delta(self._before, self._totals())
 
 
+SILENT_UPLINK = {"device": "net_null0,no-rx=1", "rate": "10Gbit"}  # polled and scheduled like any, but nothing comes
+
+
 class Weir(System):
     """weir-switch with everything on, or forwarding only (isolation=False)."""
     name = "weir"
 
     def __init__(self, place, ports, listens=True, isolation=True, uplink=None, poll="busy"):
         super().__init__(place, ports, listens)
-        self.isolation, self.uplink, self.poll = isolation, uplink, poll
+        self.isolation, self.uplink, self.poll = isolation, uplink or SILENT_UPLINK, poll
         self.control = place.file("control.sock")
         self._before = None
 
@@ -132,8 +135,8 @@ class Weir(System):
         config = {"host": "bench", "eal": [*EAL, f"--file-prefix={self.place.path.name}"], "workers": [SWITCH_CORE],
                   "agent_core": LOAD_CORE, "control_socket": self.control, "isolation": self.isolation,
                   "poll": self.poll, "vnics": [self.vnic(port) for port in self.ports if not port.get("wire")]}
-        if self.uplink:
-            config["uplink"] = self.uplink
+        # Reservations and the scheduler need an uplink; an idle ring of DPDK's stands for one that nobody uses.
+        config["uplink"] = self.uplink or {"device": "net_ring0", "rate": "100Gbit"}
         return config
 
     def vnic(self, port):

@@ -59,7 +59,8 @@ class Ovs(System):
         self.vsctl("init")
         self.vsctl("set", "Open_vSwitch", ".", "other_config:dpdk-init=true",
                    f"other_config:pmd-cpu-mask={1 << SWITCH_CORE:#x}", f"other_config:dpdk-lcore-mask={1 << LOAD_CORE:#x}",
-                   f"other_config:pmd-sleep-max={self.sleep_max_us}",
+                   f"other_config:pmd-maxsleep={self.sleep_max_us}",   # the name until OVS 3.1
+                   f"other_config:pmd-sleep-max={self.sleep_max_us}",  # and since
                    f'other_config:dpdk-extra="--no-pci --single-file-segments --file-prefix={self.place.path.name}"')
         self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev",
                    "other-config:mac-table-size=8192")
