@@ -122,6 +122,7 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
     reader.read_word<Accounting>("accounting", config.accounting, kAccountings);
     read_socket_path(reader, "control_socket", config.control_socket);
     reader.read_word<PollMode>("poll", config.poll, kPollModes);
+    reader.read_quantity("poll_coalesce", Quantity::kDuration, config.poll_coalesce, {0, 50'000});
     reader.read_quantity("poll_sleep_max", Quantity::kDuration, config.poll_sleep_max, {10'000, 1'000'000});
     reader.read_quantity("mac_ageing", Quantity::kDuration, config.mac_ageing,
                          {kNanosPerSec, 86'400 * kNanosPerSec});

@@ -23,6 +23,9 @@ class Eal {
     [[nodiscard]] std::uint32_t buffers() const { return buffers_; }
     [[nodiscard]] const TickConverter& ticks() const { return ticks_; }
     [[nodiscard]] std::uint64_t ticks_per_sec() const { return ticks_per_sec_; }
+    [[nodiscard]] std::uint64_t cycles(Nanos span) const {
+        return span * (ticks_per_sec_ / 1000) / (kNanosPerSec / 1000);
+    }
     /// DPDK's number of the thread that turns worker `index`.
     [[nodiscard]] static unsigned lcore_of(unsigned index) { return index + 1; }
 

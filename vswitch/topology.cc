@@ -77,10 +77,18 @@ void Topology::build_workers() {
     const auto count = static_cast<WorkerId>(config_.workers.size());
     for (WorkerId id = 0; id < count; ++id)
         inboxes_.push_back(std::make_unique<Inbox>(id));
+    uplink_share_ = std::make_unique<UplinkShare>(count, uplink_capacity(config_.uplink));
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
     for (WorkerId id = 0; id < count; ++id) {
-        workers_.push_back(std::make_unique<Worker>(Worker::Setup{
-            id, eal_.pool(), quiescence_, inboxes_, overhead, config_.flood_limit_pps, config_.mac_ageing}));
+        workers_.push_back(
+            std::make_unique<Worker>(Worker::Setup{.id = id,
+                                                   .pool = eal_.pool(),
+                                                   .quiescence = quiescence_,
+                                                   .inboxes = inboxes_,
+                                                   .overhead_bytes = overhead,
+                                                   .flood_pps = config_.flood_limit_pps,
+                                                   .mac_ageing = config_.mac_ageing,
+                                                   .coalesce_cycles = eal_.cycles(config_.poll_coalesce)}));
         if (!uplink_)
             continue;
         LinkScheduler::Setup setup;
@@ -90,7 +98,7 @@ void Topology::build_workers() {
         setup.wheel_id = limits::kVnicsMax;
         workers_.back()->set_uplink(*uplink_, id,
                                     make_link_scheduler(scheduler_name(config_.uplink.scheduler), setup),
-                                    config_.uplink.mtu, uplink_capacity(config_.uplink) / count);
+                                    config_.uplink.mtu, *uplink_share_);
     }
 }
 

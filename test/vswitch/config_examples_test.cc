@@ -118,6 +118,7 @@ TEST_CASE("default.jsonc names every key, and its values are the defaults") {
     CHECK(written.control_socket == bare.control_socket);
     CHECK(written.poll == bare.poll);
     CHECK(written.poll_sleep_max == bare.poll_sleep_max);
+    CHECK(written.poll_coalesce == bare.poll_coalesce);
     CHECK(written.mac_ageing == bare.mac_ageing);
     CHECK(written.flood_limit_pps == bare.flood_limit_pps);
     CHECK(written.uplink.rate_bps == bare.uplink.rate_bps);

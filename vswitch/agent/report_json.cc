@@ -151,6 +151,7 @@ json vnic_json(const VnicReport& vnic) {
             {"cycles", vnic.stats.cycles},
             {"bursts", vnic.stats.bursts},
             {"flood_copies", vnic.stats.flood_copies},
+            {"ecn_marked", vnic.stats.ecn_marked},
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
             {"ring_errors", vnic.ring_errors},
             {"queue_delay_ns",

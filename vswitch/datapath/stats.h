@@ -52,6 +52,7 @@ struct VnicStats {
     std::uint64_t bursts = 0;
     std::uint64_t cycles = 0;
     std::uint64_t flood_copies = 0;
+    std::uint64_t ecn_marked = 0;
 };
 
 struct WorkerStats {

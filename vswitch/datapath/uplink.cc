@@ -7,10 +7,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "vswitch/datapath/ecn.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
 
 namespace weir {
+namespace {
+
+/// Backlog at which ECN-capable senders are told, before their ring is held back (EyeQ marks at 100 KB of
+/// 128).
+constexpr std::uint64_t kMarkBytes = limits::kQueueBytesMax * 3 / 4;
+
+}  // namespace
 
 Uplink::Uplink(Setup setup)
     : device_(setup.device),
@@ -111,6 +119,8 @@ void Uplink::transmit() {
 void Uplink::queue(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames,
                    Nanos now) {
     set_source(frame, from.fixed.id);
+    if (scheduler_->backlog_bytes(from.fixed.id) > kMarkBytes)
+        from.stats.ecn_marked += mark_congestion(frame);
     const PacketRef ref{frame, now, bytes, wire_frames, frame->nb_segs};
     if (!scheduler_->enqueue(from.fixed.id, ref, now)) {
         stats.tx.drop(DropReason::kQueueFull, 1, bytes);

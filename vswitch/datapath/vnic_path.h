@@ -85,6 +85,7 @@ struct VnicPath {
     Staging staging;  ///< towards this VM
     std::uint32_t queued_buffers = 0;
     std::uint32_t frame_bytes_mean = 1538;  ///< of the last burst, to ask for no more than the tokens pay
+    std::uint64_t quiet_until = 0;          ///< cycles: the ring is left to fill until then
     bool parked = false;                    ///< in the timing wheel: the limit cannot pay
     bool held = false;                      ///< the ring is left alone since held_since, for held_for
     HoldReason held_for = HoldReason::kLimit;

@@ -12,6 +12,7 @@
 #include "vswitch/datapath/delivery.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/uplink.h"
+#include "vswitch/datapath/uplink_share.h"
 #include "vswitch/datapath/worker_control.h"
 #include "vswitch/ports/quiescence.h"
 #include "vswitch/qos/cycle_share.h"
@@ -29,13 +30,14 @@ class Worker {
         std::uint32_t overhead_bytes;
         std::uint64_t flood_pps;
         Nanos mac_ageing;
+        std::uint64_t coalesce_cycles;  ///< how long a ring with small bursts is left to fill
     };
     explicit Worker(const Setup& setup);
     ~Worker();
 
     /// Gives the worker its part of the uplink; before the first run_once().
     void set_uplink(NicDevice& device, std::uint16_t queue, std::unique_ptr<LinkScheduler> scheduler,
-                    std::uint32_t mtu, std::uint64_t bytes_per_sec);
+                    std::uint32_t mtu, UplinkShare& share);
     [[nodiscard]] TimingWheel& wheel() { return wheel_; }
 
     /// One turn of the poll loop. @return frames moved; 0 means idle
@@ -58,6 +60,7 @@ class Worker {
     void park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now);
     void resume(VnicPath& vnic, Nanos now);
     void housekeeping(Nanos now);
+    void negotiate_share(Nanos now);
     // forward.cc: where classified frames go
     void take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now);
     void forward(VnicPath& from, Batch& batch, Nanos now);
@@ -88,6 +91,8 @@ class Worker {
     CycleShare cycles_;
     Delivery delivery_;
     std::unique_ptr<Uplink> uplink_;
+    UplinkShare* share_ = nullptr;
+    Nanos share_due_ = 0;
     TokenBucket wire_flood_;
     WorkerControl control_;
     HandoffStats handoff_;

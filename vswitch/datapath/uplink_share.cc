@@ -1,0 +1,52 @@
+// uplink_share.cc - demands in, allocations out.
+#include "vswitch/datapath/uplink_share.h"
+
+#include <algorithm>
+#include <span>
+
+#include "vswitch/qos/water_fill.h"
+
+namespace weir {
+namespace {
+
+/// A worker without backlog may grow by half per period, and always has 1/16 of an equal part to start with.
+constexpr std::uint64_t kStartFraction = 16;
+
+}  // namespace
+
+UplinkShare::UplinkShare(std::size_t workers, std::uint64_t capacity)
+    : workers_(workers), capacity_(capacity) {
+    for (std::size_t i = 0; i < workers_; ++i)
+        slots_[i].allocation.store(capacity_ / workers_, std::memory_order_relaxed);
+}
+
+void UplinkShare::report(WorkerId worker, const UplinkDemand& demand) {
+    Slot& slot = slots_[worker];
+    slot.reservation.store(demand.reservation, std::memory_order_relaxed);
+    slot.shares.store(demand.shares, std::memory_order_relaxed);
+    slot.sent_bytes.store(demand.sent_bytes, std::memory_order_relaxed);
+    slot.backlogged.store(demand.backlogged, std::memory_order_relaxed);
+}
+
+void UplinkShare::divide(Nanos now) {
+    const Nanos span = now - divided_;
+    divided_ = now;
+    std::array<Claim, limits::kWorkersMax> claims;
+    std::array<std::uint64_t, limits::kWorkersMax> parts{};
+    for (std::size_t i = 0; i < workers_; ++i) {
+        Slot& slot = slots_[i];
+        const std::uint64_t sent = slot.sent_bytes.load(std::memory_order_relaxed);
+        const auto rate = static_cast<std::uint64_t>(Wide{sent - slot.sent_before} * kNanosPerSec / span);
+        slot.sent_before = sent;
+        const std::uint64_t modest = rate + rate / 2 + capacity_ / workers_ / kStartFraction;
+        claims[i].shares = std::max(1U, slot.shares.load(std::memory_order_relaxed));
+        claims[i].demand = slot.backlogged.load(std::memory_order_relaxed) ? Claim::kNoLimit : modest;
+        claims[i].reservation = std::min(slot.reservation.load(std::memory_order_relaxed), claims[i].demand);
+    }
+    const std::uint64_t left =
+        water_fill(capacity_, std::span(claims).first(workers_), std::span(parts).first(workers_));
+    for (std::size_t i = 0; i < workers_; ++i)  // what nobody asked for is there for who wakes up first
+        slots_[i].allocation.store(parts[i] + left / workers_, std::memory_order_relaxed);
+}
+
+}  // namespace weir

@@ -1,0 +1,56 @@
+// uplink_share.h - divides the uplink among workers by what they promised and what they need, every 200 us.
+// Source: design section 2; water filling (SRP Algorithm 2). Units: accounted bytes per second, ns.
+// Threads: report() and allocation() by each worker for itself; divide() by worker 0.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "vswitch/limits.h"
+
+namespace weir {
+
+/// What one worker asks of the uplink.
+struct UplinkDemand {
+    std::uint64_t reservation = 0;  ///< of its vNICs together
+    std::uint32_t shares = 0;       ///< likewise
+    std::uint64_t sent_bytes = 0;   ///< since start
+    bool backlogged = false;
+};
+
+class UplinkShare {
+  public:
+    static constexpr Nanos kPeriod = 200'000;
+
+    /// Starts with equal parts.
+    UplinkShare(std::size_t workers, std::uint64_t capacity);
+
+    void report(WorkerId worker, const UplinkDemand& demand);
+    [[nodiscard]] std::uint64_t allocation(WorkerId worker) const {
+        return slots_[worker].allocation.load(std::memory_order_relaxed);
+    }
+    /// Once per kPeriod, at `now`.
+    void divide(Nanos now);
+
+  private:
+    /// Each word is a latest value of its own; a mix of two periods does no harm.
+    struct alignas(64) Slot {
+        std::atomic<std::uint64_t> reservation{0};
+        std::atomic<std::uint64_t> sent_bytes{0};
+        std::atomic<std::uint32_t> shares{0};
+        std::atomic<bool> backlogged{false};
+        std::atomic<std::uint64_t> allocation{0};
+        std::uint64_t sent_before = 0;  // worker 0's
+    };
+
+    std::size_t workers_;
+    std::uint64_t capacity_;
+    Nanos divided_ = 0;
+    std::array<Slot, limits::kWorkersMax> slots_{};
+};
+
+}  // namespace weir
