@@ -5,6 +5,7 @@ A round takes the systems in turn, each between two runs of the raw loop: the ma
 hypervisor put our two cores) changes within minutes and by a factor of two, so only neighbours in time are compared.
 """
 import dataclasses
+import itertools
 
 from lib import forwarding_report as report
 from lib.host import Place, parser, raise_priority, say
@@ -16,6 +17,7 @@ from peers.testpmd import Testpmd
 FLOWS = 10_000
 MACS = 1_000
 FRACTIONS = (0.25, 0.5, 0.75)
+BURSTS = (1, 8)  # partial loads: packets evenly spread, or in small bursts as from a guest that is kicked seldom
 SMALL = 64
 
 
@@ -97,9 +99,10 @@ class Rounds:
         if "macs" in cases:
             yield {"case": "macs", "size": SMALL}, many_macs(SMALL, seconds)
         if "loads" in cases and self.saturating_pps:
-            for fraction in FRACTIONS:
-                pps = self.saturating_pps * fraction / 2
-                yield {"case": "load", "size": SMALL, "fraction": fraction}, pair(SMALL, seconds, pps=pps)
+            for burst, fraction in itertools.product(BURSTS, FRACTIONS):
+                pace = {"pps": self.saturating_pps * fraction / 2, "burst": max(burst, 8), "whole_bursts": burst > 1}
+                yield {"case": "load", "size": SMALL, "fraction": fraction, "offered_burst": burst}, \
+                    pair(SMALL, seconds, **pace)
 
     def take(self, number, item, case, run, load, system):
         result, busy = load.measure(run, system)
@@ -109,7 +112,7 @@ class Rounds:
         lost = 1 - result["rx_packets"] / max(result["tx_packets"], 1)
         self.samples.append({"round": number, "system": item.name, **case, "mpps": pps / 1e6, "lost": max(lost, 0),
                              "longest_gap_us": result["longest_gap_us"], **dataclasses.asdict(busy)})
-        share = f" at {case['fraction']:.0%} load" if "fraction" in case else ""
+        share = f" at {case['fraction']:.0%} load, bursts of {case['offered_burst']}" if "fraction" in case else ""
         say(f"round {number + 1}/{self.options.rounds} {item.name:12} {case['case']:5} {case['size']:5} B{share}: "
             f"{busy.cycles_per_packet:6.1f} cycles/packet, {pps / 1e6:6.2f} Mpps")
 

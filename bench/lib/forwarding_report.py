@@ -60,11 +60,11 @@ def own_ratio(samples, system, case):
     return median(ratios)
 
 
-def load_ratio(samples, fraction):
+def load_ratio(samples, fraction, burst):
     """Weir's cycles over OVS's (learning) at the same offered load, round by round."""
     ratios = []
     for number_of_round in {s["round"] for s in samples}:
-        at = {"round": number_of_round, "case": "load", "fraction": fraction}
+        at = {"round": number_of_round, "case": "load", "fraction": fraction, "offered_burst": burst}
         weir = _median_of(samples, "cycles_per_packet", system="weir", **at)
         ovs = _median_of(samples, "cycles_per_packet", system="ovs-normal", **at)
         if weir and ovs:
@@ -98,36 +98,36 @@ def print_cases(samples):
     table("64 bytes, in ratios to the same system's single flow", ["", "10,000 5-tuples", "1,000 MACs"], rows)
 
 
-def print_loads(samples, fractions):
+def print_loads(samples, loads):
     rows = []
-    for fraction in fractions:
-        row = [f"{fraction:.0%}"]
+    for burst, fraction in loads:
+        row = [f"{fraction:.0%}, bursts of {burst}"]
         for system in ("weir", "ovs-normal"):
-            at = {"system": system, "case": "load", "fraction": fraction}
+            at = {"system": system, "case": "load", "fraction": fraction, "offered_burst": burst}
             row += [number(_median_of(samples, "cycles_per_packet", **at), 0),
                     number(_median_of(samples, "mean_burst", **at), 1)]
-        rows.append([*row, number(load_ratio(samples, fraction))])
+        rows.append([*row, number(load_ratio(samples, fraction, burst))])
     table("64 bytes at a part of the saturating load: cycles per packet and mean burst",
-          ["load", "weir", "burst", "ovs-normal", "burst", "weir/ovs"], rows)
+          ["offered", "weir", "burst", "ovs-normal", "burst", "weir/ovs"], rows)
 
 
-def targets_of(samples, fractions):
+def targets_of(samples, loads):
     marks = [target(f"weir / raw at {size} B", ratio(samples, "weir", size), allowed, " x")
              for size, allowed in ISSUE_RATIO.items()]
     marks.append(target("10,000 5-tuples / one flow", own_ratio(samples, "weir", "flows"), FLOWS_ALLOWED, " x"))
     marks.append(target("1,000 destinations / one", own_ratio(samples, "weir-macs", "macs"), MACS_ALLOWED, " x"))
-    marks += [target(f"weir / ovs-normal at {fraction:.0%} load", load_ratio(samples, fraction), 1.0, " x")
-              for fraction in fractions]
+    marks += [target(f"weir / ovs-normal at {fraction:.0%} load, bursts of {burst}",
+                     load_ratio(samples, fraction, burst), 1.0, " x") for burst, fraction in loads]
     return marks
 
 
 def print_and_save(samples, options):
-    fractions = sorted({s["fraction"] for s in samples if "fraction" in s})
+    loads = sorted({(s["offered_burst"], s["fraction"]) for s in samples if s["case"] == "load"})
     add_ratios(samples)
     print_sizes(samples, options.sizes)
     print_cases(samples)
-    if fractions:
-        print_loads(samples, fractions)
-    marks = targets_of(samples, fractions)
+    if loads:
+        print_loads(samples, loads)
+    marks = targets_of(samples, loads)
     print_targets(marks)
     save(options.output, "forwarding", vars(options), samples, marks)

@@ -45,6 +45,7 @@ StreamSpec parse_stream(const Json& object, std::size_t ports) {
     stream.to = object.at("to").get<std::size_t>();
     stream.size = object.value("size", stream.size);
     stream.burst = object.value("burst", stream.burst);
+    stream.whole_bursts = object.value("whole_bursts", stream.whole_bursts);
     stream.src_macs = object.value("src_macs", stream.src_macs);
     stream.dst_macs = object.value("dst_macs", stream.dst_macs);
     stream.flows = object.value("flows", stream.flows);

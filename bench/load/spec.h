@@ -36,6 +36,7 @@ struct StreamSpec {
     std::uint16_t size = 64;     ///< frame bytes without FCS, 64..9000
     std::optional<double> pps;   ///< absent = flood: as much as the ring takes
     std::uint16_t burst = 32;    ///< packets offered to the ring at once, 1..kBurstMax
+    bool whole_bursts = false;   ///< paced streams wait until a whole burst is due
     std::uint32_t src_macs = 1;  ///< consecutive source MACs, starting at the port's
     std::uint32_t dst_macs = 1;  ///< consecutive destination MACs
     std::uint32_t flows = 1;     ///< UDP source ports in turn: distinct 5-tuples, 1..60000

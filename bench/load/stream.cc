@@ -65,6 +65,7 @@ Stream::Stream(const StreamSpec& spec, Port& from, const Port& to, rte_mempool* 
       dst_macs_(spec.dst_macs),
       flows_(spec.flows),
       burst_(spec.burst),
+      burst_min_(spec.whole_bursts ? spec.burst : std::uint16_t{1}),
       l2_bytes_(l2_bytes(spec.vlan != 0)),
       stamp_(spec.stamp),
       paced_(spec.pps.has_value()) {
@@ -92,7 +93,8 @@ std::uint16_t Stream::due(std::uint64_t now) {
         refused += lost;
         due_ -= static_cast<double>(lost);
     }
-    return static_cast<std::uint16_t>(std::min(due_, static_cast<double>(burst_)));
+    return due_ < burst_min_ ? std::uint16_t{0}
+                             : static_cast<std::uint16_t>(std::min(due_, static_cast<double>(burst_)));
 }
 
 void Stream::send(std::uint64_t now) {

@@ -54,6 +54,7 @@ class Stream {
     std::uint32_t dst_next_ = 0;
     std::uint32_t flow_next_ = 0;
     std::uint16_t burst_;
+    std::uint16_t burst_min_;  ///< paced: fewer than these wait
     std::uint16_t l2_bytes_;
     bool stamp_;
     bool paced_;
