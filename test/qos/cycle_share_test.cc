@@ -143,6 +143,6 @@ TEST_CASE("property: whoever always has work gets at least its part by shares") 
             total += s;
         const double part = static_cast<double>(w.spent[0]) / static_cast<double>(total);
         REQUIRE(part >= 0.98 * shares[0] / all);
-        REQUIRE(w.idle_rounds < 60'000 / 10);  // grants double until the one with work can pay
+        REQUIRE(w.idle_rounds < 60'000 / 50);  // when the last one with credit runs out of work
     }
 }

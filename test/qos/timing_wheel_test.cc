@@ -1,6 +1,7 @@
 // timing_wheel_test.cc - never early, late by less than a slot, bounded per poll.
 #include "vswitch/qos/timing_wheel.h"
 
+#include <array>
 #include <map>
 #include <random>
 #include <vector>
@@ -29,7 +30,7 @@ TEST_CASE("W1: frames 12 us apart fall into slots 0, 2, 3, 5, 6, 8 of 8 us and l
     for (std::uint32_t i = 0; i < 6; ++i)
         wheel.insert(i, Nanos{i} * 12'000, 0);
     std::uint32_t id = 0;
-    for (const Nanos slot : {0, 2, 3, 5, 6, 8}) {
+    for (const Nanos slot : std::array<Nanos, 6>{0, 2, 3, 5, 6, 8}) {
         const Nanos start = slot << 13;
         CHECK(wheel.next_due() == start);
         if (start != 0)

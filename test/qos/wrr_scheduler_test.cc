@@ -114,6 +114,17 @@ TEST_CASE("reservations over the capacity get the same fraction each; raising th
     CHECK(h.rate(1) / kGbit > 0.5);
 }
 
+TEST_CASE("a reservation that was backlogged before there was any capacity counts once there is") {
+    LinkHarness h(0, {Source{.profile = reserved(kGbit * 8 / 10, 1)}, Source{.profile = shares(1000)}});
+    h.run(kMs, kUs);
+    REQUIRE(h.sources[0].sent == 0);
+    h.link->set_capacity(kGbit, h.now);
+    h.run(2 * kMs, kUs);
+    h.forget();
+    h.run(50 * kMs, kUs);
+    CHECK(h.rate(0) / kGbit == Approx(0.8).epsilon(0.02));
+}
+
 TEST_CASE("an idle class's reservation is lent to the others and there again when it returns") {
     LinkHarness h(kGbit, {Source{.profile = reserved(kGbit * 8 / 10), .greedy = false}, Source{}});
     h.run(50 * kMs, kUs);

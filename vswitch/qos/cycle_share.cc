@@ -28,6 +28,7 @@ void CycleShare::recompute_quanta() {
             continue;
         receive(s);
         s.quantum = std::max<std::int64_t>(1, kQuantum * s.shares / most);
+        s.per_quantum = 1 / static_cast<double>(s.quantum);
         s.credit = std::min(s.credit, s.quantum);
     }
 }

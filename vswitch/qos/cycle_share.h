@@ -4,9 +4,9 @@
 //
 // The worker walks over its vNICs in rounds: whoever may_poll() is polled once, and a poll that moved packets
 // is charged (an empty one is nobody's fault). When no vNIC that was served in a round has credit left,
-// nobody with work has: everybody gets a quantum at once, so no round is wasted while somebody has work.
-// Credit never exceeds one quantum, so idle time earns nothing; debt never exceeds kDebtMax, so the wait
-// after a heavy burst is bounded.
+// nobody with work has: everybody is granted as many quanta at once as the first of them needs, so no round
+// is wasted while somebody has work. Credit never exceeds one quantum, so idle time earns nothing; debt never
+// exceeds kDebtMax, so the wait after a heavy burst is bounded.
 #pragma once
 
 #include <algorithm>
@@ -32,48 +32,52 @@ class CycleShare {
     void set_shares(std::size_t slot, std::uint32_t shares);
     void remove(std::size_t slot);
 
-    [[nodiscard]] bool may_poll(std::size_t slot) {
-        Slot& s = slots_[slot];
-        if (s.grants != grants_)
-            receive(s);
-        return s.credit > 0;
-    }
+    [[nodiscard]] bool may_poll(std::size_t slot) { return settled(slot).credit > 0; }
 
-    /// The vNIC's poll moved packets and took this long.
+    /// Work for this vNIC took so long: a poll of it that moved packets, or a delivery to it.
     void charge(std::size_t slot, std::uint64_t cycles) {
-        Slot& s = slots_[slot];
+        Slot& s = settled(slot);
         s.credit = std::max(s.credit - static_cast<std::int64_t>(cycles), -kDebtMax);
-        served_ = true;
-        credit_left_ |= s.credit > 0;
+        needed_ = std::min(needed_, s.credit > 0 ? 0 : quanta_to_pay(s));
     }
 
     /// Every vNIC was asked once.
     void end_round() {
-        if (!credit_left_) {
-            // Rounds in which nobody moved anything while somebody may be in debt: each grants twice the
-            // last.
-            grant_ = served_ ? 1 : std::min(2 * grant_, kGrantMax);
-            grants_ += grant_;
+        if (needed_ == kNobody) {
+            // Nobody moved anything, but somebody in debt may have work: such rounds grant twice the last.
+            idle_grant_ = std::min(2 * idle_grant_, kGrantMax);
+            grants_ += idle_grant_;
+        } else {
+            idle_grant_ = 1;
+            grants_ += needed_;
         }
-        served_ = false;
-        credit_left_ = false;
+        needed_ = kNobody;
     }
 
     /// Cycles that may still be spent; negative in debt.
-    [[nodiscard]] std::int64_t credit(std::size_t slot) {
-        (void)may_poll(slot);
-        return slots_[slot].credit;
-    }
+    [[nodiscard]] std::int64_t credit(std::size_t slot) { return settled(slot).credit; }
 
   private:
     struct Slot {
         std::int64_t credit = 0;
         std::int64_t quantum = 0;
+        double per_quantum = 0;    ///< 1 / quantum: no division per burst
         std::uint64_t grants = 0;  ///< how many of all grants it has received
         std::uint32_t shares = 0;  ///< 0: free
     };
     static constexpr std::uint64_t kGrantMax = std::uint64_t{kDebtMax};
+    static constexpr std::uint64_t kNobody = UINT64_MAX;
 
+    [[nodiscard]] static std::uint64_t quanta_to_pay(const Slot& s) {
+        return 1 + static_cast<std::uint64_t>(static_cast<double>(-s.credit) * s.per_quantum);
+    }
+    /// The slot with all grants received.
+    [[nodiscard]] Slot& settled(std::size_t slot) {
+        Slot& s = slots_[slot];
+        if (s.grants != grants_)
+            receive(s);
+        return s;
+    }
     void receive(Slot& s) const {
         const auto missed = static_cast<std::int64_t>(std::min(grants_ - s.grants, 2 * kGrantMax));
         s.credit = std::min(s.credit + missed * s.quantum, s.quantum);
@@ -83,9 +87,8 @@ class CycleShare {
 
     std::vector<Slot> slots_;
     std::uint64_t grants_ = 0;
-    std::uint64_t grant_ = 1;
-    bool served_ = false;
-    bool credit_left_ = false;
+    std::uint64_t idle_grant_ = 1;
+    std::uint64_t needed_ = kNobody;  ///< quanta until the first of those served in this round has credit
 };
 
 }  // namespace weir

@@ -19,6 +19,7 @@ void LinkScheduler::add(VnicId id, const ClassProfile& profile, Limiter* limiter
     c.limiter = limiter;
     c.profile = profile;
     c.profile.reservation = 0;
+    c.deficit = 0;
     c.reserved = TokenBucket(make_profile(0, 0));
     change(id, profile, now);
 }
@@ -70,9 +71,15 @@ void LinkScheduler::set_reservation(Class& c, Nanos now) {
 }
 
 void LinkScheduler::rescale_reservations(Nanos now) {
-    for (Class& c : classes_) {
-        if (c.present)
-            set_reservation(c, now);
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        Class& c = classes_[i];
+        if (!c.present)
+            continue;
+        set_reservation(c, now);
+        if (!c.queue.empty() && !c.limited) {  // it may be entitled earlier now
+            stop(static_cast<VnicId>(i));
+            start(static_cast<VnicId>(i), now);
+        }
     }
 }
 
@@ -89,8 +96,8 @@ bool LinkScheduler::enqueue(VnicId id, const PacketRef& packet, Nanos now) {
 
 void LinkScheduler::wait_for_limit(VnicId id, Nanos now) {
     Class& c = classes_[id];
-    stop(id);
     c.limited = true;
+    stop(id);
     const Nanos at = c.limiter->ready_at(costs(c.queue.front()));
     if (at != kNever)  // a parked class waits for change()
         limits_.insert(wheel_id_ + id, at, now);

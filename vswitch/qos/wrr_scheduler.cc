@@ -94,7 +94,8 @@ void WrrScheduler::leave(VnicId id) {
         waiting_[id] = false;
         reservations_.remove(id);
     }
-    classes_[id].deficit = 0;
+    if (classes_[id].queue.empty() || classes_[id].limited)
+        classes_[id].deficit = 0;
     if (turn_ == id)
         in_turn_ = false;
 }
