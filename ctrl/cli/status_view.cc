@@ -108,6 +108,10 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
         any = any || !list_at(vnic, "/from_vm").empty() || !list_at(vnic, "/to_vm").empty();
     }
     add_drop_rows(table, "uplink", "-", list_at(drops, "/uplink"));
+    for (const auto& [worker, reasons] : list_at(drops, "/workers").items()) {
+        add_drop_rows(table, "worker " + worker, "-", reasons);
+        any = any || !reasons.empty();
+    }
     return any ? table.render(terminal.columns, terminal.colour) : "nothing was dropped\n";
 }
 

@@ -59,7 +59,7 @@ json vnic_sample(const json& before, const json& after, double seconds, double t
     const auto rate = [&](const char* pointer) { return growth(before, after, pointer) / seconds; };
     const double offered = 8 * rate("/from_vm/offered/bytes");
     const double delivered = 8 * rate("/from_vm/delivered/bytes");
-    const double held_back = std::min(100.0, rate("/held_back_ns/total") / 1e7);
+    const double held_back = std::min(rate("/held_back_ns/total") / 1e7, 100.0);
     const double reservation = number_at(after, "/reservation_bps");
     return {{"name", at(after, "/name")},
             {"state", at(after, "/state")},

@@ -1,0 +1,207 @@
+// doctor_test.cc - facts are read from a made-up host, and judged with the command that mends them.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ctrl/cli/doctor_checks.h"
+#include "test/support/catch.h"
+
+using namespace weir;
+using namespace weir::cli;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that looks like the root of a host; gone at the end.
+class FakeHost {
+  public:
+    FakeHost() {
+        char name[] = "/tmp/weir-doctor-XXXXXX";
+        root_ = ::mkdtemp(name);
+    }
+    ~FakeHost() { fs::remove_all(root_); }
+    FakeHost(const FakeHost&) = delete;
+    FakeHost& operator=(const FakeHost&) = delete;
+
+    void file(const std::string& path, const std::string& text) const {
+        fs::create_directories(fs::path(root_ + path).parent_path());
+        std::ofstream(root_ + path) << text << '\n';
+    }
+    void folder(const std::string& path) const { fs::create_directories(root_ + path); }
+    void link(const std::string& path, const std::string& target) const {
+        fs::create_directories(fs::path(root_ + path).parent_path());
+        fs::create_symlink(target, root_ + path);
+    }
+    void pages(unsigned node, int total, int free) const {
+        const std::string pool =
+            "/sys/devices/system/node/node" + std::to_string(node) + "/hugepages/hugepages-2048kB/";
+        file(pool + "nr_hugepages", std::to_string(total));
+        file(pool + "free_hugepages", std::to_string(free));
+    }
+    [[nodiscard]] const std::string& root() const { return root_; }
+
+  private:
+    std::string root_;
+};
+
+void make_good(const FakeHost& host) {
+    host.pages(0, 1024, 1000);
+    host.file("/proc/mounts", "none / ext4 rw 0 0\nhugetlbfs /dev/hugepages hugetlbfs rw 0 0");
+    host.folder("/run/weir");
+    host.file("/sys/devices/system/cpu/online", "0-3");
+    host.file("/sys/devices/system/cpu/isolated", "1,3");
+    host.folder("/sys/devices/system/cpu/cpu1/node0");
+    host.file("/sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "1");
+    host.file("/sys/bus/pci/devices/0000:03:00.0/numa_node", "0");
+    host.link("/sys/bus/pci/devices/0000:03:00.0/driver", "../../../drivers/vfio-pci");
+    host.folder("/sys/kernel/iommu_groups/7");
+    host.file("/usr/lib/x86_64-linux-gnu/librte_vhost.so.23", "");
+}
+
+SwitchConfig config_with_nic() {
+    SwitchConfig config;
+    config.uplink.device = "03:00.0";
+    config.agent_core = 0;
+    return config;
+}
+
+std::vector<Finding> examine(const FakeHost& host, const SwitchConfig& config) {
+    return check_host(gather_facts(config, host.root()), config);
+}
+
+const Finding& finding(const std::vector<Finding>& findings, const std::string& check, Health health) {
+    const auto it = std::find_if(findings.begin(), findings.end(),
+                                 [&](const Finding& f) { return f.check == check && f.health == health; });
+    INFO(findings_text(findings, {}));
+    REQUIRE(it != findings.end());
+    return *it;
+}
+
+}  // namespace
+
+TEST_CASE("a host that lacks nothing but KVM can run the switch") {
+    const FakeHost host;
+    make_good(host);
+    const std::vector<Finding> findings = examine(host, config_with_nic());
+    CHECK(findings_text(findings, {}).find("this host can run the switch\n") != std::string::npos);
+    CHECK(finding(findings, "hugepages", Health::kOk).found == "node 0: 1000 of 1024 pages of 2MiB free");
+    CHECK(finding(findings, "hugetlbfs mount", Health::kOk).found == "/dev/hugepages");
+    CHECK(finding(findings, "worker core 1", Health::kOk).found == "isolated");
+    CHECK(finding(findings, "agent core 0", Health::kOk).found == "online");
+    CHECK(finding(findings, "uplink 0000:03:00.0", Health::kOk).found == "bound to vfio-pci");
+    CHECK(finding(findings, "socket directory /run/weir", Health::kOk).mend.empty());
+    CHECK(finding(findings, "KVM", Health::kWarning).found ==
+          "no /dev/kvm: guests run in software emulation");
+}
+
+TEST_CASE("an empty host lacks everything, and each thing has a command that mends it") {
+    const FakeHost host;
+    const std::vector<Finding> findings = examine(host, config_with_nic());
+    CHECK(finding(findings, "hugepages", Health::kMissing).mend == "echo 1024 > /proc/sys/vm/nr_hugepages");
+    CHECK(finding(findings, "hugetlbfs mount", Health::kMissing).mend.find("mount -t hugetlbfs") !=
+          std::string::npos);
+    CHECK(finding(findings, "socket directory /run/weir", Health::kMissing).mend == "mkdir -p /run/weir");
+    CHECK(finding(findings, "worker core 1", Health::kMissing).found == "does not exist or is offline");
+    CHECK(finding(findings, "uplink 0000:03:00.0", Health::kMissing).found == "no such PCI device");
+    CHECK(finding(findings, "DPDK", Health::kMissing).mend.find("apt-get install") != std::string::npos);
+    for (const Finding& each : findings)
+        CHECK((each.health == Health::kOk || !each.mend.empty()));
+}
+
+TEST_CASE("few free hugepages are a warning, since the switch itself may hold them") {
+    const FakeHost host;
+    make_good(host);
+    host.pages(0, 1024, 10);
+    CHECK(finding(examine(host, config_with_nic()), "hugepages", Health::kWarning).found ==
+          "node 0: 10 of 1024 pages of 2MiB free; a new switch needs 256MiB free");
+}
+
+TEST_CASE("a NUMA node that works without pages of its own is a warning") {
+    const FakeHost host;
+    make_good(host);
+    host.pages(1, 0, 0);
+    host.file("/sys/bus/pci/devices/0000:03:00.0/numa_node", "1");
+    CHECK(finding(examine(host, config_with_nic()), "hugepages of node 1", Health::kWarning).found ==
+          "none, and the uplink is on this node");
+}
+
+TEST_CASE("a NIC that the kernel still holds is named with its driver and the binding command") {
+    const FakeHost host;
+    make_good(host);
+    fs::remove(host.root() + "/sys/bus/pci/devices/0000:03:00.0/driver");
+    host.link("/sys/bus/pci/devices/0000:03:00.0/driver", "../../../drivers/ixgbe");
+    const std::vector<Finding> findings = examine(host, config_with_nic());
+    const Finding& nic = finding(findings, "uplink 0000:03:00.0", Health::kMissing);
+    CHECK(nic.found == "bound to the kernel's ixgbe");
+    CHECK(nic.mend == "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci 0000:03:00.0");
+}
+
+TEST_CASE("vfio without an IOMMU is missing it, unless its unsafe mode is on") {
+    const FakeHost host;
+    make_good(host);
+    fs::remove_all(host.root() + "/sys/kernel/iommu_groups");
+    CHECK(finding(examine(host, config_with_nic()), "IOMMU", Health::kMissing).found == "off");
+    host.file("/sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y");
+    CHECK(finding(examine(host, config_with_nic()), "IOMMU", Health::kWarning).found ==
+          "off; vfio's unsafe mode is on");
+}
+
+TEST_CASE("workers that share a core with each other or with the kernel are warned of") {
+    const FakeHost host;
+    make_good(host);
+    host.file("/sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "1-2");
+    host.file("/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "1-2");
+    SwitchConfig config = config_with_nic();
+    config.workers = {1, 2};
+    const std::vector<Finding> findings = examine(host, config);
+    CHECK(finding(findings, "worker core 1", Health::kWarning).found ==
+          "shares its execution units with worker core 2");
+    CHECK(finding(findings, "worker core 2", Health::kWarning).mend ==
+          "add isolcpus=2 nohz_full=2 rcu_nocbs=2 to the kernel's command line");
+    config.agent_core = 2;
+    CHECK(finding(examine(host, config), "agent core 2", Health::kWarning).found ==
+          "a worker runs there too");
+}
+
+TEST_CASE("a vdev uplink needs neither a bound NIC nor an IOMMU") {
+    const FakeHost host;
+    make_good(host);
+    fs::remove_all(host.root() + "/sys/kernel/iommu_groups");
+    SwitchConfig config;
+    config.uplink.device = "net_vhost0,iface=/tmp/x";
+    for (const Finding& each : examine(host, config))
+        CHECK(each.health != Health::kMissing);
+}
+
+TEST_CASE("every socket's directory is examined once") {
+    const FakeHost host;
+    make_good(host);
+    SwitchConfig config;
+    for (const char* socket : {"/run/weir/a", "/run/weir/b", "/srv/c"})
+        config.vnics.emplace_back().socket = socket;
+    const std::vector<Finding> findings = examine(host, config);
+    CHECK(std::count_if(findings.begin(), findings.end(),
+                        [](const Finding& f) { return f.check.starts_with("socket directory"); }) == 2);
+    CHECK(finding(findings, "socket directory /srv", Health::kMissing).mend == "mkdir -p /srv");
+}
+
+TEST_CASE("findings have a stable form for scripts") {
+    CHECK(findings_json(
+              {{"hugepages", Health::kMissing, "none reserved", "echo"}, {"KVM", Health::kOk, "fine", ""}})
+              .dump() ==
+          R"({"checks":[{"check":"hugepages","found":"none reserved","mend":"echo","state":"missing"},)"
+          R"({"check":"KVM","found":"fine","mend":"","state":"ok"}]})");
+}
+
+TEST_CASE("lists of cores are read as the kernel writes them") {
+    CHECK(parse_cpu_list("0-2,5,7-8") == std::vector<unsigned>{0, 1, 2, 5, 7, 8});
+    CHECK(parse_cpu_list("").empty());
+    CHECK(parse_cpu_list("3,x,4") == std::vector<unsigned>{3});
+    CHECK(parse_cpu_list("0-99999999999").empty());
+    CHECK(parse_cpu_list("5-3").empty());
+}
