@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""report.py - reads google-benchmark JSON on stdin, prints medians as a table and medians with ratios as JSON."""
+
+import json
+import sys
+
+BOUND = 1.25  # 100,000 limiters against one, cycles per packet
+
+
+def medians(report):
+    """Cycles of each bench: its median cycles_per_* counter."""
+    found = {}
+    for row in report["benchmarks"]:
+        if row.get("aggregate_name") == "median":
+            found[row["run_name"]] = next(value for key, value in row.items() if key.startswith("cycles_per_"))
+    return found
+
+
+def main(only_json):
+    cycles = medians(json.load(sys.stdin))
+    ratios = {
+        "wheel_100000_to_1": cycles["wheel/100000"] / cycles["wheel/1"],
+        "wheel_same_rate_100000_to_1": cycles["wheel_same_rate/100000"] / cycles["wheel_same_rate/1"],
+        "backlogged_1000_to_1": cycles["backlogged/busy:1000/reserved:0"] / cycles["backlogged/busy:1/reserved:0"],
+    }
+    if not only_json:
+        for name, value in sorted(cycles.items()):
+            print(f"{name:36} {value:8.1f} cycles")
+        for name, value in ratios.items():
+            print(f"{name:36} {value:8.2f} x")
+        met = "met" if ratios["wheel_100000_to_1"] <= BOUND else "MISSED"
+        print(f"{'bound on wheel_100000_to_1':36} {BOUND:8.2f} x  {met}")
+    print(json.dumps({"cycles": {name: round(value, 2) for name, value in cycles.items()},
+                      "ratios": {name: round(value, 3) for name, value in ratios.items()}}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] == ["yes"])
