@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Busy cycles per packet and packets/s of each system, in ratios to the raw vhost loop measured just before and after.
+"""forwarding.py - busy cycles per packet and packets/s of each system, in ratios to the raw vhost loop measured just before and after.
 
 A round takes the systems in turn, each between two runs of the raw loop: the machine's mood (other tenants, where the
 hypervisor put our two cores) changes within minutes and by a factor of two, so only neighbours in time are compared.
@@ -94,10 +94,11 @@ class Rounds:
         seconds, cases = self.options.seconds, [c for c in item.cases if c in self.options.cases]
         for size in self.options.sizes:
             yield {"case": "size", "size": size}, pair(size, seconds)
+        plain = {"case": "plain", "size": SMALL}, pair(SMALL, seconds)
         if "flows" in cases:
-            yield {"case": "flows", "size": SMALL}, pair(SMALL, seconds, flows=FLOWS)
+            yield from (plain, ({"case": "flows", "size": SMALL}, pair(SMALL, seconds, flows=FLOWS)), plain)
         if "macs" in cases:
-            yield {"case": "macs", "size": SMALL}, many_macs(SMALL, seconds)
+            yield from (plain, ({"case": "macs", "size": SMALL}, many_macs(SMALL, seconds)), plain)
         if "loads" in cases and self.saturating_pps:
             for burst, fraction in itertools.product(BURSTS, FRACTIONS):
                 pace = {"pps": self.saturating_pps * fraction / 2, "burst": max(burst, 8), "whole_bursts": burst > 1}
@@ -118,7 +119,7 @@ class Rounds:
 
 
 def parse_options():
-    known = parser("forwarding", __doc__.splitlines()[0], rounds=3, seconds=1.0)
+    known = parser("forwarding", __doc__, rounds=3, seconds=1.0)
     known.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=[64, 512, 1500])
     known.add_argument("--cases", type=lambda text: text.split(","), default=["flows", "macs", "loads"],
                        help="besides the sizes: flows,macs,loads")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an idle switch costs and how fast it is back: Weir with `poll: adaptive`, OVS-DPDK with pmd-sleep-max.
+"""idle.py - what an idle switch costs and how fast it is back: Weir with `poll: adaptive`, OVS-DPDK with pmd-sleep-max.
 
 CPU of the polling thread without traffic; the delay of a packet that comes after 50 ms of silence; and the time from
 the first packet of a flood until packets arrive at 90 % of the rate that they settle at.
@@ -69,7 +69,7 @@ def report(samples, options):
 
 
 def main():
-    options = parser("idle", __doc__.splitlines()[0], rounds=1, seconds=5.0).parse_args()
+    options = parser("idle", __doc__, rounds=1, seconds=5.0).parse_args()
     raise_priority()
     makers = [lambda place: Weir(place, vm_ports(place), poll="adaptive")]
     if options.peers:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A noisy neighbour at a 1 Gbit bottleneck: what a victim that offers 0.25 Gbit still gets, and how late.
+"""isolation.py - a noisy neighbour at a 1 Gbit bottleneck: what a victim that offers 0.25 Gbit still gets, and how late.
 
 Three ports: the victim (VM 0), the neighbour (VM 1) and the wire. Weir's bottleneck is its uplink's rate; OVS has a
 policer of 1 Gbit on the wire's port. Weir with isolation off has no rate at all, so there the wire itself is slow.
@@ -89,14 +89,14 @@ def report(samples, options):
     marks = []
     for name in list(NEIGHBOURS)[1:]:
         at = {"system": "weir", "neighbour": name}
-        marks.append(target(f"victim beside {name}", value(samples, "delivered_percent", **at), DELIVERED_LEAST, " %", True))
-        marks.append(target(f"queue delay p50 beside {name}", value(samples, "queue_delay_us", **at), QUEUE_DELAY_MOST, " us"))
+        marks += [target(f"victim beside {name}", value(samples, "delivered_percent", **at), DELIVERED_LEAST, " %", True),
+                  target(f"queue delay p50 beside {name}", value(samples, "queue_delay_us", **at), QUEUE_DELAY_MOST, " us")]
     print_targets(marks)
     save(options.output, "isolation", vars(options), samples, marks)
 
 
 def main():
-    options = parser("isolation", __doc__.splitlines()[0], rounds=1, seconds=3.0).parse_args()
+    options = parser("isolation", __doc__, rounds=1, seconds=3.0).parse_args()
     raise_priority()
     makers = [lambda place: weir(place, True), lambda place: weir(place, False)]
     if options.peers:

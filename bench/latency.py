@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Round trip through two vhost ports at low load, in ratios to the raw loop measured just before and after."""
+"""latency.py - round trip through two vhost ports at low load, in ratios to the raw loop measured just before and after."""
 from lib.host import Place, parser, raise_priority, say
 from lib.report import median, number, print_targets, save, table, target
 from lib.system import Raw, Weir, session, vm_ports
@@ -46,7 +46,8 @@ def ratio(samples, system):
 def report(samples, options):
     rows = []
     for system in dict.fromkeys(s["system"] for s in samples):
-        quantiles = [median([s["delay_us"][q] for s in samples if s["system"] == system]) for q in ("p50", "p90", "p99")]
+        delays = [s["delay_us"] for s in samples if s["system"] == system]
+        quantiles = [median([delay[q] for delay in delays]) for q in ("p50", "p90", "p99")]
         rows.append([system, *map(number, quantiles), "1.00" if system == "raw" else number(ratio(samples, system))])
     table(f"Round trip of single 64-byte packets, {PPS} a second (us, medians over the rounds)",
           ["", "p50", "p90", "p99", "p50 x raw"], rows)
@@ -56,7 +57,7 @@ def report(samples, options):
 
 
 def main():
-    options = parser("latency", __doc__.splitlines()[0], seconds=1.0).parse_args()
+    options = parser("latency", __doc__, seconds=1.0).parse_args()
     raise_priority()
     systems = [Weir, Testpmd, *([Ovs] if options.peers else [])]
     order = [make for _ in range(options.rounds) for system in systems for make in (Raw, system)] + [Raw]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""From process start to the first forwarded packet, memory for two ports, and a port added while the switch runs.
+"""startup.py - from process start to the first forwarded packet, memory for two ports, and a port added while the switch runs.
 
 The VMs are there first, as after a switch's restart: the generator listens, was connected to a raw loop once (its
 devices need that to finish), and sends all the time; the switch under test connects to it.
@@ -119,7 +119,7 @@ def report(samples, options):
 
 
 def main():
-    options = parser("startup", __doc__.splitlines()[0], rounds=5).parse_args()
+    options = parser("startup", __doc__, rounds=5).parse_args()
     raise_priority()
     makers = [Weir, *([Ovs] if options.peers else [])]
     samples = []

@@ -1,4 +1,4 @@
-"""A process that a bench starts, talks to line by line, and stops by its own id."""
+"""child.py - a process that a bench starts, talks to line by line, and stops by its own id."""
 import json
 import queue
 import subprocess

@@ -1,4 +1,4 @@
-"""From samples in the order they were taken to ratios, tables and marks."""
+"""forwarding_report.py - from samples in the order they were taken to ratios, tables and marks."""
 from lib.report import median, number, print_targets, save, table, target
 
 UNSTEADY = 0.15  # two neighbouring raw runs that differ by more: the machine moved under the system between them
@@ -50,14 +50,16 @@ def _median_of(samples, key, **wanted):
 
 
 def own_ratio(samples, system, case):
-    """A case's cycles over the same visit's plain 64-byte cycles."""
+    """A case's cycles over the same system's plain 64-byte cycles just before and just after it."""
     ratios = []
-    for (_, name), visit in _visits(samples):
-        plain = _median_of(visit, "cycles_per_packet", case="size", size=64)
-        special = _median_of(visit, "cycles_per_packet", case=case)
-        if name == system and plain and special:
-            ratios.append(special / plain)
-    return median(ratios)
+    for before, special, after in zip(samples, samples[1:], samples[2:]):
+        if special["system"] == system and special["case"] == case and before["case"] == after["case"] == "plain":
+            near = [before["cycles_per_packet"], after["cycles_per_packet"]]
+            mean = sum(near) / 2
+            unsteady = (max(near) - min(near)) / mean > UNSTEADY
+            ratios.append((unsteady, special["cycles_per_packet"] / mean))
+    steady = [ratio for unsteady, ratio in ratios if not unsteady]
+    return median(steady or [ratio for _, ratio in ratios])
 
 
 def load_ratio(samples, fraction, burst):

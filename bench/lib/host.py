@@ -1,4 +1,4 @@
-"""The machine under the benches: where tools are, cores, a private folder, what to write beside every number."""
+"""host.py - the machine under the benches: where tools are, cores, a private folder, what to write beside every number."""
 import argparse
 import json
 import os
@@ -97,7 +97,7 @@ def machine():
 
 def parser(bench, about, rounds=3, seconds=2.0):
     """The options that every bench has."""
-    options = argparse.ArgumentParser(description=about)
+    options = argparse.ArgumentParser(description=about.splitlines()[0].split(" - ", 1)[1])
     options.add_argument("--rounds", type=int, default=rounds)
     options.add_argument("--seconds", type=float, default=seconds, help="of each measured stretch")
     options.add_argument("--peers", action="store_true", help="OVS-DPDK too")

@@ -1,4 +1,4 @@
-"""Driving weir-load: ports once, then one run after another."""
+"""load.py - driving weir-load: ports once, then one run after another."""
 import json
 
 from lib.child import Child

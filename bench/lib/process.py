@@ -1,4 +1,4 @@
-"""What a running process uses, read from /proc."""
+"""process.py - what a running process uses, read from /proc."""
 import pathlib
 import re
 import time

@@ -1,4 +1,4 @@
-"""Tables for people, JSON for machines, and the marks against the targets."""
+"""report.py - tables for people, JSON for machines, and the marks against the targets."""
 import json
 import pathlib
 import statistics

@@ -1,4 +1,4 @@
-"""A system under test: start it, wait for its peers, read its busy cycles, stop it."""
+"""system.py - a system under test: start it, wait for its peers, read its busy cycles, stop it."""
 import contextlib
 import dataclasses
 import json

@@ -124,11 +124,11 @@ void Stream::patch(rte_mbuf** packets, std::uint16_t count, std::uint64_t now) {
             write_mac(frame + kMacBytes, src_, src_next_);
             advance(src_next_, src_macs_);
         }
-        if (flows_ > 1) {
-            const auto port = rte_cpu_to_be_16(static_cast<std::uint16_t>(kUdpPortFirst + flow_next_));
-            std::memcpy(frame + l2_bytes_ + kIpBytes, &port, sizeof port);
-            advance(flow_next_, flows_);
-        }
+        // Also with a single flow: a guest writes its headers anew, so their cache line is ours when the
+        // switch reads it.
+        const auto port = rte_cpu_to_be_16(static_cast<std::uint16_t>(kUdpPortFirst + flow_next_));
+        std::memcpy(frame + l2_bytes_ + kIpBytes, &port, sizeof port);
+        advance(flow_next_, flows_);
         if (stamp_) {
             std::memcpy(frame + l2_bytes_ + kIpBytes + kUdpBytes + offsetof(Stamp, tsc), &now, sizeof now);
         }

@@ -1,4 +1,4 @@
-"""OVS-DPDK of the distribution, with a database and folders of its own, stopped by the ids that we started."""
+"""ovs.py - OVS-DPDK of the distribution, with a database and folders of its own, stopped by the ids that we started."""
 import os
 import pathlib
 import re
@@ -58,7 +58,8 @@ class Ovs(System):
         """Everything is in the database before the switch starts, so that it comes up configured."""
         self.vsctl("init")
         self.vsctl("set", "Open_vSwitch", ".", "other_config:dpdk-init=true",
-                   f"other_config:pmd-cpu-mask={1 << SWITCH_CORE:#x}", f"other_config:dpdk-lcore-mask={1 << LOAD_CORE:#x}",
+                   f"other_config:pmd-cpu-mask={1 << SWITCH_CORE:#x}",
+                   f"other_config:dpdk-lcore-mask={1 << LOAD_CORE:#x}",
                    f"other_config:pmd-maxsleep={self.sleep_max_us}",   # the name until OVS 3.1
                    f"other_config:pmd-sleep-max={self.sleep_max_us}",  # and since
                    f'other_config:dpdk-extra="--no-pci --single-file-segments --file-prefix={self.place.path.name}"')

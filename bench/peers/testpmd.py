@@ -1,4 +1,4 @@
-"""testpmd on net_vhost ports: forwarding with no switching at all (io), or with the MACs rewritten (mac)."""
+"""testpmd.py - testpmd on net_vhost ports: forwarding with no switching at all (io), or with the MACs rewritten (mac)."""
 import re
 import shutil
 
@@ -18,7 +18,8 @@ class Testpmd(System):
         if not binary:
             raise SystemExit("dpdk-testpmd is missing: apt-get install dpdk-dev")
         client = "" if self.listens else ",client=1"
-        devices = [f"--vdev=net_vhost{i},iface={port['socket']},queues=1{client}" for i, port in enumerate(self.ports)]
+        devices = [f"--vdev=net_vhost{i},iface={port['socket']},queues=1{client}"
+                   for i, port in enumerate(self.ports)]
         options = ["-i", "-a", f"--forward-mode={self.mode}", "--record-core-cycles", "--no-lsc-interrupt",
                    "--disable-link-check", "--nb-cores=1"]
         if self.mode == "mac":  # each port's packets go to the VM behind the other port

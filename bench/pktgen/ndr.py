@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds the highest rate at which no more than a given share of the packets is lost (RFC 2544 26.1), with TRex.
+"""ndr.py - finds the highest rate at which no more than a given share of the packets is lost (RFC 2544 26.1), with TRex.
 
     ndr.py --server TESTER --size 64 --flows 1 --allowed 0        NDR: nothing lost
     ndr.py --server TESTER --size 64 --flows 1 --allowed 0.5      PDR: at most 0.5 % lost

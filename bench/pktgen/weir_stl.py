@@ -1,4 +1,4 @@
-"""TRex stateless profile: one stream a port at a set frame size and number of 5-tuples, and a thin latency stream.
+"""weir_stl.py - TRex stateless profile: one stream a port at a set frame size and number of 5-tuples, and a thin latency stream.
 
     start -f weir_stl.py -m 100% -t size=64,flows=10000
 """
