@@ -54,6 +54,12 @@ class HistogramSnapshot {
         return max_;
     }
 
+    /// Values of 0 that were counted elsewhere, because they are many and cheap to count.
+    void add_zeros(std::uint64_t times) {
+        counts_[0] += times;
+        count_ += times;
+    }
+
     void merge(const HistogramSnapshot& other) {
         for (std::size_t i = 0; i < counts_.size(); ++i)
             counts_[i] += other.counts_[i];
@@ -82,8 +88,8 @@ class HistogramSnapshot {
 
 class Histogram {
   public:
-    void add(Nanos value, std::uint64_t times = 1) {
-        counts_[HistogramScale::bucket_of(value)].add(times);
+    void add(Nanos value) {
+        counts_[HistogramScale::bucket_of(value)].add(1);
         if (value > max_.value())
             max_.set(value);
     }

@@ -261,7 +261,8 @@ void Topology::tick() {
 
 VnicReport Topology::report_vnic(VnicId id, VnicStats stats) const {
     const Vnic& vnic = *vnics_[id];
-    const HistogramSnapshot delay = vnic.path->queue_delay.snapshot();
+    HistogramSnapshot delay = vnic.path->queue_delay.snapshot();
+    delay.add_zeros(stats.admitted.packets - std::min(stats.admitted.packets, delay.count()));  // they never waited
     VnicReport report;
     report.id = id;
     report.worker = vnic.path->fixed.owner;

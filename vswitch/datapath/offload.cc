@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "vswitch/datapath/frame.h"
+
 namespace weir::offload {
 namespace {
 
@@ -26,6 +28,17 @@ bool is_udp(std::uint64_t flags) {
 
 std::size_t l4_header_bytes_min(std::uint64_t flags) {
     return is_udp(flags) ? sizeof(rte_udp_hdr) : sizeof(rte_tcp_hdr);
+}
+
+/// The IP header that the flags and lengths speak of is there, and whole.
+bool ip_header_fits(const rte_mbuf* frame) {
+    constexpr unsigned kWordBytes = 4;
+    const unsigned first = *rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, frame->l2_len);
+    if (first >> 4 == 4)
+        return (first & 0x0F) * kWordBytes >= sizeof(rte_ipv4_hdr) &&
+               (first & 0x0F) * kWordBytes <= frame->l3_len;
+    return first >> 4 == 6 && frame->l3_len >= sizeof(rte_ipv6_hdr) &&
+           (frame->ol_flags & (RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM)) == 0;
 }
 
 void write_l4_checksum(rte_mbuf* frame, std::uint16_t checksum) {
@@ -51,20 +64,24 @@ std::uint16_t l4_checksum(const rte_mbuf* frame) {
 
 bool valid(const rte_mbuf* frame) {
     const std::uint64_t flags = frame->ol_flags;
+    if ((flags & kOffloadFlags) == 0)
+        return true;
     const bool segmented = (flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint64_t l4 = flags & RTE_MBUF_F_TX_L4_MASK;
-    if (l4 != RTE_MBUF_F_TX_L4_NO_CKSUM || segmented) {
-        if (l4 == RTE_MBUF_F_TX_SCTP_CKSUM || frame->l2_len < sizeof(rte_ether_hdr) ||
-            frame->l3_len < sizeof(rte_ipv4_hdr))
-            return false;
-        const std::size_t need = l4_offset(frame) + (segmented ? frame->l4_len : l4_header_bytes_min(flags));
-        if (need > frame->data_len)
-            return false;
-    }
+    if (l4 == RTE_MBUF_F_TX_SCTP_CKSUM || frame->l2_len < sizeof(rte_ether_hdr) ||
+        frame->l3_len < sizeof(rte_ipv4_hdr))
+        return false;
+    const std::size_t l4_bytes = segmented                         ? frame->l4_len
+                                 : l4 != RTE_MBUF_F_TX_L4_NO_CKSUM ? l4_header_bytes_min(flags)
+                                                                   : 0;
+    if (l4_offset(frame) + l4_bytes > frame->data_len || !ip_header_fits(frame))
+        return false;
     if (!segmented)
         return true;
     return frame->tso_segsz >= kSegmentBytesMin && frame->l4_len >= sizeof(rte_tcp_hdr) &&
-           (flags & RTE_MBUF_F_TX_IPV4) != 0 && wire_frames(frame) <= kSegmentsMax;
+           frame->tso_segsz + header_bytes(frame) <= UINT16_MAX &&
+           frame->pkt_len - frame->l2_len <= UINT16_MAX && (flags & RTE_MBUF_F_TX_IPV4) != 0 &&
+           wire_frames(frame) <= kSegmentsMax;
 }
 
 std::uint16_t wire_frames(const rte_mbuf* frame) {

@@ -27,8 +27,9 @@ struct Tally {
     }
 };
 
-/// One direction of a port. Invariant between iterations: offered = delivered + queued + dropped.
-struct DirectionStats {
+/// One direction of a port. Invariant between iterations: offered = delivered + queued + dropped. The tallies
+/// share a cache line: a burst touches one.
+struct alignas(64) DirectionStats {
     Tally offered;
     Tally delivered;
     Tally queued;
@@ -48,9 +49,9 @@ struct VnicStats {
     DirectionStats from_vm;
     DirectionStats to_vm;
     Tally admitted;  ///< from_vm, past the vNIC's own limit
-    std::array<Nanos, static_cast<std::size_t>(HoldReason::kCount)> held_ns{};
     std::uint64_t bursts = 0;
     std::uint64_t cycles = 0;
+    std::array<Nanos, static_cast<std::size_t>(HoldReason::kCount)> held_ns{};
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
 };

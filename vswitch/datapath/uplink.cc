@@ -145,7 +145,6 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
         }
         scheduler_->bypass(from.fixed.id, bytes, now);
     }
-    from.queue_delay.add(0);
     from.stats.admitted.add(1, bytes);
     from.stats.from_vm.delivered.add(1, bytes);
     stats.tx.queued.add(1, bytes);
@@ -199,7 +198,6 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
             scheduler_->bypass(from.fixed.id, run.bytes_total, now);
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
-        from.queue_delay.add(0, run.count);
         from.stats.admitted.add(run.count, run.bytes_total);
         from.stats.from_vm.delivered.add(run.count, run.bytes_total);
         for (std::uint16_t i = 0; i < run.count; ++i)

@@ -22,17 +22,18 @@ struct rte_mbuf;
 
 namespace weir {
 
-/// What may change at run time, in the datapath's units; computed by the agent.
+/// What may change at run time, in the datapath's units; computed by the agent. What every burst reads comes
+/// first.
 struct VnicProfile {
+    bool limited = false;              ///< either limit is set
+    bool isolated = true;              ///< false: forward only
+    bool splits_super_frames = false;  ///< limit below 1 Gbit: a 64 KiB frame would wreck it (EyeQ 4.2)
+    std::uint32_t buffers_max = 0;
+    std::uint32_t wake_bytes = 0;  ///< a held-back ring is taken up again when this much can be paid
+    std::uint32_t cycle_shares = 100;
     BucketProfile limit_bytes = unlimited_profile();
     BucketProfile limit_packets = unlimited_profile();
     ClassProfile uplink{};
-    std::uint32_t cycle_shares = 100;
-    std::uint32_t wake_bytes = 0;  ///< a held-back ring is taken up again when this much can be paid
-    std::uint32_t buffers_max = 0;
-    bool limited = false;              ///< either limit is set
-    bool splits_super_frames = false;  ///< limit below 1 Gbit: a 64 KiB frame would wreck it (EyeQ 4.2)
-    bool isolated = true;              ///< false: forward only
 };
 
 /// Flooded frames that may come at once.
@@ -61,13 +62,15 @@ struct VnicFixed {
 
 /// Frames on their way to one VM, gathered while one port is polled.
 struct Staging {
-    std::array<rte_mbuf*, limits::kBurst> frames;
     std::uint16_t count = 0;
     std::uint32_t bytes = 0;
     std::uint32_t longest = 0;
     std::uint64_t offload_flags = 0;
+    std::array<rte_mbuf*, limits::kBurst> frames;
 };
 
+/// Laid out by use: a burst reads `fixed`, `state`, the limiter and the tallies, a cache line each; large
+/// frames push everything out of the first-level cache, so lines count.
 struct VnicPath {
     VnicPath(const VnicFixed& what, const VnicProfile& profile, std::uint64_t flood_pps, Nanos now);
 
@@ -77,21 +80,21 @@ struct VnicPath {
     [[nodiscard]] bool backlogged() const { return stats.from_vm.queued.packets != 0; }
 
     const VnicFixed fixed;
-    VnicProfile profile;
-    Limiter limiter;
-    TokenBucket flood;  ///< packets/s of broadcast, multicast, unknown
-    PacketQueue
-        local;        ///< to other VMs, waiting for the limit; what waits for the uplink is in its scheduler
-    Staging staging;  ///< towards this VM
+    alignas(64) std::uint64_t quiet_until = 0;  ///< cycles: the ring is left to fill until then
+    bool parked = false;                        ///< in the timing wheel: the limit cannot pay
+    bool held = false;                          ///< the ring is left alone since held_since, for held_for
+    HoldReason held_for = HoldReason::kLimit;
     std::uint32_t queued_buffers = 0;
     std::uint32_t frame_bytes_mean = 1538;  ///< of the last burst, to ask for no more than the tokens pay
-    std::uint64_t quiet_until = 0;          ///< cycles: the ring is left to fill until then
-    bool parked = false;                    ///< in the timing wheel: the limit cannot pay
-    bool held = false;                      ///< the ring is left alone since held_since, for held_for
-    HoldReason held_for = HoldReason::kLimit;
     Nanos held_since = 0;
+    VnicProfile profile;
+    Limiter limiter;
     VnicStats stats;
-    Histogram queue_delay;
+    Staging staging;    ///< towards this VM
+    TokenBucket flood;  ///< packets/s of broadcast, multicast, unknown
+    PacketQueue
+        local;  ///< to other VMs, waiting for the limit; what waits for the uplink is in its scheduler
+    Histogram queue_delay;  ///< of what waited; what did not is admitted less these
 
     void hold(HoldReason reason, Nanos now) {
         if (held && held_for == reason)

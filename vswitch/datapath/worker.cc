@@ -118,7 +118,7 @@ void Worker::resume(VnicPath& vnic, Nanos now) {
 
 /// How many frames may be taken from the VM's ring now: what its limit pays, 0 when it must wait.
 std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
-    if (uplink_ && !uplink_->has_room(vnic.fixed.id)) {
+    if (vnic.backlogged() && uplink_ && !uplink_->has_room(vnic.fixed.id)) {
         vnic.hold(HoldReason::kUplink, now);
         return 0;
     }

@@ -61,18 +61,19 @@ class LinkScheduler {
     /// The link's rate less headroom. Reservations that add up to more are scaled down in proportion.
     void set_capacity(std::uint64_t tokens_per_sec, Nanos now);
 
-    // The way past the queues. Inline, no virtual call.
+    // The way past the queues. Inline, no virtual call. `bytes` may be those of a run of frames; beyond one
+    // super-frame's the answer is no, so that a run drives the link no further into debt than a frame does.
 
     /// Nothing is backlogged anywhere and the link can pay.
     [[nodiscard]] bool can_bypass(std::uint32_t bytes, Nanos now) const {
-        return packets_ == 0 && link_.can_pay(bytes, now);
+        return packets_ == 0 && bytes <= kBypassMax && link_.can_pay(bytes, now);
     }
     /// The same for one class, asking no more than order demands: its own queue is empty, and either nobody
     /// waits for the link, which can pay, or its reservation pays (classes that wait for their own limit are
     /// in nobody's way).
     [[nodiscard]] bool can_bypass(VnicId id, std::uint32_t bytes, Nanos now) const {
         const Class& c = classes_[id];
-        if (!c.queue.empty())
+        if (!c.queue.empty() || bytes > kBypassMax)
             return false;
         return (contenders_ == 0 && link_.can_pay(bytes, now)) ||
                (c.reserved.can_pay(bytes, now) && link_.debt_within(kDebtMax, now));
@@ -111,6 +112,8 @@ class LinkScheduler {
     /// How far reservations may drive the link into debt, at the link's rate. Everybody else waits for the
     /// debt, so the link's long-run rate stays exact.
     static constexpr Nanos kDebtMax = 1'000'000;
+    /// A 64 KiB super-frame as the wire frames it becomes, with their headers.
+    static constexpr std::uint32_t kBypassMax = 72 * 1024;
 
     struct alignas(64) Class {
         explicit Class(std::uint32_t queue_packets) : queue(queue_packets) {}

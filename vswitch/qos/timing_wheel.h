@@ -63,6 +63,9 @@ class TimingWheel {
     [[nodiscard]] Nanos next_due() const { return due_ != kNoChunk ? 0 : next_due_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] Nanos horizon() const { return Nanos{kSlots} << granularity_bits_; }
+    [[nodiscard]] std::size_t memory_bytes() const {
+        return sizeof(*this) + chunks_.size() * sizeof(Chunk) + slot_of_.size() * sizeof(slot_of_[0]);
+    }
     /// Insertions so far that did not fit the horizon.
     [[nodiscard]] std::uint64_t beyond_horizon() const { return beyond_horizon_; }
 
