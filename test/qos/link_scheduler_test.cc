@@ -30,6 +30,14 @@ TEST_CASE("an idle link is bypassed until its burst is spent, and again when it 
     CHECK(h.link->can_bypass(1538, h.now + 1538 * 8));
 }
 
+TEST_CASE("a run of frames is bypassed at once up to a super-frame's bytes") {
+    LinkHarness h(kGbit, {Source{.profile = {.reservation = kGbit / 2}}});
+    CHECK(h.link->can_bypass(0, 32 * 1538, h.now));
+    CHECK(h.link->can_bypass(0, 65'536 + 44 * 78, h.now));
+    CHECK_FALSE(h.link->can_bypass(0, 2 * 65'536, h.now));
+    CHECK_FALSE(h.link->can_bypass(2 * 65'536, h.now));
+}
+
 TEST_CASE("nothing is bypassed past a class's own queue, nor past others that wait for the link") {
     LinkHarness h(kGbit, {Source{}, Source{}});
     REQUIRE(h.offer(0));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "test/support/catch.h"
+#include "vswitch/qos/multi_bucket.h"
 
 using namespace weir;
 
@@ -135,12 +136,14 @@ TEST_CASE("what comes next is announced before what is handed out") {
     CHECK(cold == 2);  // the first chunk of all: 30 ids are 2 + 14 + 14
 }
 
-TEST_CASE("100,000 limiters take at most 128 bytes each: 64 hot, the rest in the wheel") {
-    CHECK(sizeof(TimingWheel) < 10'000);
+TEST_CASE("100,000 limiters take 64 bytes each, hot, and less than 10 in the wheel") {
     TimingWheel wheel(100'000);
+    CHECK(sizeof(Limiter) == 64);
+    CHECK(wheel.memory_bytes() < 100'000 * 10);
     for (std::uint32_t i = 0; i < 100'000; ++i)
-        wheel.insert(i, (Nanos{i} * 7919) % wheel.horizon(), 0);
+        wheel.insert(i, (Nanos{i} * 7919) % (wheel.horizon() - kSlot), 0);
     CHECK(wheel.size() == 100'000);
+    CHECK(wheel.beyond_horizon() == 0);
     CHECK(fired(wheel, wheel.horizon()).size() == 100'000);
 }
 
