@@ -1,5 +1,6 @@
 """host.py - the machine under the benches: where tools are, cores, a private folder, what to write beside every number."""
 import argparse
+import atexit
 import json
 import os
 import pathlib
@@ -35,7 +36,10 @@ def say(text):
 def raise_priority():
     """Pollers of a measurement come before anything else that runs here (nice alone stays within an autogroup)."""
     try:
-        pathlib.Path("/proc/self/autogroup").write_text("-20")
+        group = pathlib.Path("/proc/self/autogroup")
+        if group.exists():  # the session's, so it is given back
+            atexit.register(group.write_text, group.read_text().split()[-1])
+            group.write_text("-20")
         os.setpriority(os.PRIO_PROCESS, 0, -20)
     except OSError:
         say("cannot raise the priority: run as root for steadier figures")

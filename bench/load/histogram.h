@@ -1,4 +1,4 @@
-// histogram.h - log-linear counts of durations: every value within 1/32 of its bucket, no allocation per
+// histogram.h - log-linear counts of durations: every value within 1/128 of its bucket, no allocation per
 // record. Units: whatever the caller records (TSC cycles here). Threads: one writer, read when the writer has
 // stopped.
 #pragma once
@@ -36,7 +36,7 @@ class Histogram {
     }
 
   private:
-    static constexpr unsigned kFineBits = 5;
+    static constexpr unsigned kFineBits = 7;
     static constexpr std::size_t kFine = 1U << kFineBits;
     static constexpr std::size_t kBuckets = (64 - kFineBits + 1) * kFine;
 
