@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "vswitch/agent/report_json.h"
+#include "vswitch/config_text.h"
 
 namespace weir {
 namespace {
@@ -132,7 +133,11 @@ json refusal(const Faults& faults) {
 std::string answer(SwitchControl& control, std::string_view request) {
     json reply;
     try {
-        reply = {{"schema", kSchemaVersion}, {"ok", true}, {"data", run(control, json::parse(request))}};
+        // Strictly, with bounds: copying or printing a value nested 30,000 deep would exhaust the stack.
+        JsonText text = read_json_text(request);
+        if (!text.faults.empty())
+            throw Refused{std::move(text.faults)};
+        reply = {{"schema", kSchemaVersion}, {"ok", true}, {"data", run(control, text.value)}};
     } catch (const Refused& refused) {
         reply = refusal(refused.faults);
     } catch (const HostError& error) {

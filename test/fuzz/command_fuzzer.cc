@@ -1,0 +1,78 @@
+// command_fuzzer.cc - any bytes as a request of the operator's socket: one well-formed reply, and the state
+// stays valid.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "vswitch/agent/commands.h"
+
+namespace {
+
+using namespace weir;
+using nlohmann::json;
+
+void require(bool holds, const char* what) {
+    if (holds)
+        return;
+    std::fprintf(stderr, "broken: %s\n", what);
+    std::abort();
+}
+
+// A switch that only remembers its configuration.
+class FakeControl : public SwitchControl {
+  public:
+    FakeControl() {
+        config_.uplink.device = "net_tap0";
+        const auto vnic = parse_vnic(
+            {{"name", "vm1"}, {"socket", "/run/vm1"}, {"mac", "52:54:00:00:00:01"}, {"limit", "2Gbit"}},
+            "vnic", config_, {});
+        config_.vnics.push_back(std::get<VnicConfig>(vnic));
+    }
+
+    SwitchReport report() override {
+        SwitchReport report;
+        report.config = &config_;
+        for (const VnicConfig& vnic : config_.vnics)
+            report.vnics.emplace_back().config = vnic;
+        return report;
+    }
+    SwitchConfig config() const override { return config_; }
+    void add_vnic(const VnicConfig& vnic) override { config_.vnics.push_back(vnic); }
+    void change_vnic(const VnicConfig& vnic) override { *find(vnic.name) = vnic; }
+    void remove_vnic(const std::string& name) override { config_.vnics.erase(find(name)); }
+    void tick() override {}
+
+  private:
+    std::vector<VnicConfig>::iterator find(const std::string& name) {
+        const auto it = std::find_if(config_.vnics.begin(), config_.vnics.end(),
+                                     [&](const VnicConfig& vnic) { return vnic.name == name; });
+        require(it != config_.vnics.end(), "only vNICs that exist are changed");
+        return it;
+    }
+
+    SwitchConfig config_;
+};
+
+void check_state(const SwitchConfig& config) {
+    std::vector<VnicConfig> before;
+    for (const VnicConfig& vnic : config.vnics) {
+        const auto again = parse_vnic(vnic_to_json(vnic), "vnic", config, before);
+        require(std::holds_alternative<VnicConfig>(again), "what was accepted is valid");
+        before.push_back(vnic);
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    FakeControl control;
+    const json reply = json::parse(answer(control, {reinterpret_cast<const char*>(data), size}));
+    require(reply.at("schema") == 1 && reply.at("ok").is_boolean(), "a reply has schema and ok");
+    if (reply["ok"] == false)
+        require(!reply.at("faults").empty(), "a refusal has faults");
+    else
+        require(reply.contains("data"), "an answer has data");
+    check_state(control.config());
+    return 0;
+}

@@ -1,0 +1,54 @@
+// config_fuzzer.cc - any bytes as a configuration: a struct or faults, never both, and what is valid stays
+// valid.
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "vswitch/config.h"
+
+namespace {
+
+using namespace weir;
+
+void require(bool holds, const char* what) {
+    if (holds)
+        return;
+    std::fprintf(stderr, "broken: %s\n", what);
+    std::abort();
+}
+
+void check_faults(const Faults& faults) {
+    require(!faults.empty(), "a refusal has faults");
+    for (const Fault& fault : faults) {
+        require(!fault.allowed.empty() && !fault.message.empty(),
+                "a fault says what is allowed and what is wrong");
+        const nlohmann::json text = fault.to_line();
+        require(!text.dump().empty(), "a fault is UTF-8");  // dump() throws when it is not
+    }
+}
+
+// Written out and read again, each vNIC is the same and still agrees with the ones before it.
+void check_round_trip(const SwitchConfig& config) {
+    std::vector<VnicConfig> before;
+    for (const VnicConfig& vnic : config.vnics) {
+        const nlohmann::json written = vnic_to_json(vnic);
+        const auto again = parse_vnic(written, "vnic", config, before);
+        const VnicConfig* same = std::get_if<VnicConfig>(&again);
+        require(same != nullptr, "a valid vNIC reads back");
+        require(vnic_to_json(*same) == written, "a vNIC reads back as itself");
+        before.push_back(vnic);
+    }
+    require(config.overcommit || config.uplink.capacity_bps() <= config.uplink.rate_bps,
+            "capacity is at most the rate");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto parsed = parse_config({reinterpret_cast<const char*>(data), size});
+    if (const Faults* faults = std::get_if<Faults>(&parsed))
+        check_faults(*faults);
+    else
+        check_round_trip(std::get<SwitchConfig>(parsed));
+    return 0;
+}
