@@ -44,6 +44,7 @@ Topology::Topology(Eal& eal, const SwitchConfig& config)
     config_.vnics.clear();
     build_uplink();
     build_workers();
+    worker_snapshots_.resize(workers_.size());
     vhost_ = std::make_unique<VhostDriver>(quiescence_);
     start_workers();
     for (const VnicConfig& vnic : config.vnics)
@@ -178,13 +179,26 @@ void Topology::remove(VnicId id) {
     vnics_[id].reset();
 }
 
-void Topology::tell(WorkerId worker, const WorkerCommand& command) {
+/// Sends without waiting for the answer. @return the command's number
+std::uint64_t Topology::post(WorkerId worker, const WorkerCommand& command) {
     WorkerControl& control = workers_[worker]->control();
-    const std::uint64_t number = control.send(command);
-    if (number == 0 || !control.wait(number, kPatience))
+    std::uint64_t number = control.send(command);
+    if (number == 0) {  // the ring is full: let the worker catch up
+        await(worker, control.sent());
+        number = control.send(command);
+    }
+    return number;
+}
+
+void Topology::await(WorkerId worker, std::uint64_t number) {
+    if (!workers_[worker]->control().wait(number, kPatience))
         throw HostError("worker " + std::to_string(worker) + " (core " +
                         std::to_string(config_.workers[worker]) +
                         ") does not answer; is its core taken by another program?");
+}
+
+void Topology::tell(WorkerId worker, const WorkerCommand& command) {
+    await(worker, post(worker, command));
 }
 
 void Topology::tell_all(const WorkerCommand& command) {
@@ -217,12 +231,13 @@ void Topology::add_vnic(const VnicConfig& vnic) {
 void Topology::change_vnic(const VnicConfig& changed) {
     const std::scoped_lock lock(mutex_);
     const VnicId id = find(changed.name);
-    const VnicProfile profile = make_vnic_profile(changed, config_);
+    Vnic& vnic = *vnics_[id];
+    vnic.profile = make_vnic_profile(changed, config_);
     WorkerCommand command{WorkerCommand::Type::kChangeVnic};
     command.vnic = id;
-    command.profile = &profile;
-    tell(vnics_[id]->path->fixed.owner, command);
-    vnics_[id]->config = changed;
+    command.profile = &vnic.profile;
+    tell(vnic.path->fixed.owner, command);
+    vnic.config = changed;
     spdlog::info("vNIC {} changed", changed.name);
 }
 
@@ -259,10 +274,12 @@ void Topology::tick() {
             vnic->device->poll_link();
 }
 
-VnicReport Topology::report_vnic(VnicId id, VnicStats stats) const {
+VnicReport Topology::report_vnic(VnicId id) const {
     const Vnic& vnic = *vnics_[id];
+    const VnicStats& stats = vnic.snapshot;
     HistogramSnapshot delay = vnic.path->queue_delay.snapshot();
-    delay.add_zeros(stats.admitted.packets - std::min(stats.admitted.packets, delay.count()));  // they never waited
+    delay.add_zeros(stats.admitted.packets -
+                    std::min(stats.admitted.packets, delay.count()));  // they never waited
     VnicReport report;
     report.id = id;
     report.worker = vnic.path->fixed.owner;
@@ -278,32 +295,43 @@ VnicReport Topology::report_vnic(VnicId id, VnicStats stats) const {
     return report;
 }
 
+/// All snapshots are asked for at once, and then waited for, so that a report costs a worker's tick or two.
+/// They are written into members: a worker that answers too late must find them still there.
+void Topology::take_snapshots() {
+    std::vector<std::uint64_t> last(workers_.size());
+    for (const auto& worker : workers_) {
+        WorkerCommand command{WorkerCommand::Type::kSnapshotWorker};
+        command.snapshot = &worker_snapshots_[worker->id()];
+        last[worker->id()] = post(worker->id(), command);
+    }
+    for (VnicId id = 0; id < vnics_.size(); ++id) {
+        if (!vnics_[id])
+            continue;
+        const WorkerId owner = vnics_[id]->path->fixed.owner;
+        WorkerCommand command{WorkerCommand::Type::kSnapshotVnic};
+        command.vnic = id;
+        command.vnic_stats = &vnics_[id]->snapshot;
+        last[owner] = post(owner, command);
+    }
+    for (const auto& worker : workers_)
+        await(worker->id(), last[worker->id()]);
+}
+
 SwitchReport Topology::report() {
     const std::scoped_lock lock(mutex_);
+    take_snapshots();
     SwitchReport report;
     report.config = &config_;
     report.uptime_ns = eal_.ticks().to_nanos(rte_rdtsc());
     report.tsc_hz = eal_.ticks_per_sec();
     report.buffers = eal_.buffers();
     report.buffers_free = rte_mempool_avail_count(eal_.pool());
-    for (std::size_t i = 0; i < workers_.size(); ++i) {
-        WorkerReport worker;
-        worker.id = static_cast<WorkerId>(i);
-        worker.core = config_.workers[i];
-        WorkerCommand command{WorkerCommand::Type::kSnapshotWorker};
-        command.snapshot = &worker.snapshot;
-        tell(worker.id, command);
-        report.workers.push_back(worker);
-    }
+    for (WorkerId id = 0; id < workers_.size(); ++id)
+        report.workers.push_back({id, config_.workers[id], 0, worker_snapshots_[id]});
     for (VnicId id = 0; id < vnics_.size(); ++id) {
         if (!vnics_[id])
             continue;
-        VnicStats stats;
-        WorkerCommand command{WorkerCommand::Type::kSnapshotVnic};
-        command.vnic = id;
-        command.vnic_stats = &stats;
-        tell(vnics_[id]->path->fixed.owner, command);
-        report.vnics.push_back(report_vnic(id, stats));
+        report.vnics.push_back(report_vnic(id));
         ++report.workers[report.vnics.back().worker].vnics;
     }
     if (uplink_)

@@ -43,6 +43,8 @@ class Topology final : public SwitchControl {
         std::unique_ptr<Port> port;
         std::unique_ptr<VnicPath> path;
         Steering steering;
+        VnicProfile profile;  // as last sent to the worker
+        VnicStats snapshot;   // as last received
     };
 
     void build_uplink();
@@ -53,10 +55,13 @@ class Topology final : public SwitchControl {
     void remove(VnicId id);
     [[nodiscard]] VnicId find(const std::string& name) const;
     [[nodiscard]] WorkerId pick_worker(const VnicConfig& config) const;
+    std::uint64_t post(WorkerId worker, const WorkerCommand& command);
+    void await(WorkerId worker, std::uint64_t number);
     void tell(WorkerId worker, const WorkerCommand& command);
     void tell_all(const WorkerCommand& command);
     void relay_news();
-    VnicReport report_vnic(VnicId id, VnicStats stats) const;
+    void take_snapshots();
+    VnicReport report_vnic(VnicId id) const;
 
     Eal& eal_;
     SwitchConfig config_;  // vnics are kept in vnics_
@@ -68,6 +73,7 @@ class Topology final : public SwitchControl {
     std::vector<std::unique_ptr<Inbox>> inboxes_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;
+    std::vector<WorkerSnapshot> worker_snapshots_;
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;

@@ -84,13 +84,15 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
         }
         if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0)
             batch.longest = RTE_MAX(batch.longest, frame->pkt_len);
-        offered_bytes += bytes;
         const MacKey key = mac_key(head.destination, fixed.vlan);
         if (key != last_key) {
             last_key = key;
             last = (head.destination & kMacGroupBit) != 0 ? kToAll : macs.find(key);
             last = last == kNowhere ? unknown : last;
         }
+        if (last == kToUplink)
+            bytes += static_cast<std::uint32_t>(wire_frames) * fixed.tag_bytes;
+        offered_bytes += bytes;
         if (last == fixed.id)
             verdict = verdict == DropReason::kCount ? DropReason::kHairpin : verdict;
         if (verdict != DropReason::kCount) [[unlikely]] {

@@ -111,8 +111,9 @@ void Worker::route(VnicPath& from, const Run& run, Destination to, bool whole, N
 void Worker::to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now) {
     DirectionStats& stats_from = from.stats.from_vm;
     const bool pays =
-        !from.profile.limited || ((!from.backlogged() || from.local.empty()) &&
-                                  from.limiter.admit({run.bytes_total, run.wire_frames_total}, now));
+        !from.profile.limited ||
+        ((!from.backlogged() || from.local.empty()) && run.bytes_total <= limits::kRunBytesMax &&
+         from.limiter.admit({run.bytes_total, run.wire_frames_total}, now));
     if (pays) [[likely]] {
         stats_from.delivered.add(run.count, run.bytes_total);
         from.stats.admitted.add(run.count, run.bytes_total);

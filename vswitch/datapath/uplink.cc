@@ -171,7 +171,8 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
         from.stats.from_vm.offered.add(made - 1U, 0);
         std::uint32_t left = bytes;
         for (std::uint16_t at = 0; at < made; ++at) {
-            std::uint32_t share = at + 1 == made ? left : segments[at]->pkt_len + overhead_bytes_;
+            std::uint32_t share =
+                at + 1 == made ? left : segments[at]->pkt_len + overhead_bytes_ + from.fixed.tag_bytes;
             left -= std::min(left, share);
             if (prepare(from, segments[at], share))
                 send_one(from, segments[at], share, 1, now);

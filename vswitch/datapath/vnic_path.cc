@@ -54,6 +54,7 @@ VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vn
     fixed.anti_spoofing = vnic.anti_spoofing;
     fixed.mac_mask = vnic.anti_spoofing ? kMacMask : 0;
     fixed.vlan = vnic.vlan;
+    fixed.tag_bytes = vnic.vlan != 0 ? kVlanTagBytes : 0;
     fixed.frame_bytes_max = (vnic.mtu != 0 ? vnic.mtu : config.uplink.mtu) + kEthernetHeaderBytes;
     fixed.overhead_bytes = config.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
     return fixed;

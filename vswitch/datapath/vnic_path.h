@@ -54,6 +54,7 @@ struct VnicFixed {
     std::uint16_t vlan = 0;
     std::uint32_t frame_bytes_max = 0;  ///< MTU + Ethernet header
     std::uint32_t overhead_bytes = 0;   ///< accounted per wire frame on top of its length
+    std::uint16_t tag_bytes = 0;        ///< more per wire frame on the uplink: its VLAN tag
     bool anti_spoofing = true;
 };
 

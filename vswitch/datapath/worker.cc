@@ -63,7 +63,8 @@ unsigned Worker::run_once(Nanos now) {
         negotiate_share(now);
     if (uplink_)
         moved += uplink_->flush(now);
-    if ((++iterations_ & limits::kHousekeepingMask) == 0)
+    ++iterations_;
+    if (--until_housekeeping_ == 0)
         housekeeping(now);
     return moved;
 }
@@ -73,14 +74,21 @@ bool Worker::drained() const {
 }
 
 unsigned Worker::wake_due(Nanos now) {
-    const unsigned woken = wheel_.advance(now, kWakeBudget, [&](TimingWheel::Ids ids) {
-        for (const std::uint32_t id : ids) {
-            if (id >= limits::kVnicsMax)
-                uplink_->wake(static_cast<VnicId>(id - limits::kVnicsMax), now);
-            else
-                resume(*directory_[id], now);
-        }
-    });
+    const unsigned woken = wheel_.advance(
+        now, kWakeBudget,
+        [&](TimingWheel::Ids ids) {
+            for (const std::uint32_t id : ids) {
+                if (id >= limits::kVnicsMax)
+                    uplink_->wake(static_cast<VnicId>(id - limits::kVnicsMax), now);
+                else
+                    resume(*directory_[id], now);
+            }
+        },
+        [&](TimingWheel::Ids next) {
+            for (const std::uint32_t id : next)
+                if (id < limits::kVnicsMax)
+                    rte_prefetch0(&directory_[id]->limiter);
+        });
     flush_touched();
     return woken;
 }
@@ -198,6 +206,7 @@ void Worker::negotiate_share(Nanos now) {
 
 /// Once in 256 iterations, busy or not.
 void Worker::housekeeping(Nanos now) {
+    until_housekeeping_ = limits::kHousekeepingIterations;
     run_commands(now);
     macs_.age(now);
     for (VnicPath* vnic : mine_)

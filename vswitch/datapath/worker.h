@@ -45,6 +45,9 @@ class Worker {
     /// Nothing waits in any queue of this worker (its guests' rings aside).
     [[nodiscard]] bool drained() const;
 
+    /// Housekeeping in the next turn: time has passed outside.
+    void keep_house_next() { until_housekeeping_ = 1; }
+
     [[nodiscard]] WorkerControl& control() { return control_; }
     [[nodiscard]] MacNewsRing& news() { return news_; }
     [[nodiscard]] WorkerId id() const { return setup_.id; }
@@ -98,6 +101,7 @@ class Worker {
     HandoffStats handoff_;
     Destination unknown_ = kToAll;  // where a VM's frame to an unknown address goes
     std::uint64_t iterations_ = 0;
+    unsigned until_housekeeping_ = limits::kHousekeepingIterations;
     std::array<VnicPath*, limits::kVnicsMax> directory_{};  // all workers' vNICs, by id
     std::vector<VnicPath*> all_;                            // the same, dense
     std::vector<VnicPath*> mine_;                           // polled here

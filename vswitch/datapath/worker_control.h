@@ -44,6 +44,8 @@ class WorkerControl {
   public:
     /// @return the command's number; 0 when the ring is full (try again later)
     std::uint64_t send(const WorkerCommand& command);
+    /// The number of the last command.
+    [[nodiscard]] std::uint64_t sent() const { return sent_; }
     /// Waits, by sleeping, until the worker has done the command. @return false after `patience`
     [[nodiscard]] bool wait(std::uint64_t number, Nanos patience) const;
 
