@@ -8,7 +8,7 @@ import dataclasses
 import itertools
 
 from lib import forwarding_report as report
-from lib.host import Place, parser, raise_priority, say
+from lib.host import Place, parser, prepare, say
 from lib.load import pair
 from lib.system import Raw, Weir, session, vm_ports
 from peers.ovs import NOT_BINDING, Ovs
@@ -133,7 +133,7 @@ def parse_options():
 
 def main():
     options = parse_options()
-    raise_priority()
+    prepare()
     samples = Rounds(options).go()
     report.print_and_save(samples, options)
 

@@ -4,7 +4,7 @@
 CPU of the polling thread without traffic; the delay of a packet that comes after 50 ms of silence; and the time from
 the first packet of a flood until packets arrive at 90 % of the rate that they settle at.
 """
-from lib.host import Place, parser, raise_priority, say
+from lib.host import Place, parser, prepare, say
 from lib.load import pair
 from lib.process import cpu_share, grown, thread_ns
 from lib.report import median, number, print_targets, save, table, target
@@ -70,7 +70,7 @@ def report(samples, options):
 
 def main():
     options = parser("idle", __doc__, rounds=1, seconds=5.0).parse_args()
-    raise_priority()
+    prepare()
     makers = [lambda place: Weir(place, vm_ports(place), poll="adaptive")]
     if options.peers:
         makers.append(lambda place: Ovs(place, vm_ports(place), sleep_max_us=OVS_SLEEP_MAX_US))

@@ -4,7 +4,7 @@
 Three ports: the victim (VM 0), the neighbour (VM 1) and the wire. Weir's bottleneck is its uplink's rate; OVS has a
 policer of 1 Gbit on the wire's port. Weir with isolation off has no rate at all, so there the wire itself is slow.
 """
-from lib.host import Place, parser, raise_priority, say
+from lib.host import Place, parser, prepare, say
 from lib.report import median, number, print_targets, save, table, target
 from lib.system import Weir, session, vm_ports
 from peers.ovs import Ovs
@@ -97,7 +97,7 @@ def report(samples, options):
 
 def main():
     options = parser("isolation", __doc__, rounds=1, seconds=3.0).parse_args()
-    raise_priority()
+    prepare()
     makers = [lambda place: weir(place, True), lambda place: weir(place, False)]
     if options.peers:
         makers.append(lambda place: Ovs(place, ports(place), policer={2: BOTTLENECK_BPS // 8}))

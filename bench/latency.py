@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """latency.py - round trip through two vhost ports at low load, in ratios to the raw loop measured just before and after."""
-from lib.host import Place, parser, raise_priority, say
+from lib.host import Place, parser, prepare, say
 from lib.report import median, number, print_targets, save, table, target
 from lib.system import Raw, Weir, session, vm_ports
 from peers.ovs import Ovs
@@ -58,7 +58,7 @@ def report(samples, options):
 
 def main():
     options = parser("latency", __doc__, seconds=1.0).parse_args()
-    raise_priority()
+    prepare()
     systems = [Weir, Testpmd, *([Ovs] if options.peers else [])]
     order = [make for _ in range(options.rounds) for system in systems for make in (Raw, system)] + [Raw]
     samples = []

@@ -7,7 +7,7 @@ devices need that to finish), and sends all the time; the switch under test conn
 import json
 import time
 
-from lib.host import Place, parser, raise_priority, say
+from lib.host import Place, parser, prepare, say
 from lib.load import Load
 from lib.process import huge_mib, resident_mib
 from lib.report import median, number, print_targets, save, table, target
@@ -120,7 +120,7 @@ def report(samples, options):
 
 def main():
     options = parser("startup", __doc__, rounds=5).parse_args()
-    raise_priority()
+    prepare()
     makers = [Weir, *([Ovs] if options.peers else [])]
     samples = []
     for _ in range(options.rounds):

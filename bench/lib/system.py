@@ -53,9 +53,14 @@ class System:
             load = Load(self.place, self.ports, listens=False)
         else:
             load = Load(self.place, self.ports, listens=True)
-            self.start()
-        load.wait_ready()
-        self.wait_peers()
+        try:
+            if not self.listens:
+                self.start()
+            load.wait_ready()
+            self.wait_peers()
+        except BaseException:
+            load.stop()
+            raise
         return load
 
 
