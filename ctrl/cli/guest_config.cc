@@ -35,7 +35,7 @@ GuestPort port_of(const json& vnic) {
                    .mtu = whole_or(vnic, "/mtu", 1500),
                    .packed = at(vnic, "/packed") != false,
                    .mergeable = at(vnic, "/mergeable") != false};
-    if (port.socket == "-" || port.socket.empty())
+    if (port.socket == "-")
         throw bad_input("NAME", port.name, "a vNIC with a socket",
                         "this vNIC is a DPDK device; a guest cannot be plugged into it");
     if (port.mac == "-")

@@ -25,11 +25,11 @@ using nlohmann::json;
     return member.is_number() ? member.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// A string, a number or a boolean as text; anything else is "-".
+/// A string, a number or a boolean as text; anything else, and the empty string, is "-".
 [[nodiscard]] inline std::string text_at(const json& value, const char* pointer) {
     const json& member = at(value, pointer);
     if (member.is_string())
-        return member.get<std::string>();
+        return member == "" ? "-" : member.get<std::string>();
     return member.is_primitive() && !member.is_null() ? member.dump() : "-";
 }
 

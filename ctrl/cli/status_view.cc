@@ -28,12 +28,6 @@ Cell state_cell(const json& value) {
     return {state, state == "up" ? Style::kGood : Style::kBad};
 }
 
-std::string steering_text(const json& vnic) {
-    const std::string mode = text_at(vnic, "/steering/mode");
-    const std::string reason = text_at(vnic, "/steering/reason");
-    return reason == "-" || reason.empty() ? mode : mode + " (" + reason + ")";
-}
-
 std::string uplink_text(const json& uplink, const Terminal& terminal) {
     if (!uplink.is_object())
         return "uplink none: vNICs reach each other only\n";
@@ -113,6 +107,12 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
         any = any || !reasons.empty();
     }
     return any ? table.render(terminal.columns, terminal.colour) : "nothing was dropped\n";
+}
+
+std::string steering_text(const json& vnic) {
+    const std::string mode = text_at(vnic, "/steering/mode");
+    const std::string reason = text_at(vnic, "/steering/reason");
+    return reason == "-" ? mode : mode + " (" + reason + ")";
 }
 
 std::string uptime_text(double seconds) {

@@ -12,6 +12,8 @@ namespace weir::cli {
 [[nodiscard]] std::string status_text(const nlohmann::json& status, const Terminal& terminal);
 [[nodiscard]] std::string drops_text(const nlohmann::json& drops, const Terminal& terminal);
 
+/// How frames find a vNIC's worker: "hardware", or "software (why)"
+[[nodiscard]] std::string steering_text(const nlohmann::json& vnic);
 /// "1 d 2 h", "3 min 4 s", "5 s"
 [[nodiscard]] std::string uptime_text(double seconds);
 /// "no_such_mac 12, vm_ring_full 3", the largest first; empty when there are none

@@ -31,12 +31,12 @@ std::string limits_text(const json& vnic) {
 
 std::string port_text(const json& vnic) {
     const std::string socket = text_at(vnic, "/socket");
-    return socket == "-" || socket.empty() ? text_at(vnic, "/device") : socket;
+    return socket == "-" ? text_at(vnic, "/device") : socket;
 }
 
 std::string role_text(const json& vnic) {
     const std::string socket = text_at(vnic, "/socket");
-    if (socket == "-" || socket.empty())
+    if (socket == "-")
         return "DPDK device";
     return text_at(vnic, "/mode") == "server" ? "vhost-user, the switch listens" : "vhost-user, QEMU listens";
 }
@@ -142,9 +142,7 @@ std::string vnic_text(const json& vnic, const std::string& accounting, const Ter
                                 whole_text(number_at(vnic, "/shares")) + ", cycle shares " +
                                 whole_text(number_at(vnic, "/cycle_shares")));
     text += line("features", names_text(list_at(vnic, "/features")));
-    const std::string reason = text_at(vnic, "/steering/reason");
-    text += line("steering", text_at(vnic, "/steering/mode") +
-                                 (reason == "-" || reason.empty() ? "" : " (" + reason + ")"));
+    text += line("steering", steering_text(vnic));
     text += line("held back", duration_at(vnic, "/held_back_ns/total") + ": own limit " +
                                   duration_at(vnic, "/held_back_ns/limit") + ", uplink " +
                                   duration_at(vnic, "/held_back_ns/uplink") + ", buffers " +
