@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 from processes import stop_all, tail
+from span import Span
 from switch import Switch
 from testpmd import Testpmd
 from wait import until
@@ -85,6 +86,18 @@ class Case(unittest.TestCase):
     def wait_packets(self, name, direction, kind, least, seconds=20):
         return until(lambda: self.packets(name, direction, kind) >= least and self.packets(name, direction, kind),
                      seconds, f"{name}: {least} packets {kind} {direction}")
+
+    def assert_rate(self, names, unit, at_least, at_most, seconds=30):
+        """These vNICs' delivered frames together, in `unit` (bits or packets) per second: never above `at_most`, and at
+        `at_least` in one second of the next `seconds`, because a busy machine takes the workers' time away."""
+        scale, counter = (8, "bytes") if unit == "bits" else (1, unit)
+
+        def reached():
+            span = Span(self.switch, 1.0)
+            low, high = (scale * sum(column) for column in zip(*(span.rate(name, counter) for name in names)))
+            self.assertLess(low, at_most, f"{names}: too fast")
+            return high > at_least
+        until(reached, seconds, f"{names} reaching {at_least:g} {unit}/s")
 
     def assert_accounts(self):
         """offered = delivered + queued + dropped, and the drops have reasons: each vNIC, each direction."""

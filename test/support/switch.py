@@ -57,7 +57,7 @@ class Switch:
 
     def launch(self):
         """Starts the process and does not wait."""
-        self.process = Process([SWITCH, "--config", self.write()], self.log)
+        self.process = Process([SWITCH, "--config", self.write()], self.log, nice=-20)
         return self
 
     def start(self, seconds=20):

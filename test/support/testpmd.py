@@ -9,6 +9,7 @@ from switch import other_cores
 from wait import until
 
 PROMPT = "testpmd> "
+RING = 1024
 NUMBERS = itertools.count()
 
 
@@ -24,14 +25,15 @@ class Testpmd:
         for port in ports:
             if port.get("server") and os.path.exists(port["path"]):
                 os.unlink(port["path"])             # left by a killed VM
-        vdevs = [f"--vdev=net_virtio_user{index}," + ",".join(f"{key}={value}" for key, value in port.items())
-                 for index, port in enumerate(ports)]
+        # Deep rings: several VMs share a core here, and none may run dry while the others have their turn.
+        vdevs = [f"--vdev=net_virtio_user{index},queue_size={RING}," +
+                 ",".join(f"{key}={value}" for key, value in port.items()) for index, port in enumerate(ports)]
         peers = [f"--eth-peer={index},{peer}" for index in range(len(ports))] if peer else []
         # Line by line, so that what it says is in the log when it has been said.
         command = ["stdbuf", "-oL", "dpdk-testpmd", "--lcores", f"0@{core},1@{core}", "--no-pci", "-m", "128",
                    "--single-file-segments", "--no-telemetry", f"--file-prefix=weir-{os.getpid()}-{name}", *vdevs, "--",
                    "--interactive", "--total-num-mbufs=8192", f"--forward-mode={forward}", f"--rxq={queues}",
-                   f"--txq={queues}", *peers, *options]
+                   f"--txq={queues}", f"--rxd={RING}", f"--txd={RING}", *peers, *options]
         self.process = Process(command, os.path.join(folder, f"{name}.log"))
         until(self.prompting, 30, f"{name} coming up")
 

@@ -1,0 +1,70 @@
+"""runtime_test.py - vNICs come, change and go under traffic, and nobody else loses a frame."""
+
+from case import Case, mac
+from switch import Refused
+from testpmd import Testpmd
+from wait import until
+
+
+class RuntimeTest(Case):
+    def setUp(self):
+        super().setUp()
+        self.start_switch(self.vnic(1), self.vnic(2))
+        self.receiver = self.vm(2)
+
+    def lossless(self, sender):
+        """Ends the traffic of vm1 and checks that vm2's VM has every frame that vm1's VM sent."""
+        sender.halt()
+        sent = sender.sent()
+        until(lambda: self.packets("vm1", "from_vm", "delivered") == sent, 20, f"all {sent} frames through")
+        until(lambda: self.receiver.received() >= sent, 20, f"all {sent} frames at the VM")
+        self.assertEqual(self.receiver.received(), sent)
+        self.assertEqual((self.drops("vm1"), self.drops("vm2", "to_vm")), ({}, {}))
+        self.assert_accounts()
+
+    def steady(self):
+        """vm1 sends to vm2 below what testpmd can receive, so that a lost frame is the switch's fault."""
+        self.switch.ctl("vnic", "set", "vm1", "limit_pps=50kpps")
+        return self.sender(1, 2)
+
+    def test_adding_and_removing_a_vnic_loses_nothing_of_the_others(self):
+        sender = self.steady()
+        for _ in range(5):
+            before = self.packets("vm2", "to_vm", "delivered")
+            self.switch.ctl("vnic", "add", "name=vm3", f"socket={self.path('vm3.sock')}", f"mac={mac(3)}")
+            guest = self.vm(3)
+            self.switch.ctl("vnic", "remove", "vm3")
+            guest.kill()
+            self.wait_packets("vm2", "to_vm", "delivered", before + 1000)
+        self.lossless(sender)
+
+    def test_changing_a_vnic_takes_effect_and_loses_nothing(self):
+        sender = self.steady()
+        for limit in ("100Mbit", "none", "20Mbit", "none"):
+            self.switch.ctl("vnic", "set", "vm1", f"limit={limit}", "shares=200")
+            self.wait_packets("vm2", "to_vm", "delivered", self.packets("vm2", "to_vm", "delivered") + 1000)
+        self.assertEqual(self.switch.vnic("vm1")["shares"], 200)
+        self.assertIsNone(self.switch.vnic("vm1")["limit_bps"])
+        self.lossless(sender)
+
+    def test_a_removed_vnic_leaves_no_counters_address_or_socket_behind(self):
+        self.switch.ctl("vnic", "add", "name=vm3", f"socket={self.path('vm3.sock')}", f"mac={mac(3)}", "mode=server")
+        self.switch.ctl("vnic", "remove", "vm3")
+        self.assertEqual([vnic["name"] for vnic in self.switch.ctl("vnic", "list")["vnics"]], ["vm1", "vm2"])
+        with self.assertRaises(Refused):
+            self.switch.vnic("vm3")
+        self.switch.ctl("vnic", "add", "name=vm4", f"socket={self.path('vm3.sock')}", f"mac={mac(3)}", "mode=server")
+        Testpmd(self.folder, [{"path": self.path("vm3.sock"), "mac": mac(3)}]).start()
+        self.switch.wait_up("vm4")
+
+    def test_what_cannot_be_done_is_refused_with_its_place_and_nothing_changes(self):
+        before = self.switch.ctl("vnic", "list")["vnics"]
+        for words, place in ((("set", "vm1", "mtu=9000"), "mtu"), (("set", "vm1", "limit=fast"), "limit"),
+                             (("add", "name=vm2", "socket=/tmp/x.sock", f"mac={mac(9)}"), "name"),
+                             (("add", "name=vm9", f"socket={self.path('none/x.sock')}", f"mac={mac(9)}"), ""),
+                             (("remove", "nobody"), "")):
+            with self.assertRaises(Refused) as refusal:
+                self.switch.ctl("vnic", *words)
+            self.assertIn(place, str(refusal.exception.faults))
+        self.assertEqual([vnic["name"] for vnic in before], [v["name"] for v in self.switch.ctl("vnic", "list")["vnics"]])
+        self.lossless(self.steady())
