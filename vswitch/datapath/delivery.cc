@@ -31,36 +31,38 @@ void Delivery::send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, 
     stats.delivered.add(sent, bytes - (stats.dropped.bytes - dropped_before));
 }
 
-/// Frame by frame: too long ones are refused, missing checksums and segments are made.
+/// Refused when it is too long, with the checksums that the receiver wants.
+void Delivery::send_one(VnicPath& to, rte_mbuf* frame) {
+    const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
+    const std::uint32_t bytes = frame->pkt_len + to.fixed.overhead_bytes;
+    if (!super_frame && frame->pkt_len > to.fixed.frame_bytes_max) {
+        to.stats.to_vm.offered.add(1, bytes);
+        drop(to, &frame, 1, DropReason::kMtuExceeded);
+        return;
+    }
+    if (!offload::accepted_as_is(frame->ol_flags, to.fixed.port->offloads()))
+        offload::fill_checksums(frame);
+    send_plain(to, &frame, 1, bytes);
+}
+
+/// Frame by frame: super-frames are split where the receiver does not take them.
 [[gnu::noinline]] void Delivery::send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count) {
-    const PortOffloads receiver = to.fixed.port->offloads();
-    const std::uint32_t overhead = to.fixed.overhead_bytes;
+    const bool splits = !to.fixed.port->offloads().tso;
     for (std::uint16_t i = 0; i < count; ++i) {
         rte_mbuf* frame = frames[i];
-        const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
-        if (!super_frame && frame->pkt_len > to.fixed.frame_bytes_max) {
-            to.stats.to_vm.offered.add(1, frame->pkt_len + overhead);
-            drop(to, &frame, 1, DropReason::kMtuExceeded);
-            continue;
-        }
-        if (!super_frame || receiver.tso) {
-            if (!offload::accepted_as_is(frame->ol_flags, receiver))
-                offload::fill_checksums(frame);
-            send_plain(to, &frame, 1, frame->pkt_len + overhead);
+        if (!splits || (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0) {
+            send_one(to, frame);
             continue;
         }
         offload::Segments segments;
         const std::uint16_t made = offload::split(frame, pool_, segments);
         if (made == 0) {
-            to.stats.to_vm.offered.add(1, frame->pkt_len + overhead);
+            to.stats.to_vm.offered.add(1, frame->pkt_len + to.fixed.overhead_bytes);
             drop(to, &frame, 1, DropReason::kNoBuffer);
             continue;
         }
-        for (std::uint16_t at = 0; at < made; ++at) {
-            if (!receiver.checksum)
-                offload::fill_checksums(segments[at]);
-            send_plain(to, &segments[at], 1, segments[at]->pkt_len + overhead);
-        }
+        for (std::uint16_t at = 0; at < made; ++at)
+            send_one(to, segments[at]);
     }
 }
 
@@ -85,9 +87,9 @@ void Delivery::stage(VnicPath& to, const Run& run) {
             flush(to);
         staging.frames[staging.count++] = run.frames[i];
         staging.bytes += run.frames[i]->pkt_len + to.fixed.overhead_bytes;
+        staging.longest = RTE_MAX(staging.longest, run.longest);  // flush() has forgotten them
+        staging.offload_flags |= run.offload_flags;
     }
-    staging.longest = RTE_MAX(staging.longest, run.longest);
-    staging.offload_flags |= run.offload_flags;
 }
 
 void Delivery::flush(VnicPath& to) {

@@ -24,6 +24,7 @@ class Delivery {
 
   private:
     void send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes);
+    void send_one(VnicPath& to, rte_mbuf* frame);
     void send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
     void drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropReason reason);
 
