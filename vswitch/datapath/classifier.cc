@@ -110,9 +110,9 @@ namespace {
 
 /// Takes the VLAN tag off. @return the VLAN, 0 when untagged.
 std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
-    if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes)
+    if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes ||
+        rte_vlan_strip(frame) != 0)  // a service tag is not ours
         return 0;
-    rte_vlan_strip(frame);
     head = read_head(frame);
     return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
 }

@@ -34,7 +34,7 @@ void Worker::run_command(const WorkerCommand& command, Nanos now) {
             remove_vnic(command.vnic, now);
             break;
         case Type::kHearMac:
-            macs_.hear(command.news, now);
+            hear_mac(command.news, now);
             break;
         case Type::kSnapshotVnic:
             *command.vnic_stats = directory_[command.vnic]->stats;
@@ -77,6 +77,12 @@ void Worker::change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now) 
         resume(path, now);
         flush_touched();
     }
+}
+
+/// The news may have travelled longer than the vNIC lived.
+void Worker::hear_mac(const MacNews& news, Nanos now) {
+    if (news.destination == kToUplink || directory_[news.destination] != nullptr)
+        macs_.hear(news, now);
 }
 
 void Worker::remove_vnic(VnicId id, Nanos now) {

@@ -65,6 +65,7 @@ void Worker::take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos 
         forward(from, batch, now);
         return;
     }
+    const std::uint64_t offered_before = from.stats.from_vm.offered.bytes;
     for (std::uint16_t i = 0; i < count; ++i) {
         offload::Segments segments;
         const bool splits = (frames[i]->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0 && offload::valid(frames[i]);
@@ -81,6 +82,8 @@ void Worker::take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos 
             forward(from, batch, now);
         }
     }
+    from.frame_bytes_mean = static_cast<std::uint32_t>((from.stats.from_vm.offered.bytes - offered_before) /
+                                                       count);  // of what lies in the ring
 }
 
 void Worker::forward(VnicPath& from, Batch& batch, Nanos now) {
@@ -181,8 +184,6 @@ void Worker::deliver(VnicPath& to, const Run& run, bool whole) {
     if (to.staging.count == 0)
         touched_.push_back(&to);
     delivery_.stage(to, run);
-    if (to.staging.count == 0)
-        touched_.pop_back();
 }
 
 void Worker::deliver_one(VnicPath& to, rte_mbuf* frame) {
@@ -230,13 +231,15 @@ void Worker::from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now) {
     if (batch.count == 0)
         return;
     for (std::uint16_t first = 0; first < batch.count;) {
-        const Run run = run_at(batch, first);
+        Run run = run_at(batch, first);
         if (batch.to[first] == kToAll) {
             for (std::uint16_t i = 0; i < run.count; ++i)
                 flood_from_wire(run.frames[i], run.bytes[i], vlans[first + i], now);
         } else {
+            VnicPath& to = *directory_[batch.to[first]];
             uplink_->stats.rx.delivered.add(run.count, run.bytes_total);
-            deliver(*directory_[batch.to[first]], run, run.count == batch.count);
+            run.bytes_total -= static_cast<std::uint32_t>(run.count) * to.fixed.tag_bytes;  // stripped
+            deliver(to, run, run.count == batch.count);
         }
         first = static_cast<std::uint16_t>(first + run.count);
     }

@@ -62,7 +62,9 @@ void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReas
 /// VLAN tag, MTU, checksums that the NIC does not make. @return false when the frame was dropped
 bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
-    if (!super_frame && frame->pkt_len > frame_bytes_max_) {
+    const std::uint32_t longest =
+        super_frame ? frame->tso_segsz + offload::header_bytes(frame) : frame->pkt_len;
+    if (longest > frame_bytes_max_) {
         drop(from, frame, bytes, DropReason::kMtuExceeded);
         return false;
     }
@@ -78,17 +80,16 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
     return true;
 }
 
+/// There is room: the caller asked nic_has_room() or took no more than there was.
 void Uplink::hand_over(rte_mbuf* frame, std::uint32_t bytes) {
-    if (pending_count_ == kPendingMax)
-        transmit();
-    if (pending_count_ == kPendingMax) {
-        stats.tx.drop(DropReason::kQueueFull, 1, bytes);
-        stats.tx.queued.remove(1, bytes);
-        rte_pktmbuf_free(frame);
-        return;
-    }
     pending_[pending_count_++] = frame;
     pending_bytes_ += bytes;
+}
+
+bool Uplink::nic_has_room(std::uint16_t frames) {
+    if (pending_count_ + frames > kPendingMax)
+        transmit();
+    return pending_count_ + frames <= kPendingMax;
 }
 
 /// Gives the NIC what it takes; the rest waits here, and then in the scheduler, and then in the guests'
@@ -132,18 +133,28 @@ void Uplink::queue(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::ui
     stats.tx.queued.add(1, bytes);
 }
 
+/// Around the scheduler: nothing waits before it, the NIC keeps up, and every bucket pays, and has then paid.
+bool Uplink::goes_directly(VnicPath& from, std::uint32_t bytes, std::uint32_t wire_frames,
+                           std::uint16_t frames, Nanos now) {
+    if (!nic_has_room(frames))
+        return false;
+    const VnicId id = from.fixed.id;
+    if (!from.profile.isolated)
+        return scheduler_->backlog_packets(id) == 0;
+    if (!scheduler_->can_bypass(id, bytes, now) ||
+        (from.profile.limited && !from.limiter.admit({bytes, wire_frames}, now)))
+        return false;
+    scheduler_->bypass(id, bytes, now);
+    return true;
+}
+
 /// One frame on its way: around the scheduler when nothing waits and everybody pays, else through it.
 void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames,
                       Nanos now) {
     stats.tx.offered.add(1, bytes);
-    if (from.profile.isolated) {
-        const bool direct = scheduler_->can_bypass(from.fixed.id, bytes, now) &&
-                            (!from.profile.limited || from.limiter.admit({bytes, wire_frames}, now));
-        if (!direct) {
-            queue(from, frame, bytes, wire_frames, now);
-            return;
-        }
-        scheduler_->bypass(from.fixed.id, bytes, now);
+    if (!goes_directly(from, bytes, wire_frames, 1, now)) {
+        queue(from, frame, bytes, wire_frames, now);
+        return;
     }
     from.stats.admitted.add(1, bytes);
     from.stats.from_vm.delivered.add(1, bytes);
@@ -192,11 +203,7 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
         return;
     }
     // The common case costs one question for the whole run.
-    if (!from.profile.isolated ||
-        (scheduler_->can_bypass(from.fixed.id, run.bytes_total, now) &&
-         (!from.profile.limited || from.limiter.admit({run.bytes_total, run.wire_frames_total}, now)))) {
-        if (from.profile.isolated)
-            scheduler_->bypass(from.fixed.id, run.bytes_total, now);
+    if (goes_directly(from, run.bytes_total, run.wire_frames_total, run.count, now)) {
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
         from.stats.admitted.add(run.count, run.bytes_total);

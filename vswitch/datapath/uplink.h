@@ -60,6 +60,9 @@ class Uplink {
     void send_adapted(VnicPath& from, const Run& run, Nanos now);
     void queue(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes);
+    bool goes_directly(VnicPath& from, std::uint32_t bytes, std::uint32_t wire_frames, std::uint16_t frames,
+                       Nanos now);
+    bool nic_has_room(std::uint16_t frames);
     void hand_over(rte_mbuf* frame, std::uint32_t bytes);
     void transmit();
     unsigned depart(Nanos now);

@@ -14,8 +14,9 @@ constexpr std::uint64_t kBitsPerByte = 8;
 constexpr std::uint64_t kSplitBelowBps = 1'000'000'000;
 /// Buffers a vNIC may hold in queues unless configured: a full queue of minimum-size frames.
 constexpr std::uint32_t kBuffersDefault = 1024;
-/// Frames that may wait for the limit: two bursts, and the segments of a super-frame among them.
-constexpr std::size_t kLocalQueuePackets = 512;
+/// Frames that may wait for the limit: a burst of 32 super-frames split into segments of 1448 bytes (1472),
+/// so that nothing that was taken is lost.
+constexpr std::size_t kLocalQueuePackets = 2048;
 /// A held-back ring rests until 50 us of its limit have come together: small bursts cost most cycles per
 /// frame.
 constexpr std::uint64_t kWakesPerSec = 20'000;

@@ -83,6 +83,7 @@ class Worker {
     void run_command(const WorkerCommand& command, Nanos now);
     void add_vnic(VnicPath& path, Nanos now);
     void change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now);
+    void hear_mac(const MacNews& news, Nanos now);
     void remove_vnic(VnicId id, Nanos now);
     void update_unknown();
 
