@@ -3,15 +3,16 @@
 #
 #   test/run.sh [--quick] [--only SUITE]...
 #
-# Suites: tidy (length and folder rules), unit, process (testpmd as VMs), asan (unit and process tests under ASan and
-# UBSan), tsan (rings, slots, counters), clang (builds without warnings), guests (QEMU). `--quick`: tidy, unit, process.
+# Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
+# process tests under ASan and UBSan), tsan (rings, slots, counters), clang (builds without warnings), guests (QEMU).
+# `--quick`: tidy, docs, unit, process.
 # Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$root/test/support/progress.sh"
 source "$root/test/support/build.sh"
 
-suites="tidy unit process asan tsan clang guests"
+suites="tidy docs unit process asan tsan clang guests"
 passed=0
 failed=0
 
@@ -35,6 +36,7 @@ tsan() { build "$root/build-tsan" thread common/libweir_common.a && unit build-t
 clang_builds() { build "$root/build-clang" clang && echo "1 passed, 0 failed"; }
 
 suite_tidy() { tally tidy python3 "$root/test/tidy_test.py"; }
+suite_docs() { tally docs python3 "$root/test/docs_test.py"; }
 suite_unit() { tally unit unit build unit; }
 suite_process() { tally process e2e build process; }
 suite_asan() {
@@ -49,7 +51,7 @@ main() {
     local chosen="" suite
     while [ $# -gt 0 ]; do
         case $1 in
-            --quick) chosen="tidy unit process" ;;
+            --quick) chosen="tidy docs unit process" ;;
             --only) shift; chosen+=" ${1:?--only needs the name of a suite}" ;;
             *) fail "unknown option $1 (see the head of $0)" ;;
         esac

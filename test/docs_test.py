@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""docs_test.py - the documentation names what the code has: links, drop reasons, counters, commands, the picture.
+
+Each rule is one test; a fault is one line. The last line is `N passed, N failed`.
+"""
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PAGES = ("README.md", "docs", "vswitch", "bench", "test")
+
+
+def read(name):
+    with open(os.path.join(ROOT, name)) as stream:
+        return stream.read()
+
+
+def names(*folders, ending):
+    for folder in folders:
+        if os.path.isfile(os.path.join(ROOT, folder)):
+            yield folder
+        for path, _, files in os.walk(os.path.join(ROOT, folder)):
+            yield from (os.path.relpath(os.path.join(path, file), ROOT) for file in files if file.endswith(ending))
+
+
+def anchors(page):
+    titles = re.findall(r"^#+ (.*)$", read(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+def rule_links_lead_somewhere():
+    for page in names(*PAGES, ending=".md"):
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)", read(page)):
+            place = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
+            if not os.path.exists(os.path.join(ROOT, place)):
+                yield f"{page}: there is no {place}"
+            elif anchor and anchor not in anchors(place):
+                yield f"{page}: {place} has no heading #{anchor}"
+
+
+def rule_every_drop_reason_is_explained():
+    operations = read("docs/operations.md")
+    for reason in re.findall(r'^ *\{"(\w+)", "', read("vswitch/datapath/drop_reason.h"), re.MULTILINE):
+        if f"\n| `{reason}` |" not in operations:
+            yield f"docs/operations.md: no row for the drop reason {reason}"
+
+
+def rule_every_reported_name_is_explained():
+    known = {word for code in re.findall(r"`([^`\n]+)`", read("docs/operations.md")) for word in re.findall(r"\w+", code)}
+    for key in sorted(set(re.findall(r'\{"(\w+)",', read("vswitch/agent/report_json.cc")))):
+        if key not in known:
+            yield f"docs/operations.md: `{key}` of the reports is not explained"
+
+
+def rule_every_command_is_explained():
+    operations = read("docs/operations.md")
+    table = " ".join(re.findall(r"^\| `([^`]*)`", operations, re.MULTILINE))
+    for source in names("ctrl/cli", ending=".cc"):
+        for command in re.findall(r'add_subcommand\(\s*"([\w-]+)"', read(source)):
+            if not re.search(rf"(^| ){re.escape(command)}( |$)", table):
+                yield f"docs/operations.md: no row for weirctl {command}"
+
+
+def rule_result_blocks_can_be_filled():
+    for name, closed in re.findall(r"<!-- results:(\w+) -->(?:(?!<!-- results).)*?(<!-- /results -->|\Z)", read("README.md"),
+                                   re.DOTALL):
+        if not closed:
+            yield f"README.md: the block results:{name} does not end"
+        if f'"{name}"' not in read("bench/lib/readme_results.py"):
+            yield f"README.md: bench/lib/readme_results.py does not know results:{name}"
+
+
+def rule_the_picture_is_true():
+    drawing = subprocess.run([sys.executable, os.path.join(ROOT, "docs", "draw_architecture.py"), "--check"],
+                             capture_output=True, text=True, check=False)
+    if drawing.returncode != 0:
+        yield drawing.stdout.strip() or drawing.stderr.strip().split("\n")[-1]
+
+
+def main():
+    rules = [(name, rule) for name, rule in sorted(globals().items()) if name.startswith("rule_")]
+    failed = 0
+    for title, rule in rules:
+        faults = list(rule())
+        print("FAILED" if faults else "ok    ", title.removeprefix("rule_").replace("_", " "))
+        print("".join(f"       {fault}\n" for fault in faults), end="")
+        failed += bool(faults)
+    print(f"{len(rules) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
