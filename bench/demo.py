@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """demo.py - shows what isolation does for a victim beside a flooding neighbour; run by bench/demo.sh.
 
-The victim sends 60 Mbit to the receiver over a 100 Mbit wire and has 70 Mbit reserved; its neighbour sends all it can.
+The victim sends 50 Mbit to the receiver over a 100 Mbit wire and has 70 Mbit reserved; its neighbour sends all it can.
 Ten seconds with isolation off, ten with it on; the switch is restarted between them and the guests stay.
 """
 
@@ -26,7 +26,7 @@ from wait import until  # noqa: E402
 
 WIRE_BPS = 100_000_000
 RESERVATION_BPS = 70_000_000
-VICTIM_BPS = 60_000_000
+VICTIM_BPS = 50_000_000
 RECEIVER = "10.0.0.9"
 RECEIVER_MAC = "52:54:00:00:00:09"
 VMS = {"victim": 1, "neighbour": 2}

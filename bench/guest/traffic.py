@@ -25,25 +25,28 @@ def rate(before, after):
                   for old, new in zip(before, after)))
 
 
+def serve(guest, options=""):
+    """An iperf3 server in a guest, listening: (its job, its log in the guest)."""
+    log = f"/tmp/server{next(NUMBERS)}.log"
+    job = guest.start(f"exec iperf3 -s -i 1 --forceflush {options} >{log}")
+    until(lambda: "listening" in guest.run(f"cat {log}", check=False), 10, f"{guest.name}: iperf3 server")
+    return job, log
+
+
 class Flow:
     """iperf3 over UDP at `bps` from `sender` to a server in `receiver`, which counts by sequence numbers."""
 
     def __init__(self, sender, receiver, address, bps, seconds):
         self.receiver = receiver
-        self.log = f"/tmp/flow{next(NUMBERS)}.log"
-        self.server = receiver.start(f"exec iperf3 -s -1 -i 1 --forceflush >{self.log}")
-        until(lambda: "listening" in self.text(), 10, "iperf3 server")
+        self.server, self.log = serve(receiver, "-1")
         self.client = sender.start(f"iperf3 -c {address} -u -b {bps} -l {PAYLOAD} -t {seconds} -i 0")
-
-    def text(self):
-        return self.receiver.run(f"cat {self.log}", check=False)
 
     def sample(self):
         """The sum over the whole seconds so far."""
         if not self.client.answer.empty():
             self.client.wait()
             raise RuntimeError("the iperf3 flow has ended early")
-        rows = INTERVAL.findall(self.text().split("- - -")[0]) or [("0", 0, 0)]
+        rows = INTERVAL.findall(self.receiver.run(f"cat {self.log}").split("- - -")[0]) or [("0", 0, 0)]
         sent, lost = (sum(int(row[column]) for row in rows) for column in (2, 1))
         time = float(rows[-1][0])
         return Sample(Reading(time, sent), Reading(time, sent - lost))

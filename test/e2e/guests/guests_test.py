@@ -1,0 +1,129 @@
+"""guests_test.py - real QEMU guests through the switch: what they can do, what they are held to, what they survive."""
+
+import json
+
+from case import Case, mac
+from guest import Guest, Nic
+from span import Span
+from switch import other_cores
+from traffic import serve, wait_reachable
+from wait import until
+
+MBIT = 1_000_000
+
+
+def address(number):
+    return f"10.0.0.{number}"
+
+
+class GuestsCase(Case):
+    def guests(self, *numbers, cpus=1, listens=True, **keys):
+        """Boots these VMs, all at once, on the vNICs of the same numbers."""
+        found = [Guest(f"vm{number}", self.folder, [Nic(mac(number), f"{address(number)}/24",
+                                                        socket=self.path(f"vm{number}.sock"), listens=listens, **keys)],
+                       other_cores(), cpus=cpus) for number in numbers]
+        for guest in found:
+            guest.boot(wait=False)
+        for guest in found:
+            guest.wait_ready()
+        return found
+
+    def iperf(self, guest, number, seconds, options=""):
+        """Runs iperf3 to VM `number`; its own report."""
+        text = guest.run(f"iperf3 -J -c {address(number)} -t {seconds} {options}", seconds + 40)
+        return json.loads(text)["end"]
+
+    def begin(self, guest, number, options=""):
+        """A TCP flow to VM `number` that goes on for as long as the test."""
+        return guest.start(f"exec iperf3 -c {address(number)} -t 120 {options} >/dev/null")
+
+
+class TwoGuestsTest(GuestsCase):
+    def test_two_guests_ping_and_exchange_tcp_and_udp(self):
+        self.start_switch(self.vnic(1), self.vnic(2))
+        one, two = self.guests(1, 2)
+        wait_reachable(one, address(2))
+        self.assertIn(" 0% packet loss", one.run(f"ping -q -c 20 -i 0.05 {address(2)}"))
+        self.assertIn(" 0% packet loss", one.run(f"ping -q -c 3 -s 8000 {address(2)}"))
+        link_local = two.run("ip -6 addr show dev eth0 | grep -o 'fe80[^/]*'").strip()
+        until(lambda: "0% packet loss" in one.run(f"ping -q -c 1 -W 1 -I eth0 {link_local}", check=False), 20, "IPv6")
+        serve(two)
+        self.assertGreater(self.iperf(one, 2, 3)["sum_received"]["bytes"], MBIT)
+        self.assertGreater(self.iperf(one, 2, 3, "-R")["sum_received"]["bytes"], MBIT)
+        udp = self.iperf(one, 2, 3, "-u -b 5M")["sum"]
+        self.assertLess(udp["lost_percent"], 1.0)
+        self.assert_accounts()
+
+    def test_guests_without_offloads_with_packed_rings_and_with_queues_exchange_tcp(self):
+        self.start_switch(self.vnic(1, queues=2), self.vnic(2), self.vnic(3, mode="server"))
+        one, = self.guests(1, queues=2, cpus=2)
+        two, = self.guests(2, packed=True)
+        three, = self.guests(3, offloads=False, mergeable=False, listens=False)
+        serve(three)
+        for guest in (one, two):
+            wait_reachable(guest, address(3))
+            self.assertGreater(self.iperf(guest, 3, 2)["sum_received"]["bytes"], MBIT)
+            self.assertGreater(self.iperf(guest, 3, 2, "-R")["sum_received"]["bytes"], MBIT)
+        self.assertIn("multiqueue", self.switch.vnic("vm1")["features"])
+        self.assertIn("packed", self.switch.vnic("vm2")["features"])
+        self.assertNotIn("checksum", self.switch.vnic("vm3")["features"])
+        self.assert_accounts()
+
+    def test_one_tcp_flow_reaches_its_limit_and_never_passes_it(self):
+        self.start_switch(self.vnic(1, limit="100Mbit"), self.vnic(2))
+        one, two = self.guests(1, 2)
+        wait_reachable(one, address(2))
+        serve(two)
+        self.begin(one, 2)
+        self.wait_packets("vm1", "from_vm", "delivered", 2000)
+        self.assert_rate(["vm1"], "bits", 95 * MBIT, 101 * MBIT, seconds=60)
+        for _ in range(5):
+            low, _ = Span(self.switch, 1.0).rate("vm1")
+            self.assertLess(8 * low, 101 * MBIT)
+        self.assert_accounts()
+
+    def test_a_guest_that_is_killed_or_reboots_under_traffic_comes_back(self):
+        self.start_switch(self.vnic(1), self.vnic(2))
+        one, two = self.guests(1, 2)
+        wait_reachable(one, address(2))
+        one.start(f"exec ping -i 0.02 {address(2)} >/dev/null")
+        for fall in (two.reboot, lambda: (two.kill(), two.boot())):
+            fall()
+            wait_reachable(one, address(2), 60)
+            before = self.packets("vm2", "to_vm", "delivered")
+            self.wait_packets("vm2", "to_vm", "delivered", before + 50)
+        self.assert_accounts()
+
+    def test_guests_reconnect_to_a_switch_that_was_killed_under_traffic(self):
+        switch = self.start_switch(self.vnic(1), self.vnic(2))
+        one, two = self.guests(1, 2)
+        wait_reachable(one, address(2))
+        one.start(f"exec ping -i 0.02 {address(2)} >/dev/null")
+        for _ in range(2):
+            self.wait_packets("vm2", "to_vm", "delivered", 50)
+            switch.kill()
+            switch.start().wait_up("vm1", "vm2")
+            wait_reachable(one, address(2))
+            wait_reachable(two, address(1))
+        self.assert_accounts()
+
+
+class ThreeGuestsTest(GuestsCase):
+    def test_two_tcp_senders_get_their_promises_of_a_wire_to_a_third_guest(self):
+        self.start_switch(self.vnic(1, reservation="60Mbit", shares=1), self.vnic(2, shares=100),
+                          uplink={"device": f"net_vhost0,iface={self.path('vm9.sock')},client=1", "rate": "100Mbit"})
+        nine = Guest("vm9", self.folder, [Nic(mac(9), f"{address(9)}/24", socket=self.path("vm9.sock"), offloads=False)],
+                     other_cores()).boot(wait=False)
+        one, two = self.guests(1, 2)
+        nine.wait_ready()
+        for guest in (one, two):
+            wait_reachable(guest, address(9))
+        for port in (5201, 5202):
+            serve(nine, f"-p {port}")
+        self.begin(one, 9, "-p 5201")
+        self.begin(two, 9, "-p 5202 -P 4")
+        for name in ("vm1", "vm2"):
+            self.wait_packets(name, "from_vm", "delivered", 2000)
+        self.assert_rate(["vm1"], "bits", 55 * MBIT, 91 * MBIT)
+        self.assert_rate(["vm1", "vm2"], "bits", 80 * MBIT, 91 * MBIT)
+        self.assert_accounts()
