@@ -144,8 +144,16 @@ void check_nic(const NicFacts& nic, const HostFacts& facts, Findings& out) {
              facts.noiommu_mode ? "off; vfio's unsafe mode is on" : "off",
              "add intel_iommu=on iommu=pt (or amd_iommu=on) to the kernel's command line; without one: "
              "echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"});
-    if (!facts.root && facts.memlock_bytes < kMemlockNeeded)
-        out.push_back({"locked memory", Health::kMissing, size_text(facts.memlock_bytes) + " may be locked",
+}
+
+// A NIC's buffers must stay where they are; root may lock any amount.
+void check_memlock(const HostFacts& facts, Findings& out) {
+    const bool unlimited = facts.root || facts.memlock_bytes == UINT64_MAX;
+    const std::string found = unlimited ? "unlimited" : size_text(facts.memlock_bytes) + " may be locked";
+    if (unlimited || facts.memlock_bytes >= kMemlockNeeded)
+        out.push_back({"locked memory", Health::kOk, found, ""});
+    else
+        out.push_back({"locked memory", facts.nic ? Health::kMissing : Health::kWarning, found,
                        "ulimit -l unlimited  (LimitMEMLOCK=infinity in a systemd unit)"});
 }
 
@@ -195,6 +203,7 @@ std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& conf
         check_agent(*facts.agent, config, out);
     if (facts.nic)
         check_nic(*facts.nic, facts, out);
+    check_memlock(facts, out);
     check_software(facts, out);
     return out;
 }

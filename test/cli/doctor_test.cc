@@ -178,6 +178,16 @@ TEST_CASE("a vdev uplink needs neither a bound NIC nor an IOMMU") {
         CHECK(each.health != Health::kMissing);
 }
 
+TEST_CASE("too little memory that may be locked is missing for a NIC and a warning without one") {
+    HostFacts facts;
+    facts.memlock_bytes = 8U << 20;
+    CHECK(finding(check_host(facts, {}), "locked memory", Health::kWarning).found == "8MiB may be locked");
+    facts.nic.emplace().exists = true;
+    CHECK(finding(check_host(facts, {}), "locked memory", Health::kMissing).mend.find("ulimit -l") == 0);
+    facts.root = true;
+    CHECK(finding(check_host(facts, {}), "locked memory", Health::kOk).found == "unlimited");
+}
+
 TEST_CASE("every socket's directory is examined once") {
     const FakeHost host;
     make_good(host);
