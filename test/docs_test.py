@@ -42,7 +42,7 @@ def rule_links_lead_somewhere():
 
 def rule_every_drop_reason_is_explained():
     operations = read("docs/operations.md")
-    for reason in re.findall(r'^ *\{"(\w+)", "', read("vswitch/datapath/drop_reason.h"), re.MULTILINE):
+    for reason in re.findall(r'^ *\{"(\w+)", "', read("vswitch/drop_reason.h"), re.MULTILINE):
         if f"\n| `{reason}` |" not in operations:
             yield f"docs/operations.md: no row for the drop reason {reason}"
 

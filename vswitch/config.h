@@ -82,7 +82,7 @@ struct SwitchConfig {
     std::string control_socket = "/run/weir/switch.sock";
     PollMode poll = PollMode::kBusy;
     Nanos poll_sleep_max = 100'000;  ///< 10us..1ms
-    Nanos poll_coalesce = 4'000;     ///< 0..50us: how long a ring with small bursts is left to fill; 0 = never
+    Nanos poll_coalesce = 4'000;  ///< 0..50us: how long a ring with small bursts is left to fill; 0 = never
     Nanos mac_ageing = 300 * kNanosPerSec;
     std::uint64_t flood_limit_pps =
         20'000;                 ///< broadcast, multicast and unknown frames per vNIC (and uplink)

@@ -21,8 +21,8 @@ inline constexpr std::uint32_t kQueueBytesMax = 128 * 1024;
 /// Frames that may wait for the uplink per vNIC: 128 KiB of minimum-size frames (1490), and a burst of 32
 /// super-frames split into segments of 1500 bytes (1440) on top, so that nothing that was taken is lost.
 inline constexpr std::uint32_t kQueuePackets = 4096;
-/// Bytes that a limit pays at once: 32 frames of 1500 bytes, or one super-frame. 32 super-frames (2 MiB) in one payment
-/// would be 1.6 % of a second at 1 Gbit/s; they pay one by one.
+/// Bytes that a limit pays at once: 32 frames of 1500 bytes, or one super-frame. 32 super-frames (2 MiB) in
+/// one payment would be 1.6 % of a second at 1 Gbit/s; they pay one by one.
 inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;

@@ -11,6 +11,7 @@
 #include "vswitch/agent/telemetry.h"
 #include "vswitch/config.h"
 #include "vswitch/eal.h"
+#include "vswitch/ports/telemetry.h"
 #include "vswitch/topology.h"
 
 namespace {
@@ -39,7 +40,7 @@ int run(const weir::SwitchConfig& config) {
     try {
         weir::Eal eal(config);
         weir::Topology topology(eal, config);
-        const weir::Telemetry telemetry(topology);
+        const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(topology));
         weir::Agent agent(topology, config.control_socket);
         spdlog::info("weir-switch {}: {} vNIC(s), {} worker(s), commands on {}", WEIR_VERSION,
                      config.vnics.size(), config.workers.size(), config.control_socket);

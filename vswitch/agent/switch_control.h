@@ -4,13 +4,12 @@
 #pragma once
 
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "common/error.h"
+#include "common/ids.h"
 #include "vswitch/config.h"
-#include "vswitch/datapath/worker_control.h"
-#include "vswitch/ports/flow_offload.h"
+#include "vswitch/stats.h"
 
 namespace weir {
 

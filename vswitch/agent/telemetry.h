@@ -1,19 +1,13 @@
-// telemetry.h - the counters under DPDK telemetry: /weir/status, /weir/vnics, /weir/vnic,NAME, /weir/drops.
-// Source: DPDK telemetry guide; works with dpdk-telemetry.py. Threads: built by main; answers on DPDK's own
-// thread.
+// telemetry.h - what the switch answers under DPDK telemetry: /weir/status, /weir/vnics, /weir/vnic,NAME,
+// /weir/drops. Threads: built by main; the answers run on DPDK's telemetry thread.
 #pragma once
 
 #include "vswitch/agent/switch_control.h"
+#include "vswitch/telemetry_command.h"
 
 namespace weir {
 
-/// Registers the commands; DPDK has no way to take them back, so destruction only disconnects them.
-class Telemetry {
-  public:
-    explicit Telemetry(SwitchControl& control);
-    ~Telemetry();
-    Telemetry(const Telemetry&) = delete;
-    Telemetry& operator=(const Telemetry&) = delete;
-};
+/// The answers refer to `control`, which must outlive them.
+[[nodiscard]] TelemetryCommands telemetry_commands(SwitchControl& control);
 
 }  // namespace weir

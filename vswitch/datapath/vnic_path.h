@@ -11,7 +11,7 @@
 #include "common/ids.h"
 #include "vswitch/config.h"
 #include "vswitch/datapath/mac_table.h"
-#include "vswitch/datapath/stats.h"
+#include "vswitch/stats.h"
 #include "vswitch/limits.h"
 #include "vswitch/ports/port.h"
 #include "vswitch/qos/link_scheduler.h"

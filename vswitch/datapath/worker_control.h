@@ -13,14 +13,6 @@
 
 namespace weir {
 
-struct WorkerSnapshot {
-    WorkerStats worker;
-    HandoffStats handoff;
-    UplinkStats uplink;
-    std::uint64_t uplink_capacity = 0;
-    std::uint32_t mac_entries = 0;
-};
-
 /// Pointers belong to the agent, which keeps them until the command is done.
 struct WorkerCommand {
     enum class Type : std::uint8_t {

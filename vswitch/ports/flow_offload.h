@@ -8,16 +8,11 @@
 
 #include "common/ids.h"
 #include "vswitch/config.h"
+#include "vswitch/stats.h"
 
 struct rte_flow;
 
 namespace weir {
-
-/// What the NIC said to a vNIC's rule; shown by `weirctl status`.
-struct Steering {
-    bool hardware = false;
-    std::string reason;  ///< why software; or, for hardware, what the rule could not do
-};
 
 /// Owns the rules of one device; removes them when it goes.
 class FlowSteering {

@@ -6,10 +6,11 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "common/clock.h"
 #include "common/histogram.h"
-#include "vswitch/datapath/drop_reason.h"
+#include "vswitch/drop_reason.h"
 
 namespace weir {
 
@@ -76,6 +77,21 @@ struct HandoffStats {
 struct UplinkStats {
     DirectionStats tx;
     DirectionStats rx;
+};
+
+/// Everything a worker counts besides its vNICs, at one moment.
+struct WorkerSnapshot {
+    WorkerStats worker;
+    HandoffStats handoff;
+    UplinkStats uplink;
+    std::uint64_t uplink_capacity = 0;
+    std::uint32_t mac_entries = 0;
+};
+
+/// What the NIC said to a vNIC's rule.
+struct Steering {
+    bool hardware = false;
+    std::string reason;  ///< why software; or, for hardware, what the rule could not do
 };
 
 }  // namespace weir
