@@ -1,0 +1,52 @@
+// fake_port.cc - two containers with the manners of rings.
+#include "test/support/fake_port.h"
+
+#include <rte_mbuf.h>
+
+namespace weir::testing {
+
+FakePort::~FakePort() {
+    drain();
+    for (rte_mbuf* frame : offered)
+        rte_pktmbuf_free(frame);
+}
+
+std::uint16_t FakePort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
+    std::uint16_t count = 0;
+    while (attached && count < max) {
+        if (!offered.empty()) {
+            frames[count++] = offered.front();
+            offered.pop_front();
+        } else if (rte_mbuf* frame = source ? source() : nullptr) {
+            frames[count++] = frame;
+        } else {
+            break;
+        }
+    }
+    return count;
+}
+
+std::uint16_t FakePort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
+    ++tx_calls;
+    std::uint16_t taken_now = 0;
+    while (attached && taken_now < count && received.size() < ring_frames) {
+        rte_mbuf* frame = frames[taken_now++];
+        if (sink) {
+            sink(frame);
+            rte_pktmbuf_free(frame);
+        } else {
+            received.push_back(frame);
+        }
+    }
+    return taken_now;
+}
+
+std::size_t FakePort::drain() {
+    const std::size_t count = received.size();
+    for (rte_mbuf* frame : received)
+        rte_pktmbuf_free(frame);
+    received.clear();
+    return count;
+}
+
+}  // namespace weir::testing

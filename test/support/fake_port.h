@@ -1,0 +1,42 @@
+// fake_port.h - a VM as the switch sees it, played by the test. Units: frames. Threads: tests only.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "vswitch/ports/port.h"
+
+namespace weir::testing {
+
+/// A port with two rings: `offered` is what the VM has put there to send, `received` what the switch has put
+/// there for the VM. The port owns what lies in either.
+class FakePort final : public Port {
+  public:
+    ~FakePort() override;
+
+    std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
+    std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
+    [[nodiscard]] bool up() const override { return attached; }
+    [[nodiscard]] PortOffloads offloads() const override { return taken; }
+    [[nodiscard]] std::vector<std::string> features() const override { return {"fake"}; }
+    void housekeeping() override { ++housekeepings; }
+
+    /// Frees what was received. @return how many
+    std::size_t drain();
+
+    std::deque<rte_mbuf*> offered;
+    std::vector<rte_mbuf*> received;
+    /// A VM that always has more to send: asked when `offered` is empty; nullptr = nothing.
+    std::function<rte_mbuf*()> source;
+    /// A VM that reads at once: called for each frame, which is then freed.
+    std::function<void(const rte_mbuf*)> sink;
+    std::size_t ring_frames = 256;  ///< `received` holds no more
+    bool attached = true;           ///< false: nothing comes, nothing is taken
+    PortOffloads taken;
+    unsigned tx_calls = 0;
+    unsigned housekeepings = 0;
+};
+
+}  // namespace weir::testing
