@@ -17,7 +17,7 @@ LIBRARIES = {"dpdk": "DPDK", "zmq": "ZeroMQ"}
 BOX_W, BOX_H, GAP_X, GAP_Y, MARGIN = 270, 78, 30, 44, 16
 STYLE = """<style>
  text { font: 11.5px sans-serif; fill: #24292f } .name { font-weight: bold; font-size: 14px } .lib { fill: #9a5b00 }
- rect { fill: #f6f8fa; stroke: #57606a } .program { fill: #ddf4ff } .page { fill: #fff; stroke: none }
+ rect { fill: #f6f8fa; stroke: #57606a; fill-opacity: .85 } .program { fill: #ddf4ff } .page { fill: #fff; stroke: none; fill-opacity: 1 }
  path { stroke: #57606a; fill: none; marker-end: url(#arrow) }
 </style>
 <marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">\
