@@ -46,15 +46,18 @@ Topology::Topology(Eal& eal, const SwitchConfig& config)
     build_workers();
     worker_snapshots_.resize(workers_.size());
     vhost_ = std::make_unique<VhostDriver>(quiescence_);
-    start_workers();
-    for (const VnicConfig& vnic : config.vnics)
-        add(vnic);
+    try {
+        start_workers();
+        for (const VnicConfig& vnic : config.vnics)
+            add(vnic);
+    } catch (...) {  // no destructor runs for what was not finished, and the workers look at its members
+        stop_workers();
+        throw;
+    }
 }
 
 Topology::~Topology() {
-    for (auto& thread : threads_)
-        thread->stop();
-    rte_eal_mp_wait_lcore();  // from here on nobody polls, so nothing has to be handed over
+    stop_workers();
     vhost_.reset();
     steering_.reset();
     workers_.clear();
@@ -112,6 +115,13 @@ void Topology::start_workers() {
             throw HostError("worker " + std::to_string(i) + " does not start on core " +
                             std::to_string(config_.workers[i]));
     }
+}
+
+/// When it returns nobody polls, so nothing has to be handed over any more.
+void Topology::stop_workers() {
+    for (auto& thread : threads_)
+        thread->stop();
+    rte_eal_mp_wait_lcore();
 }
 
 std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, VnicId id, WorkerId owner) {

@@ -50,6 +50,7 @@ class Topology final : public SwitchControl {
     void build_uplink();
     void build_workers();
     void start_workers();
+    void stop_workers();
     std::unique_ptr<Vnic> make_vnic(const VnicConfig& config, VnicId id, WorkerId owner);
     void add(const VnicConfig& config);
     void remove(VnicId id);
