@@ -190,24 +190,6 @@ TEST_CASE("a vNIC's buffers are bounded: what is beyond stays in its ring") {
     CHECK(host.stats(vm1).from_vm.dropped.packets == 0);
 }
 
-TEST_CASE("cycles are divided by cycle shares, whatever the frames cost") {
-    SwitchHarness host;
-    VnicConfig modest = vm(1);
-    VnicConfig favoured = vm(2);
-    favoured.cycle_shares = 300;
-    const VnicId vm1 = host.add(modest);
-    const VnicId vm2 = host.add(favoured);
-    read_at_once(host.port(host.add(vm(3))));
-    flood_from(host.port(vm1), mac(3), mac(1), 1514);
-    flood_from(host.port(vm2), mac(3), mac(2), 60);
-    for (int i = 0; i < 20'000; ++i)
-        host.turn();
-    const double ratio =
-        static_cast<double>(host.stats(vm2).cycles) / static_cast<double>(host.stats(vm1).cycles);
-    CHECK(ratio > 2.0);
-    CHECK(ratio < 4.5);
-}
-
 TEST_CASE("with isolation off limits are not kept and nothing is held back") {
     SwitchConfig config = link(10'000'000'000);
     config.isolation = false;

@@ -29,6 +29,10 @@ Uplink::Uplink(Setup setup)
       overhead_bytes_(setup.overhead_bytes),
       frame_bytes_max_(setup.mtu + kEthernetHeaderBytes) {}
 
+Uplink::~Uplink() {
+    rte_pktmbuf_free_bulk(pending_.data(), pending_count_);
+}
+
 void Uplink::add(VnicPath& path, Nanos now) {
     scheduler_->add(path.fixed.id, path.profile.uplink, &path.limiter, now);
 }

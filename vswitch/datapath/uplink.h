@@ -27,6 +27,10 @@ class Uplink {
         std::uint32_t mtu;
     };
     explicit Uplink(Setup setup);
+    /// Frees what the NIC has not taken; the classes were removed before.
+    ~Uplink();
+    Uplink(const Uplink&) = delete;
+    Uplink& operator=(const Uplink&) = delete;
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) { return nic_.rx_burst(frames, max); }
 

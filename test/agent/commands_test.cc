@@ -1,0 +1,242 @@
+// commands_test.cc - every command of the operator's socket, and every way to be refused.
+#include "vswitch/agent/commands.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "test/support/catch.h"
+
+using namespace weir;
+using nlohmann::json;
+
+namespace {
+
+VnicConfig vnic(const char* name, std::uint64_t mac) {
+    VnicConfig config;
+    config.name = name;
+    config.socket = std::string("/run/weir/") + name + ".sock";
+    config.mac = MacAddress{mac};
+    config.mtu = 1500;
+    return config;
+}
+
+/// A switch that remembers what it was told.
+class FakeControl final : public SwitchControl {
+  public:
+    FakeControl() {
+        state.host = "h1";
+        state.uplink.device = "net_null0";
+        state.vnics = {vnic("vm1", 0x010000005452), vnic("vm2", 0x020000005452)};
+    }
+
+    SwitchReport report() override {
+        complain();
+        SwitchReport report;
+        report.config = &state;
+        for (const VnicConfig& config : state.vnics) {
+            VnicReport& one = report.vnics.emplace_back();
+            one.id = static_cast<VnicId>(report.vnics.size() - 1);
+            one.config = config;
+            one.stats.from_vm.offered.add(12, 1200);
+            one.stats.from_vm.delivered.add(9, 900);
+            one.stats.from_vm.queued.add(1, 100);
+            one.stats.from_vm.drop(DropReason::kMacSpoof, 2, 200);
+            one.stats.bursts = 3;
+            one.stats.held_ns = {5, 6, 7};
+        }
+        return report;
+    }
+    SwitchConfig config() const override { return state; }
+    void add_vnic(const VnicConfig& added) override {
+        complain();
+        state.vnics.push_back(added);
+    }
+    void change_vnic(const VnicConfig& changed) override {
+        complain();
+        *find(changed.name) = changed;
+    }
+    void remove_vnic(const std::string& name) override {
+        complain();
+        state.vnics.erase(find(name));
+    }
+    void tick() override {}
+
+    SwitchConfig state;
+    std::string complaint;  ///< what the host refuses with
+
+  private:
+    void complain() const {
+        if (!complaint.empty())
+            throw HostError(complaint);
+    }
+    std::vector<VnicConfig>::iterator find(const std::string& name) {
+        return std::find_if(state.vnics.begin(), state.vnics.end(),
+                            [&](const VnicConfig& config) { return config.name == name; });
+    }
+};
+
+struct Console {
+    json send(const std::string& text) {
+        json reply = json::parse(answer(control, text));
+        CHECK(reply.at("schema") == 1);
+        return reply;
+    }
+    json ask(const char* command, const json& args = json::object()) {
+        json reply = send(json{{"schema", 1}, {"command", command}, {"args", args}}.dump());
+        INFO(reply.dump());
+        REQUIRE(reply.at("ok") == true);
+        return reply.at("data");
+    }
+    /// @return the first fault
+    json refused(const json& reply) {
+        INFO(reply.dump());
+        REQUIRE(reply.at("ok") == false);
+        REQUIRE(reply.at("faults").is_array());
+        REQUIRE_FALSE(reply.at("faults").empty());
+        return reply.at("faults")[0];
+    }
+    json refused(const char* command, const json& args) {
+        return refused(send(json{{"schema", 1}, {"command", command}, {"args", args}}.dump()));
+    }
+    FakeControl control;
+};
+
+json third() {
+    return {
+        {"name", "vm3"}, {"socket", "/run/weir/vm3.sock"}, {"mac", "52:54:00:00:00:03"}, {"limit", "1Gbit"}};
+}
+
+}  // namespace
+
+TEST_CASE("status names the host and every vNIC") {
+    Console console;
+    const json data = console.ask("status");
+    CHECK(data.at("host") == "h1");
+    CHECK(data.at("accounting") == "wire");
+    CHECK(data.at("isolation") == true);
+    REQUIRE(data.at("vnics").size() == 2);
+    CHECK(data.at("vnics")[1].at("name") == "vm2");
+}
+
+TEST_CASE("vnic.list and vnic.show tell the same, and offered = delivered + queued + dropped") {
+    Console console;
+    const json list = console.ask("vnic.list").at("vnics");
+    REQUIRE(list.size() == 2);
+    CHECK(list[0] == console.ask("vnic.show", {{"name", "vm1"}}));
+    const json& from = list[0].at("from_vm");
+    CHECK(from.at("offered").at("packets") == 12);
+    CHECK(from.at("delivered").at("packets") == 9);
+    CHECK(from.at("queued").at("packets") == 1);
+    CHECK(from.at("dropped").at("packets") == 2);
+    CHECK(from.at("drops") == json{{"mac_spoof", 2}});
+    CHECK(list[0].at("held_back_ns") == json{{"total", 18}, {"limit", 5}, {"uplink", 6}, {"buffers", 7}});
+    CHECK(list[0].at("mean_burst") == 4.0);
+    CHECK(list[0].at("limit_bps").is_null());
+}
+
+TEST_CASE("drops lists the reasons that occurred and no others") {
+    Console console;
+    const json data = console.ask("drops");
+    REQUIRE(data.at("vnics").size() == 2);
+    CHECK(data.at("vnics")[0].at("from_vm") == json{{"mac_spoof", 2}});
+    CHECK(data.at("vnics")[0].at("to_vm") == json::object());
+}
+
+TEST_CASE("vnic.add, vnic.set and vnic.remove change the switch and answer in the configuration's words") {
+    Console console;
+    CHECK(console.ask("vnic.add", {{"vnic", third()}}).at("limit") == "1Gbit");
+    REQUIRE(console.control.state.vnics.size() == 3);
+    CHECK(console.control.state.vnics[2].limit_bps == 1'000'000'000U);
+
+    const json changed = console.ask(
+        "vnic.set",
+        {{"name", "vm3"}, {"change", {{"limit", nullptr}, {"shares", 300}, {"reservation", "2Mbit"}}}});
+    CHECK(changed.at("shares") == 300);
+    CHECK_FALSE(console.control.state.vnics[2].limit_bps.has_value());
+    CHECK(console.control.state.vnics[2].reservation_bps == 2'000'000);
+
+    CHECK(console.ask("vnic.remove", {{"name", "vm1"}}) == json{{"removed", "vm1"}});
+    REQUIRE(console.control.state.vnics.size() == 2);
+    CHECK(console.control.state.vnics[0].name == "vm2");
+}
+
+TEST_CASE("what is no request is refused, with the place and what is allowed") {
+    Console console;
+    CHECK(console.refused(console.send("")).at("allowed") == "JSON with comments, in UTF-8");
+    CHECK(console.refused(console.send("{\"schema\":1,")).at("allowed") == "JSON with comments, in UTF-8");
+    CHECK(console.refused(console.send("[]")).at("found") == "array");
+    CHECK(console.refused(console.send("\xff\xfe")).at("allowed") == "JSON with comments, in UTF-8");
+    CHECK(console.refused(console.send("{}")).at("path") == "schema");
+    CHECK(console.refused(console.send(R"({"schema":2,"command":"status"})")).at("path") == "schema");
+    CHECK(console.refused(console.send(R"({"schema":1})")).at("path") == "command");
+    CHECK(console.refused(console.send(R"({"schema":1,"command":7})")).at("path") == "command");
+    const json unknown = console.refused("vnic.explode", json::object());
+    CHECK(unknown.at("path") == "command");
+    CHECK(unknown.at("allowed") == "drops, status, vnic.add, vnic.list, vnic.remove, vnic.set, vnic.show");
+    CHECK(console.refused(console.send(R"({"schema":1,"command":"status","args":[]})")).at("path") == "args");
+}
+
+TEST_CASE("a command for a vNIC wants the name of one that exists") {
+    Console console;
+    for (const char* command : {"vnic.show", "vnic.set", "vnic.remove"}) {
+        CHECK(console.refused(command, json::object()).at("found") == "nothing");
+        CHECK(console.refused(command, {{"name", 7}}).at("found") == "7");
+        const json fault = console.refused(command, {{"name", "nobody"}});
+        CHECK(fault.at("path") == "args.name");
+        CHECK(fault.at("found") == "nobody");
+    }
+    CHECK(console.control.state.vnics.size() == 2);
+}
+
+TEST_CASE("a vNIC that is wrong or in the way is not added") {
+    Console console;
+    CHECK_FALSE(console.refused("vnic.add", json::object()).at("message").get<std::string>().empty());
+    for (const auto& [key, value] : std::initializer_list<std::pair<const char*, json>>{
+             {"name", "vm1"},
+             {"mac", "52:54:00:00:00:01"},
+             {"socket", "/run/weir/vm1.sock"},
+             {"socket", std::string("/") + std::string(107, 'x')},
+             {"limit", 10},
+             {"vlan", 4095},
+             {"colour", "red"}}) {
+        json wrong = third();
+        wrong[key] = value;
+        CHECK(console.refused("vnic.add", {{"vnic", wrong}}).at("path") == std::string("vnic.") + key);
+    }
+    CHECK(console.control.state.vnics.size() == 2);
+}
+
+TEST_CASE("what cannot change at run time is refused whole") {
+    Console console;
+    for (const char* key : {"name", "mac", "socket", "vlan", "queues"}) {
+        const json change = {{"shares", 7}, {key, 1}};
+        CHECK(console.refused("vnic.set", {{"name", "vm1"}, {"change", change}}).at("path") ==
+              std::string("change.") + key);
+    }
+    CHECK(console.refused("vnic.set", {{"name", "vm1"}, {"change", {{"shares", 0}}}}).at("path") ==
+          "change.shares");
+    CHECK(console.control.state.vnics[0].shares == 100);
+}
+
+TEST_CASE("what the host refuses is the reply, and nothing has changed") {
+    Console console;
+    console.control.complaint = "no room; make some";
+    for (const json& request :
+         {json{{"command", "status"}}, json{{"command", "vnic.add"}, {"args", {{"vnic", third()}}}},
+          json{{"command", "vnic.remove"}, {"args", {{"name", "vm1"}}}},
+          json{{"command", "vnic.set"}, {"args", {{"name", "vm1"}, {"change", {{"shares", 5}}}}}}}) {
+        json whole = request;
+        whole["schema"] = 1;
+        CHECK(console.refused(console.send(whole.dump())).at("message") == "no room; make some");
+    }
+    CHECK(console.control.state.vnics.size() == 2);
+}
+
+TEST_CASE("a request nested as deep as its size allows is refused, not fatal") {
+    Console console;
+    for (const char* where : {"command", "schema", "args"}) {
+        std::string text = std::string(R"({"schema":1,"command":"status",")") + where + "\":";
+        text += std::string(30'000, '[') + std::string(30'000, ']') + "}";
+        CHECK_FALSE(console.refused(console.send(text)).at("message").get<std::string>().empty());
+    }
+}
