@@ -137,13 +137,13 @@ class Chaos {
     }
 
     Random32 random_;
-    RingNic nic_;
-    SwitchHarness host_;
     std::map<unsigned, VnicId> ids_;
     std::map<std::pair<unsigned, unsigned>, std::uint32_t> last_;
     std::uint32_t number_ = 0;
     std::uint64_t received_ = 0;
     unsigned faults_ = 0;
+    RingNic nic_;
+    SwitchHarness host_;  // last: it delivers while it is taken apart
 };
 
 }  // namespace

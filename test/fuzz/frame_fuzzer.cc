@@ -48,7 +48,8 @@ struct Switch {
 
 rte_mbuf* read_frame(const std::uint8_t*& data, std::size_t& size, unsigned& source) {
     const std::uint8_t* head = data;
-    const std::size_t bytes = std::clamp<std::size_t>(head[0] | head[1] << 8, 1, size - kHeadBytes);
+    const std::size_t bytes =
+        std::clamp<std::size_t>(head[0] + head[1] * std::size_t{256}, 1, size - kHeadBytes);
     const std::uint8_t* content = data + kHeadBytes;
     rte_mbuf* frame = to_mbuf(buffer_pool(), Bytes(content, content + bytes), head[2]);
     source = head[3];

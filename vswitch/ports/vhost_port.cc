@@ -6,7 +6,8 @@
 #include <rte_mbuf.h>
 #include <rte_vhost.h>
 
-#include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "vswitch/ports/vhost_features.h"
 
@@ -23,7 +24,9 @@ std::uint32_t flow_hash(const rte_mbuf* frame) {
     constexpr std::uint32_t kIpv4Addresses = 26;  // Ethernet 14 + offset 12
     constexpr std::uint32_t kWithPorts = 38;      // two addresses and two ports
     const bool ipv4 = frame->data_len >= kWithPorts && bytes[12] == 0x08 && bytes[13] == 0x00;
-    return ipv4 ? rte_hash_crc(bytes + kIpv4Addresses, 12, 0) : rte_hash_crc(bytes, 12, 0);
+    std::array<std::uint32_t, 3> words;  // copied: headers are not aligned
+    std::memcpy(words.data(), ipv4 ? bytes + kIpv4Addresses : bytes, sizeof(words));
+    return rte_hash_crc_4byte(words[2], rte_hash_crc_4byte(words[1], rte_hash_crc_4byte(words[0], 0)));
 }
 
 }  // namespace
