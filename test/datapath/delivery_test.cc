@@ -19,7 +19,7 @@ constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
 
 /// A VM that receives, and the runs that are sent to it.
 struct Receiver {
-    explicit Receiver(std::uint32_t mtu = 1500) : delivery(buffer_pool()) {
+    explicit Receiver(std::uint32_t mtu = 1500) : delivery(buffer_pool(), bill) {
         VnicConfig config = vm(2);
         config.mtu = mtu;
         path = std::make_unique<VnicPath>(make_fixed(2, 0, &port, config, {}), make_vnic_profile(config, {}),
@@ -62,6 +62,7 @@ struct Receiver {
     [[nodiscard]] const DirectionStats& stats() const { return path->stats.to_vm; }
 
     FakePort port;
+    CycleBill bill;
     Delivery delivery;
     std::unique_ptr<VnicPath> path;
 };

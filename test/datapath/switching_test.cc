@@ -206,6 +206,9 @@ TEST_CASE("a worker that is behind costs what does not fit its inbox, and that i
     CHECK(handoff.posted <= 1024);
     host.settle();
     CHECK(host.port(vm2).received.size() == handoff.posted);
+    CHECK(drops(host.stats(vm1).from_vm, DropReason::kWorkerRingFull) == handoff.ring_full);
+    CHECK(host.stats(vm1).from_vm.delivered.packets == handoff.posted);
+    CHECK(balanced(host.stats(vm1).from_vm));
 }
 
 TEST_CASE("frames on their way to a vNIC that has gone are freed and counted") {

@@ -38,6 +38,8 @@ std::uint16_t FakePort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
             received.push_back(frame);
         }
     }
+    if (taken_now < count && when_full)
+        when_full();
     return taken_now;
 }
 

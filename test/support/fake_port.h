@@ -32,6 +32,8 @@ class FakePort final : public Port {
     std::function<rte_mbuf*()> source;
     /// A VM that reads at once: called for each frame, which is then freed.
     std::function<void(const rte_mbuf*)> sink;
+    /// Called when a burst did not fit.
+    std::function<void()> when_full;
     std::size_t ring_frames = 256;  ///< `received` holds no more
     bool attached = true;           ///< false: nothing comes, nothing is taken
     PortOffloads taken;

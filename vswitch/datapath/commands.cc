@@ -62,20 +62,19 @@ void Worker::add_vnic(VnicPath& path, Nanos now) {
     if (fixed.owner != setup_.id)
         return;
     mine_.push_back(&path);
-    cycles_.add(fixed.id, path.profile.cycle_shares);
+    bill_.share().add(fixed.id, path.profile.cycle_shares);
     if (uplink_)
         uplink_->add(path, now);
 }
 
 void Worker::change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now) {
     path.change(profile, now);
-    cycles_.set_shares(path.fixed.id, profile.cycle_shares);
+    bill_.share().set_shares(path.fixed.id, profile.cycle_shares);
     if (uplink_)
         uplink_->change(path, now);
     if (path.parked) {  // the new limit may pay at once
         wheel_.remove(path.fixed.id);
         resume(path, now);
-        flush_touched();
     }
 }
 
@@ -96,7 +95,7 @@ void Worker::remove_vnic(VnicId id, Nanos now) {
         return;
     std::erase(mine_, &path);
     path.release(now);
-    cycles_.remove(id);
+    bill_.share().remove(id);
     wheel_.remove(id);
     if (uplink_)
         uplink_->remove(path, now);

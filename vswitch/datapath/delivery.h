@@ -4,6 +4,7 @@
 #pragma once
 
 #include "vswitch/datapath/batch.h"
+#include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/vnic_path.h"
 
 struct rte_mempool;
@@ -12,7 +13,7 @@ namespace weir {
 
 class Delivery {
   public:
-    explicit Delivery(rte_mempool* pool) : pool_(pool) {}
+    Delivery(rte_mempool* pool, CycleBill& bill) : pool_(pool), bill_(bill) {}
 
     /// Puts the frames into the VM's ring now; those that do not fit are dropped with a reason. All are
     /// consumed.
@@ -26,9 +27,11 @@ class Delivery {
     void send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes);
     void send_one(VnicPath& to, rte_mbuf* frame);
     void send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
+    std::uint16_t retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
     void drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropReason reason);
 
     rte_mempool* pool_;
+    CycleBill& bill_;
 };
 
 }  // namespace weir

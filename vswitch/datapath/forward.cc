@@ -1,6 +1,8 @@
 // forward.cc - where classified frames go: to a VM here, to another worker, to the uplink, to everybody.
 #include <rte_mbuf.h>
 
+#include <numeric>
+
 #include "vswitch/datapath/classifier.h"
 #include "vswitch/datapath/flood.h"
 #include "vswitch/datapath/frame.h"
@@ -32,6 +34,18 @@ Run run_at(Batch& batch, std::uint16_t first) {
         run.wire_frames_total += batch.wire_frames[i];
     }
     return run;
+}
+
+/// Of a run, the first `sent` went on; the rest did not fit the ring of another worker.
+void account(DirectionStats& stats, const Run& run, std::uint16_t sent) {
+    if (sent == run.count) [[likely]] {
+        stats.delivered.add(run.count, run.bytes_total);
+        return;
+    }
+    const std::uint64_t bytes = std::accumulate(run.bytes, run.bytes + sent, std::uint64_t{0});
+    stats.delivered.add(sent, bytes);
+    stats.drop(DropReason::kWorkerRingFull, static_cast<std::uint64_t>(run.count - sent),
+               run.bytes_total - bytes);
 }
 
 /// A frame alone, as a run.
@@ -118,9 +132,8 @@ void Worker::to_local(VnicPath& from, const Run& run, Destination to, bool whole
         ((!from.backlogged() || from.local.empty()) && run.bytes_total <= limits::kRunBytesMax &&
          from.limiter.admit({run.bytes_total, run.wire_frames_total}, now));
     if (pays) [[likely]] {
-        stats_from.delivered.add(run.count, run.bytes_total);
         from.stats.admitted.add(run.count, run.bytes_total);
-        deliver(*directory_[to], run, whole);
+        account(stats_from, run, deliver(*directory_[to], run, whole));
         return;
     }
     for (std::uint16_t i = 0; i < run.count; ++i) {
@@ -166,49 +179,66 @@ void Worker::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
     }
 }
 
-/// To a vNIC of this worker, or into the inbox of the worker that owns it.
-void Worker::deliver(VnicPath& to, const Run& run, bool whole) {
-    if (to.fixed.owner != setup_.id) {
-        for (std::uint16_t i = 0; i < run.count; ++i)
-            set_destination(run.frames[i], to.fixed.id);
-        const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
-        handoff_.posted += posted;
-        handoff_.ring_full += static_cast<std::uint64_t>(run.count - posted);
-        rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));
-        return;
-    }
+/// To a vNIC of this worker, or into the inbox of the worker that owns it. All frames are consumed.
+/// @return how many went on, the first ones
+std::uint16_t Worker::deliver(VnicPath& to, const Run& run, bool whole) {
+    if (to.fixed.owner != setup_.id)
+        return hand_over(to, run);
     if (whole && to.staging.count == 0) {
         delivery_.send(to, run);
-        return;
+    } else {
+        if (to.staging.count == 0)
+            touched_.push_back(&to);
+        delivery_.stage(to, run);
     }
-    if (to.staging.count == 0)
-        touched_.push_back(&to);
-    delivery_.stage(to, run);
+    return run.count;
 }
 
-void Worker::deliver_one(VnicPath& to, rte_mbuf* frame) {
+std::uint16_t Worker::hand_over(VnicPath& to, const Run& run) {
+    for (std::uint16_t i = 0; i < run.count; ++i)
+        set_destination(run.frames[i], to.fixed.id);
+    const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
+    handoff_.posted += posted;
+    handoff_.ring_full += static_cast<std::uint64_t>(run.count - posted);
+    rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));
+    return posted;
+}
+
+bool Worker::deliver_one(VnicPath& to, rte_mbuf* frame) {
     if (frame == nullptr) {
         ++handoff_.copies_without_buffer;
-        return;
+        return false;
     }
     OneFrame one(frame, frame->pkt_len + to.fixed.overhead_bytes);
-    deliver(to, one.run(), false);
+    return deliver(to, one.run(), false) != 0;
 }
 
-void Worker::deliver_queued(rte_mbuf* frame) {
+/// @return the reason when the frame ended here
+std::optional<DropReason> Worker::deliver_queued(rte_mbuf* frame) {
     VnicPath* to = directory_[destination_of(frame)];
     if (to == nullptr) {
         ++handoff_.vnic_gone;
         rte_pktmbuf_free(frame);
-        return;
+        return DropReason::kVnicRemoved;
     }
-    deliver_one(*to, frame);
+    return deliver_one(*to, frame) ? std::nullopt : std::optional(DropReason::kWorkerRingFull);
 }
 
+/// Sends what was staged; who has caused it pays.
 void Worker::flush_touched() {
     for (VnicPath* to : touched_)
         delivery_.flush(*to);
     touched_.clear();
+}
+
+/// The same for what nobody here has caused: each receiver pays; for what was for nobody, nobody does.
+void Worker::flush_to_receivers() {
+    for (VnicPath* to : touched_) {
+        delivery_.flush(*to);
+        bill_.charge(*to);
+    }
+    touched_.clear();
+    bill_.start(rte_rdtsc());
 }
 
 unsigned Worker::poll_wire(Nanos now) {
@@ -221,7 +251,7 @@ unsigned Worker::poll_wire(Nanos now) {
     classify_from_wire({macs_, directory_.data(), setup_.overhead_bytes, uplink_->stats.rx}, frames.data(),
                        count, now, batch, vlans.data());
     from_wire(batch, vlans.data(), now);
-    flush_touched();
+    flush_to_receivers();
     stats.packets += count;
     ++stats.bursts;
     return count;
@@ -231,15 +261,18 @@ void Worker::from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now) {
     if (batch.count == 0)
         return;
     for (std::uint16_t first = 0; first < batch.count;) {
-        Run run = run_at(batch, first);
+        const Run run = run_at(batch, first);
         if (batch.to[first] == kToAll) {
             for (std::uint16_t i = 0; i < run.count; ++i)
                 flood_from_wire(run.frames[i], run.bytes[i], vlans[first + i], now);
         } else {
             VnicPath& to = *directory_[batch.to[first]];
-            uplink_->stats.rx.delivered.add(run.count, run.bytes_total);
-            run.bytes_total -= static_cast<std::uint32_t>(run.count) * to.fixed.tag_bytes;  // stripped
-            deliver(to, run, run.count == batch.count);
+            Run untagged = run;
+            untagged.bytes_total -= static_cast<std::uint32_t>(run.count) * to.fixed.tag_bytes;  // stripped
+            const bool whole = run.count == batch.count;
+            account(uplink_->stats.rx, run, deliver(to, untagged, whole));
+            if (whole && to.fixed.owner == setup_.id)
+                bill_.charge(to);
         }
         first = static_cast<std::uint16_t>(first + run.count);
     }
@@ -268,7 +301,7 @@ unsigned Worker::poll_inbox() {
     const std::uint16_t count = setup_.inboxes[setup_.id]->take(frames.data(), limits::kBurst);
     for (std::uint16_t i = 0; i < count; ++i)
         deliver_queued(frames[i]);
-    flush_touched();
+    flush_to_receivers();
     return count;
 }
 

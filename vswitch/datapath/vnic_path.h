@@ -11,12 +11,12 @@
 #include "common/ids.h"
 #include "vswitch/config.h"
 #include "vswitch/datapath/mac_table.h"
-#include "vswitch/stats.h"
 #include "vswitch/limits.h"
 #include "vswitch/ports/port.h"
 #include "vswitch/qos/link_scheduler.h"
 #include "vswitch/qos/multi_bucket.h"
 #include "vswitch/qos/packet_queue.h"
+#include "vswitch/stats.h"
 
 struct rte_mbuf;
 

@@ -30,8 +30,7 @@ Worker::Worker(const Setup& setup)
       shared_(setup.inboxes.size() > 1),
       macs_(setup.id, setup.mac_ageing, shared_ ? &news_ : nullptr),
       wheel_(kWheelIds),
-      cycles_(limits::kVnicsMax),
-      delivery_(setup.pool),
+      delivery_(setup.pool, bill_),
       wire_flood_(make_profile(setup.flood_pps, flood_burst())) {
     all_.reserve(limits::kVnicsMax);
     mine_.reserve(limits::kVnicsMax);
@@ -49,8 +48,9 @@ void Worker::set_uplink(NicDevice& device, std::uint16_t queue, std::unique_ptr<
     update_unknown();
 }
 
-unsigned Worker::run_once(Nanos now) {
+unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     setup_.quiescence.checkpoint(setup_.id);
+    bill_.start(start);
     unsigned moved = 0;
     if (now >= wheel_.next_due())
         moved += wake_due(now);
@@ -74,7 +74,7 @@ bool Worker::drained() const {
 }
 
 unsigned Worker::wake_due(Nanos now) {
-    const unsigned woken = wheel_.advance(
+    return wheel_.advance(
         now, kWakeBudget,
         [&](TimingWheel::Ids ids) {
             for (const std::uint32_t id : ids) {
@@ -89,8 +89,6 @@ unsigned Worker::wake_due(Nanos now) {
                 if (id < limits::kVnicsMax)
                     rte_prefetch0(&directory_[id]->limiter);
         });
-    flush_touched();
-    return woken;
 }
 
 /// Leaves the VM's ring alone until its limit can pay `costs`.
@@ -107,21 +105,28 @@ void Worker::park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now) {
 /// The limit may pay again: first what has been taken from the ring already.
 void Worker::resume(VnicPath& vnic, Nanos now) {
     vnic.parked = false;
+    if (vnic.local.empty())
+        return;
     while (!vnic.local.empty()) {
         const PacketRef ref = vnic.local.front();
         const Limiter::Costs costs{ref.bytes, ref.frames};
         if (!vnic.limiter.admit(costs, now)) {
             park(vnic, costs, now);
-            return;
+            break;
         }
         vnic.local.pop();
         vnic.queued_buffers -= ref.buffers;
         vnic.stats.from_vm.queued.remove(1, ref.bytes);
-        vnic.stats.from_vm.delivered.add(1, ref.bytes);
         vnic.stats.admitted.add(1, ref.bytes);
         vnic.queue_delay.add(now - ref.enqueued);
-        deliver_queued(static_cast<rte_mbuf*>(ref.packet));
+        const std::optional<DropReason> ended = deliver_queued(static_cast<rte_mbuf*>(ref.packet));
+        if (ended)
+            vnic.stats.from_vm.drop(*ended, 1, ref.bytes);
+        else
+            vnic.stats.from_vm.delivered.add(1, ref.bytes);
     }
+    flush_touched();
+    bill_.charge(vnic);
 }
 
 /// How many frames may be taken from the VM's ring now: what its limit pays, 0 when it must wait.
@@ -161,30 +166,27 @@ unsigned Worker::poll_vnic(VnicPath& vnic, Nanos now) {
     ++vnic.stats.bursts;
     take(vnic, frames.data(), count, now);
     flush_touched();
+    bill_.charge(vnic);
     return count;
 }
 
 /// Every VM's ring in turn, as far as its share of this core's cycles goes.
 unsigned Worker::poll_vnics(Nanos now) {
     unsigned moved = 0;
-    std::uint64_t mark = rte_rdtsc();
+    CycleShare& share = bill_.share();
     for (VnicPath* vnic : mine_) {
-        if (vnic->parked || mark < vnic->quiet_until ||
-            (vnic->profile.isolated && !cycles_.may_poll(vnic->fixed.id)))
+        if (vnic->parked || bill_.mark() < vnic->quiet_until ||
+            (vnic->profile.isolated && !share.may_poll(vnic->fixed.id)))
             continue;
         const unsigned count = poll_vnic(*vnic, now);
         if (count == 0)
             continue;
-        const std::uint64_t after = rte_rdtsc();
-        vnic->quiet_until = count > 1 && count < kSmallBurst ? after + setup_.coalesce_cycles : 0;
-        cycles_.charge(vnic->fixed.id, after - mark);
-        vnic->stats.cycles += after - mark;
-        mark = after;
+        vnic->quiet_until = count > 1 && count < kSmallBurst ? bill_.mark() + setup_.coalesce_cycles : 0;
         stats.packets += count;
         ++stats.bursts;
         moved += count;
     }
-    cycles_.end_round();
+    share.end_round();
     return moved;
 }
 

@@ -6,16 +6,17 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/delivery.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/uplink.h"
 #include "vswitch/datapath/uplink_share.h"
 #include "vswitch/datapath/worker_control.h"
 #include "vswitch/ports/quiescence.h"
-#include "vswitch/qos/cycle_share.h"
 #include "vswitch/qos/timing_wheel.h"
 
 namespace weir {
@@ -40,8 +41,10 @@ class Worker {
                     std::uint32_t mtu, UplinkShare& share);
     [[nodiscard]] TimingWheel& wheel() { return wheel_; }
 
-    /// One turn of the poll loop. @return frames moved; 0 means idle
-    unsigned run_once(Nanos now);
+    /// One turn of the poll loop. @param start the cycle counter at its beginning @return frames moved; 0
+    /// means idle
+    unsigned run_once(Nanos now, std::uint64_t start);
+    unsigned run_once(Nanos now) { return run_once(now, rte_rdtsc()); }
     /// Nothing waits in any queue of this worker (its guests' rings aside).
     [[nodiscard]] bool drained() const;
 
@@ -70,10 +73,12 @@ class Worker {
     void route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
     void to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
     void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
-    void deliver(VnicPath& to, const Run& run, bool whole);
-    void deliver_one(VnicPath& to, rte_mbuf* frame);
-    void deliver_queued(rte_mbuf* frame);
+    std::uint16_t deliver(VnicPath& to, const Run& run, bool whole);
+    std::uint16_t hand_over(VnicPath& to, const Run& run);
+    bool deliver_one(VnicPath& to, rte_mbuf* frame);
+    std::optional<DropReason> deliver_queued(rte_mbuf* frame);
     void flush_touched();
+    void flush_to_receivers();
     unsigned poll_wire(Nanos now);
     void from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now);
     void flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan, Nanos now);
@@ -92,7 +97,7 @@ class Worker {
     MacNewsRing news_;
     MacTable macs_;
     TimingWheel wheel_;
-    CycleShare cycles_;
+    CycleBill bill_;
     Delivery delivery_;
     std::unique_ptr<Uplink> uplink_;
     UplinkShare* share_ = nullptr;

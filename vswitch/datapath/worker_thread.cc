@@ -22,7 +22,7 @@ void WorkerThread::run() {
     WorkerStats& stats = worker_.stats;
     while (!stop_.load(std::memory_order_relaxed)) {
         const Nanos now = ticks_.to_nanos(tick);
-        const unsigned moved = worker_.run_once(now);
+        const unsigned moved = worker_.run_once(now, tick);
         std::uint64_t after = rte_rdtsc();
         if (moved != 0) {
             stats.busy_cycles += after - tick;
