@@ -146,8 +146,8 @@ TEST_CASE("a fragment that asks for segments is not split and not lost") {
 }
 
 TEST_CASE("without buffers a super-frame stays the caller's, and no buffer is lost") {
-    rte_mempool* small = rte_pktmbuf_pool_create("small", 7, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
     rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), super_frame(20'000)), 1448);
+    rte_mempool* small = rte_pktmbuf_pool_create("small", 7, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
     offload::Segments segments;
     CHECK(offload::split(frame, small, segments) == 0);
     CHECK(rte_mempool_in_use_count(small) == 0);
