@@ -157,21 +157,27 @@ void check_memlock(const HostFacts& facts, Findings& out) {
                        "ulimit -l unlimited  (LimitMEMLOCK=infinity in a systemd unit)"});
 }
 
-void check_software(const HostFacts& facts, Findings& out) {
+void check_dpdk(const HostFacts& facts, Findings& out) {
     if (facts.vhost_library.empty())
         out.push_back(
             {"DPDK", Health::kMissing, "librte_vhost was not found", "apt-get install dpdk librte-vhost23"});
     else
         out.push_back({"DPDK", Health::kOk, facts.vhost_library, ""});
-    if (facts.kvm_usable)
-        out.push_back({"KVM", Health::kOk, "/dev/kvm answers", ""});
-    else
+}
+
+void check_kvm(const KvmFacts& kvm, Findings& out) {
+    if (kvm.makes_machines)
         out.push_back(
-            {"KVM", Health::kWarning,
-             facts.kvm_device ? "/dev/kvm does not open" : "no /dev/kvm: guests run in software emulation",
-             facts.kvm_device
-                 ? "usermod -aG kvm $USER  (and log in again)"
-                 : "modprobe kvm_intel || modprobe kvm_amd  (with virtualisation on in the firmware)"});
+            {"KVM", Health::kOk, "an empty virtual machine could be made; no guest was booted", ""});
+    else if (kvm.opens)
+        out.push_back({"KVM", Health::kWarning, "/dev/kvm opens but makes no virtual machine: " + kvm.error,
+                       "turn on virtualisation in the firmware, or nesting in the hypervisor below"});
+    else if (kvm.exists)
+        out.push_back({"KVM", Health::kWarning, "/dev/kvm does not open: " + kvm.error,
+                       "usermod -aG kvm $USER  (and log in again)"});
+    else
+        out.push_back({"KVM", Health::kWarning, "no /dev/kvm: guests run in software emulation",
+                       "modprobe kvm_intel || modprobe kvm_amd  (with virtualisation on in the firmware)"});
 }
 
 const char* health_word(Health health) {
@@ -204,7 +210,8 @@ std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& conf
     if (facts.nic)
         check_nic(*facts.nic, facts, out);
     check_memlock(facts, out);
-    check_software(facts, out);
+    check_dpdk(facts, out);
+    check_kvm(facts.kvm, out);
     return out;
 }
 

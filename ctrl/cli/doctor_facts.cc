@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -152,14 +154,21 @@ std::string find_vhost_library(const fs::path& root) {
     return {};
 }
 
-bool kvm_usable(const fs::path& device) {
-    constexpr int kApiVersion = 12;  // the only one since 2007
+/// Tries it: a device that opens may still have no virtualisation behind it.
+KvmFacts try_kvm(const fs::path& device) {
+    KvmFacts facts;
+    std::error_code ignored;
+    facts.exists = fs::exists(device, ignored);
     const int kvm = ::open(device.c_str(), O_RDWR | O_CLOEXEC);
-    if (kvm < 0)
-        return false;
-    const bool usable = ::ioctl(kvm, KVM_GET_API_VERSION, 0) == kApiVersion;
-    ::close(kvm);
-    return usable;
+    facts.opens = kvm >= 0;
+    const int machine = facts.opens ? ::ioctl(kvm, KVM_CREATE_VM, 0) : -1;
+    facts.makes_machines = machine >= 0;
+    if (!facts.makes_machines)
+        facts.error = std::strerror(errno);
+    for (const int descriptor : {machine, kvm})
+        if (descriptor >= 0)
+            ::close(descriptor);
+    return facts;
 }
 
 }  // namespace
@@ -192,12 +201,10 @@ HostFacts gather_facts(const SwitchConfig& config, const std::string& sysroot) {
     if (config.agent_core)
         facts.agent = core_facts(root, *config.agent_core);
     facts.nic = nic_facts(root, config.uplink.device);
-    std::error_code ignored;
     facts.iommu = !entries_with(root / "sys/kernel/iommu_groups", "").empty();
     facts.noiommu_mode = read_line(root / "sys/module/vfio/parameters/enable_unsafe_noiommu_mode") == "Y";
     facts.vhost_library = find_vhost_library(root);
-    facts.kvm_device = fs::exists(root / "dev/kvm", ignored);
-    facts.kvm_usable = kvm_usable(root / "dev/kvm");
+    facts.kvm = try_kvm(root / "dev/kvm");
     rlimit limit{};
     const bool known = ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0;
     facts.memlock_bytes = known && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;

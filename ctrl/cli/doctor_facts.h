@@ -44,6 +44,14 @@ struct NicFacts {
     std::optional<unsigned> node;  ///< NUMA
 };
 
+/// How far making an empty virtual machine came. Whether a guest boots in it only a boot tells.
+struct KvmFacts {
+    bool exists = false;  ///< /dev/kvm
+    bool opens = false;
+    bool makes_machines = false;  ///< KVM_CREATE_VM succeeded
+    std::string error;            ///< of the step that failed
+};
+
 struct HostFacts {
     std::vector<HugepagePool> hugepages;
     std::vector<std::string> hugetlbfs;       ///< mount points
@@ -54,8 +62,7 @@ struct HostFacts {
     bool iommu = false;
     bool noiommu_mode = false;  ///< vfio's unsafe mode
     std::string vhost_library;  ///< path of DPDK's librte_vhost, empty when absent
-    bool kvm_device = false;
-    bool kvm_usable = false;          ///< /dev/kvm opens and speaks API 12
+    KvmFacts kvm;
     std::uint64_t memlock_bytes = 0;  ///< UINT64_MAX = unlimited
     bool root = false;
 };

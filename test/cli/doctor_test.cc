@@ -99,6 +99,18 @@ TEST_CASE("a host that lacks nothing but KVM can run the switch") {
           "no /dev/kvm: guests run in software emulation");
 }
 
+TEST_CASE("a /dev/kvm that opens is believed only when it makes a virtual machine") {
+    const FakeHost host;
+    make_good(host);
+    host.file("/dev/kvm", "no device");
+    CHECK(finding(examine(host, config_with_nic()), "KVM", Health::kWarning).found ==
+          "/dev/kvm opens but makes no virtual machine: Inappropriate ioctl for device");
+    HostFacts facts;
+    facts.kvm = {.exists = true, .opens = true, .makes_machines = true, .error = ""};
+    CHECK(finding(check_host(facts, {}), "KVM", Health::kOk).found ==
+          "an empty virtual machine could be made; no guest was booted");
+}
+
 TEST_CASE("an empty host lacks everything, and each thing has a command that mends it") {
     const FakeHost host;
     const std::vector<Finding> findings = examine(host, config_with_nic());
