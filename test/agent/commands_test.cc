@@ -1,79 +1,16 @@
 // commands_test.cc - every command of the operator's socket, and every way to be refused.
 #include "vswitch/agent/commands.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "test/agent/fake_control.h"
 #include "test/support/catch.h"
 
 using namespace weir;
+using namespace weir::testing;
 using nlohmann::json;
 
 namespace {
-
-VnicConfig vnic(const char* name, std::uint64_t mac) {
-    VnicConfig config;
-    config.name = name;
-    config.socket = std::string("/run/weir/") + name + ".sock";
-    config.mac = MacAddress{mac};
-    config.mtu = 1500;
-    return config;
-}
-
-/// A switch that remembers what it was told.
-class FakeControl final : public SwitchControl {
-  public:
-    FakeControl() {
-        state.host = "h1";
-        state.uplink.device = "net_null0";
-        state.vnics = {vnic("vm1", 0x010000005452), vnic("vm2", 0x020000005452)};
-    }
-
-    SwitchReport report() override {
-        complain();
-        SwitchReport report;
-        report.config = &state;
-        for (const VnicConfig& config : state.vnics) {
-            VnicReport& one = report.vnics.emplace_back();
-            one.id = static_cast<VnicId>(report.vnics.size() - 1);
-            one.config = config;
-            one.stats.from_vm.offered.add(12, 1200);
-            one.stats.from_vm.delivered.add(9, 900);
-            one.stats.from_vm.queued.add(1, 100);
-            one.stats.from_vm.drop(DropReason::kMacSpoof, 2, 200);
-            one.stats.bursts = 3;
-            one.stats.held_ns = {5, 6, 7};
-        }
-        return report;
-    }
-    SwitchConfig config() const override { return state; }
-    void add_vnic(const VnicConfig& added) override {
-        complain();
-        state.vnics.push_back(added);
-    }
-    void change_vnic(const VnicConfig& changed) override {
-        complain();
-        *find(changed.name) = changed;
-    }
-    void remove_vnic(const std::string& name) override {
-        complain();
-        state.vnics.erase(find(name));
-    }
-    void tick() override {}
-
-    SwitchConfig state;
-    std::string complaint;  ///< what the host refuses with
-
-  private:
-    void complain() const {
-        if (!complaint.empty())
-            throw HostError(complaint);
-    }
-    std::vector<VnicConfig>::iterator find(const std::string& name) {
-        return std::find_if(state.vnics.begin(), state.vnics.end(),
-                            [&](const VnicConfig& config) { return config.name == name; });
-    }
-};
 
 struct Console {
     json send(const std::string& text) {
@@ -132,6 +69,16 @@ TEST_CASE("vnic.list and vnic.show tell the same, and offered = delivered + queu
     CHECK(list[0].at("held_back_ns") == json{{"total", 18}, {"limit", 5}, {"uplink", 6}, {"buffers", 7}});
     CHECK(list[0].at("mean_burst") == 4.0);
     CHECK(list[0].at("limit_bps").is_null());
+}
+
+TEST_CASE("vnic.show tells what the guest is offered, as configured") {
+    Console console;
+    VnicConfig& plain = console.control.state.vnics[1];
+    plain.packed = plain.mergeable = plain.tso = plain.checksum = false;
+    for (const char* key : {"packed", "mergeable", "tso", "checksum"}) {
+        CHECK(console.ask("vnic.show", {{"name", "vm1"}}).at(key) == true);
+        CHECK(console.ask("vnic.show", {{"name", "vm2"}}).at(key) == false);
+    }
 }
 
 TEST_CASE("drops lists the reasons that occurred and no others") {

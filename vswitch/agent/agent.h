@@ -1,10 +1,12 @@
-// agent.h - the control thread inside the switch: answers the operator, relays between workers.
+// agent.h - the control thread inside the switch: answers the operator, relays between workers, tells systemd
+// that all is well.
 // Source: design section 2. Threads: run() on the main thread.
 #pragma once
 
 #include <atomic>
 
 #include "vswitch/agent/command_socket.h"
+#include "vswitch/agent/service_notifier.h"
 #include "vswitch/agent/switch_control.h"
 
 namespace weir {
@@ -17,8 +19,11 @@ class Agent {
     void run(const std::atomic<bool>& stop);
 
   private:
+    void show_life();
+
     SwitchControl& control_;
     CommandSocket socket_;
+    ServiceNotifier notifier_;
 };
 
 }  // namespace weir

@@ -1,0 +1,79 @@
+// fake_control.h - a switch that remembers what it was told. Threads: tests only.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "vswitch/agent/switch_control.h"
+
+namespace weir::testing {
+
+inline VnicConfig vnic(const char* name, std::uint64_t mac) {
+    VnicConfig config;
+    config.name = name;
+    config.socket = std::string("/run/weir/") + name + ".sock";
+    config.mac = MacAddress{mac};
+    config.mtu = 1500;
+    return config;
+}
+
+class FakeControl final : public SwitchControl {
+  public:
+    FakeControl() {
+        state.host = "h1";
+        state.uplink.device = "net_null0";
+        state.vnics = {vnic("vm1", 0x010000005452), vnic("vm2", 0x020000005452)};
+    }
+
+    SwitchReport report() override {
+        ++reports;
+        complain();
+        SwitchReport report;
+        report.config = &state;
+        for (const VnicConfig& config : state.vnics) {
+            VnicReport& one = report.vnics.emplace_back();
+            one.id = static_cast<VnicId>(report.vnics.size() - 1);
+            one.config = config;
+            one.stats.from_vm.offered.add(12, 1200);
+            one.stats.from_vm.delivered.add(9, 900);
+            one.stats.from_vm.queued.add(1, 100);
+            one.stats.from_vm.drop(DropReason::kMacSpoof, 2, 200);
+            one.stats.bursts = 3;
+            one.stats.held_ns = {5, 6, 7};
+        }
+        return report;
+    }
+    SwitchConfig config() const override { return state; }
+    void add_vnic(const VnicConfig& added) override {
+        complain();
+        state.vnics.push_back(added);
+    }
+    void change_vnic(const VnicConfig& changed) override {
+        complain();
+        *find(changed.name) = changed;
+    }
+    void remove_vnic(const std::string& name) override {
+        complain();
+        state.vnics.erase(find(name));
+    }
+    void tick() override {}
+
+    SwitchConfig state;
+    std::string complaint;             ///< what the host refuses with
+    std::atomic<unsigned> reports{0};  ///< asked for so far
+
+  private:
+    void complain() const {
+        if (!complaint.empty())
+            throw HostError(complaint);
+    }
+    std::vector<VnicConfig>::iterator find(const std::string& name) {
+        return std::find_if(state.vnics.begin(), state.vnics.end(),
+                            [&](const VnicConfig& config) { return config.name == name; });
+    }
+};
+
+}  // namespace weir::testing
