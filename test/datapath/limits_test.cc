@@ -93,6 +93,21 @@ TEST_CASE("what the limit holds back stays in the guest's ring, and the time is 
     CHECK(stats.held_ns[static_cast<std::size_t>(HoldReason::kBuffers)] == 0);
 }
 
+TEST_CASE("from a limit of 1 Gbit/s on, a 64 KiB super-frame meets it in pieces of 32 KiB") {
+    SwitchHarness host;
+    VnicConfig limited = vm(1);
+    limited.limit_bps = 2'000'000'000;
+    const VnicId vm1 = host.add(limited);
+    const VnicId vm2 = host.add(vm(2));
+    host.port(vm2).taken = {.checksum = true, .tso = true};
+    const Bytes super_frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(65'000))));
+    host.port(vm1).offered.push_back(ask_segments(to_mbuf(buffer_pool(), super_frame), 1448));
+    host.run(1'000'000);
+    REQUIRE(host.port(vm2).received.size() == 3);
+    CHECK(host.port(vm2).received[0]->pkt_len == 22 * 1448 + 54);
+    CHECK(balanced(host.stats(vm1).from_vm));
+}
+
 TEST_CASE("a ring full of super-frames below 1 Gbit/s loses nothing on its way to a VM here") {
     SwitchHarness host;
     VnicConfig limited = vm(1);

@@ -1,6 +1,10 @@
 // offload_test.cc - checksums and segments made in software, judged by an independent implementation.
 #include "vswitch/datapath/offload.h"
 
+#include <rte_ip.h>
+
+#include <cstring>
+
 #include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
 #include "test/support/frames.h"
@@ -124,6 +128,44 @@ TEST_CASE("a 64 KiB super-frame becomes 46 segments that say together what it sa
         CHECK((together == pattern(kPayload)));
     }
     CHECK(buffers_in_use() == before);
+}
+
+TEST_CASE("a 64 KiB super-frame clamped to 32 KiB becomes two of whole segments, and a rest") {
+    constexpr std::uint32_t kMost = 32 * 1024;
+    constexpr std::uint32_t kPiece = (kMost - kPayloadAt) / 1448 * 1448;  // 22 segments
+    constexpr std::uint32_t kPayload = 65'495;
+    rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), super_frame(kPayload)), 1448);
+    offload::Segments pieces;
+    REQUIRE(offload::split(frame, buffer_pool(), pieces, kMost) == 3);
+    const std::uint32_t payloads[] = {kPiece, kPiece, kPayload - 2 * kPiece};
+    const std::uint16_t wire_frames[] = {22, 22, 2};
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(pieces[i]->pkt_len == payloads[i] + kPayloadAt);
+        CHECK(offload::valid(pieces[i]));
+        CHECK(offload::wire_frames(pieces[i]) == wire_frames[i]);
+        offload::Segments segments;
+        REQUIRE(offload::split(pieces[i], buffer_pool(), segments) == wire_frames[i]);
+        for (std::uint16_t at = 0; at < wire_frames[i]; ++at) {
+            offload::fill_checksums(segments[at]);
+            CHECK(l4_checksum_good(bytes_of(segments[at])));
+            rte_pktmbuf_free(segments[at]);
+        }
+    }
+}
+
+TEST_CASE("a piece carries the sum of its own pseudo header, for whoever completes it") {
+    rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), super_frame(3 * 1448)), 1448);
+    offload::Segments segments;
+    REQUIRE(offload::split(frame, buffer_pool(), segments) == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+        // As the receiving guest does it: the sum over all of TCP, with what stands in the checksum field.
+        Bytes bytes = bytes_of(segments[i]);
+        const std::uint16_t sum = rte_raw_cksum(bytes.data() + kTcpAt, bytes.size() - kTcpAt);
+        const auto completed = static_cast<std::uint16_t>(~sum);
+        std::memcpy(bytes.data() + kTcpAt + 16, &completed, sizeof(completed));
+        CHECK(l4_checksum_good(bytes));
+        rte_pktmbuf_free(segments[i]);
+    }
 }
 
 TEST_CASE("a super-frame that fits one segment stays one, with its checksums") {

@@ -70,10 +70,9 @@ struct OneFrame {
 
 }  // namespace
 
-/// Classifies and forwards one burst of a VM. Below 1 Gbit/s super-frames are split before they meet the
-/// limiter.
+/// Classifies and forwards one burst of a VM. Long super-frames are split before they meet the limiter.
 void Worker::take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now) {
-    if (!from.profile.splits_super_frames) [[likely]] {
+    if (from.profile.super_frame_max == UINT32_MAX) [[likely]] {
         Batch batch;
         classify_from_vm(from, macs_, unknown_, frames, count, now, batch);
         forward(from, batch, now);
@@ -82,8 +81,10 @@ void Worker::take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos 
     const std::uint64_t offered_before = from.stats.from_vm.offered.bytes;
     for (std::uint16_t i = 0; i < count; ++i) {
         offload::Segments segments;
-        const bool splits = (frames[i]->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0 && offload::valid(frames[i]);
-        std::uint16_t made = splits ? offload::split(frames[i], setup_.pool, segments) : 0;
+        const std::uint32_t most = from.profile.super_frame_max;
+        const bool splits = (frames[i]->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0 && frames[i]->pkt_len > most &&
+                            offload::valid(frames[i]);
+        std::uint16_t made = splits ? offload::split(frames[i], setup_.pool, segments, most) : 0;
         if (made == 0) {
             segments[0] = frames[i];
             made = 1;

@@ -120,27 +120,46 @@ void fill_checksums(rte_mbuf* frame) {
     frame->ol_flags &= ~(RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG);
 }
 
-std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out) {
+namespace {
+
+/// What of a super-frame's flags holds for a piece of it, and the checksum of the pseudo header for its
+/// length.
+void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint16_t segment_bytes) {
+    piece->ol_flags |= RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_IPV4;
+    const auto* ip = rte_pktmbuf_mtod_offset(piece, const rte_ipv4_hdr*, whole->l2_len);
+    write_l4_checksum(piece, rte_ipv4_phdr_cksum(ip, 0));
+    if (piece->pkt_len > segment_bytes + header_bytes(whole)) {
+        piece->ol_flags |= RTE_MBUF_F_TX_TCP_SEG;
+        piece->tso_segsz = segment_bytes;
+    }
+    piece->port = whole->port;
+    piece->hash.usr = whole->hash.usr;
+}
+
+}  // namespace
+
+std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out, std::uint32_t bytes_max) {
+    const std::uint16_t segment_bytes = frame->tso_segsz;
+    const std::uint32_t headers = header_bytes(frame);
+    const std::uint32_t segments =
+        RTE_MAX(1U, (RTE_MAX(bytes_max, headers) - headers) / segment_bytes);  // of one piece
     rte_gso_ctx context{};
     context.direct_pool = pool;
     context.indirect_pool = pool;
     context.gso_types = RTE_ETH_TX_OFFLOAD_TCP_TSO;
-    context.gso_size = static_cast<std::uint16_t>(frame->tso_segsz + header_bytes(frame));
+    context.gso_size = static_cast<std::uint16_t>(segments * segment_bytes + headers);
     const int made = rte_gso_segment(frame, &context, out.data(), kSegmentsMax);
     if (made < 0)
         return 0;
-    if (made == 0) {  // one segment: only the flag was in the way
-        frame->ol_flags &= ~RTE_MBUF_F_TX_TCP_SEG;
+    if (made == 0) {  // it fits: only the flag may be in the way
+        if (segments == 1)
+            frame->ol_flags &= ~RTE_MBUF_F_TX_TCP_SEG;
         frame->ol_flags |= RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IP_CKSUM;
         out[0] = frame;
         return 1;
     }
-    for (int i = 0; i < made; ++i) {
-        rte_mbuf* segment = out[static_cast<std::size_t>(i)];
-        segment->ol_flags |= RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_IPV4;
-        segment->port = frame->port;
-        segment->hash.usr = frame->hash.usr;
-    }
+    for (int i = 0; i < made; ++i)
+        finish_piece(out[static_cast<std::size_t>(i)], frame, segment_bytes);
     rte_pktmbuf_free(frame);
     return static_cast<std::uint16_t>(made);
 }

@@ -30,9 +30,12 @@ using Segments = std::array<rte_mbuf*, kSegmentsMax>;
 /// Fills in the checksums that the flags ask for and clears those flags.
 void fill_checksums(rte_mbuf* frame);
 
-/// Splits a super-frame into MTU-sized segments without checksums; on success the frame is consumed.
-/// @return segments in `out`, 0 when no buffer could be had (the frame stays the caller's)
-[[nodiscard]] std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out);
+/// Splits a super-frame into wire frames whose checksums are still to be filled in, or into smaller
+/// super-frames; on success the frame is consumed.
+/// @param bytes_max the longest piece; less than a segment counts as one segment
+/// @return pieces in `out`, 0 when no buffer could be had (the frame stays the caller's)
+[[nodiscard]] std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out,
+                                  std::uint32_t bytes_max = 0);
 
 /// Whether a receiver with these offloads can take a frame with these flags as it is.
 [[nodiscard]] inline bool accepted_as_is(std::uint64_t flags, const PortOffloads& receiver) {

@@ -74,11 +74,15 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
     }
     if (!offload::accepted_as_is(frame->ol_flags & ~RTE_MBUF_F_TX_TCP_SEG, device_.offloads()))
         offload::fill_checksums(frame);
-    if (from.fixed.vlan == 0)
-        return true;
-    frame->vlan_tci = from.fixed.vlan;
-    if (rte_vlan_insert(&frame) != 0) {
-        drop(from, frame, bytes, DropReason::kNoBuffer);
+    if (from.fixed.vlan != 0) {
+        frame->vlan_tci = from.fixed.vlan;
+        if (rte_vlan_insert(&frame) != 0) {
+            drop(from, frame, bytes, DropReason::kNoBuffer);
+            return false;
+        }
+    }
+    if ((frame->ol_flags & kOffloadFlags) != 0 && nic_.prepare(&frame, 1) == 0) {
+        drop(from, frame, bytes, DropReason::kBadOffload);
         return false;
     }
     return true;
@@ -202,7 +206,8 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
         return;
     }
     if (from.fixed.vlan != 0 || run.longest > frame_bytes_max_ ||
-        !offload::accepted_as_is(run.offload_flags, device_.offloads())) {
+        !offload::accepted_as_is(run.offload_flags, device_.offloads()) ||
+        (run.offload_flags != 0 && nic_.prepare(run.frames, run.count) != run.count)) {
         send_adapted(from, run, now);
         return;
     }

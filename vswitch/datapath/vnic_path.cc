@@ -10,8 +10,10 @@ namespace weir {
 namespace {
 
 constexpr std::uint64_t kBitsPerByte = 8;
-/// Below this a super-frame is split before it meets the limiter (EyeQ 4.2).
+/// A super-frame of 64 KiB wrecks any limiter: below this limit it is split to the MTU, above it in two (EyeQ
+/// 4.2).
 constexpr std::uint64_t kSplitBelowBps = 1'000'000'000;
+constexpr std::uint32_t kSuperFrameMax = 32 * 1024;
 /// Buffers a vNIC may hold in queues unless configured: a full queue of minimum-size frames.
 constexpr std::uint32_t kBuffersDefault = 1024;
 /// Frames that may wait for the limit: a burst of 32 super-frames split into segments of 1448 bytes (1472),
@@ -35,7 +37,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
         profile.limit_bytes = make_profile(bytes_per_sec, burst_for_rate(bytes_per_sec));
         profile.wake_bytes =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes_per_sec / kWakesPerSec, UINT32_MAX));
-        profile.splits_super_frames = *vnic.limit_bps < kSplitBelowBps;
+        profile.super_frame_max = *vnic.limit_bps < kSplitBelowBps ? 0 : kSuperFrameMax;
     }
     if (vnic.limit_pps)
         profile.limit_packets = make_profile(*vnic.limit_pps, burst_for_packet_rate(*vnic.limit_pps));

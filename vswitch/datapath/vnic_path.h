@@ -25,10 +25,10 @@ namespace weir {
 /// What may change at run time, in the datapath's units; computed by the agent. What every burst reads comes
 /// first.
 struct VnicProfile {
-    bool limited = false;              ///< either limit is set
-    bool isolated = true;              ///< false: forward only
-    bool splits_super_frames = false;  ///< limit below 1 Gbit: a 64 KiB frame would wreck it (EyeQ 4.2)
+    bool limited = false;  ///< either limit is set
+    bool isolated = true;  ///< false: forward only
     std::uint32_t buffers_max = 0;
+    std::uint32_t super_frame_max = UINT32_MAX;  ///< bytes; longer ones are split before the limit (EyeQ 4.2)
     std::uint32_t wake_bytes = 0;  ///< a held-back ring is taken up again when this much can be paid
     std::uint32_t cycle_shares = 100;
     BucketProfile limit_bytes = unlimited_profile();

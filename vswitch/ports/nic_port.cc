@@ -130,6 +130,10 @@ std::uint16_t NicPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
     return rte_eth_rx_burst(port_, queue_, frames, max);
 }
 
+std::uint16_t NicPort::prepare(rte_mbuf** frames, std::uint16_t count) {
+    return rte_eth_tx_prepare(port_, queue_, frames, count);
+}
+
 std::uint16_t NicPort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
     return rte_eth_tx_burst(port_, queue_, frames, count);
 }

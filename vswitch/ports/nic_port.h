@@ -58,6 +58,9 @@ class NicPort final : public Port {
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
+    /// Makes frames ready whose checksums or segments the device is to make. @return how many the device can
+    /// take, a prefix
+    std::uint16_t prepare(rte_mbuf** frames, std::uint16_t count);
     [[nodiscard]] bool up() const override { return device_.link_up(); }
     [[nodiscard]] PortOffloads offloads() const override { return device_.offloads(); }
     [[nodiscard]] std::vector<std::string> features() const override { return {device_.driver()}; }
