@@ -78,11 +78,12 @@ class Job:
         return output
 
 
-def base_arguments(accelerator, memory_mib, cpus):
+def base_arguments(accelerator, memory_mib, cpus, extras=image.Extras()):
     """A machine with shared memory and no devices that we have not asked for."""
-    kernel, initramfs = image.build()
+    kernel, initramfs = image.build(extras)
     return ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-accel", accelerator,
-            *(["-cpu", "host"] if accelerator == "kvm" else []),
+            # Extra programs may be built for newer processors than QEMU's usual one.
+            "-cpu", "host" if accelerator == "kvm" else "max" if extras.programs else "qemu64",
             "-m", str(memory_mib), "-smp", str(cpus), "-kernel", kernel, "-initrd", initramfs,
             "-object", f"memory-backend-memfd,id=mem,size={memory_mib}M,share=on", "-numa", "node,memdev=mem"]
 
@@ -109,11 +110,12 @@ def kvm_boots():
 
 
 class Guest:
-    """A virtual machine. `folder` holds its console, log and command socket; `cores` is where QEMU may run."""
+    """A virtual machine. `folder` holds its console, log and command socket; `cores` is where QEMU may run; `extras` is
+    what its image holds beside the usual."""
 
-    def __init__(self, name, folder, nics, cores=None, memory_mib=256, cpus=1):
+    def __init__(self, name, folder, nics, cores=None, memory_mib=256, cpus=1, extras=image.Extras()):
         self.name, self.folder, self.nics = name, folder, nics
-        self.cores, self.memory_mib, self.cpus = cores, memory_mib, cpus
+        self.cores, self.memory_mib, self.cpus, self.extras = cores, memory_mib, cpus, extras
         self.console = os.path.join(folder, f"{name}.console")
         self.process = None
         self.line = None
@@ -125,7 +127,7 @@ class Guest:
         addresses = [f"weir.eth{i}={nic.address}" for i, nic in enumerate(self.nics) if nic.address]
         append = " ".join(["console=ttyS0", "quiet", *addresses])
         cards = [word for i, nic in enumerate(self.nics) for word in nic.arguments(i, kind)]
-        return [*base_arguments(kind, self.memory_mib, self.cpus), "-append", append,
+        return [*base_arguments(kind, self.memory_mib, self.cpus, self.extras), "-append", append,
                 "-serial", f"file:{self.console}", "-chardev",
                 f"socket,id=commands,path={self.folder}/{self.name}.commands,server=on,wait=off",
                 "-device", "virtio-serial-pci,vectors=0", "-device", "virtserialport,chardev=commands", *cards]

@@ -1,12 +1,14 @@
 """image.py - builds the guests' initramfs: busybox, iperf3 with its libraries, the virtio modules, our init.
 
-The image is cached in build/guest under a name made of its inputs; nothing is built when they have not changed.
+The image is cached in build/guest under a name made of its inputs; nothing is built when they have not changed. What a
+guest needs beyond that is its Extras.
 """
 
 import glob
 import hashlib
 import os
 import subprocess
+from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -16,7 +18,16 @@ CACHE = os.path.join(ROOT, "build", "guest")
 MODULES = ["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
            "failover", "net_failover", "virtio_net", "virtio_console", "pktgen"]
 PROGRAMS = ["/bin/busybox", "/usr/bin/iperf3"]
-FOLDERS = ["bin", "dev", "etc", "modules", "proc", "sys", "tmp", "usr", "usr/bin"]
+FOLDERS = ["bin", "dev", "etc", "modules", "proc", "sys", "tmp", "usr", "usr/bin", "var", "var/run"]
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What an image called `name` holds on top: programs (or plugins) with their libraries, under their own path when
+    they are the system's and in /usr/bin otherwise; kernel modules in loading order."""
+    name: str = "plain"
+    programs: tuple = ()
+    modules: tuple = ()
 
 
 class ImageError(Exception):
@@ -38,16 +49,18 @@ def libraries(program):
     return [word for word in listing.split() if word.startswith("/")]
 
 
-def contents():
+def contents(extras):
     """Every file of the image: its path inside -> its path on this machine."""
     files = {}
-    for program in PROGRAMS:
+    for program in [*PROGRAMS, *extras.programs]:
         if not os.path.exists(program):
             raise ImageError(f"{program} is missing: run test/support/setup.sh --guests")
-        for path in [program, *libraries(program)]:
+        own = program.startswith(("/bin/", "/sbin/", "/usr/"))
+        files[program.lstrip("/") if own else f"usr/bin/{os.path.basename(program)}"] = program
+        for path in libraries(program):
             files[path.lstrip("/")] = path
     _, folder = kernel()
-    for name in MODULES:
+    for name in [*MODULES, *extras.modules]:
         found = glob.glob(f"{folder}/kernel/**/{name}.ko", recursive=True)
         if not found:
             raise ImageError(f"the guest kernel has no module {name} in {folder}")
@@ -75,7 +88,7 @@ def entry(name, data, mode, number):
     return pad(head) + pad(data)
 
 
-def archive(files):
+def archive(files, modules):
     """The initramfs as bytes; not compressed, because unpacking is slow under software emulation."""
     members = [(folder, b"", 0o040755) for folder in FOLDERS]
     parents = {os.path.dirname(inside) for inside in files} - set(FOLDERS)
@@ -87,22 +100,22 @@ def archive(files):
             members.append((inside, stream.read(), 0o100755))
     with open(os.path.join(HERE, "init"), "rb") as stream:
         members.append(("init", stream.read(), 0o100755))
-    members.append(("modules/order", " ".join(MODULES).encode(), 0o100644))
+    members.append(("modules/order", " ".join(modules).encode(), 0o100644))
     parts = [entry(*member, number) for number, member in enumerate(members, start=1)]
     return b"".join(parts) + entry("TRAILER!!!", b"", 0, 0)
 
 
-def build():
+def build(extras=Extras()):
     """Builds what is missing; returns (kernel image, initramfs), both paths."""
-    files = contents()
-    path = os.path.join(CACHE, f"initramfs-{key(files)}.cpio")
+    files = contents(extras)
+    path = os.path.join(CACHE, f"initramfs-{extras.name}-{key(files)}.cpio")
     if not os.path.exists(path):
         os.makedirs(CACHE, exist_ok=True)
-        for stale in glob.glob(os.path.join(CACHE, "initramfs-*")):
+        for stale in glob.glob(os.path.join(CACHE, f"initramfs-{extras.name}-*")):
             os.unlink(stale)
         part = f"{path}.{os.getpid()}"
         with open(part, "wb") as stream:
-            stream.write(archive(files))
+            stream.write(archive(files, [*MODULES, *extras.modules]))
         os.replace(part, path)
     return kernel()[0], path
 

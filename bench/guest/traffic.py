@@ -57,29 +57,34 @@ class Flow:
         self.server.wait(seconds)
 
 
+PKTGEN = "/proc/net/pktgen"
+
+
+def generate(guest, interface, *settings):
+    """Starts the kernel's packet generator on one interface of a guest; its job ends with the last packet."""
+    lines = [f"echo {line} >{PKTGEN}/kpktgend_0" for line in ("rem_device_all", f"add_device {interface}")]
+    lines += [f"echo {setting} >{PKTGEN}/{interface}" for setting in settings]
+    guest.run(" && ".join(lines))
+    return guest.start(f"echo start >{PKTGEN}/pgctrl")
+
+
 class Flood:
     """The kernel's packet generator in `sender`: UDP as fast as the card takes it, to a port where nobody listens."""
 
-    CONTROL = "/proc/net/pktgen"
-
     def __init__(self, sender, receiver, address, mac):
         self.sender, self.receiver = sender, receiver
-        lines = ["rem_device_all", "add_device eth0"]
-        lines = [f"echo {line} >{self.CONTROL}/kpktgend_0" for line in lines]
-        for setting in ("count 0", f"pkt_size {PAYLOAD + HEADERS}", "delay 0", f"dst {address}", f"dst_mac {mac}"):
-            lines.append(f"echo {setting} >{self.CONTROL}/eth0")
-        sender.run(" && ".join(lines))
-        self.job = sender.start(f"echo start >{self.CONTROL}/pgctrl")
+        self.job = generate(sender, "eth0", "count 0", f"pkt_size {PAYLOAD + HEADERS}", "delay 0", f"dst {address}",
+                            f"dst_mac {mac}")
 
     def sample(self):
         """Sent as the generator counts, arrived as the receiver's kernel counts datagrams for nobody."""
-        sent = self.sender.run(f"cat /proc/uptime; grep -o 'sofar: [0-9]*' {self.CONTROL}/eth0").split()
+        sent = self.sender.run(f"cat /proc/uptime; grep -o 'sofar: [0-9]*' {PKTGEN}/eth0").split()
         names, counts, uptime = self.receiver.run("grep Udp: /proc/net/snmp; cat /proc/uptime").splitlines()
         arrived = counts.split()[names.split().index("NoPorts")]
         return Sample(Reading(float(sent[0]), int(sent[-1])), Reading(float(uptime.split()[0]), int(arrived)))
 
     def stop(self):
-        self.sender.run(f"echo stop >{self.CONTROL}/pgctrl")
+        self.sender.run(f"echo stop >{PKTGEN}/pgctrl")
         self.job.wait()
 
 

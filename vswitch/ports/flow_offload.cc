@@ -9,6 +9,16 @@
 namespace weir {
 namespace {
 
+/// How a rule may be put to the NIC.
+struct Form {
+    bool with_mark;
+    std::uint32_t priority;  // 0 is looked at first
+};
+
+/// The best first. A rule without VLAN matches tagged frames too, so it belongs behind those with one, which
+/// are for another vNIC; and Linux (net_tap) keeps only one kind at one priority. Many NICs know no priority.
+constexpr std::array<Form, 4> kForms{{{true, 1}, {true, 0}, {false, 1}, {false, 0}}};
+
 /// A rule and the memory that its pattern and actions point into.
 struct Rule {
     rte_flow_attr attributes{};
@@ -19,8 +29,9 @@ struct Rule {
     std::array<rte_flow_item, 3> pattern{};
     std::array<rte_flow_action, 3> actions{};
 
-    Rule(const VnicConfig& config, std::uint16_t queue_index, std::uint32_t mark_id, bool with_mark) {
+    Rule(const VnicConfig& config, std::uint16_t queue_index, std::uint32_t mark_id, const Form& form) {
         attributes.ingress = 1;
+        attributes.priority = form.priority;
         rte_ether_addr address{};
         std::memcpy(address.addr_bytes, &config.mac->bits, sizeof(address.addr_bytes));
         rte_ether_addr all_ones{};
@@ -39,15 +50,24 @@ struct Rule {
         pattern[items].type = RTE_FLOW_ITEM_TYPE_END;
 
         std::size_t count = 0;
-        if (with_mark)
+        if (form.with_mark)
             actions[count++] = {RTE_FLOW_ACTION_TYPE_MARK, &mark};
         actions[count++] = {RTE_FLOW_ACTION_TYPE_QUEUE, &queue};
         actions[count].type = RTE_FLOW_ACTION_TYPE_END;
     }
 };
 
-std::string why(const rte_flow_error& error, int code) {
-    return error.message != nullptr ? error.message : std::strerror(-code);
+/// @return the rule, or nullptr and why not
+rte_flow* create(std::uint16_t port, const Rule& rule, std::string& reason) {
+    rte_flow_error error{};
+    const int code =
+        rte_flow_validate(port, &rule.attributes, rule.pattern.data(), rule.actions.data(), &error);
+    rte_flow* created = nullptr;
+    if (code == 0)
+        created = rte_flow_create(port, &rule.attributes, rule.pattern.data(), rule.actions.data(), &error);
+    if (created == nullptr)
+        reason = error.message != nullptr ? error.message : std::strerror(code != 0 ? -code : rte_errno);
+    return created;
 }
 
 }  // namespace
@@ -64,20 +84,17 @@ Steering FlowSteering::add(VnicId vnic, const VnicConfig& config, std::uint16_t 
     if (!config.mac)
         return {false, "the vNIC has no fixed MAC"};
     std::string reason;
-    for (const bool with_mark : {true, false}) {
-        const Rule rule(config, queue, mark_of(vnic), with_mark);
-        rte_flow_error error{};
-        const int code =
-            rte_flow_validate(port_id_, &rule.attributes, rule.pattern.data(), rule.actions.data(), &error);
-        rte_flow* created = nullptr;
-        if (code == 0)
-            created =
-                rte_flow_create(port_id_, &rule.attributes, rule.pattern.data(), rule.actions.data(), &error);
-        if (created != nullptr) {
+    std::string no_mark;
+    for (const Form& form : kForms) {
+        if (config.vlan != 0 && form.priority != 0)
+            continue;
+        const Rule rule(config, queue, mark_of(vnic), form);
+        if (rte_flow* created = create(port_id_, rule, reason)) {
             rules_[vnic] = created;
-            return {true, with_mark ? "" : "no mark: " + reason};
+            return {true, form.with_mark ? "" : "no mark: " + no_mark};
         }
-        reason = why(error, code != 0 ? code : -rte_errno);
+        if (form.with_mark)
+            no_mark = reason;
     }
     return {false, "the NIC's driver: " + reason};
 }
