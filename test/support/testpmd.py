@@ -49,8 +49,9 @@ class Testpmd:
         until(lambda: self.prompting(mark), 20, f"testpmd: {text}")
         return self.process.output()[mark:]
 
-    def start(self):
-        self.command("start")
+    def start(self, bursts=0):
+        """Begins to forward, after sending so many `bursts` of 32 frames from every port."""
+        self.command(f"start tx_first {bursts}" if bursts else "start")
         return self
 
     def halt(self):

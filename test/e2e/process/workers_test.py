@@ -1,0 +1,84 @@
+"""workers_test.py - two workers: frames cross between them, every one is accounted for, and each vNIC stands alone.
+
+A pair of VMs plays ball: one testpmd sends back on one of its ports what it received on the other, so that a fixed number
+of frames goes round in each direction and none is lost to a slow machine.
+"""
+
+from case import Case, mac
+from testpmd import Testpmd
+from wait import until
+
+BURSTS = 8
+ENOUGH = 2_000
+MBIT = 1_000_000
+
+
+class WorkersTest(Case):
+    def start_switch(self, *vnics, **keys):
+        return super().start_switch(*vnics, workers=[0, 1], poll="adaptive", **keys)
+
+    def pair(self, one, other):
+        """A testpmd that plays these two VMs, with BURSTS * 32 frames under way in either direction."""
+        ports = [{"path": self.path(f"vm{number}.sock"), "mac": mac(number), "server": 1} for number in (one, other)]
+        peers = [f"--eth-peer=0,{mac(other)}", f"--eth-peer=1,{mac(one)}"]
+        guest = Testpmd(self.folder, ports, "mac", options=peers)
+        self.switch.wait_up(f"vm{one}", f"vm{other}")
+        return guest.start(BURSTS)
+
+    def go_on(self, *names):
+        """Waits until each of these VMs has received ENOUGH more frames."""
+        before = {name: self.packets(name, "to_vm", "delivered") for name in names}
+        for name in names:
+            self.wait_packets(name, "to_vm", "delivered", before[name] + ENOUGH)
+
+    def crossed(self):
+        """Frames handed over so far, by worker."""
+        return [worker["handoff"]["posted"] for worker in self.switch.ctl("status")["workers"]]
+
+    def assert_passed_on(self, sender, receiver):
+        """What `sender` delivered is what `receiver` was offered, once nothing is on its way any more."""
+        def settled():
+            sent, got = self.switch.vnic(sender)["from_vm"], self.switch.vnic(receiver)["to_vm"]
+            return not sent["queued"]["packets"] and sent["delivered"]["packets"] == got["offered"]["packets"]
+        until(settled, 20, f"all frames of {sender} at {receiver}")
+
+    def test_frames_cross_workers_in_both_directions_and_none_is_lost(self):
+        self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1))
+        guest = self.pair(1, 2)
+        self.go_on("vm1", "vm2")
+        for posted in self.crossed():
+            self.assertGreater(posted, ENOUGH)
+        self.assert_accounts()
+        guest.halt()
+        self.assert_passed_on("vm1", "vm2")
+        self.assert_passed_on("vm2", "vm1")
+        for name in ("vm1", "vm2"):
+            self.assertEqual((self.drops(name), self.drops(name, "to_vm")), ({}, {}))
+        self.assert_accounts()
+
+    def test_a_limit_holds_across_workers_and_a_removed_vnic_leaves_the_others_going(self):
+        self.start_switch(self.vnic(1, worker=0, limit_pps="4kpps"), self.vnic(2, worker=1), self.vnic(3, worker=1),
+                          self.vnic(4, worker=0))
+        guest = self.pair(1, 2)
+        self.pair(3, 4)
+        self.go_on("vm1", "vm2", "vm3", "vm4")
+        self.assert_rate(["vm1"], "packets", 3_800, 4_040)
+        self.switch.ctl("vnic", "remove", "vm3")
+        self.go_on("vm1", "vm2")
+        self.assert_accounts()
+        self.switch.ctl("vnic", "remove", "vm4")
+        self.go_on("vm1", "vm2")
+        guest.halt()
+        self.assert_passed_on("vm1", "vm2")
+        self.assertEqual((self.drops("vm1"), self.drops("vm2", "to_vm")), ({}, {}))
+        self.assert_accounts()
+
+    def test_senders_of_two_workers_fill_the_wire_together_and_no_more(self):
+        self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1),
+                          uplink={"device": "net_null0,no-rx=1", "rate": "40Mbit", "headroom": "10%"})
+        for number in (1, 2):
+            self.sender(number, 9, 1518)
+        self.assert_rate(["vm1", "vm2"], "bits", 30 * MBIT, 36.4 * MBIT)
+        for name in ("vm1", "vm2"):
+            self.wait_packets(name, "from_vm", "delivered", 1000)
+        self.assert_accounts()
