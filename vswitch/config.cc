@@ -29,6 +29,8 @@ constexpr std::array kPollModes{Word<PollMode>{"busy", PollMode::kBusy},
 constexpr std::array kSchedulers{Word<Scheduler>{"wrr", Scheduler::kWrr}};
 constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto},
                                    Word<FlowOffload>{"off", FlowOffload::kOff}};
+constexpr std::array kFeedbackLaws{Word<FeedbackLaw>{"log", FeedbackLaw::kLog},
+                                   Word<FeedbackLaw>{"linear", FeedbackLaw::kLinear}};
 // EAL's options for what the configuration has keys for; the short ones may carry their value: -l1.
 bool sets_cores(std::string_view argument) {
     const std::string_view option = argument.substr(0, argument.find('='));
@@ -108,6 +110,27 @@ void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
     if (reader.read_integer("descriptors", uplink.descriptors, {64, 4096}) &&
         (uplink.descriptors & (uplink.descriptors - 1)) != 0)
         reader.fault("descriptors", "a power of two, 64 to 4096", "rings have a power of two of slots");
+    reader.read_optional("best_effort_dscp", uplink.best_effort_dscp, {0, 63});
+    reader.read_optional("best_effort_pcp", uplink.best_effort_pcp, {0, 7});
+    reader.finish();
+}
+
+void read_feedback(ObjectReader& root, const SwitchConfig& config, FeedbackConfig& feedback, Faults& faults) {
+    const json* object = root.take("feedback");
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, "feedback", faults);
+    if (!object->is_object())
+        return;
+    feedback.enabled = true;
+    reader.read_flag("enabled", feedback.enabled);
+    reader.read_quantity("period", Quantity::kDuration, feedback.period, {50'000, 10'000'000});
+    reader.read_word<FeedbackLaw>("law", feedback.law, kFeedbackLaws);
+    reader.read_quantity("rate_min", Quantity::kBitRate, feedback.rate_min_bps, {1'000'000, 1'000'000'000});
+    read_file_path(reader, "key_file", feedback.key_file);
+    if (feedback.enabled && !config.isolation)
+        reader.fault("enabled", "\"isolation\": true, or no feedback",
+                     "without isolation nobody keeps the rates that feedback sets");
     reader.finish();
 }
 
@@ -128,7 +151,6 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
                          {kNanosPerSec, 86'400 * kNanosPerSec});
     reader.read_quantity("flood_limit", Quantity::kPacketRate, config.flood_limit_pps, {100, 100'000'000});
     reader.read_integer("buffers", config.buffers, {1'024, 8'388'608});
-    reader.reject("feedback", "not supported by this version: it neither sends nor reads feedback");
     reader.reject("controller", "not supported by this version: it runs by this file alone");
 }
 
@@ -167,6 +189,7 @@ std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
     ObjectReader reader(json_text.value, "", faults);
     read_switch(reader, config);
     read_uplink(reader, config.uplink, faults);
+    read_feedback(reader, config, config.feedback, faults);
     read_vnics(reader, config, faults);
     reader.finish();
     if (faults.empty())

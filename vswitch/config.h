@@ -21,6 +21,7 @@ enum class Accounting { kWire, kL2 };       ///< what a byte is at links
 enum class Scheduler { kWrr };              ///< the uplink's scheduler
 enum class FlowOffload { kAuto, kOff };     ///< rte_flow steering
 enum class PollMode { kBusy, kAdaptive };
+enum class FeedbackLaw { kLog, kLinear };  ///< how the advertised rate follows the measured one
 
 /// A 48-bit MAC address in wire order, low byte of the integer first: memcpy of the first 6 bytes of a frame.
 struct MacAddress {
@@ -63,9 +64,21 @@ struct UplinkConfig {
     FlowOffload flow_offload = FlowOffload::kAuto;
     std::uint32_t mtu = 1500;          ///< 68..9600
     std::uint32_t descriptors = 1024;  ///< power of two, 64..4096
+    /// Frames of vNICs without a reservation are marked so; absent = left as the guest made them.
+    std::optional<std::uint8_t> best_effort_dscp;  ///< 0..63
+    std::optional<std::uint8_t> best_effort_pcp;   ///< 0..7, where they carry a VLAN tag
 
     /// What may be promised and scheduled: the rate less the headroom, in bit/s.
     [[nodiscard]] std::uint64_t capacity_bps() const;
+};
+
+/// Receiver to sender: who receives more than its part tells the senders' switches (EyeQ).
+struct FeedbackConfig {
+    bool enabled = false;    ///< true with the section, unless it says otherwise
+    Nanos period = 200'000;  ///< 50us..10ms: how often rates are measured
+    FeedbackLaw law = FeedbackLaw::kLog;
+    std::uint64_t rate_min_bps = 10'000'000;  ///< 1Mbit..1Gbit: no sender is ever told less
+    std::string key_file;  ///< 32 hexadecimal digits, the cluster's secret; empty = frames carry no secret
 };
 
 struct SwitchConfig {
@@ -78,6 +91,7 @@ struct SwitchConfig {
     bool isolation = true;    ///< false: forward only; no limits, reservations, WRR, cycle shares
     Accounting accounting = Accounting::kWire;
     UplinkConfig uplink;
+    FeedbackConfig feedback;
     std::vector<VnicConfig> vnics;
     std::string control_socket = "/run/weir/switch.sock";
     PollMode poll = PollMode::kBusy;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 31;
 constexpr std::size_t kSocketBytesMax = 107;  // sockaddr_un has 108 with the end
+constexpr std::size_t kPathBytesMax = 4095;   // PATH_MAX with the end
 
 bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
@@ -76,6 +77,19 @@ bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& o
     }
     if (!text.starts_with('/') || text.ends_with('/')) {
         reader.fault(key, kAllowed, "this cannot be a socket");
+        return false;
+    }
+    out = std::move(text);
+    return true;
+}
+
+bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    if (!text.starts_with('/') || text.ends_with('/') || text.size() > kPathBytesMax) {
+        reader.fault(key, "an absolute path of at most 4095 bytes, such as \"/etc/weir/feedback.key\"",
+                     "this cannot be a file");
         return false;
     }
     out = std::move(text);

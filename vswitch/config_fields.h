@@ -19,6 +19,8 @@ inline constexpr std::uint64_t kRateMax = 400'000'000'000;  // bit/s: the fastes
 bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
 /// An absolute path that fits sockaddr_un (107 bytes).
 bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out);
+/// An absolute path of at most 4095 bytes; whether the file is there shows at start.
+bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
 /// A PCI address or a vdev string (driver and number, then arguments after commas).
 bool read_device(ObjectReader& reader, std::string_view key, std::string& out);
 

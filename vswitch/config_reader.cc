@@ -169,11 +169,8 @@ bool ObjectReader::read_quantity(std::string_view key, Quantity quantity, std::u
 
 bool ObjectReader::read_limit(std::string_view key, Quantity quantity, std::optional<std::uint64_t>& out,
                               Range range) {
-    const json* member = take(key);
-    if (member != nullptr && member->is_null()) {
-        out.reset();
+    if (clears(key, out))
         return true;
-    }
     std::uint64_t value = 0;
     if (!read_quantity(key, quantity, value, range))
         return false;

@@ -51,6 +51,11 @@ class ObjectReader {
     bool read_integer(std::string_view key, T& out, Range range) {
         return store(out, whole_number(key, range));
     }
+    /// null means "none" and clears `out`.
+    template <typename T>
+    bool read_optional(std::string_view key, std::optional<T>& out, Range range) {
+        return clears(key, out) || store(out, whole_number(key, range));
+    }
     bool read_quantity(std::string_view key, Quantity quantity, std::uint64_t& out, Range range);
     /// null means "none" and clears `out`.
     bool read_limit(std::string_view key, Quantity quantity, std::optional<std::uint64_t>& out, Range range);
@@ -77,6 +82,22 @@ class ObjectReader {
     [[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view key, Range range);
     [[nodiscard]] std::optional<std::size_t> word_index(std::string_view key,
                                                         const std::vector<std::string_view>& texts);
+    /// null: takes the value out of an optional.
+    template <typename T>
+    bool clears(std::string_view key, std::optional<T>& out) {
+        const nlohmann::json* value = find(key);
+        if (value == nullptr || !value->is_null())
+            return false;
+        (void)take(key);
+        out.reset();
+        return true;
+    }
+    template <typename T>
+    static bool store(std::optional<T>& out, std::optional<std::uint64_t> value) {
+        if (value)
+            out = static_cast<T>(*value);
+        return value.has_value();
+    }
     template <typename T>
     static bool store(T& out, std::optional<std::uint64_t> value) {
         if (value)

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "vswitch/datapath/ecn.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/traffic_class.h"
 
 namespace weir {
 namespace {
@@ -75,7 +75,8 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
     if (!offload::accepted_as_is(frame->ol_flags & ~RTE_MBUF_F_TX_TCP_SEG, device_.offloads()))
         offload::fill_checksums(frame);
     if (from.fixed.vlan != 0) {
-        frame->vlan_tci = from.fixed.vlan;
+        constexpr unsigned kPcpShift = 13;
+        frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | from.profile.pcp << kPcpShift);
         if (rte_vlan_insert(&frame) != 0) {
             drop(from, frame, bytes, DropReason::kNoBuffer);
             return false;
@@ -205,6 +206,8 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
             drop(from, run.frames[i], run.bytes[i], DropReason::kUplinkDown);
         return;
     }
+    if (from.profile.dscp) [[unlikely]]
+        std::for_each_n(run.frames, run.count, [&](rte_mbuf* frame) { set_dscp(frame, *from.profile.dscp); });
     if (from.fixed.vlan != 0 || run.longest > frame_bytes_max_ ||
         !offload::accepted_as_is(run.offload_flags, device_.offloads()) ||
         (run.offload_flags != 0 && nic_.prepare(run.frames, run.count) != run.count)) {

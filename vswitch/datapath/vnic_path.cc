@@ -44,6 +44,10 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
     profile.uplink.reservation = vnic.reservation_bps / kBitsPerByte;
     profile.uplink.shares = vnic.shares;
+    if (vnic.reservation_bps == 0) {
+        profile.dscp = config.uplink.best_effort_dscp;
+        profile.pcp = config.uplink.best_effort_pcp.value_or(0);
+    }
     return profile;
 }
 

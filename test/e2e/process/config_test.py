@@ -14,11 +14,11 @@ HOSTILE = {
         {"name": "vm1", "socket": "/tmp/vm.sock", "mac": "01:00:5e:00:00:01", "shares": 0, "queues": "many"},
         {"name": "vm3", "mac": mac(1), "vlan": 5000, "colour": "blue"},
     ],
-    "feedback": {"enabled": True},
+    "feedback": {"period": "1s"},
 }
 PLACES = ["workers", "uplink.rate", "uplink.scheduler", "uplink.mtu", "vnics[0].socket", "vnics[0].reservation",
           "vnics[1].name", "vnics[1].mac", "vnics[1].shares", "vnics[1].queues", "vnics[2].socket", "vnics[2].vlan",
-          "vnics[2].colour", "feedback"]
+          "vnics[2].colour", "feedback.period"]
 
 
 class ConfigTest(Case):
