@@ -6,7 +6,7 @@ from case import Case, mac
 from guest import Guest, Nic
 from span import Span
 from switch import other_cores
-from traffic import serve, wait_reachable
+from traffic import Flood, serve, wait_reachable
 from wait import until
 
 MBIT = 1_000_000
@@ -32,6 +32,10 @@ class GuestsCase(Case):
         """Runs iperf3 to VM `number`; its own report."""
         text = guest.run(f"iperf3 -J -c {address(number)} -t {seconds} {options}", seconds + 40)
         return json.loads(text)["end"]
+
+    def wait_more(self, name, packets=1000, seconds=40):
+        """Waits until the VM has received so many more."""
+        self.wait_packets(name, "to_vm", "delivered", self.packets(name, "to_vm", "delivered") + packets, seconds)
 
     def begin(self, guest, number, options=""):
         """A TCP flow to VM `number` that goes on for as long as the test."""
@@ -90,21 +94,22 @@ class TwoGuestsTest(GuestsCase):
         for fall in (two.reboot, lambda: (two.kill(), two.boot())):
             fall()
             wait_reachable(one, address(2), 60)
-            before = self.packets("vm2", "to_vm", "delivered")
-            self.wait_packets("vm2", "to_vm", "delivered", before + 50)
+            self.wait_more("vm2", 50)
         self.assert_accounts()
 
-    def test_guests_reconnect_to_a_switch_that_was_killed_under_traffic(self):
+    def test_a_tcp_flow_outlives_a_switch_that_is_killed_or_restarted_under_it(self):
         switch = self.start_switch(self.vnic(1), self.vnic(2))
         one, two = self.guests(1, 2)
         wait_reachable(one, address(2))
-        one.start(f"exec ping -i 0.02 {address(2)} >/dev/null")
-        for _ in range(2):
-            self.wait_packets("vm2", "to_vm", "delivered", 50)
-            switch.kill()
+        serve(two)
+        flow = self.begin(one, 2)
+        for fall in (switch.kill, lambda: self.assertEqual(switch.stop(), 0)):
+            self.wait_more("vm2")
+            fall()
             switch.start().wait_up("vm1", "vm2")
-            wait_reachable(one, address(2))
+            self.wait_more("vm2")
             wait_reachable(two, address(1))
+        self.assertTrue(flow.answer.empty(), "the flow has ended")
         self.assert_accounts()
 
 
@@ -126,4 +131,24 @@ class ThreeGuestsTest(GuestsCase):
             self.wait_packets(name, "from_vm", "delivered", 2000)
         self.assert_rate(["vm1"], "bits", 55 * MBIT, 91 * MBIT)
         self.assert_rate(["vm1", "vm2"], "bits", 80 * MBIT, 91 * MBIT)
+        self.assert_accounts()
+
+    def test_two_guests_go_on_while_a_third_that_is_flooded_dies_and_comes_back(self):
+        self.start_switch(*map(self.vnic, (1, 2, 3)))
+        one, two, three = self.guests(1, 2, 3)
+        for number in (2, 3):
+            wait_reachable(one, address(number))
+        serve(two)
+        flow = self.begin(one, 2)
+        Flood(two, three, address(3), mac(3))
+        for fall, back in ((three.kill, three.boot), (lambda: None, three.reboot)):
+            self.wait_more("vm3")
+            fall()
+            self.wait_more("vm2")
+            back()
+            self.wait_more("vm2")
+        self.wait_more("vm3")
+        self.assertTrue(flow.answer.empty(), "the flow has ended")
+        self.assertGreater(self.drops("vm3", "to_vm")["vm_down"], 0)
+        self.assertEqual(self.drops("vm2", "to_vm").get("vm_down", 0), 0)
         self.assert_accounts()
