@@ -5,12 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "vswitch/config_fields.h"
 #include "vswitch/config_text.h"
@@ -199,13 +195,10 @@ std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
 }
 
 std::variant<SwitchConfig, Faults> load_config(const std::string& path) {
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();  // a directory opens, and fails here
-    if (!file.is_open() || errno != 0)
-        return Faults{{path, std::strerror(errno), "a readable file", "the configuration could not be read"}};
-    auto parsed = parse_config(text.str());
+    const auto text = read_text_file(path);
+    if (const Fault* fault = std::get_if<Fault>(&text))
+        return Faults{*fault};
+    auto parsed = parse_config(std::get<std::string>(text));
     if (auto* config = std::get_if<SwitchConfig>(&parsed); config != nullptr && config->host.empty()) {
         std::array<char, 256> name{};
         config->host = ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";

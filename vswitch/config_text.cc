@@ -3,8 +3,12 @@
 #include "vswitch/config_text.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <fstream>
 #include <iterator>
+#include <sstream>
 #include <vector>
 
 namespace weir {
@@ -180,6 +184,16 @@ std::size_t TextPlaces::offset_of(std::string path) const {
         path.erase(cut == std::string::npos ? 0 : cut);
     }
     return 0;
+}
+
+std::variant<std::string, Fault> read_text_file(const std::string& path) {
+    errno = 0;
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();  // a directory opens, and fails here
+    if (!file.is_open() || errno != 0)
+        return Fault{path, std::strerror(errno), "a readable file", "the configuration could not be read"};
+    return text.str();
 }
 
 JsonText read_json_text(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "common/error.h"
 
@@ -30,6 +31,9 @@ struct JsonText {
     Faults faults;          ///< syntax (then the only one, and `value` is null) or duplicate keys
     bool readable = false;  ///< `value` holds the whole text
 };
+
+/// The whole file, or why it cannot be read.
+[[nodiscard]] std::variant<std::string, Fault> read_text_file(const std::string& path);
 
 /// Never throws on input. Bounds: 4 MiB, 16 levels, 200,000 values.
 [[nodiscard]] JsonText read_json_text(std::string_view text);
