@@ -1,0 +1,30 @@
+// edge.h - what a host does with its guests' packets between their rings and the NIC: nothing, or Weir.
+// Threads: one.
+#pragma once
+
+#include "bench/sim/packet.h"
+#include "common/ids.h"
+
+namespace weir::sim {
+
+class Edge {
+  public:
+    virtual ~Edge() = default;
+
+    /// Whether another packet of the vNIC may be taken from its ring.
+    [[nodiscard]] virtual bool room(VnicId vnic) const = 0;
+    /// Takes the packet.
+    virtual void send(VnicId vnic, Packet& packet) = 0;
+    /// A packet for the vNIC has come from the wire.
+    virtual void received(VnicId vnic, const Packet& packet) = 0;
+    /// A feedback frame for the vNIC has come from the wire.
+    virtual void hear(VnicId vnic, const Packet& feedback) = 0;
+    /// Packets that wait here.
+    [[nodiscard]] virtual std::uint64_t packets() const = 0;
+    /// Packets dropped here.
+    [[nodiscard]] virtual std::uint64_t dropped() const { return 0; }
+    /// What the vNIC's senders are told to send, bytes/s; 0 = nothing was said.
+    [[nodiscard]] virtual std::uint64_t advertised(VnicId) const { return 0; }
+};
+
+}  // namespace weir::sim
