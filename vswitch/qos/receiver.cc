@@ -1,0 +1,253 @@
+// receiver.cc - counting in line; everything else once per period.
+#include "vswitch/qos/receiver.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+/// A sender is told after this much of its traffic (EyeQ 3.2), but not more often than the gaps below.
+constexpr std::uint32_t kToldEveryBytes = 10'000;
+constexpr Nanos kToldGap = 100'000;
+/// When there is nothing to be held to, telling it only keeps the far limiter from falling asleep.
+constexpr Nanos kToldGapFree = 10'000'000;
+/// Periods without a packet until a vNIC's part is no longer its own.
+constexpr std::uint16_t kActivePeriods = 3;
+/// Periods without a packet until a sender is forgotten: 20 ms at the default period.
+constexpr std::uint16_t kSenderPeriods = 100;
+/// Active vNICs that one period measures without being felt; with more of them periods are longer.
+constexpr std::size_t kActivePerPeriod = 128;
+/// Within these the law alone steers; beyond them the senders' rates say where to go at once.
+constexpr double kOverload = 1.05;
+constexpr double kUnderload = 0.95;
+/// A sender that reaches this part of the lowest rate of late is held back by it.
+constexpr double kBackloggedShare = 0.8;
+/// A rate is not raised more than this in one period.
+constexpr double kRaiseMax = 4.0;
+/// What a vNIC may grow to within a period, besides a part of the link for a start.
+constexpr double kDemandGrowth = 1.25;
+constexpr double kDemandStart = 1.0 / 64;
+constexpr double kDemandDecay = 0.5;
+
+double per_second(double amount, Nanos span) {
+    return amount * static_cast<double>(kNanosPerSec) / static_cast<double>(span);
+}
+
+}  // namespace
+
+Receiver::Receiver(const Setup& setup, const ReceiverProfile& profile)
+    : setup_(setup),
+      profile_(profile),
+      senders_(setup.senders),
+      endpoints_(setup.endpoints),
+      claims_(setup.endpoints),
+      parts_(setup.endpoints),
+      sequence_(setup.first_sequence) {
+    profile_.law.rate_max = profile_.line_rate;
+    active_.reserve(setup.endpoints);
+}
+
+void Receiver::add(VnicId vnic, const EndpointProfile& profile) {
+    Endpoint& endpoint = endpoints_[vnic];
+    endpoint = Endpoint{};
+    endpoint.present = true;
+    endpoint.profile = profile;
+    endpoint.rate = profile_.line_rate;
+    endpoint.history.fill(profile_.line_rate);
+}
+
+void Receiver::remove(VnicId vnic) {
+    Endpoint& endpoint = endpoints_[vnic];
+    senders_.visit(endpoint.senders, [](const Sender&) { return false; });
+    std::erase(active_, vnic);
+    endpoint = Endpoint{};
+}
+
+/// The entry of a sender, mostly that of the last time; nullptr when the table is full.
+Sender* Receiver::sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address) {
+    if (endpoint.last_sender == SenderTable::kNone || senders_[endpoint.last_sender].address != address)
+        endpoint.last_sender = senders_.find_or_add(vnic, address, endpoint.senders);
+    return endpoint.last_sender == SenderTable::kNone ? nullptr : &senders_[endpoint.last_sender];
+}
+
+bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, std::uint32_t marked_bytes,
+                        Nanos now, Feedback& out) {
+    Endpoint& endpoint = endpoints_[vnic];
+    if (!endpoint.active)
+        activate(vnic);
+    endpoint.window_bytes += bytes;
+    endpoint.marked_bytes += marked_bytes;
+    received_total_ += bytes;
+    if (endpoint.window_bytes > endpoint.alarm_bytes)
+        due_ = std::min(due_, swept_ + profile_.period / 2);
+    Sender* s = sender_of(endpoint, vnic, sender);
+    if (s == nullptr)
+        return false;
+    s->window_bytes += bytes;
+    s->untold_bytes += bytes;
+    const bool lowered = endpoint.rate + endpoint.rate / 16 < s->told_rate;
+    if (s->untold_bytes < kToldEveryBytes && !lowered)
+        return false;
+    const Nanos gap = endpoint.rate >= profile_.line_rate ? kToldGapFree : kToldGap;
+    if (s->told_at != 0 && now < s->told_at + gap)
+        return false;
+    s->told_at = now;
+    s->told_rate = endpoint.rate;
+    s->untold_bytes = 0;
+    out = {endpoint.rate, ++sequence_};
+    return true;
+}
+
+void Receiver::activate(VnicId vnic) {
+    Endpoint& endpoint = endpoints_[vnic];
+    if (!endpoint.present)
+        return;
+    endpoint.active = true;
+    endpoint.silent_periods = 0;
+    endpoint.target = static_cast<double>(profile_.capacity);
+    active_.push_back(vnic);
+}
+
+void Receiver::sweep(Nanos now) {
+    const Nanos span = now - swept_;
+    if (span < profile_.period / 2)
+        return;
+    swept_ = now;
+    due_ = now + profile_.period * (1 + active_.size() / kActivePerPeriod);
+    for (const VnicId vnic : active_)
+        measure(endpoints_[vnic], span);
+    split();
+    for (const VnicId vnic : active_)
+        adjust(endpoints_[vnic], span);
+    std::erase_if(active_, [this](VnicId vnic) {
+        Endpoint& endpoint = endpoints_[vnic];
+        endpoint.active = endpoint.silent_periods < kActivePeriods || endpoint.rate < profile_.line_rate ||
+                          endpoint.senders != SenderTable::kNone;
+        return !endpoint.active;
+    });
+}
+
+/// Marks say that a queue stands at the switches' threshold: it counts as if it had arrived too.
+void Receiver::measure(Endpoint& endpoint, Nanos span) {
+    const auto bytes = static_cast<double>(endpoint.window_bytes);
+    endpoint.measured = per_second(bytes, span);
+    endpoint.congestion = 0;
+    if (endpoint.marked_bytes != 0)
+        endpoint.congestion = per_second(
+            setup_.marked_queue * (1.0 + static_cast<double>(endpoint.marked_bytes) / bytes), span);
+    endpoint.silent_periods = endpoint.window_bytes != 0
+                                  ? std::uint16_t{0}
+                                  : static_cast<std::uint16_t>(endpoint.silent_periods + 1);
+    endpoint.demand = std::max(endpoint.measured * kDemandGrowth, endpoint.demand * kDemandDecay);
+    endpoint.window_bytes = 0;
+    endpoint.marked_bytes = 0;
+}
+
+/// Everybody's part: what it would have if all others wanted all (never less), and what they leave.
+void Receiver::split() {
+    const std::size_t count = active_.size();
+    const std::span claims = std::span(claims_).first(count);
+    const std::span parts = std::span(parts_).first(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Endpoint& endpoint = endpoints_[active_[i]];
+        const EndpointProfile& profile = endpoint.profile;
+        const bool silent = endpoint.silent_periods >= kActivePeriods;
+        claims[i] = {silent ? 0 : profile.reservation, profile.limit, silent ? 0 : Claim::kNoLimit,
+                     profile.shares};
+    }
+    (void)water_fill(profile_.capacity, claims, parts);
+    for (std::size_t i = 0; i < count; ++i)
+        endpoints_[active_[i]].target = static_cast<double>(parts[i]);
+    hungry_ = false;
+    if (!profile_.knows_senders)
+        return;
+    const double start = static_cast<double>(profile_.capacity) * kDemandStart;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Endpoint& endpoint = endpoints_[active_[i]];
+        const bool hungry = endpoint.measured * kDemandGrowth >= endpoint.target;
+        hungry_ |= hungry;
+        if (!hungry)
+            claims[i].demand =
+                std::min(claims[i].demand, static_cast<std::uint64_t>(endpoint.demand + start));
+    }
+    (void)water_fill(profile_.capacity, claims, parts);
+    for (std::size_t i = 0; i < count; ++i) {
+        Endpoint& endpoint = endpoints_[active_[i]];
+        endpoint.target = std::max(endpoint.target, static_cast<double>(parts[i]));
+    }
+}
+
+void Receiver::adjust(Endpoint& endpoint, Nanos span) {
+    std::copy_backward(endpoint.history.begin(), endpoint.history.end() - 1, endpoint.history.end());
+    endpoint.history[0] = endpoint.rate;
+    const double target = std::max(endpoint.target, static_cast<double>(profile_.law.rate_min));
+    const double load = (endpoint.measured + endpoint.congestion) / target;
+    std::uint64_t rate = next_rate(profile_.law, endpoint.rate, load);
+    const double room = target * endpoint.measured / std::max(endpoint.measured + endpoint.congestion, 1.0);
+    const Crowd crowd = look_at_senders(endpoint, room, span);
+    if (profile_.knows_senders && load > kOverload && crowd.level > 0) {
+        rate = std::min(rate, static_cast<std::uint64_t>(crowd.level));
+    } else if (profile_.knows_senders && load < kUnderload && crowd.backlogged > 0) {
+        const double fair = (target - endpoint.congestion - crowd.others) / crowd.backlogged;
+        const double most = static_cast<double>(endpoint.rate) * kRaiseMax;
+        rate = std::max(rate, static_cast<std::uint64_t>(std::clamp(fair, 0.0, most)));
+    }
+    endpoint.rate = std::clamp(rate, profile_.law.rate_min, profile_.line_rate);
+    const double window = target * static_cast<double>(profile_.period) / static_cast<double>(kNanosPerSec);
+    endpoint.alarm_bytes = static_cast<std::uint64_t>(window * kOverload);
+}
+
+/// Closes the window of every sender of the vNIC; the silent are forgotten.
+Receiver::Crowd Receiver::look_at_senders(Endpoint& endpoint, double capacity, Nanos span) {
+    Crowd crowd;
+    if (endpoint.measured + endpoint.congestion > endpoint.target * kOverload)
+        crowd.level =
+            per_second(level_of(endpoint, capacity * static_cast<double>(span) / kNanosPerSec), span);
+    const auto held_at =
+        static_cast<double>(*std::min_element(endpoint.history.begin(), endpoint.history.end()));
+    senders_.visit(endpoint.senders, [&](Sender& sender) {
+        const double rate = per_second(sender.window_bytes, span);
+        sender.rate = (sender.rate + static_cast<float>(rate)) / 2;
+        sender.silent_periods = sender.window_bytes != 0
+                                    ? std::uint16_t{0}
+                                    : static_cast<std::uint16_t>(sender.silent_periods + 1);
+        sender.window_bytes = 0;
+        if (static_cast<double>(sender.rate) >= kBackloggedShare * held_at)
+            crowd.backlogged += 1;
+        else
+            crowd.others += static_cast<double>(sender.rate);
+        return sender.silent_periods < kSenderPeriods;
+    });
+    endpoint.last_sender = SenderTable::kNone;  // it may be among the forgotten
+    return crowd;
+}
+
+/// The level to which the senders' bytes of this window must be cut to be `room` bytes together.
+double Receiver::level_of(Endpoint& endpoint, double room) {
+    double level = 0;
+    for (;;) {  // rises to where it stays: those below it are counted as they are
+        double below = 0;
+        double above = 0;
+        senders_.visit(endpoint.senders, [&](const Sender& sender) {
+            if (sender.window_bytes <= level)
+                below += sender.window_bytes;
+            else
+                above += 1;
+            return true;
+        });
+        if (above == 0)
+            return level;
+        const double next = (room - below) / above;
+        if (next <= level)
+            return level;
+        level = next;
+    }
+}
+
+EndpointReading Receiver::read(VnicId vnic) const {
+    const Endpoint& endpoint = endpoints_[vnic];
+    return {static_cast<std::uint64_t>(endpoint.measured), static_cast<std::uint64_t>(endpoint.target),
+            endpoint.rate};
+}
+
+}  // namespace weir
