@@ -1,0 +1,28 @@
+"""service_test.py - what the switch tells those around it: the service manager, and who plugs a guest in."""
+
+import os
+import socket
+from unittest import mock
+
+from case import Case
+
+
+class ServiceTest(Case):
+    def test_the_service_manager_hears_when_the_switch_is_ready_alive_and_stopping(self):
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.bind(self.path("notify"))
+        manager.settimeout(20)
+        with mock.patch.dict(os.environ, NOTIFY_SOCKET=self.path("notify"), WATCHDOG_USEC="200000"):
+            self.start_switch(self.vnic(1))
+        self.assertEqual([manager.recv(64) for _ in range(3)], [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"])
+        self.stop_switch()
+        last = b""
+        while last != b"STOPPING=1":
+            last = manager.recv(64)
+
+    def test_qemu_is_told_what_the_running_vnic_offers(self):
+        self.start_switch(self.vnic(1), self.vnic(2, packed=False, mergeable=False, queues=2, mode="server"))
+        one, two = (" ".join(self.switch.ctl("qemu-args", name)["arguments"]) for name in ("vm1", "vm2"))
+        for word, in_one in (("packed=on", True), ("mrg_rxbuf=off", False), ("mq=on", False), ("server=on", True)):
+            self.assertEqual((word in one, word in two), (in_one, not in_one), word)
