@@ -1,0 +1,66 @@
+"""runs.py - runs variants of scenarios with weir-sim, several at once, and says how far it has come."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCENARIOS = ROOT / "bench" / "scenarios"
+RUN_SECONDS_MAX = 300
+
+
+def read_scenario(name):
+    """A scenario with comments on lines of their own, as a dictionary."""
+    text = (SCENARIOS / f"{name}.jsonc").read_text()
+    return json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+
+
+def variant(name, isolation, without=(), **changes):
+    """A scenario with another isolation, without some sources, and with `section__key` set to other values."""
+    scenario = read_scenario(name)
+    scenario.pop("$schema", None)
+    scenario["isolation"] = isolation
+    scenario["sources"] = [source for source in scenario["sources"] if source["name"] not in without]
+    for source in scenario["sources"]:
+        if "sizes" in source:
+            source["sizes"] = str((SCENARIOS / name).parent.joinpath(source["sizes"]).resolve())
+    for place, value in changes.items():
+        section, _, key = place.rpartition("__")
+        (scenario[section] if section else scenario)[key] = value
+    return scenario
+
+
+class Runner:
+    """Runs scenarios by name; results are dictionaries. Nothing is run twice by one program."""
+
+    def __init__(self, program, work):
+        self.program = pathlib.Path(program)
+        self.work = pathlib.Path(work)
+        self.work.mkdir(parents=True, exist_ok=True)
+
+    def run_one(self, name, scenario):
+        path = self.work / f"{name}.scenario.json"
+        path.write_text(json.dumps(scenario, indent=1) + "\n")
+        done = subprocess.run([self.program, "--timing", path], capture_output=True, text=True, check=False,
+                              timeout=RUN_SECONDS_MAX)
+        if done.returncode != 0:
+            raise RuntimeError(f"{name}: weir-sim ended with {done.returncode}: {done.stderr.strip()}")
+        (self.work / f"{name}.json").write_text(done.stdout)
+        return json.loads(done.stdout), done.stderr.strip()
+
+    def run_all(self, scenarios):
+        """@return {name: result}, {name: events and seconds}"""
+        began = time.monotonic()
+        results, speeds = {}, {}
+        with concurrent.futures.ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(scenarios))) as pool:
+            jobs = {pool.submit(self.run_one, name, scenario): name for name, scenario in scenarios.items()}
+            for job in concurrent.futures.as_completed(jobs):
+                name = jobs[job]
+                results[name], speeds[name] = job.result()
+                print(f"[{len(results)}/{len(scenarios)}, {time.monotonic() - began:.0f} s] {name}: {speeds[name]}",
+                      file=sys.stderr)
+        return results, speeds
