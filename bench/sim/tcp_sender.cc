@@ -65,6 +65,7 @@ std::uint64_t TcpSender::take_lost() {
     while (at(repair_).state != kLost)
         ++repair_;
     at(repair_).state = kFlyingAgain;
+    resent_.push_back({repair_, next_});
     --lost_;
     ++stats_.retransmits;
     return repair_;
@@ -154,12 +155,22 @@ bool TcpSender::mark_lost() {
     for (marked_ = std::max(marked_, una_); marked_ < end; ++marked_) {
         if (at(marked_).state != kFlying)
             continue;
-        at(marked_).state = kLost;
-        ++lost_;
-        repair_ = std::min(repair_, marked_);
+        lose(marked_);
         found = true;
     }
+    // What was sent again counts from the segments that were new at that time.
+    for (; !resent_.empty() && resent_.front().next_then < end; resent_.pop_front()) {
+        const std::uint64_t sequence = resent_.front().sequence;
+        if (sequence >= una_ && at(sequence).state == kFlyingAgain)
+            lose(sequence);
+    }
     return found;
+}
+
+void TcpSender::lose(std::uint64_t sequence) {
+    at(sequence).state = kLost;
+    ++lost_;
+    repair_ = std::min(repair_, sequence);
 }
 
 void TcpSender::sample_rtt(Nanos rtt) {
@@ -232,6 +243,7 @@ void TcpSender::fire(std::uint32_t) {
     }
     marked_ = next_;
     repair_ = una_;
+    resent_.clear();
     set_timer();
     pump();
 }

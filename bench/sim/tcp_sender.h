@@ -2,9 +2,8 @@
 // Source: RFC 5681 (slow start, congestion avoidance), RFC 6675 (recovery by scoreboard), RFC 6298 (timeout),
 // RFC 8257 (DCTCP), RFC 3168 (ECN). Units: segments, as Linux counts; payload bytes; Nanos. Threads: one.
 //
-// What it does not have: CUBIC (its Reno-friendly region is what counts at a data centre's round-trip times),
-// tail loss probes, and detection of a lost retransmission other than the timeout, as Linux 3.4 of the EyeQ
-// paper.
+// What it does not have: CUBIC (its Reno-friendly region is what counts at a data centre's round-trip times)
+// and tail loss probes, which Linux 3.4 of the EyeQ paper did not have either.
 #pragma once
 
 #include <cstdint>
@@ -77,6 +76,11 @@ class TcpSender final : public Sender, public Handler {
         bool end_of_message;
     };
 
+    struct Resent {
+        std::uint64_t sequence;
+        std::uint64_t next_then;  // of the first new segment that followed
+    };
+
     [[nodiscard]] Segment& at(std::uint64_t sequence) { return ring_[sequence & (ring_.size() - 1)]; }
     [[nodiscard]] std::uint64_t flying() const { return next_ - una_ - sacked_ - lost_; }
     [[nodiscard]] bool may_send() const;
@@ -88,6 +92,7 @@ class TcpSender final : public Sender, public Handler {
     std::uint64_t advance(std::uint64_t to);
     std::uint64_t mark_sacked(std::uint64_t sequence);
     bool mark_lost();
+    void lose(std::uint64_t sequence);
     void sample_rtt(Nanos rtt);
     void grow(std::uint64_t acked);
     void hear_marks(std::uint64_t acked, std::uint64_t marked);
@@ -108,6 +113,7 @@ class TcpSender final : public Sender, public Handler {
     std::uint64_t highest_ = 0;           // one beyond the highest that has arrived
     std::uint64_t marked_ = 0;            // before it, losses have been looked for
     std::uint64_t repair_ = 0;            // before it, no segment is lost
+    std::deque<Resent> resent_;           // in the order in which they were
     std::uint64_t recover_ = 0;           // recovery ends when all before it is acknowledged
     bool recovering_ = false;
 

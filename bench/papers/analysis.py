@@ -1,0 +1,50 @@
+"""analysis.py - what is read out of results of weir-sim: when rates settle, how steady they are, who got how much."""
+
+
+def windows(result, host, tenant, width_ns):
+    """[(end in ns, mean bit/s)] of what the tenant received at the host, in consecutive windows."""
+    per_window = max(1, round(width_ns / result["sample_ns"]))
+    times = result["series"]["time_ns"]
+    rates = result["series"]["hosts"][host]["tenants"][tenant]["received_bps"]
+    return [(times[i + per_window - 1], sum(rates[i:i + per_window]) / per_window)
+            for i in range(0, len(rates) - per_window + 1, per_window)]
+
+
+def mean_between(points, begin, end):
+    inside = [rate for time, rate in points if begin < time <= end]
+    return sum(inside) / len(inside) if inside else 0.0
+
+
+def settled_after(result, host, tenants, begin, end, width_ns=200_000, tolerance=0.1):
+    """ns after `begin` from which every window of every tenant, until `end`, is within the tolerance of its mean over
+    the second half; None when that is never so."""
+    latest = 0
+    for tenant in tenants:
+        points = windows(result, host, tenant, width_ns)
+        final = mean_between(points, (begin + end) / 2, end)
+        off = [time for time, rate in points
+               if begin < time <= end and not abs(rate - final) <= tolerance * final]
+        if off and off[-1] + width_ns > end:
+            return None
+        latest = max(latest, off[-1] - begin if off else 0)
+    return latest
+
+
+def swing(result, host, tenant, begin, end, width_ns=1_000_000):
+    """The largest distance of a window's rate from the mean, as a fraction of the mean."""
+    points = windows(result, host, tenant, width_ns)
+    mean = mean_between(points, begin, end)
+    return max(abs(rate - mean) for time, rate in points if begin < time <= end) / mean if mean else 1.0
+
+
+def used(result, host, begin, end):
+    """Bit/s that all tenants received at the host."""
+    tenants = result["series"]["hosts"][host]["tenants"]
+    return sum(mean_between(windows(result, host, tenant, result["sample_ns"]), begin, end) for tenant in tenants)
+
+
+def rise_times(result, host, tenant, moments, level, width_ns=100_000):
+    """For each moment, the ns until the tenant first receives `level` bit/s."""
+    points = windows(result, host, tenant, width_ns)
+    return [next((time - moment for time, rate in points if time > moment and rate >= level), None)
+            for moment in moments]
