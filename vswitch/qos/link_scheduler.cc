@@ -5,7 +5,11 @@
 
 namespace weir {
 
-LinkScheduler::LinkScheduler(const Setup& setup) : limits_(*setup.limits), wheel_id_(setup.wheel_id) {
+LinkScheduler::LinkScheduler(const Setup& setup)
+    : limits_(*setup.limits),
+      wheel_id_(setup.wheel_id),
+      flow_wheel_id_(setup.flow_wheel_id),
+      flows_(setup.flows, setup.flow_packets) {
     assert(setup.classes <= kClassesMax);
     classes_.reserve(setup.classes);
     for (std::size_t i = 0; i < setup.classes; ++i)
@@ -14,7 +18,7 @@ LinkScheduler::LinkScheduler(const Setup& setup) : limits_(*setup.limits), wheel
 
 void LinkScheduler::add(VnicId id, const ClassProfile& profile, Limiter* limiter, Nanos now) {
     Class& c = classes_[id];
-    assert(!c.present && c.queue.empty());
+    assert(!c.present && !has_ready(c));
     c.present = true;
     c.limiter = limiter;
     c.profile = profile;
@@ -38,7 +42,7 @@ void LinkScheduler::change(VnicId id, const ClassProfile& profile, Nanos now) {
             set_reservation(c, now);
     }
     shares_changed();
-    if (!c.queue.empty()) {  // its reservation or its limit may pay earlier now
+    if (has_ready(c)) {  // its reservation or its limit may pay earlier now
         forget(id);
         start(id, now);
     }
@@ -46,7 +50,7 @@ void LinkScheduler::change(VnicId id, const ClassProfile& profile, Nanos now) {
 
 void LinkScheduler::remove(VnicId id, Nanos now) {
     Class& c = classes_[id];
-    assert(c.present && c.queue.empty());
+    assert(c.present && !has_ready(c));
     ClassProfile nothing = c.profile;
     nothing.reservation = 0;
     change(id, nothing, now);
@@ -76,7 +80,7 @@ void LinkScheduler::rescale_reservations(Nanos now) {
         if (!c.present)
             continue;
         set_reservation(c, now);
-        if (!c.queue.empty() && !c.limited) {  // it may be entitled earlier now
+        if (has_ready(c) && !c.limited) {  // it may be entitled earlier now
             stop(static_cast<VnicId>(i));
             start(static_cast<VnicId>(i), now);
         }
@@ -85,20 +89,90 @@ void LinkScheduler::rescale_reservations(Nanos now) {
 
 bool LinkScheduler::enqueue(VnicId id, const PacketRef& packet, Nanos now) {
     Class& c = classes_[id];
-    const bool was_empty = c.queue.empty();
     if (!c.queue.push(packet))
         return false;
     ++packets_;
-    if (was_empty)
-        start(id, now);
+    if (c.queue.packets() == 1)
+        make_ready(id, kOwnQueue, now);
     return true;
+}
+
+bool LinkScheduler::enqueue(VnicId id, FlowId flow, const PacketRef& packet, Nanos now) {
+    const FlowQueue& queue = flows_[flow];
+    if (queue.bytes >= classes_[id].profile.queue_bytes_max || queue.packets >= kFlowPacketsMax ||
+        !flows_.push(flow, packet))
+        return false;
+    ++packets_;
+    if (queue.packets == 1)
+        make_ready(id, flow, now);
+    return true;
+}
+
+/// The flow has packets and its limiter is not known to forbid them: it is the last in turn.
+void LinkScheduler::make_ready(VnicId id, FlowId flow, Nanos now) {
+    Class& c = classes_[id];
+    next_of(c, flow) = kNoFlow;
+    if (has_ready(c)) {
+        next_of(c, c.ready_tail) = flow;
+        c.ready_tail = flow;
+        return;
+    }
+    c.ready_head = c.ready_tail = flow;
+    start(id, now);
+}
+
+/// Takes a flow out of the turns. The class is not contending meanwhile.
+void LinkScheduler::unlink_ready(Class& c, FlowId flow) {
+    FlowId before = kNoFlow;
+    for (FlowId at = c.ready_head; at != flow; at = next_of(c, at))
+        before = at;
+    (before == kNoFlow ? c.ready_head : next_of(c, before)) = next_of(c, flow);
+    if (c.ready_tail == flow)
+        c.ready_tail = before;
+}
+
+bool LinkScheduler::settle_flow(VnicId id, Nanos now) {
+    Class& c = classes_[id];
+    const FlowId flow = c.ready_head;
+    FlowQueue& queue = flows_[flow];
+    const std::uint32_t bytes = flows_.front(flow).bytes;
+    if (queue.limiter->can_pay(bytes, now))
+        return true;
+    queue.blocked = true;
+    limits_.insert(flow_wheel_id_ + flow, queue.limiter->ready_at(bytes), now);
+    c.ready_head = queue.next_ready;
+    if (!has_ready(c)) {
+        c.ready_tail = kNoFlow;
+        stop(id);
+    }
+    return false;
+}
+
+void LinkScheduler::wake_flow(FlowId flow, Nanos now) {
+    FlowQueue& queue = flows_[flow];
+    if (!queue.blocked)
+        return;
+    const Nanos at = queue.limiter->ready_at(flows_.front(flow).bytes);
+    if (at > now) {  // it was beyond the wheel's horizon, or is slower now
+        limits_.insert(flow_wheel_id_ + flow, at, now);
+        return;
+    }
+    queue.blocked = false;
+    make_ready(queue.vnic, flow, now);
+}
+
+void LinkScheduler::change_flow(FlowId flow, Nanos now) {
+    if (!flows_[flow].blocked)
+        return;
+    limits_.remove(flow_wheel_id_ + flow);
+    wake_flow(flow, now);
 }
 
 void LinkScheduler::wait_for_limit(VnicId id, Nanos now) {
     Class& c = classes_[id];
     c.limited = true;
     stop(id);
-    const Nanos at = c.limiter->ready_at(costs(c.queue.front()));
+    const Nanos at = c.limiter->ready_at(costs(front(c)));
     if (at != kNever)  // a parked class waits for change()
         limits_.insert(wheel_id_ + id, at, now);
 }
@@ -107,7 +181,7 @@ void LinkScheduler::wake(VnicId id, Nanos now) {
     Class& c = classes_[id];
     if (!c.limited)
         return;
-    const Nanos at = c.limiter->ready_at(costs(c.queue.front()));
+    const Nanos at = c.limiter->ready_at(costs(front(c)));
     if (at > now) {  // it was beyond the wheel's horizon
         limits_.insert(wheel_id_ + id, at, now);
         return;
@@ -116,9 +190,11 @@ void LinkScheduler::wake(VnicId id, Nanos now) {
     start(id, now);
 }
 
-/// Takes a backlogged class out of the contest, or out of the wheel.
+/// Takes a class that has a packet out of the contest, or out of the wheel.
 void LinkScheduler::forget(VnicId id) {
     Class& c = classes_[id];
+    if (!has_ready(c))
+        return;
     if (!c.limited) {
         stop(id);
         return;

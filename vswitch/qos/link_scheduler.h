@@ -7,6 +7,10 @@
 // all. Precedence: a reservation first; then shares; a limit over both. Shares divide the link, reservations
 // are floors under that division: a class gets max(its reservation, its part by shares), which is what
 // water_fill() computes.
+//
+// A class's packets wait in its own queue; those of a flow whose destination has asked for a limit wait in
+// the flow's, and that limiter is charged with the rest. A flow that cannot pay steps aside, into the wheel,
+// and the class goes on with the others in turn: a congested destination is in nobody's way.
 #pragma once
 
 #include <cassert>
@@ -16,6 +20,7 @@
 #include <vector>
 
 #include "common/ids.h"
+#include "vswitch/qos/flow_queues.h"
 #include "vswitch/qos/multi_bucket.h"
 #include "vswitch/qos/packet_queue.h"
 #include "vswitch/qos/timing_wheel.h"
@@ -33,12 +38,18 @@ class LinkScheduler {
   public:
     /// Two levels of 64-bit bitmaps.
     static constexpr std::size_t kClassesMax = 4096;
+    /// Packets that wait in one flow at most: its bound in bytes in small frames would be all of a VM's
+    /// buffers.
+    static constexpr std::uint32_t kFlowPacketsMax = 256;
 
     struct Setup {
         std::size_t classes = 1024;          ///< VnicIds are 0 .. classes-1; at most kClassesMax
         std::uint32_t queue_packets = 1024;  ///< slots per class, a power of two
         TimingWheel* limits = nullptr;       ///< where classes wait for their limit; outlives the scheduler
         std::uint32_t wheel_id = 0;          ///< id of class 0 in that wheel; class c has wheel_id + c
+        std::uint32_t flows = 0;             ///< FlowIds are 0 .. flows-1
+        std::uint32_t flow_packets = 0;      ///< that may wait in all flows together
+        std::uint32_t flow_wheel_id = 0;     ///< id of flow 0 in the wheel
     };
 
     /// Allocates everything. The link starts parked: call set_capacity().
@@ -53,10 +64,20 @@ class LinkScheduler {
     void add(VnicId id, const ClassProfile& profile, Limiter* limiter, Nanos now);
     /// Also to be called after the limiter got another rate: a waiting class is put where it belongs now.
     void change(VnicId id, const ClassProfile& profile, Nanos now);
-    /// Takes all queued packets out, oldest first, and gives each to take(const PacketRef&).
+    /// Takes all packets of the class's own queue out, oldest first, and gives each to take(const
+    /// PacketRef&).
     template <class Take>
     void drain(VnicId id, Take&& take);
-    /// The class is empty (drain it first).
+    /// From now on packets of this flow pay `limiter` (outlives the flow) too. Those that wait already, and
+    /// for which belongs(const PacketRef&) holds, move into its queue, so that order is kept.
+    template <class Belongs>
+    void open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nanos now, Belongs&& belongs);
+    /// Takes all its packets out, as drain() does.
+    template <class Take>
+    void close_flow(FlowId flow, Nanos now, Take&& take);
+    /// Its limiter got another rate.
+    void change_flow(FlowId flow, Nanos now);
+    /// The class is empty (drain it, and close its flows first).
     void remove(VnicId id, Nanos now);
     /// The link's rate less headroom. Reservations that add up to more are scaled down in proportion.
     void set_capacity(std::uint64_t tokens_per_sec, Nanos now);
@@ -73,13 +94,24 @@ class LinkScheduler {
     /// in nobody's way).
     [[nodiscard]] bool can_bypass(VnicId id, std::uint32_t bytes, Nanos now) const {
         const Class& c = classes_[id];
-        if (!c.queue.empty() || bytes > kBypassMax)
+        if (c.ready_head != kNoFlow || bytes > kBypassMax)
             return false;
         return (contenders_ == 0 && link_.can_pay(bytes, now)) ||
                (c.reserved.can_pay(bytes, now) && link_.debt_within(kDebtMax, now));
     }
+    /// The same for a flow with a limiter, which must pay too and have nothing waiting.
+    [[nodiscard]] bool can_bypass(VnicId id, FlowId flow, std::uint32_t bytes, Nanos now) const {
+        const FlowQueue& queue = flows_[flow];
+        return queue.empty() && queue.limiter->can_pay(bytes, now) && can_bypass(id, bytes, now);
+    }
     /// Charges the link and the class's reservation. The caller has charged the limiter, after can_bypass().
     void bypass(VnicId id, std::uint32_t bytes, Nanos now) { charge(classes_[id], bytes, now); }
+    void bypass(VnicId id, FlowId flow, std::uint32_t bytes, Nanos now) {
+        flows_[flow].limiter->pay(bytes, now);
+        charge(classes_[id], bytes, now);
+    }
+    /// Something else has used the link.
+    void charge_link(std::uint32_t bytes, Nanos now) { link_.pay(bytes, now); }
 
     // The way through the queues.
 
@@ -91,10 +123,15 @@ class LinkScheduler {
     }
     /// @return false when the class's slots are used up; the packet was not taken.
     [[nodiscard]] bool enqueue(VnicId id, const PacketRef& packet, Nanos now);
+    /// @return false when the flow is at its bound (queue_bytes_max of its class, kFlowPacketsMax); the
+    /// packet was not taken.
+    [[nodiscard]] bool enqueue(VnicId id, FlowId flow, const PacketRef& packet, Nanos now);
     /// Gives packets that may leave now, in order of departure, charged. @return how many, 0 .. out.size()
     [[nodiscard]] virtual std::size_t dequeue_burst(Nanos now, std::span<PacketRef> out) = 0;
     /// The wheel fired for the class: its limit may pay again.
     void wake(VnicId id, Nanos now);
+    /// The wheel fired for the flow: its limiter may pay again.
+    void wake_flow(FlowId flow, Nanos now);
     /// When dequeue_burst() may give something, if nothing happens before; early rather than late. kNever
     /// when all that is queued, if anything, waits for limits.
     [[nodiscard]] virtual Nanos next_ready(Nanos now) const = 0;
@@ -103,6 +140,8 @@ class LinkScheduler {
     [[nodiscard]] std::uint64_t backlog_bytes(VnicId id) const { return classes_[id].queue.bytes(); }
     [[nodiscard]] std::uint32_t backlog_packets(VnicId id) const { return classes_[id].queue.packets(); }
     [[nodiscard]] std::uint32_t backlog_buffers(VnicId id) const { return classes_[id].queue.buffers(); }
+    [[nodiscard]] std::uint32_t flow_backlog_bytes(FlowId flow) const { return flows_[flow].bytes; }
+    [[nodiscard]] std::uint32_t flow_backlog_packets(FlowId flow) const { return flows_[flow].packets; }
     /// The class waits for its own limit.
     [[nodiscard]] bool limited(VnicId id) const { return classes_[id].limited; }
     [[nodiscard]] const TokenBucket& link() const { return link_; }
@@ -115,10 +154,16 @@ class LinkScheduler {
     /// A 64 KiB super-frame as the wire frames it becomes, with their headers.
     static constexpr std::uint32_t kBypassMax = 72 * 1024;
 
+    /// The class's own queue, among the flows that may send.
+    static constexpr FlowId kOwnQueue = kNoFlow - 1;
+
     struct alignas(64) Class {
         explicit Class(std::uint32_t queue_packets) : queue(queue_packets) {}
         PacketQueue queue;
         Limiter* limiter = nullptr;
+        FlowId ready_head = kNoFlow;  ///< whose packet is the class's next
+        FlowId ready_tail = kNoFlow;
+        FlowId own_next = kNoFlow;  ///< behind kOwnQueue
         TokenBucket reserved{
             make_profile(0, 0)};    ///< parked without a reservation: never pays, cannot be charged
         std::uint64_t deficit = 0;  ///< for the policy: bytes it may still send in its turn
@@ -135,8 +180,18 @@ class LinkScheduler {
     /// A class came, went or has other shares.
     virtual void shares_changed() = 0;
 
-    /// Sends the class's first packet if its limit pays; link and reservation were asked before. If not, the
-    /// class leaves for the wheel. An emptied class leaves too.
+    /// Has a packet that may be the next.
+    [[nodiscard]] static bool has_ready(const Class& c) { return c.ready_head != kNoFlow; }
+    [[nodiscard]] const PacketRef& front(const Class& c) const {
+        return c.ready_head == kOwnQueue ? c.queue.front() : flows_.front(c.ready_head);
+    }
+    /// The class's first packet may be sent as far as its flow is concerned. If not, the flow has stepped
+    /// aside and the class has another first packet, or has left: look again.
+    [[nodiscard]] bool settle(VnicId id, Nanos now) {
+        return classes_[id].ready_head == kOwnQueue || settle_flow(id, now);
+    }
+    /// Sends the class's first packet if its limit pays; link, reservation and flow were asked before. If
+    /// not, the class leaves for the wheel. An emptied class leaves too.
     [[nodiscard]] bool send_front(VnicId id, Nanos now, PacketRef& out);
 
     TokenBucket link_{make_profile(0, 0)};
@@ -158,6 +213,13 @@ class LinkScheduler {
     }
     void wait_for_limit(VnicId id, Nanos now);
     void forget(VnicId id);
+    [[nodiscard]] bool settle_flow(VnicId id, Nanos now);
+    void make_ready(VnicId id, FlowId flow, Nanos now);
+    void unlink_ready(Class& c, FlowId flow);
+    void pop_front(VnicId id);
+    [[nodiscard]] FlowId& next_of(Class& c, FlowId flow) {
+        return flow == kOwnQueue ? c.own_next : flows_[flow].next_ready;
+    }
     void set_reservation(Class& c, Nanos now);
     void rescale_reservations(Nanos now);
     [[nodiscard]] static Limiter::Costs costs(const PacketRef& packet) {
@@ -166,6 +228,8 @@ class LinkScheduler {
 
     TimingWheel& limits_;
     std::uint32_t wheel_id_;
+    std::uint32_t flow_wheel_id_;
+    FlowQueues flows_;
     std::uint64_t packets_ = 0;
     std::uint64_t capacity_ = 0;  // tokens/s
     std::uint64_t reserved_ = 0;  // sum of reservations, tokens/s
@@ -174,28 +238,93 @@ class LinkScheduler {
 template <class Take>
 void LinkScheduler::drain(VnicId id, Take&& take) {
     Class& c = classes_[id];
-    if (!c.queue.empty())
-        forget(id);
+    if (c.queue.empty())
+        return;
+    forget(id);
+    unlink_ready(c, kOwnQueue);
     for (; !c.queue.empty(); c.queue.pop()) {
         take(c.queue.front());
         --packets_;
     }
+    assert(!has_ready(c) && "flows are closed first");
+}
+
+template <class Belongs>
+void LinkScheduler::open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nanos now, Belongs&& belongs) {
+    Class& c = classes_[id];
+    FlowQueue& queue = flows_[flow];
+    assert(queue.empty());
+    queue = FlowQueue{.limiter = limiter, .vnic = id};
+    if (c.queue.empty())
+        return;
+    forget(id);
+    c.queue.extract([&](const PacketRef& packet) { return belongs(packet) && flows_.push(flow, packet); });
+    if (c.queue.empty())
+        unlink_ready(c, kOwnQueue);
+    if (has_ready(c))
+        start(id, now);
+    if (!queue.empty())
+        make_ready(id, flow, now);
+}
+
+template <class Take>
+void LinkScheduler::close_flow(FlowId flow, Nanos now, Take&& take) {
+    FlowQueue& queue = flows_[flow];
+    Class& c = classes_[queue.vnic];
+    if (queue.blocked) {
+        limits_.remove(flow_wheel_id_ + flow);
+    } else if (!queue.empty()) {
+        forget(queue.vnic);
+        unlink_ready(c, flow);
+        if (has_ready(c))
+            start(queue.vnic, now);
+    }
+    for (; !queue.empty(); flows_.pop(flow)) {
+        take(flows_.front(flow));
+        --packets_;
+    }
+    queue = FlowQueue{};
 }
 
 inline bool LinkScheduler::send_front(VnicId id, Nanos now, PacketRef& out) {
     Class& c = classes_[id];
-    const PacketRef& packet = c.queue.front();
+    const PacketRef& packet = front(c);
     if (c.limiter != nullptr && !c.limiter->admit(costs(packet), now)) {
         wait_for_limit(id, now);
         return false;
     }
     charge(c, packet.bytes, now);
+    if (c.ready_head != kOwnQueue)
+        flows_[c.ready_head].limiter->pay(packet.bytes, now);
     out = packet;
-    c.queue.pop();
-    --packets_;
-    if (c.queue.empty())
-        stop(id);
+    pop_front(id);
     return true;
+}
+
+/// Removes the class's first packet; the next one comes from the next flow in turn.
+inline void LinkScheduler::pop_front(VnicId id) {
+    Class& c = classes_[id];
+    const FlowId flow = c.ready_head;
+    bool emptied;
+    if (flow == kOwnQueue) {
+        c.queue.pop();
+        emptied = c.queue.empty();
+    } else {
+        flows_.pop(flow);
+        emptied = flows_[flow].empty();
+    }
+    --packets_;
+    if (!emptied && flow == c.ready_tail)
+        return;
+    c.ready_head = next_of(c, flow);
+    if (!emptied) {
+        next_of(c, c.ready_tail) = flow;
+        c.ready_tail = flow;
+        next_of(c, flow) = kNoFlow;
+    } else if (c.ready_head == kNoFlow) {
+        c.ready_tail = kNoFlow;
+        stop(id);
+    }
 }
 
 }  // namespace weir

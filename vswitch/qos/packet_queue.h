@@ -43,6 +43,22 @@ class PacketQueue {
         ++head_;
     }
 
+    /// Takes out every packet for which take(packet) is true; the others keep their order. Looks at all.
+    template <class Take>
+    void extract(Take&& take) {
+        std::uint32_t kept = head_;
+        for (std::uint32_t at = head_; at != tail_; ++at) {
+            const PacketRef packet = slots_[at & mask_];
+            if (take(packet)) {
+                bytes_ -= packet.bytes;
+                buffers_ -= packet.buffers;
+            } else {
+                slots_[kept++ & mask_] = packet;
+            }
+        }
+        tail_ = kept;
+    }
+
     [[nodiscard]] bool empty() const { return head_ == tail_; }
     [[nodiscard]] std::uint32_t capacity() const { return mask_ + 1; }
     [[nodiscard]] std::uint32_t packets() const { return tail_ - head_; }

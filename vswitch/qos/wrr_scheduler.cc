@@ -33,9 +33,11 @@ std::size_t WrrScheduler::serve_reserved(Nanos now, std::span<PacketRef> out) {
         const std::size_t found = paying_.find_cyclic(reserved_turn_);
         const auto id = static_cast<VnicId>(found);
         reserved_turn_ = found + 1;
-        if (!send_front(id, now, out[sent]))
-            continue;
-        ++sent;
+        if (settle(id, now)) {
+            if (!send_front(id, now, out[sent]))
+                continue;
+            ++sent;
+        }
         if (active_.test(id)) {
             paying_.clear(id);
             sort_reservation(id, now);
@@ -51,7 +53,9 @@ std::size_t WrrScheduler::serve_spare(Nanos now, std::span<PacketRef> out) {
             next_turn();
         const auto id = static_cast<VnicId>(turn_);
         Class& c = classes_[id];
-        const std::uint32_t bytes = c.queue.front().bytes;
+        if (!settle(id, now))
+            continue;
+        const std::uint32_t bytes = front(c).bytes;
         if (c.deficit < bytes) {
             in_turn_ = false;
             continue;
@@ -94,7 +98,7 @@ void WrrScheduler::leave(VnicId id) {
         waiting_[id] = false;
         reservations_.remove(id);
     }
-    if (classes_[id].queue.empty() || classes_[id].limited)
+    if (!has_ready(classes_[id]) || classes_[id].limited)
         classes_[id].deficit = 0;
     if (turn_ == id)
         in_turn_ = false;
@@ -111,7 +115,7 @@ void WrrScheduler::shares_changed() {
 
 void WrrScheduler::sort_reservation(VnicId id, Nanos now) {
     const Class& c = classes_[id];
-    const Nanos at = c.reserved.ready_at(c.queue.front().bytes);
+    const Nanos at = c.reserved.ready_at(front(c).bytes);
     if (at <= now) {
         paying_.set(id);
     } else if (at != kNever) {
@@ -135,7 +139,7 @@ Nanos WrrScheduler::next_ready(Nanos now) const {
         at = std::min(at, link_.debt_within_at(kDebtMax));
     if (!active_.empty()) {
         const std::size_t next = in_turn_ ? turn_ : active_.find_cyclic(turn_ + 1);
-        at = std::min(at, link_.ready_at(classes_[next].queue.front().bytes));
+        at = std::min(at, link_.ready_at(front(classes_[next]).bytes));
     }
     return at == kNever ? kNever : std::max(at, now);
 }

@@ -1,0 +1,120 @@
+// flow_table_test.cc - flows open on feedback, obey the newest, halve in silence, and go when nobody needs
+// them.
+#include "vswitch/qos/flow_table.h"
+
+#include <set>
+
+#include "test/support/catch.h"
+
+using namespace weir;
+using Heard = FlowTable::Heard;
+
+namespace {
+
+constexpr std::uint64_t kGbit = 125'000'000;
+constexpr std::uint64_t kPeer = 0x5254;
+constexpr Nanos kMs = 1'000'000;
+
+FlowTable table(std::uint32_t capacity = 64) {
+    return {capacity, 16, {.rate_min = kGbit / 100, .line_rate = 10 * kGbit}};
+}
+
+/// Looks at every place once. @return flows whose rate changed
+std::set<FlowId> sweep(FlowTable& flows, Nanos now, bool let_go = true) {
+    std::set<FlowId> changed;
+    flows.sweep(
+        now, flows.capacity(), [&](FlowId) { return let_go; }, [&](FlowId flow) { changed.insert(flow); });
+    return changed;
+}
+
+}  // namespace
+
+TEST_CASE("a flow opens when its destination asks for less than the line, and not before") {
+    FlowTable flows = table();
+    CHECK(flows.find(3, kPeer) == kNoFlow);
+    CHECK(flows.hear(3, kPeer, 10 * kGbit, 1, 0).heard == Heard::kNoNeed);
+    CHECK_FALSE(flows.any(3));
+    const auto [heard, flow] = flows.hear(3, kPeer, kGbit, 2, 0);
+    CHECK(heard == Heard::kOpened);
+    CHECK(flows.find(3, kPeer) == flow);
+    CHECK(flows.rate(flow) == kGbit);
+    CHECK(flows.find(4, kPeer) == kNoFlow);
+    CHECK(flows.find(3, kPeer + 1) == kNoFlow);
+}
+
+TEST_CASE("a rate is kept between the floor and the line") {
+    FlowTable flows = table();
+    const FlowId flow = flows.hear(3, kPeer, 1, 1, 0).flow;
+    CHECK(flows.rate(flow) == kGbit / 100);
+    CHECK(flows.hear(3, kPeer, UINT64_MAX, 2, 0).heard == Heard::kChanged);
+    CHECK(flows.rate(flow) == 10 * kGbit);
+}
+
+TEST_CASE("stale and replayed feedback changes nothing, across the wrap of the sequence too") {
+    FlowTable flows = table();
+    const FlowId flow = flows.hear(3, kPeer, kGbit, 0xFFFF'FFFE, 0).flow;
+    CHECK(flows.hear(3, kPeer, 2 * kGbit, 0xFFFF'FFFE, 0).heard == Heard::kStale);
+    CHECK(flows.hear(3, kPeer, 2 * kGbit, 0xFFFF'FFFD, 0).heard == Heard::kStale);
+    CHECK(flows.rate(flow) == kGbit);
+    CHECK(flows.hear(3, kPeer, 2 * kGbit, 1, 0).heard == Heard::kChanged);
+    CHECK(flows.hear(3, kPeer, kGbit, 0xFFFF'FFFF, 0).heard == Heard::kStale);
+    CHECK(flows.rate(flow) == 2 * kGbit);
+}
+
+TEST_CASE("in silence the rate halves every 100 ms down to the floor, and then any sequence is believed") {
+    FlowTable flows = table();
+    const FlowId flow = flows.hear(3, kPeer, kGbit, 1000, 0).flow;
+    CHECK(sweep(flows, 99 * kMs).empty());
+    CHECK(sweep(flows, 100 * kMs) == std::set<FlowId>{flow});
+    CHECK(flows.rate(flow) == kGbit / 2);
+    CHECK(sweep(flows, 150 * kMs).empty());
+    for (Nanos now = 200 * kMs; now <= 1500 * kMs; now += 100 * kMs)
+        (void)sweep(flows, now);
+    CHECK(flows.rate(flow) == kGbit / 100);
+    CHECK(flows.hear(3, kPeer, kGbit, 1, 1600 * kMs).heard == Heard::kChanged);
+    CHECK(flows.hear(3, kPeer, 2 * kGbit, 1, 1600 * kMs).heard == Heard::kStale);
+}
+
+TEST_CASE("a flow goes when it is idle for two seconds or as fast as the line, if nothing waits in it") {
+    FlowTable flows = table();
+    const FlowId flow = flows.hear(3, kPeer, kGbit, 1, 0).flow;
+    flows.use(flow, 1000 * kMs);
+    (void)sweep(flows, 2999 * kMs);
+    CHECK(flows.size() == 1);
+    (void)sweep(flows, 3000 * kMs, false);
+    CHECK(flows.size() == 1);
+    (void)sweep(flows, 3000 * kMs);
+    CHECK(flows.size() == 0);
+    CHECK(flows.find(3, kPeer) == kNoFlow);
+
+    (void)flows.hear(3, kPeer, kGbit, 1, 4000 * kMs);
+    (void)flows.hear(3, kPeer, 10 * kGbit, 2, 4000 * kMs);
+    (void)sweep(flows, 4000 * kMs);
+    CHECK(flows.size() == 0);
+}
+
+TEST_CASE("a new rate keeps the debt of the old one") {
+    FlowTable flows = table();
+    const FlowId flow = flows.hear(3, kPeer, kGbit, 1, 0).flow;
+    TokenBucket& limiter = flows.limiter(flow);
+    const auto burst = static_cast<std::uint32_t>(limiter.level(0));
+    limiter.pay(burst + 12'500, 0);  // 100 us of debt
+    (void)flows.hear(3, kPeer, 2 * kGbit, 2, 0);
+    CHECK(limiter.level(0) == Approx(-12'500).margin(1));
+    CHECK(limiter.level(50'000) == Approx(0).margin(1));
+}
+
+TEST_CASE("the table holds what it holds, and a removed vNIC gives its places back") {
+    FlowTable flows = table(16);
+    for (std::uint64_t peer = 0; peer < 16; ++peer)
+        CHECK(flows.hear(static_cast<VnicId>(peer % 2), peer, kGbit, 1, 0).heard == Heard::kOpened);
+    CHECK(flows.hear(5, 99, kGbit, 1, 0).heard == Heard::kFull);
+    unsigned closed = 0;
+    flows.remove(1, [&](FlowId) { ++closed; });
+    CHECK(closed == 8);
+    CHECK_FALSE(flows.any(1));
+    CHECK(flows.find(1, 1) == kNoFlow);
+    for (std::uint64_t peer = 0; peer < 16; peer += 2)
+        CHECK(flows.find(0, peer) != kNoFlow);
+    CHECK(flows.hear(5, 99, kGbit, 1, 0).heard == Heard::kOpened);
+}

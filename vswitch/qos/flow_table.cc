@@ -1,0 +1,92 @@
+// flow_table.cc - flows come with feedback and go in silence.
+#include "vswitch/qos/flow_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace weir {
+namespace {
+
+/// What a flow may send at once after a pause: 150 us of its rate and at least two full frames. A receiver
+/// measures over 200 us; bursts of that order would look like overload.
+std::uint64_t burst_of(std::uint64_t rate) {
+    constexpr std::uint64_t kTwoFrames = 2 * 1538;
+    constexpr std::uint64_t kBurstsPerSec = 1'000'000 / 150;
+    return std::max(kTwoFrames, rate / kBurstsPerSec);
+}
+
+}  // namespace
+
+FlowTable::FlowTable(std::uint32_t capacity, std::size_t vnics, const Profile& profile)
+    : profile_(profile),
+      shift_(64 - static_cast<unsigned>(std::countr_zero(capacity))),
+      buckets_(capacity, kNoFlow),
+      flows_(capacity),
+      counts_(vnics) {
+    assert(std::has_single_bit(capacity) && capacity > 1);
+    for (FlowId at = 0; at < capacity; ++at)
+        flows_[at].next = at + 1 < capacity ? at + 1 : kNoFlow;
+}
+
+FlowTable::Result FlowTable::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate,
+                                  std::uint32_t sequence, Nanos now) {
+    const FlowId at = find(vnic, address);
+    if (at == kNoFlow)
+        return rate >= profile_.line_rate ? Result{Heard::kNoNeed, kNoFlow}
+                                          : open(vnic, address, rate, sequence, now);
+    Flow& flow = flows_[at];
+    const auto ahead = static_cast<std::int32_t>(sequence - flow.sequence);
+    if (ahead <= 0 && !flow.silent)
+        return {Heard::kStale, kNoFlow};
+    flow.sequence = sequence;
+    flow.heard_at = now;
+    flow.silent = false;
+    set_rate(flow, rate, now);
+    return {Heard::kChanged, at};
+}
+
+FlowTable::Result FlowTable::open(VnicId vnic, std::uint64_t address, std::uint64_t rate,
+                                  std::uint32_t sequence, Nanos now) {
+    if (free_ == kNoFlow)
+        return {Heard::kFull, kNoFlow};
+    const FlowId at = free_;
+    Flow& flow = flows_[at];
+    free_ = flow.next;
+    FlowId& head = buckets_[bucket_of(vnic, address)];
+    flow = Flow{.address = address,
+                .limiter = {},
+                .heard_at = now,
+                .used_at = now,
+                .next = head,
+                .sequence = sequence,
+                .vnic = vnic};
+    head = at;
+    ++size_;
+    ++counts_[vnic];
+    set_rate(flow, rate, now);
+    return {Heard::kOpened, at};
+}
+
+void FlowTable::set_rate(Flow& flow, std::uint64_t rate, Nanos now) {
+    rate = std::clamp(rate, profile_.rate_min, profile_.line_rate);
+    if (rate == flow.rate)
+        return;
+    flow.rate = rate;
+    flow.limiter.set_profile(make_profile(rate, burst_of(rate)), now);
+}
+
+void FlowTable::forget(FlowId at) {
+    Flow& flow = flows_[at];
+    FlowId* link = &buckets_[bucket_of(flow.vnic, flow.address)];
+    while (*link != at)
+        link = &flows_[*link].next;
+    *link = flow.next;
+    --counts_[flow.vnic];
+    --size_;
+    flow.vnic = kNoVnic;
+    flow.next = free_;
+    free_ = at;
+}
+
+}  // namespace weir

@@ -1,0 +1,141 @@
+// flow_table.h - the flows that have a limiter of their own, because their destination asked for it.
+// Source: EyeQ 3.3 (per-destination limiters only on feedback, halving in silence, garbage collection).
+// Units: tokens are accounted bytes; tokens per second; ns. Threads: one owner (a worker). Allocates only
+// when built.
+//
+// A flow is what one vNIC sends to one address (its VLAN is the vNIC's). The table knows who they are and
+// what they may send; their packets wait in the scheduler, which asks for the limiter.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "vswitch/qos/token_bucket.h"
+
+namespace weir {
+
+/// Index of a flow with a limiter.
+using FlowId = std::uint32_t;
+inline constexpr FlowId kNoFlow = UINT32_MAX;
+
+class FlowTable {
+  public:
+    struct Profile {
+        std::uint64_t rate_min = 1'250'000;       ///< silence never takes a flow below: 10 Mbit/s
+        std::uint64_t line_rate = 1'250'000'000;  ///< a flow that may send so much needs no limiter
+        Nanos silence = 100'000'000;              ///< without feedback for so long, the rate halves
+        Nanos idle = 2'000'000'000;               ///< without traffic for so long, the flow is forgotten
+    };
+    enum class Heard : std::uint8_t {
+        kOpened,   ///< a new flow
+        kChanged,  ///< its rate is another now
+        kNoNeed,   ///< no flow, and a rate that needs none
+        kStale,    ///< the sequence is not newer than the last
+        kFull      ///< no room for another flow
+    };
+    struct Result {
+        Heard heard;
+        FlowId flow;  ///< kNoFlow unless opened or changed
+    };
+
+    /// @param capacity flows, a power of two  @param vnics VnicIds are 0 .. vnics-1
+    FlowTable(std::uint32_t capacity, std::size_t vnics, const Profile& profile);
+
+    /// One compare for a vNIC that has no flow here.
+    [[nodiscard]] FlowId find(VnicId vnic, std::uint64_t address) const {
+        if (counts_[vnic] == 0)
+            return kNoFlow;
+        FlowId flow = buckets_[bucket_of(vnic, address)];
+        while (flow != kNoFlow && (flows_[flow].address != address || flows_[flow].vnic != vnic))
+            flow = flows_[flow].next;
+        return flow;
+    }
+    [[nodiscard]] bool any(VnicId vnic) const { return counts_[vnic] != 0; }
+
+    /// Feedback for a vNIC from an address. Sequences compare as serial numbers (RFC 1982); after `silence`
+    /// any is taken, so that a receiver that has restarted is heard.
+    Result hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence, Nanos now);
+
+    [[nodiscard]] TokenBucket& limiter(FlowId flow) { return flows_[flow].limiter; }
+    [[nodiscard]] VnicId vnic_of(FlowId flow) const { return flows_[flow].vnic; }
+    [[nodiscard]] std::uint64_t rate(FlowId flow) const { return flows_[flow].rate; }
+    /// The flow has traffic.
+    void use(FlowId flow, Nanos now) { flows_[flow].used_at = now; }
+
+    /// Looks at the next `budget` places: halves rates in silence, and forgets flows that are idle or free,
+    /// if let_go(flow) agrees (nothing waits in it). changed(flow) tells of other rates.
+    template <typename LetGo, typename Changed>
+    void sweep(Nanos now, unsigned budget, LetGo&& let_go, Changed&& changed);
+    /// Forgets the vNIC's flows, calling closed(flow) for each.
+    template <typename Closed>
+    void remove(VnicId vnic, Closed&& closed);
+
+    [[nodiscard]] std::uint32_t size() const { return size_; }
+    [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(flows_.size()); }
+
+  private:
+    struct alignas(64) Flow {
+        std::uint64_t address = 0;
+        TokenBucket limiter;
+        std::uint64_t rate = 0;
+        Nanos heard_at = 0;  ///< or when its rate was halved last
+        Nanos used_at = 0;
+        FlowId next = kNoFlow;  ///< in its bucket, or among the free
+        std::uint32_t sequence = 0;
+        VnicId vnic = kNoVnic;
+        bool silent = false;  ///< its rate was halved since it was heard
+    };
+
+    [[nodiscard]] std::size_t bucket_of(VnicId vnic, std::uint64_t address) const {
+        return ((address ^ static_cast<std::uint64_t>(vnic) << 48) * 0x9E37'79B9'7F4A'7C15) >> shift_;
+    }
+    Result open(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence, Nanos now);
+    void set_rate(Flow& flow, std::uint64_t rate, Nanos now);
+    void forget(FlowId flow);
+    [[nodiscard]] bool dispensable(const Flow& flow, Nanos now) const {
+        return flow.rate >= profile_.line_rate || now >= flow.used_at + profile_.idle;
+    }
+
+    Profile profile_;
+    unsigned shift_;
+    std::uint32_t size_ = 0;
+    FlowId free_ = 0;
+    FlowId cursor_ = 0;
+    std::vector<FlowId> buckets_;
+    std::vector<Flow> flows_;
+    std::vector<std::uint32_t> counts_;  // by vNIC
+};
+
+template <typename LetGo, typename Changed>
+void FlowTable::sweep(Nanos now, unsigned budget, LetGo&& let_go, Changed&& changed) {
+    for (; budget > 0 && size_ != 0; --budget) {
+        const FlowId at = cursor_;
+        cursor_ = (cursor_ + 1) & (capacity() - 1);
+        Flow& flow = flows_[at];
+        if (flow.vnic == kNoVnic)
+            continue;
+        if (dispensable(flow, now) && let_go(at)) {
+            forget(at);
+        } else if (now >= flow.heard_at + profile_.silence) {
+            flow.silent = true;
+            flow.heard_at = now;
+            set_rate(flow, flow.rate / 2, now);
+            changed(at);
+        }
+    }
+}
+
+template <typename Closed>
+void FlowTable::remove(VnicId vnic, Closed&& closed) {
+    for (FlowId at = 0; counts_[vnic] != 0; ++at) {
+        if (flows_[at].vnic != vnic)
+            continue;
+        closed(at);
+        forget(at);
+    }
+}
+
+}  // namespace weir
