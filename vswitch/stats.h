@@ -55,6 +55,9 @@ struct VnicStats {
     std::array<Nanos, static_cast<std::size_t>(HoldReason::kCount)> held_ns{};
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
+    std::uint64_t received_rate = 0;     ///< from the wire in the last period, bytes per second
+    std::uint64_t receive_capacity = 0;  ///< its part of the downlink
+    std::uint64_t advertised_rate = 0;   ///< what its senders are told; 0 = feedback is off
 };
 
 struct WorkerStats {
@@ -74,6 +77,19 @@ struct HandoffStats {
     std::uint64_t copies_without_buffer = 0;
 };
 
+/// Feedback between switches.
+struct FeedbackStats {
+    std::uint64_t told = 0;    ///< frames sent
+    std::uint64_t untold = 0;  ///< for lack of a buffer or of room; the next makes up for it
+    std::uint64_t heard = 0;   ///< frames that set or confirmed a rate
+    std::uint64_t stale = 0;   ///< older than the last, or replayed
+    std::uint64_t malformed = 0;
+    std::uint64_t forged = 0;      ///< the tag is not the key's
+    std::uint64_t unknown = 0;     ///< for no vNIC of this host
+    std::uint64_t table_full = 0;  ///< no room for another limiter
+    std::uint64_t limiters = 0;    ///< flows that have one now
+};
+
 struct UplinkStats {
     DirectionStats tx;
     DirectionStats rx;
@@ -84,6 +100,7 @@ struct WorkerSnapshot {
     WorkerStats worker;
     HandoffStats handoff;
     UplinkStats uplink;
+    FeedbackStats feedback;
     std::uint64_t uplink_capacity = 0;
     std::uint32_t mac_entries = 0;
 };

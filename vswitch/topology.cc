@@ -7,9 +7,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <ctime>
+#include <optional>
 
 #include "common/error.h"
-#include "vswitch/qos/scheduler_factory.h"
+#include "vswitch/feedback_key.h"
 
 namespace weir {
 namespace {
@@ -30,11 +32,6 @@ const char* scheduler_name(Scheduler scheduler) {
             return "wrr";
     }
     return "";
-}
-
-std::uint64_t uplink_capacity(const UplinkConfig& uplink) {
-    return static_cast<std::uint64_t>(static_cast<double>(uplink.rate_bps / kBitsPerByte) *
-                                      (1.0 - uplink.headroom));
 }
 
 }  // namespace
@@ -81,7 +78,13 @@ void Topology::build_workers() {
     const auto count = static_cast<WorkerId>(config_.workers.size());
     for (WorkerId id = 0; id < count; ++id)
         inboxes_.push_back(std::make_unique<Inbox>(id));
-    uplink_share_ = std::make_unique<UplinkShare>(count, uplink_capacity(config_.uplink));
+    const std::uint64_t capacity = config_.uplink.capacity_bps() / kBitsPerByte;
+    out_share_ = std::make_unique<LinkShare>(count, capacity);
+    in_share_ = std::make_unique<LinkShare>(count, capacity);
+    std::optional<FeedbackProfile> feedback;
+    if (config_.feedback.enabled)
+        feedback = make_feedback_profile(config_, load_feedback_key(config_.feedback.key_file),
+                                         static_cast<std::uint64_t>(std::time(nullptr)));
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
     for (WorkerId id = 0; id < count; ++id) {
         workers_.push_back(
@@ -93,16 +96,13 @@ void Topology::build_workers() {
                                                    .flood_pps = config_.flood_limit_pps,
                                                    .mac_ageing = config_.mac_ageing,
                                                    .coalesce_cycles = eal_.cycles(config_.poll_coalesce)}));
-        if (!uplink_)
-            continue;
-        LinkScheduler::Setup setup;
-        setup.classes = limits::kVnicsMax;
-        setup.queue_packets = limits::kQueuePackets;
-        setup.limits = &workers_.back()->wheel();
-        setup.wheel_id = limits::kVnicsMax;
-        workers_.back()->set_uplink(*uplink_, id,
-                                    make_link_scheduler(scheduler_name(config_.uplink.scheduler), setup),
-                                    config_.uplink.mtu, *uplink_share_);
+        if (uplink_)
+            workers_.back()->set_uplink({.device = *uplink_,
+                                         .scheduler = scheduler_name(config_.uplink.scheduler),
+                                         .mtu = config_.uplink.mtu,
+                                         .out = *out_share_,
+                                         .in = *in_share_,
+                                         .feedback = feedback ? &*feedback : nullptr});
     }
 }
 

@@ -70,7 +70,8 @@ class Topology final : public SwitchControl {
     Quiescence quiescence_;
     std::unique_ptr<NicDevice> uplink_;
     std::unique_ptr<FlowSteering> steering_;
-    std::unique_ptr<UplinkShare> uplink_share_;
+    std::unique_ptr<LinkShare> out_share_;
+    std::unique_ptr<LinkShare> in_share_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;

@@ -150,6 +150,11 @@ std::string vnic_text(const json& vnic, const std::string& accounting, const Ter
     text += line("queue delay", "p50 " + duration_at(vnic, "/queue_delay_ns/p50") + ", p99 " +
                                     duration_at(vnic, "/queue_delay_ns/p99") + ", max " +
                                     duration_at(vnic, "/queue_delay_ns/max"));
+    if (at(vnic, "/receive").is_object())
+        text += line("receives", human_rate(number_at(vnic, "/receive/received_bps")) + " of its " +
+                                     human_rate(number_at(vnic, "/receive/capacity_bps")) +
+                                     ", senders are told " +
+                                     human_rate(number_at(vnic, "/receive/advertised_bps")));
     text += line("switch", human_count(number_at(vnic, "/cycles")) + " cycles, mean burst " +
                                decimal_text(number_at(vnic, "/mean_burst")) + ", ring errors " +
                                whole_text(number_at(vnic, "/ring_errors")));

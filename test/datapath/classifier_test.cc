@@ -18,15 +18,15 @@ namespace {
 constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
 
 /// vNIC 1 (mac 1) sends; vNIC 2 (mac 2) lives in the same VLAN.
-struct Sender {
-    explicit Sender(const VnicConfig& vnic = vm(1), Accounting accounting = Accounting::kWire)
+struct SendingVm {
+    explicit SendingVm(const VnicConfig& vnic = vm(1), Accounting accounting = Accounting::kWire)
         : config{make(accounting)},
           path(make_fixed(1, 0, &port, vnic, config), make_vnic_profile(vnic, config), 20'000, 0),
           macs((buffer_pool(), next_worker++), 300 * kNanosPerSec, nullptr) {
         macs.set_static(mac_key(mac(1), vnic.vlan), 1);
         macs.set_static(mac_key(mac(2), vnic.vlan), 2);
     }
-    ~Sender() { free_batch(); }
+    ~SendingVm() { free_batch(); }
 
     static SwitchConfig make(Accounting accounting) {
         SwitchConfig config;
@@ -63,7 +63,7 @@ Bytes to(std::uint64_t destination, std::size_t bytes = 60) {
 }  // namespace
 
 TEST_CASE("a frame to a known address gets its vNIC, one to an unknown address what the caller says") {
-    Sender sender;
+    SendingVm sender;
     CHECK(sender.send(to(mac(2))) == 1);
     CHECK(sender.batch.to[0] == 2);
     CHECK(sender.send(to(mac(9))) == 1);
@@ -74,7 +74,7 @@ TEST_CASE("a frame to a known address gets its vNIC, one to an unknown address w
 }
 
 TEST_CASE("a frame shorter than an Ethernet header is a runt") {
-    Sender sender;
+    SendingVm sender;
     Bytes runt = to(mac(2));
     runt.resize(13);
     CHECK(sender.send(runt) == 0);
@@ -87,14 +87,14 @@ TEST_CASE("a frame shorter than an Ethernet header is a runt") {
 }
 
 TEST_CASE("with anti-spoofing a foreign source address is refused, without it it is learned") {
-    Sender pinned;
+    SendingVm pinned;
     CHECK(pinned.send(numbered(mac(2), mac(7), 60, 0)) == 0);
     CHECK(pinned.dropped(DropReason::kMacSpoof) == 1);
     CHECK(pinned.macs.find(mac_key(mac(7), 0)) == kNowhere);
 
     VnicConfig open = vm(1);
     open.anti_spoofing = false;
-    Sender learning(open);
+    SendingVm learning(open);
     CHECK(learning.send(numbered(mac(2), mac(7), 60, 0)) == 1);
     CHECK(learning.macs.find(mac_key(mac(7), 0)) == 1);
 }
@@ -102,26 +102,26 @@ TEST_CASE("with anti-spoofing a foreign source address is refused, without it it
 TEST_CASE("a group address is nobody's source, anti-spoofing or not") {
     VnicConfig open = vm(1);
     open.anti_spoofing = false;
-    Sender sender(open);
+    SendingVm sender(open);
     CHECK(sender.send(numbered(mac(2), mac(7) | kMacGroupBit, 60, 0)) == 0);
     CHECK(sender.dropped(DropReason::kMacSpoof) == 1);
 }
 
 TEST_CASE("a VLAN tag from a guest is refused with anti-spoofing, carried without it") {
-    Sender pinned;
+    SendingVm pinned;
     CHECK(pinned.send(tagged(to(mac(2)), 10)) == 0);
     CHECK(pinned.send(tagged(to(mac(2)), 10, kQinQ)) == 0);
     CHECK(pinned.dropped(DropReason::kVlanSpoof) == 2);
 
     VnicConfig open = vm(1);
     open.anti_spoofing = false;
-    Sender trunk(open);
+    SendingVm trunk(open);
     CHECK(trunk.send(tagged(to(mac(2)), 10)) == 1);
     CHECK(trunk.batch.frames[0]->pkt_len == 64);
 }
 
 TEST_CASE("link-local multicast stays on its link, other groups go to everybody") {
-    Sender sender;
+    SendingVm sender;
     const auto group = [](std::uint8_t last) {
         Bytes frame = to(0);
         const Bytes address{0x01, 0x80, 0xC2, 0x00, 0x00, last};
@@ -141,7 +141,7 @@ TEST_CASE("link-local multicast stays on its link, other groups go to everybody"
 }
 
 TEST_CASE("a frame to the sender's own address is a hairpin") {
-    Sender sender;
+    SendingVm sender;
     CHECK(sender.send(to(mac(1))) == 0);
     CHECK(sender.dropped(DropReason::kHairpin) == 1);
 }
@@ -149,7 +149,7 @@ TEST_CASE("a frame to the sender's own address is a hairpin") {
 TEST_CASE("the same address in another VLAN is another address") {
     VnicConfig config = vm(1);
     config.vlan = 10;
-    Sender sender(config);
+    SendingVm sender(config);
     sender.macs.set_static(mac_key(mac(3), 20), 3);
     CHECK(sender.send(to(mac(2))) == 1);
     CHECK(sender.batch.to[0] == 2);
@@ -158,7 +158,7 @@ TEST_CASE("the same address in another VLAN is another address") {
 }
 
 TEST_CASE("a burst to one destination is recognised, a mixed one keeps its order") {
-    Sender sender;
+    SendingVm sender;
     rte_mempool* pool = buffer_pool();
     CHECK(sender.send_burst({to_mbuf(pool, to(mac(2))), to_mbuf(pool, to(mac(2)))}) == 2);
     CHECK(sender.batch.same_destination);
@@ -171,19 +171,19 @@ TEST_CASE("a burst to one destination is recognised, a mixed one keeps its order
 }
 
 TEST_CASE("bytes are wire bytes, or L2 bytes where the configuration says so") {
-    Sender wire;
+    SendingVm wire;
     CHECK(wire.send(to(mac(2), 1000)) == 1);
     CHECK(wire.batch.bytes[0] == 1024);
     CHECK(wire.batch.longest == 1000);
     CHECK(wire.path.stats.from_vm.offered.bytes == 1024);
-    Sender l2(vm(1), Accounting::kL2);
+    SendingVm l2(vm(1), Accounting::kL2);
     CHECK(l2.send(to(mac(2), 1000)) == 1);
     CHECK(l2.batch.bytes[0] == 1000);
     CHECK(l2.path.stats.from_vm.offered.bytes == 1000);
 }
 
 TEST_CASE("a super-frame costs what its segments cost on the wire") {
-    Sender sender;
+    SendingVm sender;
     // 10,000 bytes in segments of 1448: 6 full and one of 1312, each with 54 header bytes of its own.
     const Bytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(10'000))));
     CHECK(sender.send_burst({ask_segments(to_mbuf(buffer_pool(), frame), 1448)}) == 1);
@@ -195,7 +195,7 @@ TEST_CASE("a super-frame costs what its segments cost on the wire") {
 }
 
 TEST_CASE("an offload request that does not fit its frame is refused") {
-    Sender sender;
+    SendingVm sender;
     const Bytes whole = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(20'000))));
     const Bytes small = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(100))));
     const auto refused = [&](const Bytes& bytes, const std::function<void(rte_mbuf*)>& spoil) {
@@ -226,7 +226,7 @@ TEST_CASE("an offload request that does not fit its frame is refused") {
 TEST_CASE("every refused frame is counted once and its buffers come back") {
     const unsigned before = buffers_in_use();
     {
-        Sender sender;
+        SendingVm sender;
         CHECK(sender.send_burst({to_mbuf(buffer_pool(), to(mac(1)), 20),
                                  to_mbuf(buffer_pool(), tagged(to(mac(2)), 5)),
                                  to_mbuf(buffer_pool(), to(mac(2)))}) == 1);

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
 
 /// A VM that receives, and the runs that are sent to it.
-struct Receiver {
-    explicit Receiver(std::uint32_t mtu = 1500) : delivery(buffer_pool(), bill) {
+struct ReceivingVm {
+    explicit ReceivingVm(std::uint32_t mtu = 1500) : delivery(buffer_pool(), bill) {
         VnicConfig config = vm(2);
         config.mtu = mtu;
         path = std::make_unique<VnicPath>(make_fixed(2, 0, &port, config, {}), make_vnic_profile(config, {}),
@@ -89,7 +89,7 @@ std::uint32_t bad_sums(const FakePort& port) {
 }  // namespace
 
 TEST_CASE("a burst that fits is one call to the port") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.send(numbers(0, 32));
     CHECK(vm2.port.received.size() == 32);
     CHECK(vm2.port.tx_calls == 1);
@@ -99,7 +99,7 @@ TEST_CASE("a burst that fits is one call to the port") {
 }
 
 TEST_CASE("a full ring is tried once more, then the rest is dropped under its reason") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.port.ring_frames = 20;
     vm2.send(numbers(0, 32));
     CHECK(vm2.port.tx_calls == 2);
@@ -111,7 +111,7 @@ TEST_CASE("a full ring is tried once more, then the rest is dropped under its re
 
 TEST_CASE("what is sent to a VM that is not there is dropped as vm_down") {
     const unsigned before = buffers_in_use();
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.port.attached = false;
     vm2.send(numbers(0, 5));
     CHECK(drops(vm2.stats(), DropReason::kVmDown) == 5);
@@ -120,7 +120,7 @@ TEST_CASE("what is sent to a VM that is not there is dropped as vm_down") {
 }
 
 TEST_CASE("a frame longer than the receiver's MTU is dropped, its neighbours are not") {
-    Receiver vm2;
+    ReceivingVm vm2;
     std::vector<rte_mbuf*> frames = numbers(0, 3, 1514);
     frames[1] = to_mbuf(buffer_pool(), numbered(mac(2), mac(1), 1515, 1));
     rte_pktmbuf_free(frames[0]);
@@ -130,13 +130,13 @@ TEST_CASE("a frame longer than the receiver's MTU is dropped, its neighbours are
     CHECK(vm2.port.received.size() == 2);
     CHECK(balanced(vm2.stats()));
 
-    Receiver jumbo(9000);
+    ReceivingVm jumbo(9000);
     jumbo.send({to_mbuf(buffer_pool(), numbered(mac(2), mac(1), 9014, 0))});
     CHECK(jumbo.port.received.size() == 1);
 }
 
 TEST_CASE("a receiver that wants checksums finished gets them finished") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.send({ask_checksum(tcp_frame(500)), ask_checksum(tcp_frame(501))});
     CHECK(vm2.port.received.size() == 2);
     CHECK(bad_sums(vm2.port) == 0);
@@ -144,7 +144,7 @@ TEST_CASE("a receiver that wants checksums finished gets them finished") {
 }
 
 TEST_CASE("a receiver that takes unfinished checksums gets the frame as it is") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.port.taken = {.checksum = true};
     vm2.send({ask_checksum(tcp_frame(500))});
     CHECK(vm2.port.tx_calls == 1);
@@ -152,7 +152,7 @@ TEST_CASE("a receiver that takes unfinished checksums gets the frame as it is") 
 }
 
 TEST_CASE("a receiver with TSO gets a super-frame whole, and it counts as the one frame that it is") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.port.taken = {.checksum = true, .tso = true};
     vm2.send({ask_segments(tcp_frame(10'000), 1448), tcp_frame(50)});
     CHECK(vm2.port.received.size() == 2);
@@ -164,7 +164,7 @@ TEST_CASE("a receiver with TSO gets a super-frame whole, and it counts as the on
 
 TEST_CASE("a receiver without TSO gets segments, with checksums where it wants them") {
     for (const bool sums : {false, true}) {
-        Receiver vm2;
+        ReceivingVm vm2;
         vm2.port.taken = {.checksum = sums};
         vm2.send({ask_segments(tcp_frame(10'000), 1448), ask_checksum(tcp_frame(50))});
         CHECK(vm2.port.received.size() == 8);
@@ -177,7 +177,7 @@ TEST_CASE("a receiver without TSO gets segments, with checksums where it wants t
 }
 
 TEST_CASE("segments longer than the receiver's MTU are refused like any frame") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.send({ask_segments(tcp_frame(20'000), 5000)});
     CHECK(vm2.port.received.empty());
     CHECK(drops(vm2.stats(), DropReason::kMtuExceeded) == 4);
@@ -190,7 +190,7 @@ TEST_CASE("segments longer than the receiver's MTU are refused like any frame") 
 }
 
 TEST_CASE("staged frames leave in order, 32 at a time at most") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.port.ring_frames = 1000;
     std::uint32_t next = 0;
     for (const std::uint32_t count : {5U, 32U, 1U, 30U, 32U}) {
@@ -210,7 +210,7 @@ TEST_CASE("staged frames leave in order, 32 at a time at most") {
 }
 
 TEST_CASE("what a staged frame asks for is honoured also when its run is flushed in two parts") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.stage(numbers(0, 30));
     std::vector<rte_mbuf*> asking;
     for (int i = 0; i < 4; ++i)
@@ -225,7 +225,7 @@ TEST_CASE("what a staged frame asks for is honoured also when its run is flushed
 }
 
 TEST_CASE("a long frame in the first part of a run is still too long") {
-    Receiver vm2;
+    ReceivingVm vm2;
     vm2.stage(numbers(0, 31));
     vm2.stage(numbers(31, 2, 2000));
     vm2.delivery.flush(*vm2.path);

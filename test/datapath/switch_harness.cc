@@ -8,8 +8,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "vswitch/qos/scheduler_factory.h"
-
 namespace weir::testing {
 namespace {
 
@@ -28,7 +26,9 @@ VnicConfig vm(unsigned n) {
 SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic)
     : config_(config),
       quiescence_((buffer_pool(), static_cast<unsigned>(config.workers.size()))),
-      share_(config.workers.size(), config.uplink.capacity_bps() / 8) {
+      out_share_(config.workers.size(), config.uplink.capacity_bps() / 8),
+      in_share_(config.workers.size(), config.uplink.capacity_bps() / 8) {
+    const FeedbackProfile feedback = make_feedback_profile(config, FeedbackKey{}, 0);
     const auto count = static_cast<WorkerId>(config.workers.size());
     for (WorkerId id = 0; id < count; ++id)
         inboxes_.push_back(std::make_unique<Inbox>(id));
@@ -38,15 +38,9 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic)
                                                                   overhead, config.flood_limit_pps,
                                                                   config.mac_ageing, kCoalesceCycles}));
         quiescence_.online(id);
-        if (nic == nullptr)
-            continue;
-        LinkScheduler::Setup setup;
-        setup.classes = limits::kVnicsMax;
-        setup.queue_packets = limits::kQueuePackets;
-        setup.limits = &workers_.back()->wheel();
-        setup.wheel_id = limits::kVnicsMax;
-        workers_.back()->set_uplink(nic->device(), id, make_link_scheduler("wrr", setup), config.uplink.mtu,
-                                    share_);
+        if (nic != nullptr)
+            workers_.back()->set_uplink({nic->device(), "wrr", config.uplink.mtu, out_share_, in_share_,
+                                         config.feedback.enabled ? &feedback : nullptr});
     }
 }
 

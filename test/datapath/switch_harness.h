@@ -57,7 +57,8 @@ class SwitchHarness {
 
     SwitchConfig config_;
     Quiescence quiescence_;
-    UplinkShare share_;
+    LinkShare out_share_;
+    LinkShare in_share_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<Vnic> vnics_;

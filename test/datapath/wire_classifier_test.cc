@@ -35,7 +35,8 @@ struct Wire {
     Destination arrive(rte_mbuf* frame) {
         rte_pktmbuf_free_bulk(batch.frames.data(), batch.count);
         batch = Batch{};
-        classify_from_wire({macs, directory.data(), kOverhead, stats}, &frame, 1, 0, batch, vlans.data());
+        classify_from_wire({macs, directory.data(), kOverhead, stats, nullptr}, &frame, 1, 0, batch,
+                           vlans.data());
         return batch.count == 1 ? batch.to[0] : kNowhere;
     }
     Destination arrive(const Bytes& frame) { return arrive(to_mbuf(buffer_pool(), frame)); }

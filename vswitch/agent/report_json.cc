@@ -26,6 +26,8 @@ json direction_json(const DirectionStats& stats) {
             {"drops", reasons_json(stats)}};
 }
 
+constexpr unsigned kBitsPerByte = 8;
+
 json steering_json(const Steering& steering) {
     return {{"mode", steering.hardware ? "hardware" : "software"}, {"reason", steering.reason}};
 }
@@ -90,7 +92,6 @@ json uplink_json(const SwitchReport& report) {
     std::uint64_t capacity = 0;
     for (const WorkerReport& worker : report.workers)
         capacity += worker.snapshot.uplink_capacity;
-    constexpr unsigned kBitsPerByte = 8;
     return {{"device", config.device},
             {"driver", report.uplink->driver},
             {"state", report.uplink->up ? "up" : "down"},
@@ -104,6 +105,37 @@ json uplink_json(const SwitchReport& report) {
             {"from_wire", direction_json(stats.rx)},
             {"to_wire", direction_json(stats.tx)},
             {"drops", uplink_drops(stats)}};
+}
+
+/// null while feedback is off.
+json feedback_json(const SwitchReport& report) {
+    if (!report.config->feedback.enabled)
+        return nullptr;
+    FeedbackStats sum;
+    for (const WorkerReport& worker : report.workers) {
+        const FeedbackStats& part = worker.snapshot.feedback;
+        sum.told += part.told;
+        sum.untold += part.untold;
+        sum.heard += part.heard;
+        sum.stale += part.stale;
+        sum.malformed += part.malformed;
+        sum.forged += part.forged;
+        sum.unknown += part.unknown;
+        sum.table_full += part.table_full;
+        sum.limiters += part.limiters;
+    }
+    return {{"told", sum.told},       {"untold", sum.untold},         {"heard", sum.heard},
+            {"stale", sum.stale},     {"malformed", sum.malformed},   {"forged", sum.forged},
+            {"unknown", sum.unknown}, {"table_full", sum.table_full}, {"limiters", sum.limiters}};
+}
+
+/// null while feedback is off.
+json receive_json(const VnicStats& stats) {
+    if (stats.advertised_rate == 0)
+        return nullptr;
+    return {{"received_bps", stats.received_rate * kBitsPerByte},
+            {"capacity_bps", stats.receive_capacity * kBitsPerByte},
+            {"advertised_bps", stats.advertised_rate * kBitsPerByte}};
 }
 
 json held_json(const VnicStats& stats) {
@@ -149,6 +181,7 @@ json vnic_json(const VnicReport& vnic) {
             {"packed", config.packed},
             {"features", vnic.features},
             {"steering", steering_json(vnic.steering)},
+            {"receive", receive_json(vnic.stats)},
             {"from_vm", from_vm},
             {"to_vm", direction_json(vnic.stats.to_vm)},
             {"held_back_ns", held_json(vnic.stats)},
@@ -205,6 +238,7 @@ json status_json(const SwitchReport& report) {
             {"poll", report.config->poll == PollMode::kBusy ? "busy" : "adaptive"},
             {"workers", workers},
             {"uplink", uplink_json(report)},
+            {"feedback", feedback_json(report)},
             {"memory", {{"buffers", report.buffers}, {"buffers_free", report.buffers_free}}},
             {"mac_entries", mac_entries},
             {"tsc_hz", report.tsc_hz},

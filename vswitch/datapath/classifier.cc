@@ -4,6 +4,7 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include "vswitch/datapath/feedback_frame.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
 
@@ -40,8 +41,21 @@ std::uint32_t super_frame_bytes(const rte_mbuf* frame, std::uint16_t wire_frames
     return frame->pkt_len + (wire_frames - 1U) * offload::header_bytes(frame) + wire_frames * overhead;
 }
 
+/// The bytes of a frame, if they are enough for an IP header's protocol field `before` bytes further on.
+const std::uint8_t* ip_bytes(const rte_mbuf* frame, std::uint32_t before = 0) {
+    constexpr std::uint32_t kEnough = 24;
+    return frame->data_len >= kEnough + before ? rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, before)
+                                               : nullptr;
+}
+bool claims_feedback(const rte_mbuf* frame, std::uint32_t before = 0) {
+    const std::uint8_t* bytes = ip_bytes(frame, before);
+    return bytes != nullptr && is_feedback(bytes);
+}
+
 /// Why a frame with an unusual header is refused; kCount when it is not.
-[[gnu::noinline]] DropReason judge_head(const VnicPath& from, const FrameHead& head) {
+[[gnu::noinline]] DropReason judge_head(const VnicPath& from, const rte_mbuf* frame, const FrameHead& head) {
+    if (claims_feedback(frame, head.tagged() ? kVlanTagBytes : 0))
+        return DropReason::kFeedbackUnexpected;
     if (((head.source ^ from.fixed.mac) & from.fixed.mac_mask) != 0 || (head.source & kMacGroupBit) != 0)
         return DropReason::kMacSpoof;
     if (head.tagged() && from.fixed.anti_spoofing)
@@ -72,8 +86,9 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
         }
         const FrameHead head = read_head(frame);
         const bool odd = ((head.source ^ fixed.mac) & fixed.mac_mask) != 0 || head.tagged() ||
-                         ((head.source | head.destination) & kMacGroupBit) != 0;
-        DropReason verdict = odd ? judge_head(from, head) : DropReason::kCount;
+                         ((head.source | head.destination) & kMacGroupBit) != 0 ||
+                         is_feedback(rte_pktmbuf_mtod(frame, const std::uint8_t*));
+        DropReason verdict = odd ? judge_head(from, frame, head) : DropReason::kCount;
         if ((frame->ol_flags & kOffloadFlags) != 0) [[unlikely]] {
             if (!offload::valid(frame)) {
                 verdict = DropReason::kBadOffload;
@@ -129,6 +144,19 @@ Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint1
                                                   : kNowhere;  // a rule may outlive its vNIC by a moment
 }
 
+/// Never for a guest: to the switch itself, or nowhere.
+[[gnu::noinline]] void take_feedback(const WireContext& context, rte_mbuf* frame, std::uint16_t vlan,
+                                     std::uint32_t bytes) {
+    FeedbackBurst* burst = context.feedback;
+    if (burst == nullptr) {
+        refuse(context.stats, frame, DropReason::kFeedbackUnexpected, bytes);
+        return;
+    }
+    context.stats.delivered.add(1, bytes);
+    burst->vlans[burst->count] = vlan;
+    burst->frames[burst->count++] = frame;
+}
+
 }  // namespace
 
 void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint16_t count, Nanos now,
@@ -146,6 +174,10 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
         const std::uint16_t vlan = strip_tag(frame, head);
         if (is_reserved_multicast(head.destination)) [[unlikely]] {
             refuse(context.stats, frame, DropReason::kReservedMulticast, bytes);
+            continue;
+        }
+        if (claims_feedback(frame)) [[unlikely]] {
+            take_feedback(context, frame, vlan, bytes);
             continue;
         }
         Destination to = marked(context, frame, vlan, head.destination);

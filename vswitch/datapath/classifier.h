@@ -15,12 +15,20 @@ namespace weir {
 void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
                       std::uint16_t count, Nanos now, Batch& batch);
 
+/// Feedback frames of one burst, untagged; they belong to whoever reads them.
+struct FeedbackBurst {
+    std::array<rte_mbuf*, limits::kBurst> frames;
+    std::array<std::uint16_t, limits::kBurst> vlans;
+    std::uint16_t count = 0;
+};
+
 /// What the uplink needs to know of the vNICs to classify what came from the wire.
 struct WireContext {
     MacTable& macs;
     const VnicPath* const* directory;  ///< by VnicId, nullptr where there is none
     std::uint32_t overhead_bytes;
     DirectionStats& stats;
+    FeedbackBurst* feedback;  ///< where such frames go; nullptr: they are dropped
 };
 
 /// Classifies what came from the wire: strips the VLAN tag, uses the NIC's mark where there is one, learns

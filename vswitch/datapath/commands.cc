@@ -38,6 +38,12 @@ void Worker::run_command(const WorkerCommand& command, Nanos now) {
             break;
         case Type::kSnapshotVnic:
             *command.vnic_stats = directory_[command.vnic]->stats;
+            if (feedback_) {
+                const EndpointReading reading = feedback_->read(command.vnic);
+                command.vnic_stats->received_rate = reading.received;
+                command.vnic_stats->receive_capacity = reading.capacity;
+                command.vnic_stats->advertised_rate = reading.advertised;
+            }
             break;
         case Type::kSnapshotWorker:
             command.snapshot->worker = stats;
@@ -47,6 +53,10 @@ void Worker::run_command(const WorkerCommand& command, Nanos now) {
             if (uplink_) {
                 command.snapshot->uplink = uplink_->stats;
                 command.snapshot->uplink_capacity = uplink_->capacity();
+            }
+            if (feedback_) {
+                command.snapshot->feedback = feedback_->stats;
+                command.snapshot->feedback.limiters = uplink_->limiters();
             }
             break;
     }
@@ -65,6 +75,8 @@ void Worker::add_vnic(VnicPath& path, Nanos now) {
     bill_.share().add(fixed.id, path.profile.cycle_shares);
     if (uplink_)
         uplink_->add(path, now);
+    if (feedback_)
+        feedback_->add(path);
 }
 
 void Worker::change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now) {
@@ -72,6 +84,8 @@ void Worker::change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now) 
     bill_.share().set_shares(path.fixed.id, profile.cycle_shares);
     if (uplink_)
         uplink_->change(path, now);
+    if (feedback_)
+        feedback_->change(path);
     if (path.parked) {  // the new limit may pay at once
         wheel_.remove(path.fixed.id);
         resume(path, now);
@@ -97,6 +111,8 @@ void Worker::remove_vnic(VnicId id, Nanos now) {
     path.release(now);
     bill_.share().remove(id);
     wheel_.remove(id);
+    if (feedback_)
+        feedback_->remove(path);
     if (uplink_)
         uplink_->remove(path, now);
     for (; !path.local.empty(); path.local.pop()) {

@@ -184,7 +184,7 @@ void Worker::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
 /// @return how many went on, the first ones
 std::uint16_t Worker::deliver(VnicPath& to, const Run& run, bool whole) {
     if (to.fixed.owner != setup_.id)
-        return hand_over(to, run);
+        return hand_over(to, run, FrameOrigin::kVm);
     if (whole && to.staging.count == 0) {
         delivery_.send(to, run);
     } else {
@@ -195,9 +195,9 @@ std::uint16_t Worker::deliver(VnicPath& to, const Run& run, bool whole) {
     return run.count;
 }
 
-std::uint16_t Worker::hand_over(VnicPath& to, const Run& run) {
+std::uint16_t Worker::hand_over(VnicPath& to, const Run& run, FrameOrigin origin) {
     for (std::uint16_t i = 0; i < run.count; ++i)
-        set_destination(run.frames[i], to.fixed.id);
+        set_destination(run.frames[i], to.fixed.id, origin);
     const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
     handoff_.posted += posted;
     handoff_.ring_full += static_cast<std::uint64_t>(run.count - posted);
@@ -249,8 +249,12 @@ unsigned Worker::poll_wire(Nanos now) {
         return 0;
     Batch batch;
     std::array<std::uint16_t, limits::kBurst> vlans;
-    classify_from_wire({macs_, directory_.data(), setup_.overhead_bytes, uplink_->stats.rx}, frames.data(),
-                       count, now, batch, vlans.data());
+    FeedbackBurst feedback;
+    classify_from_wire(
+        {macs_, directory_.data(), setup_.overhead_bytes, uplink_->stats.rx, feedback_ ? &feedback : nullptr},
+        frames.data(), count, now, batch, vlans.data());
+    for (std::uint16_t i = 0; i < feedback.count; ++i)
+        feedback_->hear(feedback.frames[i], feedback.vlans[i], now);
     from_wire(batch, vlans.data(), now);
     flush_to_receivers();
     stats.packets += count;
@@ -267,16 +271,27 @@ void Worker::from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now) {
             for (std::uint16_t i = 0; i < run.count; ++i)
                 flood_from_wire(run.frames[i], run.bytes[i], vlans[first + i], now);
         } else {
-            VnicPath& to = *directory_[batch.to[first]];
-            Run untagged = run;
-            untagged.bytes_total -= static_cast<std::uint32_t>(run.count) * to.fixed.tag_bytes;  // stripped
-            const bool whole = run.count == batch.count;
-            account(uplink_->stats.rx, run, deliver(to, untagged, whole));
-            if (whole && to.fixed.owner == setup_.id)
-                bill_.charge(to);
+            from_wire_to(*directory_[batch.to[first]], run, run.count == batch.count, now);
         }
         first = static_cast<std::uint16_t>(first + run.count);
     }
+}
+
+/// Metered by the vNIC's own worker; without the tag that it had on the wire.
+void Worker::from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now) {
+    DirectionStats& rx = uplink_->stats.rx;
+    if (to.fixed.owner != setup_.id) {
+        account(rx, run, hand_over(to, run, FrameOrigin::kWire));
+        return;
+    }
+    if (feedback_)
+        feedback_->meter(to, run, now);
+    Run untagged = run;
+    untagged.bytes_total -= static_cast<std::uint32_t>(run.count) * to.fixed.tag_bytes;
+    rx.delivered.add(run.count, run.bytes_total);
+    deliver(to, untagged, whole);
+    if (whole)
+        bill_.charge(to);
 }
 
 void Worker::flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan, Nanos now) {
@@ -297,13 +312,30 @@ void Worker::flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t
     rte_pktmbuf_free(frame);
 }
 
-unsigned Worker::poll_inbox() {
+unsigned Worker::poll_inbox(Nanos now) {
     std::array<rte_mbuf*, limits::kBurst> frames;
     const std::uint16_t count = setup_.inboxes[setup_.id]->take(frames.data(), limits::kBurst);
+    if (count == 0)
+        return 0;
     for (std::uint16_t i = 0; i < count; ++i)
-        deliver_queued(frames[i]);
+        take_from_worker(frames[i], now);
     flush_to_receivers();
     return count;
+}
+
+/// Frames that reached the wrong worker's NIC queue do here what they could not do there.
+void Worker::take_from_worker(rte_mbuf* frame, Nanos now) {
+    const FrameOrigin origin = origin_of(frame);
+    const VnicPath* to = directory_[destination_of(frame)];
+    if (origin == FrameOrigin::kVm || to == nullptr || !feedback_) {
+        deliver_queued(frame);
+    } else if (origin == FrameOrigin::kFeedback) {
+        feedback_->hear(frame, to->fixed.vlan, now);
+    } else {
+        OneFrame one(frame, frame->pkt_len + to->fixed.overhead_bytes + to->fixed.tag_bytes);
+        feedback_->meter(*to, one.run(), now);
+        deliver_queued(frame);
+    }
 }
 
 }  // namespace weir

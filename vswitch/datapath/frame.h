@@ -50,12 +50,19 @@ inline void set_source(rte_mbuf* frame, std::uint16_t vnic) {
     return frame->port;
 }
 
-/// Destination, kept while the frame waits or changes workers.
-inline void set_destination(rte_mbuf* frame, std::uint16_t destination) {
-    frame->hash.usr = destination;
+/// Where a frame that changes workers came from.
+enum class FrameOrigin : std::uint8_t { kVm, kWire, kFeedback };
+
+/// Destination and origin, kept while the frame waits or changes workers.
+inline void set_destination(rte_mbuf* frame, std::uint16_t destination,
+                            FrameOrigin origin = FrameOrigin::kVm) {
+    frame->hash.usr = destination | static_cast<std::uint32_t>(origin) << 16;
 }
 [[nodiscard]] inline std::uint16_t destination_of(const rte_mbuf* frame) {
     return static_cast<std::uint16_t>(frame->hash.usr);
+}
+[[nodiscard]] inline FrameOrigin origin_of(const rte_mbuf* frame) {
+    return static_cast<FrameOrigin>(frame->hash.usr >> 16);
 }
 
 }  // namespace weir

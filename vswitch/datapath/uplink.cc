@@ -17,6 +17,10 @@ namespace {
 /// Backlog at which ECN-capable senders are told, before their ring is held back (EyeQ marks at 100 KB of
 /// 128).
 constexpr std::uint64_t kMarkBytes = limits::kQueueBytesMax * 3 / 4;
+/// Bytes per second of a flow below which its super-frames are split: 1 Gbit/s.
+constexpr std::uint64_t kSplitBelow = 125'000'000;
+/// Flows looked at per call of sweep_flows().
+constexpr unsigned kSweepBudget = 64;
 
 }  // namespace
 
@@ -25,6 +29,7 @@ Uplink::Uplink(Setup setup)
       nic_(setup.device, setup.queue),
       pool_(setup.pool),
       scheduler_(std::move(setup.scheduler)),
+      flows_(setup.flows, limits::kVnicsMax, setup.flow_profile),
       directory_(setup.directory),
       overhead_bytes_(setup.overhead_bytes),
       frame_bytes_max_(setup.mtu + kEthernetHeaderBytes) {}
@@ -42,15 +47,20 @@ void Uplink::change(const VnicPath& path, Nanos now) {
 }
 
 void Uplink::remove(VnicPath& path, Nanos now) {
-    scheduler_->drain(path.fixed.id, [&](const PacketRef& ref) {
-        path.stats.from_vm.queued.remove(1, ref.bytes);
-        path.queued_buffers -= ref.buffers;
-        stats.tx.queued.remove(1, ref.bytes);
-        stats.tx.drop(DropReason::kVnicRemoved, 1, ref.bytes);
-        path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
-        rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
-    });
+    const auto end = [&](const PacketRef& ref) { take_out(path, ref); };
+    flows_.remove(path.fixed.id, [&](FlowId flow) { scheduler_->close_flow(flow, now, end); });
+    scheduler_->drain(path.fixed.id, end);
     scheduler_->remove(path.fixed.id, now);
+}
+
+/// Ends a packet that waited when its vNIC went.
+void Uplink::take_out(VnicPath& path, const PacketRef& ref) {
+    path.stats.from_vm.queued.remove(1, ref.bytes);
+    path.queued_buffers -= ref.buffers;
+    stats.tx.queued.remove(1, ref.bytes);
+    stats.tx.drop(DropReason::kVnicRemoved, 1, ref.bytes);
+    path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
+    rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
 }
 
 void Uplink::set_capacity(std::uint64_t bytes_per_sec, Nanos now) {
@@ -126,34 +136,43 @@ void Uplink::transmit() {
     pending_bytes_ = left;
 }
 
-void Uplink::queue(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames,
-                   Nanos now) {
-    set_source(frame, from.fixed.id);
-    if (scheduler_->backlog_bytes(from.fixed.id) > kMarkBytes)
+/// Where many wait already, those that can hear it are told; beyond the bound a flow's own packets are lost,
+/// and nobody else's.
+void Uplink::queue(VnicPath& from, FlowId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now) {
+    const VnicId id = from.fixed.id;
+    set_source(frame, id);
+    const bool limited = flow != kNoFlow;
+    const std::uint64_t backlog =
+        limited ? scheduler_->flow_backlog_bytes(flow) : scheduler_->backlog_bytes(id);
+    if (backlog > kMarkBytes)
         from.stats.ecn_marked += mark_congestion(frame);
-    const PacketRef ref{frame, now, bytes, wire_frames, frame->nb_segs};
-    if (!scheduler_->enqueue(from.fixed.id, ref, now)) {
-        stats.tx.drop(DropReason::kQueueFull, 1, bytes);
-        drop(from, frame, bytes, DropReason::kQueueFull);
+    if (!(limited ? scheduler_->enqueue(id, flow, ref, now) : scheduler_->enqueue(id, ref, now))) {
+        const DropReason reason = limited ? DropReason::kDestinationCongested : DropReason::kQueueFull;
+        stats.tx.drop(reason, 1, ref.bytes);
+        drop(from, frame, ref.bytes, reason);
         return;
     }
     from.queued_buffers += ref.buffers;
-    from.stats.from_vm.queued.add(1, bytes);
-    stats.tx.queued.add(1, bytes);
+    from.stats.from_vm.queued.add(1, ref.bytes);
+    stats.tx.queued.add(1, ref.bytes);
 }
 
 /// Around the scheduler: nothing waits before it, the NIC keeps up, and every bucket pays, and has then paid.
-bool Uplink::goes_directly(VnicPath& from, std::uint32_t bytes, std::uint32_t wire_frames,
+bool Uplink::goes_directly(VnicPath& from, FlowId flow, std::uint32_t bytes, std::uint32_t wire_frames,
                            std::uint16_t frames, Nanos now) {
     if (!nic_has_room(frames))
         return false;
     const VnicId id = from.fixed.id;
     if (!from.profile.isolated)
         return scheduler_->backlog_packets(id) == 0;
-    if (!scheduler_->can_bypass(id, bytes, now) ||
+    const bool limited = flow != kNoFlow;
+    if (!(limited ? scheduler_->can_bypass(id, flow, bytes, now) : scheduler_->can_bypass(id, bytes, now)) ||
         (from.profile.limited && !from.limiter.admit({bytes, wire_frames}, now)))
         return false;
-    scheduler_->bypass(id, bytes, now);
+    if (limited)
+        scheduler_->bypass(id, flow, bytes, now);
+    else
+        scheduler_->bypass(id, bytes, now);
     return true;
 }
 
@@ -161,8 +180,11 @@ bool Uplink::goes_directly(VnicPath& from, std::uint32_t bytes, std::uint32_t wi
 void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames,
                       Nanos now) {
     stats.tx.offered.add(1, bytes);
-    if (!goes_directly(from, bytes, wire_frames, 1, now)) {
-        queue(from, frame, bytes, wire_frames, now);
+    const FlowId flow = flows_.find(from.fixed.id, read_head(frame).destination);
+    if (flow != kNoFlow)
+        flows_.use(flow, now);
+    if (!goes_directly(from, flow, bytes, wire_frames, 1, now)) {
+        queue(from, flow, frame, {frame, now, bytes, wire_frames, frame->nb_segs}, now);
         return;
     }
     from.stats.admitted.add(1, bytes);
@@ -171,12 +193,20 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
     hand_over(frame, bytes);
 }
 
+/// A super-frame needs a NIC that splits it, and no limiter below 1 Gbit/s in its way (EyeQ 4.2).
+bool Uplink::passes_whole(const VnicPath& from, const rte_mbuf* frame) const {
+    if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0)
+        return true;
+    const FlowId flow = flows_.find(from.fixed.id, read_head(frame).destination);
+    return device_.offloads().tso && (flow == kNoFlow || flows_.rate(flow) >= kSplitBelow);
+}
+
 /// Frame by frame: what the NIC does not do is done here.
 [[gnu::noinline]] void Uplink::send_adapted(VnicPath& from, const Run& run, Nanos now) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
         std::uint32_t bytes = run.bytes[i];
-        if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0 || device_.offloads().tso) {
+        if (passes_whole(from, frame)) {
             if (prepare(from, frame, bytes))
                 send_one(from, frame, bytes, run.wire_frames[i], now);
             continue;
@@ -210,12 +240,14 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
         std::for_each_n(run.frames, run.count, [&](rte_mbuf* frame) { set_dscp(frame, *from.profile.dscp); });
     if (from.fixed.vlan != 0 || run.longest > frame_bytes_max_ ||
         !offload::accepted_as_is(run.offload_flags, device_.offloads()) ||
+        (run.wire_frames_total != run.count && flows_.any(from.fixed.id)) ||
         (run.offload_flags != 0 && nic_.prepare(run.frames, run.count) != run.count)) {
         send_adapted(from, run, now);
         return;
     }
     // The common case costs one question for the whole run.
-    if (goes_directly(from, run.bytes_total, run.wire_frames_total, run.count, now)) {
+    if (!flows_.any(from.fixed.id) &&
+        goes_directly(from, kNoFlow, run.bytes_total, run.wire_frames_total, run.count, now)) {
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
         from.stats.admitted.add(run.count, run.bytes_total);
@@ -226,6 +258,42 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
     }
     for (std::uint16_t i = 0; i < run.count; ++i)
         send_one(from, run.frames[i], run.bytes[i], run.wire_frames[i], now);
+}
+
+FlowTable::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
+                              Nanos now) {
+    const auto [heard, flow] = flows_.hear(vnic, address, rate, sequence, now);
+    if (heard == FlowTable::Heard::kOpened)
+        scheduler_->open_flow(flow, vnic, &flows_.limiter(flow), now, [address](const PacketRef& ref) {
+            return read_head(static_cast<rte_mbuf*>(ref.packet)).destination == address;
+        });
+    else if (heard == FlowTable::Heard::kChanged)
+        scheduler_->change_flow(flow, now);
+    return heard;
+}
+
+void Uplink::sweep_flows(Nanos now) {
+    const auto let_go = [&](FlowId flow) {
+        if (scheduler_->flow_backlog_packets(flow) != 0)
+            return false;
+        scheduler_->close_flow(flow, now, [](const PacketRef&) {});
+        return true;
+    };
+    flows_.sweep(now, kSweepBudget, let_go, [&](FlowId flow) { scheduler_->change_flow(flow, now); });
+}
+
+bool Uplink::send_control(rte_mbuf* frame, Nanos now) {
+    const std::uint32_t bytes = frame->pkt_len + overhead_bytes_;
+    stats.tx.offered.add(1, bytes);
+    if (!device_.link_up() || !nic_has_room(1)) {
+        stats.tx.drop(device_.link_up() ? DropReason::kQueueFull : DropReason::kUplinkDown, 1, bytes);
+        rte_pktmbuf_free(frame);
+        return false;
+    }
+    scheduler_->charge_link(bytes, now);
+    stats.tx.queued.add(1, bytes);
+    hand_over(frame, bytes);
+    return true;
 }
 
 /// Lets what the scheduler picks leave its vNIC's queue.

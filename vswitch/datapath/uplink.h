@@ -9,6 +9,7 @@
 #include "vswitch/datapath/batch.h"
 #include "vswitch/datapath/vnic_path.h"
 #include "vswitch/ports/nic_port.h"
+#include "vswitch/qos/flow_table.h"
 #include "vswitch/qos/link_scheduler.h"
 
 struct rte_mempool;
@@ -25,6 +26,8 @@ class Uplink {
         VnicPath* const* directory;  ///< by VnicId
         std::uint32_t overhead_bytes;
         std::uint32_t mtu;
+        FlowTable::Profile flow_profile;
+        std::uint32_t flows;  ///< limiters that destinations may ask for, a power of two
     };
     explicit Uplink(Setup setup);
     /// Frees what the NIC has not taken; the classes were removed before.
@@ -45,6 +48,17 @@ class Uplink {
     /// Drops what waits for the vNIC, with a reason.
     void remove(VnicPath& path, Nanos now);
     void wake(VnicId vnic, Nanos now) { scheduler_->wake(vnic, now); }
+    void wake_flow(FlowId flow, Nanos now) { scheduler_->wake_flow(flow, now); }
+
+    /// A destination tells a vNIC a rate.
+    FlowTable::Heard hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
+                          Nanos now);
+    /// Limiters in silence: some of them at each call.
+    void sweep_flows(Nanos now);
+    [[nodiscard]] std::uint32_t limiters() const { return flows_.size(); }
+
+    /// A frame of the switch's own, past the queues. @return false when the NIC is behind; the frame is gone
+    bool send_control(rte_mbuf* frame, Nanos now);
 
     /// This worker's part of the link, in tokens (accounted bytes) per second.
     void set_capacity(std::uint64_t bytes_per_sec, Nanos now);
@@ -62,10 +76,12 @@ class Uplink {
     void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
     void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     void send_adapted(VnicPath& from, const Run& run, Nanos now);
-    void queue(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
+    void queue(VnicPath& from, FlowId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now);
+    void take_out(VnicPath& path, const PacketRef& ref);
+    [[nodiscard]] bool passes_whole(const VnicPath& from, const rte_mbuf* frame) const;
     bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes);
-    bool goes_directly(VnicPath& from, std::uint32_t bytes, std::uint32_t wire_frames, std::uint16_t frames,
-                       Nanos now);
+    bool goes_directly(VnicPath& from, FlowId flow, std::uint32_t bytes, std::uint32_t wire_frames,
+                       std::uint16_t frames, Nanos now);
     bool nic_has_room(std::uint16_t frames);
     void hand_over(rte_mbuf* frame, std::uint32_t bytes);
     void transmit();
@@ -75,6 +91,7 @@ class Uplink {
     NicPort nic_;
     rte_mempool* pool_;
     std::unique_ptr<LinkScheduler> scheduler_;
+    FlowTable flows_;
     VnicPath* const* directory_;
     std::uint32_t overhead_bytes_;
     std::uint32_t frame_bytes_max_;

@@ -34,6 +34,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
         return profile;
     if (vnic.limit_bps) {
         const std::uint64_t bytes_per_sec = *vnic.limit_bps / kBitsPerByte;
+        profile.receive_limit = bytes_per_sec;
         profile.limit_bytes = make_profile(bytes_per_sec, burst_for_rate(bytes_per_sec));
         profile.wake_bytes =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes_per_sec / kWakesPerSec, UINT32_MAX));

@@ -36,6 +36,7 @@ struct VnicProfile {
     std::uint32_t cycle_shares = 100;
     BucketProfile limit_bytes = unlimited_profile();
     BucketProfile limit_packets = unlimited_profile();
+    std::uint64_t receive_limit = UINT64_MAX;  ///< bytes per second from the wire
     ClassProfile uplink{};
 };
 

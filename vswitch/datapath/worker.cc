@@ -10,14 +10,17 @@
 #include "vswitch/datapath/classifier.h"
 #include "vswitch/datapath/offload.h"
 #include "vswitch/qos/rate_profile.h"
+#include "vswitch/qos/scheduler_factory.h"
 
 namespace weir {
 namespace {
 
 /// Ids that may become ready per iteration: bounds the burst after a stall.
 constexpr unsigned kWakeBudget = 256;
-/// The wheel's ids: a vNIC's own limit, and the same vNIC's class in the uplink's scheduler.
-constexpr std::uint32_t kWheelIds = 2 * limits::kVnicsMax;
+/// The wheel's ids: a vNIC's own limit, the same vNIC's class in the uplink's scheduler, flows with limiters.
+constexpr std::uint32_t kClassIds = limits::kVnicsMax;
+constexpr std::uint32_t kFlowIds = 2 * limits::kVnicsMax;
+constexpr std::uint32_t kWheelIds = kFlowIds + limits::kFlowsMax;
 /// A ring that gave more than one frame but fewer than this is left to fill for a moment (`poll_coalesce`): a
 /// burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's cache lines travel
 /// either way. A ring with single frames is polled at once: there latency counts, and nothing is gained.
@@ -39,12 +42,35 @@ Worker::Worker(const Setup& setup)
 
 Worker::~Worker() = default;
 
-void Worker::set_uplink(NicDevice& device, std::uint16_t queue, std::unique_ptr<LinkScheduler> scheduler,
-                        std::uint32_t mtu, UplinkShare& share) {
-    uplink_ = std::make_unique<Uplink>(Uplink::Setup{device, queue, setup_.pool, std::move(scheduler),
-                                                     directory_.data(), setup_.overhead_bytes, mtu});
-    share_ = &share;
-    uplink_->set_capacity(share.allocation(setup_.id), 0);
+void Worker::set_uplink(const UplinkPart& part) {
+    const bool told = part.feedback != nullptr;
+    LinkScheduler::Setup scheduler;
+    scheduler.classes = limits::kVnicsMax;
+    scheduler.queue_packets = limits::kQueuePackets;
+    scheduler.limits = &wheel_;
+    scheduler.wheel_id = kClassIds;
+    scheduler.flows = told ? limits::kFlowsMax : 0;
+    scheduler.flow_packets = told ? limits::kFlowPacketsMax : 0;
+    scheduler.flow_wheel_id = kFlowIds;
+    uplink_ = std::make_unique<Uplink>(
+        Uplink::Setup{.device = part.device,
+                      .queue = setup_.id,
+                      .pool = setup_.pool,
+                      .scheduler = make_link_scheduler(part.scheduler, scheduler),
+                      .directory = directory_.data(),
+                      .overhead_bytes = setup_.overhead_bytes,
+                      .mtu = part.mtu,
+                      .flow_profile = told ? part.feedback->flows : FlowTable::Profile{},
+                      .flows = told ? limits::kFlowsMax : 2});
+    out_share_ = &part.out;
+    in_share_ = &part.in;
+    uplink_->set_capacity(out_share_->allocation(setup_.id), 0);
+    if (told) {
+        feedback_ = std::make_unique<RateFeedback>(
+            RateFeedback::Setup{setup_.id, setup_.pool, *uplink_, macs_, directory_.data(), setup_.inboxes},
+            *part.feedback);
+        feedback_->set_capacity(in_share_->allocation(setup_.id));
+    }
     update_unknown();
 }
 
@@ -57,10 +83,12 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     if (uplink_)
         moved += poll_wire(now);
     if (shared_)
-        moved += poll_inbox();
+        moved += poll_inbox(now);
     moved += poll_vnics(now);
     if (shared_ && uplink_ && now >= share_due_)
         negotiate_share(now);
+    if (feedback_)
+        feedback_->sweep(now);
     if (uplink_)
         moved += uplink_->flush(now);
     ++iterations_;
@@ -78,8 +106,10 @@ unsigned Worker::wake_due(Nanos now) {
         now, kWakeBudget,
         [&](TimingWheel::Ids ids) {
             for (const std::uint32_t id : ids) {
-                if (id >= limits::kVnicsMax)
-                    uplink_->wake(static_cast<VnicId>(id - limits::kVnicsMax), now);
+                if (id >= kFlowIds)
+                    uplink_->wake_flow(id - kFlowIds, now);
+                else if (id >= kClassIds)
+                    uplink_->wake(static_cast<VnicId>(id - kClassIds), now);
                 else
                     resume(*directory_[id], now);
             }
@@ -190,20 +220,30 @@ unsigned Worker::poll_vnics(Nanos now) {
     return moved;
 }
 
-/// Says what this worker needs of the uplink and takes what it was given; worker 0 divides.
+/// Says what this worker needs of the wire, each way, and takes what it was given; worker 0 divides.
 void Worker::negotiate_share(Nanos now) {
-    share_due_ = now + UplinkShare::kPeriod;
-    UplinkDemand demand;
+    share_due_ = now + LinkShare::kPeriod;
+    LinkDemand demand;
     for (const VnicPath* vnic : mine_) {
         demand.reservation += vnic->profile.uplink.reservation;
         demand.shares += vnic->profile.uplink.shares;
     }
+    LinkDemand in = demand;
     demand.sent_bytes = uplink_->stats.tx.delivered.bytes;
     demand.backlogged = uplink_->backlogged();
-    share_->report(setup_.id, demand);
-    if (setup_.id == 0)
-        share_->divide(now);
-    uplink_->set_capacity(share_->allocation(setup_.id), now);
+    out_share_->report(setup_.id, demand);
+    if (feedback_) {
+        in.sent_bytes = feedback_->received_total();
+        in.backlogged = feedback_->hungry();
+        in_share_->report(setup_.id, in);
+    }
+    if (setup_.id == 0) {
+        out_share_->divide(now);
+        in_share_->divide(now);
+    }
+    uplink_->set_capacity(out_share_->allocation(setup_.id), now);
+    if (feedback_)
+        feedback_->set_capacity(in_share_->allocation(setup_.id));
 }
 
 /// Once in 256 iterations, busy or not.
@@ -211,6 +251,8 @@ void Worker::housekeeping(Nanos now) {
     until_housekeeping_ = limits::kHousekeepingIterations;
     run_commands(now);
     macs_.age(now);
+    if (feedback_)
+        feedback_->keep_house(now);
     for (VnicPath* vnic : mine_)
         vnic->fixed.port->housekeeping();
 }

@@ -8,13 +8,16 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/delivery.h"
+#include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/inbox.h"
+#include "vswitch/datapath/link_share.h"
+#include "vswitch/datapath/rate_feedback.h"
 #include "vswitch/datapath/uplink.h"
-#include "vswitch/datapath/uplink_share.h"
 #include "vswitch/datapath/worker_control.h"
 #include "vswitch/ports/quiescence.h"
 #include "vswitch/qos/timing_wheel.h"
@@ -36,10 +39,16 @@ class Worker {
     explicit Worker(const Setup& setup);
     ~Worker();
 
-    /// Gives the worker its part of the uplink; before the first run_once().
-    void set_uplink(NicDevice& device, std::uint16_t queue, std::unique_ptr<LinkScheduler> scheduler,
-                    std::uint32_t mtu, UplinkShare& share);
-    [[nodiscard]] TimingWheel& wheel() { return wheel_; }
+    struct UplinkPart {
+        NicDevice& device;
+        std::string_view scheduler;  ///< a name that make_link_scheduler() knows
+        std::uint32_t mtu;
+        LinkShare& out;
+        LinkShare& in;
+        const FeedbackProfile* feedback;  ///< nullptr: off
+    };
+    /// Gives the worker its queue and its part of the uplink; before the first run_once().
+    void set_uplink(const UplinkPart& part);
 
     /// One turn of the poll loop. @param start the cycle counter at its beginning @return frames moved; 0
     /// means idle
@@ -74,7 +83,8 @@ class Worker {
     void to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
     void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
     std::uint16_t deliver(VnicPath& to, const Run& run, bool whole);
-    std::uint16_t hand_over(VnicPath& to, const Run& run);
+    std::uint16_t hand_over(VnicPath& to, const Run& run, FrameOrigin origin);
+    void from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now);
     bool deliver_one(VnicPath& to, rte_mbuf* frame);
     std::optional<DropReason> deliver_queued(rte_mbuf* frame);
     void flush_touched();
@@ -82,7 +92,8 @@ class Worker {
     unsigned poll_wire(Nanos now);
     void from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now);
     void flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan, Nanos now);
-    unsigned poll_inbox();
+    unsigned poll_inbox(Nanos now);
+    void take_from_worker(rte_mbuf* frame, Nanos now);
     // commands.cc: what the agent wants
     void run_commands(Nanos now);
     void run_command(const WorkerCommand& command, Nanos now);
@@ -100,7 +111,9 @@ class Worker {
     CycleBill bill_;
     Delivery delivery_;
     std::unique_ptr<Uplink> uplink_;
-    UplinkShare* share_ = nullptr;
+    std::unique_ptr<RateFeedback> feedback_;
+    LinkShare* out_share_ = nullptr;
+    LinkShare* in_share_ = nullptr;
     Nanos share_due_ = 0;
     TokenBucket wire_flood_;
     WorkerControl control_;

@@ -1,5 +1,5 @@
-// uplink_share.cc - demands in, allocations out.
-#include "vswitch/datapath/uplink_share.h"
+// link_share.cc - demands in, allocations out.
+#include "vswitch/datapath/link_share.h"
 
 #include <algorithm>
 #include <span>
@@ -14,13 +14,12 @@ constexpr std::uint64_t kStartFraction = 16;
 
 }  // namespace
 
-UplinkShare::UplinkShare(std::size_t workers, std::uint64_t capacity)
-    : workers_(workers), capacity_(capacity) {
+LinkShare::LinkShare(std::size_t workers, std::uint64_t capacity) : workers_(workers), capacity_(capacity) {
     for (std::size_t i = 0; i < workers_; ++i)
         slots_[i].allocation.store(capacity_ / workers_, std::memory_order_relaxed);
 }
 
-void UplinkShare::report(WorkerId worker, const UplinkDemand& demand) {
+void LinkShare::report(WorkerId worker, const LinkDemand& demand) {
     Slot& slot = slots_[worker];
     slot.reservation.store(demand.reservation, std::memory_order_relaxed);
     slot.shares.store(demand.shares, std::memory_order_relaxed);
@@ -28,7 +27,7 @@ void UplinkShare::report(WorkerId worker, const UplinkDemand& demand) {
     slot.backlogged.store(demand.backlogged, std::memory_order_relaxed);
 }
 
-void UplinkShare::divide(Nanos now) {
+void LinkShare::divide(Nanos now) {
     const Nanos span = now - divided_;
     divided_ = now;
     std::array<Claim, limits::kWorkersMax> claims;

@@ -1,6 +1,6 @@
-// uplink_share.h - divides the uplink among workers by what they promised and what they need, every 200 us.
-// Source: design section 2; water filling (SRP Algorithm 2). Units: accounted bytes per second, ns.
-// Threads: report() and allocation() by each worker for itself; divide() by worker 0.
+// link_share.h - divides one direction of the wire among workers by what they promised and what they need,
+// every 200 us. Source: design section 2; water filling (SRP Algorithm 2). Units: accounted bytes per second,
+// ns. Threads: report() and allocation() by each worker for itself; divide() by worker 0.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@
 
 namespace weir {
 
-/// What one worker asks of the uplink.
-struct UplinkDemand {
+/// What one worker asks of it.
+struct LinkDemand {
     std::uint64_t reservation = 0;  ///< of its vNICs together
     std::uint32_t shares = 0;       ///< likewise
-    std::uint64_t sent_bytes = 0;   ///< since start
+    std::uint64_t sent_bytes = 0;   ///< (or received) since start
     bool backlogged = false;
 };
 
-class UplinkShare {
+class LinkShare {
   public:
     static constexpr Nanos kPeriod = 200'000;
 
     /// Starts with equal parts.
-    UplinkShare(std::size_t workers, std::uint64_t capacity);
+    LinkShare(std::size_t workers, std::uint64_t capacity);
 
-    void report(WorkerId worker, const UplinkDemand& demand);
+    void report(WorkerId worker, const LinkDemand& demand);
     [[nodiscard]] std::uint64_t allocation(WorkerId worker) const {
         return slots_[worker].allocation.load(std::memory_order_relaxed);
     }
