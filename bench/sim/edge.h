@@ -4,6 +4,7 @@
 
 #include "bench/sim/packet.h"
 #include "common/ids.h"
+#include "vswitch/qos/receiver.h"
 
 namespace weir::sim {
 
@@ -23,8 +24,8 @@ class Edge {
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
     /// Packets dropped here.
     [[nodiscard]] virtual std::uint64_t dropped() const { return 0; }
-    /// What the vNIC's senders are told to send, bytes/s; 0 = nothing was said.
-    [[nodiscard]] virtual std::uint64_t advertised(VnicId) const { return 0; }
+    /// The vNIC's meter; all 0 when there is none.
+    [[nodiscard]] virtual EndpointReading reading(VnicId) const { return {}; }
 };
 
 }  // namespace weir::sim

@@ -24,6 +24,7 @@ struct FabricSpec {
     Nanos delay = 1'000;                             ///< of every link
     std::uint64_t port_buffer = 20'000;
     std::uint64_t shared_buffer = 2'000'000;  ///< of each switch
+    double buffer_threshold = 1;              ///< of the free shared bytes, what one port may take
     std::optional<std::uint64_t> ecn_threshold;
     bool best_effort_class = false;  ///< the switches have a low-priority queue
     Ecmp ecmp = Ecmp::kFlow;
@@ -33,7 +34,10 @@ struct FabricSpec {
 class Switch final : public Node {
   public:
     Switch(const FabricSpec& spec, std::uint64_t seed, std::uint64_t id)
-        : ecmp_(spec.ecmp), random_(seed, id), salt_(random_.next()), shared_{spec.shared_buffer} {}
+        : ecmp_(spec.ecmp),
+          random_(seed, id),
+          salt_(random_.next()),
+          shared_{spec.shared_buffer, spec.buffer_threshold} {}
 
     void receive(Packet& packet) override;
 

@@ -14,7 +14,7 @@ namespace weir::sim {
 /// Identity of a vNIC in the whole simulation; senders are known to receivers by it.
 using EndpointId = std::uint32_t;
 /// Identity of a stream or a connection.
-using FlowId = std::uint32_t;
+using StreamId = std::uint32_t;
 
 enum class PacketKind : std::uint8_t { kData, kAck, kFeedback };
 
@@ -28,7 +28,7 @@ struct Packet {
     std::uint64_t sack;      ///< a segment at or after `ack` that has arrived; 0 = none
     EndpointId from;
     EndpointId to;
-    FlowId flow;
+    StreamId flow;
     std::uint32_t to_host;  ///< where `to` is: what switches look at
     std::uint32_t bytes;    ///< on the wire
     std::uint32_t payload;  ///< bytes of the guest's data

@@ -51,9 +51,12 @@ bool Port::admit(std::uint32_t bytes) {
     if (setup_.shared == nullptr)
         return false;
     const std::uint64_t more = after - std::max(before, setup_.buffer);
-    if (setup_.shared->used + more > setup_.shared->bytes)
+    SharedBuffer& shared = *setup_.shared;
+    const std::uint64_t free = shared.bytes - shared.used;
+    if (more > free ||
+        static_cast<double>(after - setup_.buffer) > shared.threshold * static_cast<double>(free))
         return false;
-    setup_.shared->used += more;
+    shared.used += more;
     return true;
 }
 

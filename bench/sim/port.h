@@ -58,9 +58,11 @@ class DelayLine final : public Handler {
     std::uint64_t count_ = 0;
 };
 
-/// Bytes that the ports of one switch share beyond their own.
+/// Bytes that the ports of one switch share beyond their own. A port may take `threshold` times what is free
+/// (dynamic threshold, Choudhury and Hahne 1998): with 1, a single hot port gets half.
 struct SharedBuffer {
     std::uint64_t bytes = 0;
+    double threshold = 1;
     std::uint64_t used = 0;
 };
 

@@ -46,7 +46,9 @@ void Recorder::fire(std::uint32_t) {
             if (site_.endpoint(tenant, watched.host) == Site::kNowhere)
                 continue;
             add_rate(watched.tenants[t], site_.received_bytes(tenant, watched.host));
-            watched.tenants[t].advertised.push_back(8 * site_.advertised(tenant, watched.host));
+            const EndpointReading reading = site_.reading(tenant, watched.host);
+            watched.tenants[t].advertised.push_back(8 * reading.advertised);
+            watched.tenants[t].capacity.push_back(8 * reading.capacity);
         }
     }
     if (now >= scenario_.warmup)
@@ -71,7 +73,8 @@ json Recorder::series() const {
         for (std::size_t t = 0; t < tenants_.size(); ++t)
             if (!watched.tenants[t].rate.empty())
                 received[scenario_.tenants[t].name] = {{"received_bps", watched.tenants[t].rate},
-                                                       {"advertised_bps", watched.tenants[t].advertised}};
+                                                       {"advertised_bps", watched.tenants[t].advertised},
+                                                       {"capacity_bps", watched.tenants[t].capacity}};
         hosts[std::to_string(watched.host)] = {{"queue_peak_bytes", watched.queue}, {"tenants", received}};
     }
     return {{"time_ns", times_}, {"tenants", tenants}, {"hosts", hosts}};

@@ -50,7 +50,8 @@ class Recorder final : public Handler {
     struct Rates {
         std::uint64_t bytes = 0;  // until the last sample
         Series rate;
-        Series advertised;  // bit/s; 0 = nothing was said
+        Series advertised;  // to each sender, bit/s; 0 = there is no meter
+        Series capacity;    // its part of the link, bit/s
     };
     struct Watched {
         std::uint32_t host;

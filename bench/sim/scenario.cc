@@ -37,6 +37,9 @@ void read_network(ObjectReader& root, FabricSpec& network, Faults& faults) {
     reader.read_quantity("delay", Quantity::kDuration, network.delay, {0, kNanosPerSec});
     reader.read_quantity("port_buffer", Quantity::kSize, network.port_buffer, kBufferRange);
     reader.read_quantity("shared_buffer", Quantity::kSize, network.shared_buffer, kBufferRange);
+    std::uint64_t threshold = 0;
+    if (reader.read_quantity("buffer_threshold", Quantity::kPercent, threshold, {10'000, 100'000'000}))
+        network.buffer_threshold = static_cast<double>(threshold) / 1e6;
     reader.read_limit("ecn_threshold", Quantity::kSize, network.ecn_threshold, kBufferRange);
     reader.read_flag("best_effort_class", network.best_effort_class);
     reader.read_word<Ecmp>("ecmp", network.ecmp, kEcmps);

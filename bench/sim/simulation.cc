@@ -61,7 +61,7 @@ std::unique_ptr<Edge> Simulation::make_edge(Host& host) const {
     if (scenario_.isolation == Isolation::kOff)
         return std::make_unique<PlainEdge>(host, scenario_.hosts.nic_descriptors);
     return std::make_unique<WeirEdge>(site_.world, host, scenario_.hosts, scenario_.network.rate_bps,
-                                      scenario_.isolation);
+                                      scenario_.isolation, world_.endpoints.size());
 }
 
 void Simulation::run_until(Nanos when) {

@@ -31,9 +31,9 @@ struct Site {
     [[nodiscard]] std::uint64_t received_bytes(std::uint32_t tenant, std::uint32_t host) const {
         return hosts[host]->received_bytes(world.endpoints[endpoint(tenant, host)].vnic);
     }
-    /// What that vNIC's senders are told, bytes/s; 0 = nothing was said.
-    [[nodiscard]] std::uint64_t advertised(std::uint32_t tenant, std::uint32_t host) const {
-        return hosts[host]->edge().advertised(world.endpoints[endpoint(tenant, host)].vnic);
+    /// What that vNIC's meter says.
+    [[nodiscard]] EndpointReading reading(std::uint32_t tenant, std::uint32_t host) const {
+        return hosts[host]->edge().reading(world.endpoints[endpoint(tenant, host)].vnic);
     }
 };
 

@@ -87,7 +87,7 @@ class TcpConnection final : public FlowEnd {
 
     TcpApplication& application_;
     std::uint32_t tag_;
-    FlowId flow_;
+    StreamId flow_;
     std::array<End, 2> ends_;
 };
 

@@ -35,7 +35,7 @@ class TcpSender final : public Sender, public Handler {
         VnicId vnic;
         EndpointId from;
         EndpointId to;
-        FlowId flow;
+        StreamId flow;
         std::uint8_t side;
     };
     /// The receiving half of this side: what an acknowledgement says.

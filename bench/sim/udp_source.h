@@ -48,7 +48,7 @@ class UdpSource::Stream final : public Handler, public Sender, public FlowEnd {
     EndpointId from_;
     std::vector<EndpointId> to_;
     std::size_t turn_ = 0;
-    FlowId flow_;
+    StreamId flow_;
     Random random_;
     std::uint32_t bytes_;  // of a packet on the wire
     FineTime gap_;         // between packets, on average

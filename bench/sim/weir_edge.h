@@ -1,5 +1,5 @@
 // weir_edge.h - Weir at the edge of a simulated host: the classes of vswitch/qos, called as a worker calls
-// them. Source: design section 4. Units: bytes/s, Nanos. Threads: one.
+// them. Source: design section 4; EyeQ 3.2 to 3.4. Units: bytes/s, Nanos. Threads: one.
 #pragma once
 
 #include <deque>
@@ -7,34 +7,64 @@
 
 #include "bench/sim/host.h"
 #include "bench/sim/scenario.h"
+#include "vswitch/qos/flow_table.h"
+#include "vswitch/qos/receiver.h"
 #include "vswitch/qos/scheduler_factory.h"
 
 namespace weir::sim {
 
 class WeirEdge final : public Edge, public Handler {
   public:
-    /// The host has all its vNICs.
-    WeirEdge(World& world, Host& host, const HostsSpec& spec, std::uint64_t rate_bps, Isolation isolation);
+    /// The host has all its vNICs. @param peers endpoints in the whole simulation
+    WeirEdge(World& world, Host& host, const HostsSpec& spec, std::uint64_t rate_bps, Isolation isolation,
+             std::size_t peers);
 
     [[nodiscard]] bool room(VnicId vnic) const override { return scheduler_->room(vnic) != 0; }
     void send(VnicId vnic, Packet& packet) override;
     void received(VnicId vnic, const Packet& packet) override;
     void hear(VnicId vnic, const Packet& feedback) override;
-    [[nodiscard]] std::uint64_t packets() const override { return queued_; }
+    [[nodiscard]] std::uint64_t packets() const override { return queued_ + delayed_.packets(); }
     [[nodiscard]] std::uint64_t dropped() const override { return dropped_; }
+    [[nodiscard]] EndpointReading reading(VnicId vnic) const override { return receiver_.read(vnic); }
 
-    /// A turn of the poll loop.
-    void fire(std::uint32_t) override;
+    /// A turn of the poll loop, or its housekeeping.
+    void fire(std::uint32_t what) override;
 
   private:
+    enum What : std::uint32_t { kPoll, kHousekeeping };
+
+    /// Feedback that was held back on purpose goes out.
+    class Outlet final : public Node {
+      public:
+        explicit Outlet(Host& host) : host_(host) {}
+        void receive(Packet& packet) override { host_.nic().send(packet); }
+
+      private:
+        Host& host_;
+    };
+
+    void add_vnic(VnicId id);
+    [[nodiscard]] bool bypass(VnicId id, FlowId flow, const Packet& packet, Nanos now);
+    [[nodiscard]] bool enqueue(VnicId id, FlowId flow, Packet& packet, Nanos now);
+    void drop(Packet& packet);
+    void wake(TimingWheel::Ids ids, Nanos now);
+    void poll(Nanos now);
+    void keep_house(Nanos now);
     void poll_at(Nanos when);
     void plan(Nanos earliest);
 
     World& world_;
     Host& host_;
-    TimingWheel wheel_;
+    Nanos feedback_delay_;
+    Nanos housekeeping_;  ///< how often
+    std::uint32_t vnics_;
+    TimingWheel wheel_;  ///< ids of vNICs, then of flows
     std::deque<Limiter> limiters_;
+    FlowTable flows_;
     std::unique_ptr<LinkScheduler> scheduler_;
+    Receiver receiver_;
+    Outlet outlet_;
+    DelayLine delayed_;
     Nanos poll_due_ = kNever;
     std::uint64_t queued_ = 0;
     std::uint64_t dropped_ = 0;

@@ -32,19 +32,19 @@ struct World {
     Engine engine;
     PacketPool pool;
     std::vector<Endpoint> endpoints;  ///< by EndpointId
-    std::vector<FlowEnd*> flows;      ///< by FlowId
+    std::vector<FlowEnd*> flows;      ///< by StreamId
     std::uint64_t created = 0;        ///< packets that guests have sent
     std::uint64_t delivered = 0;      ///< packets that guests have received
     std::uint64_t feedback_created = 0;
     std::uint64_t feedback_heard = 0;
 
     [[nodiscard]] Nanos now() const { return engine.now(); }
-    [[nodiscard]] FlowId add_flow(FlowEnd& end) {
+    [[nodiscard]] StreamId add_flow(FlowEnd& end) {
         flows.push_back(&end);
-        return static_cast<FlowId>(flows.size() - 1);
+        return static_cast<StreamId>(flows.size() - 1);
     }
     /// A packet of a guest, with its addresses.
-    [[nodiscard]] Packet& make_packet(EndpointId from, EndpointId to, FlowId flow) {
+    [[nodiscard]] Packet& make_packet(EndpointId from, EndpointId to, StreamId flow) {
         Packet& packet = pool.take();
         packet.from = from;
         packet.to = to;

@@ -75,7 +75,7 @@ TEST_CASE("a full buffer drops the newest, and what waits never exceeds it") {
 }
 
 TEST_CASE("a port takes shared memory only beyond its own, and gives it back") {
-    SharedBuffer shared{.bytes = 6'000};
+    SharedBuffer shared{.bytes = 6'000, .threshold = 1e3};
     Link link({.rate = k10Gbit, .delay = 0, .buffer = 3'000, .shared = &shared});
     for (int i = 0; i < 10; ++i)
         link.send(1'500);
@@ -86,6 +86,15 @@ TEST_CASE("a port takes shared memory only beyond its own, and gives it back") {
     CHECK(shared.used == 3'000);
     link.engine.run_until(kNever);
     CHECK(shared.used == 0);
+}
+
+TEST_CASE("with a dynamic threshold of 1 a single hot port takes half of the shared memory") {
+    SharedBuffer shared{.bytes = 60'000, .threshold = 1};
+    Link link({.rate = k10Gbit, .delay = 0, .buffer = 3'000, .shared = &shared});
+    for (int i = 0; i < 100; ++i)
+        link.send(1'500);
+    CHECK(shared.used == 30'000);
+    CHECK(link.port.queue_bytes() == 33'000);
 }
 
 TEST_CASE("packets are marked when they find more than the threshold") {
