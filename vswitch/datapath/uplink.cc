@@ -142,9 +142,10 @@ void Uplink::queue(VnicPath& from, FlowId flow, rte_mbuf* frame, const PacketRef
     const VnicId id = from.fixed.id;
     set_source(frame, id);
     const bool limited = flow != kNoFlow;
-    const std::uint64_t backlog =
-        limited ? scheduler_->flow_backlog_bytes(flow) : scheduler_->backlog_bytes(id);
-    if (backlog > kMarkBytes)
+    const std::uint64_t backlog = scheduler_->backlog_bytes(id);
+    // A mark made here in a limited flow would look to the receiver, who set the limit, like a queue in the
+    // network: it would lower the limit, which would lengthen this queue.
+    if (!limited && backlog > kMarkBytes)
         from.stats.ecn_marked += mark_congestion(frame);
     if (!(limited ? scheduler_->enqueue(id, flow, ref, now) : scheduler_->enqueue(id, ref, now))) {
         const DropReason reason = limited ? DropReason::kDestinationCongested : DropReason::kQueueFull;
