@@ -188,3 +188,44 @@ TEST_CASE("random traffic never moves a rate out of its bounds, nor more parts t
             receiver.sweep(now);
     }
 }
+
+TEST_CASE("a flood is cut within 60 us, each sender is told with its next frame, and the queue may drain") {
+    Receiver receiver({}, profile());
+    receiver.add(0, {.reservation = 4 * kGbit});
+    receiver.add(1, {.reservation = 4 * kGbit});
+    Feedback told{};
+    Nanos now = kPeriod;
+    for (int i = 0; i < 3; ++i, now += kPeriod) {  // the other vNIC has the link for itself
+        (void)receive(receiver, 1, 1, 9, now, told);
+        receiver.sweep(now + kPeriod);
+    }
+    unsigned informed = 0;
+    // 14 senders in turn fill the link of 10 Gbit/s: a frame each 1.23 us.
+    for (unsigned frame = 0; frame < 48; ++frame, now += 1'230)
+        informed += receiver.received(0, 1 + frame % 14, 1538, 0, now, told) && told.rate < 10 * kGbit;
+    CHECK(informed >= 14);
+    CHECK(gbit(receiver.read(0).advertised) == Approx(4.5 / 14).epsilon(0.1));
+    for (unsigned frame = 0; frame < 115; ++frame, now += 1'230)  // until the period ends
+        (void)receiver.received(0, 1 + frame % 14, 1538, 0, now, told);
+    receiver.sweep(now);
+    CHECK(gbit(receiver.read(0).advertised) < 0.8 * 4.5 / 14);
+}
+
+TEST_CASE("a rate that has risen by a third is told although little came since") {
+    Receiver receiver({}, profile());
+    receiver.add(0, {.limit = kGbit});
+    Feedback told{};
+    Nanos now = kPeriod;
+    for (int i = 0; i < 20; ++i, now += kPeriod) {  // twenty senders share 1 Gbit/s
+        for (std::uint64_t sender = 1; sender <= 20; ++sender)
+            (void)receive(receiver, 0, sender, 0.2, now, told);
+        receiver.sweep(now + kPeriod);
+    }
+    const std::uint64_t low = receiver.read(0).advertised;
+    for (int i = 0; i < 10; ++i, now += kPeriod) {  // one goes on, held to its rate
+        (void)receive(receiver, 0, 1, gbit(low), now, told);
+        receiver.sweep(now + kPeriod);
+    }
+    CHECK(receiver.read(0).advertised > 2 * low);
+    CHECK(told.rate > 2 * low);
+}

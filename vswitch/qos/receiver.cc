@@ -19,9 +19,23 @@ constexpr std::uint16_t kSenderPeriods = 100;
 constexpr std::size_t kActivePerPeriod = 128;
 /// Within these the law alone steers; beyond them the senders' rates say where to go at once.
 constexpr double kOverload = 1.05;
-constexpr double kUnderload = 0.95;
+constexpr double kUnderload = 0.98;
 /// A sender that reaches this part of the lowest rate of late is held back by it.
-constexpr double kBackloggedShare = 0.8;
+constexpr double kBackloggedShare = 0.6;
+/// Within a period, an endpoint is looked at each time that so much has come; so much more than its part is
+/// too much: 5 full frames, which chance does not bring.
+constexpr std::uint32_t kLookBytes = 8'000;
+/// Only who received less than this part of his part in the last period floods by surprise.
+constexpr double kCalm = 0.5;
+/// A window shorter than this part of a period says nothing.
+constexpr Nanos kLooksMax = 16;
+/// While a queue stands before the link, those who built it get this part of their part, so that it drains.
+constexpr double kDrainShare = 0.5;
+constexpr double kFlood = 1.25;        // at this load a full link means a queue, else only
+constexpr unsigned kFullPeriods = 10;  // after so many periods, since feedback may be late
+/// More than this part of the capacity in use: nobody is told more than his part.
+constexpr double kContested = 0.8;
+constexpr unsigned kContestedPeriods = 5;
 /// A rate is not raised more than this in one period.
 constexpr double kRaiseMax = 4.0;
 /// What a vNIC may grow to within a period, besides a part of the link for a start.
@@ -73,20 +87,22 @@ Sender* Receiver::sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t addre
 bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, std::uint32_t marked_bytes,
                         Nanos now, Feedback& out) {
     Endpoint& endpoint = endpoints_[vnic];
-    if (!endpoint.active)
-        activate(vnic);
+    if (!endpoint.awake)
+        wake(vnic, now);
     endpoint.window_bytes += bytes;
     endpoint.marked_bytes += marked_bytes;
     received_total_ += bytes;
-    if (endpoint.window_bytes > endpoint.alarm_bytes)
-        due_ = std::min(due_, swept_ + profile_.period / 2);
     Sender* s = sender_of(endpoint, vnic, sender);
     if (s == nullptr)
         return false;
     s->window_bytes += bytes;
     s->untold_bytes += bytes;
+    if (endpoint.window_bytes >= endpoint.look_at)
+        look(endpoint, now);
     const bool lowered = endpoint.rate + endpoint.rate / 16 < s->told_rate;
-    if (s->untold_bytes < kToldEveryBytes && !lowered)
+    const bool raised = endpoint.rate - endpoint.rate / 4 > s->told_rate && s->told_rate != 0;
+    const bool news = s->told_rate == 0 && endpoint.rate < profile_.line_rate;
+    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && !news)
         return false;
     const Nanos gap = endpoint.rate >= profile_.line_rate ? kToldGapFree : kToldGap;
     if (s->told_at != 0 && now < s->told_at + gap)
@@ -98,20 +114,51 @@ bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, 
     return true;
 }
 
-void Receiver::activate(VnicId vnic) {
+/// Somebody begins to receive: his part is his from now on, not from the next period.
+void Receiver::wake(VnicId vnic, Nanos now) {
     Endpoint& endpoint = endpoints_[vnic];
     if (!endpoint.present)
         return;
+    if (!endpoint.active)
+        active_.push_back(vnic);
     endpoint.active = true;
+    endpoint.awake = true;
     endpoint.silent_periods = 0;
-    endpoint.target = static_cast<double>(profile_.capacity);
-    active_.push_back(vnic);
+    endpoint.window_from = now;
+    endpoint.look_at = kLookBytes;
+    split();
+}
+
+/// More arrives than the link's capacity, and nearly as much as it can carry at all.
+bool Receiver::link_full(std::uint64_t bytes, Nanos span) const {
+    const double full = static_cast<double>(profile_.capacity / 4 + profile_.line_rate / 4 * 3);
+    return per_second(static_cast<double>(bytes), span) > full;
+}
+
+/// Too much within the period: the queue that it builds would outlast it. Cuts at once to what fits.
+void Receiver::look(Endpoint& endpoint, Nanos now) {
+    endpoint.look_at = endpoint.window_bytes + kLookBytes;
+    const Nanos span = now - endpoint.window_from;
+    if (!profile_.knows_senders || span < profile_.period / kLooksMax ||
+        endpoint.measured > kCalm * endpoint.target)
+        return;
+    const double part = endpoint.target * static_cast<double>(span) / static_cast<double>(kNanosPerSec);
+    if (static_cast<double>(endpoint.window_bytes) < part * kOverload + kLookBytes)
+        return;
+    const double level = per_second(level_of(endpoint, part), span);
+    endpoint.rate = std::clamp(static_cast<std::uint64_t>(level), profile_.law.rate_min, endpoint.rate);
 }
 
 void Receiver::sweep(Nanos now) {
     const Nanos span = now - swept_;
     if (span < profile_.period / 2)
         return;
+    const std::uint64_t bytes = received_total_ - swept_total_;
+    full_periods_ = link_full(bytes, span) ? full_periods_ + 1 : 0;
+    const bool used =
+        per_second(static_cast<double>(bytes), span) > kContested * static_cast<double>(profile_.capacity);
+    contested_periods_ = used ? kContestedPeriods : contested_periods_ - (contested_periods_ != 0);
+    swept_total_ = received_total_;
     swept_ = now;
     due_ = now + profile_.period * (1 + active_.size() / kActivePerPeriod);
     for (const VnicId vnic : active_)
@@ -138,8 +185,11 @@ void Receiver::measure(Endpoint& endpoint, Nanos span) {
     endpoint.silent_periods = endpoint.window_bytes != 0
                                   ? std::uint16_t{0}
                                   : static_cast<std::uint16_t>(endpoint.silent_periods + 1);
+    endpoint.awake = endpoint.silent_periods < kActivePeriods;
     endpoint.demand = std::max(endpoint.measured * kDemandGrowth, endpoint.demand * kDemandDecay);
     endpoint.window_bytes = 0;
+    endpoint.window_from = swept_;
+    endpoint.look_at = kLookBytes;
     endpoint.marked_bytes = 0;
 }
 
@@ -151,9 +201,8 @@ void Receiver::split() {
     for (std::size_t i = 0; i < count; ++i) {
         const Endpoint& endpoint = endpoints_[active_[i]];
         const EndpointProfile& profile = endpoint.profile;
-        const bool silent = endpoint.silent_periods >= kActivePeriods;
-        claims[i] = {silent ? 0 : profile.reservation, profile.limit, silent ? 0 : Claim::kNoLimit,
-                     profile.shares};
+        claims[i] = {endpoint.awake ? profile.reservation : 0, profile.limit,
+                     endpoint.awake ? Claim::kNoLimit : 0, profile.shares};
     }
     (void)water_fill(profile_.capacity, claims, parts);
     for (std::size_t i = 0; i < count; ++i)
@@ -185,16 +234,22 @@ void Receiver::adjust(Endpoint& endpoint, Nanos span) {
     std::uint64_t rate = next_rate(profile_.law, endpoint.rate, load);
     const double room = target * endpoint.measured / std::max(endpoint.measured + endpoint.congestion, 1.0);
     const Crowd crowd = look_at_senders(endpoint, room, span);
-    if (profile_.knows_senders && load > kOverload && crowd.level > 0) {
-        rate = std::min(rate, static_cast<std::uint64_t>(crowd.level));
-    } else if (profile_.knows_senders && load < kUnderload && crowd.backlogged > 0) {
-        const double fair = (target - endpoint.congestion - crowd.others) / crowd.backlogged;
-        const double most = static_cast<double>(endpoint.rate) * kRaiseMax;
-        rate = std::max(rate, static_cast<std::uint64_t>(std::clamp(fair, 0.0, most)));
+    std::uint64_t most = profile_.line_rate;
+    if (profile_.knows_senders) {
+        if (load > kOverload && crowd.level > 0) {
+            const bool queue = full_periods_ > (load > kFlood ? 0 : kFullPeriods);
+            const double share = queue && crowd.several ? kDrainShare : 1.0;
+            rate = std::min(next_rate(profile_.law, endpoint.rate, std::min(load, kFlood)),
+                            static_cast<std::uint64_t>(crowd.level * share));
+        } else if (load < kUnderload && crowd.backlogged > 0) {
+            const double fair = (target - endpoint.congestion - crowd.others) / crowd.backlogged;
+            const double highest = static_cast<double>(endpoint.rate) * kRaiseMax;
+            rate = std::max(endpoint.rate, static_cast<std::uint64_t>(std::clamp(fair, 0.0, highest)));
+        }
+        if (contested_periods_ != 0 && endpoint.awake)
+            most = std::max(static_cast<std::uint64_t>(target), profile_.law.rate_min);
     }
-    endpoint.rate = std::clamp(rate, profile_.law.rate_min, profile_.line_rate);
-    const double window = target * static_cast<double>(profile_.period) / static_cast<double>(kNanosPerSec);
-    endpoint.alarm_bytes = static_cast<std::uint64_t>(window * kOverload);
+    endpoint.rate = std::clamp(rate, profile_.law.rate_min, most);
 }
 
 /// Closes the window of every sender of the vNIC; the silent are forgotten.
@@ -211,6 +266,8 @@ Receiver::Crowd Receiver::look_at_senders(Endpoint& endpoint, double capacity, N
         sender.silent_periods = sender.window_bytes != 0
                                     ? std::uint16_t{0}
                                     : static_cast<std::uint16_t>(sender.silent_periods + 1);
+        crowd.several |= crowd.seen && sender.window_bytes != 0;
+        crowd.seen |= sender.window_bytes != 0;
         sender.window_bytes = 0;
         if (static_cast<double>(sender.rate) >= kBackloggedShare * held_at)
             crowd.backlogged += 1;

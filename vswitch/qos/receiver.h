@@ -8,7 +8,9 @@
 // leaves its part to others, and is given it back within a period; (2) the meter knows what each sender
 // sent. A full link hides how much more was offered, and a multiplicative law needs many periods to find out;
 // the level to which the senders' own rates must be cut to fit is known at once, and does not build up when
-// feedback is late.
+// feedback is late. (3) who floods after a pause is cut within the period, before the queue that he builds is
+// long, and told at once; while a queue stands, those who built it get half, so that it drains in the
+// headroom.
 #pragma once
 
 #include <array>
@@ -87,13 +89,15 @@ class Receiver {
     struct alignas(64) Endpoint {
         std::uint64_t window_bytes = 0;
         std::uint64_t marked_bytes = 0;
-        std::uint64_t alarm_bytes = UINT64_MAX;  ///< more in one window: sweep early
-        std::uint64_t rate = 0;                  ///< advertised
+        Nanos window_from = 0;
+        std::uint64_t look_at = 0;  ///< so many in this window: look whether it is too much
+        std::uint64_t rate = 0;     ///< advertised
         std::uint32_t senders = SenderTable::kNone;
         std::uint32_t last_sender = SenderTable::kNone;
         std::uint16_t silent_periods = 0;
         bool present = false;
-        bool active = false;
+        bool active = false;  ///< among those that are measured
+        bool awake = false;   ///< received something of late
         // The rest is for the sweep.
         EndpointProfile profile;
         double measured = 0;                            ///< tokens per second in the last window
@@ -107,10 +111,14 @@ class Receiver {
         double backlogged = 0;  ///< how many send as much as they were told
         double others = 0;      ///< what the rest sends, tokens per second
         double level = 0;       ///< cutting everybody to this would fit
+        bool seen = false;      ///< somebody sent in this window
+        bool several = false;   ///< more than one did
     };
 
+    void look(Endpoint& endpoint, Nanos now);
+    [[nodiscard]] bool link_full(std::uint64_t bytes, Nanos span) const;
     [[nodiscard]] Sender* sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address);
-    void activate(VnicId vnic);
+    void wake(VnicId vnic, Nanos now);
     void measure(Endpoint& endpoint, Nanos span);
     void split();
     void adjust(Endpoint& endpoint, Nanos span);
@@ -128,6 +136,9 @@ class Receiver {
     Nanos due_ = 0;
     std::uint64_t received_total_ = 0;
     std::uint32_t sequence_;
+    std::uint64_t swept_total_ = 0;   ///< received_total_ at the last sweep
+    unsigned full_periods_ = 0;       ///< for how long a queue has stood before the link
+    unsigned contested_periods_ = 0;  ///< for so many more, nobody is told more than his part
     bool hungry_ = false;
 };
 
