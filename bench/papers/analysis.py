@@ -43,8 +43,24 @@ def used(result, host, begin, end):
     return sum(mean_between(windows(result, host, tenant, result["sample_ns"]), begin, end) for tenant in tenants)
 
 
-def rise_times(result, host, tenant, moments, level, width_ns=100_000):
-    """For each moment, the ns until the tenant first receives `level` bit/s."""
-    points = windows(result, host, tenant, width_ns)
-    return [next((time - moment for time, rate in points if time > moment and rate >= level), None)
-            for moment in moments]
+def recovered_after(result, host, tenant, begin, end, width_ns=200_000, share=0.9):
+    """ns after `begin` until the first window with `share` of what the tenant has in the second half, from which on every
+    whole ms has it too; None when that is never so."""
+    wanted = share * mean_between(windows(result, host, tenant, width_ns), (begin + end) / 2, end)
+    for time, rate in windows(result, host, tenant, width_ns):
+        if begin < time <= end - 2_000_000 and rate >= wanted:
+            moments = range(int(time), int(end) - 1_000_000, 1_000_000)
+            fine = windows(result, host, tenant, result["sample_ns"])
+            if all(mean_between(fine, moment, moment + 1_000_000) >= wanted for moment in moments):
+                return time - begin
+    return None
+
+
+def taken_over_after(result, host, silent, heir, level, width_ns=100_000):
+    """For each time that `silent` stops receiving for at least 1 ms: the ns until `heir` receives `level` bit/s."""
+    gone = windows(result, host, silent, width_ns)
+    points = windows(result, host, heir, width_ns)
+    quiet = round(1_000_000 / width_ns)
+    stops = [gone[i][0] for i in range(len(gone) - quiet)
+             if gone[i][1] > 0 and all(rate == 0 for _, rate in gone[i + 1:i + 1 + quiet])]
+    return [next((time - stop for time, rate in points if time > stop and rate >= level), None) for stop in stops]

@@ -10,7 +10,7 @@ import re
 import sys
 import time
 
-from analysis import mean_between, rise_times, settled_after, swing, used, windows
+from analysis import mean_between, recovered_after, settled_after, swing, taken_over_after, used, windows
 from runs import ROOT, Runner, variant
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -21,11 +21,22 @@ LAWS = ("eyeq-linear", "weir")
 FLOOD = (20 * MS, 60 * MS)  # of the fig6 scenarios
 
 
+def steady_server(scenario):
+    """Requests that are served in a constant time: nothing but the network makes latencies differ."""
+    scenario["hosts"]["stack_delay"] = "35us"
+    for source in scenario["sources"]:
+        if source["kind"] == "requests":
+            source |= {"service": "15us", "service_times": "constant"}
+    return scenario
+
+
 def scenarios():
     """Every run of the set: name -> scenario."""
     runs = {"fig2-alone": variant("eyeq/fig2", "off", without=["bursts"]),
             "table1-alone": variant("eyeq/table1", "off", without=["bursts"]),
             "table1-alone-weir": variant("eyeq/table1", "weir", without=["bursts"]),
+            "table1-steady-alone": steady_server(variant("eyeq/table1", "off", without=["bursts"])),
+            "table1-steady-weir": steady_server(variant("eyeq/table1", "weir")),
             "mix-marks": variant("mix", "weir", hosts__headroom="5%"),
             "fig9-flow": variant("eyeq/fig9-flow", "off"), "fig9-packet": variant("eyeq/fig9-packet", "off")}
     for isolation in ("off", *LAWS):
@@ -91,7 +102,8 @@ def fig6(found, results, plots):
         for isolation in ("off", *LAWS):
             run = f"fig6-{senders}-{isolation}"
             result = results[run]
-            found[f"{run}.settled"] = millis(settled_after(result, "0", ("tcp", "udp"), *FLOOD), 2)
+            found[f"{run}.recovered"] = millis(recovered_after(result, "0", "tcp", *FLOOD), 1)
+            found[f"{run}.queue"] = f"{max(result['series']['hosts']['0']['queue_peak_bytes']) / 1e3:,.0f}"
             found[f"{run}.tcp"] = gigabit(mean_between(windows(result, "0", "tcp", MS), 40 * MS, 60 * MS))
             found[f"{run}.udp"] = gigabit(mean_between(windows(result, "0", "udp", MS), 40 * MS, 60 * MS))
             found[f"{run}.before"] = gigabit(mean_between(windows(result, "0", "tcp", MS), 10 * MS, 20 * MS))
@@ -100,7 +112,8 @@ def fig6(found, results, plots):
         for periods in range(4):
             result = results[f"delay{periods}-{isolation}" if periods else f"fig6-14-{isolation}"]
             found[f"delay{periods}-{isolation}.swing"] = percent(swing(result, "0", "udp", 35 * MS, 60 * MS))
-            found[f"delay{periods}-{isolation}.settled"] = millis(settled_after(result, "0", ("tcp", "udp"), *FLOOD), 2)
+            found[f"delay{periods}-{isolation}.settled"] = millis(settled_after(result, "0", ("tcp", "udp"), *FLOOD), 1)
+            found[f"delay{periods}-{isolation}.timeouts"] = str(result["summary"]["sources"]["victim"]["timeouts"])
     for senders in (14, 100):
         plot.draw_series(plots / f"eyeq-fig6-{senders}.svg",
                          {name: results[f"fig6-{senders}-{name}"] for name in ("off", *LAWS)}, begin=18 * MS, end=30 * MS)
@@ -113,14 +126,20 @@ def fig8(found, results, plots):
             done = source["completion_ns"]
             finished = done["count"] == source["connections"]
             found[f"fig8-{isolation}.{job}"] = f"{done['max'] / 1e9:.2f}" if finished else "not finished"
+        last = max(source["completion_ns"]["max"] for source in sources.values())
+        found[f"fig8-{isolation}.all"] = f"{last / 1e9:.2f}"
         curves = {job: [each / 1e9 for each in source["completion_ns"]["quantiles"]] for job, source in sources.items()}
-        if all(curves.values()):
+        if isolation != "eyeq-linear" and all(curves.values()):
             plot.draw_quantiles(plots / f"eyeq-fig8-{isolation}.svg", curves, "completion of a transfer, s", logarithmic=False)
 
 
 def table1(found, results, plots):
     alone = latencies(found, results, "table1-alone", "set")
     latencies(found, results, "table1-alone-weir", "set")
+    steady = latencies(found, results, "table1-steady-alone", "set")
+    beside = latencies(found, results, "table1-steady-weir", "set")
+    for key in ("p50", "p99", "p999"):
+        found[f"table1-steady-weir.{key}.ratio"] = f"{100 * (beside[key] / steady[key] - 1):+.1f} %"
     for isolation in ("off", *LAWS):
         run = f"table1-{isolation}"
         latency = latencies(found, results, run, "set")
@@ -152,8 +171,8 @@ def conservation(found, results, plots):
         found[f"{run}.used"] = percent(used(results[run], "0", 20 * MS, 200 * MS) / link)
     for isolation in LAWS:
         result = results[f"idle-share-{isolation}"]
-        # A falls silent at 10, 30, 50, 70, 90 ms; all but a tenth of the whole share of 9 Gbit/s counts as taken.
-        rises = rise_times(result, "0", "B", [moment * MS for moment in (10, 30, 50, 70, 90)], 0.9 * 9e9)
+        # All but a tenth of the 9 Gbit/s counts as taken over.
+        rises = taken_over_after(result, "0", "A", "B", 0.9 * 9e9)
         found[f"idle-share-{isolation}.rise"] = millis(None if None in rises else max(rises), 1)
     plot.draw_series(plots / "eyeq-idle-share.svg", {name: results[f"idle-share-{name}"] for name in LAWS}, end=45 * MS)
 

@@ -69,6 +69,7 @@ struct SourceSpec {
     std::uint32_t outstanding = 1;   ///< of each connection, when there is no request_rate
     std::uint32_t request_rate = 0;  ///< 1/s of each pair, Poisson; 0 = as fast as answers come
     Nanos service = 0;               ///< from request to response
+    bool service_varies = false;     ///< exponentially distributed about that mean; else constant
 
     // poisson
     double load = 0;  ///< of each sending host's link

@@ -21,6 +21,9 @@ constexpr std::array kControls{Word<CongestionControl>{"reno", CongestionControl
 enum class Destinations { kEach, kInTurn };
 constexpr std::array kDestinations{Word<Destinations>{"each", Destinations::kEach},
                                    Word<Destinations>{"in_turn", Destinations::kInTurn}};
+enum class ServiceTimes { kConstant, kExponential };
+constexpr std::array kServiceTimes{Word<ServiceTimes>{"constant", ServiceTimes::kConstant},
+                                   Word<ServiceTimes>{"exponential", ServiceTimes::kExponential}};
 constexpr Range kTimeRange{0, 3'600 * kNanosPerSec};
 constexpr Range kPhaseRange{1'000, 3'600 * kNanosPerSec};
 constexpr Range kMessageRange{1, 1'000'000'000'000};
@@ -100,6 +103,9 @@ void read_requests(ObjectReader& reader, SourceSpec& source) {
         reader.fault("request_rate", "either \"outstanding\" or \"request_rate\"",
                      "requests come by themselves or when others are answered");
     reader.read_quantity("service", Quantity::kDuration, source.service, kTimeRange);
+    ServiceTimes times = ServiceTimes::kConstant;
+    reader.read_word<ServiceTimes>("service_times", times, kServiceTimes);
+    source.service_varies = times == ServiceTimes::kExponential;
     read_tcp_profile(reader, source.tcp);
 }
 

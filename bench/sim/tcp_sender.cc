@@ -84,6 +84,7 @@ void TcpSender::send_segment(std::uint64_t sequence, bool push) {
     packet.ecn_capable = profile_.control != CongestionControl::kReno;
     acks_.write_ack(packet);
     ++stats_.segments;
+    ++recovery_sent_;
     if (deadline_ == kNever)
         deadline_ = world_.now() + timeout_;
     set_timer();
@@ -109,18 +110,42 @@ void TcpSender::hear_ack(const Packet& packet) {
         sample_rtt(world_.now() - packet.echo);
     if (profile_.control != CongestionControl::kReno)
         hear_marks(acked, packet.marks);
-    if (recovering_ && una_ >= recover_)
+    if (recovering_ && una_ >= recover_) {
         recovering_ = false;
-    if (mark_lost() && !recovering_) {
-        recovering_ = true;
-        recover_ = next_;
-        shrink(0.5);
+        window_ = threshold_;
     }
-    if (!recovering_ && was_limited)
+    if (mark_lost() && !recovering_)
+        begin_recovery();
+    if (recovering_)
+        clock_recovery(acked);
+    else if (was_limited)
         grow(acked);
     if (forward)
         deadline_ = una_ == next_ ? kNever : world_.now() + timeout_;
     pump();
+}
+
+void TcpSender::begin_recovery() {
+    recovering_ = true;
+    recover_ = next_;
+    recovery_flight_ = next_ - una_;
+    recovery_delivered_ = recovery_sent_ = 0;
+    shrink(0.5);
+}
+
+/// Proportional rate reduction: what leaves during a recovery is clocked by what arrives.
+void TcpSender::clock_recovery(std::uint64_t acked) {
+    recovery_delivered_ += acked;
+    const auto target = static_cast<std::uint64_t>(threshold_);
+    std::uint64_t total = 0;  // that may have been sent in this recovery
+    if (flying() > target) {
+        total = (recovery_delivered_ * target + recovery_flight_ - 1) / recovery_flight_;
+    } else {
+        const std::uint64_t limit = std::max(recovery_delivered_, recovery_sent_ + acked) + 1;
+        total = std::min(recovery_sent_ + target - flying(), limit);
+    }
+    total = std::max<std::uint64_t>(total, 1);
+    window_ = static_cast<double>(flying() + (total > recovery_sent_ ? total - recovery_sent_ : 0));
 }
 
 /// Everything before `to` has arrived. @return segments that were not known to have

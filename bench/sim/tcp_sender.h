@@ -1,6 +1,7 @@
 // tcp_sender.h - one direction of a TCP connection, the sending half: window, loss recovery, timeout.
-// Source: RFC 5681 (slow start, congestion avoidance), RFC 6675 (recovery by scoreboard), RFC 6298 (timeout),
-// RFC 8257 (DCTCP), RFC 3168 (ECN). Units: segments, as Linux counts; payload bytes; Nanos. Threads: one.
+// Source: RFC 5681 (slow start, congestion avoidance), RFC 6675 (recovery by scoreboard), RFC 6937 (its
+// clock), RFC 6298 (timeout), RFC 8257 (DCTCP), RFC 3168 (ECN). Units: segments, as Linux counts; payload
+// bytes; Nanos. Threads: one.
 //
 // What it does not have: CUBIC (its Reno-friendly region is what counts at a data centre's round-trip times)
 // and tail loss probes, which Linux 3.4 of the EyeQ paper did not have either.
@@ -92,6 +93,8 @@ class TcpSender final : public Sender, public Handler {
     std::uint64_t advance(std::uint64_t to);
     std::uint64_t mark_sacked(std::uint64_t sequence);
     bool mark_lost();
+    void begin_recovery();
+    void clock_recovery(std::uint64_t acked);
     void lose(std::uint64_t sequence);
     void sample_rtt(Nanos rtt);
     void grow(std::uint64_t acked);
@@ -116,6 +119,9 @@ class TcpSender final : public Sender, public Handler {
     std::deque<Resent> resent_;           // in the order in which they were
     std::uint64_t recover_ = 0;           // recovery ends when all before it is acknowledged
     bool recovering_ = false;
+    std::uint64_t recovery_flight_ = 1;     // segments in flight when it began
+    std::uint64_t recovery_delivered_ = 0;  // and since then
+    std::uint64_t recovery_sent_ = 0;
 
     double window_;
     double threshold_ = 1e9;  // slow start below it

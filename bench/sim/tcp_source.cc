@@ -80,6 +80,7 @@ RequestSource::RequestSource(const Site& site, const SourceSpec& spec, std::uint
         ++pairs;
     });
     asked_.resize(connections_.size());
+    answer_at_.resize(connections_.size());
     if (spec.request_rate != 0) {
         for (std::uint32_t i = 0; i < pairs; ++i)
             next_arrival(i);
@@ -119,7 +120,12 @@ void RequestSource::ask(std::uint32_t tag) {
 void RequestSource::message_arrived(TcpConnection& connection, unsigned side) {
     const std::uint32_t tag = connection.tag();
     if (side == 0) {
-        site_.world.engine.after(spec_.service, *this, kAnswer | tag);
+        const auto mean = static_cast<double>(spec_.service);
+        const Nanos service =
+            spec_.service_varies ? static_cast<Nanos>(random_.exponential(mean)) : spec_.service;
+        // Answers of a connection keep their order.
+        answer_at_[tag] = std::max(answer_at_[tag], now() + service);
+        site_.world.engine.at(answer_at_[tag], *this, kAnswer | tag);
         return;
     }
     const Nanos asked = asked_[tag].front();

@@ -67,6 +67,7 @@ class RequestSource final : public TcpSource {
 
     Random random_;
     std::vector<std::deque<Nanos>> asked_;  // by connection: when each open request was wanted
+    std::vector<Nanos> answer_at_;          // by connection: when the last answer was or will be given
     std::uint64_t requests_ = 0;
     std::uint64_t answered_ = 0;
     Samples latency_;

@@ -19,7 +19,7 @@ constexpr unsigned kFlowsPerSweep = 64;
 constexpr std::uint64_t kRateMin = 1'250'000;  // 10 Mbit/s
 /// Ethernet, IPv4, payload; FCS, preamble, gap.
 constexpr std::uint32_t kFeedbackBytes = 14 + 20 + 32 + limits::kWireOverheadBytes;
-/// Backlog at which the switch marks what can be marked, before it drops.
+/// Backlog of a vNIC at which the switch marks what can be marked, before its ring is held back.
 constexpr std::uint32_t kMarkBytes = limits::kQueueBytesMax * 3 / 4;
 
 std::uint64_t capacity(std::uint64_t rate_bps, double headroom) {
@@ -121,11 +121,10 @@ bool WeirEdge::bypass(VnicId id, FlowId flow, const Packet& packet, Nanos now) {
 }
 
 bool WeirEdge::enqueue(VnicId id, FlowId flow, Packet& packet, Nanos now) {
-    const std::uint64_t backlog =
-        flow == kNoFlow ? scheduler_->backlog_bytes(id) : scheduler_->flow_backlog_bytes(flow);
-    packet.congestion_marked |= packet.ecn_capable && backlog > kMarkBytes;
+    const bool limited = flow != kNoFlow;
+    packet.congestion_marked |= packet.ecn_capable && !limited && scheduler_->backlog_bytes(id) > kMarkBytes;
     const PacketRef ref{&packet, now, packet.bytes, 1, 1};
-    if (flow == kNoFlow)
+    if (!limited)
         return scheduler_->enqueue(id, ref, now);
     flows_.use(flow, now);
     return scheduler_->enqueue(id, flow, ref, now);
