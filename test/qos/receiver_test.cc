@@ -229,3 +229,20 @@ TEST_CASE("a rate that has risen by a third is told although little came since")
     CHECK(receiver.read(0).advertised > 2 * low);
     CHECK(told.rate > 2 * low);
 }
+
+TEST_CASE("who was told that he is free is told a limit at once, without the usual gap") {
+    Receiver receiver({}, profile());
+    receiver.add(0, {});
+    receiver.add(1, {});
+    Feedback told{};
+    Nanos now = kPeriod;
+    receiver.sweep(now);
+    REQUIRE(receive(receiver, 0, 1, 9.8, now, told));
+    CHECK(told.rate == 10 * kGbit);
+    (void)receive(receiver, 1, 1, 5, now, told);
+    now += kPeriod;
+    receiver.sweep(now);
+    CHECK(receiver.received(0, 1, 1538, 0, now, told));
+    CHECK(told.rate < 6 * kGbit);
+    CHECK_FALSE(receiver.received(0, 1, 20'000, 0, now + 99'000, told));  // from now on it is a limit
+}

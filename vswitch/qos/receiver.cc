@@ -100,11 +100,11 @@ bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, 
     if (endpoint.window_bytes >= endpoint.look_at)
         look(endpoint, now);
     const bool lowered = endpoint.rate + endpoint.rate / 16 < s->told_rate;
-    const bool raised = endpoint.rate - endpoint.rate / 4 > s->told_rate && s->told_rate != 0;
-    const bool news = s->told_rate == 0 && endpoint.rate < profile_.line_rate;
-    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && !news)
+    const bool held = endpoint.rate < profile_.line_rate;  // a sender that is not has nothing to hear at once
+    const bool raised = held && endpoint.rate - endpoint.rate / 4 > s->told_rate;  // or never told
+    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised)
         return false;
-    const Nanos gap = endpoint.rate >= profile_.line_rate ? kToldGapFree : kToldGap;
+    const Nanos gap = !held ? kToldGapFree : s->told_rate >= profile_.line_rate ? 0 : kToldGap;
     if (s->told_at != 0 && now < s->told_at + gap)
         return false;
     s->told_at = now;
