@@ -43,10 +43,9 @@ def used(result, host, begin, end):
     return sum(mean_between(windows(result, host, tenant, result["sample_ns"]), begin, end) for tenant in tenants)
 
 
-def recovered_after(result, host, tenant, begin, end, width_ns=200_000, share=0.9):
-    """ns after `begin` until the first window with `share` of what the tenant has in the second half, from which on every
-    whole ms has it too; None when that is never so."""
-    wanted = share * mean_between(windows(result, host, tenant, width_ns), (begin + end) / 2, end)
+def recovered_after(result, host, tenant, begin, end, wanted, width_ns=200_000):
+    """ns after `begin` until the first window with `wanted` bit/s, from which on every whole ms has it too; None when
+    that is never so."""
     for time, rate in windows(result, host, tenant, width_ns):
         if begin < time <= end - 2_000_000 and rate >= wanted:
             moments = range(int(time), int(end) - 1_000_000, 1_000_000)

@@ -90,6 +90,8 @@ def latencies(found, results, run, source):
 def fig2(found, results, plots):
     for run in ("fig2-alone", "fig2-off", "fig2-eyeq-linear", "fig2-weir"):
         latencies(found, results, run, "ping")
+        bursts = results[run]["summary"]["sources"].get("bursts", {"rate_bps": 0})
+        found[f"{run}.udp"] = gigabit(bursts["rate_bps"])
     plot.draw_quantiles(plots / "eyeq-fig2-latency.svg", {
         name.removeprefix("fig2-"): plot.quantiles_of(results[name], "latency_ns")["ping"]
         for name in ("fig2-alone", "fig2-off", "fig2-weir")}, "latency of a request, us")
@@ -102,7 +104,7 @@ def fig6(found, results, plots):
         for isolation in ("off", *LAWS):
             run = f"fig6-{senders}-{isolation}"
             result = results[run]
-            found[f"{run}.recovered"] = millis(recovered_after(result, "0", "tcp", *FLOOD), 1)
+            found[f"{run}.recovered"] = millis(recovered_after(result, "0", "tcp", *FLOOD, 0.9 * 4.5e9), 1)
             found[f"{run}.queue"] = f"{max(result['series']['hosts']['0']['queue_peak_bytes']) / 1e3:,.0f}"
             found[f"{run}.tcp"] = gigabit(mean_between(windows(result, "0", "tcp", MS), 40 * MS, 60 * MS))
             found[f"{run}.udp"] = gigabit(mean_between(windows(result, "0", "udp", MS), 40 * MS, 60 * MS))
@@ -159,7 +161,7 @@ def fig9(found, results, plots):
         summary = results[f"fig9-{ecmp}"]["summary"]
         for place in ("edge", "core"):
             queue = summary["queues"][f"{place}_bytes"]
-            for key in ("p90", "p99", "max"):
+            for key in ("p90", "p99", "p999", "max"):
                 found[f"fig9-{ecmp}.{place}.{key}"] = f"{queue[key] / 1e3:.1f}"
         found[f"fig9-{ecmp}.edge.drops"] = f"{summary['packets']['dropped_at_edge']:,}"
         found[f"fig9-{ecmp}.core.drops"] = f"{summary['packets']['dropped_in_core']:,}"
