@@ -12,7 +12,7 @@ source "$root/test/support/build.sh"
 
 paper=${1:-}
 [ -n "$paper" ] && [ -e "$root/bench/papers/$paper.py" ] ||
-    fail "which paper? there are: $(cd "$root/bench/papers" && ls ./*.in.md | sed 's|./||; s|[.]in[.]md||' | xargs)"
+    fail "which paper? there are: $(cd "$root/bench/papers" && ls ./*.md.in | sed 's|./||; s|[.]md[.]in||' | xargs)"
 shift
 
 # The interpreter that has matplotlib: a version manager's python3 may stand before the distribution's.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """eyeq.py - EyeQ's evaluation in virtual time: runs it, writes docs/results/eyeq.md and its plots.
 
-Called by bench/papers.sh. The prose is bench/papers/eyeq.in.md; {{NAME}} in it is a number that is computed here.
+Called by bench/papers.sh. The prose is bench/papers/eyeq.md.in; {{NAME}} in it is a number that is computed here.
 """
 import argparse
 import json
@@ -216,7 +216,7 @@ def main():
     fig7(found, options.work.parents[1])
     found["runs"] = str(len(runs))
     found["events"] = f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"
-    page = render((ROOT / "bench" / "papers" / "eyeq.in.md").read_text(), found)
+    page = render((ROOT / "bench" / "papers" / "eyeq.md.in").read_text(), found)
     (target / "eyeq.md").write_text(page)
     (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
     print(f"written: {target / 'eyeq.md'} ({time.monotonic() - began:.0f} s)", file=sys.stderr)
