@@ -108,6 +108,7 @@ def fig6(found, results, plots):
             found[f"{run}.queue"] = f"{max(result['series']['hosts']['0']['queue_peak_bytes']) / 1e3:,.0f}"
             found[f"{run}.tcp"] = gigabit(mean_between(windows(result, "0", "tcp", MS), 40 * MS, 60 * MS))
             found[f"{run}.udp"] = gigabit(mean_between(windows(result, "0", "udp", MS), 40 * MS, 60 * MS))
+            found[f"{run}.swing"] = percent(swing(result, "0", "udp", 35 * MS, 60 * MS))
             found[f"{run}.before"] = gigabit(mean_between(windows(result, "0", "tcp", MS), 10 * MS, 20 * MS))
             found[f"{run}.timeouts"] = str(result["summary"]["sources"]["victim"]["timeouts"])
     for isolation in LAWS:
