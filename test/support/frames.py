@@ -4,6 +4,7 @@ import struct
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 IPV4, ARP, IPV6, VLAN = 0x0800, 0x0806, 0x86DD, 0x8100
+UDP, FEEDBACK = 17, 143
 PCAP_HEAD = struct.Struct("<IHHiIII")
 PCAP_RECORD = struct.Struct("<IIII")
 PCAP_MAGIC = 0xA1B2C3D4
@@ -25,6 +26,16 @@ def frame(source, destination, size=60, kind=IPV4, vlan=None, payload=b""):
 def numbered(source, destination, count, size=60):
     """`count` frames that carry their number, so that a receiver can tell which of them came, and in which order."""
     return [frame(source, destination, size, payload=struct.pack("!I", number)) for number in range(count)]
+
+
+def ipv4(source, destination, protocol, size=1514):
+    """An IPv4 frame of `size` bytes; its addresses are 10.0.0.x by the last byte of the MACs. Protocol 17 has UDP's ports."""
+    head = struct.pack("!BBHHHBBH4B4B", 0x45, 0, size - 14, 0, 0, 64, protocol, 0,
+                       10, 0, 0, mac_bytes(source)[-1], 10, 0, 0, mac_bytes(destination)[-1])
+    total = sum(struct.unpack("!10H", head))
+    total = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+    udp = struct.pack("!4H", 9, 9, size - 34, 0) if protocol == UDP else b""
+    return frame(source, destination, size, payload=head[:10] + struct.pack("!H", total) + head[12:] + udp)
 
 
 def number_of(data):

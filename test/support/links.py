@@ -41,11 +41,30 @@ def tap(name):
     up(name)
 
 
+def bridge(name, *members):
+    """Joins interfaces that exist."""
+    command(f"ip link add {name} type bridge", *(f"ip link set {member} master {name}" for member in members))
+    up(name)
+
+
+def bottleneck(name, rate, queue):
+    """What leaves at `name` does so at most at `rate` (as in 100mbit), through one first-in first-out queue of `queue`
+    (as in 256k) bytes that drops at its end."""
+    command(f"tc qdisc add dev {name} root tbf rate {rate} burst 16k limit {queue}")
+
+
 def wire(uplink, far, rate, queue):
-    """A wire with a bottleneck: what enters `uplink` leaves at the tap `far`, at most at `rate` (as in 100mbit),
-    through one first-in first-out queue of `queue` (as in 256k) bytes that drops at its end."""
+    """A wire with a bottleneck: what enters `uplink` leaves at the tap `far`."""
     veth(uplink, "wire0")
     tap(far)
-    command("ip link add wire1 type bridge", "ip link set wire0 master wire1", f"ip link set {far} master wire1",
-            f"tc qdisc add dev {far} root tbf rate {rate} burst 16k limit {queue}")
-    up("wire1")
+    bridge("wire1", "wire0", far)
+    bottleneck(far, rate, queue)
+
+
+def cable(one, other, rate=None, queue=None):
+    """A wire between two switches' uplinks; with `rate` and `queue` a bottleneck on the way to `other`."""
+    veth(one, f"{one}w")
+    veth(other, f"{other}w")
+    bridge("cable", f"{one}w", f"{other}w")
+    if rate:
+        bottleneck(f"{other}w", rate, queue)

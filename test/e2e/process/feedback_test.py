@@ -1,0 +1,140 @@
+"""feedback_test.py - EyeQ between two real switches: a receiver's switch tells, a sender's obeys, nobody else suffers.
+
+Rates are some 10 Mbit/s and bounds are wide: a busy machine keeps up. What can be is counted and not timed.
+"""
+
+import socket
+import struct
+import subprocess
+
+import frames
+from case import mac
+from processes import Process
+from span import Span
+from two_hosts import FEEDBACK, TwoHosts, feedback_frame
+from wait import until
+
+MBIT = 1_000_000
+FIELDS = ("eth.src", "eth.dst", "ip.proto", "ip.ttl", "ip.checksum.status", "ip.id", "frame.len")
+KEY, OTHER_KEY = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
+
+
+def share(vnic, sent):
+    """What this receiver got of `sent` frames."""
+    return vnic["to_vm"]["delivered"]["packets"] / sent
+
+
+class FeedbackTest(TwoHosts):
+    def wait_rate(self, host, name, at_least, at_most, direction="to_vm", seconds=30):
+        """One second of the next `seconds` in which this rate is surely between these bounds, in bits/s."""
+        def reached():
+            low, high = (8 * rate for rate in Span(host, 1.0).rate(name, direction=direction))
+            return at_least < low and high < at_most
+        until(reached, seconds, f"{name} between {at_least:g} and {at_most:g} bit/s")
+
+    def test_a_receivers_limit_is_kept_by_the_senders_switch_and_his_other_destination_is_not_held_back(self):
+        self.join()
+        self.hosts({3: {"limit": "20Mbit"}})
+        source = self.send(1, 80 * MBIT, 3, 4)
+        self.wait_feedback(self.a, "limiters")
+        self.wait_feedback(self.b, "told", 10)
+        self.wait_rate(self.b, "vm3", 10 * MBIT, 25 * MBIT)
+        self.wait_rate(self.b, "vm4", 30 * MBIT, 50 * MBIT)
+        source.kill()
+        self.settle()
+        sender = self.a.vnic("vm1")["from_vm"]
+        each = sender["offered"]["packets"] / 2
+        self.assertEqual(set(self.drops_of(self.a, "vm1")), {"destination_congested"})
+        self.assertLess(share(self.b.vnic("vm3"), each), 0.75)
+        self.assertGreater(share(self.b.vnic("vm4"), each), 0.9)
+        self.assertGreater(self.feedback(self.a)["heard"], 10)
+        self.assert_both_accounts()
+
+    def drops_of(self, host, name):
+        return {reason: count for reason, count in host.vnic(name)["from_vm"]["drops"].items() if count}
+
+    def victims_share(self, feedback):
+        """What a receiver with a reservation gets of its 30 Mbit/s beside a neighbour that is flooded with 120, both
+        behind a wire of 40. Their senders share a host whose own link has room for both."""
+        self.join("40mbit")
+        self.hosts({3: {"reservation": "32Mbit"}}, uplink="400Mbit", downlink="40Mbit", feedback_a=feedback,
+                   feedback_b=feedback)
+        flood = self.send(2, 120 * MBIT, 4)
+        self.wait_packets_at(self.b, "vm4", 1000)
+        victim = self.send(1, 30 * MBIT, 3)
+        self.wait_packets_at(self.b, "vm3", 4000)
+        victim.kill()
+        flood.kill()
+        self.settle()
+        return share(self.b.vnic("vm3"), self.a.vnic("vm1")["from_vm"]["offered"]["packets"])
+
+    def wait_packets_at(self, host, name, least):
+        until(lambda: host.vnic(name)["to_vm"]["delivered"]["packets"] >= least, 60, f"{name}: {least} packets")
+
+    def test_a_reservation_holds_across_the_wire_beside_a_flood_to_a_neighbour(self):
+        self.assertGreater(self.victims_share(FEEDBACK), 0.9)
+        self.assertGreater(self.drops_of(self.a, "vm2")["destination_congested"], 0)
+        self.assertEqual(self.drops_of(self.a, "vm1"), {})
+
+    def test_without_feedback_the_flood_takes_the_wire_from_the_reservation(self):
+        self.assertLess(self.victims_share(None), 0.85)
+        self.assertEqual(self.drops_of(self.a, "vm2"), {})
+
+    def capture(self, interface, *options):
+        """A tshark that hears IP protocol 143 on an interface already."""
+        path = self.path(f"{interface}.pcap")
+        shark = Process(["tshark", "-n", "-i", interface, "-f", "ip proto 143", "-F", "pcap", "-w", path, *options],
+                        self.path(f"{interface}.log"))
+        shark.expect("Capture started", 30)
+        return shark, path
+
+    def test_feedback_frames_are_on_the_wire_as_in_the_paper_and_at_no_guest(self):
+        self.join()
+        self.hosts({3: {"limit": "20Mbit"}})
+        wire, path = self.capture("upa", "-c", "20")
+        guest, _ = self.capture("eth1", "-c", "1")
+        self.send(1, 40 * MBIT, 3)
+        until(lambda: not wire.alive(), 30, "20 frames of feedback")
+        self.wait_feedback(self.a, "heard", 20)
+        read = subprocess.run(["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=;", "-E", "occurrence=f", "-o",
+                               "ip.check_checksum:TRUE", *(f"-e{field}" for field in FIELDS)], capture_output=True,
+                              text=True, timeout=60, check=True)
+        lines = [line.split(";") for line in read.stdout.split()]
+        self.assertEqual(len(lines), 20)
+        for fields, data in zip(lines, frames.read_pcap(path)):
+            self.assertEqual(fields[:5], [mac(3), mac(1), "143", "64", "1"])
+            magic, rate = struct.unpack_from("!4s8xQ", data, 34)
+            self.assertEqual((magic, fields[6]), (b"WEIR", "62"))
+            self.assertLessEqual(abs(int(fields[5], 16) - rate * 8 / MBIT), 1)
+        self.assertTrue(guest.alive(), "a guest was sent feedback")
+
+    def test_feedback_of_another_key_is_forged_and_a_guests_own_is_dropped(self):
+        self.join()
+        self.hosts({3: {"limit": "20Mbit"}}, feedback_a={"key_file": self.key("a.key", KEY)},
+                   feedback_b={"key_file": self.key("b.key", OTHER_KEY)})
+        self.send(1, 40 * MBIT, 3)
+        self.wait_feedback(self.a, "forged", 10)
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as guest:
+            guest.bind(("eth2", 0))
+            guest.send(feedback_frame(mac(2), mac(3)))
+        until(lambda: self.drops_of(self.a, "vm2") == {"feedback_unexpected": 1}, 20, "the guest's frame dropped")
+        heard = self.feedback(self.a)
+        self.assertEqual((heard["heard"], heard["limiters"]), (0, 0))
+        self.assertEqual(self.drops_of(self.a, "vm1"), {})
+        self.assertEqual(self.feedback(self.b)["malformed"], 0)
+
+    def test_a_receivers_switch_that_dies_takes_the_rate_to_the_floor_and_is_believed_when_it_is_back(self):
+        self.join()
+        receivers = {3: {"limit": "20Mbit"}, 4: {}}
+        self.hosts(receivers)
+        source = self.send(1, 40 * MBIT, 3)
+        self.wait_rate(self.b, "vm3", 10 * MBIT, 25 * MBIT)
+        self.b.kill()
+        self.wait_rate(self.a, "vm1", 0.4 * MBIT, 1.6 * MBIT, "from_vm")
+        heard = self.feedback(self.a)["heard"]
+        self.b = self.host("b", 0, {"rate": "200Mbit"}, FEEDBACK, receivers)
+        self.wait_feedback(self.a, "heard", heard + 10)
+        self.wait_rate(self.b, "vm3", 10 * MBIT, 25 * MBIT)
+        self.assertEqual(self.feedback(self.a)["limiters"], 1)
+        source.kill()
+        until(lambda: self.feedback(self.a)["limiters"] == 0, 30, "the flow forgotten")

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""source.py - a VM that sends UDP at a rate: `source.py INTERFACE BITS_PER_SECOND MAC PEER...`, a frame to each in turn.
+
+The rate is of all peers together, in bytes on the wire. What a slow machine makes it miss is not caught up with. Pauses
+are random, so that two sources do not find the same queue full in every turn, or never.
+"""
+
+import random
+import socket
+import sys
+import time
+
+import frames
+
+SIZE = 1514
+WIRE_BITS = 8 * (SIZE + 24)
+PAUSE_SECONDS = 0.0005
+LATE_SECONDS = 0.02
+
+
+def main(interface, rate, address, *peers):
+    line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    line.bind((interface, 0))
+    turn = [frames.ipv4(address, peer, frames.UDP, SIZE) for peer in peers]
+    seconds = len(turn) * WIRE_BITS / float(rate)
+    due = time.monotonic()
+    while True:
+        now = time.monotonic()
+        due = max(due, now - LATE_SECONDS)
+        while due <= now:
+            for data in turn:
+                line.send(data)
+            due += seconds
+        time.sleep(random.uniform(0, 2 * PAUSE_SECONDS))
+
+
+main(*sys.argv[1:])
