@@ -1,0 +1,80 @@
+// scheduler_flows_bench.cc - cycles per packet of flows with limiters: look-up, queue, wheel, departure.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <array>
+
+#include "bench/micro/cycles.h"
+#include "vswitch/qos/flow_table.h"
+#include "vswitch/qos/wrr_scheduler.h"
+
+namespace weir::bench {
+namespace {
+
+constexpr std::uint32_t kFrame = 1538;
+constexpr std::uint64_t kLink = 12'500'000'000;
+constexpr std::uint64_t kLimited =
+    kLink / 10 * 9;  ///< all flows together: they wait for limiters, not the link
+constexpr Nanos kBurstTime = Nanos{32} * kFrame * kNanosPerSec / kLink;
+constexpr std::uint32_t kFlows = 16'384;
+constexpr std::uint32_t kQueued = 2;  ///< packets that each flow keeps waiting, if there are many flows
+
+/// One vNIC whose traffic goes to `limiters` destinations that have asked for a rate, the same for each.
+class LimitedVnic {
+  public:
+    explicit LimitedVnic(std::uint32_t limiters) : table_(kFlows, 1, {.rate_min = 1, .line_rate = kLink}) {
+        link_.set_capacity(kLink, 0);
+        link_.add(0, {}, nullptr, 0);
+        for (std::uint32_t peer = 0; peer < limiters; ++peer) {
+            const FlowId flow = table_.hear(0, peer, kLimited / limiters, 1, 0).flow;
+            link_.open_flow(flow, 0, &table_.limiter(flow), 0, [](const PacketRef&) { return false; });
+        }
+        const std::uint32_t each = std::max(kQueued, 64 / limiters);
+        for (std::uint32_t i = 0; i < each * limiters; ++i)
+            send(i % limiters);
+    }
+
+    /// @return packets that left; as many have come for the same destinations
+    std::size_t poll() {
+        now_ += kBurstTime;
+        if (wheel_.next_due() <= now_)
+            wheel_.advance(now_, 64, [this](TimingWheel::Ids ids) {
+                for (const std::uint32_t id : ids)
+                    link_.wake_flow(id - 1, now_);
+            });
+        const std::size_t left = link_.dequeue_burst(now_, out_);
+        for (std::size_t i = 0; i < left; ++i)
+            send(reinterpret_cast<std::uintptr_t>(out_[i].packet));
+        return left;
+    }
+
+  private:
+    void send(std::uint64_t peer) {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): opaque to the scheduler
+        const PacketRef packet{reinterpret_cast<void*>(peer), now_, kFrame, 1, 1};
+        benchmark::DoNotOptimize(link_.enqueue(0, table_.find(0, peer), packet, now_));
+    }
+
+    Nanos now_ = 1'000'000;
+    TimingWheel wheel_{1 + kFlows};
+    FlowTable table_;
+    WrrScheduler link_{
+        {.classes = 1, .limits = &wheel_, .flows = kFlows, .flow_packets = 2 * kFlows, .flow_wheel_id = 1}};
+    std::array<PacketRef, 32> out_;
+};
+
+void limiters(benchmark::State& state) {
+    LimitedVnic vnic(static_cast<std::uint32_t>(state.range(0)));
+    for (std::int64_t i = 0; i < 2 * state.range(0) / 16 + 1000; ++i)  // their first bursts
+        benchmark::DoNotOptimize(vnic.poll());
+    std::uint64_t packets = 0;
+    const std::uint64_t began = cycles();
+    for (auto _ : state)
+        packets += vnic.poll();
+    state.counters["cycles_per_packet"] =
+        static_cast<double>(cycles() - began) / static_cast<double>(packets);
+}
+BENCHMARK(limiters)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(10000);
+
+}  // namespace
+}  // namespace weir::bench
