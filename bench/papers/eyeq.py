@@ -181,16 +181,9 @@ def conservation(found, results, plots):
 
 
 def fig7(found, folder):
-    """Measured elsewhere, on real packets: the limiter beside HTB, and the micro benches."""
-    for name in ("htb", "micro"):
-        path = folder / f"{name}.json"
-        rows = ["Not measured in this run."]
-        if path.exists():
-            measured = json.loads(path.read_text())
-            lines = measured.get("table") or [f"{key}: {value}" for key, value in measured.items()
-                                              if isinstance(value, (int, float, str))]
-            rows = lines if isinstance(lines, list) else [str(lines)]
-        found[f"fig7.{name}"] = "\n".join(str(row) for row in rows)
+    """Measured elsewhere, by bench/papers/htb.py: real packets and real cycles."""
+    path = folder / "htb.json"
+    found["fig7.htb"] = "\n".join(json.loads(path.read_text())["table"]) if path.exists() else "Not measured in this run."
 
 
 def render(template, found):
