@@ -40,15 +40,16 @@ class TwoHosts(Case):
         super().setUp()
         self.a = self.b = None
         self.made = []
+        self.addCleanup(self.unplug)        # before the processes end, whose namespaces hold the far ends
+        self.addCleanup(self.stop_hosts)
 
-    def clean(self):
-        try:
-            for self.switch in [host for host in (self.a, self.b) if host]:
-                self.stop_switch()
-        finally:
-            super().clean()
-            for name in self.made:
-                links.command(f"ip link del {name}")
+    def stop_hosts(self):
+        for self.switch in [host for host in (self.a, self.b) if host]:
+            self.stop_switch()
+
+    def unplug(self):
+        for name in self.made:
+            links.command(f"ip link del {name}")
 
     def diagnosis(self):
         own, parts = self.folder, []
@@ -96,6 +97,16 @@ class TwoHosts(Case):
         """VM `number` sends UDP at `rate` bits/s in all, to each of these VMs alike. Returns the process."""
         command = [sys.executable, SOURCE, f"eth{number}", str(rate), mac(number), *(mac(peer) for peer in peers)]
         return Process(command, self.path(f"source{number}.log"))
+
+    def kernel(self, number):
+        """Makes VM `number` a kernel of its own, 10.0.0.`number`. Returns the words before a command to run in it."""
+        holder = Process(["unshare", "--net", "--", "sleep", "infinity"], self.path(f"kernel{number}.log"))
+        until(lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"), 10, "a namespace")
+        inside, name = f"nsenter --net=/proc/{holder.pid}/ns/net --", f"eth{number}"
+        links.whole_checksums(name)
+        links.command(f"ip link set {name} address {mac(number)} netns {holder.pid}", f"{inside} ip link set {name} up",
+                      f"{inside} ip address add 10.0.0.{number}/24 dev {name}")
+        return inside.split()
 
     def feedback(self, host):
         return host.ctl("status")["feedback"]

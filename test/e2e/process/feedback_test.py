@@ -3,6 +3,7 @@
 Rates are some 10 Mbit/s and bounds are wide: a busy machine keeps up. What can be is counted and not timed.
 """
 
+import json
 import socket
 import struct
 import subprocess
@@ -52,6 +53,21 @@ class FeedbackTest(TwoHosts):
 
     def drops_of(self, host, name):
         return {reason: count for reason, count in host.vnic(name)["from_vm"]["drops"].items() if count}
+
+    def test_a_tcp_sender_slows_down_to_the_receivers_limit(self):
+        self.join()
+        self.hosts({3: {"limit": "20Mbit"}})
+        client, server = self.kernel(1), self.kernel(3)
+        listening = Process([*server, "iperf3", "-s", "--forceflush"], self.path("server.log"))
+        listening.expect("Server listening", 20)
+        done = subprocess.run([*client, "iperf3", "-c", "10.0.0.3", "-t", "4", "-C", "reno", "-J"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        received = json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
+        self.assertGreater(received, 8 * MBIT)
+        self.assertLess(received, 22 * MBIT)
+        self.assertGreater(self.feedback(self.a)["heard"], 10)
+        self.assert_both_accounts()
 
     def victims_share(self, feedback):
         """What a receiver with a reservation gets of its 30 Mbit/s beside a neighbour that is flooded with 120, both
