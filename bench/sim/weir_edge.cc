@@ -163,10 +163,14 @@ void WeirEdge::hear(VnicId id, const Packet& feedback) {
     const Nanos now = world_.now();
     const auto [heard, flow] = flows_.hear(id, address_of(feedback.from), feedback.ack,
                                            static_cast<std::uint32_t>(feedback.sequence), now);
+    const auto belongs = [&](const PacketRef& waiting) {
+        return static_cast<const Packet*>(waiting.packet)->to == feedback.from;
+    };
     if (heard == FlowTable::Heard::kOpened) {
-        scheduler_->open_flow(flow, id, &flows_.limiter(flow), now, [&](const PacketRef& waiting) {
-            return static_cast<const Packet*>(waiting.packet)->to == feedback.from;
-        });
+        if (!scheduler_->open_flow(flow, id, &flows_.limiter(flow), now, belongs)) {
+            flows_.forget(flow);
+            return;
+        }
     } else if (heard == FlowTable::Heard::kChanged) {
         scheduler_->change_flow(flow, now);
     } else {

@@ -1,6 +1,7 @@
 // forward.cc - where classified frames go: to a VM here, to another worker, to the uplink, to everybody.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "vswitch/datapath/classifier.h"
@@ -11,6 +12,10 @@
 
 namespace weir {
 namespace {
+
+bool is_longer_super_frame(const rte_mbuf* frame, std::uint32_t bytes) {
+    return (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0 && frame->pkt_len > bytes;
+}
 
 Run whole_run(Batch& batch) {
     return {batch.frames.data(), batch.bytes.data(), batch.wire_frames.data(),
@@ -72,7 +77,10 @@ struct OneFrame {
 
 /// Classifies and forwards one burst of a VM. Long super-frames are split before they meet the limiter.
 void Worker::take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now) {
-    if (from.profile.super_frame_max == UINT32_MAX) [[likely]] {
+    const std::uint32_t most = from.profile.super_frame_max;
+    if (most == UINT32_MAX || std::none_of(frames, frames + count, [most](const rte_mbuf* frame) {
+            return is_longer_super_frame(frame, most);
+        })) [[likely]] {
         Batch batch;
         classify_from_vm(from, macs_, unknown_, frames, count, now, batch);
         forward(from, batch, now);
@@ -81,9 +89,7 @@ void Worker::take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos 
     const std::uint64_t offered_before = from.stats.from_vm.offered.bytes;
     for (std::uint16_t i = 0; i < count; ++i) {
         offload::Segments segments;
-        const std::uint32_t most = from.profile.super_frame_max;
-        const bool splits = (frames[i]->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0 && frames[i]->pkt_len > most &&
-                            offload::valid(frames[i]);
+        const bool splits = is_longer_super_frame(frames[i], most) && offload::valid(frames[i]);
         std::uint16_t made = splits ? offload::split(frames[i], setup_.pool, segments, most) : 0;
         if (made == 0) {
             segments[0] = frames[i];
@@ -130,7 +136,7 @@ void Worker::to_local(VnicPath& from, const Run& run, Destination to, bool whole
     DirectionStats& stats_from = from.stats.from_vm;
     const bool pays =
         !from.profile.limited ||
-        ((!from.backlogged() || from.local.empty()) && run.bytes_total <= limits::kRunBytesMax &&
+        ((!from.backlogged() || from.local.empty()) && run.bytes_total <= from.profile.run_bytes_max &&
          from.limiter.admit({run.bytes_total, run.wire_frames_total}, now));
     if (pays) [[likely]] {
         from.stats.admitted.add(run.count, run.bytes_total);

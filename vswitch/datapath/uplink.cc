@@ -247,7 +247,7 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
         return;
     }
     // The common case costs one question for the whole run.
-    if (!flows_.any(from.fixed.id) &&
+    if (!flows_.any(from.fixed.id) && run.bytes_total <= from.profile.run_bytes_max &&
         goes_directly(from, kNoFlow, run.bytes_total, run.wire_frames_total, run.count, now)) {
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
@@ -264,11 +264,15 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
 FlowTable::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
                               Nanos now) {
     const auto [heard, flow] = flows_.hear(vnic, address, rate, sequence, now);
-    if (heard == FlowTable::Heard::kOpened)
-        scheduler_->open_flow(flow, vnic, &flows_.limiter(flow), now, [address](const PacketRef& ref) {
-            return read_head(static_cast<rte_mbuf*>(ref.packet)).destination == address;
-        });
-    else if (heard == FlowTable::Heard::kChanged)
+    const auto belongs = [address](const PacketRef& ref) {
+        return read_head(static_cast<rte_mbuf*>(ref.packet)).destination == address;
+    };
+    if (heard == FlowTable::Heard::kOpened &&
+        !scheduler_->open_flow(flow, vnic, &flows_.limiter(flow), now, belongs)) {
+        flows_.forget(flow);
+        return FlowTable::Heard::kFull;
+    }
+    if (heard == FlowTable::Heard::kChanged)
         scheduler_->change_flow(flow, now);
     return heard;
 }

@@ -35,7 +35,10 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     if (vnic.limit_bps) {
         const std::uint64_t bytes_per_sec = *vnic.limit_bps / kBitsPerByte;
         profile.receive_limit = bytes_per_sec;
-        profile.limit_bytes = make_profile(bytes_per_sec, burst_for_rate(bytes_per_sec));
+        const std::uint64_t burst = burst_for_rate(bytes_per_sec);
+        profile.limit_bytes = make_profile(bytes_per_sec, burst);
+        profile.run_bytes_max =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(burst, limits::kRunBytesMax));
         profile.wake_bytes =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes_per_sec / kWakesPerSec, UINT32_MAX));
         profile.super_frame_max = *vnic.limit_bps < kSplitBelowBps ? 0 : kSuperFrameMax;

@@ -29,6 +29,8 @@ struct VnicProfile {
     bool limited = false;  ///< either limit is set
     bool isolated = true;  ///< false: forward only
     std::uint32_t buffers_max = 0;
+    std::uint32_t run_bytes_max =
+        limits::kRunBytesMax;                    ///< longer runs pay frame by frame: the bucket holds less
     std::uint32_t super_frame_max = UINT32_MAX;  ///< bytes; longer ones are split before the limit (EyeQ 4.2)
     std::optional<std::uint8_t> dscp;            ///< for its frames on the wire: it has no reservation
     std::uint8_t pcp = 0;                        ///< likewise, where they get a VLAN tag

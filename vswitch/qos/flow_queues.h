@@ -32,17 +32,21 @@ class FlowQueues {
         for (std::uint32_t at = 0; at < packets; ++at)
             places_[at].next = at + 1 < packets ? at + 1 : kNone;
         free_ = packets != 0 ? 0 : kNone;
+        room_ = packets;
     }
 
     [[nodiscard]] FlowQueue& operator[](FlowId flow) { return queues_[flow]; }
     [[nodiscard]] const FlowQueue& operator[](FlowId flow) const { return queues_[flow]; }
 
+    /// Packets that are sure to be taken, in whatever flow.
+    [[nodiscard]] std::uint32_t room() const { return room_; }
     /// @return false when the pool is used up; the packet was not taken
     [[nodiscard]] bool push(FlowId flow, const PacketRef& packet) {
         if (free_ == kNone)
             return false;
         const std::uint32_t at = free_;
         free_ = places_[at].next;
+        --room_;
         places_[at] = {packet, kNone};
         FlowQueue& queue = queues_[flow];
         (queue.empty() ? queue.head : places_[queue.tail].next) = at;
@@ -63,6 +67,7 @@ class FlowQueues {
         --queue.packets;
         places_[at].next = free_;
         free_ = at;
+        ++room_;
     }
 
   private:
@@ -75,6 +80,7 @@ class FlowQueues {
     std::vector<FlowQueue> queues_;
     std::vector<Place> places_;
     std::uint32_t free_;
+    std::uint32_t room_;
 };
 
 }  // namespace weir

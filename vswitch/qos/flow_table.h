@@ -59,6 +59,9 @@ class FlowTable {
     /// any is taken, so that a receiver that has restarted is heard.
     Result hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence, Nanos now);
 
+    /// The flow has no limiter any more; nothing waits in it.
+    void forget(FlowId flow);
+
     [[nodiscard]] TokenBucket& limiter(FlowId flow) { return flows_[flow].limiter; }
     [[nodiscard]] VnicId vnic_of(FlowId flow) const { return flows_[flow].vnic; }
     [[nodiscard]] std::uint64_t rate(FlowId flow) const { return flows_[flow].rate; }
@@ -94,7 +97,6 @@ class FlowTable {
     }
     Result open(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence, Nanos now);
     void set_rate(Flow& flow, std::uint64_t rate, Nanos now);
-    void forget(FlowId flow);
     [[nodiscard]] bool dispensable(const Flow& flow, Nanos now) const {
         return flow.rate >= profile_.line_rate || now >= flow.used_at + profile_.idle;
     }

@@ -70,8 +70,9 @@ class LinkScheduler {
     void drain(VnicId id, Take&& take);
     /// From now on packets of this flow pay `limiter` (outlives the flow) too. Those that wait already, and
     /// for which belongs(const PacketRef&) holds, move into its queue, so that order is kept.
+    /// @return false when there might be no room for them all: nothing has changed
     template <class Belongs>
-    void open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nanos now, Belongs&& belongs);
+    [[nodiscard]] bool open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nanos now, Belongs&& belongs);
     /// Takes all its packets out, as drain() does.
     template <class Take>
     void close_flow(FlowId flow, Nanos now, Take&& take);
@@ -250,13 +251,15 @@ void LinkScheduler::drain(VnicId id, Take&& take) {
 }
 
 template <class Belongs>
-void LinkScheduler::open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nanos now, Belongs&& belongs) {
+bool LinkScheduler::open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nanos now, Belongs&& belongs) {
     Class& c = classes_[id];
     FlowQueue& queue = flows_[flow];
     assert(queue.empty());
+    if (flows_.room() < c.queue.packets())
+        return false;
     queue = FlowQueue{.limiter = limiter, .vnic = id};
     if (c.queue.empty())
-        return;
+        return true;
     forget(id);
     c.queue.extract([&](const PacketRef& packet) { return belongs(packet) && flows_.push(flow, packet); });
     if (c.queue.empty())
@@ -265,6 +268,7 @@ void LinkScheduler::open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nano
         start(id, now);
     if (!queue.empty())
         make_ready(id, flow, now);
+    return true;
 }
 
 template <class Take>
