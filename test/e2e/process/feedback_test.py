@@ -132,8 +132,11 @@ class FeedbackTest(TwoHosts):
         self.wait_feedback(self.a, "forged", 10)
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as guest:
             guest.bind(("eth2", 0))
-            guest.send(feedback_frame(mac(2), mac(3)))
-        until(lambda: self.drops_of(self.a, "vm2") == {"feedback_unexpected": 1}, 20, "the guest's frame dropped")
+
+            def dropped():                          # a kernel short of time may lose one on the way to the switch
+                guest.send(feedback_frame(mac(2), mac(3)))
+                return self.drops_of(self.a, "vm2").get("feedback_unexpected", 0) > 0
+            until(dropped, 20, "the guest's frame dropped")
         heard = self.feedback(self.a)
         self.assertEqual((heard["heard"], heard["limiters"]), (0, 0))
         self.assertEqual(self.drops_of(self.a, "vm1"), {})
