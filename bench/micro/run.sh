@@ -16,7 +16,7 @@ done
 bench=$folder/bench/micro/qos-bench
 [ -x "$bench" ] || { echo "run.sh: no $bench; configure with -Dbench=true and build" >&2; exit 2; }
 
-echo "run.sh: 11 interleaved repetitions, about 60 s" >&2
+echo "run.sh: 11 interleaved repetitions, about 70 s" >&2
 timeout 300 "$bench" --benchmark_format=json --benchmark_repetitions=11 --benchmark_min_time=0.1 \
     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true 2>/dev/null |
     python3 "$root/bench/micro/report.py" "$json"
