@@ -52,7 +52,7 @@ def wanted(tests, word):
 def main(suite, word=""):
     import links
     if not links.own_namespace():
-        sys.exit("run.py: start it in a network namespace of its own: unshare --net -- test/e2e/run.py ...")
+        sys.exit("run.py: start it in a network namespace of its own: unshare --net -- python3 test/e2e/run.py ...")
     links.command("ip link set lo up")
     found = unittest.defaultTestLoader.discover(os.path.join(HERE, suite), pattern="*_test.py")
     report = Report()
