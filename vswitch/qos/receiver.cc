@@ -15,13 +15,15 @@ constexpr Nanos kToldGapFree = 10'000'000;
 constexpr std::uint16_t kActivePeriods = 3;
 /// Periods without a packet until a sender is forgotten: 20 ms at the default period.
 constexpr std::uint16_t kSenderPeriods = 100;
-/// Active vNICs that one period measures without being felt; with more of them periods are longer.
+/// Active vNICs and senders that one period measures without being felt; with more of them periods are longer
+/// (of so many senders none sends a full frame in a period).
 constexpr std::size_t kActivePerPeriod = 128;
+constexpr std::size_t kSendersPerPeriod = 256;
 /// Within these the law alone steers; beyond them the senders' rates say where to go at once.
 constexpr double kOverload = 1.05;
 constexpr double kUnderload = 0.98;
 /// A sender that reaches this part of the lowest rate of late is held back by it.
-constexpr double kBackloggedShare = 0.6;
+constexpr float kBackloggedShare = 0.6F;
 /// Within a period, an endpoint is looked at each time that so much has come; so much more than its part is
 /// too much: 5 full frames, which chance does not bring.
 constexpr std::uint32_t kLookBytes = 8'000;
@@ -47,6 +49,26 @@ double per_second(double amount, Nanos span) {
     return amount * static_cast<double>(kNanosPerSec) / static_cast<double>(span);
 }
 
+/// The level to which the senders' bytes must be cut to be `room` together.
+double level_of(std::span<const std::uint32_t> senders, double room) {
+    double level = 0;
+    for (;;) {  // rises to where it stays: those below it are counted as they are
+        const auto bound = static_cast<std::uint32_t>(std::min(level, double{UINT32_MAX}));
+        std::uint64_t below = 0;
+        std::uint32_t above = 0;
+        for (const std::uint32_t bytes : senders) {
+            below += bytes <= bound ? bytes : 0;
+            above += bytes > bound;
+        }
+        if (above == 0)
+            return level;
+        const double next = (room - static_cast<double>(below)) / above;
+        if (next <= level)
+            return level;
+        level = next;
+    }
+}
+
 }  // namespace
 
 Receiver::Receiver(const Setup& setup, const ReceiverProfile& profile)
@@ -56,6 +78,7 @@ Receiver::Receiver(const Setup& setup, const ReceiverProfile& profile)
       endpoints_(setup.endpoints),
       claims_(setup.endpoints),
       parts_(setup.endpoints),
+      windows_(setup.senders),
       sequence_(setup.first_sequence) {
     profile_.law.rate_max = profile_.line_rate;
     active_.reserve(setup.endpoints);
@@ -145,7 +168,12 @@ void Receiver::look(Endpoint& endpoint, Nanos now) {
     const double part = endpoint.target * static_cast<double>(span) / static_cast<double>(kNanosPerSec);
     if (static_cast<double>(endpoint.window_bytes) < part * kOverload + kLookBytes)
         return;
-    const double level = per_second(level_of(endpoint, part), span);
+    std::size_t count = 0;
+    senders_.visit(endpoint.senders, [&](const Sender& sender) {
+        windows_[count++] = sender.window_bytes;
+        return true;
+    });
+    const double level = per_second(level_of(std::span(windows_).first(count), part), span);
     endpoint.rate = std::clamp(static_cast<std::uint64_t>(level), profile_.law.rate_min, endpoint.rate);
 }
 
@@ -160,7 +188,8 @@ void Receiver::sweep(Nanos now) {
     contested_periods_ = used ? kContestedPeriods : contested_periods_ - (contested_periods_ != 0);
     swept_total_ = received_total_;
     swept_ = now;
-    due_ = now + profile_.period * (1 + active_.size() / kActivePerPeriod);
+    due_ = now +
+           profile_.period * (1 + active_.size() / kActivePerPeriod + senders_.size() / kSendersPerPeriod);
     for (const VnicId vnic : active_)
         measure(endpoints_[vnic], span);
     split();
@@ -241,7 +270,7 @@ void Receiver::adjust(Endpoint& endpoint, Nanos span) {
             const double share = queue && crowd.several ? kDrainShare : 1.0;
             rate = std::min(next_rate(profile_.law, endpoint.rate, std::min(load, kFlood)),
                             static_cast<std::uint64_t>(crowd.level * share));
-        } else if (load < kUnderload && crowd.backlogged > 0) {
+        } else if (load < kUnderload && crowd.backlogged != 0) {
             const double fair = (target - endpoint.congestion - crowd.others) / crowd.backlogged;
             const double highest = static_cast<double>(endpoint.rate) * kRaiseMax;
             rate = std::max(endpoint.rate, static_cast<std::uint64_t>(std::clamp(fair, 0.0, highest)));
@@ -255,50 +284,32 @@ void Receiver::adjust(Endpoint& endpoint, Nanos span) {
 /// Closes the window of every sender of the vNIC; the silent are forgotten.
 Receiver::Crowd Receiver::look_at_senders(Endpoint& endpoint, double capacity, Nanos span) {
     Crowd crowd;
-    if (endpoint.measured + endpoint.congestion > endpoint.target * kOverload)
-        crowd.level =
-            per_second(level_of(endpoint, capacity * static_cast<double>(span) / kNanosPerSec), span);
-    const auto held_at =
-        static_cast<double>(*std::min_element(endpoint.history.begin(), endpoint.history.end()));
+    const auto held_at = static_cast<float>(*std::ranges::min_element(endpoint.history));
+    const auto per_sec = static_cast<float>(per_second(1, span));
+    float others = 0;
+    std::size_t count = 0;
     senders_.visit(endpoint.senders, [&](Sender& sender) {
-        const double rate = per_second(sender.window_bytes, span);
-        sender.rate = (sender.rate + static_cast<float>(rate)) / 2;
-        sender.silent_periods = sender.window_bytes != 0
-                                    ? std::uint16_t{0}
-                                    : static_cast<std::uint16_t>(sender.silent_periods + 1);
-        crowd.several |= crowd.seen && sender.window_bytes != 0;
-        crowd.seen |= sender.window_bytes != 0;
+        const std::uint32_t bytes = sender.window_bytes;
+        windows_[count] = bytes;
+        count += bytes != 0;
+        sender.rate = (sender.rate + static_cast<float>(bytes) * per_sec) / 2;
+        sender.silent_periods =
+            bytes != 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(sender.silent_periods + 1);
         sender.window_bytes = 0;
-        if (static_cast<double>(sender.rate) >= kBackloggedShare * held_at)
-            crowd.backlogged += 1;
+        if (sender.rate >= kBackloggedShare * held_at)
+            ++crowd.backlogged;
         else
-            crowd.others += static_cast<double>(sender.rate);
+            others += sender.rate;
         return sender.silent_periods < kSenderPeriods;
     });
     endpoint.last_sender = SenderTable::kNone;  // it may be among the forgotten
+    crowd.others = static_cast<double>(others);
+    crowd.several = count > 1;
+    if (endpoint.measured + endpoint.congestion > endpoint.target * kOverload)
+        crowd.level = per_second(
+            level_of(std::span(windows_).first(count), capacity * static_cast<double>(span) / kNanosPerSec),
+            span);
     return crowd;
-}
-
-/// The level to which the senders' bytes of this window must be cut to be `room` bytes together.
-double Receiver::level_of(Endpoint& endpoint, double room) {
-    double level = 0;
-    for (;;) {  // rises to where it stays: those below it are counted as they are
-        double below = 0;
-        double above = 0;
-        senders_.visit(endpoint.senders, [&](const Sender& sender) {
-            if (sender.window_bytes <= level)
-                below += sender.window_bytes;
-            else
-                above += 1;
-            return true;
-        });
-        if (above == 0)
-            return level;
-        const double next = (room - below) / above;
-        if (next <= level)
-            return level;
-        level = next;
-    }
 }
 
 EndpointReading Receiver::read(VnicId vnic) const {

@@ -108,11 +108,10 @@ class Receiver {
     };
     /// What the senders of one vNIC look like against the rate that they were told.
     struct Crowd {
-        double backlogged = 0;  ///< how many send as much as they were told
-        double others = 0;      ///< what the rest sends, tokens per second
-        double level = 0;       ///< cutting everybody to this would fit
-        bool seen = false;      ///< somebody sent in this window
-        bool several = false;   ///< more than one did
+        std::uint32_t backlogged = 0;  ///< how many send as much as they were told
+        double others = 0;             ///< what the rest sends, tokens per second
+        double level = 0;              ///< cutting everybody to this would fit
+        bool several = false;          ///< more than one sent in this window
     };
 
     void look(Endpoint& endpoint, Nanos now);
@@ -123,7 +122,6 @@ class Receiver {
     void split();
     void adjust(Endpoint& endpoint, Nanos span);
     [[nodiscard]] Crowd look_at_senders(Endpoint& endpoint, double capacity, Nanos span);
-    [[nodiscard]] double level_of(Endpoint& endpoint, double capacity);
 
     Setup setup_;
     ReceiverProfile profile_;
@@ -132,6 +130,7 @@ class Receiver {
     std::vector<VnicId> active_;
     std::vector<Claim> claims_;
     std::vector<std::uint64_t> parts_;
+    std::vector<std::uint32_t> windows_;  ///< what the senders of one vNIC sent
     Nanos swept_ = 0;
     Nanos due_ = 0;
     std::uint64_t received_total_ = 0;
