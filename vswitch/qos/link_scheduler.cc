@@ -104,11 +104,11 @@ bool LinkScheduler::enqueue(VnicId id, FlowId flow, const PacketRef& packet, Nan
         return false;
     ++packets_;
     if (queue.packets == 1)
-        make_ready(id, flow, now);
+        place_flow(flow, now);
     return true;
 }
 
-/// The flow has packets and its limiter is not known to forbid them: it is the last in turn.
+/// The flow, or the class's own queue, has packets that may leave: it is the last in turn.
 void LinkScheduler::make_ready(VnicId id, FlowId flow, Nanos now) {
     Class& c = classes_[id];
     next_of(c, flow) = kNoFlow;
@@ -131,41 +131,17 @@ void LinkScheduler::unlink_ready(Class& c, FlowId flow) {
         c.ready_tail = before;
 }
 
-bool LinkScheduler::settle_flow(VnicId id, Nanos now) {
-    Class& c = classes_[id];
-    const FlowId flow = c.ready_head;
-    FlowQueue& queue = flows_[flow];
-    const std::uint32_t bytes = flows_.front(flow).bytes;
-    if (queue.limiter->can_pay(bytes, now))
-        return true;
-    queue.blocked = true;
-    limits_.insert(flow_wheel_id_ + flow, queue.limiter->ready_at(bytes), now);
-    c.ready_head = queue.next_ready;
-    if (!has_ready(c)) {
-        c.ready_tail = kNoFlow;
-        stop(id);
-    }
-    return false;
-}
-
 void LinkScheduler::wake_flow(FlowId flow, Nanos now) {
-    FlowQueue& queue = flows_[flow];
-    if (!queue.blocked)
-        return;
-    const Nanos at = queue.limiter->ready_at(flows_.front(flow).bytes);
-    if (at > now) {  // it was beyond the wheel's horizon, or is slower now
-        limits_.insert(flow_wheel_id_ + flow, at, now);
-        return;
-    }
-    queue.blocked = false;
-    make_ready(queue.vnic, flow, now);
+    if (flows_[flow].blocked)  // it may have to wait on: it was beyond the wheel's horizon, or is slower now
+        place_flow(flow, now);
 }
 
+/// One that may send goes on: what it does not have any more, it owes.
 void LinkScheduler::change_flow(FlowId flow, Nanos now) {
     if (!flows_[flow].blocked)
         return;
     limits_.remove(flow_wheel_id_ + flow);
-    wake_flow(flow, now);
+    place_flow(flow, now);
 }
 
 void LinkScheduler::wait_for_limit(VnicId id, Nanos now) {

@@ -9,8 +9,8 @@
 // water_fill() computes.
 //
 // A class's packets wait in its own queue; those of a flow whose destination has asked for a limit wait in
-// the flow's, and that limiter is charged with the rest. A flow that cannot pay steps aside, into the wheel,
-// and the class goes on with the others in turn: a congested destination is in nobody's way.
+// the flow's, and that limiter is charged with the rest. A flow that cannot pay for its next packet waits in
+// the wheel, and the class goes on with the others in turn: a congested destination is in nobody's way.
 #pragma once
 
 #include <cassert>
@@ -186,13 +186,8 @@ class LinkScheduler {
     [[nodiscard]] const PacketRef& front(const Class& c) const {
         return c.ready_head == kOwnQueue ? c.queue.front() : flows_.front(c.ready_head);
     }
-    /// The class's first packet may be sent as far as its flow is concerned. If not, the flow has stepped
-    /// aside and the class has another first packet, or has left: look again.
-    [[nodiscard]] bool settle(VnicId id, Nanos now) {
-        return classes_[id].ready_head == kOwnQueue || settle_flow(id, now);
-    }
-    /// Sends the class's first packet if its limit pays; link, reservation and flow were asked before. If
-    /// not, the class leaves for the wheel. An emptied class leaves too.
+    /// Sends the class's first packet if its limit pays; link and reservation were asked before. If not, the
+    /// class leaves for the wheel. A class that has nothing left to send leaves too.
     [[nodiscard]] bool send_front(VnicId id, Nanos now, PacketRef& out);
 
     TokenBucket link_{make_profile(0, 0)};
@@ -214,10 +209,14 @@ class LinkScheduler {
     }
     void wait_for_limit(VnicId id, Nanos now);
     void forget(VnicId id);
-    [[nodiscard]] bool settle_flow(VnicId id, Nanos now);
+    [[nodiscard]] bool waits_for_limiter(FlowId flow, Nanos now);
+    void place_flow(FlowId flow, Nanos now) {
+        if (!waits_for_limiter(flow, now))
+            make_ready(flows_[flow].vnic, flow, now);
+    }
     void make_ready(VnicId id, FlowId flow, Nanos now);
     void unlink_ready(Class& c, FlowId flow);
-    void pop_front(VnicId id);
+    void pop_front(VnicId id, Nanos now);
     [[nodiscard]] FlowId& next_of(Class& c, FlowId flow) {
         return flow == kOwnQueue ? c.own_next : flows_[flow].next_ready;
     }
@@ -267,7 +266,7 @@ bool LinkScheduler::open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nano
     if (has_ready(c))
         start(id, now);
     if (!queue.empty())
-        make_ready(id, flow, now);
+        place_flow(flow, now);
     return true;
 }
 
@@ -298,30 +297,31 @@ inline bool LinkScheduler::send_front(VnicId id, Nanos now, PacketRef& out) {
         return false;
     }
     charge(c, packet.bytes, now);
-    if (c.ready_head != kOwnQueue)
-        flows_[c.ready_head].limiter->pay(packet.bytes, now);
     out = packet;
-    pop_front(id);
+    pop_front(id, now);
     return true;
 }
 
-/// Removes the class's first packet; the next one comes from the next flow in turn.
-inline void LinkScheduler::pop_front(VnicId id) {
+/// Removes the class's first packet; the next one comes from the next flow in turn. A flow pays here, and
+/// stays only if it can pay again.
+inline void LinkScheduler::pop_front(VnicId id, Nanos now) {
     Class& c = classes_[id];
     const FlowId flow = c.ready_head;
-    bool emptied;
+    bool stays;
     if (flow == kOwnQueue) {
         c.queue.pop();
-        emptied = c.queue.empty();
+        stays = !c.queue.empty();
     } else {
+        FlowQueue& queue = flows_[flow];
+        queue.limiter->pay(flows_.front(flow).bytes, now);
         flows_.pop(flow);
-        emptied = flows_[flow].empty();
+        stays = !queue.empty() && !waits_for_limiter(flow, now);
     }
     --packets_;
-    if (!emptied && flow == c.ready_tail)
+    if (stays && flow == c.ready_tail)
         return;
     c.ready_head = next_of(c, flow);
-    if (!emptied) {
+    if (stays) {
         next_of(c, c.ready_tail) = flow;
         c.ready_tail = flow;
         next_of(c, flow) = kNoFlow;
@@ -329,6 +329,16 @@ inline void LinkScheduler::pop_front(VnicId id) {
         c.ready_tail = kNoFlow;
         stop(id);
     }
+}
+
+/// The flow's limiter cannot pay for its first packet now: it waits in the wheel from here on.
+inline bool LinkScheduler::waits_for_limiter(FlowId flow, Nanos now) {
+    FlowQueue& queue = flows_[flow];
+    const Nanos at = queue.limiter->ready_at(flows_.front(flow).bytes);
+    queue.blocked = at > now;
+    if (queue.blocked)
+        limits_.insert(flow_wheel_id_ + flow, at, now);
+    return queue.blocked;
 }
 
 }  // namespace weir

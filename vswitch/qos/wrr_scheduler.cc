@@ -33,11 +33,9 @@ std::size_t WrrScheduler::serve_reserved(Nanos now, std::span<PacketRef> out) {
         const std::size_t found = paying_.find_cyclic(reserved_turn_);
         const auto id = static_cast<VnicId>(found);
         reserved_turn_ = found + 1;
-        if (settle(id, now)) {
-            if (!send_front(id, now, out[sent]))
-                continue;
-            ++sent;
-        }
+        if (!send_front(id, now, out[sent]))
+            continue;
+        ++sent;
         if (active_.test(id)) {
             paying_.clear(id);
             sort_reservation(id, now);
@@ -53,8 +51,6 @@ std::size_t WrrScheduler::serve_spare(Nanos now, std::span<PacketRef> out) {
             next_turn();
         const auto id = static_cast<VnicId>(turn_);
         Class& c = classes_[id];
-        if (!settle(id, now))
-            continue;
         const std::uint32_t bytes = front(c).bytes;
         if (c.deficit < bytes) {
             in_turn_ = false;
