@@ -29,7 +29,7 @@ struct Parsed {
     enum class Verdict : std::uint8_t {
         kPart,      ///< `length` bytes belong to a message that goes on, or to none; nothing to report
         kRequest,   ///< ... and `request` is complete as far as its header goes
-        kResponse,  ///< ... and `response` is
+        kResponse,  ///< ... and `response` is; if response.as_asked, `length` is what its request awaits
         kMore,      ///< a header of more than the bytes given: call again with at least `length`
         kLost       ///< not this protocol: the direction is out of step
     };

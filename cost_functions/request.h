@@ -35,10 +35,12 @@ struct Request {
     std::uint64_t cookie = 0;  ///< pairs with its response where order does not
 };
 
-/// A response at the moment its last header has passed.
+/// A response, or a part of one, at the moment its header has passed.
 struct Response {
-    std::uint32_t bytes = 0;  ///< header and body, of all its parts
+    std::uint32_t bytes = 0;  ///< header and body, of all its parts up to here that were not reported before
     bool failed = false;      ///< the service said no
+    bool last = true;         ///< else a part: its bytes and `failed` are added to the request's, which goes on
+    bool as_asked = false;    ///< as long as its request's response_bytes: its header does not say
     std::uint64_t cookie = 0;
 };
 
