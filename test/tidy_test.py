@@ -19,12 +19,13 @@ SOURCES = (".h", ".cc", ".py", ".sh")
 # directly in it. Tests, benches and the mains (vswitch, ctrl) may include everything.
 PURE = {"common", "cost_functions"}
 # Plain values that every part of the switch may speak of.
-CONFIG = {"vswitch/config.h", "vswitch/config_text.h", "vswitch/limits.h", "vswitch/stats.h", "vswitch/drop_reason.h",
+CONFIG = {"common/config", "vswitch/config.h", "vswitch/limits.h", "vswitch/stats.h", "vswitch/drop_reason.h",
           "vswitch/telemetry_command.h"}
 MAY_INCLUDE = {
     "common": set(),
+    "common/config": {"common"},
     "common/wire": {"common"},
-    "cost_functions": {"common"},
+    "cost_functions": {"common", "common/config"},
     "vswitch/qos": PURE | CONFIG,
     "vswitch/ports": PURE | CONFIG | {"vswitch/qos"},
     "vswitch/datapath": PURE | CONFIG | {"vswitch/qos", "vswitch/ports"},

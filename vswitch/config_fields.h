@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "vswitch/config.h"
-#include "vswitch/config_reader.h"
+#include "common/config/config_reader.h"
 
 namespace weir {
 

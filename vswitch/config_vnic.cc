@@ -3,8 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "common/config/config_text.h"
 #include "vswitch/config_fields.h"
-#include "vswitch/config_text.h"
 #include "vswitch/limits.h"
 
 namespace weir {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/sim/scenario.h"
-#include "vswitch/config_reader.h"
-#include "vswitch/config_text.h"
+#include "common/config/config_reader.h"
+#include "common/config/config_text.h"
 
 namespace weir::sim {
 

@@ -7,11 +7,11 @@
 #include <memory>
 #include <sstream>
 
+#include "common/config/config_text.h"
 #include "ctrl/cli/failure.h"
 #include "ctrl/cli/session.h"
 #include "ctrl/cli/status_view.h"
 #include "ctrl/cli/vnic_view.h"
-#include "vswitch/config_text.h"
 
 namespace weir::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/config/config_text.h"
 #include "vswitch/agent/report_json.h"
-#include "vswitch/config_text.h"
 
 namespace weir {
 namespace {

@@ -1,6 +1,6 @@
 // config_text.cc - a SAX handler that builds the value, notes places and refuses what a DOM parser would let
 // pass.
-#include "vswitch/config_text.h"
+#include "common/config/config_text.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,10 +1,10 @@
 // config_reader.cc - typed reads, and the hint for a mistyped key.
-#include "vswitch/config_reader.h"
+#include "common/config/config_reader.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "vswitch/config_text.h"
+#include "common/config/config_text.h"
 
 namespace weir {
 namespace {

@@ -1,9 +1,10 @@
 // config_text_test.cc - JSON as text: what a parser of JSON would let pass, and where faults are said to be.
-#include "vswitch/config_text.h"
+#include "common/config/config_text.h"
 
 #include <string>
 
-#include "test/vswitch/config_support.h"
+#include "test/support/catch.h"
+#include "test/support/faults.h"
 
 using namespace weir;
 using namespace weir::test;
