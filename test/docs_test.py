@@ -3,6 +3,7 @@
 
 Each rule is one test; a fault is one line. The last line is `N passed, N failed`.
 """
+import fnmatch
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGES = ("README.md", "docs", "vswitch", "bench", "test")
+SOURCE_PAGES = ("vswitch/README.md", "vswitch/qos/README.md", "vswitch/datapath/README.md", "bench/sim/README.md")
 
 
 def read(name):
@@ -61,6 +63,17 @@ def rule_every_command_is_explained():
         for command in re.findall(r'add_subcommand\(\s*"([\w-]+)"', read(source)):
             if not re.search(rf"(^| ){re.escape(command)}( |$)", table):
                 yield f"docs/operations.md: no row for weirctl {command}"
+
+
+def rule_pages_of_source_folders_name_every_file():
+    for page in SOURCE_PAGES:
+        folder = os.path.dirname(page)
+        words = {word for code in re.findall(r"`([^`\n]+)`", read(page)) for word in re.findall(r"[\w*.{,}]+", code)}
+        named = {re.sub(r"\.[\w{,}]+$", "", word) for word in words}
+        for stem in sorted({os.path.splitext(file)[0] for file in os.listdir(os.path.join(ROOT, folder))
+                            if file.endswith((".h", ".cc"))}):
+            if not any(fnmatch.fnmatch(stem, name) for name in named):
+                yield f"{page}: {stem} is not in the table of files"
 
 
 def rule_result_blocks_can_be_filled():
