@@ -69,12 +69,13 @@ struct WorkerStats {
     std::uint64_t bursts = 0;
 };
 
-/// Frames for vNICs of another worker, and copies that could not be made.
+/// Frames for vNICs of another worker, and what was lost that is among nobody's drops: there the original
+/// frame was counted as delivered.
 struct HandoffStats {
     std::uint64_t posted = 0;
-    std::uint64_t ring_full = 0;
-    std::uint64_t vnic_gone = 0;
-    std::uint64_t copies_without_buffer = 0;
+    std::uint64_t vnic_gone = 0;              ///< the vNIC went while they were on their way to its worker
+    std::uint64_t copies_ring_full = 0;       ///< flooded copies: the other worker was behind
+    std::uint64_t copies_without_buffer = 0;  ///< flooded copies that could not be made
 };
 
 /// Feedback between switches.

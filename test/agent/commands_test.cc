@@ -87,6 +87,20 @@ TEST_CASE("drops lists the reasons that occurred and no others") {
     REQUIRE(data.at("vnics").size() == 2);
     CHECK(data.at("vnics")[0].at("from_vm") == json{{"mac_spoof", 2}});
     CHECK(data.at("vnics")[0].at("to_vm") == json::object());
+    CHECK(data.at("workers") == json::object());
+}
+
+TEST_CASE("drops lists of a worker what is among no vNIC's drops") {
+    Console console;
+    console.control.workers.resize(2);
+    console.control.workers[1].id = 1;
+    HandoffStats& handoff = console.control.workers[1].snapshot.handoff;
+    handoff.posted = 100;
+    handoff.copies_ring_full = 3;
+    handoff.vnic_gone = 2;
+    CHECK(console.ask("drops").at("workers") == json{{"1", {{"copies_ring_full", 3}, {"vnic_gone", 2}}}});
+    CHECK(console.ask("status").at("workers")[1].at("handoff") ==
+          json{{"posted", 100}, {"vnic_gone", 2}, {"copies_ring_full", 3}, {"copies_without_buffer", 0}});
 }
 
 TEST_CASE("vnic.add, vnic.set and vnic.remove change the switch and answer in the configuration's words") {

@@ -33,6 +33,7 @@ class FakeControl final : public SwitchControl {
         complain();
         SwitchReport report;
         report.config = &state;
+        report.workers = workers;
         for (const VnicConfig& config : state.vnics) {
             VnicReport& one = report.vnics.emplace_back();
             one.id = static_cast<VnicId>(report.vnics.size() - 1);
@@ -62,6 +63,7 @@ class FakeControl final : public SwitchControl {
     void tick() override {}
 
     SwitchConfig state;
+    std::vector<WorkerReport> workers;
     std::string complaint;             ///< what the host refuses with
     std::atomic<unsigned> reports{0};  ///< asked for so far
 

@@ -54,9 +54,9 @@ uplink  -          nic_queue_full        7
 )");
     CHECK(drops_text(json::parse(R"({"vnics": [{"name": "a", "from_vm": {}, "to_vm": {}}], "uplink": {}})"),
                      kPipe) == "nothing was dropped\n");
-    CHECK(drops_text(json::parse(R"({"vnics": [], "uplink": {}, "workers": {"1": {"worker_ring_full": 5}}})"),
+    CHECK(drops_text(json::parse(R"({"vnics": [], "uplink": {}, "workers": {"1": {"copies_ring_full": 5}}})"),
                      kPipe) ==
-          "PORT      DIRECTION  REASON            PACKETS\nworker 1  -          worker_ring_full        5\n");
+          "PORT      DIRECTION  REASON            PACKETS\nworker 1  -          copies_ring_full        5\n");
 }
 
 TEST_CASE("the list of vNICs shows promises in the words of the configuration") {

@@ -36,9 +36,17 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+/// What was lost between workers and is among no port's drops.
+json handoff_losses(const HandoffStats& handoff) {
+    return {{"vnic_gone", handoff.vnic_gone},
+            {"copies_ring_full", handoff.copies_ring_full},
+            {"copies_without_buffer", handoff.copies_without_buffer}};
+}
+
 json worker_json(const WorkerReport& worker) {
     const WorkerStats& stats = worker.snapshot.worker;
-    const HandoffStats& handoff = worker.snapshot.handoff;
+    json handoff = handoff_losses(worker.snapshot.handoff);
+    handoff["posted"] = worker.snapshot.handoff.posted;
     return {{"id", worker.id},
             {"core", worker.core},
             {"vnics", worker.vnics},
@@ -51,11 +59,7 @@ json worker_json(const WorkerReport& worker) {
             {"mean_burst", ratio(stats.packets, stats.bursts)},
             {"cycles_per_packet", ratio(stats.busy_cycles, stats.packets)},
             {"busy_percent", 100.0 * ratio(stats.busy_cycles, stats.busy_cycles + stats.idle_cycles)},
-            {"handoff",
-             {{"posted", handoff.posted},
-              {"worker_ring_full", handoff.ring_full},
-              {"vnic_gone", handoff.vnic_gone},
-              {"copies_without_buffer", handoff.copies_without_buffer}}}};
+            {"handoff", std::move(handoff)}};
 }
 
 void accumulate(DirectionStats& sum, const DirectionStats& part) {
@@ -209,9 +213,12 @@ json drops_json(const SwitchReport& report) {
                          {"from_vm", reasons_json(vnic.stats.from_vm)},
                          {"to_vm", reasons_json(vnic.stats.to_vm)}});
     json workers = json::object();
-    for (const WorkerReport& worker : report.workers)
-        if (worker.snapshot.handoff.ring_full != 0)
-            workers[std::to_string(worker.id)] = {{"worker_ring_full", worker.snapshot.handoff.ring_full}};
+    for (const WorkerReport& worker : report.workers) {
+        const json losses = handoff_losses(worker.snapshot.handoff);
+        for (const auto& [reason, count] : losses.items())
+            if (count != 0)
+                workers[std::to_string(worker.id)][reason] = count;
+    }
     return {{"vnics", vnics}, {"uplink", uplink_drops(uplink_totals(report))}, {"workers", workers}};
 }
 

@@ -171,7 +171,7 @@ void Worker::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
         from.flood.pay(1, now);
         const bool group = (read_head(frame).destination & kMacGroupBit) != 0;
         const unsigned copies = flood(all_, &from, from.fixed.vlan, frame, setup_.pool, group,
-                                      [&](VnicPath& to, rte_mbuf* copy) { deliver_one(to, copy); });
+                                      [&](VnicPath& to, rte_mbuf* copy) { deliver_copy(to, copy); });
         from.stats.flood_copies += copies;
         if (uplink_) {
             OneFrame one(frame, run.bytes[i]);
@@ -206,25 +206,27 @@ std::uint16_t Worker::hand_over(VnicPath& to, const Run& run, FrameOrigin origin
         set_destination(run.frames[i], to.fixed.id, origin);
     const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
     handoff_.posted += posted;
-    handoff_.ring_full += static_cast<std::uint64_t>(run.count - posted);
     rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));
     return posted;
 }
 
 bool Worker::deliver_one(VnicPath& to, rte_mbuf* frame) {
-    if (frame == nullptr) {
-        ++handoff_.copies_without_buffer;
-        return false;
-    }
     OneFrame one(frame, frame->pkt_len + to.fixed.overhead_bytes);
     return deliver(to, one.run(), false) != 0;
+}
+
+/// One of a flooded frame's copies; nullptr: there was no buffer for it. The frame counts as delivered.
+void Worker::deliver_copy(VnicPath& to, rte_mbuf* copy) {
+    if (copy == nullptr)
+        ++handoff_.copies_without_buffer;
+    else if (!deliver_one(to, copy))
+        ++handoff_.copies_ring_full;
 }
 
 /// @return the reason when the frame ended here
 std::optional<DropReason> Worker::deliver_queued(rte_mbuf* frame) {
     VnicPath* to = directory_[destination_of(frame)];
     if (to == nullptr) {
-        ++handoff_.vnic_gone;
         rte_pktmbuf_free(frame);
         return DropReason::kVnicRemoved;
     }
@@ -307,7 +309,7 @@ void Worker::flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t
         rx.drop(DropReason::kFloodLimited, 1, bytes);
     } else {
         const unsigned copies = flood(all_, nullptr, vlan, frame, setup_.pool, group,
-                                      [&](VnicPath& to, rte_mbuf* copy) { deliver_one(to, copy); });
+                                      [&](VnicPath& to, rte_mbuf* copy) { deliver_copy(to, copy); });
         if (copies != 0) {
             wire_flood_.pay(1, now);
             rx.delivered.add(1, bytes);
@@ -333,15 +335,15 @@ unsigned Worker::poll_inbox(Nanos now) {
 void Worker::take_from_worker(rte_mbuf* frame, Nanos now) {
     const FrameOrigin origin = origin_of(frame);
     const VnicPath* to = directory_[destination_of(frame)];
-    if (origin == FrameOrigin::kVm || to == nullptr || !feedback_) {
-        deliver_queued(frame);
-    } else if (origin == FrameOrigin::kFeedback) {
+    if (to != nullptr && feedback_ && origin == FrameOrigin::kFeedback) {
         feedback_->hear(frame, to->fixed.vlan, now);
-    } else {
+        return;
+    }
+    if (to != nullptr && feedback_ && origin == FrameOrigin::kWire) {
         OneFrame one(frame, frame->pkt_len + to->fixed.overhead_bytes + to->fixed.tag_bytes);
         feedback_->meter(*to, one.run(), now);
-        deliver_queued(frame);
     }
+    handoff_.vnic_gone += deliver_queued(frame).has_value();
 }
 
 }  // namespace weir

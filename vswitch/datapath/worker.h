@@ -86,6 +86,7 @@ class Worker {
     std::uint16_t hand_over(VnicPath& to, const Run& run, FrameOrigin origin);
     void from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now);
     bool deliver_one(VnicPath& to, rte_mbuf* frame);
+    void deliver_copy(VnicPath& to, rte_mbuf* copy);
     std::optional<DropReason> deliver_queued(rte_mbuf* frame);
     void flush_touched();
     void flush_to_receivers();
