@@ -42,9 +42,9 @@ struct Parsed {
 inline constexpr std::uint32_t kMessageMax = 1U << 30;
 
 struct Protocol {
-    std::string_view name;      ///< as the configuration says it
-    std::uint32_t header_max;   ///< bytes at most that a header needs to be whole
-    bool ordered;               ///< responses come in the order of requests; else by cookie
+    std::string_view name;     ///< as the configuration says it
+    std::uint32_t header_max;  ///< bytes at most that a header needs to be whole
+    bool ordered;              ///< responses come in the order of requests; else by cookie
     Parsed (*request)(Bytes bytes, ParserState& state);
     Parsed (*response)(Bytes bytes, ParserState& state);
     /// A header begins here as far as one can tell: where a strong magic allows to find back; else nullptr.
