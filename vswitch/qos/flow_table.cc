@@ -20,13 +20,12 @@ std::uint64_t burst_of(std::uint64_t rate) {
 
 FlowTable::FlowTable(std::uint32_t capacity, std::size_t vnics, const Profile& profile)
     : profile_(profile),
+      idle_ticks_(ticks(profile.idle) + 1),
       shift_(64 - static_cast<unsigned>(std::countr_zero(capacity))),
       buckets_(capacity, kNoFlow),
       flows_(capacity),
       counts_(vnics) {
     assert(std::has_single_bit(capacity) && capacity > 1);
-    for (FlowId at = 0; at < capacity; ++at)
-        flows_[at].next = at + 1 < capacity ? at + 1 : kNoFlow;
 }
 
 FlowTable::Result FlowTable::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate,
@@ -48,16 +47,19 @@ FlowTable::Result FlowTable::hear(VnicId vnic, std::uint64_t address, std::uint6
 
 FlowTable::Result FlowTable::open(VnicId vnic, std::uint64_t address, std::uint64_t rate,
                                   std::uint32_t sequence, Nanos now) {
-    if (free_ == kNoFlow)
+    const FlowId at = free_ != kNoFlow ? free_ : end_;
+    if (at == capacity())
         return {Heard::kFull, kNoFlow};
-    const FlowId at = free_;
     Flow& flow = flows_[at];
-    free_ = flow.next;
+    if (at == end_)
+        ++end_;
+    else
+        free_ = flow.next;
     FlowId& head = buckets_[bucket_of(vnic, address)];
     flow = Flow{.address = address,
                 .limiter = {},
                 .heard_at = now,
-                .used_at = now,
+                .used_at = ticks(now),
                 .next = head,
                 .sequence = sequence,
                 .vnic = vnic};
@@ -87,6 +89,10 @@ void FlowTable::forget(FlowId at) {
     flow.vnic = kNoVnic;
     flow.next = free_;
     free_ = at;
+    if (size_ == 0) {
+        end_ = 0;
+        free_ = kNoFlow;
+    }
 }
 
 }  // namespace weir

@@ -4,9 +4,11 @@
 // when built.
 //
 // A flow is what one vNIC sends to one address (its VLAN is the vNIC's). The table knows who they are and
-// what they may send; their packets wait in the scheduler, which asks for the limiter.
+// what they may send; their packets wait in the scheduler, which asks for the limiter. Flows take the lowest
+// places, so that a sweep passes over those that were in use of late and not over the whole table.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -27,7 +29,7 @@ class FlowTable {
         std::uint64_t rate_min = 1'250'000;       ///< silence never takes a flow below: 10 Mbit/s
         std::uint64_t line_rate = 1'250'000'000;  ///< a flow that may send so much needs no limiter
         Nanos silence = 100'000'000;              ///< without feedback for so long, the rate halves
-        Nanos idle = 2'000'000'000;               ///< without traffic for so long, the flow is forgotten
+        Nanos idle = 2'000'000'000;  ///< without traffic for so long (and 2 ms), the flow is forgotten
     };
     enum class Heard : std::uint8_t {
         kOpened,   ///< a new flow
@@ -66,7 +68,7 @@ class FlowTable {
     [[nodiscard]] VnicId vnic_of(FlowId flow) const { return flows_[flow].vnic; }
     [[nodiscard]] std::uint64_t rate(FlowId flow) const { return flows_[flow].rate; }
     /// The flow has traffic.
-    void use(FlowId flow, Nanos now) { flows_[flow].used_at = now; }
+    void use(FlowId flow, Nanos now) { flows_[flow].used_at = ticks(now); }
 
     /// Looks at the next `budget` places: halves rates in silence, and forgets flows that are idle or free,
     /// if let_go(flow) agrees (nothing waits in it). changed(flow) tells of other rates.
@@ -80,17 +82,24 @@ class FlowTable {
     [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(flows_.size()); }
 
   private:
+    /// Coarse time, 2^20 ns: 32 bits of it go round in 52 days. Compared by difference.
+    using Ticks = std::uint32_t;
+    static constexpr unsigned kTickBits = 20;
+
     struct alignas(64) Flow {
         std::uint64_t address = 0;
         TokenBucket limiter;
         std::uint64_t rate = 0;
         Nanos heard_at = 0;  ///< or when its rate was halved last
-        Nanos used_at = 0;
+        Ticks used_at = 0;
         FlowId next = kNoFlow;  ///< in its bucket, or among the free
         std::uint32_t sequence = 0;
         VnicId vnic = kNoVnic;
         bool silent = false;  ///< its rate was halved since it was heard
     };
+    static_assert(sizeof(Flow) == 64);
+
+    [[nodiscard]] static Ticks ticks(Nanos time) { return static_cast<Ticks>(time >> kTickBits); }
 
     [[nodiscard]] std::size_t bucket_of(VnicId vnic, std::uint64_t address) const {
         return ((address ^ static_cast<std::uint64_t>(vnic) << 48) * 0x9E37'79B9'7F4A'7C15) >> shift_;
@@ -98,14 +107,16 @@ class FlowTable {
     Result open(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence, Nanos now);
     void set_rate(Flow& flow, std::uint64_t rate, Nanos now);
     [[nodiscard]] bool dispensable(const Flow& flow, Nanos now) const {
-        return flow.rate >= profile_.line_rate || now >= flow.used_at + profile_.idle;
+        return flow.rate >= profile_.line_rate || ticks(now) - flow.used_at > idle_ticks_;
     }
 
     Profile profile_;
+    Ticks idle_ticks_;  ///< at least `idle`
     unsigned shift_;
     std::uint32_t size_ = 0;
-    FlowId free_ = 0;
-    FlowId cursor_ = 0;
+    FlowId end_ = 0;         ///< places from here on were not in use since the table was empty
+    FlowId free_ = kNoFlow;  ///< places before that are free
+    FlowId cursor_ = 0;      ///< the sweep's next place
     std::vector<FlowId> buckets_;
     std::vector<Flow> flows_;
     std::vector<std::uint32_t> counts_;  // by vNIC
@@ -113,9 +124,10 @@ class FlowTable {
 
 template <typename LetGo, typename Changed>
 void FlowTable::sweep(Nanos now, unsigned budget, LetGo&& let_go, Changed&& changed) {
-    for (; budget > 0 && size_ != 0; --budget) {
-        const FlowId at = cursor_;
-        cursor_ = (cursor_ + 1) & (capacity() - 1);
+    for (budget = std::min(budget, end_); budget > 0 && size_ != 0; --budget) {
+        if (cursor_ >= end_)
+            cursor_ = 0;
+        const FlowId at = cursor_++;
         Flow& flow = flows_[at];
         if (flow.vnic == kNoVnic)
             continue;
