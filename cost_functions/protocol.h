@@ -2,7 +2,8 @@
 // and what it means out. Source: one framing per row of algorithms 8. Units: bytes. Threads: any (pure).
 //
 // A parser sees bytes only where a header is due; bodies are skipped by the tracker without being looked at.
-// It never reads beyond its span, keeps nothing but ParserState, and may be given any bytes at all.
+// It never reads beyond its span, keeps nothing but ParserState, and may be given any bytes at all. How a
+// stream is cut may change its parts, never its requests and responses.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +44,22 @@ inline constexpr std::uint32_t kMessageMax = 1U << 30;
 
 struct Protocol {
     std::string_view name;     ///< as the configuration says it
-    std::uint32_t header_max;  ///< bytes at most that a header needs to be whole
+    std::uint32_t header_max;  ///< bytes at most that a header needs, and that a parser is given
     bool ordered;              ///< responses come in the order of requests; else by cookie
     Parsed (*request)(Bytes bytes, ParserState& state);
     Parsed (*response)(Bytes bytes, ParserState& state);
     /// A header begins here as far as one can tell: where a strong magic allows to find back; else nullptr.
     bool (*request_begins)(Bytes bytes);
     bool (*response_begins)(Bytes bytes);
+    bool lines = false;  ///< headers begin where lines do, so it is only there that they are looked for
 };
+
+/// No header is longer: what is kept of one that comes in pieces.
+inline constexpr std::uint32_t kHeaderMax = 512;
+
+/// All there are; an index into it is a protocol's short name.
+std::span<const Protocol* const> protocols();
+/// nullptr when there is none of that name.
+const Protocol* find_protocol(std::string_view name);
 
 }  // namespace weir

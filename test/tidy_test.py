@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "common": set(),
     "common/config": {"common"},
     "common/wire": {"common"},
-    "cost_functions": {"common", "common/config"},
+    "cost_functions": {"common", "common/config"}, "cost_functions/protocols": {"common", "cost_functions"},
     "vswitch/qos": PURE | CONFIG,
     "vswitch/ports": PURE | CONFIG | {"vswitch/qos"},
     "vswitch/datapath": PURE | CONFIG | {"vswitch/qos", "vswitch/ports"},
