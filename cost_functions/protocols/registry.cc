@@ -3,12 +3,14 @@
 #include <array>
 
 #include "cost_functions/protocols/bytes.h"
+#include "cost_functions/protocols/nbd.h"
 
 namespace weir {
 namespace {
 
-constexpr std::array<const Protocol*, 1> kProtocols{
+constexpr std::array<const Protocol*, 2> kProtocols{
     &kBytesProtocol,
+    &kNbdProtocol,
 };
 
 }  // namespace

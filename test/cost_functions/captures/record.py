@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""record.py - records real sessions for the tests of the parsers: test/cost_functions/captures/record.py [NAME]...
+
+A proxy stands between a client and a server of the distribution and writes down what passes, in the order in which it
+passes: records of '>' (to the server) or '<', a length of 4 bytes (most significant first) and the bytes.
+Without a name it records all. Needs nbdkit, libnbd-bin, qemu-utils.
+"""
+import os
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATIENCE = 20  # seconds for anything
+
+
+def connect(address):
+    """A socket to a server that may just be starting; an address is a path or (host, port)."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        link = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
+        try:
+            link.connect(address)
+            return link
+        except OSError:
+            link.close()
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+class Recorder(threading.Thread):
+    """Passes connections on; `sessions` holds the records of each."""
+
+    def __init__(self, listener, server):
+        super().__init__(daemon=True)
+        self.listener, self.server, self.sessions = listener, server, []
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.session, args=(client,), daemon=True).start()
+
+    def session(self, client):
+        records = []
+        self.sessions.append(records)
+        server = connect(self.server)
+        with selectors.DefaultSelector() as ready:
+            ready.register(client, selectors.EVENT_READ, (b">", server))
+            ready.register(server, selectors.EVENT_READ, (b"<", client))
+            while ready.get_map():
+                for key, _ in ready.select():
+                    if not self.pass_on(key, records):
+                        ready.unregister(key.fileobj)
+        client.close()
+        server.close()
+
+    @staticmethod
+    def pass_on(key, records):
+        mark, other = key.data
+        try:
+            data = key.fileobj.recv(65536)
+            if data:
+                records.append(mark + struct.pack(">I", len(data)) + data)
+                other.sendall(data)
+            else:
+                other.shutdown(socket.SHUT_WR)
+            return bool(data)
+        except OSError:
+            return False
+
+    def write(self, name):
+        """The longest session: some clients first ask what there is, on a connection of its own."""
+        self.listener.close()
+        data = b"".join(max(self.sessions, key=lambda records: sum(map(len, records))))
+        with open(os.path.join(HERE, name + ".bin"), "wb") as stream:
+            stream.write(data)
+        print(f"{name}: {len(data)} bytes, {len(self.sessions)} connections")
+
+
+def run(*command, fails=False):
+    done = subprocess.run(command, timeout=PATIENCE, capture_output=True, text=True)
+    if done.returncode and not fails:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+
+
+def qemu_io(uri, *orders, fails=False):
+    run("qemu-io", "-f", "raw", *[word for order in orders for word in ("-c", order)], uri, fails=fails)
+
+
+def nbd(name, server, client):
+    """`server` is a command with SOCKET in it, `client` a function of a URI."""
+    with tempfile.TemporaryDirectory() as folder:
+        real, proxy, disk = (os.path.join(folder, part) for part in ("real", "proxy", "disk"))
+        with open(disk, "wb") as stream:  # every other 4 KiB is a hole
+            for at in range(0, 65536, 8192):
+                stream.seek(at)
+                stream.write(b"weir" * 1024)
+            stream.truncate(65536)
+        process = subprocess.Popen([word.replace("SOCKET", real).replace("DISK", disk) for word in server],
+                                   stdout=subprocess.DEVNULL)
+        try:
+            connect(real).close()
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(proxy)
+            listener.listen()
+            recorder = Recorder(listener, real)
+            client(f"nbd+unix:///?socket={proxy}")
+            time.sleep(0.2)
+            recorder.write(name)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def nbdkit(*arguments):
+    return ["nbdkit", "-f", "-U", "SOCKET", *arguments]
+
+
+MIXED = ("write -P 1 4096 1024", "read 4096 1024", "write -z 8192 4096", "read 0 512", "discard 4096 4096", "flush")
+
+
+def nbd_simple():
+    nbd("nbd-simple", nbdkit("--no-sr", "memory", "1M"), lambda uri: qemu_io(uri, *MIXED))
+
+
+def nbd_structured():
+    nbd("nbd-structured", nbdkit("memory", "1M"), lambda uri: qemu_io(uri, *MIXED))
+
+
+def nbd_chunks():
+    """Several chunks per reply, and the map of the disk."""
+    nbd("nbd-chunks", ["qemu-nbd", "-t", "-e", "0", "-k", "SOCKET", "-f", "raw", "DISK"],
+        lambda uri: qemu_io(uri, "read 3072 6144", "read 0 512", "map"))
+
+
+def nbdcopy(uri, *options):
+    run("nbdcopy", "--connections=1", "--requests=8", "--request-size=4096", *options, uri, "null:")
+
+
+def nbd_pipelined():
+    """Many requests outstanding, answered out of order."""
+    nbd("nbd-pipelined", nbdkit("--filter=delay", "memory", "16K", "delay-read=1ms"),
+        lambda uri: nbdcopy(uri, "--no-extents"))
+
+
+def nbd_pipelined_simple():
+    nbd("nbd-pipelined-simple", nbdkit("--no-sr", "--filter=delay", "memory", "16K", "delay-read=1ms"), nbdcopy)
+
+
+def nbd_export_name():
+    """Newstyle that is not fixed: EXPORT_NAME, answered with zeroes."""
+    nbd("nbd-export-name", nbdkit("--mask-handshake=0", "memory", "1M"), lambda uri: qemu_io(uri, *MIXED[:2]))
+
+
+def nbd_oldstyle():
+    nbd("nbd-oldstyle", nbdkit("--oldstyle", "memory", "4K"), nbdcopy)
+
+
+def nbd_errors(name, *options):
+    nbd(name, nbdkit(*options, "--filter=error", "memory", "1M", "error=EIO", "error-pread-rate=100%"),
+        lambda uri: qemu_io(uri, "write 0 512", "read 0 512", "read 512 512", fails=True))
+
+
+def nbd_errors_simple():
+    nbd_errors("nbd-errors-simple", "--no-sr")
+
+
+def nbd_errors_structured():
+    nbd_errors("nbd-errors-structured")
+
+
+def nbd_list():
+    nbd("nbd-list", nbdkit("memory", "1M"), lambda uri: run("nbdinfo", "--list", uri))
+
+
+SESSIONS = {function.__name__.replace("_", "-"): function for function in (
+    nbd_simple, nbd_structured, nbd_chunks, nbd_pipelined, nbd_pipelined_simple, nbd_export_name, nbd_oldstyle,
+    nbd_errors_simple, nbd_errors_structured, nbd_list)}
+
+
+def main():
+    for name in sys.argv[1:] or SESSIONS:
+        if name not in SESSIONS:
+            sys.exit(f"record.py: unknown session {name}; there are: {', '.join(SESSIONS)}")
+        SESSIONS[name]()
+
+
+if __name__ == "__main__":
+    main()
