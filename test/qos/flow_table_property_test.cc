@@ -113,11 +113,13 @@ class Hostile {
         it.used_at = now;
         it.earn(now);
         TokenBucket& limiter = flows_.limiter(flow);
-        for (std::uint32_t bytes = any_frame(); limiter.can_pay(bytes, now); bytes = any_frame()) {
+        const auto most = static_cast<std::uint64_t>(it.paid * (1 + 1e-4)) + kFrameMax;
+        for (std::uint32_t bytes = any_frame(); it.sent <= most && limiter.can_pay(bytes, now);
+             bytes = any_frame()) {
             limiter.pay(bytes, now);
             it.sent += bytes;
         }
-        wrong += static_cast<double>(it.sent) > it.paid * (1 + 1e-4) + kFrameMax;
+        wrong += it.sent > most;
     }
 
     void sweep(unsigned budget) {
@@ -184,15 +186,15 @@ class Hostile {
     std::uint32_t any_frame() { return 84 + random_() % (kFrameMax - 84); }
 
     void opened(const Key& key, FlowId flow, std::uint64_t rate, std::uint32_t sequence) {
-        wrong += flow >= kCapacity || expected_[flow].has_value();
+        const auto burst = static_cast<double>(flows_.limiter(flow).level(now));
+        wrong += flow >= kCapacity || expected_[flow].has_value() || burst > kBurstMax;
         expected_[flow] = Expected{.key = key,
                                    .rate = std::clamp(rate, kFloor, kLine),
                                    .sequence = sequence,
                                    .heard_at = now,
                                    .used_at = now,
-                                   .paid = static_cast<double>(flows_.limiter(flow).level(now)),
+                                   .paid = std::min(burst, kBurstMax),
                                    .paid_at = now};
-        wrong += expected_[flow]->paid > kBurstMax;
         ids_[key] = flow;
     }
     void halved(FlowId flow) {
