@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-constexpr std::array<const Protocol*, 2> kProtocols{
+constexpr std::array kProtocols{
     &kBytesProtocol,
     &kNbdProtocol,
 };
