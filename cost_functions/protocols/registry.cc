@@ -3,6 +3,7 @@
 #include <array>
 
 #include "cost_functions/protocols/bytes.h"
+#include "cost_functions/protocols/memcached.h"
 #include "cost_functions/protocols/nbd.h"
 
 namespace weir {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::array kProtocols{
     &kBytesProtocol,
+    &kMemcachedProtocol,
     &kNbdProtocol,
 };
 

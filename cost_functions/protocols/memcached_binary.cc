@@ -1,0 +1,127 @@
+#include "cost_functions/protocols/memcached_binary.h"
+
+#include <array>
+#include <cstddef>
+
+#include "cost_functions/protocols/fields.h"
+#include "cost_functions/protocols/text.h"
+
+namespace weir::memcached {
+namespace {
+
+constexpr std::uint32_t kHeader = 24;
+constexpr std::size_t kKeyMax = 250;
+constexpr std::uint8_t kExtrasMax = 20;
+constexpr std::uint8_t kStat = 0x10;
+
+struct Opcode {
+    Operation operation = Operation::kControl;
+    bool answered = true;  ///< a quiet get is, when it hits; other quiet ones are when they fail
+    bool known = false;
+};
+
+constexpr std::array<Opcode, 256> opcodes() {
+    using enum Operation;
+    std::array<Opcode, 256> all{};
+    const auto set = [&all](Operation operation, bool answered, std::initializer_list<std::uint8_t> codes) {
+        for (const std::uint8_t code : codes)
+            all[code] = {operation, answered, true};
+    };
+    set(kRead, true, {0x00, 0x09, 0x0c, 0x0d});     // get, getq, getk, getkq
+    set(kRead, true, {0x1d, 0x1e, 0x23, 0x24});     // gat, gatq, gatk, gatkq
+    set(kWrite, true, {0x01, 0x02, 0x03});          // set, add, replace
+    set(kWrite, false, {0x11, 0x12, 0x13});         // ... quietly
+    set(kDelete, true, {0x04});                     // delete
+    set(kDelete, false, {0x14});                    // ... quietly
+    set(kUpdate, true, {0x05, 0x06, 0x0e, 0x0f});   // increment, decrement, append, prepend
+    set(kUpdate, false, {0x15, 0x16, 0x19, 0x1a});  // ... quietly
+    set(kUpdate, true, {0x1c});                     // touch
+    set(kControl, true, {0x07, 0x08, 0x0a, 0x0b});  // quit, flush, noop, version
+    set(kControl, false, {0x17, 0x18});             // quit and flush quietly
+    set(kControl, true, {kStat, 0x1b});             // stat, verbosity
+    set(kControl, true, {0x20, 0x21, 0x22});        // sasl
+    return all;
+}
+constexpr std::array<Opcode, 256> kOpcodes = opcodes();
+
+struct Header {
+    std::uint8_t opcode;
+    std::uint16_t key;
+    std::uint8_t extras;
+    std::uint32_t body;
+    std::uint16_t status;
+    std::uint64_t cookie;
+    [[nodiscard]] bool valid() const {
+        return std::uint32_t{extras} + key <= body && body <= kMessageMax - kHeader && key <= kKeyMax &&
+               extras <= kExtrasMax;
+    }
+};
+
+Header read(Bytes bytes) {
+    const std::uint8_t opcode = bytes[1];
+    // Never 0, which would mean that only the order tells.
+    const std::uint64_t cookie = std::uint64_t{0x100U | opcode} << 32 | big_endian<std::uint32_t>(bytes, 12);
+    return {.opcode = opcode,
+            .key = big_endian<std::uint16_t>(bytes, 2),
+            .extras = bytes[4],
+            .body = big_endian<std::uint32_t>(bytes, 8),
+            .status = big_endian<std::uint16_t>(bytes, 6),
+            .cookie = cookie};
+}
+
+/// Absent keys, keys that exist and what is not stored are answers like a miss.
+constexpr bool is_failure(std::uint16_t status) {
+    return status != 0x00 && status != 0x01 && status != 0x02 && status != 0x05;
+}
+
+bool begins(Bytes bytes, std::uint8_t magic) {
+    return bytes.size() >= kHeader && bytes[0] == magic && bytes[5] == 0 && read(bytes).valid() &&
+           kOpcodes[bytes[1]].known;
+}
+
+}  // namespace
+
+Parsed binary_request(Bytes bytes, ParserState&) {
+    if (bytes.size() < kHeader)
+        return need_more(kHeader);
+    const Header header = read(bytes);
+    const Opcode& opcode = kOpcodes[header.opcode];
+    if (bytes[0] != kRequestMagic || !header.valid())
+        return out_of_step();
+    const std::size_t key = kHeader + header.extras;
+    if (bytes.size() < key + header.key)
+        return need_more(static_cast<std::uint32_t>(key + header.key));
+    const std::uint32_t all = kHeader + header.body;
+    return a_request(all, {.operation = opcode.operation,
+                           .answered = opcode.answered,
+                           .request_bytes = all,
+                           .place = header.key == 0 ? 0 : text::hash(bytes.subspan(key, header.key)),
+                           .cookie = header.cookie});
+}
+
+/// Statistics come one by one; the last is empty.
+Parsed binary_response(Bytes bytes, ParserState& state) {
+    if (bytes.size() < kHeader)
+        return need_more(kHeader);
+    const Header header = read(bytes);
+    if (bytes[0] != kResponseMagic || !header.valid())
+        return out_of_step();
+    const std::uint32_t all = kHeader + header.body;
+    state.bytes += all;
+    if (header.opcode == kStat && header.key != 0)
+        return state.bytes > kMessageMax ? out_of_step() : a_part(all);
+    const Response response{
+        .bytes = state.bytes, .failed = is_failure(header.status), .cookie = header.cookie};
+    state = {};
+    return a_response(all, response);
+}
+
+bool binary_request_begins(Bytes bytes) {
+    return begins(bytes, kRequestMagic);
+}
+
+bool binary_response_begins(Bytes bytes) {
+    return begins(bytes, kResponseMagic);
+}
+
+}  // namespace weir::memcached

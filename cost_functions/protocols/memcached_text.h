@@ -1,0 +1,17 @@
+// memcached_text.h - memcached's text commands, classic and meta: lines, and data of a length that the line
+// says. Source: doc/protocol.txt of memcached 1.6. Threads: any (pure).
+#pragma once
+
+#include "cost_functions/protocol.h"
+
+namespace weir::memcached {
+
+Parsed text_request(Bytes bytes, ParserState& state);
+Parsed text_response(Bytes bytes, ParserState& state);
+bool text_request_begins(Bytes bytes);
+bool text_response_begins(Bytes bytes);
+
+/// What a parser remembers of a line that is longer than a header may be; none else.
+enum Phase : std::uint8_t { kLine, kKeys, kRestOfLine };
+
+}  // namespace weir::memcached
