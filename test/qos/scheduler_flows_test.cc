@@ -208,7 +208,7 @@ TEST_CASE("a super-frame of 64 KiB passes a flow of 10 Mbit/s and is paid back")
     link.hear(0, 1, kGbit / 100);
     CHECK(link.offer(0, 1, 65'536));
     CHECK(link.offer(0, 1, 65'536));
-    link.run(1'000'000, {});
+    link.run(4'000'000, {});  // a new limiter has less than a frame of credit
     CHECK(link.sent[{0, 1}] == 65'536);
     link.run(52'000'000, {});  // beyond the wheel's horizon: 65536 bytes take 52.4 ms
     CHECK(link.sent[{0, 1}] == 2 * 65'536);

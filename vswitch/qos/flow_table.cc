@@ -16,6 +16,14 @@ std::uint64_t burst_of(std::uint64_t rate) {
     return std::max(kTwoFrames, rate / kBurstsPerSec);
 }
 
+/// What a new limiter lets pass at once, less than a frame. A receiver tells many senders within microseconds;
+/// in step with each other they would send a frame each at the same moment, again and again. Its numbers
+/// differ from sender to sender, and their multiples of the golden ratio spread evenly.
+std::uint32_t phase_of(std::uint32_t sequence) {
+    constexpr std::uint64_t kFrame = 1538;
+    return static_cast<std::uint32_t>(std::uint64_t{sequence * 0x9E37'79B9U} * kFrame >> 32);
+}
+
 }  // namespace
 
 FlowTable::FlowTable(std::uint32_t capacity, std::size_t vnics, const Profile& profile)
@@ -67,6 +75,7 @@ FlowTable::Result FlowTable::open(VnicId vnic, std::uint64_t address, std::uint6
     ++size_;
     ++counts_[vnic];
     set_rate(flow, rate, now);
+    flow.limiter.pay(static_cast<std::uint32_t>(burst_of(flow.rate)) - phase_of(sequence), now);
     return {Heard::kOpened, at};
 }
 

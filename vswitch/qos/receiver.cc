@@ -2,6 +2,7 @@
 #include "vswitch/qos/receiver.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -13,8 +14,6 @@ constexpr Nanos kToldGap = 100'000;
 constexpr Nanos kToldGapFree = 10'000'000;
 /// Periods without a packet until a vNIC's part is no longer its own.
 constexpr std::uint16_t kActivePeriods = 3;
-/// Periods without a packet until a sender is forgotten: 20 ms at the default period.
-constexpr std::uint16_t kSenderPeriods = 100;
 /// Active vNICs and senders that one period measures without being felt; with more of them periods are longer
 /// (of so many senders none sends a full frame in a period).
 constexpr std::size_t kActivePerPeriod = 128;
@@ -22,19 +21,25 @@ constexpr std::size_t kSendersPerPeriod = 256;
 /// Within these the law alone steers; beyond them the senders' rates say where to go at once.
 constexpr double kOverload = 1.05;
 constexpr double kUnderload = 0.98;
-/// A sender that reaches this part of the lowest rate of late is held back by it.
-constexpr float kBackloggedShare = 0.6F;
-/// Within a period, an endpoint is looked at each time that so much has come; so much more than its part is
-/// too much: 5 full frames, which chance does not bring.
-constexpr std::uint32_t kLookBytes = 8'000;
 /// Only who received less than this part of his part in the last period floods by surprise.
 constexpr double kCalm = 0.5;
+/// Capacity that was left unused while it was wanted is remembered up to so much time's worth, given out
+/// again at a rate that would use it up in so much time, but never more than this part of the headroom.
+constexpr Nanos kUnusedMax = 4'000'000;
+constexpr Nanos kUnusedSpent = 4'000'000;
+constexpr double kHeadroomLent = 0.5;
 /// A window shorter than this part of a period says nothing.
 constexpr Nanos kLooksMax = 16;
-/// While a queue stands before the link, those who built it get this part of their part, so that it drains.
+/// So much more than a vNIC's part, before and now, is a flood: with a full link it means a queue.
+constexpr double kFlood = 1.25;
+/// What a sender at line rate has sent until it hears that it is too much lies in that queue.
+constexpr Nanos kReaction = 25'000;
+/// Who built it gives up no more than this part of his part until it has drained.
 constexpr double kDrainShare = 0.5;
-constexpr double kFlood = 1.25;        // at this load a full link means a queue, else only
-constexpr unsigned kFullPeriods = 10;  // after so many periods, since feedback may be late
+/// A link full for so many periods has a queue too, since feedback may be late.
+constexpr unsigned kFullPeriods = 10;
+/// A link is full at this part of its headroom.
+constexpr double kFull = 0.92;
 /// More than this part of the capacity in use: nobody is told more than his part.
 constexpr double kContested = 0.8;
 constexpr unsigned kContestedPeriods = 5;
@@ -44,30 +49,6 @@ constexpr double kRaiseMax = 4.0;
 constexpr double kDemandGrowth = 1.25;
 constexpr double kDemandStart = 1.0 / 64;
 constexpr double kDemandDecay = 0.5;
-
-double per_second(double amount, Nanos span) {
-    return amount * static_cast<double>(kNanosPerSec) / static_cast<double>(span);
-}
-
-/// The level to which the senders' bytes must be cut to be `room` together.
-double level_of(std::span<const std::uint32_t> senders, double room) {
-    double level = 0;
-    for (;;) {  // rises to where it stays: those below it are counted as they are
-        const auto bound = static_cast<std::uint32_t>(std::min(level, double{UINT32_MAX}));
-        std::uint64_t below = 0;
-        std::uint32_t above = 0;
-        for (const std::uint32_t bytes : senders) {
-            below += bytes <= bound ? bytes : 0;
-            above += bytes > bound;
-        }
-        if (above == 0)
-            return level;
-        const double next = (room - static_cast<double>(below)) / above;
-        if (next <= level)
-            return level;
-        level = next;
-    }
-}
 
 }  // namespace
 
@@ -79,6 +60,9 @@ Receiver::Receiver(const Setup& setup, const ReceiverProfile& profile)
       claims_(setup.endpoints),
       parts_(setup.endpoints),
       windows_(setup.senders),
+      headroom_(static_cast<double>(profile.line_rate - profile.capacity) /
+                static_cast<double>(std::max<std::uint64_t>(profile.capacity, 1))),
+      capacity_(profile.capacity),
       sequence_(setup.first_sequence) {
     profile_.law.rate_max = profile_.line_rate;
     active_.reserve(setup.endpoints);
@@ -148,32 +132,27 @@ void Receiver::wake(VnicId vnic, Nanos now) {
     endpoint.awake = true;
     endpoint.silent_periods = 0;
     endpoint.window_from = now;
-    endpoint.look_at = kLookBytes;
+    endpoint.look_at = kManyBytes;
     split();
 }
 
 /// More arrives than the link's capacity, and nearly as much as it can carry at all.
 bool Receiver::link_full(std::uint64_t bytes, Nanos span) const {
-    const double full = static_cast<double>(profile_.capacity / 4 + profile_.line_rate / 4 * 3);
+    const double full = static_cast<double>(profile_.capacity) * (1 + headroom_ * kFull);
     return per_second(static_cast<double>(bytes), span) > full;
 }
 
 /// Too much within the period: the queue that it builds would outlast it. Cuts at once to what fits.
 void Receiver::look(Endpoint& endpoint, Nanos now) {
-    endpoint.look_at = endpoint.window_bytes + kLookBytes;
+    endpoint.look_at = endpoint.window_bytes + kManyBytes;
     const Nanos span = now - endpoint.window_from;
     if (!profile_.knows_senders || span < profile_.period / kLooksMax ||
         endpoint.measured > kCalm * endpoint.target)
         return;
-    const double part = endpoint.target * static_cast<double>(span) / static_cast<double>(kNanosPerSec);
-    if (static_cast<double>(endpoint.window_bytes) < part * kOverload + kLookBytes)
+    const double part = over(endpoint.target, span);
+    if (static_cast<double>(endpoint.window_bytes) < part * kOverload + kManyBytes)
         return;
-    std::size_t count = 0;
-    senders_.visit(endpoint.senders, [&](const Sender& sender) {
-        windows_[count++] = sender.window_bytes;
-        return true;
-    });
-    const double level = per_second(level_of(std::span(windows_).first(count), part), span);
+    const double level = per_second(level_of(open_windows(senders_, endpoint.senders, windows_), part), span);
     endpoint.rate = std::clamp(static_cast<std::uint64_t>(level), profile_.law.rate_min, endpoint.rate);
 }
 
@@ -186,12 +165,16 @@ void Receiver::sweep(Nanos now) {
     const bool used =
         per_second(static_cast<double>(bytes), span) > kContested * static_cast<double>(profile_.capacity);
     contested_periods_ = used ? kContestedPeriods : contested_periods_ - (contested_periods_ != 0);
+    lend(bytes, span);
     swept_total_ = received_total_;
     swept_ = now;
     due_ = now +
            profile_.period * (1 + active_.size() / kActivePerPeriod + senders_.size() / kSendersPerPeriod);
+    std::uint64_t marked = 0;
     for (const VnicId vnic : active_)
-        measure(endpoints_[vnic], span);
+        marked += endpoints_[vnic].marked_bytes;
+    for (const VnicId vnic : active_)
+        measure(endpoints_[vnic], marked, span);
     split();
     for (const VnicId vnic : active_)
         adjust(endpoints_[vnic], span);
@@ -203,22 +186,41 @@ void Receiver::sweep(Nanos now) {
     });
 }
 
-/// Marks say that a queue stands at the switches' threshold: it counts as if it had arrived too.
-void Receiver::measure(Endpoint& endpoint, Nanos span) {
+/// What was left unused although somebody wanted it may be received later, out of the headroom: over some
+/// periods the capacity is used, not only at most. What was received beyond it counts half.
+void Receiver::lend(std::uint64_t bytes, Nanos span) {
+    const auto capacity = static_cast<double>(profile_.capacity);
+    const double left = over(capacity, span) - static_cast<double>(bytes);
+    unused_ = std::clamp(unused_ + (left < 0 ? left / 2 : left), 0.0, over(capacity, kUnusedMax));
+    if (!profile_.knows_senders || !hungry_)
+        unused_ = 0;
+    const double lent = std::min(per_second(unused_, kUnusedSpent), capacity * headroom_ * kHeadroomLent);
+    capacity_ = static_cast<std::uint64_t>(capacity + lent);
+}
+
+/// Marks say that a queue stands before the link: it counts as if it had arrived too, for each vNIC as much
+/// as its part of the marks.
+void Receiver::measure(Endpoint& endpoint, std::uint64_t marked, Nanos span) {
     const auto bytes = static_cast<double>(endpoint.window_bytes);
-    endpoint.measured = per_second(bytes, span);
+    const double before = std::exchange(endpoint.measured, per_second(bytes, span));
     endpoint.congestion = 0;
-    if (endpoint.marked_bytes != 0)
+    if (endpoint.marked_bytes != 0) {
+        const auto mine = static_cast<double>(endpoint.marked_bytes);
         endpoint.congestion = per_second(
-            setup_.marked_queue * (1.0 + static_cast<double>(endpoint.marked_bytes) / bytes), span);
+            setup_.marked_queue * (1.0 + mine / bytes) * mine / static_cast<double>(marked), span);
+    }
     endpoint.silent_periods = endpoint.window_bytes != 0
                                   ? std::uint16_t{0}
                                   : static_cast<std::uint16_t>(endpoint.silent_periods + 1);
     endpoint.awake = endpoint.silent_periods < kActivePeriods;
-    endpoint.demand = std::max(endpoint.measured * kDemandGrowth, endpoint.demand * kDemandDecay);
+    // A single small burst is no demand; and who waits in somebody else's queue has not lost his.
+    const double wanted =
+        endpoint.measured > endpoint.target / 2 ? endpoint.measured : std::min(before, endpoint.measured);
+    const double kept = full_periods_ != 0 ? endpoint.demand : endpoint.demand * kDemandDecay;
+    endpoint.demand = std::max(wanted * kDemandGrowth, kept);
     endpoint.window_bytes = 0;
     endpoint.window_from = swept_;
-    endpoint.look_at = kLookBytes;
+    endpoint.look_at = kManyBytes;
     endpoint.marked_bytes = 0;
 }
 
@@ -233,13 +235,13 @@ void Receiver::split() {
         claims[i] = {endpoint.awake ? profile.reservation : 0, profile.limit,
                      endpoint.awake ? Claim::kNoLimit : 0, profile.shares};
     }
-    (void)water_fill(profile_.capacity, claims, parts);
+    (void)water_fill(capacity_, claims, parts);
     for (std::size_t i = 0; i < count; ++i)
         endpoints_[active_[i]].target = static_cast<double>(parts[i]);
     hungry_ = false;
     if (!profile_.knows_senders)
         return;
-    const double start = static_cast<double>(profile_.capacity) * kDemandStart;
+    const double start = static_cast<double>(capacity_) * kDemandStart;
     for (std::size_t i = 0; i < count; ++i) {
         const Endpoint& endpoint = endpoints_[active_[i]];
         const bool hungry = endpoint.measured * kDemandGrowth >= endpoint.target;
@@ -248,7 +250,7 @@ void Receiver::split() {
             claims[i].demand =
                 std::min(claims[i].demand, static_cast<std::uint64_t>(endpoint.demand + start));
     }
-    (void)water_fill(profile_.capacity, claims, parts);
+    (void)water_fill(capacity_, claims, parts);
     for (std::size_t i = 0; i < count; ++i) {
         Endpoint& endpoint = endpoints_[active_[i]];
         endpoint.target = std::max(endpoint.target, static_cast<double>(parts[i]));
@@ -258,18 +260,17 @@ void Receiver::split() {
 void Receiver::adjust(Endpoint& endpoint, Nanos span) {
     std::copy_backward(endpoint.history.begin(), endpoint.history.end() - 1, endpoint.history.end());
     endpoint.history[0] = endpoint.rate;
+    const Crowd crowd = close_windows(senders_, endpoint.senders, *std::ranges::min_element(endpoint.history),
+                                      span, windows_);
+    endpoint.last_sender = SenderTable::kNone;  // it may be among the forgotten
     const double target = std::max(endpoint.target, static_cast<double>(profile_.law.rate_min));
     const double load = (endpoint.measured + endpoint.congestion) / target;
     std::uint64_t rate = next_rate(profile_.law, endpoint.rate, load);
-    const double room = target * endpoint.measured / std::max(endpoint.measured + endpoint.congestion, 1.0);
-    const Crowd crowd = look_at_senders(endpoint, room, span);
     std::uint64_t most = profile_.line_rate;
     if (profile_.knows_senders) {
-        if (load > kOverload && crowd.level > 0) {
-            const bool queue = full_periods_ > (load > kFlood ? 0 : kFullPeriods);
-            const double share = queue && crowd.several ? kDrainShare : 1.0;
+        if (load > kOverload && !crowd.windows.empty()) {
             rate = std::min(next_rate(profile_.law, endpoint.rate, std::min(load, kFlood)),
-                            static_cast<std::uint64_t>(crowd.level * share));
+                            fitting(endpoint, crowd, target, span));
         } else if (load < kUnderload && crowd.backlogged != 0) {
             const double fair = (target - endpoint.congestion - crowd.others) / crowd.backlogged;
             const double highest = static_cast<double>(endpoint.rate) * kRaiseMax;
@@ -278,38 +279,31 @@ void Receiver::adjust(Endpoint& endpoint, Nanos span) {
         if (contested_periods_ != 0 && endpoint.awake)
             most = std::max(static_cast<std::uint64_t>(target), profile_.law.rate_min);
     }
+    endpoint.target_before = target;
     endpoint.rate = std::clamp(rate, profile_.law.rate_min, most);
 }
 
-/// Closes the window of every sender of the vNIC; the silent are forgotten.
-Receiver::Crowd Receiver::look_at_senders(Endpoint& endpoint, double capacity, Nanos span) {
-    Crowd crowd;
-    const auto held_at = static_cast<float>(*std::ranges::min_element(endpoint.history));
-    const auto per_sec = static_cast<float>(per_second(1, span));
-    float others = 0;
-    std::size_t count = 0;
-    senders_.visit(endpoint.senders, [&](Sender& sender) {
-        const std::uint32_t bytes = sender.window_bytes;
-        windows_[count] = bytes;
-        count += bytes != 0;
-        sender.rate = (sender.rate + static_cast<float>(bytes) * per_sec) / 2;
-        sender.silent_periods =
-            bytes != 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(sender.silent_periods + 1);
-        sender.window_bytes = 0;
-        if (sender.rate >= kBackloggedShare * held_at)
-            ++crowd.backlogged;
-        else
-            others += sender.rate;
-        return sender.silent_periods < kSenderPeriods;
-    });
-    endpoint.last_sender = SenderTable::kNone;  // it may be among the forgotten
-    crowd.others = static_cast<double>(others);
-    crowd.several = count > 1;
-    if (endpoint.measured + endpoint.congestion > endpoint.target * kOverload)
-        crowd.level = per_second(
-            level_of(std::span(windows_).first(count), capacity * static_cast<double>(span) / kNanosPerSec),
-            span);
-    return crowd;
+/// The rate to which senders that are too much together must be cut, so that a queue which they have built
+/// drains too.
+std::uint64_t Receiver::fitting(Endpoint& endpoint, const Crowd& crowd, double target, Nanos span) {
+    const double arrived = endpoint.measured + endpoint.congestion;
+    const double part = over(target, span);
+    const double level = per_second(level_of(crowd.windows, part * endpoint.measured / arrived), span);
+    const auto senders = static_cast<double>(crowd.windows.size());
+    // Windows begin at any moment of a sender's pauses.
+    const double chance = per_second(2 * std::sqrt(senders) * double{kFullFrame}, span);
+    const bool flood = arrived > kFlood * std::max(target, endpoint.target_before) + chance;
+    if (full_periods_ == 0)
+        endpoint.queue = 0;
+    endpoint.queue += crowd.risen * over(static_cast<double>(profile_.line_rate), kReaction);
+    if (full_periods_ > kFullPeriods && senders > 1)
+        return static_cast<std::uint64_t>(level * kDrainShare);
+    if (full_periods_ == 0 || !flood)
+        return static_cast<std::uint64_t>(level);
+    const double by_headroom = part * headroom_;
+    const double given_up = std::clamp(endpoint.queue - by_headroom, 0.0, part * kDrainShare);
+    endpoint.queue = std::max(0.0, endpoint.queue - given_up - by_headroom);
+    return static_cast<std::uint64_t>(level * (1 - given_up / part));
 }
 
 EndpointReading Receiver::read(VnicId vnic) const {

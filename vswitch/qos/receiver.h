@@ -9,8 +9,8 @@
 // sent. A full link hides how much more was offered, and a multiplicative law needs many periods to find out;
 // the level to which the senders' own rates must be cut to fit is known at once, and does not build up when
 // feedback is late. (3) who floods after a pause is cut within the period, before the queue that he builds is
-// long, and told at once; while a queue stands, those who built it get half, so that it drains in the
-// headroom.
+// long, and told at once; while a queue stands, those who built it give up part of theirs, so that it drains.
+// (4) capacity that was left unused while it was wanted is given out soon after, from the headroom.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "vswitch/qos/crowd.h"
 #include "vswitch/qos/rate_law.h"
 #include "vswitch/qos/sender_table.h"
 #include "vswitch/qos/water_fill.h"
@@ -25,8 +26,8 @@
 namespace weir {
 
 struct ReceiverProfile {
-    std::uint64_t capacity =
-        0;  ///< what may be received: the link less its headroom, or a worker's part of it
+    /// What may be received: the link less its headroom; a worker's part of it comes by set_capacity().
+    std::uint64_t capacity = 0;
     std::uint64_t line_rate = 0;  ///< what no sender exceeds: the rate that means "no limit"
     Nanos period = 200'000;
     RateLawProfile law;         ///< its rate_max is line_rate
@@ -59,14 +60,14 @@ class Receiver {
         std::size_t endpoints = 1024;         ///< VnicIds are 0 .. endpoints-1
         std::uint32_t senders = 8192;         ///< remembered at once, a power of two
         std::uint32_t first_sequence = 0;     ///< larger than any of this host's earlier life
-        std::uint32_t marked_queue = 45'000;  ///< bytes at which switches mark: 30 frames
+        std::uint32_t marked_queue = 30'000;  ///< bytes that marks stand for, less than where switches mark
     };
     Receiver(const Setup& setup, const ReceiverProfile& profile);
 
     void add(VnicId vnic, const EndpointProfile& profile);
     void change(VnicId vnic, const EndpointProfile& profile) { endpoints_[vnic].profile = profile; }
     void remove(VnicId vnic);
-    void set_capacity(std::uint64_t tokens_per_sec) { profile_.capacity = tokens_per_sec; }
+    void set_capacity(std::uint64_t tokens_per_sec) { profile_.capacity = capacity_ = tokens_per_sec; }
 
     /// In line with delivery, for frames of one sender to one vNIC. @param marked_bytes of frames with a
     /// congestion mark @return true when the sender is to be told `out`
@@ -104,24 +105,20 @@ class Receiver {
         double congestion = 0;                          ///< what marks add to it
         double demand = 0;                              ///< what it could use, falling slowly
         double target = 0;                              ///< its part
+        double target_before = 0;                       ///< in the last period
+        double queue = 0;                               ///< what those who flood have before the link, bytes
         std::array<std::uint64_t, kHistory> history{};  ///< rates advertised before
-    };
-    /// What the senders of one vNIC look like against the rate that they were told.
-    struct Crowd {
-        std::uint32_t backlogged = 0;  ///< how many send as much as they were told
-        double others = 0;             ///< what the rest sends, tokens per second
-        double level = 0;              ///< cutting everybody to this would fit
-        bool several = false;          ///< more than one sent in this window
     };
 
     void look(Endpoint& endpoint, Nanos now);
     [[nodiscard]] bool link_full(std::uint64_t bytes, Nanos span) const;
     [[nodiscard]] Sender* sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address);
     void wake(VnicId vnic, Nanos now);
-    void measure(Endpoint& endpoint, Nanos span);
+    void lend(std::uint64_t bytes, Nanos span);
+    void measure(Endpoint& endpoint, std::uint64_t marked, Nanos span);
     void split();
     void adjust(Endpoint& endpoint, Nanos span);
-    [[nodiscard]] Crowd look_at_senders(Endpoint& endpoint, double capacity, Nanos span);
+    [[nodiscard]] std::uint64_t fitting(Endpoint& endpoint, const Crowd& crowd, double target, Nanos span);
 
     Setup setup_;
     ReceiverProfile profile_;
@@ -134,6 +131,9 @@ class Receiver {
     Nanos swept_ = 0;
     Nanos due_ = 0;
     std::uint64_t received_total_ = 0;
+    double headroom_;         ///< of the link, in parts of the capacity
+    std::uint64_t capacity_;  ///< what is divided: the profile's, and what was left unused
+    double unused_ = 0;       ///< tokens of late that somebody wanted
     std::uint32_t sequence_;
     std::uint64_t swept_total_ = 0;   ///< received_total_ at the last sweep
     unsigned full_periods_ = 0;       ///< for how long a queue has stood before the link
