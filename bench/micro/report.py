@@ -6,7 +6,7 @@ import sys
 
 BOUNDS = {  # cycles per packet, many limiters against few
     "wheel_100000_to_1": 1.25,
-    "limiters_10000_to_1": 1.10,
+    "limiters_each_10000_to_1": 1.10,
 }
 RECEIVER_NS = 15  # meter, sender table, split and feedback together, per received frame of 64 bytes
 
@@ -25,6 +25,7 @@ def main(only_json):
         "wheel_100000_to_1": cycles["wheel/100000"] / cycles["wheel/1"],
         "wheel_same_rate_100000_to_1": cycles["wheel_same_rate/100000"] / cycles["wheel_same_rate/1"],
         "limiters_10000_to_1": cycles["limiters/10000"] / cycles["limiters/1"],
+        "limiters_each_10000_to_1": cycles["limiters_each/10000"] / cycles["limiters_each/1"],
         "limiters_10000_to_100": cycles["limiters/10000"] / cycles["limiters/100"],
         "backlogged_1000_to_1": cycles["backlogged/busy:1000/reserved:0"] / cycles["backlogged/busy:1/reserved:0"],
     }

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 import plot  # noqa: E402  (beside this folder)
 
 MS = 1_000_000
+LINK = 10e9
 LAWS = ("eyeq-linear", "weir")
 FLOOD = (20 * MS, 60 * MS)  # of the fig6 scenarios
 
@@ -30,6 +31,22 @@ def steady_server(scenario):
     return scenario
 
 
+# Bursts of the mix: how long on and off, and whether the four senders take turns.
+BURSTS = {"mix": ("2ms", "3ms", True), "mix-short": ("1ms", "1500us", True), "mix-long": ("5ms", "5ms", True),
+          "mix-together": ("2ms", "3ms", False)}
+
+
+def mixes():
+    runs = {}
+    for name, (on, off, stagger) in BURSTS.items():
+        runs[f"{name}-weir"] = variant("mix", "weir")
+        runs[f"{name}-marks"] = variant("mix", "weir", hosts__headroom="5%")
+        for run in (runs[f"{name}-weir"], runs[f"{name}-marks"]):
+            bursty = next(source for source in run["sources"] if source["name"] == "bursty")
+            bursty |= {"on": on, "off": off, "stagger": stagger}
+    return runs
+
+
 def scenarios():
     """Every run of the set: name -> scenario."""
     runs = {"fig2-alone": variant("eyeq/fig2", "off", without=["bursts"]),
@@ -37,7 +54,6 @@ def scenarios():
             "table1-alone-weir": variant("eyeq/table1", "weir", without=["bursts"]),
             "table1-steady-alone": steady_server(variant("eyeq/table1", "off", without=["bursts"])),
             "table1-steady-weir": steady_server(variant("eyeq/table1", "weir")),
-            "mix-marks": variant("mix", "weir", hosts__headroom="5%"),
             "fig9-flow": variant("eyeq/fig9-flow", "off"), "fig9-packet": variant("eyeq/fig9-packet", "off")}
     for isolation in ("off", *LAWS):
         for name in ("fig2", "fig6-14", "fig6-100", "table1", "fig8"):
@@ -48,6 +64,7 @@ def scenarios():
                                                           hosts__feedback_delay=f"{200 * periods}us")
         for name in ("idle-share", "mix"):
             runs[f"{name}-{isolation}"] = variant(name, isolation)
+    runs |= mixes()
     # The longest first, so that the cores end together.
     order = ("fig8", "table1", "fig9")
     return dict(sorted(runs.items(), key=lambda item: (not item[0].startswith(order), item[0])))
@@ -170,8 +187,8 @@ def fig9(found, results, plots):
 
 
 def conservation(found, results, plots):
-    for run, link in (("mix-eyeq-linear", 10e9), ("mix-weir", 10e9), ("mix-marks", 10e9)):
-        found[f"{run}.used"] = percent(used(results[run], "0", 20 * MS, 200 * MS) / link)
+    for run in ("mix-eyeq-linear", *mixes()):
+        found[f"{run}.used"] = percent(used(results[run], "0", 20 * MS, 200 * MS) / LINK)
     for isolation in LAWS:
         result = results[f"idle-share-{isolation}"]
         # All but a tenth of the 9 Gbit/s counts as taken over.
