@@ -14,7 +14,7 @@ constexpr Range kTokens{0, kCurveTokensMax};
 constexpr Range kSizes{0, kCurveSizeMax};
 constexpr Range kStrides{1, kCurveStrideMax};
 constexpr Range kWindow{1'000, 86'400 * kNanosPerSec};
-constexpr Range kCapacity{16, 1U << 24};
+constexpr Range kCapacity{16, 1U << 20};
 constexpr std::uint64_t kBlockMax = 1U << 30;
 constexpr std::size_t kTextMax = 400;  // characters of what people read only
 

@@ -190,7 +190,7 @@ TEST_CASE("a rule for repeats is whole, in its bounds, and has a price somewhere
     CHECK(has_fault(faults_with(R"({"window": "1s", "capacity": 16})"), "repeat", "no operation costs less"));
     CHECK(has_fault(faults_with("{}"), "repeat.window", "this is needed"));
     CHECK(has_fault(faults_with("{}"), "repeat.capacity", "this is needed"));
-    CHECK(has_fault(faults_with(R"({"window": "1s", "capacity": 15})"), "repeat.capacity", "16 to 16777216"));
+    CHECK(has_fault(faults_with(R"({"window": "1s", "capacity": 15})"), "repeat.capacity", "16 to 1048576"));
     CHECK(has_fault(faults_with(R"({"window": "25h", "capacity": 16})"), "repeat.window", "1us to"));
     CHECK(has_fault(faults_with(R"({"window": "1s", "capacity": 16, "block": "3B"})"), "repeat.block",
                     "a power of two"));

@@ -1,0 +1,43 @@
+// cost_function.cc - how a request came, and what it costs.
+#include "cost_functions/cost_function.h"
+
+#include <algorithm>
+
+namespace weir {
+
+CostFunction::CostFunction(std::shared_ptr<const CostTable> table, std::shared_ptr<const CostProgram> program)
+    : table_(std::move(table)), program_(std::move(program)) {
+    if (table_->facts().repeat)
+        recent_.emplace(*table_->facts().repeat);
+}
+
+Access CostFunction::see(const Request& request, Nanos now) noexcept {
+    if (request.operation == Operation::kDelete && recent_)
+        recent_->forget(request.place);
+    const bool has_place = request.operation == Operation::kRead || request.operation == Operation::kWrite ||
+                           request.operation == Operation::kUpdate;
+    if (!has_place)
+        return Access::kPlain;
+    const bool sequential = request.span > 0 && request.place == next_place_;
+    next_place_ = request.place + request.span;
+    // The place of several keys is that of the first: it says nothing about the others.
+    const bool repeated = recent_ && request.keys == 1 && recent_->touch(request.place, request.span, now);
+    if (repeated && table_->row(request.operation).repeat)
+        return Access::kRepeat;
+    return sequential ? Access::kSequential : Access::kPlain;
+}
+
+std::uint32_t CostFunction::tokens(const Request& request, std::uint32_t response_bytes,
+                                   Access access) const noexcept {
+    const std::uint32_t first =
+        table_->tokens(request.operation, request.request_bytes, response_bytes, access);
+    const std::uint64_t more =
+        std::uint64_t{std::max(request.keys, 1U) - 1} * table_->row(request.operation).key_tokens;
+    const auto listed = static_cast<std::uint32_t>(std::min<std::uint64_t>(first + more, UINT32_MAX));
+    if (!program_)
+        return listed;
+    return program_->tokens({static_cast<std::uint32_t>(request.operation), request.request_bytes,
+                             response_bytes, listed, request.keys, static_cast<std::uint32_t>(access)});
+}
+
+}  // namespace weir
