@@ -5,6 +5,7 @@
 #include "cost_functions/protocols/bytes.h"
 #include "cost_functions/protocols/memcached.h"
 #include "cost_functions/protocols/nbd.h"
+#include "cost_functions/protocols/redis.h"
 
 namespace weir {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::array kProtocols{
     &kBytesProtocol,
     &kMemcachedProtocol,
     &kNbdProtocol,
+    &kRedisProtocol,
 };
 
 }  // namespace

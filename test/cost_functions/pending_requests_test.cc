@@ -109,7 +109,7 @@ TEST_CASE("pending: quiet ones beyond the records do not stay for ever") {
 
 TEST_CASE("pending: by cookie, responses come in any order") {
     Rig rig;
-    for (const std::uint64_t cookie : {5, 6, 7, 8}) {
+    for (const unsigned cookie : {5U, 6U, 7U, 8U}) {
         rig.ask(cookie);
         rig.now += 10;
     }
