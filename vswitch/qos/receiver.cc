@@ -28,6 +28,8 @@ constexpr double kCalm = 0.5;
 constexpr Nanos kUnusedMax = 4'000'000;
 constexpr Nanos kUnusedSpent = 4'000'000;
 constexpr double kHeadroomLent = 0.5;
+/// What was received beyond the capacity uses up so much of it: the average is to be the capacity, no less.
+constexpr double kBeyondCounts = 0.9;
 /// A window shorter than this part of a period says nothing.
 constexpr Nanos kLooksMax = 16;
 /// So much more than a vNIC's part, before and now, is a flood: with a full link it means a queue.
@@ -187,11 +189,11 @@ void Receiver::sweep(Nanos now) {
 }
 
 /// What was left unused although somebody wanted it may be received later, out of the headroom: over some
-/// periods the capacity is used, not only at most. What was received beyond it counts half.
+/// periods the capacity is used, not only at most.
 void Receiver::lend(std::uint64_t bytes, Nanos span) {
     const auto capacity = static_cast<double>(profile_.capacity);
     const double left = over(capacity, span) - static_cast<double>(bytes);
-    unused_ = std::clamp(unused_ + (left < 0 ? left / 2 : left), 0.0, over(capacity, kUnusedMax));
+    unused_ = std::clamp(unused_ + (left < 0 ? left * kBeyondCounts : left), 0.0, over(capacity, kUnusedMax));
     if (!profile_.knows_senders || !hungry_)
         unused_ = 0;
     const double lent = std::min(per_second(unused_, kUnusedSpent), capacity * headroom_ * kHeadroomLent);
