@@ -3,6 +3,7 @@
 #include <array>
 
 #include "cost_functions/protocols/bytes.h"
+#include "cost_functions/protocols/iscsi.h"
 #include "cost_functions/protocols/memcached.h"
 #include "cost_functions/protocols/nbd.h"
 #include "cost_functions/protocols/redis.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::array kProtocols{
     &kBytesProtocol,
+    &kIscsiProtocol,
     &kMemcachedProtocol,
     &kNbdProtocol,
     &kRedisProtocol,

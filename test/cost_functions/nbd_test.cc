@@ -339,7 +339,7 @@ TEST_CASE("NBD: recorded sessions are walked from the first byte to the last") {
         Row{"nbd-oldstyle", 1, 0, 0, 0, 1, 0, 0}, Row{"nbd-errors-simple", 2, 1, 0, 1, 3, 3, 1},
         Row{"nbd-errors-structured", 2, 1, 0, 1, 4, 2, 2}, Row{"nbd-list", 0, 0, 0, 0, 5, 0, 4});
     INFO(row.name);
-    const Tally tally = walk_capture(kNbdProtocol, CAPTURES "/" + row.name + ".bin");
+    const Tally tally = walk(kNbdProtocol, load_capture(row.name));
     CHECK(tally.of(Operation::kRead) == row.reads);
     CHECK(tally.of(Operation::kWrite) == row.writes);
     CHECK(tally.of(Operation::kDelete) == row.deletes);

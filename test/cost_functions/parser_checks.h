@@ -118,9 +118,16 @@ class Walk {
     Tally tally_;
 };
 
-/// A recorded connection (captures/record.py), in segments of at most `segment` bytes.
-Tally walk_capture(const Protocol& protocol, const std::string& file, std::size_t segment);
-/// The same in segments of every size that matters: they must agree.
-Tally walk_capture(const Protocol& protocol, const std::string& file);
+/// What one side sent at once.
+struct Segment {
+    bool request;
+    Octets bytes;
+};
+/// A recorded connection (captures/record.py).
+std::vector<Segment> load_capture(const std::string& name);
+/// A connection, cut into segments of at most `cut` bytes.
+Tally walk(const Protocol& protocol, const std::vector<Segment>& segments, std::size_t cut);
+/// The same for every cut that matters: they must agree.
+Tally walk(const Protocol& protocol, const std::vector<Segment>& segments);
 
 }  // namespace weir

@@ -3,7 +3,7 @@
 
 A proxy stands between a client and a server of the distribution and writes down what passes, in the order in which it
 passes: records of '>' (to the server) or '<', a length of 4 bytes (most significant first) and the bytes.
-Without a name it records all. Needs nbdkit, libnbd-bin, qemu-utils.
+Without a name it records all. Needs nbdkit, libnbd-bin, qemu-utils, qemu-block-extra, tgt, libiscsi-bin, and root for tgt.
 """
 import os
 import selectors
@@ -183,9 +183,74 @@ def nbd_list():
     nbd("nbd-list", nbdkit("memory", "1M"), lambda uri: run("nbdinfo", "--list", uri))
 
 
+TARGET = "iqn.2024-01.weir:disk"
+CONTROL = 77  # of our tgtd, in case another one runs
+
+
+def free_port():
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return trial.getsockname()[1]
+
+
+def tgtadm(*words):
+    run("tgtadm", "-C", str(CONTROL), "--lld", "iscsi", "--tid", "1", *words)
+
+
+def iscsi(name, client, **parameters):
+    """`client` is a function of the portal; parameters are the target's, as RFC 7143 names them."""
+    os.makedirs("/run/tgtd", exist_ok=True)
+    port = free_port()
+    with tempfile.NamedTemporaryFile() as disk:
+        disk.truncate(1 << 20)
+        process = subprocess.Popen(["tgtd", "-f", "-C", str(CONTROL), "--iscsi", f"portal=127.0.0.1:{port}"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            connect(("127.0.0.1", port)).close()
+            tgtadm("--mode", "target", "--op", "new", "-T", TARGET)
+            tgtadm("--mode", "logicalunit", "--op", "new", "--lun", "1", "-b", disk.name)
+            tgtadm("--mode", "logicalunit", "--op", "update", "--lun", "1", "--params", "thin_provisioning=1")
+            tgtadm("--mode", "target", "--op", "bind", "-I", "ALL")
+            for key, value in parameters.items():
+                tgtadm("--mode", "target", "--op", "update", "-n", key, "-v", value)
+            listener = socket.create_server(("127.0.0.1", 0))
+            recorder = Recorder(listener, ("127.0.0.1", port))
+            client(f"127.0.0.1:{listener.getsockname()[1]}")
+            time.sleep(0.2)
+            recorder.write(name)
+        finally:
+            process.kill()  # it stays for anything less as long as it has a target
+            process.wait()
+
+
+def iscsi_io(portal, *orders, digest="none"):
+    run("qemu-io", "--image-opts", *[word for order in orders for word in ("-c", order)],
+        f"driver=raw,file.driver=iscsi,file.transport=tcp,file.portal={portal},file.target={TARGET},file.lun=1,"
+        f"file.header-digest={digest}")
+
+
+def iscsi_plain():
+    iscsi("iscsi-plain", lambda portal: iscsi_io(portal, *MIXED))
+
+
+def iscsi_header_digest():
+    iscsi("iscsi-header-digest", lambda portal: iscsi_io(portal, *MIXED, digest="crc32c"), HeaderDigest="CRC32C")
+
+
+def iscsi_r2t():
+    """Data only when the target asks for it, and little at a time."""
+    iscsi("iscsi-r2t", lambda portal: iscsi_io(portal, *MIXED[:2]), ImmediateData="No", InitialR2T="Yes",
+          MaxRecvDataSegmentLength="512", MaxXmitDataSegmentLength="512", MaxBurstLength="512",
+          FirstBurstLength="512")
+
+
+def iscsi_discovery():
+    iscsi("iscsi-discovery", lambda portal: run("iscsi-ls", f"iscsi://{portal}"))
+
+
 SESSIONS = {function.__name__.replace("_", "-"): function for function in (
     nbd_simple, nbd_structured, nbd_chunks, nbd_pipelined, nbd_pipelined_simple, nbd_export_name, nbd_oldstyle,
-    nbd_errors_simple, nbd_errors_structured, nbd_list)}
+    nbd_errors_simple, nbd_errors_structured, nbd_list, iscsi_plain, iscsi_header_digest, iscsi_r2t, iscsi_discovery)}
 
 
 def main():

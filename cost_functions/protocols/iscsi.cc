@@ -1,0 +1,302 @@
+#include "cost_functions/protocols/iscsi.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "cost_functions/protocols/block_size.h"
+#include "cost_functions/protocols/fields.h"
+#include "cost_functions/protocols/scsi_cdb.h"
+
+namespace weir {
+namespace {
+
+// The names are those of RFC 7143, 11.
+enum Opcode : std::uint8_t {
+    kNopOut = 0x00,
+    kScsiCommand = 0x01,
+    kTaskManagement = 0x02,
+    kLogin = 0x03,
+    kText = 0x04,
+    kDataOut = 0x05,
+    kLogout = 0x06,
+    kSnack = 0x10,
+    kNopIn = 0x20,
+    kScsiResponse = 0x21,
+    kTaskManagementResponse = 0x22,
+    kLoginResponse = 0x23,
+    kTextResponse = 0x24,
+    kDataIn = 0x25,
+    kLogoutResponse = 0x26,
+    kReadyToTransfer = 0x31,
+    kAsyncMessage = 0x32,
+    kReject = 0x3F
+};
+constexpr std::uint8_t kFinal = 0x80;
+constexpr std::uint8_t kReads = 0x40;
+constexpr std::uint8_t kWrites = 0x20;
+constexpr std::uint8_t kHasStatus = 0x01;
+constexpr std::uint8_t kImmediate = 0x40;  // beside the opcode
+constexpr std::uint32_t kNoTask = 0xFFFFFFFF;
+
+constexpr std::uint32_t kBasicHeader = 48;
+constexpr std::uint32_t kDigest = 4;
+constexpr std::uint32_t kHeaderMaxBytes = kBasicHeader + kDigest;
+
+// What a basic header of each kind looks like: bits of byte 1 that are set and that may be, bits of bytes 2
+// and 3 that are reserved (or the protocol's version, 0).
+enum Carries : std::uint8_t { kNothing = 0, kData = 1, kMoreHeader = 2 };
+struct Shape {
+    Opcode opcode;
+    std::uint8_t first;  // allowed in byte 0 beside the opcode
+    std::uint8_t set, allowed;
+    std::uint16_t zero;
+    std::uint8_t carries;
+};
+constexpr std::uint16_t kBoth = 0xFFFF;
+constexpr std::uint16_t kSecond = 0xFF00;
+constexpr std::uint16_t kThird = 0x00FF;
+constexpr Shape kRequests[]{
+    {kNopOut, kImmediate, kFinal, kFinal, kBoth, kData},
+    {kScsiCommand, kImmediate, 0, 0xE7, kThird, kData | kMoreHeader},
+    {kTaskManagement, kImmediate, kFinal, 0xFF, kBoth, kNothing},
+    {kLogin, kImmediate, 0, 0xCF, kBoth, kData},
+    {kText, kImmediate, 0, 0xC0, kBoth, kData},
+    {kDataOut, 0, 0, kFinal, kBoth, kData},
+    {kLogout, kImmediate, kFinal, 0xFF, kBoth, kNothing},
+    {kSnack, 0, kFinal, 0x8F, kBoth, kNothing},
+};
+constexpr Shape kResponses[]{
+    {kNopIn, 0, kFinal, kFinal, kBoth, kData},
+    {kScsiResponse, 0, kFinal, 0x9E, 0, kData},
+    {kTaskManagementResponse, 0, kFinal, kFinal, kThird, kNothing},
+    {kLoginResponse, 0, 0, 0xCF, kBoth, kData},
+    {kTextResponse, 0, 0, 0xC0, kBoth, kData},
+    {kDataIn, 0, 0, 0xC7, kSecond, kData},
+    {kLogoutResponse, 0, kFinal, kFinal, kThird, kNothing},
+    {kReadyToTransfer, 0, kFinal, kFinal, kBoth, kNothing},
+    {kAsyncMessage, 0, kFinal, kFinal, kBoth, kData},
+    {kReject, 0, kFinal, kFinal, kThird, kData},
+};
+
+// ParserState::phase: what is known of digests, and whether one may stand in front of the next header.
+enum Phase : std::uint8_t {
+    kHeaderSettled = 1 << 0,
+    kHeaderDigests = 1 << 1,
+    kDataSettled = 1 << 2,
+    kDataDigests = 1 << 3,
+    kAfterHeader = 1 << 4,
+    kAfterData = 1 << 5
+};
+
+std::uint8_t opcode_of(Bytes header) {
+    return header[0] & 0x3F;
+}
+std::uint32_t more_header(Bytes header) {
+    return 4U * header[4];
+}
+std::uint32_t data_bytes(Bytes header) {
+    return big_endian<std::uint32_t>(header, 4) & 0xFFFFFF;
+}
+std::uint32_t task_of(Bytes header) {
+    return big_endian<std::uint32_t>(header, 16);
+}
+
+bool has_shape(Bytes header, std::span<const Shape> shapes) {
+    const auto shape = std::ranges::find(shapes, opcode_of(header), &Shape::opcode);
+    return shape != shapes.end() && has_only(header[0] & ~0x3FU, shape->first) &&
+           (header[1] & shape->set) == shape->set && has_only(header[1], shape->allowed) &&
+           (big_endian<std::uint16_t>(header, 2) & shape->zero) == 0 &&
+           ((shape->carries & kMoreHeader) != 0 || more_header(header) == 0) &&
+           ((shape->carries & kData) != 0 || data_bytes(header) == 0);
+}
+
+// Stricter than the shape, which an odd implementation must still have: for finding back among any bytes.
+bool request_begins(Bytes bytes) {
+    if (bytes.size() < kBasicHeader || !has_shape(bytes, kRequests))
+        return false;
+    const bool plain_unit = big_endian<std::uint32_t>(bytes, 12) == 0;  // LUNs of one or two levels
+    const bool priority = bytes[2] != 0;
+    return opcode_of(bytes) != kScsiCommand || (plain_unit && !priority);
+}
+
+bool response_begins(Bytes bytes) {
+    if (bytes.size() < kBasicHeader || !has_shape(bytes, kResponses))
+        return false;
+    switch (opcode_of(bytes)) {
+        case kScsiResponse:
+            return big_endian<std::uint64_t>(bytes, 8) == 0;
+        case kDataIn:
+            return big_endian<std::uint32_t>(bytes, 12) == 0;
+        case kReject:
+            return task_of(bytes) == kNoTask;
+        default:
+            return true;
+    }
+}
+
+std::uint32_t crc32c(Bytes bytes) {
+    constexpr std::uint32_t kPolynomial = 0x82F63B78;  // reflected
+    std::uint32_t crc = ~0U;
+    for (const std::uint8_t byte : bytes) {
+        crc ^= byte;
+        for (int bit = 0; bit < 8; ++bit)
+            crc = crc >> 1 ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    }
+    return ~crc;
+}
+
+// A digest of the unit before may stand here as long as it is not settled whether they are in use.
+std::optional<Parsed> pass_digest(Bytes bytes, ParserState& state, bool (*begins)(Bytes)) {
+    if ((state.phase & (kAfterHeader | kAfterData)) == 0)
+        return std::nullopt;
+    const bool after_data = (state.phase & kAfterData) != 0;
+    const bool here = begins(bytes);
+    if (!here && bytes.size() < kHeaderMaxBytes)
+        return need_more(kHeaderMaxBytes);
+    const bool behind = !here && begins(bytes.subspan(kDigest));
+    unsigned phase = state.phase & ~unsigned{kAfterHeader | kAfterData};
+    if (after_data && (here || behind))
+        phase |= kDataSettled | (behind ? unsigned{kDataDigests} : 0);
+    if (!after_data && behind)
+        phase |= kHeaderSettled | kHeaderDigests;
+    state.phase = static_cast<std::uint8_t>(phase);
+    return behind ? std::optional(a_part(kDigest)) : std::nullopt;
+}
+
+struct Unit {
+    std::uint32_t bytes = 0;   // without digests: how the stream is cut decides when they are found
+    std::uint32_t length = 0;  // with them; 0 while more is needed to know whether there are any
+};
+
+Unit measure(Bytes bytes, ParserState& state, bool login) {
+    const std::uint32_t more = more_header(bytes);
+    const std::uint32_t data = data_bytes(bytes);
+    const std::uint32_t plain = kBasicHeader + more + (data + 3) / 4 * 4;
+    if (login)
+        return {plain, plain};
+    unsigned phase = state.phase;
+    if ((phase & kHeaderSettled) == 0 && more == 0) {
+        if (bytes.size() >= kHeaderMaxBytes) {
+            const auto found = little_endian<std::uint32_t>(bytes, kBasicHeader);
+            const bool digest = found == crc32c(bytes.first(kBasicHeader));
+            phase |= kHeaderSettled | (digest ? unsigned{kHeaderDigests} : 0);
+        } else if (data > 0) {
+            return {};
+        } else {
+            phase |= kAfterHeader;
+        }
+    }
+    if (data > 0 && (phase & kDataSettled) == 0)
+        phase |= kAfterData;
+    state.phase = static_cast<std::uint8_t>(phase);
+    return {plain, plain + ((phase & kHeaderDigests) != 0 ? kDigest : 0) +
+                       (data > 0 && (phase & kDataDigests) != 0 ? kDigest : 0)};
+}
+
+Parsed parse_command(Bytes bytes, ParserState& state, const Unit& unit) {
+    const bool reads = (bytes[1] & kReads) != 0;
+    const bool writes = (bytes[1] & kWrites) != 0;
+    const auto expected = reads || writes ? big_endian<std::uint32_t>(bytes, 20) : 0;
+    if (expected > kMessageMax - unit.length - 2 * kBasicHeader)
+        return out_of_step();
+    const ScsiCommand command = parse_scsi_cdb(bytes.subspan(32, kScsiCdbBytes));
+    if (command.moves_blocks)
+        learn_block_size(state, command.blocks, expected);
+    const std::uint32_t later = writes ? expected - std::min(expected, data_bytes(bytes)) : 0;
+    return a_request(
+        unit.length,
+        {.operation = command.operation,
+         .response_known = !(reads && writes),  // how much is read is in the further header then
+         .request_bytes = unit.bytes + (later > 0 ? kBasicHeader + later : 0),
+         .response_bytes = reads && writes ? 0 : kBasicHeader + (reads ? kBasicHeader + expected : 0),
+         .span = command.moves_blocks ? expected : block_span(state, command.blocks),
+         .place = block_offset(state, command.first),
+         .cookie = task_of(bytes)});
+}
+
+Parsed request_of(Bytes bytes, ParserState& state, const Unit& unit) {
+    const std::uint8_t opcode = opcode_of(bytes);
+    if (opcode == kScsiCommand)
+        return parse_command(bytes, state, unit);
+    const bool answer_to_nop_in = opcode == kNopOut && task_of(bytes) == kNoTask;
+    if (opcode == kDataOut || answer_to_nop_in)
+        return a_part(unit.length);
+    return a_request(unit.length, {.operation = Operation::kControl,
+                                   .answered = opcode != kSnack,
+                                   .request_bytes = unit.bytes,
+                                   .cookie = task_of(bytes)});
+}
+
+bool has_failed(Bytes bytes) {
+    switch (opcode_of(bytes)) {
+        case kScsiResponse:
+            return big_endian<std::uint16_t>(bytes, 2) != 0;  // response and status
+        case kDataIn:
+            return (bytes[1] & kHasStatus) != 0 && bytes[3] != 0;
+        case kLoginResponse:
+            return bytes[36] != 0;  // status class
+        case kTaskManagementResponse:
+        case kLogoutResponse:
+            return bytes[2] != 0;
+        default:
+            return false;
+    }
+}
+
+Parsed response_of(Bytes bytes, ParserState&, const Unit& unit) {
+    const std::uint8_t opcode = opcode_of(bytes);
+    const bool of_the_target = opcode == kReadyToTransfer || opcode == kAsyncMessage || opcode == kReject ||
+                               (opcode == kNopIn && task_of(bytes) == kNoTask);
+    if (of_the_target)
+        return a_part(unit.length);
+    return a_response(unit.length, {.bytes = unit.bytes,
+                                    .failed = has_failed(bytes),
+                                    .last = opcode != kDataIn || (bytes[1] & kHasStatus) != 0,
+                                    .cookie = task_of(bytes)});
+}
+
+struct Direction {
+    std::span<const Shape> shapes;
+    bool (*begins)(Bytes);
+    Parsed (*unit)(Bytes, ParserState&, const Unit&);
+};
+constexpr Direction kToTarget{kRequests, request_begins, request_of};
+constexpr Direction kToInitiator{kResponses, response_begins, response_of};
+
+Parsed parse(Bytes bytes, ParserState& state, const Direction& direction) {
+    if (bytes.size() < kBasicHeader)
+        return need_more(kBasicHeader);
+    ParserState next = state;
+    if (const auto digest = pass_digest(bytes, next, direction.begins)) {
+        if (digest->verdict != Parsed::Verdict::kMore)
+            state = next;
+        return *digest;
+    }
+    if (!has_shape(bytes, direction.shapes))
+        return out_of_step();
+    const std::uint8_t opcode = opcode_of(bytes);
+    const Unit unit = measure(bytes, next, opcode == kLogin || opcode == kLoginResponse);
+    if (unit.length == 0)
+        return need_more(kHeaderMaxBytes);
+    state = next;
+    return direction.unit(bytes, state, unit);
+}
+
+Parsed parse_request(Bytes bytes, ParserState& state) {
+    return parse(bytes, state, kToTarget);
+}
+Parsed parse_response(Bytes bytes, ParserState& state) {
+    return parse(bytes, state, kToInitiator);
+}
+
+}  // namespace
+
+const Protocol kIscsiProtocol{.name = "iscsi",
+                              .header_max = kHeaderMaxBytes,
+                              .ordered = false,
+                              .request = parse_request,
+                              .response = parse_response,
+                              .request_begins = request_begins,
+                              .response_begins = response_begins};
+
+}  // namespace weir

@@ -1,0 +1,96 @@
+#include "cost_functions/protocols/scsi_cdb.h"
+
+#include "cost_functions/protocols/fields.h"
+
+namespace weir {
+namespace {
+
+// Operation codes that touch blocks; the number is the command's length.
+enum : std::uint8_t {
+    kRead6 = 0x08,
+    kWrite6 = 0x0A,
+    kRead10 = 0x28,
+    kWrite10 = 0x2A,
+    kWriteVerify10 = 0x2E,
+    kSynchronizeCache10 = 0x35,
+    kWriteSame10 = 0x41,
+    kUnmap = 0x42,
+    kVariableLength = 0x7F,
+    kRead16 = 0x88,
+    kCompareAndWrite = 0x89,
+    kWrite16 = 0x8A,
+    kWriteVerify16 = 0x8E,
+    kSynchronizeCache16 = 0x91,
+    kWriteSame16 = 0x93,
+    kRead12 = 0xA8,
+    kWrite12 = 0xAA,
+    kWriteVerify12 = 0xAE
+};
+// Service actions of kVariableLength.
+constexpr std::uint16_t kRead32 = 0x0009;
+constexpr std::uint16_t kWrite32 = 0x000B;
+
+ScsiCommand with_10(Bytes cdb, Operation operation, bool moves) {
+    return {operation, big_endian<std::uint32_t>(cdb, 2), big_endian<std::uint16_t>(cdb, 7), moves};
+}
+ScsiCommand with_12(Bytes cdb, Operation operation) {
+    return {operation, big_endian<std::uint32_t>(cdb, 2), big_endian<std::uint32_t>(cdb, 6), true};
+}
+ScsiCommand with_16(Bytes cdb, Operation operation, bool moves) {
+    return {operation, big_endian<std::uint64_t>(cdb, 2), big_endian<std::uint32_t>(cdb, 10), moves};
+}
+ScsiCommand with_6(Bytes cdb, Operation operation) {
+    constexpr std::uint32_t kAddress = 0x1FFFFF;
+    return {operation, big_endian<std::uint32_t>(cdb, 0) & kAddress, cdb[4] == 0 ? 256U : cdb[4], true};
+}
+// Their address is behind the first 16 bytes.
+ScsiCommand with_32(Bytes cdb) {
+    const auto action = big_endian<std::uint16_t>(cdb, 8);
+    return {.operation = action == kRead32    ? Operation::kRead
+                         : action == kWrite32 ? Operation::kWrite
+                                              : Operation::kControl};
+}
+
+}  // namespace
+
+ScsiCommand parse_scsi_cdb(Bytes cdb) {
+    switch (cdb[0]) {
+        case kRead6:
+            return with_6(cdb, Operation::kRead);
+        case kWrite6:
+            return with_6(cdb, Operation::kWrite);
+        case kRead10:
+            return with_10(cdb, Operation::kRead, true);
+        case kWrite10:
+        case kWriteVerify10:
+            return with_10(cdb, Operation::kWrite, true);
+        case kRead12:
+            return with_12(cdb, Operation::kRead);
+        case kWrite12:
+        case kWriteVerify12:
+            return with_12(cdb, Operation::kWrite);
+        case kRead16:
+            return with_16(cdb, Operation::kRead, true);
+        case kWrite16:
+        case kWriteVerify16:
+            return with_16(cdb, Operation::kWrite, true);
+        case kSynchronizeCache10:
+            return with_10(cdb, Operation::kFlush, false);
+        case kSynchronizeCache16:
+            return with_16(cdb, Operation::kFlush, false);
+        case kWriteSame10:
+            return with_10(cdb, Operation::kDelete, false);
+        case kWriteSame16:
+            return with_16(cdb, Operation::kDelete, false);
+        case kUnmap:
+            return {.operation = Operation::kDelete};
+        case kCompareAndWrite:
+            return {Operation::kUpdate, big_endian<std::uint64_t>(cdb, 2), cdb[13], false};
+        case kVariableLength:
+            return with_32(cdb);
+        default:
+            return {};
+    }
+}
+
+}  // namespace weir
