@@ -49,9 +49,9 @@ class DigestAdder {
     std::uint8_t digit_ = 0;
 };
 
-std::vector<Segment> with_data_digests(std::vector<Segment> segments, std::size_t header) {
+std::vector<Sent> with_data_digests(std::vector<Sent> segments, std::size_t header) {
     DigestAdder to_target(header), to_initiator(header);
-    for (Segment& segment : segments)
+    for (Sent& segment : segments)
         segment.bytes = (segment.request ? to_target : to_initiator).add(segment.bytes);
     return segments;
 }
@@ -98,7 +98,7 @@ TEST_CASE("iSCSI: recorded sessions are walked from the first byte to the last")
         GENERATE(Row{"iscsi-plain", 2, 1, 2, 2, 13, 1, 0}, Row{"iscsi-header-digest", 2, 1, 2, 2, 13, 1, 0},
                  Row{"iscsi-r2t", 1, 1, 0, 1, 14, 1, 0}, Row{"iscsi-discovery", 0, 0, 0, 0, 3, 0, 0});
     INFO(row.name);
-    const std::vector<Segment> session = load_capture(row.name);
+    const std::vector<Sent> session = load_capture(row.name);
     const Tally tally = walk(kIscsiProtocol, session);
     CHECK(tally.of(Operation::kRead) == row.reads);
     CHECK(tally.of(Operation::kWrite) == row.writes);

@@ -175,12 +175,12 @@ std::uint64_t Walk::answer(const Parsed& parsed) {
     return length;
 }
 
-std::vector<Segment> load_capture(const std::string& name) {
+std::vector<Sent> load_capture(const std::string& name) {
     std::ifstream stream(CAPTURES "/" + name + ".bin", std::ios::binary);
     INFO(name);
     REQUIRE(stream.good());
     const Octets recorded{std::istreambuf_iterator<char>(stream), {}};
-    std::vector<Segment> segments;
+    std::vector<Sent> segments;
     // Records: '>' or '<', a length of four bytes, most significant first, and the bytes.
     for (Bytes rest = recorded; !rest.empty();) {
         REQUIRE(rest.size() > 5);
@@ -195,9 +195,9 @@ std::vector<Segment> load_capture(const std::string& name) {
     return segments;
 }
 
-Tally walk(const Protocol& protocol, const std::vector<Segment>& segments, std::size_t cut) {
+Tally walk(const Protocol& protocol, const std::vector<Sent>& segments, std::size_t cut) {
     Walk walk(protocol);
-    for (const Segment& segment : segments)
+    for (const Sent& segment : segments)
         for (Bytes rest = segment.bytes; !rest.empty();) {
             const Bytes now = rest.first(std::min(rest.size(), cut));
             segment.request ? walk.request_segment(now) : walk.response_segment(now);
@@ -206,7 +206,7 @@ Tally walk(const Protocol& protocol, const std::vector<Segment>& segments, std::
     return walk.tally();
 }
 
-Tally walk(const Protocol& protocol, const std::vector<Segment>& segments) {
+Tally walk(const Protocol& protocol, const std::vector<Sent>& segments) {
     const Tally whole = walk(protocol, segments, 1 << 16);
     for (const std::size_t cut : {1U, 2U, 3U, 7U, 16U, 24U, 31U, 47U, 48U, 49U, 72U, 536U, 1460U}) {
         INFO("in segments of " << cut);

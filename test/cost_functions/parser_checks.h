@@ -119,15 +119,15 @@ class Walk {
 };
 
 /// What one side sent at once.
-struct Segment {
+struct Sent {
     bool request;
     Octets bytes;
 };
 /// A recorded connection (captures/record.py).
-std::vector<Segment> load_capture(const std::string& name);
+std::vector<Sent> load_capture(const std::string& name);
 /// A connection, cut into segments of at most `cut` bytes.
-Tally walk(const Protocol& protocol, const std::vector<Segment>& segments, std::size_t cut);
+Tally walk(const Protocol& protocol, const std::vector<Sent>& segments, std::size_t cut);
 /// The same for every cut that matters: they must agree.
-Tally walk(const Protocol& protocol, const std::vector<Segment>& segments);
+Tally walk(const Protocol& protocol, const std::vector<Sent>& segments);
 
 }  // namespace weir
