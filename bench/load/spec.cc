@@ -49,6 +49,7 @@ StreamSpec parse_stream(const Json& object, std::size_t ports) {
     stream.src_macs = object.value("src_macs", stream.src_macs);
     stream.dst_macs = object.value("dst_macs", stream.dst_macs);
     stream.flows = object.value("flows", stream.flows);
+    stream.random = object.value("random", stream.random);
     stream.vlan = object.value("vlan", stream.vlan);
     stream.stamp = object.value("stamp", stream.stamp);
     stream.name = object.value("name", std::to_string(stream.from) + "->" + std::to_string(stream.to));

@@ -40,6 +40,7 @@ struct StreamSpec {
     std::uint32_t src_macs = 1;  ///< consecutive source MACs, starting at the port's
     std::uint32_t dst_macs = 1;  ///< consecutive destination MACs
     std::uint32_t flows = 1;     ///< UDP source ports in turn: distinct 5-tuples, 1..60000
+    bool random = false;         ///< MACs and ports in random order, not in turn
     std::uint16_t vlan = 0;      ///< 0 = untagged
     bool stamp = false;  ///< write the TSC into every frame (one-way or round-trip time at an `inspect` port)
 };

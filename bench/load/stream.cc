@@ -34,10 +34,6 @@ void fill(rte_mempool*, void* opaque, void* object, unsigned) {
     build_frame(rte_pktmbuf_mtod(packet, std::uint8_t*), frame.spec, frame.id, frame.from, frame.to);
 }
 
-void advance(std::uint32_t& index, std::uint32_t count) {
-    index = index + 1 < count ? index + 1 : 0;
-}
-
 }  // namespace
 
 rte_mempool* frame_pool(std::uint32_t id, const StreamSpec& spec, const Mac& from, const Mac& to) {
@@ -64,6 +60,7 @@ Stream::Stream(const StreamSpec& spec, Port& from, const Port& to, rte_mempool* 
       src_macs_(spec.src_macs),
       dst_macs_(spec.dst_macs),
       flows_(spec.flows),
+      random_(spec.random),
       burst_(spec.burst),
       burst_min_(spec.whole_bursts ? spec.burst : std::uint16_t{1}),
       l2_bytes_(l2_bytes(spec.vlan != 0)),
@@ -111,6 +108,16 @@ void Stream::send(std::uint64_t now) {
     }
     accepted += sent;
     due_ -= sent;
+}
+
+/// The next in turn, or any.
+void Stream::advance(std::uint32_t& index, std::uint32_t count) {
+    if (!random_) {
+        index = index + 1 < count ? index + 1 : 0;
+        return;
+    }
+    random_state_ = random_state_ * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;  // Knuth's MMIX
+    index = static_cast<std::uint32_t>((random_state_ >> 32) * count >> 32);
 }
 
 void Stream::patch(rte_mbuf** packets, std::uint16_t count, std::uint64_t now) {

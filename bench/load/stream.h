@@ -42,6 +42,7 @@ class Stream {
   private:
     [[nodiscard]] std::uint16_t due(std::uint64_t now);
     void patch(rte_mbuf** packets, std::uint16_t count, std::uint64_t now);
+    void advance(std::uint32_t& index, std::uint32_t count);
 
     Port& from_;
     rte_mempool* pool_;
@@ -53,6 +54,8 @@ class Stream {
     std::uint32_t src_next_ = 0;
     std::uint32_t dst_next_ = 0;
     std::uint32_t flow_next_ = 0;
+    bool random_;
+    std::uint64_t random_state_ = 1;
     std::uint16_t burst_;
     std::uint16_t burst_min_;  ///< paced: fewer than these wait
     std::uint16_t l2_bytes_;
