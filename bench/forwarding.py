@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 
 from lib import forwarding_report as report
+from lib import wire
 from lib.host import Place, parser, prepare, say
 from lib.load import pair
 from lib.system import Raw, Weir, session, vm_ports
@@ -28,13 +29,15 @@ class Item:
     make: object            # (place, ports) -> System
     cases: tuple = ()
     free_macs: bool = False  # VM 1 may use any MAC: no anti-spoofing
+    wire: bool = False       # only frames from the wire to VM 0, instead of two VMs
 
-
-def vms(place, free_macs):
-    ports = vm_ports(place)
-    if free_macs:
-        ports[1]["vnic"] = {"anti_spoofing": False}
-    return ports
+    def ports(self, place):
+        if self.wire:
+            return wire.ports(place)
+        made = vm_ports(place)
+        if self.free_macs:
+            made[1]["vnic"] = {"anti_spoofing": False}
+        return made
 
 
 def items(peers):
@@ -49,6 +52,12 @@ def items(peers):
     return [*(ovs if peers else []), *weir, *testpmd]  # OVS first: its saturating load sets the partial loads
 
 
+def wire_items():
+    def maker(how):
+        return lambda place, ports: wire.weir(place, ports, **how)
+    return [Item(name, maker(how), wire=True) for name, how in wire.SYSTEMS.items()]
+
+
 def many_macs(size, seconds):
     """VM 0 sends to many MACs, all behind VM 1, which makes them known by sending from them."""
     run = pair(size, seconds)
@@ -56,6 +65,13 @@ def many_macs(size, seconds):
     run["streams"][0]["dst_macs"] = MACS
     run["streams"][1]["src_macs"] = MACS
     return run
+
+
+def special(case):
+    """What a line of progress says of a case besides its size."""
+    if "fraction" in case:
+        return f" at {case['fraction']:.0%} load, bursts of {case['offered_burst']}"
+    return f", {case['senders']} sender(s)" if "senders" in case else ""
 
 
 class Rounds:
@@ -66,21 +82,27 @@ class Rounds:
 
     def go(self):
         wanted = self.options.systems.split(",") if self.options.systems else None
-        chosen = [item for item in items(self.options.peers) if wanted is None or item.name in wanted]
+        every = items(self.options.peers) + (wire_items() if "wire" in self.options.cases else [])
+        chosen = [item for item in every if wanted is None or item.name in wanted]
+        from_wire = [item for item in chosen if item.wire]
         for number in range(self.options.rounds):
             self.saturating_pps = None
-            for item in chosen:
-                self.raw(number)
-                self.measure(number, item)
-            self.raw(number)
+            self.between_raw(number, [[item] for item in chosen if not item.wire], Item("raw", Raw))
+            if from_wire:  # differences of few cycles between neighbours, so nothing comes between them
+                in_turn = from_wire[::-1] if number % 2 else from_wire
+                self.between_raw(number, [in_turn], Item("raw", Raw, wire=True))
         return self.samples
 
-    def raw(self, number):
-        self.measure(number, Item("raw", Raw))
+    def between_raw(self, number, groups, raw):
+        for group in groups:
+            for item in [raw, *group]:
+                self.measure(number, item)
+        if groups:
+            self.measure(number, raw)
 
     def measure(self, number, item):
         with Place(keep=self.options.keep) as place:
-            system = item.make(place, vms(place, item.free_macs))
+            system = item.make(place, item.ports(place))
             try:
                 with session(system) as load:
                     for case, run in self.runs(item):
@@ -92,6 +114,11 @@ class Rounds:
     def runs(self, item):
         """Lazily, so that partial loads know the saturating load measured before them."""
         seconds, cases = self.options.seconds, [c for c in item.cases if c in self.options.cases]
+        if item.wire:
+            senders = wire.SENDERS[:1] if item.name == "raw" else wire.SENDERS  # the raw loop reads no address
+            for size, count in itertools.product(wire.SIZES, senders):
+                yield {"case": "wire", "size": size, "senders": count}, wire.one_way(size, count, seconds)
+            return
         for size in self.options.sizes:
             yield {"case": "size", "size": size}, pair(size, seconds)
         plain = {"case": "plain", "size": SMALL}, pair(SMALL, seconds)
@@ -107,22 +134,26 @@ class Rounds:
 
     def take(self, number, item, case, run, load, system):
         result, busy = load.measure(run, system)
-        pps = result["rx_packets"] / result["seconds"]
+        received = result["ports"][wire.VM]["rx_packets"] if item.wire else result["rx_packets"]  # not the feedback
+        pps = received / result["seconds"]
         if case == {"case": "size", "size": SMALL} and item.name != "raw" and self.saturating_pps is None:
             self.saturating_pps = pps
-        lost = 1 - result["rx_packets"] / max(result["tx_packets"], 1)
-        self.samples.append({"round": number, "system": item.name, **case, "mpps": pps / 1e6, "lost": max(lost, 0),
-                             "longest_gap_us": result["longest_gap_us"], **dataclasses.asdict(busy)})
-        share = f" at {case['fraction']:.0%} load, bursts of {case['offered_burst']}" if "fraction" in case else ""
-        say(f"round {number + 1}/{self.options.rounds} {item.name:12} {case['case']:5} {case['size']:5} B{share}: "
+        lost = 1 - received / max(result["tx_packets"], 1)
+        sample = {"round": number, "system": item.name, **case, "mpps": pps / 1e6, "lost": max(lost, 0),
+                  "longest_gap_us": result["longest_gap_us"], **dataclasses.asdict(busy)}
+        if item.wire:
+            sample["ns_per_packet"] = busy.cycles_per_packet * 1e9 / load.tsc_hz
+            sample["told_pps"] = result["ports"][wire.WIRE]["rx_packets"] / result["seconds"]
+        self.samples.append(sample)
+        say(f"round {number + 1}/{self.options.rounds} {item.name:12} {case['case']:5} {case['size']:5} B{special(case)}: "
             f"{busy.cycles_per_packet:6.1f} cycles/packet, {pps / 1e6:6.2f} Mpps")
 
 
 def parse_options():
     known = parser("forwarding", __doc__, rounds=3, seconds=1.0)
     known.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=[64, 512, 1500])
-    known.add_argument("--cases", type=lambda text: text.split(","), default=["flows", "macs", "loads"],
-                       help="besides the sizes: flows,macs,loads")
+    known.add_argument("--cases", type=lambda text: text.split(","), default=["flows", "macs", "loads", "wire"],
+                       help="besides the sizes: flows,macs,loads,wire")
     known.add_argument("--systems", help="only these, e.g. weir,testpmd-io")
     known.add_argument("--quick", action="store_true", help="one round of half seconds")
     options = known.parse_args()

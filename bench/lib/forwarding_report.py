@@ -1,10 +1,12 @@
 """forwarding_report.py - from samples in the order they were taken to ratios, tables and marks."""
+from lib import wire_report
 from lib.report import median, number, print_targets, save, table, target
 
 UNSTEADY = 0.15  # two neighbouring raw runs that differ by more: the machine moved under the system between them
 ISSUE_RATIO = {64: 1.45, 512: 1.25, 1500: 1.12}
 FLOWS_ALLOWED = 1.05
 MACS_ALLOWED = 1.2
+BESIDE_RAW = ("size", "wire")  # the cases that the raw loop runs too
 
 
 def _visits(samples):
@@ -17,15 +19,24 @@ def _visits(samples):
     return visits
 
 
+def _raws_beside(visits, index):
+    """What the raw loop cost just before and just after a visit: [{(case, size): cycles}]."""
+    for side in (range(index - 1, -1, -1), range(index + 1, len(visits))):
+        for (_, system), samples in (visits[at] for at in side):
+            if system == "raw":
+                yield {(s["case"], s["size"]): s["cycles_per_packet"] for s in samples if s["case"] in BESIDE_RAW}
+                break
+
+
 def add_ratios(samples):
-    """Gives every sample of a size its ratio to the raw loop just before and just after it."""
+    """Gives every sample of a case that the raw loop runs too its ratio to that just before and just after it."""
     visits = _visits(samples)
-    for index in range(1, len(visits) - 1):
-        raws = [{s["size"]: s["cycles_per_packet"] for s in visits[at][1] if s["case"] == "size"}
-                for at in (index - 1, index + 1) if visits[at][0][1] == "raw"]
-        for sample in visits[index][1]:
-            near = [raw[sample["size"]] for raw in raws if sample.get("size") in raw]
-            if sample["case"] == "size" and sample["system"] != "raw" and near:
+    for index, ((_, system), visit) in enumerate(visits):
+        raws = list(_raws_beside(visits, index))
+        for sample in visit:
+            what = sample["case"], sample.get("size")
+            near = [raw[what] for raw in raws if what in raw]
+            if system != "raw" and near:
                 mean = sum(near) / len(near)
                 sample["ratio"] = sample["cycles_per_packet"] / mean
                 sample["unsteady"] = (max(near) - min(near)) / mean > UNSTEADY
@@ -40,7 +51,7 @@ def ratio(samples, system, size):
 
 def ratio_text(samples, system, size):
     """A question mark where the raw loop moved by more than the bound in every round."""
-    mine = [s for s in samples if s["system"] == system and s.get("size") == size and "ratio" in s]
+    mine = [s for s in samples if s["system"] == system and s["case"] == "size" and s["size"] == size and "ratio" in s]
     doubt = " ?" if mine and all(s["unsteady"] for s in mine) else ""
     return number(ratio(samples, system, size)) + doubt
 
@@ -75,7 +86,7 @@ def load_ratio(samples, fraction, burst):
 
 
 def _systems(samples):
-    return list(dict.fromkeys(s["system"] for s in samples))
+    return list(dict.fromkeys(s["system"] for s in samples if s["case"] == "size"))
 
 
 def print_sizes(samples, sizes):
@@ -126,10 +137,14 @@ def targets_of(samples, loads):
 def print_and_save(samples, options):
     loads = sorted({(s["offered_burst"], s["fraction"]) for s in samples if s["case"] == "load"})
     add_ratios(samples)
-    print_sizes(samples, options.sizes)
-    print_cases(samples)
-    if loads:
-        print_loads(samples, loads)
-    marks = targets_of(samples, loads)
-    print_targets(marks)
+    marks = []
+    if _systems(samples):
+        print_sizes(samples, options.sizes)
+        print_cases(samples)
+        if loads:
+            print_loads(samples, loads)
+        marks = targets_of(samples, loads)
+        print_targets(marks)
+    if any(s["case"] == "wire" for s in samples):
+        marks += wire_report.print_wire(samples)
     save(options.output, "forwarding", vars(options), samples, marks)

@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 # Block -> the bench's file, the function that prints its tables, and which of these belong into the block.
 BLOCKS = {
     "forwarding": ("forwarding", "lib.forwarding_report", "print_and_save", ("Two VMs", "64 bytes, in ratios", "Against")),
+    "wire": ("forwarding", "lib.forwarding_report", "print_and_save", ("Frames from the wire",)),
     "loads": ("forwarding", "lib.forwarding_report", "print_and_save", ("64 bytes at a part",)),
     "isolation": ("isolation", "isolation", "report", ("",)),
     "latency": ("latency", "latency", "report", ("",)),
@@ -56,8 +57,11 @@ def block(folder, name):
     if not path.exists():
         return None
     measured = json.loads(path.read_text())
-    parts = [f"{title}:\n\n{text}" for title, text in tables(measured, module, function) if title.startswith(wanted)]
-    return "\n\n".join([*parts, origin(measured)]) if parts else None
+    found = tables(measured, module, function)
+    if not any(title.startswith(wanted[0]) for title, _ in found):
+        return None
+    parts = [f"{title}:\n\n{text}" for title, text in found if title.startswith(wanted)]
+    return "\n\n".join([*parts, origin(measured)])
 
 
 def demo(folder):

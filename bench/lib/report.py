@@ -34,11 +34,11 @@ def target(what, found, allowed, unit="", least=False):
     return {"what": what, "found": found, "allowed": allowed, "least": least, "unit": unit, "met": met}
 
 
-def print_targets(targets):
+def print_targets(targets, title="Against the targets"):
     rows = [[each["what"], f"{number(each['found'])}{each['unit']}",
              f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", "met" if each["met"] else "MISSED"]
             for each in targets]
-    table("Against the targets", ["what", "found", "allowed", ""], rows)
+    table(title, ["what", "found", "allowed", ""], rows)
 
 
 def save(path, bench, options, samples, targets):

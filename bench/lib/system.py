@@ -3,6 +3,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import secrets
 import time
 
 from lib.child import Child
@@ -126,12 +127,13 @@ SILENT_UPLINK = {"device": "net_null0,no-rx=1", "rate": "10Gbit"}  # polled and 
 
 
 class Weir(System):
-    """weir-switch with everything on, or forwarding only (isolation=False)."""
+    """weir-switch with everything on, or forwarding only (isolation=False); feedback to senders only where asked for."""
     name = "weir"
 
-    def __init__(self, place, ports, listens=True, isolation=True, uplink=None, poll="busy"):
+    def __init__(self, place, ports, listens=True, isolation=True, uplink=None, poll="busy", feedback=False):
         super().__init__(place, ports, listens)
         self.isolation, self.uplink, self.poll = isolation, uplink or SILENT_UPLINK, poll
+        self.feedback = feedback
         self.control = place.file("control.sock")
         self._before = None
 
@@ -142,7 +144,15 @@ class Weir(System):
                   "poll": self.poll, "vnics": [self.vnic(port) for port in self.ports if not port.get("wire")]}
         # Reservations and the scheduler need an uplink; an idle ring of DPDK's stands for one that nobody uses.
         config["uplink"] = self.uplink or {"device": "net_ring0", "rate": "100Gbit"}
+        if self.feedback:
+            config["feedback"] = {"enabled": True, "key_file": self.key_file()}
         return config
+
+    def key_file(self):
+        path = self.place.file("feedback.key")
+        with open(path, "w", encoding="ascii") as key:
+            key.write(secrets.token_hex(16))
+        return path
 
     def vnic(self, port):
         mode = "server" if self.listens else "client"
