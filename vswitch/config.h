@@ -31,6 +31,27 @@ struct MacAddress {
     auto operator<=>(const MacAddress&) const = default;
 };
 
+/// A vNIC's part of an appliance (a shared service) and of the links to it and back; absent = none.
+struct VnicApplianceConfig {
+    std::string name;                             ///< of an entry of `appliances`
+    std::optional<std::uint64_t> limit_tokens;    ///< appliance tokens per second
+    std::optional<std::uint64_t> uplink_bps;      ///< what its requests may use of this host's uplink
+    std::optional<std::uint64_t> downlink_bps;    ///< what the responses to them may use on the way back
+    Nanos burst = 1'000'000'000;                  ///< 1ms..10s: what may go at once, as time at the rate
+    bool multi_resource = true;                   ///< false: the first of the limits alone decides (to compare)
+};
+
+/// A shared service whose requests are charged by what they ask for.
+struct ApplianceConfig {
+    std::string name;      ///< 1..31 of [A-Za-z0-9._-], unique
+    std::string address;   ///< IPv4 or IPv6, as text
+    std::uint16_t port = 0;
+    std::string protocol;  ///< a name that find_protocol() knows
+    std::string cost;      ///< file of its cost table
+    std::string program;   ///< file of the operator's eBPF program after the table; empty = none
+    std::optional<std::uint64_t> window_tokens;  ///< that this host may have outstanding there; absent = any
+};
+
 struct VnicConfig {
     std::string name;    ///< 1..31 of [A-Za-z0-9._-], unique
     std::string socket;  ///< vhost-user socket path (absolute), or empty when `device` is set
@@ -52,6 +73,7 @@ struct VnicConfig {
     bool checksum = true;       ///< offer checksum offload
     bool mergeable = true;
     bool packed = true;
+    std::vector<VnicApplianceConfig> appliances;  ///< services whose requests are tracked for this vNIC
     bool isolation = true;                ///< resolved: global `isolation` switch
     std::optional<std::uint16_t> worker;  ///< index into `workers`; absent = least loaded
 };
@@ -92,6 +114,7 @@ struct SwitchConfig {
     Accounting accounting = Accounting::kWire;
     UplinkConfig uplink;
     FeedbackConfig feedback;
+    std::vector<ApplianceConfig> appliances;
     std::vector<VnicConfig> vnics;
     std::string control_socket = "/run/weir/switch.sock";
     PollMode poll = PollMode::kBusy;
