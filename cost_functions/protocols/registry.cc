@@ -6,17 +6,14 @@
 #include "cost_functions/protocols/iscsi.h"
 #include "cost_functions/protocols/memcached.h"
 #include "cost_functions/protocols/nbd.h"
+#include "cost_functions/protocols/nvme_tcp.h"
 #include "cost_functions/protocols/redis.h"
 
 namespace weir {
 namespace {
 
 constexpr std::array kProtocols{
-    &kBytesProtocol,
-    &kIscsiProtocol,
-    &kMemcachedProtocol,
-    &kNbdProtocol,
-    &kRedisProtocol,
+    &kBytesProtocol, &kIscsiProtocol, &kMemcachedProtocol, &kNbdProtocol, &kNvmeTcpProtocol, &kRedisProtocol,
 };
 
 }  // namespace

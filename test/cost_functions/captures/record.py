@@ -1,96 +1,19 @@
 #!/usr/bin/env python3
 """record.py - records real sessions for the tests of the parsers: test/cost_functions/captures/record.py [NAME]...
 
-A proxy stands between a client and a server of the distribution and writes down what passes, in the order in which it
-passes: records of '>' (to the server) or '<', a length of 4 bytes (most significant first) and the bytes.
-Without a name it records all. Needs nbdkit, libnbd-bin, qemu-utils, qemu-block-extra, tgt, libiscsi-bin, and root for tgt.
+Programs of the distribution talk through a proxy (recorder.py). Without a name it records all. Needs nbdkit,
+libnbd-bin, qemu-utils, qemu-block-extra, tgt, libiscsi-bin and what guests need (test/support/setup.sh --guests), root,
+and a network namespace of its own: `unshare --net -- test/cost_functions/captures/record.py`.
 """
 import os
-import selectors
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = 20  # seconds for anything
-
-
-def connect(address):
-    """A socket to a server that may just be starting; an address is a path or (host, port)."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        link = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
-        try:
-            link.connect(address)
-            return link
-        except OSError:
-            link.close()
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-
-
-class Recorder(threading.Thread):
-    """Passes connections on; `sessions` holds the records of each."""
-
-    def __init__(self, listener, server):
-        super().__init__(daemon=True)
-        self.listener, self.server, self.sessions = listener, server, []
-        self.start()
-
-    def run(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.session, args=(client,), daemon=True).start()
-
-    def session(self, client):
-        records = []
-        self.sessions.append(records)
-        server = connect(self.server)
-        with selectors.DefaultSelector() as ready:
-            ready.register(client, selectors.EVENT_READ, (b">", server))
-            ready.register(server, selectors.EVENT_READ, (b"<", client))
-            while ready.get_map():
-                for key, _ in ready.select():
-                    if not self.pass_on(key, records):
-                        ready.unregister(key.fileobj)
-        client.close()
-        server.close()
-
-    @staticmethod
-    def pass_on(key, records):
-        mark, other = key.data
-        try:
-            data = key.fileobj.recv(65536)
-            if data:
-                records.append(mark + struct.pack(">I", len(data)) + data)
-                other.sendall(data)
-            else:
-                other.shutdown(socket.SHUT_WR)
-            return bool(data)
-        except OSError:
-            return False
-
-    def write(self, name):
-        """The longest session: some clients first ask what there is, on a connection of its own."""
-        self.listener.close()
-        data = b"".join(max(self.sessions, key=lambda records: sum(map(len, records))))
-        with open(os.path.join(HERE, name + ".bin"), "wb") as stream:
-            stream.write(data)
-        print(f"{name}: {len(data)} bytes, {len(self.sessions)} connections")
-
-
-def run(*command, fails=False):
-    done = subprocess.run(command, timeout=PATIENCE, capture_output=True, text=True)
-    if done.returncode and not fails:
-        sys.exit(f"{' '.join(command)}: {done.stderr}")
+from nvme_guest import nvme, nvme_digests
+from recorder import Recorder, connect, run
 
 
 def qemu_io(uri, *orders, fails=False):
@@ -250,10 +173,11 @@ def iscsi_discovery():
 
 SESSIONS = {function.__name__.replace("_", "-"): function for function in (
     nbd_simple, nbd_structured, nbd_chunks, nbd_pipelined, nbd_pipelined_simple, nbd_export_name, nbd_oldstyle,
-    nbd_errors_simple, nbd_errors_structured, nbd_list, iscsi_plain, iscsi_header_digest, iscsi_r2t, iscsi_discovery)}
+    nbd_errors_simple, nbd_errors_structured, nbd_list, iscsi_plain, iscsi_header_digest, iscsi_r2t, iscsi_discovery, nvme, nvme_digests)}
 
 
 def main():
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     for name in sys.argv[1:] or SESSIONS:
         if name not in SESSIONS:
             sys.exit(f"record.py: unknown session {name}; there are: {', '.join(SESSIONS)}")

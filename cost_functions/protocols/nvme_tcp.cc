@@ -1,0 +1,283 @@
+#include "cost_functions/protocols/nvme_tcp.h"
+
+#include <algorithm>
+
+#include "cost_functions/protocols/block_size.h"
+#include "cost_functions/protocols/fields.h"
+
+namespace weir {
+namespace {
+
+// PDU types and flags; the names are those of the transport's specification.
+enum Type : std::uint8_t {
+    kIcReq = 0x00,
+    kIcResp = 0x01,
+    kH2cTermReq = 0x02,
+    kC2hTermReq = 0x03,
+    kCapsuleCmd = 0x04,
+    kCapsuleResp = 0x05,
+    kH2cData = 0x06,
+    kC2hData = 0x07,
+    kR2t = 0x09
+};
+constexpr std::uint8_t kHeaderDigestFlag = 1 << 0;
+constexpr std::uint8_t kDataDigestFlag = 1 << 1;
+constexpr std::uint8_t kLastPdu = 1 << 2;
+constexpr std::uint8_t kSuccess = 1 << 3;
+
+constexpr std::uint32_t kCommonHeader = 8;
+constexpr std::uint32_t kCommandHeader = 72;
+constexpr std::uint32_t kDataHeader = 24;
+constexpr std::uint32_t kResponseHeader = 24;
+constexpr std::uint32_t kConnectionHeader = 128;  // of ICReq and ICResp
+constexpr std::uint32_t kDigest = 4;
+
+// Identifiers of commands have 16 bits; this one is of the ICReq.
+constexpr std::uint64_t kIcCookie = 1 << 16;
+
+struct Pdu {
+    std::uint8_t type = 0, flags = 0, header = 0, data_offset = 0;
+    std::uint32_t length = 0;
+};
+
+// How long a PDU of each kind is beside its digests.
+enum class Size : std::uint8_t { kHeader, kData, kError };
+struct Shape {
+    Type type;
+    std::uint8_t flags;  // allowed
+    std::uint8_t header;
+    Size size;
+};
+constexpr std::uint8_t kDigestFlags = kHeaderDigestFlag | kDataDigestFlag;
+constexpr std::uint32_t kErrorMax = 152;  // of the terminated PDU's header at most 128 bytes are sent back
+constexpr Shape kRequests[]{
+    {kIcReq, 0, kConnectionHeader, Size::kHeader},
+    {kH2cTermReq, 0, kDataHeader, Size::kError},
+    {kCapsuleCmd, kDigestFlags, kCommandHeader, Size::kData},
+    {kH2cData, kDigestFlags | kLastPdu, kDataHeader, Size::kData},
+};
+constexpr Shape kResponses[]{
+    {kIcResp, 0, kConnectionHeader, Size::kHeader},
+    {kC2hTermReq, 0, kDataHeader, Size::kError},
+    {kCapsuleResp, kHeaderDigestFlag, kResponseHeader, Size::kHeader},
+    {kC2hData, kDigestFlags | kLastPdu | kSuccess, kDataHeader, Size::kData},
+    {kR2t, kHeaderDigestFlag, kDataHeader, Size::kHeader},
+};
+
+// Opcodes of the NVM command set; of the admin's only those that matter here, and of fabrics commands the
+// types.
+enum Opcode : std::uint8_t {
+    kFlush = 0x00,
+    kWrite = 0x01,
+    kRead = 0x02,
+    kCompare = 0x05,
+    kWriteZeroes = 0x08,
+    kDatasetManagement = 0x09,
+    kCopy = 0x19,
+    kZoneAppend = 0x7D,
+    kFabrics = 0x7F
+};
+constexpr std::uint8_t kAsyncEventRequest = 0x0C;
+constexpr std::uint8_t kConnect = 0x01;
+
+// ParserState::phase of the host's direction.
+constexpr std::uint8_t kAdminQueue = 1;
+
+Pdu common_header(Bytes bytes) {
+    return {bytes[0], bytes[1], bytes[2], bytes[3], little_endian<std::uint32_t>(bytes, 4)};
+}
+
+std::uint32_t digest_of(const Pdu& pdu, std::uint8_t flag) {
+    return (pdu.flags & flag) != 0 ? kDigest : 0;
+}
+
+// Which kind it is, by the common header alone; nullptr when it is none.
+const Shape* shape_of(const Pdu& pdu, std::span<const Shape> shapes) {
+    const auto shape = std::ranges::find(shapes, pdu.type, &Shape::type);
+    if (shape == shapes.end() || pdu.header != shape->header || !has_only(pdu.flags, shape->flags))
+        return nullptr;
+    const std::uint32_t header = pdu.header + digest_of(pdu, kHeaderDigestFlag);
+    bool fits = false;
+    if (shape->size == Size::kError)
+        fits = pdu.length >= header && pdu.length <= kErrorMax;
+    else if (pdu.data_offset == 0 || shape->size == Size::kHeader)
+        fits = pdu.length == header;
+    else
+        fits = pdu.data_offset >= header && pdu.data_offset % 4 == 0 && pdu.length <= kMessageMax &&
+               pdu.length > pdu.data_offset + digest_of(pdu, kDataDigestFlag);
+    return fits ? &*shape : nullptr;
+}
+
+// The data of a data PDU, as its common header has it and as the PDU itself says.
+bool data_agrees(Bytes bytes, const Pdu& pdu) {
+    const std::uint32_t data = pdu.length - pdu.data_offset - digest_of(pdu, kDataDigestFlag);
+    return pdu.data_offset == 0 || data == little_endian<std::uint32_t>(bytes, 16);
+}
+
+// The submission queue entry of a command capsule, behind the common header.
+struct Entry {
+    std::uint8_t opcode = 0, fabrics_type = 0;
+    std::uint16_t identifier = 0;
+    std::uint32_t transfer = 0;  // bytes, by its first SGL descriptor
+    bool in_capsule = false;
+    std::uint64_t first_block = 0;
+    std::uint32_t blocks = 0;
+
+    [[nodiscard]] std::uint8_t direction() const { return (opcode == kFabrics ? fabrics_type : opcode) & 3; }
+    [[nodiscard]] bool to_controller() const { return (direction() & 1) != 0; }
+    [[nodiscard]] bool to_host() const { return (direction() & 2) != 0; }
+};
+
+Entry parse_entry(Bytes bytes) {
+    constexpr std::uint8_t kDataBlock = 0x0, kTransportDataBlock = 0x5;
+    constexpr std::uint8_t kOffset = 1;
+    const std::uint8_t descriptor = bytes[47] >> 4;
+    Entry entry{.opcode = bytes[8],
+                .fabrics_type = bytes[12],
+                .identifier = little_endian<std::uint16_t>(bytes, 10),
+                .in_capsule = descriptor == kDataBlock && (bytes[47] & 0xF) == kOffset,
+                .first_block = little_endian<std::uint64_t>(bytes, 48),
+                .blocks = little_endian<std::uint16_t>(bytes, 56) + 1U};
+    if (entry.direction() != 0 && (descriptor == kDataBlock || descriptor == kTransportDataBlock))
+        entry.transfer = little_endian<std::uint32_t>(bytes, 40);
+    return entry;
+}
+
+Operation operation_of(const Entry& entry, bool admin) {
+    if (admin)
+        return Operation::kControl;
+    switch (entry.opcode) {
+        case kRead:
+        case kCompare:
+            return Operation::kRead;
+        case kWrite:
+        case kZoneAppend:
+            return Operation::kWrite;
+        case kCopy:
+            return Operation::kUpdate;
+        case kWriteZeroes:
+        case kDatasetManagement:
+            return Operation::kDelete;
+        case kFlush:
+            return Operation::kFlush;
+        default:
+            return Operation::kControl;
+    }
+}
+
+// Commands whose entry says a first block and a number of blocks.
+bool says_blocks(std::uint8_t opcode) {
+    return opcode == kRead || opcode == kCompare || opcode == kWrite || opcode == kZoneAppend ||
+           opcode == kWriteZeroes;
+}
+
+Parsed parse_command(Bytes bytes, const Pdu& pdu, ParserState& state) {
+    const Entry entry = parse_entry(bytes);
+    if (entry.transfer > kMessageMax - pdu.length - kDataHeader - kResponseHeader)
+        return out_of_step();
+    if (entry.opcode == kFabrics && entry.fabrics_type == kConnect)
+        state.phase = little_endian<std::uint16_t>(bytes, 50) == 0 ? kAdminQueue : 0;
+    const bool admin = state.phase == kAdminQueue;
+    const bool blocks = !admin && says_blocks(entry.opcode);
+    if (blocks && entry.transfer > 0)
+        learn_block_size(state, entry.blocks, entry.transfer);
+
+    const std::uint32_t later = entry.to_controller() && pdu.data_offset == 0 ? entry.transfer : 0;
+    const std::uint32_t data = entry.to_host() ? entry.transfer : 0;
+    return a_request(
+        pdu.length,
+        {.operation = operation_of(entry, admin),
+         .answered = !(admin && entry.opcode == kAsyncEventRequest),  // when something happens, if ever
+         .response_known = true,
+         .request_bytes = pdu.length + (later > 0 ? kDataHeader + later : 0),
+         .response_bytes = kResponseHeader + (data > 0 ? kDataHeader + data : 0),
+         .span = !blocks              ? 0
+                 : entry.transfer > 0 ? entry.transfer
+                                      : block_span(state, entry.blocks),
+         .place = blocks ? block_offset(state, entry.first_block) : 0,
+         .cookie = entry.identifier});
+}
+
+// The PDU here, with as much of it in sight as is looked at; else what to say.
+Parsed begin(Bytes bytes, std::span<const Shape> shapes, Pdu& pdu) {
+    if (bytes.size() < kCommonHeader)
+        return need_more(kCommonHeader);
+    pdu = common_header(bytes);
+    const Shape* const shape = shape_of(pdu, shapes);
+    if (shape == nullptr)
+        return out_of_step();
+    // Of the others, the common header says all.
+    const bool short_enough = shape->size != Size::kError && pdu.header <= kCommandHeader;
+    if (short_enough && bytes.size() < pdu.header)
+        return need_more(pdu.header);
+    const bool data = pdu.type == kH2cData || pdu.type == kC2hData;
+    return data && !data_agrees(bytes, pdu) ? out_of_step() : a_part(pdu.length);
+}
+
+Parsed parse_request(Bytes bytes, ParserState& state) {
+    Pdu pdu;
+    const Parsed begun = begin(bytes, kRequests, pdu);
+    if (begun.verdict != Parsed::Verdict::kPart || pdu.type == kH2cData)
+        return begun;
+    if (pdu.type == kCapsuleCmd)
+        return parse_command(bytes, pdu, state);
+    return a_request(pdu.length, {.operation = Operation::kControl,
+                                  .answered = pdu.type == kIcReq,
+                                  .response_known = pdu.type == kIcReq,
+                                  .request_bytes = pdu.length,
+                                  .response_bytes = pdu.type == kIcReq ? kConnectionHeader : 0,
+                                  .cookie = kIcCookie});
+}
+
+Parsed parse_response(Bytes bytes, ParserState&) {
+    Pdu pdu;
+    const Parsed begun = begin(bytes, kResponses, pdu);
+    if (begun.verdict != Parsed::Verdict::kPart)
+        return begun;
+    switch (pdu.type) {
+        case kIcResp:
+            return a_response(pdu.length, {.bytes = pdu.length, .cookie = kIcCookie});
+        case kC2hData:  // the last may stand for the response as well
+            return a_response(pdu.length, {.bytes = pdu.length,
+                                           .last = (pdu.flags & kSuccess) != 0 && (pdu.flags & kLastPdu) != 0,
+                                           .cookie = little_endian<std::uint16_t>(bytes, 8)});
+        case kCapsuleResp: {
+            constexpr std::uint16_t kStatus = 0x7FF << 1;  // type and code; bit 0 is the phase
+            const auto status = little_endian<std::uint16_t>(bytes, 22);
+            return a_response(pdu.length, {.bytes = pdu.length,
+                                           .failed = (status & kStatus) != 0,
+                                           .cookie = little_endian<std::uint16_t>(bytes, 20)});
+        }
+        default:  // R2T, C2HTermReq
+            return begun;
+    }
+}
+
+// For finding back a command must also say itself how much data is in its capsule.
+bool request_begins(Bytes bytes) {
+    Pdu pdu;
+    if (begin(bytes, kRequests, pdu).verdict != Parsed::Verdict::kPart)
+        return false;
+    if (pdu.type != kCapsuleCmd || pdu.data_offset == 0)
+        return true;
+    const Entry entry = parse_entry(bytes);
+    return entry.in_capsule &&
+           pdu.length == pdu.data_offset + entry.transfer + digest_of(pdu, kDataDigestFlag);
+}
+
+bool response_begins(Bytes bytes) {
+    Pdu pdu;
+    return begin(bytes, kResponses, pdu).verdict == Parsed::Verdict::kPart;
+}
+
+}  // namespace
+
+const Protocol kNvmeTcpProtocol{.name = "nvme-tcp",
+                                .header_max = kCommandHeader,
+                                .ordered = false,
+                                .request = parse_request,
+                                .response = parse_response,
+                                .request_begins = request_begins,
+                                .response_begins = response_begins};
+
+}  // namespace weir
