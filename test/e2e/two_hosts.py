@@ -80,11 +80,12 @@ class TwoHosts(Case):
             config["feedback"] = {**FEEDBACK, **feedback}
         return start(Switch(folder, config))
 
-    def hosts(self, receivers=None, uplink="200Mbit", downlink="200Mbit", feedback_a=FEEDBACK, feedback_b=FEEDBACK):
-        """Both; a `feedback` of None is a switch without. `receivers`: keys of VMs 3 and 4."""
+    def hosts(self, receivers=None, uplink="200Mbit", downlink="200Mbit", feedback_a=FEEDBACK, feedback_b=FEEDBACK,
+              senders=None):
+        """Both; a `feedback` of None is a switch without. `receivers`: keys of VMs 3 and 4; `senders`: of 1 and 2."""
         receivers = {3: {}, 4: {}, **(receivers or {})}
         self.b = self.host("b", 0, {"rate": downlink}, feedback_b, receivers)
-        self.a = self.host("a", 1, {"rate": uplink}, feedback_a, {1: {}, 2: {}})
+        self.a = self.host("a", 1, {"rate": uplink}, feedback_a, {1: {}, 2: {}, **(senders or {})})
 
     def key(self, name, digits):
         """A file with a cluster's secret."""
@@ -93,9 +94,9 @@ class TwoHosts(Case):
             stream.write(digits + "\n")
         return path
 
-    def send(self, number, rate, *peers):
+    def send(self, number, rate, *peers, kind="ipv4"):
         """VM `number` sends UDP at `rate` bits/s in all, to each of these VMs alike. Returns the process."""
-        command = [sys.executable, SOURCE, f"eth{number}", str(rate), mac(number), *(mac(peer) for peer in peers)]
+        command = [sys.executable, SOURCE, kind, f"eth{number}", str(rate), mac(number), *(mac(peer) for peer in peers)]
         return Process(command, self.path(f"source{number}.log"))
 
     def kernel(self, number):

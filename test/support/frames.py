@@ -28,14 +28,30 @@ def numbered(source, destination, count, size=60):
     return [frame(source, destination, size, payload=struct.pack("!I", number)) for number in range(count)]
 
 
+def checksum(data):
+    """The Internet's, of an even number of bytes (RFC 1071)."""
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return struct.pack("!H", ~total & 0xFFFF)
+
+
 def ipv4(source, destination, protocol, size=1514):
     """An IPv4 frame of `size` bytes; its addresses are 10.0.0.x by the last byte of the MACs. Protocol 17 has UDP's ports."""
     head = struct.pack("!BBHHHBBH4B4B", 0x45, 0, size - 14, 0, 0, 64, protocol, 0,
                        10, 0, 0, mac_bytes(source)[-1], 10, 0, 0, mac_bytes(destination)[-1])
-    total = sum(struct.unpack("!10H", head))
-    total = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
     udp = struct.pack("!4H", 9, 9, size - 34, 0) if protocol == UDP else b""
-    return frame(source, destination, size, payload=head[:10] + struct.pack("!H", total) + head[12:] + udp)
+    return frame(source, destination, size, payload=head[:10] + checksum(head) + head[12:] + udp)
+
+
+def ipv6(source, destination, protocol, size=1514):
+    """The same for IPv6: fd00::x, and UDP has the checksum that it must have there."""
+    length = size - 54
+    ends = b"".join(b"\xfd" + bytes(14) + mac_bytes(address)[-1:] for address in (source, destination))
+    udp = struct.pack("!3H", 9, 9, length) if protocol == UDP else b""
+    if udp:
+        udp += checksum(ends + struct.pack("!II", length, protocol) + udp)
+    return frame(source, destination, size, IPV6, payload=struct.pack("!IHBB", 6 << 28, length, protocol, 64) + ends + udp)
 
 
 def number_of(data):

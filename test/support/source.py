@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""source.py - a VM that sends UDP at a rate: `source.py INTERFACE BITS_PER_SECOND MAC PEER...`, a frame to each in turn.
+"""source.py - a VM that sends UDP at a rate: `source.py ipv4|ipv6 INTERFACE BITS_PER_SECOND MAC PEER...`, to each in turn.
 
 The rate is of all peers together, in bytes on the wire. What a slow machine makes it miss is not caught up with. Pauses
 are random, so that two sources do not find the same queue full in every turn, or never.
@@ -18,10 +18,10 @@ PAUSE_SECONDS = 0.0005
 LATE_SECONDS = 0.02
 
 
-def main(interface, rate, address, *peers):
+def main(kind, interface, rate, address, *peers):
     line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     line.bind((interface, 0))
-    turn = [frames.ipv4(address, peer, frames.UDP, SIZE) for peer in peers]
+    turn = [getattr(frames, kind)(address, peer, frames.UDP, SIZE) for peer in peers]
     seconds = len(turn) * WIRE_BITS / float(rate)
     due = time.monotonic()
     while True:

@@ -16,7 +16,8 @@ from two_hosts import FEEDBACK, TwoHosts, feedback_frame
 from wait import until
 
 MBIT = 1_000_000
-FIELDS = ("eth.src", "eth.dst", "ip.proto", "ip.ttl", "ip.checksum.status", "ip.id", "frame.len")
+# Feedback over IPv4 and IPv6, with and without a tag: `vlan` moves what is said behind it.
+FEEDBACK_FILTER = "ip proto 143 or ip6 proto 143 or (vlan and (ip proto 143 or ip6 proto 143))"
 KEY, OTHER_KEY = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
 
 
@@ -96,33 +97,68 @@ class FeedbackTest(TwoHosts):
         self.assertLess(self.victims_share(None), 0.85)
         self.assertEqual(self.drops_of(self.a, "vm2"), {})
 
-    def capture(self, interface, *options):
-        """A tshark that hears IP protocol 143 on an interface already."""
+    def capture(self, interface, frame_count):
+        """A tshark that hears feedback on an interface already, and ends with the last frame; its file."""
         path = self.path(f"{interface}.pcap")
-        shark = Process(["tshark", "-n", "-i", interface, "-f", "ip proto 143", "-F", "pcap", "-w", path, *options],
-                        self.path(f"{interface}.log"))
+        shark = Process(["tshark", "-n", "-i", interface, "-f", FEEDBACK_FILTER, "-F", "pcap", "-w", path, "-c",
+                         str(frame_count)], self.path(f"{interface}.log"))
         shark.expect("Capture started", 30)
         return shark, path
+
+    def seen_on_the_wire(self, *fields, count=20, kind="ipv4"):
+        """VM 1 sends to VM 3 until so many frames of feedback have come back: what tshark says of each, as a list of
+        `fields`, and its bytes. Feedback was heard, and no guest was sent any."""
+        wire, path = self.capture("upa", count)
+        guest, _ = self.capture("eth1", 1)
+        self.send(1, 80 * MBIT, 3, kind=kind)
+        until(lambda: not wire.alive(), 30, f"{count} frames of feedback")
+        self.wait_feedback(self.a, "heard", count)
+        read = subprocess.run(["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=;", "-E", "occurrence=f", "-o",
+                               "ip.check_checksum:TRUE", *(f"-e{field}" for field in fields)], capture_output=True,
+                              text=True, timeout=60, check=True)
+        self.assertTrue(guest.alive(), "a guest was sent feedback")
+        seen = [line.split(";") for line in read.stdout.split()]
+        self.assertEqual(len(seen), count)
+        return zip(seen, frames.read_pcap(path))
+
+    def assert_payload(self, data, at):
+        """The payload begins there. Returns its rate in Mbit/s."""
+        magic, rate = struct.unpack_from("!4s8xQ", data, at)
+        self.assertEqual(magic, b"WEIR")
+        return rate * 8 / MBIT
 
     def test_feedback_frames_are_on_the_wire_as_in_the_paper_and_at_no_guest(self):
         self.join()
         self.hosts({3: {"limit": "20Mbit"}})
-        wire, path = self.capture("upa", "-c", "20")
-        guest, _ = self.capture("eth1", "-c", "1")
-        self.send(1, 40 * MBIT, 3)
-        until(lambda: not wire.alive(), 30, "20 frames of feedback")
-        self.wait_feedback(self.a, "heard", 20)
-        read = subprocess.run(["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=;", "-E", "occurrence=f", "-o",
-                               "ip.check_checksum:TRUE", *(f"-e{field}" for field in FIELDS)], capture_output=True,
-                              text=True, timeout=60, check=True)
-        lines = [line.split(";") for line in read.stdout.split()]
-        self.assertEqual(len(lines), 20)
-        for fields, data in zip(lines, frames.read_pcap(path)):
-            self.assertEqual(fields[:5], [mac(3), mac(1), "143", "64", "1"])
-            magic, rate = struct.unpack_from("!4s8xQ", data, 34)
-            self.assertEqual((magic, fields[6]), (b"WEIR", "62"))
-            self.assertLessEqual(abs(int(fields[5], 16) - rate * 8 / MBIT), 1)
-        self.assertTrue(guest.alive(), "a guest was sent feedback")
+        for fields, data in self.seen_on_the_wire("eth.src", "eth.dst", "ip.proto", "ip.ttl", "ip.checksum.status",
+                                                  "frame.len", "ip.id"):
+            self.assertEqual(fields[:6], [mac(3), mac(1), "143", "64", "1", "62"])
+            self.assertLessEqual(abs(int(fields[6], 16) - self.assert_payload(data, 34)), 1)
+
+    def test_feedback_in_a_vlan_carries_its_tag_and_is_obeyed(self):
+        self.join()
+        self.hosts({3: {"limit": "20Mbit", "vlan": 10}}, senders={1: {"vlan": 10}})
+        for fields, data in self.seen_on_the_wire("eth.src", "eth.dst", "vlan.id", "ip.proto", "ip.ttl",
+                                                  "ip.checksum.status", "frame.len"):
+            self.assertEqual(fields, [mac(3), mac(1), "10", "143", "64", "1", "66"])
+            self.assertEqual(data[12:18], struct.pack("!HHH", frames.VLAN, 10, frames.IPV4))
+            self.assert_payload(data, 38)
+        self.assert_obeyed()
+
+    def test_ipv6_traffic_is_answered_over_ipv6_and_that_is_obeyed(self):
+        self.join()
+        self.hosts({3: {"limit": "20Mbit"}})
+        for fields, data in self.seen_on_the_wire("eth.src", "eth.dst", "ipv6.src", "ipv6.dst", "ipv6.nxt", "ipv6.hlim",
+                                                  "ipv6.plen", "frame.len", kind="ipv6"):
+            self.assertEqual(fields, [mac(3), mac(1), "fd00::3", "fd00::1", "143", "64", "28", "82"])
+            self.assert_payload(data, 54)
+        self.assert_obeyed()
+
+    def assert_obeyed(self):
+        """The sender's switch has a limiter for what VM 1 sends, and drops what is beyond it."""
+        until(lambda: self.drops_of(self.a, "vm1").get("destination_congested", 0) > 0, 30, "the sender's switch dropping")
+        self.assertEqual(self.feedback(self.a)["limiters"], 1)
+        self.assertEqual(set(self.drops_of(self.a, "vm1")), {"destination_congested"})
 
     def test_feedback_of_another_key_is_forged_and_a_guests_own_is_dropped(self):
         self.join()
