@@ -25,6 +25,14 @@ class TokenBucket {
     /// Takes `cost` tokens; may leave debt.
     void pay(std::uint32_t cost, Nanos now) { take(price(cost), to_fine(now)); }
 
+    /// Puts back what was taken and not used; no more than the bucket holds. Not for a parked bucket, which
+    /// never paid.
+    void give_back(std::uint32_t cost) {
+        const FineTime back = price(cost);
+        if (full_at_ < kParkedOrigin)
+            full_at_ -= std::min(back, full_at_);
+    }
+
     /// Takes `cost` tokens as far as that leaves no more than one capacity of debt: for service that was not
     /// earned here but must not count twice. Nothing happens to a parked bucket.
     void pay_bounded(std::uint32_t cost, Nanos now) {

@@ -1,0 +1,217 @@
+// request_gate.cc - who may go, who waits for what, and until when.
+#include "vswitch/qos/request_gate.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace weir {
+
+RequestGate::RequestGate(const Setup& setup)
+    : wheel_(*setup.wheel),
+      wheel_id_(setup.wheel_id),
+      shift_(64 - static_cast<unsigned>(std::countr_zero(setup.connections))),
+      flows_(setup.flows),
+      waiters_(setup.connections),
+      buckets_(setup.connections, kNone),
+      places_(setup.packets) {
+    assert(std::has_single_bit(setup.connections) && setup.connections > 1 && setup.packets > 0);
+    for (WaiterId at = 0; at < setup.connections; ++at)
+        waiters_[at].next = at + 1 < setup.connections ? at + 1 : kNone;
+    for (PlaceId at = 0; at < setup.packets; ++at)
+        places_[at].next = at + 1 < setup.packets ? at + 1 : kNone;
+}
+
+void RequestGate::set_profile(FlowState& flow, const Profile& profile, Nanos now) {
+    flow.profile = profile;
+    flow.limited = 0;
+    for (std::size_t i = 0; i < kPathResources; ++i) {
+        flow.buckets[i].set_profile(profile.limits[i], now);
+        if (!profile.limits[i].unlimited() && (profile.multi_resource || flow.limited == 0))
+            flow.limited = static_cast<Mask>(flow.limited | 1U << i);
+    }
+}
+
+void RequestGate::open(Flow id, const Profile& profile, Nanos now) {
+    FlowState& flow = flows_[id];
+    assert(!flow.open);
+    flow.open = true;
+    flow.looked_at = now;
+    set_profile(flow, profile, now);
+}
+
+void RequestGate::change(Flow id, const Profile& profile, Nanos now) {
+    FlowState& flow = flows_[id];
+    assert(flow.open);
+    set_profile(flow, profile, now);
+    if (flow.packets != 0)  // somebody may go earlier now
+        wait_until(id, now, now);
+}
+
+RequestGate::Mask RequestGate::needs(const FlowState& flow, const CostVector& cost) {
+    Mask mask = 0;
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        mask = static_cast<Mask>(mask | static_cast<unsigned>(cost[i] != 0) << i);
+    return mask & flow.limited;
+}
+
+RequestGate::Mask RequestGate::lacking(const FlowState& flow, const CostVector& cost, Nanos now) {
+    Mask mask = 0;
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        mask = static_cast<Mask>(mask | static_cast<unsigned>(!flow.buckets[i].can_pay(cost[i], now)) << i);
+    return mask & flow.limited;
+}
+
+/// Buckets that are not asked are charged too: what they show is what is used.
+void RequestGate::pay(FlowState& flow, const CostVector& cost, Nanos now) {
+    for (std::size_t i = 0; i < kPathResources; ++i) {
+        flow.buckets[i].pay(cost[i], now);
+        flow.used[i] += cost[i];
+    }
+}
+
+bool RequestGate::admit(Flow id, Connection connection, const CostVector& cost, Nanos now) {
+    FlowState& flow = flows_[id];
+    if (flow.packets != 0 && ((needs(flow, cost) & flow.blocked) != 0 || find(connection) != kNone))
+        return false;
+    if (lacking(flow, cost, now) != 0)
+        return false;
+    pay(flow, cost, now);
+    return true;
+}
+
+bool RequestGate::hold(Flow id, Connection connection, const PacketRef& packet, const CostVector& cost,
+                       Span bytes, Nanos now) {
+    FlowState& flow = flows_[id];
+    if (free_place_ == kNone || flow.bytes + packet.bytes > flow.profile.bytes_max)
+        return false;
+    WaiterId at = flow.packets != 0 ? find(connection) : kNone;
+    const bool first = at == kNone;
+    if (first && (at = add_waiter(flow, connection)) == kNone)
+        return false;
+    const PlaceId place = free_place_;
+    free_place_ = places_[place].next;
+    places_[place] = {packet, cost, kNone};
+    Waiter& waiter = waiters_[at];
+    (waiter.head == kNone ? waiter.head : places_[waiter.tail].next) = place;
+    waiter.tail = place;
+    waiter.bytes = {first ? bytes.from : waiter.bytes.from, bytes.to};
+    flow.bytes += packet.bytes;
+    ++flow.packets;
+    ++flow.held_total;
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        flow.queued[i] += cost[i];
+    WaiterId before = kNone;
+    if (first && next_to_go(id, now, before) != kNone)
+        wait_until(id, now, now);
+    return true;
+}
+
+RequestGate::WaiterId RequestGate::add_waiter(FlowState& flow, Connection connection) {
+    const WaiterId at = free_waiter_;
+    if (at == kNone)
+        return kNone;
+    free_waiter_ = waiters_[at].next;
+    WaiterId& bucket = buckets_[hash(connection)];
+    waiters_[at] = Waiter{.connection = connection, .next_hash = bucket, .bytes = {}};
+    bucket = at;
+    (flow.head == kNone ? flow.head : waiters_[flow.tail].next) = at;
+    flow.tail = at;
+    return at;
+}
+
+void RequestGate::remove_waiter(FlowState& flow, WaiterId before, WaiterId at) {
+    WaiterId* link = &buckets_[hash(waiters_[at].connection)];
+    while (*link != at)
+        link = &waiters_[*link].next_hash;
+    *link = waiters_[at].next_hash;
+    (before == kNone ? flow.head : waiters_[before].next) = waiters_[at].next;
+    if (flow.tail == at)
+        flow.tail = before;
+    waiters_[at].next = free_waiter_;
+    free_waiter_ = at;
+}
+
+PacketRef RequestGate::pop(FlowState& flow, Waiter& waiter) {
+    const PlaceId place = waiter.head;
+    const Place taken = places_[place];
+    waiter.head = taken.next;
+    places_[place].next = free_place_;
+    free_place_ = place;
+    flow.bytes -= taken.packet.bytes;
+    --flow.packets;
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        flow.queued[i] -= taken.cost[i];
+    return taken.packet;
+}
+
+RequestGate::WaiterId RequestGate::next_to_go(Flow id, Nanos now, WaiterId& before) {
+    FlowState& flow = flows_[id];
+    tally_blocked(flow, now);
+    flow.blocked = 0;
+    before = kNone;
+    Nanos earliest = kNever;
+    unsigned looks = kLooks;
+    for (WaiterId at = flow.head; at != kNone && looks-- != 0; before = at, at = waiters_[at].next) {
+        const CostVector& cost = places_[waiters_[at].head].cost;
+        if ((needs(flow, cost) & flow.blocked) != 0)
+            continue;  // one before waits for that too
+        const Mask lacks = lacking(flow, cost, now);
+        if (lacks == 0)
+            return at;
+        flow.blocked = static_cast<Mask>(flow.blocked | lacks);
+        Nanos ready = 0;
+        for (std::size_t i = 0; i < kPathResources; ++i)
+            if ((lacks >> i & 1U) != 0)
+                ready = std::max(ready, flow.buckets[i].ready_at(cost[i]));
+        earliest = std::min(earliest, ready);
+    }
+    if (earliest != kNever)  // what is parked waits for change()
+        wait_until(id, earliest, now);
+    return kNone;
+}
+
+void RequestGate::wait_until(Flow id, Nanos at, Nanos now) {
+    FlowState& flow = flows_[id];
+    if (flow.fires_at <= at)
+        return;
+    if (flow.fires_at != kNever)
+        wheel_.remove(wheel_id_ + id);
+    flow.fires_at = at;
+    wheel_.insert(wheel_id_ + id, at, now);
+}
+
+void RequestGate::settle(Flow id, PathResource resource, std::uint32_t charged, std::uint32_t actual, Nanos now) {
+    FlowState& flow = flows_[id];
+    const auto at = static_cast<std::size_t>(resource);
+    flow.used[at] += actual;
+    flow.used[at] -= std::min<std::uint64_t>(charged, flow.used[at]);
+    if (actual > charged) {
+        flow.buckets[at].pay(actual - charged, now);
+    } else if (actual < charged) {
+        flow.buckets[at].give_back(charged - actual);
+        if (flow.packets != 0)
+            wait_until(id, now, now);
+    }
+}
+
+void RequestGate::tally_blocked(FlowState& flow, Nanos now) const {
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        if ((flow.blocked >> i & 1U) != 0)
+            flow.blocked_ns[i] += now - flow.looked_at;
+    flow.looked_at = now;
+}
+
+void RequestGate::read(Flow id, Nanos now, RequestFlowStats& stats) const {
+    const FlowState& flow = flows_[id];
+    stats.used = flow.used;
+    stats.queued = flow.queued;
+    stats.blocked_ns = flow.blocked_ns;
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        if ((flow.blocked >> i & 1U) != 0 && flow.packets != 0)
+            stats.blocked_ns[i] += now - flow.looked_at;
+    stats.held = flow.packets;
+    stats.held_total = flow.held_total;
+}
+
+}  // namespace weir

@@ -1,0 +1,204 @@
+// request_gate.h - requests wait here until every resource of their path can pay: the appliance, the way to
+// it, the way back. Source: Pulsar 4.4 (multi-resource token bucket); corner cases of algorithms 1.7.
+// Units: appliance tokens; accounted bytes; Nanos. Threads: one owner (a worker). Allocates only when built.
+//
+// A request is charged to all its resources at once or to none. What it asks of a bucket is no more than the
+// bucket holds; it then pays in full, and debt keeps the long-run rate exact. Order holds within a
+// connection. A connection whose first request has to wait is passed by others as far as these need nothing
+// of what it waits for: a read that waits for the way back does not hold back a write.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "common/clock.h"
+#include "vswitch/qos/packet_ref.h"
+#include "vswitch/qos/timing_wheel.h"
+#include "vswitch/qos/token_bucket.h"
+#include "vswitch/stats.h"
+
+namespace weir {
+
+/// What a packet's requests cost, by PathResource.
+using CostVector = std::array<std::uint32_t, kPathResources>;
+
+class RequestGate {
+  public:
+    using Flow = std::uint32_t;
+    using Connection = std::uint64_t;  ///< any number that tells connections apart
+
+    struct Setup {
+        std::uint32_t flows = 0;         ///< Flows are 0 .. flows-1
+        std::uint32_t connections = 64;  ///< that have something waiting at once, a power of two
+        std::uint32_t packets = 256;     ///< that may wait in all
+        TimingWheel* wheel = nullptr;    ///< outlives the gate
+        std::uint32_t wheel_id = 0;      ///< id of flow 0 in that wheel
+    };
+    struct Profile {
+        std::array<BucketProfile, kPathResources> limits;
+        std::uint32_t bytes_max = 256 * 1024;  ///< that may wait
+        bool multi_resource = true;            ///< false: the first that has a limit decides alone
+    };
+    /// What waits of one connection: sequence numbers of its first and behind its last byte.
+    struct Span {
+        std::uint32_t from = 0;
+        std::uint32_t to = 0;
+    };
+
+    explicit RequestGate(const Setup& setup);
+
+    // Changes; not per packet.
+
+    void open(Flow flow, const Profile& profile, Nanos now);
+    /// What it holds is kept, as far as the new buckets hold so much.
+    void change(Flow flow, const Profile& profile, Nanos now);
+    /// Gives all that waits to take(const PacketRef&); the flow may be opened again.
+    template <class Take>
+    void close(Flow flow, Take&& take);
+
+    // Per packet.
+
+    /// The packet may pass and has been charged. If not, it is to be held.
+    [[nodiscard]] bool admit(Flow flow, Connection connection, const CostVector& cost, Nanos now);
+    /// @return false when there is no room: the packet was not taken
+    [[nodiscard]] bool hold(Flow flow, Connection connection, const PacketRef& packet, const CostVector& cost,
+                            Span bytes, Nanos now);
+    /// What of the connection waits; from == to when nothing does.
+    [[nodiscard]] Span held(Flow flow, Connection connection) const {
+        const WaiterId at = flows_[flow].packets != 0 ? find(connection) : kNone;
+        return at == kNone ? Span{} : waiters_[at].bytes;
+    }
+    /// The wheel fired: gives what may leave now to give(const PacketRef&), a burst of it at most.
+    template <class Give>
+    void wake(Flow flow, Nanos now, Give&& give);
+    /// A request was charged by an estimate; this is what it was.
+    void settle(Flow flow, PathResource resource, std::uint32_t charged, std::uint32_t actual, Nanos now);
+
+    /// The flow's tallies: used, queued, blocked_ns, limit, held, held_total.
+    void read(Flow flow, Nanos now, RequestFlowStats& stats) const;
+    [[nodiscard]] bool waiting(Flow flow) const { return flows_[flow].packets != 0; }
+
+  private:
+    using WaiterId = std::uint32_t;
+    using PlaceId = std::uint32_t;
+    using Mask = std::uint8_t;
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+    /// Connections that are looked at in one go, and packets that leave.
+    static constexpr unsigned kLooks = 64;
+    static constexpr unsigned kBurst = 32;
+
+    struct FlowState {
+        std::array<TokenBucket, kPathResources> buckets;
+        Mask limited = 0;   ///< resources that are asked
+        Mask blocked = 0;   ///< ... and could not pay when last looked at
+        bool open = false;
+        Nanos looked_at = 0;
+        Nanos fires_at = kNever;  ///< in the wheel until then
+        WaiterId head = kNone;    ///< connections in turn
+        WaiterId tail = kNone;
+        std::uint32_t bytes = 0;
+        std::uint32_t packets = 0;
+        std::uint64_t held_total = 0;
+        Profile profile;
+        std::array<std::uint64_t, kPathResources> used{};
+        std::array<std::uint64_t, kPathResources> queued{};
+        std::array<Nanos, kPathResources> blocked_ns{};
+    };
+    /// A connection with something waiting.
+    struct Waiter {
+        Connection connection = 0;
+        PlaceId head = kNone;
+        PlaceId tail = kNone;
+        WaiterId next = kNone;      ///< of its flow, or among the free
+        WaiterId next_hash = kNone;
+        Span bytes;
+    };
+    struct Place {
+        PacketRef packet;
+        CostVector cost;
+        PlaceId next;
+    };
+
+    static void set_profile(FlowState& flow, const Profile& profile, Nanos now);
+    [[nodiscard]] static Mask needs(const FlowState& flow, const CostVector& cost);
+    [[nodiscard]] static Mask lacking(const FlowState& flow, const CostVector& cost, Nanos now);
+    static void pay(FlowState& flow, const CostVector& cost, Nanos now);
+    [[nodiscard]] std::size_t hash(Connection connection) const {
+        return connection * 0x9E37'79B9'7F4A'7C15 >> shift_;
+    }
+    [[nodiscard]] WaiterId find(Connection connection) const {
+        WaiterId at = buckets_[hash(connection)];
+        while (at != kNone && waiters_[at].connection != connection)
+            at = waiters_[at].next_hash;
+        return at;
+    }
+    WaiterId add_waiter(FlowState& flow, Connection connection);
+    void remove_waiter(FlowState& flow, WaiterId before, WaiterId at);
+    PacketRef pop(FlowState& flow, Waiter& waiter);
+    /// The first connection in turn that may go, and whom it follows; kNone: sets the wheel.
+    [[nodiscard]] WaiterId next_to_go(Flow flow, Nanos now, WaiterId& before);
+    void wait_until(Flow flow, Nanos at, Nanos now);
+    void tally_blocked(FlowState& flow, Nanos now) const;
+
+    TimingWheel& wheel_;
+    std::uint32_t wheel_id_;
+    unsigned shift_;
+    WaiterId free_waiter_ = 0;
+    PlaceId free_place_ = 0;
+    std::vector<FlowState> flows_;
+    std::vector<Waiter> waiters_;
+    std::vector<WaiterId> buckets_;
+    std::vector<Place> places_;
+};
+
+template <class Take>
+void RequestGate::close(Flow id, Take&& take) {
+    FlowState& flow = flows_[id];
+    if (flow.fires_at != kNever)
+        wheel_.remove(wheel_id_ + id);
+    while (flow.head != kNone) {
+        Waiter& waiter = waiters_[flow.head];
+        while (waiter.head != kNone)
+            take(pop(flow, waiter));
+        remove_waiter(flow, kNone, flow.head);
+    }
+    flow = FlowState{};
+}
+
+template <class Give>
+void RequestGate::wake(Flow id, Nanos now, Give&& give) {
+    FlowState& flow = flows_[id];
+    flow.fires_at = kNever;
+    for (unsigned given = 0;;) {
+        WaiterId before = kNone;
+        const WaiterId at = next_to_go(id, now, before);
+        if (at == kNone)
+            return;
+        Waiter& waiter = waiters_[at];
+        pay(flow, places_[waiter.head].cost, now);
+        do {  // the request, and what follows it without another one
+            give(pop(flow, waiter));
+            ++given;
+        } while (waiter.head != kNone && needs(flow, places_[waiter.head].cost) == 0);
+        const bool more = waiter.head != kNone;
+        const Connection connection = waiter.connection;
+        if (!more || flow.tail != at) {  // the others' turn
+            Waiter kept = waiter;
+            remove_waiter(flow, before, at);
+            if (more) {
+                Waiter& moved = waiters_[add_waiter(flow, connection)];
+                moved.head = kept.head;
+                moved.tail = kept.tail;
+                moved.bytes = kept.bytes;
+            }
+        }
+        if (given >= kBurst) {
+            if (flow.packets != 0)
+                wait_until(id, now, now);
+            return;
+        }
+    }
+}
+
+}  // namespace weir
