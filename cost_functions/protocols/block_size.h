@@ -10,13 +10,17 @@
 
 namespace weir {
 
-/// In ParserState::extra: the logarithm, 0 as long as none was seen.
-inline void learn_block_size(ParserState& state, std::uint64_t blocks, std::uint32_t bytes) {
-    constexpr std::uint32_t kSmallest = 512;
-    // Blocks with protection information among the data are a little larger than a power of two.
-    const std::uint64_t size = blocks == 0 ? 0 : std::bit_floor(bytes / blocks);
-    if (size >= kSmallest)
-        state.extra = static_cast<std::uint16_t>(std::countr_zero(size));
+/// In ParserState::extra: the logarithm, 0 as long as none was seen. Blocks with protection information among
+/// the data are a little larger than a power of two.
+inline void learn_block_size(ParserState& state, std::uint32_t blocks, std::uint32_t bytes) {
+    constexpr int kSmallest = 9;
+    if (blocks == 0)
+        return;
+    int shift = std::countl_zero(blocks) - std::countl_zero(bytes);
+    if (shift > 0 && std::uint64_t{blocks} << shift > bytes)
+        --shift;
+    if (shift >= kSmallest)
+        state.extra = static_cast<std::uint16_t>(shift);
 }
 inline int block_shift(const ParserState& state) {
     constexpr int kUnknown = 9;

@@ -2,6 +2,7 @@
 // Threads: any (pure).
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -45,6 +46,16 @@ T little_endian(Bytes bytes, std::size_t at) {
 
 constexpr bool has_only(std::uint32_t flags, std::uint32_t allowed) {
     return (flags & ~allowed) == 0;
+}
+
+/// Rows by their key, which is below Keys, for a look-up without a search; where there is none, a row of
+/// default values.
+template <std::size_t Keys, typename Row, std::size_t Count, typename Key>
+consteval std::array<Row, Keys> by_key(const Row (&rows)[Count], Key Row::*key) {
+    std::array<Row, Keys> table{};
+    for (const Row& row : rows)
+        table[row.*key] = row;
+    return table;
 }
 
 inline Parsed a_part(std::uint32_t length) {

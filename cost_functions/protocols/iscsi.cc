@@ -1,7 +1,6 @@
 #include "cost_functions/protocols/iscsi.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "cost_functions/protocols/block_size.h"
 #include "cost_functions/protocols/fields.h"
@@ -46,16 +45,18 @@ constexpr std::uint32_t kHeaderMaxBytes = kBasicHeader + kDigest;
 // and 3 that are reserved (or the protocol's version, 0).
 enum Carries : std::uint8_t { kNothing = 0, kData = 1, kMoreHeader = 2 };
 struct Shape {
-    Opcode opcode;
-    std::uint8_t first;  // allowed in byte 0 beside the opcode
-    std::uint8_t set, allowed;
-    std::uint16_t zero;
-    std::uint8_t carries;
+    std::uint8_t opcode = 0xFF;
+    std::uint8_t first = 0;  // allowed in byte 0 beside the opcode
+    std::uint8_t set = 0, allowed = 0;
+    std::uint16_t zero = 0;
+    std::uint8_t carries = kNothing;
 };
+constexpr std::size_t kOpcodes = 64;
+using Shapes = std::array<Shape, kOpcodes>;
 constexpr std::uint16_t kBoth = 0xFFFF;
 constexpr std::uint16_t kSecond = 0xFF00;
 constexpr std::uint16_t kThird = 0x00FF;
-constexpr Shape kRequests[]{
+constexpr Shape kRequestShapes[]{
     {kNopOut, kImmediate, kFinal, kFinal, kBoth, kData},
     {kScsiCommand, kImmediate, 0, 0xE7, kThird, kData | kMoreHeader},
     {kTaskManagement, kImmediate, kFinal, 0xFF, kBoth, kNothing},
@@ -65,7 +66,8 @@ constexpr Shape kRequests[]{
     {kLogout, kImmediate, kFinal, 0xFF, kBoth, kNothing},
     {kSnack, 0, kFinal, 0x8F, kBoth, kNothing},
 };
-constexpr Shape kResponses[]{
+constexpr Shapes kRequests = by_key<kOpcodes>(kRequestShapes, &Shape::opcode);
+constexpr Shape kResponseShapes[]{
     {kNopIn, 0, kFinal, kFinal, kBoth, kData},
     {kScsiResponse, 0, kFinal, 0x9E, 0, kData},
     {kTaskManagementResponse, 0, kFinal, kFinal, kThird, kNothing},
@@ -77,9 +79,10 @@ constexpr Shape kResponses[]{
     {kAsyncMessage, 0, kFinal, kFinal, kBoth, kData},
     {kReject, 0, kFinal, kFinal, kThird, kData},
 };
+constexpr Shapes kResponses = by_key<kOpcodes>(kResponseShapes, &Shape::opcode);
 
 // ParserState::phase: what is known of digests, and whether one may stand in front of the next header.
-enum Phase : std::uint8_t {
+enum Phase : unsigned {
     kHeaderSettled = 1 << 0,
     kHeaderDigests = 1 << 1,
     kDataSettled = 1 << 2,
@@ -101,13 +104,13 @@ std::uint32_t task_of(Bytes header) {
     return big_endian<std::uint32_t>(header, 16);
 }
 
-bool has_shape(Bytes header, std::span<const Shape> shapes) {
-    const auto shape = std::ranges::find(shapes, opcode_of(header), &Shape::opcode);
-    return shape != shapes.end() && has_only(header[0] & ~0x3FU, shape->first) &&
-           (header[1] & shape->set) == shape->set && has_only(header[1], shape->allowed) &&
-           (big_endian<std::uint16_t>(header, 2) & shape->zero) == 0 &&
-           ((shape->carries & kMoreHeader) != 0 || more_header(header) == 0) &&
-           ((shape->carries & kData) != 0 || data_bytes(header) == 0);
+bool has_shape(Bytes header, const Shapes& shapes) {
+    const Shape& shape = shapes[opcode_of(header)];
+    return shape.opcode == opcode_of(header) && has_only(header[0] & ~0x3FU, shape.first) &&
+           (header[1] & shape.set) == shape.set && has_only(header[1], shape.allowed) &&
+           (big_endian<std::uint16_t>(header, 2) & shape.zero) == 0 &&
+           ((shape.carries & kMoreHeader) != 0 || more_header(header) == 0) &&
+           ((shape.carries & kData) != 0 || data_bytes(header) == 0);
 }
 
 // Stricter than the shape, which an odd implementation must still have: for finding back among any bytes.
@@ -134,33 +137,41 @@ bool response_begins(Bytes bytes) {
     }
 }
 
-std::uint32_t crc32c(Bytes bytes) {
-    constexpr std::uint32_t kPolynomial = 0x82F63B78;  // reflected
-    std::uint32_t crc = ~0U;
-    for (const std::uint8_t byte : bytes) {
-        crc ^= byte;
+constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
+    constexpr std::uint32_t kPolynomial = 0x82F63B78;  // CRC32C, reflected
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
+        table[byte] = byte;
         for (int bit = 0; bit < 8; ++bit)
-            crc = crc >> 1 ^ ((crc & 1) != 0 ? kPolynomial : 0);
+            table[byte] = table[byte] >> 1 ^ ((table[byte] & 1) != 0 ? kPolynomial : 0);
     }
+    return table;
+}();
+
+std::uint32_t crc32c(Bytes bytes) {
+    std::uint32_t crc = ~0U;
+    for (const std::uint8_t byte : bytes)
+        crc = crc >> 8 ^ kCrcOfByte[(crc ^ byte) & 0xFF];
     return ~crc;
 }
 
 // A digest of the unit before may stand here as long as it is not settled whether they are in use.
-std::optional<Parsed> pass_digest(Bytes bytes, ParserState& state, bool (*begins)(Bytes)) {
-    if ((state.phase & (kAfterHeader | kAfterData)) == 0)
-        return std::nullopt;
-    const bool after_data = (state.phase & kAfterData) != 0;
+enum class Before : std::uint8_t { kNothing, kADigest, kUnseen };
+
+Before look_before(Bytes bytes, unsigned& phase, bool (*begins)(Bytes)) {
+    if ((phase & (kAfterHeader | kAfterData)) == 0)
+        return Before::kNothing;
+    const bool after_data = (phase & kAfterData) != 0;
     const bool here = begins(bytes);
     if (!here && bytes.size() < kHeaderMaxBytes)
-        return need_more(kHeaderMaxBytes);
+        return Before::kUnseen;
     const bool behind = !here && begins(bytes.subspan(kDigest));
-    unsigned phase = state.phase & ~unsigned{kAfterHeader | kAfterData};
+    phase &= ~(kAfterHeader | kAfterData);
     if (after_data && (here || behind))
-        phase |= kDataSettled | (behind ? unsigned{kDataDigests} : 0);
+        phase |= kDataSettled | (behind ? kDataDigests : 0U);
     if (!after_data && behind)
         phase |= kHeaderSettled | kHeaderDigests;
-    state.phase = static_cast<std::uint8_t>(phase);
-    return behind ? std::optional(a_part(kDigest)) : std::nullopt;
+    return behind ? Before::kADigest : Before::kNothing;
 }
 
 struct Unit {
@@ -168,18 +179,17 @@ struct Unit {
     std::uint32_t length = 0;  // with them; 0 while more is needed to know whether there are any
 };
 
-Unit measure(Bytes bytes, ParserState& state, bool login) {
+Unit measure(Bytes bytes, unsigned& phase, bool login) {
     const std::uint32_t more = more_header(bytes);
     const std::uint32_t data = data_bytes(bytes);
     const std::uint32_t plain = kBasicHeader + more + (data + 3) / 4 * 4;
     if (login)
         return {plain, plain};
-    unsigned phase = state.phase;
     if ((phase & kHeaderSettled) == 0 && more == 0) {
         if (bytes.size() >= kHeaderMaxBytes) {
             const auto found = little_endian<std::uint32_t>(bytes, kBasicHeader);
             const bool digest = found == crc32c(bytes.first(kBasicHeader));
-            phase |= kHeaderSettled | (digest ? unsigned{kHeaderDigests} : 0);
+            phase |= kHeaderSettled | (digest ? kHeaderDigests : 0U);
         } else if (data > 0) {
             return {};
         } else {
@@ -188,7 +198,6 @@ Unit measure(Bytes bytes, ParserState& state, bool login) {
     }
     if (data > 0 && (phase & kDataSettled) == 0)
         phase |= kAfterData;
-    state.phase = static_cast<std::uint8_t>(phase);
     return {plain, plain + ((phase & kHeaderDigests) != 0 ? kDigest : 0) +
                        (data > 0 && (phase & kDataDigests) != 0 ? kDigest : 0)};
 }
@@ -255,38 +264,26 @@ Parsed response_of(Bytes bytes, ParserState&, const Unit& unit) {
                                     .cookie = task_of(bytes)});
 }
 
-struct Direction {
-    std::span<const Shape> shapes;
-    bool (*begins)(Bytes);
-    Parsed (*unit)(Bytes, ParserState&, const Unit&);
-};
-constexpr Direction kToTarget{kRequests, request_begins, request_of};
-constexpr Direction kToInitiator{kResponses, response_begins, response_of};
-
-Parsed parse(Bytes bytes, ParserState& state, const Direction& direction) {
+template <const Shapes& shapes, bool (*begins)(Bytes), Parsed (*unit_of)(Bytes, ParserState&, const Unit&)>
+Parsed parse(Bytes bytes, ParserState& state) {
     if (bytes.size() < kBasicHeader)
         return need_more(kBasicHeader);
-    ParserState next = state;
-    if (const auto digest = pass_digest(bytes, next, direction.begins)) {
-        if (digest->verdict != Parsed::Verdict::kMore)
-            state = next;
-        return *digest;
+    unsigned phase = state.phase;
+    const Before before = look_before(bytes, phase, begins);
+    if (before == Before::kUnseen)
+        return need_more(kHeaderMaxBytes);
+    if (before == Before::kADigest) {
+        state.phase = static_cast<std::uint8_t>(phase);
+        return a_part(kDigest);
     }
-    if (!has_shape(bytes, direction.shapes))
+    if (!has_shape(bytes, shapes))
         return out_of_step();
     const std::uint8_t opcode = opcode_of(bytes);
-    const Unit unit = measure(bytes, next, opcode == kLogin || opcode == kLoginResponse);
+    const Unit unit = measure(bytes, phase, opcode == kLogin || opcode == kLoginResponse);
     if (unit.length == 0)
         return need_more(kHeaderMaxBytes);
-    state = next;
-    return direction.unit(bytes, state, unit);
-}
-
-Parsed parse_request(Bytes bytes, ParserState& state) {
-    return parse(bytes, state, kToTarget);
-}
-Parsed parse_response(Bytes bytes, ParserState& state) {
-    return parse(bytes, state, kToInitiator);
+    state.phase = static_cast<std::uint8_t>(phase);
+    return unit_of(bytes, state, unit);
 }
 
 }  // namespace
@@ -294,8 +291,8 @@ Parsed parse_response(Bytes bytes, ParserState& state) {
 const Protocol kIscsiProtocol{.name = "iscsi",
                               .header_max = kHeaderMaxBytes,
                               .ordered = false,
-                              .request = parse_request,
-                              .response = parse_response,
+                              .request = parse<kRequests, request_begins, request_of>,
+                              .response = parse<kResponses, response_begins, response_of>,
                               .request_begins = request_begins,
                               .response_begins = response_begins};
 

@@ -1,7 +1,5 @@
 #include "cost_functions/protocols/nvme_tcp.h"
 
-#include <algorithm>
-
 #include "cost_functions/protocols/block_size.h"
 #include "cost_functions/protocols/fields.h"
 
@@ -43,26 +41,30 @@ struct Pdu {
 // How long a PDU of each kind is beside its digests.
 enum class Size : std::uint8_t { kHeader, kData, kError };
 struct Shape {
-    Type type;
-    std::uint8_t flags;  // allowed
-    std::uint8_t header;
-    Size size;
+    std::uint8_t type = 0xFF;
+    std::uint8_t flags = 0;  // allowed
+    std::uint8_t header = 0;
+    Size size = Size::kHeader;
 };
+constexpr std::size_t kTypes = 16;
+using Shapes = std::array<Shape, kTypes>;
 constexpr std::uint8_t kDigestFlags = kHeaderDigestFlag | kDataDigestFlag;
 constexpr std::uint32_t kErrorMax = 152;  // of the terminated PDU's header at most 128 bytes are sent back
-constexpr Shape kRequests[]{
+constexpr Shape kRequestShapes[]{
     {kIcReq, 0, kConnectionHeader, Size::kHeader},
     {kH2cTermReq, 0, kDataHeader, Size::kError},
     {kCapsuleCmd, kDigestFlags, kCommandHeader, Size::kData},
     {kH2cData, kDigestFlags | kLastPdu, kDataHeader, Size::kData},
 };
-constexpr Shape kResponses[]{
+constexpr Shapes kRequests = by_key<kTypes>(kRequestShapes, &Shape::type);
+constexpr Shape kResponseShapes[]{
     {kIcResp, 0, kConnectionHeader, Size::kHeader},
     {kC2hTermReq, 0, kDataHeader, Size::kError},
     {kCapsuleResp, kHeaderDigestFlag, kResponseHeader, Size::kHeader},
     {kC2hData, kDigestFlags | kLastPdu | kSuccess, kDataHeader, Size::kData},
     {kR2t, kHeaderDigestFlag, kDataHeader, Size::kHeader},
 };
+constexpr Shapes kResponses = by_key<kTypes>(kResponseShapes, &Shape::type);
 
 // Opcodes of the NVM command set; of the admin's only those that matter here, and of fabrics commands the
 // types.
@@ -92,9 +94,9 @@ std::uint32_t digest_of(const Pdu& pdu, std::uint8_t flag) {
 }
 
 // Which kind it is, by the common header alone; nullptr when it is none.
-const Shape* shape_of(const Pdu& pdu, std::span<const Shape> shapes) {
-    const auto shape = std::ranges::find(shapes, pdu.type, &Shape::type);
-    if (shape == shapes.end() || pdu.header != shape->header || !has_only(pdu.flags, shape->flags))
+const Shape* shape_of(const Pdu& pdu, const Shapes& shapes) {
+    const Shape* const shape = &shapes[pdu.type % kTypes];
+    if (shape->type != pdu.type || pdu.header != shape->header || !has_only(pdu.flags, shape->flags))
         return nullptr;
     const std::uint32_t header = pdu.header + digest_of(pdu, kHeaderDigestFlag);
     bool fits = false;
@@ -105,7 +107,7 @@ const Shape* shape_of(const Pdu& pdu, std::span<const Shape> shapes) {
     else
         fits = pdu.data_offset >= header && pdu.data_offset % 4 == 0 && pdu.length <= kMessageMax &&
                pdu.length > pdu.data_offset + digest_of(pdu, kDataDigestFlag);
-    return fits ? &*shape : nullptr;
+    return fits ? shape : nullptr;
 }
 
 // The data of a data PDU, as its common header has it and as the PDU itself says.
@@ -198,27 +200,33 @@ Parsed parse_command(Bytes bytes, const Pdu& pdu, ParserState& state) {
          .cookie = entry.identifier});
 }
 
-// The PDU here, with as much of it in sight as is looked at; else what to say.
-Parsed begin(Bytes bytes, std::span<const Shape> shapes, Pdu& pdu) {
+// What is here: kPart when as much of a PDU is in sight as is looked at.
+struct Sight {
+    Parsed::Verdict verdict = Parsed::Verdict::kLost;
+    std::uint32_t length = 0;
+};
+
+Sight look(Bytes bytes, const Shapes& shapes, Pdu& pdu) {
+    using enum Parsed::Verdict;
     if (bytes.size() < kCommonHeader)
-        return need_more(kCommonHeader);
+        return {kMore, kCommonHeader};
     pdu = common_header(bytes);
     const Shape* const shape = shape_of(pdu, shapes);
     if (shape == nullptr)
-        return out_of_step();
+        return {};
     // Of the others, the common header says all.
-    const bool short_enough = shape->size != Size::kError && pdu.header <= kCommandHeader;
-    if (short_enough && bytes.size() < pdu.header)
-        return need_more(pdu.header);
+    const bool looked_at = shape->size != Size::kError && pdu.header <= kCommandHeader;
+    if (looked_at && bytes.size() < pdu.header)
+        return {kMore, pdu.header};
     const bool data = pdu.type == kH2cData || pdu.type == kC2hData;
-    return data && !data_agrees(bytes, pdu) ? out_of_step() : a_part(pdu.length);
+    return data && !data_agrees(bytes, pdu) ? Sight{} : Sight{kPart, pdu.length};
 }
 
 Parsed parse_request(Bytes bytes, ParserState& state) {
     Pdu pdu;
-    const Parsed begun = begin(bytes, kRequests, pdu);
-    if (begun.verdict != Parsed::Verdict::kPart || pdu.type == kH2cData)
-        return begun;
+    const Sight sight = look(bytes, kRequests, pdu);
+    if (sight.verdict != Parsed::Verdict::kPart || pdu.type == kH2cData)
+        return {.verdict = sight.verdict, .length = sight.length};
     if (pdu.type == kCapsuleCmd)
         return parse_command(bytes, pdu, state);
     return a_request(pdu.length, {.operation = Operation::kControl,
@@ -231,9 +239,9 @@ Parsed parse_request(Bytes bytes, ParserState& state) {
 
 Parsed parse_response(Bytes bytes, ParserState&) {
     Pdu pdu;
-    const Parsed begun = begin(bytes, kResponses, pdu);
-    if (begun.verdict != Parsed::Verdict::kPart)
-        return begun;
+    const Sight sight = look(bytes, kResponses, pdu);
+    if (sight.verdict != Parsed::Verdict::kPart)
+        return {.verdict = sight.verdict, .length = sight.length};
     switch (pdu.type) {
         case kIcResp:
             return a_response(pdu.length, {.bytes = pdu.length, .cookie = kIcCookie});
@@ -249,14 +257,14 @@ Parsed parse_response(Bytes bytes, ParserState&) {
                                            .cookie = little_endian<std::uint16_t>(bytes, 20)});
         }
         default:  // R2T, C2HTermReq
-            return begun;
+            return a_part(pdu.length);
     }
 }
 
 // For finding back a command must also say itself how much data is in its capsule.
 bool request_begins(Bytes bytes) {
     Pdu pdu;
-    if (begin(bytes, kRequests, pdu).verdict != Parsed::Verdict::kPart)
+    if (look(bytes, kRequests, pdu).verdict != Parsed::Verdict::kPart)
         return false;
     if (pdu.type != kCapsuleCmd || pdu.data_offset == 0)
         return true;
@@ -267,7 +275,7 @@ bool request_begins(Bytes bytes) {
 
 bool response_begins(Bytes bytes) {
     Pdu pdu;
-    return begin(bytes, kResponses, pdu).verdict == Parsed::Verdict::kPart;
+    return look(bytes, kResponses, pdu).verdict == Parsed::Verdict::kPart;
 }
 
 }  // namespace
