@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import unittest
 
+from frames import mac
 from processes import stop_all, tail
 from span import Span
 from switch import Switch
@@ -13,11 +14,6 @@ from testpmd import Testpmd
 from wait import until
 
 SANITIZERS = ("AddressSanitizer", "LeakSanitizer", "runtime error:")
-
-
-def mac(number):
-    """The address of VM `number`."""
-    return f"52:54:00:00:00:{number:02x}"
 
 
 class Case(unittest.TestCase):

@@ -1,36 +1,21 @@
 """two_hosts.py - two real switches joined by a wire: host A's VMs send, host B's receive.
 
-A VM is a veth: the switch has the end `vmN`, the VM the end `ethN`. VMs 1 and 2 are on A, 3 and 4 on B.
+VMs 1 and 2 are on A, 3 and 4 on B; test/support/hosts.py says what they are.
 """
 
 import os
 import sys
 
 import frames
-import links
 from case import Case, mac
+from hosts import Hosts
 from processes import Process
-from switch import ROOT, Switch
+from switch import ROOT
 from wait import until
 
 SOURCE = os.path.join(ROOT, "test", "support", "source.py")
 # Long against what a busy machine takes away from a worker, and against the time between two frames.
 FEEDBACK = {"enabled": True, "period": "10ms", "rate_min": "1Mbit"}
-
-
-STARTS = 5
-
-
-def start(switch):
-    """net_af_packet names the groups of its sockets by process id and interface, so that those of two processes can
-    collide in one network namespace: then it starts again, as another process."""
-    for attempt in range(STARTS):
-        try:
-            return switch.start()
-        except ChildProcessError as ended:
-            if attempt == STARTS - 1 or "PACKET_FANOUT" not in str(ended):
-                raise
-            os.unlink(switch.log)
 
 
 class TwoHosts(Case):
@@ -39,17 +24,14 @@ class TwoHosts(Case):
     def setUp(self):
         super().setUp()
         self.a = self.b = None
-        self.made = []
-        self.addCleanup(self.unplug)        # before the processes end, whose namespaces hold the far ends
+        self.site = Hosts(self.folder)
+        self.join, self.kernel = self.site.join, self.site.kernel
+        self.addCleanup(self.site.unplug)
         self.addCleanup(self.stop_hosts)
 
     def stop_hosts(self):
         for self.switch in [host for host in (self.a, self.b) if host]:
             self.stop_switch()
-
-    def unplug(self):
-        for name in self.made:
-            links.command(f"ip link del {name}")
 
     def diagnosis(self):
         own, parts = self.folder, []
@@ -59,26 +41,10 @@ class TwoHosts(Case):
         self.folder = own
         return "\n".join(parts)
 
-    def join(self, rate=None, queue="128k"):
-        """The wire; with a `rate` (as in 40mbit), a bottleneck on the way to host B."""
-        links.cable("upa", "upb", rate, queue)
-        self.made += ["upa", "upb", "cable"]
-
     def host(self, name, number_of_core, uplink, feedback, vnics):
         """Starts the switch `name`. `vnics`: keys by VM number."""
-        for number in vnics:
-            if f"vm{number}" not in self.made:
-                links.veth(f"vm{number}", f"eth{number}")
-                self.made.append(f"vm{number}")
-        folder = self.path(name)
-        os.makedirs(folder, exist_ok=True)
-        config = {"host": name, "workers": [number_of_core], "poll": "adaptive",
-                  "uplink": {"device": f"net_af_packet0,iface=up{name}", **uplink},
-                  "vnics": [self.vnic(number, device=f"net_af_packet{number},iface=vm{number}", **keys)
-                            for number, keys in vnics.items()]}
-        if feedback:
-            config["feedback"] = {**FEEDBACK, **feedback}
-        return start(Switch(folder, config))
+        keys = {"feedback": {**FEEDBACK, **feedback}} if feedback else {}
+        return self.site.start(name, number_of_core, uplink, vnics, **keys)
 
     def hosts(self, receivers=None, uplink="200Mbit", downlink="200Mbit", feedback_a=FEEDBACK, feedback_b=FEEDBACK,
               senders=None):
@@ -98,16 +64,6 @@ class TwoHosts(Case):
         """VM `number` sends UDP at `rate` bits/s in all, to each of these VMs alike. Returns the process."""
         command = [sys.executable, SOURCE, kind, f"eth{number}", str(rate), mac(number), *(mac(peer) for peer in peers)]
         return Process(command, self.path(f"source{number}.log"))
-
-    def kernel(self, number):
-        """Makes VM `number` a kernel of its own, 10.0.0.`number`. Returns the words before a command to run in it."""
-        holder = Process(["unshare", "--net", "--", "sleep", "infinity"], self.path(f"kernel{number}.log"))
-        until(lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"), 10, "a namespace")
-        inside, name = f"nsenter --net=/proc/{holder.pid}/ns/net --", f"eth{number}"
-        links.whole_checksums(name)
-        links.command(f"ip link set {name} address {mac(number)} netns {holder.pid}", f"{inside} ip link set {name} up",
-                      f"{inside} ip address add 10.0.0.{number}/24 dev {name}")
-        return inside.split()
 
     def feedback(self, host):
         return host.ctl("status")["feedback"]

@@ -12,6 +12,11 @@ ETHERNET = 1
 SNAP_LENGTH = 65535
 
 
+def mac(number):
+    """The address of VM `number`."""
+    return f"52:54:00:00:00:{number:02x}"
+
+
 def mac_bytes(text):
     return bytes.fromhex(text.replace(":", ""))
 

@@ -59,10 +59,10 @@ def bridge(name, *members):
     up(name)
 
 
-def bottleneck(name, rate, queue):
+def bottleneck(name, rate, queue, burst="16k"):
     """What leaves at `name` does so at most at `rate` (as in 100mbit), through one first-in first-out queue of `queue`
-    (as in 256k) bytes that drops at its end."""
-    command(f"tc qdisc add dev {name} root tbf rate {rate} burst 16k limit {queue}")
+    (as in 256k) bytes that drops at its end. After a pause a `burst` passes at once: the smaller, the more like a port."""
+    command(f"tc qdisc add dev {name} root tbf rate {rate} burst {burst} limit {queue}")
 
 
 def wire(uplink, far, rate, queue):
@@ -73,10 +73,10 @@ def wire(uplink, far, rate, queue):
     bottleneck(far, rate, queue)
 
 
-def cable(one, other, rate=None, queue=None):
-    """A wire between two switches' uplinks; with `rate` and `queue` a bottleneck on the way to `other`."""
+def cable(one, other, *bottle):
+    """A wire between two switches' uplinks; with more (rate, queue, burst) a bottleneck on the way to `other`."""
     veth(one, f"{one}w")
     veth(other, f"{other}w")
     bridge("cable", f"{one}w", f"{other}w")
-    if rate:
-        bottleneck(f"{other}w", rate, queue)
+    if bottle:
+        bottleneck(f"{other}w", *bottle)

@@ -1,0 +1,81 @@
+"""hosts.py - real switches, `a` and `b`, joined by a wire, with VMs that are veths or kernels of their own.
+
+VM N is a veth: the switch has the end `vmN`, the VM the end `ethN`. Only inside a network namespace of our own.
+"""
+
+import os
+
+import links
+from frames import mac
+from processes import Process
+from switch import Switch
+from wait import until
+
+STARTS = 5
+
+
+def start(switch):
+    """net_af_packet names the groups of its sockets by process id and interface, so that those of two processes can
+    collide in one network namespace: then it starts again, as another process."""
+    for attempt in range(STARTS):
+        try:
+            return switch.start()
+        except ChildProcessError as ended:
+            if attempt == STARTS - 1 or "PACKET_FANOUT" not in str(ended):
+                raise
+            switch.stop()
+            os.unlink(switch.log)
+
+
+def vnic(number, **keys):
+    """VM `number`'s vNIC as configuration, its port a veth."""
+    return {"name": f"vm{number}", "mac": mac(number), "device": f"net_af_packet{number},iface=vm{number}", **keys}
+
+
+class Hosts:
+    """What a set-up has made; `folder` is where each switch gets one of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.made = []
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def join(self, rate=None, queue="128k", burst="16k"):
+        """The wire; with a `rate` (as in 40mbit), a bottleneck on the way to host B."""
+        links.cable("upa", "upb", *([rate, queue, burst] if rate else []))
+        self.made += ["upa", "upb", "cable"]
+
+    def unplug(self):
+        """Takes the wires away: before the processes end, whose namespaces hold the far ends."""
+        for name in self.made:
+            links.command(f"ip link del {name}")
+        self.made = []
+
+    def plug(self, number):
+        """VM `number`'s veth."""
+        if f"vm{number}" not in self.made:
+            links.veth(f"vm{number}", f"eth{number}")
+            self.made.append(f"vm{number}")
+
+    def start(self, name, core, uplink, vnics, **keys):
+        """Starts the switch `name` at its end of the wire. `vnics`: keys by VM number; `keys`: the switch's own."""
+        for number in vnics:
+            self.plug(number)
+        folder = self.path(name)
+        os.makedirs(folder, exist_ok=True)
+        return start(Switch(folder, {
+            "host": name, "workers": [core], "poll": "adaptive",
+            "uplink": {"device": f"net_af_packet0,iface=up{name}", **uplink},
+            "vnics": [vnic(number, **each) for number, each in vnics.items()], **keys}))
+
+    def kernel(self, number):
+        """Makes VM `number` a kernel of its own, 10.0.0.`number`. Returns the words before a command to run in it."""
+        holder = Process(["unshare", "--net", "--", "sleep", "infinity"], self.path(f"kernel{number}.log"))
+        until(lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"), 10, "a namespace")
+        inside, name = f"nsenter --net=/proc/{holder.pid}/ns/net --", f"eth{number}"
+        links.whole_checksums(name)
+        links.command(f"ip link set {name} address {mac(number)} netns {holder.pid}", f"{inside} ip link set {name} up",
+                      f"{inside} ip address add 10.0.0.{number}/24 dev {name}")
+        return inside.split()
