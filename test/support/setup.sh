@@ -20,7 +20,7 @@ base="g++ meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev
       libspdlog-dev libcli11-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
 tests="clang-16 ccache tshark"
-bench="libbenchmark-dev python3-matplotlib"
+bench="libbenchmark-dev python3-matplotlib memcached"
 peers="openvswitch-switch-dpdk"
 
 # missing PACKAGES...: those that are not installed.
