@@ -197,10 +197,11 @@ def conservation(found, results, plots):
     plot.draw_series(plots / "eyeq-idle-share.svg", {name: results[f"idle-share-{name}"] for name in LAWS}, end=45 * MS)
 
 
-def fig7(found, folder):
-    """Measured elsewhere, by bench/papers/htb.py: real packets and real cycles."""
-    path = folder / "htb.json"
-    found["fig7.htb"] = "\n".join(json.loads(path.read_text())["table"]) if path.exists() else "Not measured in this run."
+def measured(found, folder):
+    """What other programs of this folder have left in the build folder: real packets, real time."""
+    for key, name in (("fig7.htb", "htb"), ("table1.memcached", "memcached")):
+        path = folder / f"{name}.json"
+        found[key] = "\n".join(json.loads(path.read_text())["table"]) if path.exists() else "Not measured in this run."
 
 
 def render(template, found):
@@ -224,7 +225,7 @@ def main():
     found = {}
     for figure in (fig2, fig6, fig8, table1, fig9, conservation):
         figure(found, results, target)
-    fig7(found, options.work.parents[1])
+    measured(found, options.work.parents[1])
     found["runs"] = str(len(runs))
     found["events"] = f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"
     page = render((ROOT / "bench" / "papers" / "eyeq.md.in").read_text(), found)
