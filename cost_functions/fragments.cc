@@ -57,7 +57,7 @@ std::size_t Fragments::keep(Direction& way, VnicId vnic, std::uint32_t seq, Byte
         const std::int32_t known = before == nullptr ? 0 : ahead(before->seq + before->bytes, seq);
         std::size_t size = std::min(rest, known > 0 ? static_cast<std::size_t>(known) : kHeaderMax);
         if (known <= 0) {
-            const FragmentId id = held < kBeyondHole ? pool_.take(vnic) : kNoFragment;
+            const FragmentId id = held < kBeyondHole ? pool_.take(vnic, headers_) : kNoFragment;
             if (id == kNoFragment)
                 break;
             ++held;

@@ -38,9 +38,11 @@ static_assert(sizeof(Fragment) == kHeaderMax + 8);
 class Fragments {
   public:
     /// Fragments of one direction, beyond its hole.
-    static constexpr unsigned kBeyondHole = 32;
+    static constexpr unsigned kBeyondHole = 128;
 
-    Fragments(std::size_t fragments, std::size_t vnics, std::size_t quota) : pool_(fragments, vnics, quota) {}
+    Fragments(std::size_t fragments, std::size_t vnics, std::size_t quota)
+        : pool_(fragments, vnics, quota),
+          headers_(static_cast<std::uint32_t>(std::min(fragments, quota) / 4)) {}
 
     /// The begin of a header, if there is one; nullptr else.
     [[nodiscard]] Fragment* header(const Direction& way) {
@@ -82,6 +84,7 @@ class Fragments {
     }
 
     RecordPool<Fragment, FragmentId, kNoFragment> pool_;
+    std::uint32_t headers_;  // fragments that only headers may take
 };
 
 }  // namespace weir

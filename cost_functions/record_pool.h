@@ -20,21 +20,24 @@ class RecordPool {
         for (std::size_t i = 0; i < records; ++i)
             records_[i].next = i + 1 < records ? static_cast<Id>(i + 1) : kNone;
         free_ = records == 0 ? kNone : Id{0};
+        left_ = static_cast<std::uint32_t>(records);
     }
 
-    /// kNone when there is none left, for this vNIC or at all.
-    [[nodiscard]] Id take(VnicId vnic) {
-        if (free_ == kNone || taken_[vnic] >= quota_) {
+    /// kNone when there is none left, for this vNIC or at all, beyond a reserve for more important things.
+    [[nodiscard]] Id take(VnicId vnic, std::uint32_t reserve = 0) {
+        if (left_ <= reserve || taken_[vnic] + reserve >= quota_) {
             ++refused_;
             return kNone;
         }
         ++taken_[vnic];
+        --left_;
         const Id id = free_;
         free_ = records_[id].next;
         return id;
     }
     void give_back(Id id, VnicId vnic) {
         --taken_[vnic];
+        ++left_;
         records_[id].next = free_;
         free_ = id;
     }
@@ -51,6 +54,7 @@ class RecordPool {
 
   private:
     Id free_;
+    std::uint32_t left_;
     std::uint32_t quota_;
     std::uint64_t refused_ = 0;
     std::vector<Record> records_;

@@ -4,7 +4,7 @@
 //
 // next_seq is where the next header is due. A segment that ends before is body or retransmission and costs
 // one compare; one that reaches further is parsed from there on, header after header. What passes over a hole
-// is never held back: up to 16 KiB of it are kept until the retransmission has come, the rest goes as plain
+// is never held back: up to 64 KiB of it are kept until the retransmission has come, the rest goes as plain
 // bytes. When the other side acknowledges what never came by, or a header makes no sense, headers are looked
 // for again by their magic. Bytes of which no header was understood are reported as plain bytes, so that they
 // can be charged as well.
@@ -77,6 +77,8 @@ class Tracker {
     static constexpr std::int32_t kWindowMax = 1 << 30;  ///< TCP's; further away is another place
 
     template <class Sink>
+    [[gnu::noinline]] bool unusual(const At& at, const Segment& segment, Sink& sink);
+    template <class Sink>
     bool edge(const At& at, const Segment& segment, Sink& sink);
     template <class Sink>
     void stream(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
@@ -85,13 +87,15 @@ class Tracker {
     template <class Sink>
     void over_hole(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
     template <class Sink>
-    void feed(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
+    [[gnu::noinline]] void feed(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
     template <class Sink>
-    bool report(const At& at, Parsed& parsed, Sink& sink);
+    [[gnu::always_inline]] inline void read_on(const At& at, std::size_t skip, Bytes bytes, Sink& sink);
+    template <class Sink>
+    [[gnu::always_inline]] inline bool report(const At& at, Parsed& parsed, Sink& sink);
     template <class Sink>
     bool report_by_cookie(const At& at, Parsed& parsed, Sink& sink);
     template <class Sink>
-    void lose(const At& at, std::size_t rest, Sink& sink);
+    [[gnu::noinline]] void lose(const At& at, std::size_t rest, Sink& sink);
     template <class Sink>
     void give_up(const At& at, std::uint32_t next_seq, Sink& sink);
 
@@ -111,14 +115,28 @@ class Tracker {
     Stats stats_;
 };
 
+/// Usually a segment begins at or before next_seq and nothing is kept.
 template <class Sink>
 bool Tracker::segment(Connection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink) {
     Direction& way = connection.way(side);
     const At at{connection, way, *protocols_[connection.protocol], side, now};
-    if (Direction& other = connection.way(opposite(side)); other.step == Step::kHole &&
-                                                           ahead(segment.ack, other.next_seq) > 0 &&
-                                                           (segment.flags & Segment::kAck) != 0)
-        give_up({connection, other, at.protocol, opposite(side), now}, segment.ack, sink);
+    const std::int32_t skip = ahead(way.next_seq, segment.seq);
+    const bool usual = way.step == Step::kIn && way.fragments == kNoFragment && skip >= 0 &&
+                       (segment.flags & (Segment::kSyn | Segment::kFin | Segment::kRst)) == 0 &&
+                       connection.way(opposite(side)).step != Step::kHole;
+    if (!usual)
+        return unusual(at, segment, sink);
+    if (static_cast<std::size_t>(skip) < segment.payload.size())
+        read_on(at, static_cast<std::size_t>(skip), segment.payload, sink);
+    return true;
+}
+
+template <class Sink>
+bool Tracker::unusual(const At& at, const Segment& segment, Sink& sink) {
+    Direction& other = at.connection.way(opposite(at.side));
+    if (other.step == Step::kHole && ahead(segment.ack, other.next_seq) > 0 &&
+        (segment.flags & Segment::kAck) != 0)
+        give_up({at.connection, other, at.protocol, opposite(at.side), at.now}, segment.ack, sink);
     if ((segment.flags & (Segment::kSyn | Segment::kFin | Segment::kRst)) != 0)
         return edge(at, segment, sink);
     stream(at, segment.seq, segment.payload, sink);
@@ -200,11 +218,16 @@ void Tracker::over_hole(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink
         give_up(at, seq + static_cast<std::uint32_t>(bytes.size()), sink);
 }
 
-/// Reads on from next_seq, which lies in the segment or behind it.
+/// The segment begins at or before next_seq.
 template <class Sink>
 void Tracker::feed(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
+    read_on(at, static_cast<std::size_t>(ahead(at.way.next_seq, seq)), bytes, sink);
+}
+
+/// Reads headers from next_seq on, which is byte `skip`.
+template <class Sink>
+void Tracker::read_on(const At& at, std::size_t skip, Bytes bytes, Sink& sink) {
     Direction& way = at.way;
-    auto skip = static_cast<std::size_t>(ahead(way.next_seq, seq));
     while (skip < bytes.size()) {
         bytes = bytes.subspan(skip);
         Fragment* const begun = way.fragments == kNoFragment ? nullptr : fragments_.header(way);

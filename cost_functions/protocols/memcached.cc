@@ -1,6 +1,7 @@
 #include "cost_functions/protocols/memcached.h"
 
 #include "cost_functions/protocols/memcached_binary.h"
+#include "cost_functions/protocols/memcached_line.h"
 #include "cost_functions/protocols/memcached_text.h"
 
 namespace weir {

@@ -11,7 +11,4 @@ Parsed text_response(Bytes bytes, ParserState& state);
 bool text_request_begins(Bytes bytes);
 bool text_response_begins(Bytes bytes);
 
-/// What a parser remembers of a line that is longer than a header may be; none else.
-enum Phase : std::uint8_t { kLine, kKeys, kRestOfLine };
-
 }  // namespace weir::memcached

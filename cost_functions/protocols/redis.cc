@@ -150,7 +150,7 @@ Parsed array_request(Bytes bytes, ParserState& state) {
 Parsed inline_request(Bytes bytes, ParserState& state) {
     const std::size_t line = text::line_bytes(bytes);
     const Bytes text = line == 0 ? bytes : text::without_end(bytes.first(line));
-    if (!text::is_text(text.first(text.empty() || text.back() != '\r' ? text.size() : text.size() - 1)))
+    if (!text::is_text_so_far(text))
         return out_of_step();
     if (state.phase == kBegin && line == 0 && bytes.size() < kHeaderMax)
         return need_more(narrow(bytes.size()) + 1);

@@ -1,17 +1,114 @@
 // text.h - what the parsers of text protocols share: lines, words, numbers, hashes of keys.
 // Threads: any (pure). Nothing reads beyond its span.
+//
+// Most lines are short: for the commonest, the blanks and line ends of the first 64 bytes are found at once,
+// as bits.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "cost_functions/protocol.h"
 
 namespace weir::text {
 
-inline constexpr std::size_t kNowhere = SIZE_MAX;
+static_assert(std::endian::native == std::endian::little, "words are compared as little-endian numbers");
+
+template <class T>
+T load(const std::uint8_t* at) {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/// Bit i of each: byte i is a blank, a newline.
+struct Marks {
+    static constexpr std::size_t kBytes = 64;
+    std::uint64_t blanks = 0;
+    std::uint64_t newlines = 0;
+
+    /// Where the first line ends, its newline included; 0 when it is longer than 64 bytes.
+    [[nodiscard]] std::size_t line() const {
+        return newlines == 0 ? 0 : static_cast<std::size_t>(std::countr_zero(newlines)) + 1;
+    }
+    /// The blanks of the first line; none when there are two side by side.
+    [[nodiscard]] std::uint64_t single_blanks() const {
+        const std::uint64_t of_line = blanks & (newlines ^ (newlines - 1));
+        return (of_line & of_line >> 1) == 0 ? of_line : 0;
+    }
+};
+
+/// The place of the third bit, if there are just three; else 0.
+inline std::size_t third(std::uint64_t bits) {
+    const std::uint64_t two = bits & (bits - 1);
+    const std::uint64_t one = two & (two - 1);
+    return one == 0 || (one & (one - 1)) != 0 ? 0 : static_cast<std::size_t>(std::countr_zero(one));
+}
+
+/// Which of eight bytes are `c`.
+constexpr std::uint64_t equal_bytes(std::uint64_t bytes, std::uint8_t c) {
+    constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
+    constexpr std::uint64_t kLow = kOnes * 0x7f;
+    const std::uint64_t differ = bytes ^ kOnes * c;
+    const std::uint64_t equal = ~(((differ & kLow) + kLow) | differ | kLow);
+    return (equal >> 7) * 0x0102'0408'1020'4080 >> 56;
+}
+
+/// The marks of kBytes, 8 or 16, from `where` on.
+template <std::size_t kBytes>
+void mark(Marks& marks, const std::uint8_t* from, std::size_t where) {
+#ifdef __SSE2__
+    if constexpr (kBytes == 16) {
+        const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + where));
+        const auto equal = [&](char c) {
+            return static_cast<std::uint16_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(part, _mm_set1_epi8(c))));
+        };
+        marks.blanks |= std::uint64_t{equal(' ')} << where;
+        marks.newlines |= std::uint64_t{equal('\n')} << where;
+        return;
+    }
+#endif
+    for (std::size_t at = where; at < where + kBytes; at += 8) {
+        const auto part = load<std::uint64_t>(from + at);
+        marks.blanks |= equal_bytes(part, ' ') << at;
+        marks.newlines |= equal_bytes(part, '\n') << at;
+    }
+}
+
+/// At least those of the first line; the last bytes are marked twice rather than one by one.
+inline Marks marks(Bytes bytes) {
+    Marks result;
+    const std::uint8_t* const from = bytes.data();
+    const std::size_t size = std::min(bytes.size(), Marks::kBytes);
+    std::size_t at = 0;
+    for (; at + 16 <= size; at += 16) {
+        mark<16>(result, from, at);
+        if (result.newlines != 0)
+            return result;
+    }
+    if (at == size)
+        return result;
+    if (size >= 16) {
+        mark<16>(result, from, size - 16);
+    } else if (size >= 8) {
+        mark<8>(result, from, 0);
+        mark<8>(result, from, size - 8);
+    } else {
+        for (; at < size; ++at) {
+            result.blanks |= std::uint64_t{from[at] == ' '} << at;
+            result.newlines |= std::uint64_t{from[at] == '\n'} << at;
+        }
+    }
+    return result;
+}
 
 /// Where the first line ends, its newline included; 0 when it does not.
 inline std::size_t line_bytes(Bytes bytes) {
@@ -34,10 +131,12 @@ constexpr bool is_digit(std::uint8_t c) {
 }
 /// No control characters; bytes of UTF-8 are text.
 inline bool is_text(Bytes bytes) {
-    for (const std::uint8_t c : bytes)
-        if (c < ' ' || c == 0x7f)
-            return false;
-    return true;
+    return std::ranges::none_of(bytes, [](std::uint8_t c) { return c < ' ' || c == 0x7f; });
+}
+
+/// The same of a line that has not ended, but perhaps its carriage return has come.
+inline bool is_text_so_far(Bytes bytes) {
+    return is_text(!bytes.empty() && bytes.back() == '\r' ? bytes.first(bytes.size() - 1) : bytes);
 }
 
 /// Takes words from the begin of a line, one after the other.
@@ -62,17 +161,20 @@ class Words {
 /// A word of up to eight bytes as a number, to compare with word("..."); 0 for longer ones.
 constexpr std::uint64_t word(std::string_view text) {
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < text.size(); ++i)
+    for (std::size_t i = 0; i < text.size() && i < 8; ++i)
         value |= std::uint64_t{static_cast<std::uint8_t>(text[i])} << 8 * i;
     return text.size() > 8 ? 0 : value;
 }
 inline std::uint64_t word(Bytes bytes) {
-    if (bytes.size() > 8)
-        return 0;
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-        value |= std::uint64_t{bytes[i]} << 8 * i;
-    return value;
+    const std::uint8_t* const at = bytes.data();
+    const std::size_t size = bytes.size();
+    if (size >= 4) {
+        const std::uint64_t end = load<std::uint32_t>(at + size - 4);
+        return size > 8 ? 0 : load<std::uint32_t>(at) | end << 8 * (size - 4);
+    }
+    if (size < 2)
+        return size == 0 ? 0 : at[0];
+    return load<std::uint16_t>(at) | std::uint64_t{at[size - 1]} << 8 * (size - 1);
 }
 inline bool is(Bytes bytes, std::string_view text) {
     return bytes.size() == text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
@@ -93,22 +195,23 @@ inline bool number(Bytes digits, std::uint64_t& value) {
 
 /// Says whether two keys are the same, not what they are. Never 0.
 inline std::uint64_t hash(Bytes key) {
+    __extension__ using Wide = unsigned __int128;
     constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;
-    std::uint64_t value = key.size() * kOdd;
-    const auto mix = [&](std::uint64_t part) {
-        value = (value ^ part) * kOdd;
-        value ^= value >> 32;
+    const auto fold = [](std::uint64_t a, std::uint64_t b) {
+        const Wide product = Wide{a} * b;
+        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
     };
-    std::size_t at = 0;
-    for (; at + 8 <= key.size(); at += 8) {
-        std::uint64_t part;
-        std::memcpy(&part, key.data() + at, sizeof part);
-        mix(part);
+    const std::size_t size = key.size();
+    std::uint64_t value = size * kOdd;
+    std::uint64_t last = 0;
+    if (size < 8) {
+        last = word(key);
+    } else {
+        for (std::size_t at = 0; at + 8 < size; at += 8)
+            value = fold(value ^ load<std::uint64_t>(key.data() + at), kOdd);
+        last = load<std::uint64_t>(key.data() + size - 8);
     }
-    if (at < key.size())
-        mix(word(key.subspan(at)));
-    mix(0);
-    return value | 1;
+    return fold(value ^ last, kOdd + 2) | 1;
 }
 
 }  // namespace weir::text

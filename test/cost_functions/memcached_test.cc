@@ -135,7 +135,8 @@ TEST_CASE("memcached: a line may end without a carriage return") {
 TEST_CASE("memcached: the place of a request is its first key, in every protocol") {
     Conversation c("memcached");
     c.open();
-    c.ask("get key\r\nset key 0 0 1\r\nx\r\nmg key v\r\ngat 1 key b\r\n" + text(request(0, "key")) + "get kez\r\n");
+    c.ask("get key\r\nset key 0 0 1\r\nx\r\nmg key v\r\ngat 1 key b\r\n" + text(request(0, "key")) +
+          "get kez\r\n");
     REQUIRE(c.events.requests.size() == 6);
     for (std::size_t i = 0; i < 5; ++i)
         CHECK(c.events.requests[i].place == c.events.requests[0].place);
@@ -147,7 +148,8 @@ TEST_CASE("memcached: a get of more keys than a header may hold is counted to it
     for (int key = 0; key < 1000; ++key)
         line += " key:" + std::to_string(key);
     line += "\r\n";
-    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{511}, std::size_t{1448}, line.size()}) {
+    for (const std::size_t piece :
+         {std::size_t{1}, std::size_t{7}, std::size_t{511}, std::size_t{1448}, line.size()}) {
         Conversation c("memcached");
         c.open();
         for (std::size_t at = 0; at < line.size(); at += piece)
@@ -159,6 +161,28 @@ TEST_CASE("memcached: a get of more keys than a header may hold is counted to it
         CHECK(c.events.requests[0].request_bytes == line.size());
         CHECK(c.events.requests[0].place == 0);
         CHECK(c.events.requests[1].keys == 1);
+    }
+}
+
+TEST_CASE("memcached: a line may end where a header may at most") {
+    for (std::size_t key = 480; key < 520; ++key) {
+        const std::string line =
+            "get " + std::string(key / 2, 'a') + " " + std::string(key - key / 2, 'b') + "\r\n";
+        Conversation c("memcached");
+        c.open();
+        c.ask(line + "flush_all" + std::string(key, ' ') + "1\r\n");
+        c.ask("get b\r\n");
+        c.reply("SERVER_ERROR " + std::string(key, 'a') + "\r\nRESET " + std::string(key, 'a') +
+                "\r\nEND\r\n");
+        INFO(line.size() << " bytes");
+        REQUIRE(c.events.requests.size() == 3);
+        CHECK(c.events.requests[0].keys == 2);
+        CHECK(c.events.requests[0].request_bytes == line.size());
+        CHECK(c.events.plain_requests == 0);
+        REQUIRE(c.events.responses.size() == 3);
+        CHECK(c.events.responses[0].response.failed);
+        CHECK_FALSE(c.events.responses[1].response.failed);
+        CHECK(c.events.plain_responses == 0);
     }
 }
 
@@ -185,14 +209,28 @@ TEST_CASE("memcached: the values of a get are one response") {
 
 TEST_CASE("memcached: every response closes one request, and errors are failures") {
     const std::vector<std::pair<std::string, bool>> lines{
-        {"STORED", false},    {"NOT_STORED", false}, {"EXISTS", false},
-        {"NOT_FOUND", false}, {"DELETED", false},    {"TOUCHED", false},
-        {"OK", false},        {"RESET", false},      {"12345", false},
-        {"END", false},       {"VERSION 1.6.18", false}, {"ERROR", true},
-        {"CLIENT_ERROR bad data chunk", true}, {"SERVER_ERROR out of memory storing object", true},
-        {"HD", false},        {"HD t-1 s5", false},  {"EN", false},
-        {"NF", false},        {"NS", false},         {"EX", false},
-        {"VA 5 t10\r\n12345", false}, {"ME k exp=-1 la=3", false},
+        {"STORED", false},
+        {"NOT_STORED", false},
+        {"EXISTS", false},
+        {"NOT_FOUND", false},
+        {"DELETED", false},
+        {"TOUCHED", false},
+        {"OK", false},
+        {"RESET", false},
+        {"12345", false},
+        {"END", false},
+        {"VERSION 1.6.18", false},
+        {"ERROR", true},
+        {"CLIENT_ERROR bad data chunk", true},
+        {"SERVER_ERROR out of memory storing object", true},
+        {"HD", false},
+        {"HD t-1 s5", false},
+        {"EN", false},
+        {"NF", false},
+        {"NS", false},
+        {"EX", false},
+        {"VA 5 t10\r\n12345", false},
+        {"ME k exp=-1 la=3", false},
         {"STAT a 1\r\nSTAT b 2\r\nEND", false},
         {"ITEM k [5 b; 0 s]\r\nEND", false},
         {"key=k exp=-1\r\nkey=" + std::string(700, '%') + " exp=1\r\nEND", false},
@@ -244,17 +282,18 @@ TEST_CASE("memcached: binary messages are told by their first byte and paired by
     const std::string expiry(8, '\0');
     Conversation c("memcached");
     c.open();
-    c.ask(text(request(0x01, "key", expiry, std::string(100, 'v'), 7)));  // set
+    c.ask(text(request(0x01, "key", expiry, std::string(100, 'v'), 7)));               // set
     c.ask(text(request(0x0d, "a", "", "", 8)) + text(request(0x0d, "b", "", "", 9)));  // getkq
-    c.ask(text(request(0x11, "k", expiry, "v", 10)));                                 // setq
-    c.ask(text(request(0x0a, "", "", "", 11)));                                       // noop
+    c.ask(text(request(0x11, "k", expiry, "v", 10)));                                  // setq
+    c.ask(text(request(0x0a, "", "", "", 11)));                                        // noop
     REQUIRE(c.events.requests.size() == 5);
     CHECK(c.events.requests[0].request_bytes == 24 + 8 + 3 + 100);
     CHECK(c.events.requests[0].operation == Operation::kWrite);
     CHECK(c.events.requests[1].operation == Operation::kRead);
     CHECK_FALSE(c.events.requests[3].answered);
     CHECK(c.connection.outstanding() == 4);
-    c.reply(text(response(0x01, 0, "", "", 7)) + text(response(0x0d, 0, "b", "flag" + std::string(50, 'v'), 9)));
+    c.reply(text(response(0x01, 0, "", "", 7)) +
+            text(response(0x0d, 0, "b", "flag" + std::string(50, 'v'), 9)));
     CHECK(c.connection.outstanding() == 1);
     c.reply(text(response(0x0a, 0, "", "", 11)));
     REQUIRE(c.events.responses.size() == 3);
@@ -304,9 +343,9 @@ TEST_CASE("memcached: a binary header that contradicts itself is a loss of step"
 }
 
 TEST_CASE("memcached: other protocols are not taken for it") {
-    const std::vector<std::string> streams{
-        "\x16\x03\x01\x02\x00\x01\x00\x01"s, std::string(2000, '\0'), "\x01get a\r\n",
-        "PRI * HTTP/2.0\x01\r\n\r\nSM\x02\r\n", std::string("get a\0\0\r\n\x07", 10).substr(9)};
+    const std::vector<std::string> streams{"\x16\x03\x01\x02\x00\x01\x00\x01"s, std::string(2000, '\0'),
+                                           "\x01get a\r\n", "PRI * HTTP/2.0\x01\r\n\r\nSM\x02\r\n",
+                                           std::string("get a\0\0\r\n\x07", 10).substr(9)};
     for (const std::string& stream : streams) {
         Conversation c("memcached");
         c.open();
@@ -325,12 +364,14 @@ TEST_CASE("memcached: only lines that the protocol has are taken for the begin o
     };
     for (const char* line : {"get a\r\n", "set a 0 0 5\r\n", "mg a v\r\n", "delete a\r\n", "incr a 1\r\n"})
         CHECK(begins(line, true));
-    for (const char* line : {"", "get a", "get\r\n", "hello world\r\n", "set a 0 0\r\n", "set a 0 0 x\r\n", "12345\r\n",
-                             " get a\r\n", "get a\x01\r\n", "END\r\n"})
+    for (const char* line : {"", "get a", "get\r\n", "hello world\r\n", "set a 0 0\r\n", "set a 0 0 x\r\n",
+                             "12345\r\n", " get a\r\n", "get a\x01\r\n", "END\r\n"})
         CHECK_FALSE(begins(line, true));
-    for (const char* line : {"END\r\n", "STORED\r\n", "VALUE a 0 5\r\n", "VA 5\r\n", "HD\r\n", "NOT_FOUND\r\n"})
+    for (const char* line :
+         {"END\r\n", "STORED\r\n", "VALUE a 0 5\r\n", "VA 5\r\n", "HD\r\n", "NOT_FOUND\r\n"})
         CHECK(begins(line, false));
-    for (const char* line : {"", "END", "END of it\r\n", "12345\r\n", "VALUE a\r\n", "whatever\r\n", "get a\r\n"})
+    for (const char* line :
+         {"", "END", "END of it\r\n", "12345\r\n", "VALUE a\r\n", "whatever\r\n", "get a\r\n"})
         CHECK_FALSE(begins(line, false));
     CHECK(begins(text(request(0, "key")), true));
     CHECK(begins(text(response(0, 0, "", "")), false));

@@ -139,19 +139,34 @@ TEST_CASE("a hole in a body is none") {
     CHECK(c.events.plain_requests == 0);
 }
 
-TEST_CASE("what passes over a hole is kept up to 16 KiB, and the rest is plain bytes") {
+TEST_CASE("what passes over a hole is kept up to 64 KiB, and the rest is plain bytes") {
     Conversation c("memcached");
     c.open();
-    c.skip(Side::kRequests, "set k 0 0 60000\r\n");
-    c.ask(std::string(30'000, 'x'));
-    CHECK(c.events.plain_requests == 30'000 - 16'384);
-    c.ask(std::string(30'000, 'x'));
-    CHECK(c.events.plain_requests == 60'000 - 16'384);
-    c.pass(Side::kRequests, 1000, "set k 0 0 60000\r\n");
+    c.skip(Side::kRequests, "set k 0 0 80000\r\n");
+    c.ask(std::string(40'000, 'x'));
+    CHECK(c.events.plain_requests == 0);
+    c.ask(std::string(40'000, 'x'));
+    CHECK(c.events.plain_requests == 80'000 - c.tracker.fragments().taken(1) * 512 + 448);
+    c.pass(Side::kRequests, 1000, "set k 0 0 80000\r\n");
     CHECK(c.events.requests.size() == 1);
     c.ask("\r\nget a\r\n");
     CHECK(c.events.requests.size() == 2);
     CHECK(c.tracker.fragments().taken(1) == 0);
+}
+
+TEST_CASE("what passes over a hole leaves room for headers in pieces") {
+    Tracker::Profile profile = weir::testing::small_profile();
+    profile.fragments = 8;
+    Conversation c("memcached", profile);
+    c.open();
+    c.skip(Side::kRequests, "set k 0 0 60000\r\n");
+    c.ask(std::string(30'000, 'x'));
+    CHECK(c.tracker.fragments().taken(1) == 6);
+    c.ask(std::string(30'000, 'x') + "\r\n");
+    c.pass(Side::kRequests, 1000, "set k");
+    c.pass(Side::kRequests, 1005, " 0 0 60000\r\n");
+    c.ask("get a\r\n");
+    CHECK(c.events.requests.size() == 2);
 }
 
 TEST_CASE("a hole that the receiver does not see is given up, and headers are looked for again") {
@@ -198,7 +213,8 @@ TEST_CASE("a request that the client repeats while it is not in step is plain by
     CHECK(c.tracker.stats().lost == 1);
 }
 
-TEST_CASE("a connection met in mid-stream is understood from the first line that parses, each way by itself") {
+TEST_CASE(
+    "a connection met in mid-stream is understood from the first line that parses, each way by itself") {
     Conversation c("memcached");
     c.at(Side::kRequests) = 5000;
     c.ask("data of something\r\nmore data\r\nget a b\r\nget c\r\n");
@@ -331,8 +347,8 @@ TEST_CASE("without room for a cut header its bytes are plain, and the connection
     other.protocol = c.connection.protocol;
     const weir::testing::Exactly cut("get b");
     const weir::testing::Exactly whole("get c\r\n");
-    c.tracker.segment(other, Side::kRequests, {.seq = 0, .ack = 0, .flags = Segment::kSyn, .payload = cut.bytes()}, 0,
-                      events);
+    c.tracker.segment(other, Side::kRequests,
+                      {.seq = 0, .ack = 0, .flags = Segment::kSyn, .payload = cut.bytes()}, 0, events);
     CHECK(events.plain_requests == 5);
     c.tracker.segment(other, Side::kRequests, {.seq = 8, .ack = 0, .payload = whole.bytes()}, 0, events);
     CHECK(events.requests.size() == 1);
