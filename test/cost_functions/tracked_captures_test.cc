@@ -65,7 +65,6 @@ Tally track(const Capture& capture, std::size_t cut, std::mt19937* disorder) {
     for (const Request& request : conversation.events.requests) {
         ++tally.requests[static_cast<std::size_t>(request.operation)];
         tally.request_bytes += request.request_bytes;
-        tally.outstanding += request.answered;
     }
     for (const auto& [response, answer] : conversation.events.responses) {
         tally.answered += answer.matched;
@@ -73,7 +72,7 @@ Tally track(const Capture& capture, std::size_t cut, std::mt19937* disorder) {
         tally.failed += response.failed;
         tally.response_bytes += response.bytes;
     }
-    tally.outstanding -= tally.answered;
+    tally.outstanding = conversation.connection.outstanding();
     tally.lost = static_cast<std::uint32_t>(conversation.tracker.stats().lost);
     tally.left = conversation.events.plain_requests + conversation.events.plain_responses;
     return tally;
@@ -103,5 +102,35 @@ TEST_CASE("captures: the tracker reports the same when segments come late and tw
         for (int round = 0; round < 50; ++round) {
             INFO(capture.name << ", round " << round);
             REQUIRE(track(capture, round % 2 == 0 ? 1448 : 100, &disorder) == expected(capture));
+        }
+}
+
+// What was asked is in captures/stores.py. A quiet meta get that hits is answered, but by what only its
+// opaque would say.
+TEST_CASE("captures: sessions with key-value stores, against what the client was told to ask") {
+    struct Row {
+        const char* protocol;
+        const char* name;
+        std::uint32_t reads, writes, updates, deletes, controls, strays;
+    };
+    std::mt19937 disorder(4);
+    for (const Row& row :
+         {Row{"memcached", "memcached-text", 4, 3, 4, 2, 4, 0},
+          Row{"memcached", "memcached-meta", 5, 2, 2, 3, 1, 1},
+          Row{"memcached", "memcached-binary", 4, 2, 2, 1, 4, 0}, Row{"redis", "redis-2", 7, 5, 2, 1, 2, 0},
+          Row{"redis", "redis-3", 7, 5, 2, 1, 3, 0}, Row{"redis", "redis-pipelined", 0, 100, 0, 0, 0, 0},
+          Row{"redis", "redis-inline", 2, 1, 0, 1, 1, 0}})
+        for (const std::size_t cut : {1U, 17U, 48U, 536U, 1448U, 65536U}) {
+            INFO(row.name << " in segments of " << cut);
+            const Tally tally = track({row.protocol, row.name}, cut, nullptr);
+            CHECK(tally.of(Operation::kRead) == row.reads);
+            CHECK(tally.of(Operation::kWrite) == row.writes);
+            CHECK(tally.of(Operation::kUpdate) == row.updates);
+            CHECK(tally.of(Operation::kDelete) == row.deletes);
+            CHECK(tally.of(Operation::kControl) == row.controls);
+            CHECK(tally.strays == row.strays);
+            CHECK(tally.outstanding + tally.lost + tally.left == 0);
+            for (int round = 0; round < 5; ++round)
+                CHECK(track({row.protocol, row.name}, cut, &disorder) == tally);
         }
 }

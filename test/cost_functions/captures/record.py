@@ -2,7 +2,7 @@
 """record.py - records real sessions for the tests of the parsers: test/cost_functions/captures/record.py [NAME]...
 
 Programs of the distribution talk through a proxy (recorder.py). Without a name it records all. Needs nbdkit,
-libnbd-bin, qemu-utils, qemu-block-extra, tgt, libiscsi-bin and what guests need (test/support/setup.sh --guests), root,
+libnbd-bin, qemu-utils, qemu-block-extra, tgt, libiscsi-bin, memcached, redis and what guests need (test/support/setup.sh --guests), root,
 and a network namespace of its own: `unshare --net -- test/cost_functions/captures/record.py`.
 """
 import os
@@ -14,6 +14,8 @@ import time
 
 from nvme_guest import nvme, nvme_digests
 from recorder import Recorder, connect, run
+from stores import (memcached_binary, memcached_meta, memcached_text, redis_2, redis_3, redis_inline,
+                    redis_pipelined)
 
 
 def qemu_io(uri, *orders, fails=False):
@@ -173,7 +175,8 @@ def iscsi_discovery():
 
 SESSIONS = {function.__name__.replace("_", "-"): function for function in (
     nbd_simple, nbd_structured, nbd_chunks, nbd_pipelined, nbd_pipelined_simple, nbd_export_name, nbd_oldstyle,
-    nbd_errors_simple, nbd_errors_structured, nbd_list, iscsi_plain, iscsi_header_digest, iscsi_r2t, iscsi_discovery, nvme, nvme_digests)}
+    nbd_errors_simple, nbd_errors_structured, nbd_list, iscsi_plain, iscsi_header_digest, iscsi_r2t, iscsi_discovery, nvme, nvme_digests,
+    memcached_text, memcached_meta, memcached_binary, redis_2, redis_3, redis_pipelined, redis_inline)}
 
 
 def main():
