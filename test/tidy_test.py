@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "common/config": {"common"},
     "common/wire": {"common"},
     "cost_functions": {"common", "common/config"}, "cost_functions/protocols": {"common", "cost_functions"},
+    "cost_functions/program": {"common", "common/config", "cost_functions"},
     "vswitch/qos": PURE | CONFIG,
     "vswitch/ports": PURE | CONFIG | {"vswitch/qos"},
     "vswitch/datapath": PURE | CONFIG | {"vswitch/qos", "vswitch/ports"},
@@ -38,8 +39,8 @@ MAY_INCLUDE = {
 }
 # Libraries that only some places may see: include pattern -> path prefixes.
 LIBRARIES = {
-    "DPDK": (re.compile(r"<rte_"), ("vswitch/ports/", "vswitch/datapath/", "vswitch/appliance/", "vswitch/eal.",
-                                    "vswitch/topology", "test/", "bench/")),
+    "DPDK": (re.compile(r"<rte_"), ("cost_functions/program/", "vswitch/ports/", "vswitch/datapath/", "vswitch/appliance/",
+                                    "vswitch/eal.", "vswitch/topology", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/server",
                                      "ctrl/cli/", "test/")),
     "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "ctrl/", "test/", "bench/")),

@@ -36,7 +36,7 @@ double spent_ns() {
 
 void report(benchmark::State& state, double began) {
     state.counters["ns_per_request"] =
-        (spent_ns() - began) / static_cast<double>(state.iterations() * kRequests);
+        (spent_ns() - began) / (static_cast<double>(state.iterations()) * double{kRequests});
 }
 
 CostTable table_of(const CostCurve& curve, std::optional<RepeatRule> repeat = std::nullopt) {
