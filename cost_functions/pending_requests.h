@@ -34,6 +34,7 @@ static_assert(sizeof(Pending) == 40);
 struct Answer {
     bool matched = false;  ///< else there is no record of it, and the rest says nothing
     Operation operation = Operation::kBytes;
+    bool response_known = false;  ///< the request said how long its response would be
     std::uint32_t request_bytes = 0;
     Nanos latency = 0;
 };
@@ -109,6 +110,7 @@ class PendingRequests {
     static Answer answer(const Pending& pending, Nanos now) {
         return {.matched = true,
                 .operation = pending.operation,
+                .response_known = pending.response_known,
                 .request_bytes = pending.request_bytes,
                 .latency = now - pending.sent_at};
     }

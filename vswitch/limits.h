@@ -29,6 +29,10 @@ inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
 inline constexpr std::uint32_t kFlowsMax = 16'384;
 /// Frames that may wait in all of them: 64 flows at their bound.
 inline constexpr std::uint32_t kFlowPacketsMax = 16'384;
+/// Appliances of one vNIC.
+inline constexpr std::size_t kAppliancesPerVnic = 8;
+/// Flows of requests per worker: a vNIC and an appliance each.
+inline constexpr std::uint32_t kRequestFlowsMax = 1024;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
 /// MAC entries per switch, learned and static.

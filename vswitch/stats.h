@@ -102,7 +102,7 @@ struct RequestFlowStats {
     std::array<std::uint64_t, kPathResources> queued{};   ///< what those that wait will cost
     std::array<Nanos, kPathResources> blocked_ns{};       ///< time in which the bucket held the flow back
     std::array<std::uint64_t, kPathResources> limit{};    ///< per second; UINT64_MAX = none
-    std::uint64_t requests = 0;      ///< that passed
+    std::uint64_t requests = 0;      ///< seen; those that wait too
     std::uint64_t responses = 0;
     std::uint64_t failed = 0;        ///< responses in which the service said no
     std::uint64_t plain_bytes = 0;   ///< payload of which no header was understood

@@ -44,7 +44,7 @@ struct SendingVm {
                          batch);
         return batch.count;
     }
-    std::uint16_t send(const Bytes& frame) { return send_burst({to_mbuf(buffer_pool(), frame)}); }
+    std::uint16_t send(const FrameBytes& frame) { return send_burst({to_mbuf(buffer_pool(), frame)}); }
     [[nodiscard]] std::uint64_t dropped(DropReason reason) const { return drops(path.stats.from_vm, reason); }
 
     static inline WorkerId next_worker = 0;  // a table's name is its worker's
@@ -56,7 +56,7 @@ struct SendingVm {
     Batch batch;
 };
 
-Bytes to(std::uint64_t destination, std::size_t bytes = 60) {
+FrameBytes to(std::uint64_t destination, std::size_t bytes = 60) {
     return numbered(destination, mac(1), bytes, 0);
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("a frame to a known address gets its vNIC, one to an unknown address w
 
 TEST_CASE("a frame shorter than an Ethernet header is a runt") {
     SendingVm sender;
-    Bytes runt = to(mac(2));
+    FrameBytes runt = to(mac(2));
     runt.resize(13);
     CHECK(sender.send(runt) == 0);
     CHECK(sender.dropped(DropReason::kRunt) == 1);
@@ -123,8 +123,8 @@ TEST_CASE("a VLAN tag from a guest is refused with anti-spoofing, carried withou
 TEST_CASE("link-local multicast stays on its link, other groups go to everybody") {
     SendingVm sender;
     const auto group = [](std::uint8_t last) {
-        Bytes frame = to(0);
-        const Bytes address{0x01, 0x80, 0xC2, 0x00, 0x00, last};
+        FrameBytes frame = to(0);
+        const FrameBytes address{0x01, 0x80, 0xC2, 0x00, 0x00, last};
         std::copy(address.begin(), address.end(), frame.begin());
         return frame;
     };
@@ -185,7 +185,7 @@ TEST_CASE("bytes are wire bytes, or L2 bytes where the configuration says so") {
 TEST_CASE("a super-frame costs what its segments cost on the wire") {
     SendingVm sender;
     // 10,000 bytes in segments of 1448: 6 full and one of 1312, each with 54 header bytes of its own.
-    const Bytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(10'000))));
+    const FrameBytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(10'000))));
     CHECK(sender.send_burst({ask_segments(to_mbuf(buffer_pool(), frame), 1448)}) == 1);
     CHECK(sender.batch.wire_frames[0] == 7);
     CHECK(sender.batch.bytes[0] == 10'000 + 7 * (54 + kOverhead));
@@ -196,9 +196,9 @@ TEST_CASE("a super-frame costs what its segments cost on the wire") {
 
 TEST_CASE("an offload request that does not fit its frame is refused") {
     SendingVm sender;
-    const Bytes whole = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(20'000))));
-    const Bytes small = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(100))));
-    const auto refused = [&](const Bytes& bytes, const std::function<void(rte_mbuf*)>& spoil) {
+    const FrameBytes whole = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(20'000))));
+    const FrameBytes small = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(100))));
+    const auto refused = [&](const FrameBytes& bytes, const std::function<void(rte_mbuf*)>& spoil) {
         rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), bytes), 1448);
         spoil(frame);
         return sender.send_burst({frame}) == 0;

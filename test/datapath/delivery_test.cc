@@ -81,7 +81,7 @@ rte_mbuf* tcp_frame(std::size_t payload) {
 std::uint32_t bad_sums(const FakePort& port) {
     return static_cast<std::uint32_t>(
         std::count_if(port.received.begin(), port.received.end(), [](const rte_mbuf* frame) {
-            const Bytes bytes = bytes_of(frame);
+            const FrameBytes bytes = bytes_of(frame);
             return !ip_checksum_good(bytes) || !l4_checksum_good(bytes);
         }));
 }
@@ -181,7 +181,7 @@ TEST_CASE("segments longer than the receiver's MTU are refused like any frame") 
     vm2.send({ask_segments(tcp_frame(20'000), 5000)});
     CHECK(vm2.port.received.empty());
     CHECK(drops(vm2.stats(), DropReason::kMtuExceeded) == 4);
-    Bytes fragment = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(20'000))));
+    FrameBytes fragment = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(20'000))));
     write16(fragment, 20, 0x2000);  // what the segmenter does not cut
     vm2.send({ask_segments(to_mbuf(buffer_pool(), fragment), 1448)});
     CHECK(vm2.port.received.empty());

@@ -14,20 +14,20 @@ constexpr std::uint64_t kSender = mac(7);
 constexpr std::uint64_t kReceiver = mac(1);
 const FeedbackMessage kMessage{kSender, kReceiver, 0, 56'250'000, 0x01020304};  // 450 Mbit/s
 
-Bytes v4() {
+FrameBytes v4() {
     return ethernet(kReceiver, kSender, kIpv4, ipv4(kUdp, udp(pattern(40))));
 }
-Bytes v6() {
+FrameBytes v6() {
     return ethernet(kReceiver, kSender, kIpv6, ipv6(kUdp, udp(pattern(40))));
 }
 
-Bytes written(const FeedbackMessage& message, const Bytes& answered) {
+FrameBytes written(const FeedbackMessage& message, const FrameBytes& answered) {
     FeedbackBuffer buffer{};
     const std::size_t bytes = write_feedback(message, answered, kKey, buffer);
     return {buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(bytes)};
 }
 
-FeedbackVerdict verdict(const Bytes& frame, std::uint16_t vlan = 0) {
+FeedbackVerdict verdict(const FrameBytes& frame, std::uint16_t vlan = 0) {
     FeedbackMessage message;
     return read_feedback(frame, vlan, kKey, message);
 }
@@ -35,27 +35,27 @@ FeedbackVerdict verdict(const Bytes& frame, std::uint16_t vlan = 0) {
 }  // namespace
 
 TEST_CASE("the frame over IPv4 is this one, byte by byte") {
-    Bytes head = {0x52, 0x54, 0,    0, 0, 7,    0x52, 0x54, 0, 0, 0,  1,
+    FrameBytes head = {0x52, 0x54, 0,    0, 0, 7,    0x52, 0x54, 0, 0, 0,  1,
                   0x08, 0x00, 0x45, 0, 0, 0x30, 0x01, 0xC2, 0, 0, 64, 143};
-    const Bytes frame = written(kMessage, v4());
+    const FrameBytes frame = written(kMessage, v4());
     REQUIRE(frame.size() == 14 + 20 + 28);
-    CHECK((Bytes(frame.begin(), frame.begin() + 24) == head));
+    CHECK((FrameBytes(frame.begin(), frame.begin() + 24) == head));
     CHECK(ip_checksum_good(frame));
-    const Bytes answered = v4();
-    CHECK((Bytes(frame.begin() + 26, frame.begin() + 30) ==
-           Bytes(answered.begin() + 30, answered.begin() + 34)));
-    CHECK((Bytes(frame.begin() + 30, frame.begin() + 34) ==
-           Bytes(answered.begin() + 26, answered.begin() + 30)));
-    const Bytes payload = {'W', 'E', 'I', 'R', 1, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0x03, 0x5A, 0x4E, 0x90};
-    CHECK((Bytes(frame.begin() + 34, frame.begin() + 54) == payload));
+    const FrameBytes answered = v4();
+    CHECK((FrameBytes(frame.begin() + 26, frame.begin() + 30) ==
+           FrameBytes(answered.begin() + 30, answered.begin() + 34)));
+    CHECK((FrameBytes(frame.begin() + 30, frame.begin() + 34) ==
+           FrameBytes(answered.begin() + 26, answered.begin() + 30)));
+    const FrameBytes payload = {'W', 'E', 'I', 'R', 1, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0x03, 0x5A, 0x4E, 0x90};
+    CHECK((FrameBytes(frame.begin() + 34, frame.begin() + 54) == payload));
 }
 
 TEST_CASE("what was written is read again, over IPv4 and IPv6, tagged or not") {
-    for (const Bytes& answered : {v4(), v6()}) {
+    for (const FrameBytes& answered : {v4(), v6()}) {
         for (const std::uint16_t vlan : {std::uint16_t{0}, std::uint16_t{10}}) {
             FeedbackMessage message = kMessage;
             message.vlan = vlan;
-            Bytes frame = written(message, answered);
+            FrameBytes frame = written(message, answered);
             if (vlan != 0) {
                 CHECK(read16(frame, 12) == kVlan);
                 CHECK(read16(frame, 14) == 10);
@@ -88,13 +88,13 @@ TEST_CASE("the IP ID shows Mbit/s: at least 1 for any rate, at most 65535") {
 }
 
 TEST_CASE("a changed byte, another VLAN or another key is a forgery") {
-    const Bytes good = written(kMessage, v4());
+    const FrameBytes good = written(kMessage, v4());
     CHECK(verdict(good) == FeedbackVerdict::kValid);
     CHECK(verdict(good, 10) == FeedbackVerdict::kForged);
     for (std::size_t at = 0; at < good.size(); ++at) {
         if (at >= 12 && at < 34)
             continue;  // the IP header is for the network
-        Bytes changed = good;
+        FrameBytes changed = good;
         changed[at] ^= 1;
         INFO(at);
         CHECK(verdict(changed) ==
@@ -107,17 +107,17 @@ TEST_CASE("a changed byte, another VLAN or another key is a forgery") {
 }
 
 TEST_CASE("a frame that is cut anywhere is malformed, and nothing beyond it is read") {
-    for (const Bytes& answered : {v4(), v6()}) {
-        const Bytes good = written(kMessage, answered);
+    for (const FrameBytes& answered : {v4(), v6()}) {
+        const FrameBytes good = written(kMessage, answered);
         for (std::size_t bytes = 0; bytes < good.size(); ++bytes)
-            CHECK(verdict(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(bytes))) ==
+            CHECK(verdict(FrameBytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(bytes))) ==
                   FeedbackVerdict::kMalformed);
     }
 }
 
 TEST_CASE("only IP is answered") {
     CHECK(written(kMessage, ethernet(kReceiver, kSender, kArp, arp_request())).empty());
-    Bytes cut = v4();
+    FrameBytes cut = v4();
     cut.resize(33);
     CHECK(written(kMessage, cut).empty());
 }

@@ -100,7 +100,7 @@ TEST_CASE("from a limit of 1 Gbit/s on, a 64 KiB super-frame meets it in pieces 
     const VnicId vm1 = host.add(limited);
     const VnicId vm2 = host.add(vm(2));
     host.port(vm2).taken = {.checksum = true, .tso = true};
-    const Bytes super_frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(65'000))));
+    const FrameBytes super_frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(65'000))));
     host.port(vm1).offered.push_back(ask_segments(to_mbuf(buffer_pool(), super_frame), 1448));
     host.run(1'000'000);
     REQUIRE(host.port(vm2).received.size() == 3);
@@ -116,7 +116,7 @@ TEST_CASE("a ring full of super-frames below 1 Gbit/s loses nothing on its way t
     const VnicId vm2 = host.add(vm(2));
     host.port(vm2).taken = {.checksum = true, .tso = true};
     read_at_once(host.port(vm2));
-    const Bytes super_frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(60'000))));
+    const FrameBytes super_frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(60'000))));
     for (int i = 0; i < 64; ++i)
         host.port(vm1).offered.push_back(ask_segments(to_mbuf(buffer_pool(), super_frame), 1448));
     host.run(100'000'000);

@@ -113,13 +113,13 @@ class ManyFlows {
         }
     }
     void offer(unsigned flow) {
-        const Bytes frame = ethernet(peer(flow), mac(1), kIpv4, ipv4(kUdp, udp(payload_)));
+        const FrameBytes frame = ethernet(peer(flow), mac(1), kIpv4, ipv4(kUdp, udp(payload_)));
         host_.port(vm_).offered.push_back(to_mbuf(pool_.get(), frame));
     }
     void refresh(unsigned count) {
         for (; count > 0; --count, ++refreshed_) {
             const unsigned flow = refreshed_ % kFlows;
-            const Bytes answered = ethernet(peer(flow), mac(1), kIpv4, ipv4(kUdp, udp({})));
+            const FrameBytes answered = ethernet(peer(flow), mac(1), kIpv4, ipv4(kUdp, udp({})));
             FeedbackBuffer buffer;
             const std::size_t bytes = write_feedback(
                 {mac(1), peer(flow), 0, rate_of(flow), ++sequences_[flow]}, answered, FeedbackKey{}, buffer);
@@ -132,7 +132,7 @@ class ManyFlows {
     RingNic nic_{1, 4096};
     SwitchHarness host_;
     VnicId vm_ = kNoVnic;
-    const Bytes payload_ = pattern(kPayload);
+    const FrameBytes payload_ = pattern(kPayload);
     std::vector<std::uint64_t> sent_;
     std::vector<std::uint32_t> sequences_;
     std::uint64_t strangers_ = 0;

@@ -19,28 +19,28 @@ constexpr std::size_t kIpAt = 14;
 constexpr std::size_t kTcpAt = 34;
 constexpr std::size_t kPayloadAt = 54;
 
-Bytes filled(rte_mbuf* frame) {
+FrameBytes filled(rte_mbuf* frame) {
     REQUIRE(offload::valid(frame));
     offload::fill_checksums(frame);
     CHECK((frame->ol_flags & kOffloadFlags) == 0);
-    Bytes bytes = bytes_of(frame);
+    FrameBytes bytes = bytes_of(frame);
     rte_pktmbuf_free(frame);
     return bytes;
 }
 
-Bytes filled(const Bytes& frame, std::size_t piece = 0) {
+FrameBytes filled(const FrameBytes& frame, std::size_t piece = 0) {
     return filled(ask_checksum(to_mbuf(buffer_pool(), frame, piece)));
 }
 
 /// The segments as bytes; the super-frame is consumed.
-std::vector<Bytes> segments_of(const Bytes& super_frame, std::uint16_t payload, std::size_t piece = 0) {
+std::vector<FrameBytes> segments_of(const FrameBytes& super_frame, std::uint16_t payload, std::size_t piece = 0) {
     rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), super_frame, piece), payload);
     REQUIRE(offload::valid(frame));
     const std::uint16_t announced = offload::wire_frames(frame);
     offload::Segments segments;
     const std::uint16_t made = offload::split(frame, buffer_pool(), segments);
     CHECK(made == announced);
-    std::vector<Bytes> bytes;
+    std::vector<FrameBytes> bytes;
     for (std::uint16_t i = 0; i < made; ++i) {
         offload::fill_checksums(segments[i]);
         bytes.push_back(bytes_of(segments[i]));
@@ -49,7 +49,7 @@ std::vector<Bytes> segments_of(const Bytes& super_frame, std::uint16_t payload, 
     return bytes;
 }
 
-Bytes super_frame(std::size_t payload, std::uint8_t flags = kAck | kPsh | kFin) {
+FrameBytes super_frame(std::size_t payload, std::uint8_t flags = kAck | kPsh | kFin) {
     return ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(payload), 0xFFFF'F000, flags), 0xFFF0));
 }
 
@@ -57,14 +57,14 @@ Bytes super_frame(std::size_t payload, std::uint8_t flags = kAck | kPsh | kFin) 
 
 TEST_CASE("the judge knows the sums of RFC 1071 and of a captured packet") {
     CHECK(checksum({0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7}) == 0x220D);
-    Bytes header{0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
+    FrameBytes header{0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
                  0xB8, 0x61, 0xC0, 0xA8, 0x00, 0x01, 0xC0, 0xA8, 0x00, 0xC7};
     CHECK(checksum(header) == 0);
 }
 
 TEST_CASE("checksums of TCP and UDP over IPv4 and IPv6 are right, of odd lengths too") {
     for (const std::size_t payload : {0U, 1U, 2U, 17U, 1000U, 1447U}) {
-        const Bytes data = pattern(payload);
+        const FrameBytes data = pattern(payload);
         CHECK(l4_checksum_good(filled(ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(data))))));
         CHECK(l4_checksum_good(filled(ethernet(mac(2), mac(1), kIpv4, ipv4(kUdp, udp(data))))));
         CHECK(l4_checksum_good(filled(ethernet(mac(2), mac(1), kIpv6, ipv6(kTcp, tcp(data))))));
@@ -74,13 +74,13 @@ TEST_CASE("checksums of TCP and UDP over IPv4 and IPv6 are right, of odd lengths
 
 TEST_CASE("a known datagram gets its known checksum") {
     // 10.0.0.1:40000 > 10.0.0.2:5001, "Weir": summed by hand.
-    const Bytes frame = filled(ethernet(mac(2), mac(1), kIpv4, ipv4(kUdp, udp({'W', 'e', 'i', 'r'}))));
+    const FrameBytes frame = filled(ethernet(mac(2), mac(1), kIpv4, ipv4(kUdp, udp({'W', 'e', 'i', 'r'}))));
     CHECK(read16(frame, 40) == 0x7B32);
 }
 
 TEST_CASE("what stood in the checksum field before does not matter, nor how the frame is cut") {
-    Bytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(1000))));
-    const Bytes right = filled(frame);
+    FrameBytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(1000))));
+    const FrameBytes right = filled(frame);
     write16(frame, kTcpAt + 16, 0xBEEF);
     CHECK((filled(frame) == right));
     CHECK((filled(frame, 55) == right));
@@ -88,8 +88,8 @@ TEST_CASE("what stood in the checksum field before does not matter, nor how the 
 }
 
 TEST_CASE("a UDP checksum that comes out as zero is sent as all ones") {
-    Bytes datagram = udp({0, 0});
-    Bytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kUdp, datagram));
+    FrameBytes datagram = udp({0, 0});
+    FrameBytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kUdp, datagram));
     write16(datagram, 8, read16(filled(frame), 40));  // now the sum of all is 0xFFFF
     frame = filled(ethernet(mac(2), mac(1), kIpv4, ipv4(kUdp, datagram)));
     CHECK(read16(frame, 40) == 0xFFFF);
@@ -97,7 +97,7 @@ TEST_CASE("a UDP checksum that comes out as zero is sent as all ones") {
 }
 
 TEST_CASE("an IP checksum is filled in when it is asked for") {
-    Bytes bytes = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(10))));
+    FrameBytes bytes = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(10))));
     write16(bytes, kIpAt + 10, 0x1234);
     rte_mbuf* frame = ask_checksum(to_mbuf(buffer_pool(), bytes));
     frame->ol_flags |= RTE_MBUF_F_TX_IP_CKSUM;
@@ -110,11 +110,11 @@ TEST_CASE("a 64 KiB super-frame becomes 46 segments that say together what it sa
     for (const std::size_t piece : {std::size_t{0}, std::size_t{777}}) {
         const auto segments = segments_of(super_frame(kPayload), 1448, piece);
         REQUIRE(segments.size() == 46);
-        Bytes together;
+        FrameBytes together;
         std::uint32_t bad_sums = 0;
         std::uint32_t bad_places = 0;
         for (std::size_t i = 0; i < segments.size(); ++i) {
-            const Bytes& one = segments[i];
+            const FrameBytes& one = segments[i];
             bad_sums += !ip_checksum_good(one) + !l4_checksum_good(one);
             bad_places += one.size() != (i == 45 ? kPayload - 45 * 1448 : 1448) + kPayloadAt;
             bad_places += read16(one, kIpAt + 2) != one.size() - kIpAt;
@@ -159,7 +159,7 @@ TEST_CASE("a piece carries the sum of its own pseudo header, for whoever complet
     REQUIRE(offload::split(frame, buffer_pool(), segments) == 3);
     for (std::size_t i = 0; i < 3; ++i) {
         // As the receiving guest does it: the sum over all of TCP, with what stands in the checksum field.
-        Bytes bytes = bytes_of(segments[i]);
+        FrameBytes bytes = bytes_of(segments[i]);
         const std::uint16_t sum = rte_raw_cksum(bytes.data() + kTcpAt, bytes.size() - kTcpAt);
         const auto completed = static_cast<std::uint16_t>(~sum);
         std::memcpy(bytes.data() + kTcpAt + 16, &completed, sizeof(completed));
@@ -178,7 +178,7 @@ TEST_CASE("a super-frame that fits one segment stays one, with its checksums") {
 }
 
 TEST_CASE("a fragment that asks for segments is not split and not lost") {
-    Bytes bytes = super_frame(3000);
+    FrameBytes bytes = super_frame(3000);
     write16(bytes, kIpAt + 6, 0x2000);
     rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), bytes), 1448);
     offload::Segments segments;

@@ -99,7 +99,7 @@ class Chaos {
         add(n);
     }
     /// Only numbered frames are UDP.
-    void check_order(unsigned n, const Bytes& frame) {
+    void check_order(unsigned n, const FrameBytes& frame) {
         ++received_;
         if (frame.size() < 60 || read16(frame, 12) != kIpv4 || frame[23] != kUdp || frame[5] != n)
             return;
@@ -118,7 +118,7 @@ class Chaos {
                         numbered(pick(30) == 0 ? kBroadcast : to, mac(n), 60 + pick(1454), ++number_)));
     }
     rte_mbuf* hostile(unsigned n) {
-        Bytes bytes = pattern(1 + pick(pick(8) == 0 ? 20'000 : 200));
+        FrameBytes bytes = pattern(1 + pick(pick(8) == 0 ? 20'000 : 200));
         if (pick(3) != 0)
             bytes =
                 ethernet(mac(1 + pick(kPorts)), mac(n), pick(2) == 0 ? kIpv4 : kIpv6, ipv4(kTcp, tcp(bytes)));

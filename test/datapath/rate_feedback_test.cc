@@ -25,12 +25,12 @@ SwitchConfig with_feedback(std::uint64_t rate_bps = 1'000'000'000) {
     return config;
 }
 
-Bytes datagram(std::uint64_t to, std::uint64_t from, std::size_t payload = 1400) {
+FrameBytes datagram(std::uint64_t to, std::uint64_t from, std::size_t payload = 1400) {
     return ethernet(to, from, kIpv4, ipv4(kUdp, udp(pattern(payload))));
 }
 
 /// What a far switch says to vm<n>.
-Bytes feedback(unsigned n, std::uint64_t from, std::uint64_t rate_bps, std::uint32_t sequence,
+FrameBytes feedback(unsigned n, std::uint64_t from, std::uint64_t rate_bps, std::uint32_t sequence,
                const FeedbackKey& key = kNoKey, std::uint16_t vlan = 0) {
     FeedbackBuffer buffer;
     const std::size_t bytes =
@@ -38,7 +38,7 @@ Bytes feedback(unsigned n, std::uint64_t from, std::uint64_t rate_bps, std::uint
     return {buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(bytes)};
 }
 
-void arrive(RingNic& nic, const Bytes& frame) {
+void arrive(RingNic& nic, const FrameBytes& frame) {
     nic.arrive(to_mbuf(buffer_pool(), frame));
 }
 
@@ -49,7 +49,7 @@ struct Taken {
 };
 void take(RingNic& nic, Taken& taken) {
     for (rte_mbuf* frame : nic.take()) {
-        const Bytes bytes = bytes_of(frame);
+        const FrameBytes bytes = bytes_of(frame);
         FeedbackMessage message;
         if (is_feedback(bytes.data())) {
             REQUIRE(read_feedback(bytes, 0, kNoKey, message) == FeedbackVerdict::kValid);
@@ -134,7 +134,7 @@ TEST_CASE("forged, malformed, replayed and misdirected feedback changes no rate 
     FeedbackKey other{};
     other[0] = 1;
     arrive(nic, feedback(1, kPeer, 1'000'000, 9, other));
-    Bytes broken = feedback(1, kPeer, 1'000'000, 9);
+    FrameBytes broken = feedback(1, kPeer, 1'000'000, 9);
     broken[34] = 'w';
     arrive(nic, broken);
     arrive(nic, feedback(7, kPeer, 1'000'000, 9));
@@ -164,8 +164,8 @@ TEST_CASE("a guest's feedback frame is dropped, over IPv4, IPv6 and in a tag") {
     trusted.anti_spoofing = false;
     const VnicId vm1 = host.add(vm(1));
     const VnicId vm2 = host.add(trusted);
-    Bytes v4 = ethernet(kPeer, mac(1), kIpv4, ipv4(kFeedbackProtocol, pattern(28)));
-    Bytes v6 = ethernet(kPeer, mac(1), kIpv6, ipv6(kFeedbackProtocol, pattern(28)));
+    FrameBytes v4 = ethernet(kPeer, mac(1), kIpv4, ipv4(kFeedbackProtocol, pattern(28)));
+    FrameBytes v6 = ethernet(kPeer, mac(1), kIpv6, ipv6(kFeedbackProtocol, pattern(28)));
     host.port(vm1).offered = {to_mbuf(buffer_pool(), v4), to_mbuf(buffer_pool(), v6)};
     host.port(vm2).offered = {to_mbuf(buffer_pool(), v4), to_mbuf(buffer_pool(), tagged(v4, 5)),
                               to_mbuf(buffer_pool(), tagged(v6, 5))};

@@ -23,8 +23,9 @@ VnicConfig vm(unsigned n) {
     return config;
 }
 
-SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic)
+SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vector<Appliance> appliances)
     : config_(config),
+      appliances_(std::move(appliances)),
       quiescence_((buffer_pool(), static_cast<unsigned>(config.workers.size()))),
       out_share_(config.workers.size(), config.uplink.capacity_bps() / 8),
       in_share_(config.workers.size(), config.uplink.capacity_bps() / 8) {
@@ -37,6 +38,7 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic)
         workers_.push_back(std::make_unique<Worker>(Worker::Setup{id, buffer_pool(), quiescence_, inboxes_,
                                                                   overhead, config.flood_limit_pps,
                                                                   config.mac_ageing, kCoalesceCycles}));
+        workers_.back()->set_appliances(appliances_, {1, 2});
         quiescence_.online(id);
         if (nic != nullptr)
             workers_.back()->set_uplink({nic->device(), "wrr", config.uplink.mtu, out_share_, in_share_,

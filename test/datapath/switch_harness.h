@@ -19,7 +19,9 @@ namespace weir::testing {
 class SwitchHarness {
   public:
     /// @param nic the uplink; nullptr = none
-    explicit SwitchHarness(const SwitchConfig& config = {}, RingNic* nic = nullptr);
+    /// @param appliances as many as the configuration's, for vNICs that name them
+    explicit SwitchHarness(const SwitchConfig& config = {}, RingNic* nic = nullptr,
+                           std::vector<Appliance> appliances = {});
     ~SwitchHarness();
     SwitchHarness(const SwitchHarness&) = delete;
     SwitchHarness& operator=(const SwitchHarness&) = delete;
@@ -56,6 +58,7 @@ class SwitchHarness {
     void tell_all(const WorkerCommand& command);
 
     SwitchConfig config_;
+    std::vector<Appliance> appliances_;
     Quiescence quiescence_;
     LinkShare out_share_;
     LinkShare in_share_;

@@ -38,7 +38,7 @@ TEST_CASE("a broadcast reaches every VM of its VLAN but its sender, and the wire
     const VnicId vm2 = host.add(in_vlan(2, 10));
     const VnicId vm3 = host.add(in_vlan(3, 10));
     const VnicId other = host.add(in_vlan(4, 20));
-    const Bytes arp = ethernet(kBroadcast, mac(1), kArp, arp_request());
+    const FrameBytes arp = ethernet(kBroadcast, mac(1), kArp, arp_request());
     host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), arp));
     host.settle();
     CHECK(host.port(vm1).received.empty());
@@ -59,7 +59,7 @@ TEST_CASE("a group frame from the wire reaches the VMs of its VLAN only") {
     SwitchHarness host({}, &nic);
     const VnicId vm1 = host.add(in_vlan(1, 10));
     const VnicId vm2 = host.add(vm(2));
-    const Bytes solicitation = ethernet(0x0100'00FF'3333, kPeer, kIpv6, neighbour_solicitation());
+    const FrameBytes solicitation = ethernet(0x0100'00FF'3333, kPeer, kIpv6, neighbour_solicitation());
     nic.arrive(to_mbuf(buffer_pool(), tagged(solicitation, 10)));
     nic.arrive(to_mbuf(buffer_pool(), tagged(solicitation, 30)));
     host.settle();

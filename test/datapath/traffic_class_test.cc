@@ -12,28 +12,28 @@ namespace {
 constexpr std::uint64_t kFar = mac(0x99);
 constexpr std::uint8_t kCapable = 2;  // ECT(0)
 
-Bytes v4() {
+FrameBytes v4() {
     return ethernet(kFar, mac(1), kIpv4, ipv4(kUdp, udp(pattern(40))));
 }
-Bytes v6() {
+FrameBytes v6() {
     return ethernet(kFar, mac(1), kIpv6, ipv6(kUdp, udp(pattern(40))));
 }
 
 /// Runs `change` on a frame; the bytes after it.
 template <typename Change>
-Bytes changed(const Bytes& frame, Change&& change) {
+FrameBytes changed(const FrameBytes& frame, Change&& change) {
     rte_mbuf* buffer = to_mbuf(buffer_pool(), frame);
     change(buffer);
-    Bytes bytes = bytes_of(buffer);
+    FrameBytes bytes = bytes_of(buffer);
     rte_pktmbuf_free(buffer);
     return bytes;
 }
 
-Bytes with_class(const Bytes& frame, std::uint8_t value) {
+FrameBytes with_class(const FrameBytes& frame, std::uint8_t value) {
     return changed(frame, [value](rte_mbuf* buffer) { TrafficClass(buffer).set(value); });
 }
 
-std::uint8_t class_of(const Bytes& frame) {
+std::uint8_t class_of(const FrameBytes& frame) {
     std::uint8_t value = 0;
     changed(frame, [&](rte_mbuf* buffer) { value = TrafficClass(buffer).get(); });
     return value;
@@ -42,16 +42,16 @@ std::uint8_t class_of(const Bytes& frame) {
 }  // namespace
 
 TEST_CASE("the byte is where the RFCs have it, and nothing else changes") {
-    const Bytes before4 = v4();
-    const Bytes after4 = with_class(before4, 0xB9);
+    const FrameBytes before4 = v4();
+    const FrameBytes after4 = with_class(before4, 0xB9);
     CHECK(after4[15] == 0xB9);
     CHECK(ip_checksum_good(after4));
-    const Bytes before6 = v6();
-    const Bytes after6 = with_class(before6, 0xB9);
+    const FrameBytes before6 = v6();
+    const FrameBytes after6 = with_class(before6, 0xB9);
     CHECK(after6[14] == 0x6B);
     CHECK((after6[15] >> 4) == 0x9);
     CHECK((after6[15] & 0x0F) == (before6[15] & 0x0F));  // the flow label
-    for (const Bytes& frame : {after4, after6}) {
+    for (const FrameBytes& frame : {after4, after6}) {
         CHECK(class_of(frame) == 0xB9);
         CHECK(class_of(tagged(frame, 10)) == 0xB9);
         CHECK(class_of(with_class(tagged(frame, 10), 0x21)) == 0x21);
@@ -59,8 +59,8 @@ TEST_CASE("the byte is where the RFCs have it, and nothing else changes") {
 }
 
 TEST_CASE("a DSCP leaves the sender's ECN alone") {
-    for (const Bytes& frame : {v4(), v6()}) {
-        const Bytes marked =
+    for (const FrameBytes& frame : {v4(), v6()}) {
+        const FrameBytes marked =
             changed(with_class(frame, kCapable), [](rte_mbuf* buffer) { set_dscp(buffer, 8); });
         CHECK(class_of(marked) == (8 << 2 | kCapable));
     }
@@ -68,7 +68,7 @@ TEST_CASE("a DSCP leaves the sender's ECN alone") {
 }
 
 TEST_CASE("congestion is told only to those who can hear it") {
-    for (const Bytes& frame : {v4(), v6()}) {
+    for (const FrameBytes& frame : {v4(), v6()}) {
         bool done = true;
         changed(frame,
                 [&](rte_mbuf* buffer) { done = mark_congestion(buffer) || congestion_marked(buffer); });
@@ -81,9 +81,9 @@ TEST_CASE("congestion is told only to those who can hear it") {
 }
 
 TEST_CASE("what is not IP has no such byte") {
-    const Bytes arp = ethernet(kBroadcast, mac(1), kArp, arp_request());
+    const FrameBytes arp = ethernet(kBroadcast, mac(1), kArp, arp_request());
     CHECK((changed(arp, [](rte_mbuf* buffer) { set_dscp(buffer, 8); }) == arp));
-    Bytes cut = v4();
+    FrameBytes cut = v4();
     cut.resize(20);
     CHECK((changed(cut, [](rte_mbuf* buffer) { set_dscp(buffer, 8); }) == cut));
 }
@@ -106,15 +106,15 @@ TEST_CASE("on the wire a vNIC without a reservation is best effort, one with a r
             to_mbuf(buffer_pool(), ethernet(kFar, mac(n), kIpv4, ipv4(kUdp, udp(pattern(40))))));
         host.settle();
         rte_mbuf* frame = nic.take().at(0);
-        Bytes bytes = bytes_of(frame);
+        FrameBytes bytes = bytes_of(frame);
         rte_pktmbuf_free(frame);
         return bytes;
     };
-    const Bytes low = sent(vm1, 1);
+    const FrameBytes low = sent(vm1, 1);
     CHECK(class_of(low) == 8 << 2);
     CHECK(low[14] == 1 << 5);  // PCP 1, VLAN 10
     CHECK(low[15] == 10);
-    const Bytes high = sent(vm2, 2);
+    const FrameBytes high = sent(vm2, 2);
     CHECK(class_of(high) == 0);
     CHECK(high[14] == 0);
     plain.reservation_bps = 1'000'000;

@@ -25,8 +25,8 @@ SwitchConfig config_with(std::uint64_t rate_bps) {
     return config;
 }
 
-std::vector<Bytes> wire_bytes(RingNic& nic) {
-    std::vector<Bytes> frames;
+std::vector<FrameBytes> wire_bytes(RingNic& nic) {
+    std::vector<FrameBytes> frames;
     for (rte_mbuf* frame : nic.take()) {
         frames.push_back(bytes_of(frame));
         rte_pktmbuf_free(frame);
@@ -59,16 +59,16 @@ TEST_CASE("the NIC's missing offloads are made up for, inside a VLAN too") {
         VnicConfig config = vm(1);
         config.vlan = vlan;
         const VnicId vm1 = host.add(config);
-        const Bytes super_frame = ethernet(kFar, mac(1), kIpv4, ipv4(kTcp, tcp(pattern(10'000))));
+        const FrameBytes super_frame = ethernet(kFar, mac(1), kIpv4, ipv4(kTcp, tcp(pattern(10'000))));
         host.port(vm1).offered.push_back(ask_segments(to_mbuf(buffer_pool(), super_frame), 1448));
-        const Bytes small = ethernet(kFar, mac(1), kIpv6, ipv6(kUdp, udp(pattern(99))));
+        const FrameBytes small = ethernet(kFar, mac(1), kIpv6, ipv6(kUdp, udp(pattern(99))));
         host.port(vm1).offered.push_back(ask_checksum(to_mbuf(buffer_pool(), small)));
         host.settle();
         auto frames = wire_bytes(nic);
         REQUIRE(frames.size() == 8);
         unsigned bad = 0;
         std::size_t payload = 0;
-        for (Bytes& frame : frames) {
+        for (FrameBytes& frame : frames) {
             if (vlan != 0)
                 frame.erase(frame.begin() + 12, frame.begin() + 16);
             bad += !l4_checksum_good(frame);

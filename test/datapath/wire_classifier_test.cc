@@ -39,7 +39,7 @@ struct Wire {
                            vlans.data());
         return batch.count == 1 ? batch.to[0] : kNowhere;
     }
-    Destination arrive(const Bytes& frame) { return arrive(to_mbuf(buffer_pool(), frame)); }
+    Destination arrive(const FrameBytes& frame) { return arrive(to_mbuf(buffer_pool(), frame)); }
 
     FakePort port;
     MacTable macs;
@@ -50,11 +50,11 @@ struct Wire {
     Batch batch;
 };
 
-Bytes from_peer(std::uint64_t to, std::size_t bytes = 60) {
+FrameBytes from_peer(std::uint64_t to, std::size_t bytes = 60) {
     return numbered(to, mac(0x99), bytes, 7);
 }
 
-rte_mbuf* marked(const Bytes& bytes, std::uint32_t mark) {
+rte_mbuf* marked(const FrameBytes& bytes, std::uint32_t mark) {
     rte_mbuf* frame = to_mbuf(buffer_pool(), bytes);
     frame->ol_flags |= RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID;
     frame->hash.fdir.hi = mark;
@@ -97,7 +97,7 @@ TEST_CASE("a service tag is not an access VLAN: the frame is nobody's") {
 
 TEST_CASE("a frame that ends within its tag does not lose what follows it") {
     Wire wire;
-    Bytes frame = tagged(from_peer(mac(2)), 10);
+    FrameBytes frame = tagged(from_peer(mac(2)), 10);
     frame.resize(16);
     CHECK(wire.arrive(frame) == 1);
     CHECK(wire.batch.frames[0]->pkt_len == 16);
@@ -139,7 +139,7 @@ TEST_CASE("a frame for an address on the wire came back: hairpin") {
 
 TEST_CASE("runts and link-local multicast end here") {
     Wire wire;
-    CHECK(wire.arrive(Bytes(13)) == kNowhere);
+    CHECK(wire.arrive(FrameBytes(13)) == kNowhere);
     CHECK(drops(wire.stats, DropReason::kRunt) == 1);
     CHECK(wire.arrive(numbered(0x0000'00C2'8001, mac(0x99), 60, 0)) == kNowhere);
     CHECK(drops(wire.stats, DropReason::kReservedMulticast) == 1);

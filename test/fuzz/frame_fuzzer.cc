@@ -51,7 +51,7 @@ rte_mbuf* read_frame(const std::uint8_t*& data, std::size_t& size, unsigned& sou
     const std::size_t bytes =
         std::clamp<std::size_t>(head[0] + head[1] * std::size_t{256}, 1, size - kHeadBytes);
     const std::uint8_t* content = data + kHeadBytes;
-    rte_mbuf* frame = to_mbuf(buffer_pool(), Bytes(content, content + bytes), head[2]);
+    rte_mbuf* frame = to_mbuf(buffer_pool(), FrameBytes(content, content + bytes), head[2]);
     source = head[3];
     for (std::size_t i = 0; i < std::size(kFlags); ++i)
         frame->ol_flags |= (head[4] >> i & 1) != 0 ? kFlags[i] : 0;

@@ -16,48 +16,48 @@ constexpr std::size_t kIpv6Header = 40;
 constexpr std::size_t kTcpHeader = 20;
 constexpr std::size_t kUdpHeader = 8;
 
-void append(Bytes& to, const Bytes& more) {
+void append(FrameBytes& to, const FrameBytes& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
-bool is_ipv6(const Bytes& frame) {
+bool is_ipv6(const FrameBytes& frame) {
     return read16(frame, 12) == kIpv6;
 }
 
-std::uint8_t protocol_of(const Bytes& frame) {
+std::uint8_t protocol_of(const FrameBytes& frame) {
     return frame[kEthernet + (is_ipv6(frame) ? 6 : 9)];
 }
 
-std::size_t l4_at(const Bytes& frame) {
+std::size_t l4_at(const FrameBytes& frame) {
     return kEthernet + (is_ipv6(frame) ? kIpv6Header : std::size_t{frame[kEthernet] & 0x0FU} * 4);
 }
 
 }  // namespace
 
-std::uint16_t read16(const Bytes& data, std::size_t at) {
+std::uint16_t read16(const FrameBytes& data, std::size_t at) {
     return static_cast<std::uint16_t>(data.at(at) << 8 | data.at(at + 1));
 }
-std::uint32_t read32(const Bytes& data, std::size_t at) {
+std::uint32_t read32(const FrameBytes& data, std::size_t at) {
     return static_cast<std::uint32_t>(read16(data, at)) << 16 | read16(data, at + 2);
 }
-void write16(Bytes& data, std::size_t at, std::uint16_t value) {
+void write16(FrameBytes& data, std::size_t at, std::uint16_t value) {
     data.at(at) = static_cast<std::uint8_t>(value >> 8);
     data.at(at + 1) = static_cast<std::uint8_t>(value);
 }
-void write32(Bytes& data, std::size_t at, std::uint32_t value) {
+void write32(FrameBytes& data, std::size_t at, std::uint32_t value) {
     write16(data, at, static_cast<std::uint16_t>(value >> 16));
     write16(data, at + 2, static_cast<std::uint16_t>(value));
 }
 
-Bytes pattern(std::size_t count) {
-    Bytes bytes(count);
+FrameBytes pattern(std::size_t count) {
+    FrameBytes bytes(count);
     for (std::size_t i = 0; i < count; ++i)
         bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
     return bytes;
 }
 
-Bytes tcp(const Bytes& payload, std::uint32_t sequence, std::uint8_t flags) {
-    Bytes segment(kTcpHeader);
+FrameBytes tcp(const FrameBytes& payload, std::uint32_t sequence, std::uint8_t flags) {
+    FrameBytes segment(kTcpHeader);
     write16(segment, 0, 40000);
     write16(segment, 2, 5001);
     write32(segment, 4, sequence);
@@ -69,8 +69,8 @@ Bytes tcp(const Bytes& payload, std::uint32_t sequence, std::uint8_t flags) {
     return segment;
 }
 
-Bytes udp(const Bytes& payload) {
-    Bytes datagram(kUdpHeader);
+FrameBytes udp(const FrameBytes& payload) {
+    FrameBytes datagram(kUdpHeader);
     write16(datagram, 0, 40000);
     write16(datagram, 2, 5001);
     write16(datagram, 4, static_cast<std::uint16_t>(kUdpHeader + payload.size()));
@@ -78,8 +78,8 @@ Bytes udp(const Bytes& payload) {
     return datagram;
 }
 
-Bytes ipv4(std::uint8_t protocol, const Bytes& content, std::uint16_t id) {
-    Bytes packet(kIpv4Header);
+FrameBytes ipv4(std::uint8_t protocol, const FrameBytes& content, std::uint16_t id) {
+    FrameBytes packet(kIpv4Header);
     packet[0] = 0x45;
     write16(packet, 2, static_cast<std::uint16_t>(kIpv4Header + content.size()));
     write16(packet, 4, id);
@@ -93,8 +93,8 @@ Bytes ipv4(std::uint8_t protocol, const Bytes& content, std::uint16_t id) {
     return packet;
 }
 
-Bytes ipv6(std::uint8_t protocol, const Bytes& content) {
-    Bytes packet(kIpv6Header);
+FrameBytes ipv6(std::uint8_t protocol, const FrameBytes& content) {
+    FrameBytes packet(kIpv6Header);
     packet[0] = 0x60;
     write16(packet, 4, static_cast<std::uint16_t>(content.size()));
     packet[6] = protocol;
@@ -107,8 +107,8 @@ Bytes ipv6(std::uint8_t protocol, const Bytes& content) {
     return packet;
 }
 
-Bytes arp_request() {
-    Bytes packet(28);
+FrameBytes arp_request() {
+    FrameBytes packet(28);
     write16(packet, 0, 1);
     write16(packet, 2, kIpv4);
     packet[4] = 6;
@@ -117,14 +117,14 @@ Bytes arp_request() {
     return packet;
 }
 
-Bytes neighbour_solicitation() {
-    Bytes message(24);
+FrameBytes neighbour_solicitation() {
+    FrameBytes message(24);
     message[0] = 135;
     return ipv6(58, message);
 }
 
-Bytes ethernet(std::uint64_t to, std::uint64_t from, std::uint16_t type, const Bytes& content) {
-    Bytes frame(kEthernet);
+FrameBytes ethernet(std::uint64_t to, std::uint64_t from, std::uint16_t type, const FrameBytes& content) {
+    FrameBytes frame(kEthernet);
     std::memcpy(frame.data(), &to, 6);
     std::memcpy(frame.data() + 6, &from, 6);
     write16(frame, 12, type);
@@ -132,29 +132,29 @@ Bytes ethernet(std::uint64_t to, std::uint64_t from, std::uint16_t type, const B
     return frame;
 }
 
-Bytes tagged(Bytes frame, std::uint16_t vlan, std::uint16_t tag_type) {
-    Bytes tag(4);
+FrameBytes tagged(FrameBytes frame, std::uint16_t vlan, std::uint16_t tag_type) {
+    FrameBytes tag(4);
     write16(tag, 0, tag_type);
     write16(tag, 2, vlan);
     frame.insert(frame.begin() + 12, tag.begin(), tag.end());
     return frame;
 }
 
-Bytes numbered(std::uint64_t to, std::uint64_t from, std::size_t bytes, std::uint32_t number) {
-    Bytes payload(bytes - kEthernet - kIpv4Header - kUdpHeader);
+FrameBytes numbered(std::uint64_t to, std::uint64_t from, std::size_t bytes, std::uint32_t number) {
+    FrameBytes payload(bytes - kEthernet - kIpv4Header - kUdpHeader);
     if (payload.size() >= sizeof(number))
         std::memcpy(payload.data() + payload.size() - sizeof(number), &number, sizeof(number));
     return ethernet(to, from, kIpv4, ipv4(kUdp, udp(payload)));
 }
 
 std::uint32_t number_of(const rte_mbuf* frame) {
-    const Bytes bytes = bytes_of(frame);
+    const FrameBytes bytes = bytes_of(frame);
     std::uint32_t number = 0;
     std::memcpy(&number, bytes.data() + bytes.size() - sizeof(number), sizeof(number));
     return number;
 }
 
-rte_mbuf* to_mbuf(rte_mempool* pool, const Bytes& frame, std::size_t piece) {
+rte_mbuf* to_mbuf(rte_mempool* pool, const FrameBytes& frame, std::size_t piece) {
     rte_mbuf* head = nullptr;
     std::size_t at = 0;
     do {
@@ -175,8 +175,8 @@ rte_mbuf* to_mbuf(rte_mempool* pool, const Bytes& frame, std::size_t piece) {
     return head;
 }
 
-Bytes bytes_of(const rte_mbuf* frame) {
-    Bytes bytes;
+FrameBytes bytes_of(const rte_mbuf* frame) {
+    FrameBytes bytes;
     for (const rte_mbuf* part = frame; part != nullptr; part = part->next) {
         const auto* data = rte_pktmbuf_mtod(part, const std::uint8_t*);
         bytes.insert(bytes.end(), data, data + part->data_len);
@@ -185,7 +185,7 @@ Bytes bytes_of(const rte_mbuf* frame) {
 }
 
 rte_mbuf* ask_checksum(rte_mbuf* frame) {
-    const Bytes bytes = bytes_of(frame);
+    const FrameBytes bytes = bytes_of(frame);
     frame->l2_len = kEthernet;
     frame->l3_len = (l4_at(bytes) - kEthernet) & 0x1FF;
     frame->ol_flags |= is_ipv6(bytes) ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4;
@@ -201,7 +201,7 @@ rte_mbuf* ask_segments(rte_mbuf* frame, std::uint16_t payload) {
     return frame;
 }
 
-std::uint16_t checksum(const Bytes& data, std::uint32_t start) {
+std::uint16_t checksum(const FrameBytes& data, std::uint32_t start) {
     std::uint32_t sum = start;
     for (std::size_t i = 0; i < data.size(); ++i)
         sum += i % 2 == 0 ? static_cast<std::uint32_t>(data[i]) << 8 : data[i];
@@ -210,18 +210,18 @@ std::uint16_t checksum(const Bytes& data, std::uint32_t start) {
     return static_cast<std::uint16_t>(~sum);
 }
 
-bool ip_checksum_good(const Bytes& frame) {
+bool ip_checksum_good(const FrameBytes& frame) {
     const auto first = frame.begin() + kEthernet;
-    return checksum(Bytes(first, frame.begin() + static_cast<std::ptrdiff_t>(l4_at(frame)))) == 0;
+    return checksum(FrameBytes(first, frame.begin() + static_cast<std::ptrdiff_t>(l4_at(frame)))) == 0;
 }
 
-bool l4_checksum_good(const Bytes& frame) {
+bool l4_checksum_good(const FrameBytes& frame) {
     const std::size_t at = l4_at(frame);
     const std::uint8_t protocol = protocol_of(frame);
     if (protocol == kUdp && read16(frame, at + 6) == 0)
         return false;
     const std::size_t addresses = is_ipv6(frame) ? kEthernet + 8 : kEthernet + 12;
-    Bytes covered(
+    FrameBytes covered(
         frame.begin() + static_cast<std::ptrdiff_t>(addresses),
         frame.begin() + static_cast<std::ptrdiff_t>(is_ipv6(frame) ? addresses + 32 : addresses + 8));
     covered.insert(covered.end(), frame.begin() + static_cast<std::ptrdiff_t>(at), frame.end());

@@ -11,7 +11,7 @@ struct rte_mempool;
 
 namespace weir::testing {
 
-using Bytes = std::vector<std::uint8_t>;
+using FrameBytes = std::vector<std::uint8_t>;
 
 /// 52:54:00:00:00:nn as MacAddress::bits: first wire byte lowest.
 [[nodiscard]] constexpr std::uint64_t mac(unsigned n) {
@@ -33,23 +33,23 @@ inline constexpr std::uint8_t kAck = 0x10;
 // Layers, outermost last: ethernet(to, from, kIpv4, ipv4(kUdp, udp(pattern(100)))).
 
 /// `count` bytes that tell their place.
-[[nodiscard]] Bytes pattern(std::size_t count);
-[[nodiscard]] Bytes tcp(const Bytes& payload, std::uint32_t sequence = 1, std::uint8_t flags = kAck);
-[[nodiscard]] Bytes udp(const Bytes& payload);
-[[nodiscard]] Bytes ipv4(std::uint8_t protocol, const Bytes& content, std::uint16_t id = 1);
-[[nodiscard]] Bytes ipv6(std::uint8_t protocol, const Bytes& content);
-[[nodiscard]] Bytes arp_request();
-[[nodiscard]] Bytes neighbour_solicitation();
-[[nodiscard]] Bytes ethernet(std::uint64_t to, std::uint64_t from, std::uint16_t type, const Bytes& content);
+[[nodiscard]] FrameBytes pattern(std::size_t count);
+[[nodiscard]] FrameBytes tcp(const FrameBytes& payload, std::uint32_t sequence = 1, std::uint8_t flags = kAck);
+[[nodiscard]] FrameBytes udp(const FrameBytes& payload);
+[[nodiscard]] FrameBytes ipv4(std::uint8_t protocol, const FrameBytes& content, std::uint16_t id = 1);
+[[nodiscard]] FrameBytes ipv6(std::uint8_t protocol, const FrameBytes& content);
+[[nodiscard]] FrameBytes arp_request();
+[[nodiscard]] FrameBytes neighbour_solicitation();
+[[nodiscard]] FrameBytes ethernet(std::uint64_t to, std::uint64_t from, std::uint16_t type, const FrameBytes& content);
 /// Puts a tag behind the MAC addresses.
-[[nodiscard]] Bytes tagged(Bytes frame, std::uint16_t vlan, std::uint16_t tag_type = kVlan);
+[[nodiscard]] FrameBytes tagged(FrameBytes frame, std::uint16_t vlan, std::uint16_t tag_type = kVlan);
 /// A plain IPv4/UDP frame of exactly `bytes` (>= 42) that carries `number` in its last four bytes.
-[[nodiscard]] Bytes numbered(std::uint64_t to, std::uint64_t from, std::size_t bytes, std::uint32_t number);
+[[nodiscard]] FrameBytes numbered(std::uint64_t to, std::uint64_t from, std::size_t bytes, std::uint32_t number);
 [[nodiscard]] std::uint32_t number_of(const rte_mbuf* frame);
 
 /// @param piece bytes per buffer of the chain; 0 = as few buffers as possible
-[[nodiscard]] rte_mbuf* to_mbuf(rte_mempool* pool, const Bytes& frame, std::size_t piece = 0);
-[[nodiscard]] Bytes bytes_of(const rte_mbuf* frame);
+[[nodiscard]] rte_mbuf* to_mbuf(rte_mempool* pool, const FrameBytes& frame, std::size_t piece = 0);
+[[nodiscard]] FrameBytes bytes_of(const rte_mbuf* frame);
 
 // What vhost's legacy offload parsing leaves on a dequeued mbuf. The frame is Ethernet (untagged) and IPv4 or
 // IPv6 without options.
@@ -61,15 +61,15 @@ rte_mbuf* ask_segments(rte_mbuf* frame, std::uint16_t payload);
 
 // The judge: RFC 1071 over plain bytes, shares nothing with the switch.
 
-[[nodiscard]] std::uint16_t checksum(const Bytes& data, std::uint32_t start = 0);
-[[nodiscard]] bool ip_checksum_good(const Bytes& frame);
+[[nodiscard]] std::uint16_t checksum(const FrameBytes& data, std::uint32_t start = 0);
+[[nodiscard]] bool ip_checksum_good(const FrameBytes& frame);
 /// TCP or UDP over IPv4 or IPv6; a UDP checksum of zero is no checksum and not good.
-[[nodiscard]] bool l4_checksum_good(const Bytes& frame);
+[[nodiscard]] bool l4_checksum_good(const FrameBytes& frame);
 
 // Fields of a frame, by offset.
-[[nodiscard]] std::uint16_t read16(const Bytes& data, std::size_t at);
-[[nodiscard]] std::uint32_t read32(const Bytes& data, std::size_t at);
-void write16(Bytes& data, std::size_t at, std::uint16_t value);
-void write32(Bytes& data, std::size_t at, std::uint32_t value);
+[[nodiscard]] std::uint16_t read16(const FrameBytes& data, std::size_t at);
+[[nodiscard]] std::uint32_t read32(const FrameBytes& data, std::size_t at);
+void write16(FrameBytes& data, std::size_t at, std::uint16_t value);
+void write32(FrameBytes& data, std::size_t at, std::uint32_t value);
 
 }  // namespace weir::testing

@@ -45,6 +45,10 @@ void Worker::run_command(const WorkerCommand& command, Nanos now) {
                 command.vnic_stats->advertised_rate = reading.advertised;
             }
             break;
+        case Type::kReadRequests:
+            if (requests_)
+                requests_->read(command.vnic, now, *command.requests);
+            break;
         case Type::kSnapshotWorker:
             command.snapshot->worker = stats;
             command.snapshot->worker.iterations = iterations_;
@@ -77,6 +81,8 @@ void Worker::add_vnic(VnicPath& path, Nanos now) {
         uplink_->add(path, now);
     if (feedback_)
         feedback_->add(path);
+    if (requests_)
+        requests_->add(path, now);
 }
 
 void Worker::change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now) {
@@ -86,6 +92,8 @@ void Worker::change_vnic(VnicPath& path, const VnicProfile& profile, Nanos now) 
         uplink_->change(path, now);
     if (feedback_)
         feedback_->change(path);
+    if (requests_)
+        requests_->change(path, now);
     if (path.parked) {  // the new limit may pay at once
         wheel_.remove(path.fixed.id);
         resume(path, now);
@@ -115,12 +123,15 @@ void Worker::remove_vnic(VnicId id, Nanos now) {
         feedback_->remove(path);
     if (uplink_)
         uplink_->remove(path, now);
-    for (; !path.local.empty(); path.local.pop()) {
-        const PacketRef& ref = path.local.front();
+    const auto drop = [&path](const PacketRef& ref) {
         path.stats.from_vm.queued.remove(1, ref.bytes);
         path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
         rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
-    }
+    };
+    if (requests_)
+        requests_->remove(path, drop);
+    for (; !path.local.empty(); path.local.pop())
+        drop(path.local.front());
 }
 
 /// With an uplink, and no port here behind which unknown addresses may live, an unknown address is out there:

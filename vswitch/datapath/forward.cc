@@ -108,6 +108,8 @@ void Worker::take(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos 
 }
 
 void Worker::forward(VnicPath& from, Batch& batch, Nanos now) {
+    if (from.profile.tracked && requests_) [[unlikely]]
+        requests_->from_vm(from, batch, now);
     if (batch.count == 0)
         return;
     from.frame_bytes_mean = batch.bytes_total / batch.count;
@@ -191,6 +193,8 @@ void Worker::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
 std::uint16_t Worker::deliver(VnicPath& to, const Run& run, bool whole) {
     if (to.fixed.owner != setup_.id)
         return hand_over(to, run, FrameOrigin::kVm);
+    if (to.profile.tracked && requests_) [[unlikely]]
+        requests_->to_vm(to, run, turn_);
     if (whole && to.staging.count == 0) {
         delivery_.send(to, run);
     } else {
@@ -231,6 +235,24 @@ std::optional<DropReason> Worker::deliver_queued(rte_mbuf* frame) {
         return DropReason::kVnicRemoved;
     }
     return deliver_one(*to, frame) ? std::nullopt : std::optional(DropReason::kWorkerRingFull);
+}
+
+/// A request that has waited for its tokens goes on as if it came from the ring now.
+void Worker::let_go(VnicPath& from, const PacketRef& ref, Nanos now) {
+    auto* frame = static_cast<rte_mbuf*>(ref.packet);
+    from.queued_buffers -= ref.buffers;
+    from.stats.from_vm.queued.remove(1, ref.bytes);
+    from.queue_delay.add(now - ref.enqueued);
+    const Destination to = destination_of(frame);
+    if (to < limits::kVnicsMax && directory_[to] == nullptr) {
+        from.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
+        rte_pktmbuf_free(frame);
+        return;
+    }
+    OneFrame one(frame, ref.bytes);
+    route(from, one.run(), to, false, now);
+    flush_touched();
+    bill_.charge(from);
 }
 
 /// Sends what was staged; who has caused it pays.

@@ -23,6 +23,33 @@ constexpr std::size_t kLocalQueuePackets = 2048;
 /// frame.
 constexpr std::uint64_t kWakesPerSec = 20'000;
 
+BucketProfile bucket(std::optional<std::uint64_t> per_second, Nanos burst) {
+    if (!per_second)
+        return unlimited_profile();
+    const Wide tokens = Wide{*per_second} * burst / kNanosPerSec;
+    return make_profile(*per_second, std::max<std::uint64_t>(1, static_cast<std::uint64_t>(tokens)));
+}
+
+std::optional<std::uint64_t> bytes_per_second(std::optional<std::uint64_t> bits) {
+    return bits ? std::optional(*bits / kBitsPerByte) : std::nullopt;
+}
+
+void set_requests(VnicProfile& profile, const VnicConfig& vnic, const SwitchConfig& config) {
+    for (const VnicApplianceConfig& wanted : vnic.appliances) {
+        const auto found = std::ranges::find(config.appliances, wanted.name, &ApplianceConfig::name);
+        VnicProfile::Requests& requests = profile.requests[profile.request_flows++];
+        requests.appliance = static_cast<std::uint16_t>(found - config.appliances.begin());
+        requests.gate.multi_resource = wanted.multi_resource;
+        const std::array limits{wanted.limit_tokens, bytes_per_second(wanted.uplink_bps),
+                                bytes_per_second(wanted.downlink_bps)};
+        for (std::size_t i = 0; i < kPathResources; ++i) {
+            requests.gate.limits[i] = bucket(limits[i], wanted.burst);
+            requests.limit[i] = limits[i].value_or(UINT64_MAX);
+        }
+    }
+    profile.tracked = profile.request_flows != 0;
+}
+
 }  // namespace
 
 VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config) {
@@ -48,6 +75,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
     profile.uplink.reservation = vnic.reservation_bps / kBitsPerByte;
     profile.uplink.shares = vnic.shares;
+    set_requests(profile, vnic, config);
     if (vnic.reservation_bps == 0) {
         profile.dscp = config.uplink.best_effort_dscp;
         profile.pcp = config.uplink.best_effort_pcp.value_or(0);

@@ -17,6 +17,7 @@
 #include "vswitch/qos/link_scheduler.h"
 #include "vswitch/qos/multi_bucket.h"
 #include "vswitch/qos/packet_queue.h"
+#include "vswitch/qos/request_gate.h"
 #include "vswitch/stats.h"
 
 struct rte_mbuf;
@@ -28,6 +29,7 @@ namespace weir {
 struct VnicProfile {
     bool limited = false;  ///< either limit is set
     bool isolated = true;  ///< false: forward only
+    bool tracked = false;  ///< has appliances
     std::uint32_t buffers_max = 0;
     std::uint32_t run_bytes_max =
         limits::kRunBytesMax;                    ///< longer runs pay frame by frame: the bucket holds less
@@ -40,6 +42,14 @@ struct VnicProfile {
     BucketProfile limit_packets = unlimited_profile();
     std::uint64_t receive_limit = UINT64_MAX;  ///< bytes per second from the wire
     ClassProfile uplink{};
+    /// Appliances whose requests are tracked, and what they may use.
+    struct Requests {
+        std::uint16_t appliance = 0;  ///< index into the configuration's
+        RequestGate::Profile gate;
+        std::array<std::uint64_t, kPathResources> limit{};  ///< for people: per second, UINT64_MAX = none
+    };
+    std::array<Requests, limits::kAppliancesPerVnic> requests{};
+    std::uint8_t request_flows = 0;  ///< of these in use
 };
 
 /// Flooded frames that may come at once.

@@ -17,10 +17,12 @@ namespace {
 
 /// Ids that may become ready per iteration: bounds the burst after a stall.
 constexpr unsigned kWakeBudget = 256;
-/// The wheel's ids: a vNIC's own limit, the same vNIC's class in the uplink's scheduler, flows with limiters.
+/// The wheel's ids: a vNIC's own limit, the same vNIC's class in the uplink's scheduler, flows with limiters,
+/// flows of requests.
 constexpr std::uint32_t kClassIds = limits::kVnicsMax;
 constexpr std::uint32_t kFlowIds = 2 * limits::kVnicsMax;
-constexpr std::uint32_t kWheelIds = kFlowIds + limits::kFlowsMax;
+constexpr std::uint32_t kRequestIds = kFlowIds + limits::kFlowsMax;
+constexpr std::uint32_t kWheelIds = kRequestIds + limits::kRequestFlowsMax;
 /// A ring that gave more than one frame but fewer than this is left to fill for a moment (`poll_coalesce`): a
 /// burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's cache lines travel
 /// either way. A ring with single frames is polled at once: there latency counts, and nothing is gained.
@@ -74,7 +76,20 @@ void Worker::set_uplink(const UplinkPart& part) {
     update_unknown();
 }
 
+void Worker::set_appliances(const std::vector<Appliance>& appliances, const ConnectionKey& key) {
+    if (appliances.empty())
+        return;
+    constexpr std::uint32_t kTcpIp4HeaderBytes = 54;
+    requests_ = std::make_unique<RequestPath>(
+        RequestPath::Setup{.appliances = appliances,
+                           .key = key,
+                           .wheel = wheel_,
+                           .wheel_id = kRequestIds,
+                           .header_bytes = kTcpIp4HeaderBytes + setup_.overhead_bytes});
+}
+
 unsigned Worker::run_once(Nanos now, std::uint64_t start) {
+    turn_ = now;
     setup_.quiescence.checkpoint(setup_.id);
     bill_.start(start);
     unsigned moved = 0;
@@ -106,7 +121,11 @@ unsigned Worker::wake_due(Nanos now) {
         now, kWakeBudget,
         [&](TimingWheel::Ids ids) {
             for (const std::uint32_t id : ids) {
-                if (id >= kFlowIds)
+                if (id >= kRequestIds)
+                    requests_->wake(id - kRequestIds, now, [&](VnicId vnic, const PacketRef& ref) {
+                        let_go(*directory_[vnic], ref, now);
+                    });
+                else if (id >= kFlowIds)
                     uplink_->wake_flow(id - kFlowIds, now);
                 else if (id >= kClassIds)
                     uplink_->wake(static_cast<VnicId>(id - kClassIds), now);
@@ -253,6 +272,8 @@ void Worker::housekeeping(Nanos now) {
     macs_.age(now);
     if (feedback_)
         feedback_->keep_house(now);
+    if (requests_)
+        requests_->keep_house(now);
     for (VnicPath* vnic : mine_)
         vnic->fixed.port->housekeeping();
 }

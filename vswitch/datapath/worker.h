@@ -17,6 +17,7 @@
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/link_share.h"
 #include "vswitch/datapath/rate_feedback.h"
+#include "vswitch/datapath/request_path.h"
 #include "vswitch/datapath/uplink.h"
 #include "vswitch/datapath/worker_control.h"
 #include "vswitch/ports/quiescence.h"
@@ -49,6 +50,8 @@ class Worker {
     };
     /// Gives the worker its queue and its part of the uplink; before the first run_once().
     void set_uplink(const UplinkPart& part);
+    /// Requests to these are tracked; before the first run_once(). @param appliances outlive the worker
+    void set_appliances(const std::vector<Appliance>& appliances, const ConnectionKey& key);
 
     /// One turn of the poll loop. @param start the cycle counter at its beginning @return frames moved; 0
     /// means idle
@@ -95,6 +98,7 @@ class Worker {
     void flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan, Nanos now);
     unsigned poll_inbox(Nanos now);
     void take_from_worker(rte_mbuf* frame, Nanos now);
+    void let_go(VnicPath& from, const PacketRef& ref, Nanos now);
     // commands.cc: what the agent wants
     void run_commands(Nanos now);
     void run_command(const WorkerCommand& command, Nanos now);
@@ -113,9 +117,11 @@ class Worker {
     Delivery delivery_;
     std::unique_ptr<Uplink> uplink_;
     std::unique_ptr<RateFeedback> feedback_;
+    std::unique_ptr<RequestPath> requests_;
     LinkShare* out_share_ = nullptr;
     LinkShare* in_share_ = nullptr;
     Nanos share_due_ = 0;
+    Nanos turn_ = 0;  // when this turn of the loop began
     TokenBucket wire_flood_;
     WorkerControl control_;
     HandoffStats handoff_;

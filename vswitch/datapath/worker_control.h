@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/spsc_ring.h"
 #include "vswitch/datapath/mac_table.h"
+#include "vswitch/datapath/request_path.h"
 #include "vswitch/datapath/vnic_path.h"
 
 namespace weir {
@@ -21,7 +22,8 @@ struct WorkerCommand {
         kRemoveVnic,
         kHearMac,
         kSnapshotVnic,
-        kSnapshotWorker
+        kSnapshotWorker,
+        kReadRequests
     };
     Type type;
     VnicId vnic = kNoVnic;
@@ -30,6 +32,7 @@ struct WorkerCommand {
     const VnicProfile* profile = nullptr;
     VnicStats* vnic_stats = nullptr;
     WorkerSnapshot* snapshot = nullptr;
+    std::vector<RequestPath::Reading>* requests = nullptr;
 };
 
 class WorkerControl {

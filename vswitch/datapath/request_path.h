@@ -1,0 +1,125 @@
+// request_path.h - one worker's requests to appliances: finds them in its VMs' TCP streams, prices them, lets
+// them pass or wait for every resource of their path, and settles when the response comes.
+// Source: Pulsar 4.4; algorithms 1.7 and 8. Units: bytes, tokens, ns. Threads: owning worker; built by the
+// agent.
+//
+// A flow is what one vNIC asks of one appliance, over all its connections. Only frames of vNICs that have
+// appliances come here, and of these only those to or from an appliance are looked into.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/histogram.h"
+#include "cost_functions/connection_table.h"
+#include "cost_functions/cost_function.h"
+#include "cost_functions/tracker.h"
+#include "vswitch/datapath/batch.h"
+#include "vswitch/datapath/tcp_view.h"
+#include "vswitch/datapath/vnic_path.h"
+#include "vswitch/limits.h"
+#include "vswitch/qos/request_gate.h"
+
+namespace weir {
+
+/// An appliance as the data path knows it; shared by all workers.
+struct Appliance {
+    bool ip6 = false;
+    Ip6Address address{};  ///< IPv4: the first four bytes
+    std::uint16_t port = 0;
+    std::uint8_t protocol = 0;  ///< index into protocols()
+    std::shared_ptr<const CostTable> cost;
+    std::shared_ptr<const CostProgram> program;
+};
+
+class RequestPath {
+  public:
+    struct Setup {
+        const std::vector<Appliance>& appliances;
+        ConnectionKey key;  ///< a secret of this switch
+        TimingWheel& wheel;
+        std::uint32_t wheel_id;         ///< of flow 0; there are limits::kRequestFlowsMax
+        std::uint32_t header_bytes;     ///< per segment on the wire, besides its payload
+    };
+    explicit RequestPath(const Setup& setup);
+
+    void add(const VnicPath& path, Nanos now);
+    void change(const VnicPath& path, Nanos now);
+    /// What waits is given to drop(const PacketRef&).
+    template <class Drop>
+    void remove(const VnicPath& path, Drop&& drop);
+
+    /// Frames of a VM, classified. Those that have to wait are taken out of the batch, counted as queued;
+    /// those that there is no room for, or that are held already, are dropped.
+    void from_vm(VnicPath& from, Batch& batch, Nanos now);
+    /// Frames about to be delivered to a VM.
+    void to_vm(const VnicPath& to, const Run& run, Nanos now);
+    /// The wheel fired: give(VnicId, const PacketRef&) gets what may go on.
+    template <class Give>
+    void wake(std::uint32_t flow, Nanos now, Give&& give) {
+        gate_.wake(flow, now, [&](const PacketRef& packet) { give(flows_[flow].vnic, packet); });
+    }
+    /// Now and then: connections that are idle.
+    void keep_house(Nanos now);
+
+    /// The vNIC's flows: (index into the appliances, tallies).
+    struct Reading {
+        std::uint16_t appliance;
+        RequestFlowStats stats;
+    };
+    /// Fills as much of `readings` as has room: kAppliancesPerVnic are enough. Allocates nothing.
+    void read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const;
+
+  private:
+    static constexpr std::uint32_t kNoFlow = UINT32_MAX;
+
+    struct Flow {
+        Flow(VnicId of, std::uint16_t to, CostFunction price) : vnic(of), appliance(to), cost(std::move(price)) {}
+        VnicId vnic;
+        std::uint16_t appliance;
+        bool open = true;
+        CostFunction cost;
+        /// Bytes of responses whose length requests do not say, by operation, averaged.
+        std::array<std::uint32_t, kOperations> expected{};
+        std::array<std::uint64_t, kPathResources> limit{};
+        RequestFlowStats stats;
+        std::unique_ptr<Histogram> latency = std::make_unique<Histogram>();
+    };
+    struct Found {
+        std::uint32_t flow = kNoFlow;
+        ConnectionId connection = 0;
+    };
+    class Charges;
+
+    [[nodiscard]] Found find(VnicId vnic, const TcpView& view, Side side) const;
+    [[nodiscard]] weir::Connection* connection_of(const Found& found, Nanos now);
+    [[nodiscard]] CostVector track(const Found& found, Side side, const rte_mbuf* frame, const TcpView& view,
+                                   Nanos now);
+    [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, Nanos now);
+    void forget(weir::Connection& connection);
+    [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const;
+    [[nodiscard]] std::uint32_t open_flow(const VnicPath& path, const VnicProfile::Requests& requests, Nanos now);
+
+    const std::vector<Appliance>& appliances_;
+    ConnectionHash hash_;
+    std::uint32_t header_bytes_;
+    ConnectionTable connections_;
+    Tracker tracker_;
+    RequestGate gate_;
+    std::vector<Flow> flows_;
+    std::vector<std::vector<std::uint32_t>> of_vnic_;  // flows by VnicId
+};
+
+template <class Drop>
+void RequestPath::remove(const VnicPath& path, Drop&& drop) {
+    for (const std::uint32_t flow : of_vnic_[path.fixed.id]) {
+        gate_.close(flow, drop);
+        flows_[flow].open = false;
+    }
+    of_vnic_[path.fixed.id].clear();
+    connections_.leave(path.fixed.id);
+}
+
+}  // namespace weir
