@@ -56,6 +56,13 @@ constexpr std::array kPercentUnits{
     Unit{"%", 10'000},
 };
 
+constexpr std::array kTokenUnits{
+    Unit{"tokens", 1},
+    Unit{"ktokens", 1'000},
+    Unit{"Mtokens", 1'000'000},
+    Unit{"Gtokens", 1'000'000'000},
+};
+
 struct QuantityTraits {
     std::span<const Unit> units;  // the printed ones first, ascending
     std::string_view example;
@@ -72,6 +79,9 @@ QuantityTraits traits_of(Quantity quantity) {
             return {kSizeUnits, "64KiB", false};
         case Quantity::kDuration:
             return {kDurationUnits, "200us", true};
+        case Quantity::kTokens:
+        case Quantity::kTokenRate:
+            return {kTokenUnits, "16ktokens", true};
         case Quantity::kPercent:
             break;
     }
@@ -170,7 +180,7 @@ ParsedQuantity parse_quantity(Quantity quantity, std::string_view text) {
     std::string_view name = number.rest;
     if (name.starts_with(' '))
         name.remove_prefix(1);
-    if (quantity == Quantity::kBitRate && name.ends_with("/s"))
+    if ((quantity == Quantity::kBitRate || quantity == Quantity::kTokenRate) && name.ends_with("/s"))
         name.remove_suffix(2);
     if (name.empty())
         return {0, "is a bare number and needs a unit"};
@@ -218,6 +228,11 @@ std::string human_rate(double bits_per_sec) {
 std::string human_packet_rate(double packets_per_sec) {
     constexpr std::array<std::string_view, 4> kUnits{"", "k", "M", "G"};
     return human(packets_per_sec, kUnits, "pps");
+}
+
+std::string human_token_rate(double tokens_per_sec) {
+    constexpr std::array<std::string_view, 5> kUnits{"", "k", "M", "G", "T"};
+    return human(tokens_per_sec, kUnits, "tokens/s");
 }
 
 std::string human_duration(double nanos) {

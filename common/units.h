@@ -1,4 +1,4 @@
-// units.h - quantities as people write and read them: 10Gbit, 50MB, 2Mpps, 64KiB, 200us, 5%.
+// units.h - quantities as people write and read them: 10Gbit, 50MB, 2Mpps, 64KiB, 200us, 5%, 16ktokens.
 // Source: design section 5 ("Units"). All arithmetic is exact: a value that is printed parses to itself.
 // Threads: any (pure functions); never used on a poll thread.
 #pragma once
@@ -16,6 +16,8 @@ enum class Quantity {
     kSize,        ///< bytes; KiB is 1024, kB is 1000
     kDuration,    ///< nanoseconds
     kPercent,     ///< parts per million: `5%` is 50,000
+    kTokens,      ///< tokens of an appliance; what one is its cost table says
+    kTokenRate,   ///< token/s; `800tokens` and `800tokens/s`
 };
 
 /// The outcome of parsing: `fault` is empty when `value` holds, else one phrase that says what is wrong.
@@ -49,6 +51,7 @@ struct ParsedQuantity {
 // For tables: three significant digits, a space, the unit. Not meant to be parsed.
 [[nodiscard]] std::string human_rate(double bits_per_sec);            ///< 9.42 Gbit/s
 [[nodiscard]] std::string human_packet_rate(double packets_per_sec);  ///< 1.2 Mpps
+[[nodiscard]] std::string human_token_rate(double tokens_per_sec);    ///< 12.3 ktokens/s
 [[nodiscard]] std::string human_duration(double nanos);               ///< 1.8 us
 [[nodiscard]] std::string human_count(double count);                  ///< 12.3 M; below 1000 as it is
 

@@ -49,6 +49,17 @@ TEST_CASE("packet rates, sizes, times and percents are read in their base unit")
     CHECK(parsed(Quantity::kPercent, "12.5%") == 125'000);
 }
 
+TEST_CASE("tokens are an amount, and per second where a rate is meant") {
+    CHECK(parsed(Quantity::kTokens, "64ktokens") == 64'000);
+    CHECK(parsed(Quantity::kTokenRate, "800tokens") == 800);
+    CHECK(parsed(Quantity::kTokenRate, "1.5Mtokens/s") == 1'500'000);
+    CHECK(parsed(Quantity::kTokenRate, "400Gtokens") == 400'000'000'000);
+    CHECK(fault(Quantity::kTokens, "800tokens/s") == "has an unknown unit (units are case sensitive)");
+    CHECK(fault(Quantity::kTokens, "64Ktokens") == "has an unknown unit (units are case sensitive)");
+    CHECK(fault(Quantity::kTokenRate, "0.5tokens") == "is finer than the smallest unit");
+    CHECK(fault(Quantity::kTokenRate, "800") == "is a bare number and needs a unit");
+}
+
 TEST_CASE("decimal fractions are exact where binary ones would not be") {
     CHECK(parsed(Quantity::kBitRate, "0.1Gbit") == 100'000'000);
     CHECK(parsed(Quantity::kBitRate, "1.000000001Gbit") == 1'000'000'001);
@@ -97,8 +108,9 @@ TEST_CASE("printing chooses the largest unit and stays exact") {
 }
 
 TEST_CASE("every printed value reads back as itself") {
-    constexpr Quantity kAll[] = {Quantity::kBitRate, Quantity::kPacketRate, Quantity::kSize,
-                                 Quantity::kDuration, Quantity::kPercent};
+    constexpr Quantity kAll[] = {Quantity::kBitRate,  Quantity::kPacketRate, Quantity::kSize,
+                                 Quantity::kDuration, Quantity::kPercent,    Quantity::kTokens,
+                                 Quantity::kTokenRate};
     std::uint64_t state = 1;  // a linear congruential sequence, cut to every length
     for (int i = 0; i < 2'000; ++i) {
         state = state * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
@@ -112,6 +124,8 @@ TEST_CASE("every printed value reads back as itself") {
 
 TEST_CASE("the units of a quantity are named with an example that parses") {
     CHECK(units_of(Quantity::kPacketRate) == "a number with a unit (pps, kpps, Mpps, Gpps), such as 2Mpps");
+    CHECK(units_of(Quantity::kTokenRate) ==
+          "a number with a unit (tokens, ktokens, Mtokens, Gtokens), such as 16ktokens");
     CHECK(units_of(Quantity::kPercent) == "a number with a unit (%), such as 5%");
 }
 
@@ -123,6 +137,8 @@ TEST_CASE("tables show three significant digits") {
     CHECK(human_rate(2.5e16) == "25000 Tbit/s");
     CHECK(human_packet_rate(1.2e6) == "1.2 Mpps");
     CHECK(human_packet_rate(12) == "12 pps");
+    CHECK(human_token_rate(16'384) == "16.4 ktokens/s");
+    CHECK(human_token_rate(783) == "783 tokens/s");
     CHECK(human_duration(1'800) == "1.8 us");
     CHECK(human_duration(94.26) == "94.3 ns");
     CHECK(human_count(12'345) == "12.3 k");

@@ -1,0 +1,122 @@
+// ip_address_test.cc - what inet_pton() takes, and nothing else.
+#include "common/ip_address.h"
+
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <string>
+
+#include "test/support/catch.h"
+#include "test/support/random.h"
+
+using namespace weir;
+
+namespace {
+
+// What the C library says.
+std::optional<IpAddress> oracle(const std::string& text) {
+    IpAddress address;
+    address.v6 = text.find(':') != std::string::npos;
+    return ::inet_pton(address.v6 ? AF_INET6 : AF_INET, text.c_str(), address.bytes.data()) == 1
+               ? std::optional(address)
+               : std::nullopt;
+}
+
+void check(const std::string& text) {
+    INFO(text);
+    CHECK(IpAddress::parse(text) == oracle(text));
+}
+
+}  // namespace
+
+TEST_CASE("an address becomes its bytes in wire order") {
+    const auto v4 = IpAddress::parse("10.0.0.5");
+    REQUIRE(v4);
+    CHECK_FALSE(v4->v6);
+    CHECK(v4->bytes == std::array<std::uint8_t, 16>{10, 0, 0, 5});
+    const auto v6 = IpAddress::parse("fd00::1:ab");
+    REQUIRE(v6);
+    CHECK(v6->v6);
+    CHECK(v6->bytes == std::array<std::uint8_t, 16>{0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0xab});
+    CHECK(IpAddress::parse("fd00:0:0:0:0:0:1:AB") == v6);
+    CHECK(IpAddress::parse("fd00::0.1.0.171") == v6);
+}
+
+TEST_CASE("addresses are refused where the C library refuses them") {
+    for (const char* text : {"",
+                             "1",
+                             "1.2.3",
+                             "1.2.3.4.5",
+                             "1.2.3.4 ",
+                             " 1.2.3.4",
+                             "01.2.3.4",
+                             "1.2.3.256",
+                             "1.2.3.1000",
+                             "1..2.3",
+                             ".1.2.3",
+                             "1.2.3.",
+                             "1.2.3.-4",
+                             "0x1.2.3.4",
+                             "1.2.3.4/24",
+                             ":",
+                             "::",
+                             ":::",
+                             "::1",
+                             "1::",
+                             "1::2::3",
+                             ":1:2:3:4:5:6:7",
+                             "1:2:3:4:5:6:7:8",
+                             "1:2:3:4:5:6:7",
+                             "::1:2:3:4:5:6:7",
+                             "1:2:3:4:5:6:7::",
+                             "1:2:3:4:5:6:7:8::",
+                             "::1:2:3:4:5:6:7:8",
+                             "1:2:3:4:5:6:7:8:9",
+                             "12345::",
+                             "::g",
+                             "fe80::1%eth0",
+                             "::ffff:10.0.0.1",
+                             "1:2:3:4:5:6:1.2.3.4",
+                             "1:2:3:4:5:6:7:1.2.3.4",
+                             "::1.2.3",
+                             "1.2.3.4::",
+                             "::1.2.3.4:5",
+                             "1:2:3:4:5:6:7:",
+                             "1:"})
+        check(text);
+}
+
+TEST_CASE("any text of such characters is taken or refused as the C library does") {
+    testing::Random32 source(7);
+    const auto below = [&](std::size_t n) { return source() % n; };
+    constexpr std::string_view kLetters = "0123456789abcfF::::....";
+    for (int i = 0; i < 200'000; ++i) {
+        std::string text(below(20), ' ');
+        for (char& c : text)
+            c = kLetters[below(kLetters.size())];
+        if (IpAddress::parse(text) != oracle(text))
+            check(text);
+    }
+    for (int i = 0; i < 20'000; ++i) {  // good ones, and good ones with one letter changed
+        std::array<std::uint8_t, 16> bytes{};
+        for (std::uint8_t& byte : bytes)
+            byte = below(2) == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(below(256));
+        const int family = i % 2 == 0 ? AF_INET : AF_INET6;
+        std::array<char, INET6_ADDRSTRLEN> buffer{};
+        REQUIRE(::inet_ntop(family, bytes.data(), buffer.data(), buffer.size()) != nullptr);
+        std::string text = buffer.data();
+        REQUIRE(IpAddress::parse(text));
+        check(text);
+        text[below(text.size())] = kLetters[below(kLetters.size())];
+        check(text);
+    }
+}
+
+TEST_CASE("a host has an address of its own on a network") {
+    for (const char* text :
+         {"10.0.0.5", "192.0.2.255", "240.0.0.1", "fd00::1", "fe80::1", "2001:db8::5", "64:ff9b::a00:5"})
+        CHECK(IpAddress::parse(text)->host());
+    for (const char* text : {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "239.255.255.255",
+                             "255.255.255.255", "::", "::1", "ff02::1", "::ffff:10.0.0.5"})
+        CHECK_FALSE(IpAddress::parse(text)->host());
+}
