@@ -186,6 +186,7 @@ std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
     read_switch(reader, config);
     read_uplink(reader, config.uplink, faults);
     read_feedback(reader, config, config.feedback, faults);
+    read_appliances(reader, config.appliances, faults);
     read_vnics(reader, config, faults);
     reader.finish();
     if (faults.empty())
@@ -199,7 +200,11 @@ std::variant<SwitchConfig, Faults> load_config(const std::string& path) {
     if (const Fault* fault = std::get_if<Fault>(&text))
         return Faults{*fault};
     auto parsed = parse_config(std::get<std::string>(text));
-    if (auto* config = std::get_if<SwitchConfig>(&parsed); config != nullptr && config->host.empty()) {
+    auto* config = std::get_if<SwitchConfig>(&parsed);
+    if (config == nullptr)
+        return parsed;
+    resolve_files(config->appliances, path);
+    if (config->host.empty()) {
         std::array<char, 256> name{};
         config->host = ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
     }

@@ -33,21 +33,21 @@ struct MacAddress {
 
 /// A vNIC's part of an appliance (a shared service) and of the links to it and back; absent = none.
 struct VnicApplianceConfig {
-    std::string name;                             ///< of an entry of `appliances`
-    std::optional<std::uint64_t> limit_tokens;    ///< appliance tokens per second
-    std::optional<std::uint64_t> uplink_bps;      ///< what its requests may use of this host's uplink
-    std::optional<std::uint64_t> downlink_bps;    ///< what the responses to them may use on the way back
-    Nanos burst = 1'000'000'000;                  ///< 1ms..10s: what may go at once, as time at the rate
-    bool multi_resource = true;                   ///< false: the first of the limits alone decides (to compare)
+    std::string name;                           ///< of an entry of `appliances`
+    std::optional<std::uint64_t> limit_tokens;  ///< appliance tokens per second
+    std::optional<std::uint64_t> uplink_bps;    ///< what its requests may use of this host's uplink
+    std::optional<std::uint64_t> downlink_bps;  ///< what the responses to them may use on the way back
+    Nanos burst = 1'000'000'000;                ///< 1ms..10s: what may go at once, as time at the rate
+    bool multi_resource = true;                 ///< false: the first of the limits alone decides (to compare)
 };
 
 /// A shared service whose requests are charged by what they ask for.
 struct ApplianceConfig {
-    std::string name;      ///< 1..31 of [A-Za-z0-9._-], unique
-    std::string address;   ///< IPv4 or IPv6, as text
+    std::string name;     ///< 1..31 of [A-Za-z0-9._-], unique
+    std::string address;  ///< IPv4 or IPv6, as text
     std::uint16_t port = 0;
     std::string protocol;  ///< a name that find_protocol() knows
-    std::string cost;      ///< file of its cost table
+    std::string cost;      ///< its cost table: a file, or the name of one that comes with the switch
     std::string program;   ///< file of the operator's eBPF program after the table; empty = none
     std::optional<std::uint64_t> window_tokens;  ///< that this host may have outstanding there; absent = any
 };
@@ -74,8 +74,8 @@ struct VnicConfig {
     bool mergeable = true;
     bool packed = true;
     std::vector<VnicApplianceConfig> appliances;  ///< services whose requests are tracked for this vNIC
-    bool isolation = true;                ///< resolved: global `isolation` switch
-    std::optional<std::uint16_t> worker;  ///< index into `workers`; absent = least loaded
+    bool isolation = true;                        ///< resolved: global `isolation` switch
+    std::optional<std::uint16_t> worker;          ///< index into `workers`; absent = least loaded
 };
 
 struct UplinkConfig {
@@ -128,7 +128,8 @@ struct SwitchConfig {
 
 /// Parses JSON with comments; on any fault returns all of them. Never throws on input.
 [[nodiscard]] std::variant<SwitchConfig, Faults> parse_config(std::string_view text);
-/// Reads the file; a missing or unreadable file is a fault too.
+/// Reads the file; a missing or unreadable file is a fault too. Relative paths of cost tables and programs
+/// are meant from its folder, and are made so.
 [[nodiscard]] std::variant<SwitchConfig, Faults> load_config(const std::string& path);
 
 /// One vNIC, as in `vnics[]`, for `weirctl vnic add`; `path` prefixes the faults. Checks against `others`.

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "vswitch/config.h"
 #include "common/config/config_reader.h"
+#include "vswitch/config.h"
 
 namespace weir {
 
@@ -23,6 +23,15 @@ bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& o
 bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
 /// A PCI address or a vdev string (driver and number, then arguments after commas).
 bool read_device(ObjectReader& reader, std::string_view key, std::string& out);
+
+/// `appliances` of the switch, each checked against those before it.
+void read_appliances(ObjectReader& root, std::vector<ApplianceConfig>& out, Faults& faults);
+/// `appliances` of a vNIC, against the switch's.
+void read_vnic_appliances(ObjectReader& vnic, std::vector<VnicApplianceConfig>& out, const SwitchConfig& base,
+                          Faults& faults);
+[[nodiscard]] nlohmann::json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances);
+/// Paths in the configuration are meant from its own folder.
+void resolve_files(std::vector<ApplianceConfig>& appliances, const std::string& config_file);
 
 /// Reads one vNIC and checks it against `others` in all but the total of the reservations. Faults go to
 /// `faults`; the vNIC is returned all the same so that later ones are checked against it.

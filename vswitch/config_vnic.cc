@@ -144,6 +144,7 @@ VnicConfig read_vnic(const json& object, const std::string& path, const SwitchCo
                      "anti-spoofing needs the guest's address");
     read_guarantees(reader, vnic, base);
     read_place(reader, vnic, base);
+    read_vnic_appliances(reader, vnic.appliances, base, faults);
     read_offloads(reader, vnic);
     reader.finish();
     check_unique(reader, vnic, base, others);
@@ -233,6 +234,8 @@ json vnic_to_json(const VnicConfig& vnic) {
         out["buffers"] = vnic.buffers;
     if (vnic.worker)
         out["worker"] = *vnic.worker;
+    if (!vnic.appliances.empty())
+        out["appliances"] = vnic_appliances_to_json(vnic.appliances);
     return out;
 }
 

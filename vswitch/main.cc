@@ -9,6 +9,7 @@
 
 #include "vswitch/agent/agent.h"
 #include "vswitch/agent/telemetry.h"
+#include "vswitch/appliance_costs.h"
 #include "vswitch/config.h"
 #include "vswitch/eal.h"
 #include "vswitch/ports/telemetry.h"
@@ -67,9 +68,13 @@ int main(int argc, char** argv) {
     const auto outcome = weir::load_config(file);
     if (const auto* faults = std::get_if<weir::Faults>(&outcome))
         return complain(*faults, file);
+    const auto& config = std::get<weir::SwitchConfig>(outcome);
+    const auto costs = weir::load_appliances(config, nullptr);
+    if (const auto* faults = std::get_if<weir::Faults>(&costs))
+        return complain(*faults, file);
     if (check) {
         std::printf("%s: valid\n", file.c_str());
         return 0;
     }
-    return run(std::get<weir::SwitchConfig>(outcome));
+    return run(config);
 }

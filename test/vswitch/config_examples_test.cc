@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "test/vswitch/config_support.h"
+#include "vswitch/appliance_costs.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -61,11 +62,29 @@ json vnic_with(const std::string& key, const json& value) {
             {"vnics", {vnic}}};
 }
 
+json appliance_with(const std::string& key, const json& value) {
+    json appliance{
+        {"name", "disk"}, {"address", "10.0.0.5"}, {"port", 10809}, {"protocol", "nbd"}, {"cost", "x"}};
+    appliance[key] = value;
+    return {{"appliances", {appliance}}};
+}
+
+json vnic_appliance_with(const std::string& key, const json& value) {
+    json part{{"name", "disk"}, {"limit", "1ktokens"}};
+    part[key] = value;
+    json config = vnic_with("appliances", json::array({part}));
+    config.update(appliance_with("name", "disk"));
+    return config;
+}
+
 std::vector<Section> sections() {
-    return {{"", schema()["properties"], root_with},
-            {"uplink", schema()["properties"]["uplink"]["properties"], uplink_with},
-            {"feedback", schema()["properties"]["feedback"]["properties"], feedback_with},
-            {"vnics[0]", schema()["$defs"]["vnic"]["properties"], vnic_with}};
+    return {
+        {"", schema()["properties"], root_with},
+        {"uplink", schema()["properties"]["uplink"]["properties"], uplink_with},
+        {"feedback", schema()["properties"]["feedback"]["properties"], feedback_with},
+        {"appliances[0]", schema()["$defs"]["appliance"]["properties"], appliance_with},
+        {"vnics[0]", schema()["$defs"]["vnic"]["properties"], vnic_with},
+        {"vnics[0].appliances[0]", schema()["$defs"]["vnic_appliance"]["properties"], vnic_appliance_with}};
 }
 
 std::string path_in(const Section& section, const std::string& key) {
@@ -102,9 +121,13 @@ TEST_CASE("every example is a valid configuration") {
         auto loaded = load_config(entry.path());
         const Faults* faults = std::get_if<Faults>(&loaded);
         INFO(entry.path() << "\n" << (faults == nullptr ? "" : lines_of(*faults)));
+        REQUIRE(faults == nullptr);
+        const auto costs = load_appliances(std::get<SwitchConfig>(loaded), nullptr, kConfigs + "costs");
+        faults = std::get_if<Faults>(&costs);
+        INFO((faults == nullptr ? "" : lines_of(*faults)));
         CHECK(faults == nullptr);
     }
-    CHECK(examples >= 4);
+    CHECK(examples >= 5);
 }
 
 TEST_CASE("default.jsonc names every key, and its values are the defaults") {
@@ -115,7 +138,8 @@ TEST_CASE("default.jsonc names every key, and its values are the defaults") {
 
     const SwitchConfig written = valid(text);
     const SwitchConfig bare = valid(R"({"uplink": {"device": "0000:03:00.0"}, "vnics": [
-        {"name": "vm1", "socket": "/run/weir/vm1.sock", "mac": "52:54:00:00:00:01"}]})");
+        {"name": "vm1", "socket": "/run/weir/vm1.sock", "mac": "52:54:00:00:00:01", "appliances": [{"name": "disk"}]}],
+        "appliances": [{"name": "disk", "address": "10.0.0.5", "port": 10809, "protocol": "nbd", "cost": "ssd_file_store"}]})");
     CHECK(written.workers == bare.workers);
     CHECK(written.isolation == bare.isolation);
     CHECK(written.overcommit == bare.overcommit);
@@ -137,6 +161,7 @@ TEST_CASE("default.jsonc names every key, and its values are the defaults") {
     CHECK(feedback.rate_min_bps == bare.feedback.rate_min_bps);
     CHECK(feedback.enabled);
     CHECK_FALSE(bare.feedback.enabled);
+    CHECK(written.appliances.at(0).window_tokens == bare.appliances.at(0).window_tokens);
     CHECK(vnic_to_json(written.vnics.at(0)) == vnic_to_json(bare.vnics.at(0)));
 }
 
@@ -187,7 +212,8 @@ TEST_CASE("what default.jsonc says is what the schema says") {
     const json written = json::parse(contents(kConfigs + "default.jsonc"), nullptr, true, true);
     const auto check = [](const json& object, const json& properties) {
         for (const auto& [key, property] : properties.items()) {
-            if (property.contains("default") && object.contains(key) && key != "vnics") {
+            if (property.contains("default") && object.contains(key) && key != "vnics" &&
+                key != "appliances") {
                 INFO(key);
                 CHECK(object[key] == property["default"]);
             }
@@ -197,4 +223,6 @@ TEST_CASE("what default.jsonc says is what the schema says") {
     check(written["uplink"], schema()["properties"]["uplink"]["properties"]);
     check(written["feedback"], schema()["properties"]["feedback"]["properties"]);
     check(written["vnics"][0], schema()["$defs"]["vnic"]["properties"]);
+    check(written["appliances"][0], schema()["$defs"]["appliance"]["properties"]);
+    check(written["vnics"][0]["appliances"][0], schema()["$defs"]["vnic_appliance"]["properties"]);
 }

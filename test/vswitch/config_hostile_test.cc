@@ -71,6 +71,8 @@ constexpr Case kRoot[] = {
     {R"("feedback": {"key_file": "feedback.key"})", "feedback.key_file", "an absolute path"},
     {R"("feedback": {"key": "00"})", "feedback.key", "unknown key"},
     {R"("controller": {"connect": "tcp://10.0.0.1:5555"})", "controller", "not supported by this version"},
+    {R"("appliances": {})", "appliances", "wrong type"},
+    {R"("appliances": [5])", "appliances[0]", "must be an object"},
     {R"("vnic": [])", "vnic", "did you mean \"vnics\"?"},
     {R"("Workers": [1])", "Workers", "did you mean \"workers\"?"},
     {R"("": 1)", "", "unknown key"},
@@ -134,6 +136,9 @@ constexpr Case kVnic[] = {
     {R"("spread": true)", "vnics[0].spread", "not supported by this version"},
     {R"("isolation": false)", "vnics[0].isolation", "unknown key"},
     {R"("mac": "52:54:00:00:00:02")", "vnics[0].mac", "duplicate key"},
+    {R"("appliances": "disk")", "vnics[0].appliances", "a list of at most 8 parts"},
+    {R"("appliances": ["disk"])", "vnics[0].appliances[0]", "must be an object"},
+    {R"("appliances": [{"name": "disk"}])", "vnics[0].appliances[0].name", "an entry of \"appliances\""},
 };
 
 // Whole vNICs.

@@ -1,0 +1,199 @@
+// config_appliance.cc - appliances, and a vNIC's part of them: read, checked against the others, written
+// back.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "common/config/config_text.h"
+#include "common/ip_address.h"
+#include "cost_functions/protocol.h"
+#include "vswitch/appliance_costs.h"
+#include "vswitch/config_fields.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kAppliancesMax = 64;           // of a switch
+constexpr std::size_t kAppliancesPerVnic = 8;        // a flow of requests each
+constexpr Range kTokensRange{1, 1'000'000'000'000};  // tokens, and tokens per second
+constexpr Range kLinkRange{1'000, kRateMax};         // bit/s
+constexpr Range kBurstRange{1'000'000, 10 * kNanosPerSec};
+constexpr Range kPortRange{1, 65'535};
+constexpr std::size_t kPathBytesMax = 4095;  // PATH_MAX with the end
+constexpr std::array kBuckets{Word<bool>{"multi", true}, Word<bool>{"single", false}};
+
+bool require(ObjectReader& reader, std::string_view key, const char* allowed) {
+    if (!reader.has(key))
+        reader.fault(key, allowed, "this is needed");
+    return reader.has(key);
+}
+
+void read_address(ObjectReader& reader, std::string& out) {
+    constexpr const char* kAllowed = "a host's IPv4 or IPv6 address, such as \"10.0.0.5\" or \"fd00::5\"";
+    std::string text;
+    if (!require(reader, "address", kAllowed) || !reader.read_text("address", text))
+        return;
+    const std::optional<IpAddress> address = IpAddress::parse(text);
+    if (!address)
+        reader.fault("address", kAllowed, "this is not an address");
+    else if (!address->host())
+        reader.fault("address", kAllowed, "no host has this address on a network");
+    else
+        out = std::move(text);
+}
+
+void read_protocol(ObjectReader& reader, std::string& out) {
+    std::vector<Word<std::string_view>> words;
+    for (const Protocol* protocol : protocols())
+        words.push_back({protocol->name, protocol->name});
+    std::string_view name;
+    if (require(reader, "protocol",
+                "what it speaks, such as \"nbd\"; \"bytes\" where that is none of ours") &&
+        reader.read_word<std::string_view>("protocol", name, words))
+        out = name;
+}
+
+void read_file(ObjectReader& reader, std::string_view key, const char* allowed, std::string& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return;
+    if (text.empty() || text.ends_with('/') || text.size() > kPathBytesMax)
+        reader.fault(key, allowed, "this cannot be a file");
+    else
+        out = std::move(text);
+}
+
+void check_unique(ObjectReader& reader, const ApplianceConfig& appliance,
+                  const std::vector<ApplianceConfig>& others) {
+    const std::optional<IpAddress> address = IpAddress::parse(appliance.address);
+    for (const ApplianceConfig& other : others) {
+        const std::string whose = "appliance \"" + other.name + "\" has it already";
+        if (!appliance.name.empty() && other.name == appliance.name)
+            reader.fault("name", "a name of its own", whose);
+        if (address && appliance.port != 0 && other.port == appliance.port &&
+            IpAddress::parse(other.address) == address)
+            reader.fault("address", "an address and port of its own", whose);
+    }
+}
+
+ApplianceConfig read_appliance(const json& object, const std::string& path,
+                               const std::vector<ApplianceConfig>& others, Faults& faults) {
+    constexpr const char* kCost =
+        "a file, or the name of a table that comes with the switch, such as \"ssd_file_store\"";
+    ObjectReader reader(object, path, faults);
+    ApplianceConfig appliance;
+    if (!object.is_object())
+        return appliance;
+    require(reader, "name", "a name, such as \"disk\"");
+    read_name(reader, "name", appliance.name);
+    read_address(reader, appliance.address);
+    require(reader, "port", "a TCP port, such as 10809");
+    reader.read_integer("port", appliance.port, kPortRange);
+    read_protocol(reader, appliance.protocol);
+    require(reader, "cost", kCost);
+    read_file(reader, "cost", kCost, appliance.cost);
+    read_file(reader, "program", "a file, such as \"writes.o\"", appliance.program);
+    reader.read_limit("window", Quantity::kTokens, appliance.window_tokens, kTokensRange);
+    reader.finish();
+    check_unique(reader, appliance, others);
+    return appliance;
+}
+
+std::string names_of(const std::vector<ApplianceConfig>& appliances) {
+    std::string names;
+    for (const ApplianceConfig& appliance : appliances)
+        names.append(names.empty() ? "" : ", ").append(appliance.name);
+    return names.empty() ? "the name of an entry of \"appliances\"" : names;
+}
+
+// The vNIC's list is not longer than the switch's.
+VnicApplianceConfig read_part(const json& object, const std::string& path, const SwitchConfig& base,
+                              const std::vector<VnicApplianceConfig>& before, Faults& faults) {
+    ObjectReader reader(object, path, faults);
+    VnicApplianceConfig part;
+    if (!object.is_object())
+        return part;
+    const auto same = [&part](const auto& other) { return other.name == part.name; };
+    require(reader, "name", "the name of an entry of \"appliances\"");
+    if (read_name(reader, "name", part.name)) {
+        if (std::none_of(base.appliances.begin(), base.appliances.end(), same))
+            reader.fault("name", names_of(base.appliances), "there is no such appliance");
+        if (std::any_of(before.begin(), before.end(), same))
+            reader.fault("name", "each appliance once", "the vNIC names it already");
+    }
+    reader.read_limit("limit", Quantity::kTokenRate, part.limit_tokens, kTokensRange);
+    reader.read_limit("uplink", Quantity::kBitRate, part.uplink_bps, kLinkRange);
+    reader.read_limit("downlink", Quantity::kBitRate, part.downlink_bps, kLinkRange);
+    reader.read_quantity("burst", Quantity::kDuration, part.burst, kBurstRange);
+    reader.read_word<bool>("buckets", part.multi_resource, kBuckets);
+    if (!part.multi_resource && !part.limit_tokens && !part.uplink_bps && !part.downlink_bps)
+        reader.fault("buckets", "multi, or a limit, an uplink or a downlink",
+                     "single is the first of the limits alone, and there is none");
+    reader.finish();
+    return part;
+}
+
+}  // namespace
+
+void read_appliances(ObjectReader& root, std::vector<ApplianceConfig>& out, Faults& faults) {
+    const json* list = root.take("appliances");
+    if (list == nullptr)
+        return;
+    if (!list->is_array() || list->size() > kAppliancesMax) {
+        root.fault("appliances", "a list of at most " + std::to_string(kAppliancesMax) + " appliances",
+                   list->is_array() ? "there are too many" : "wrong type");
+        return;
+    }
+    for (std::size_t i = 0; i < list->size(); ++i)
+        out.push_back(read_appliance((*list)[i], "appliances[" + std::to_string(i) + ']', out, faults));
+}
+
+void read_vnic_appliances(ObjectReader& vnic, std::vector<VnicApplianceConfig>& out, const SwitchConfig& base,
+                          Faults& faults) {
+    const json* list = vnic.take("appliances");
+    if (list == nullptr)
+        return;
+    if (!list->is_array() || list->size() > kAppliancesPerVnic) {
+        vnic.fault("appliances",
+                   "a list of at most " + std::to_string(kAppliancesPerVnic) +
+                       " parts, such as [{\"name\": \"disk\", \"limit\": \"800tokens\"}]",
+                   list->is_array() ? "there are too many" : "wrong type");
+        return;
+    }
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const std::string path = vnic.path_of("appliances") + '[' + std::to_string(i) + ']';
+        out.push_back(read_part((*list)[i], path, base, out, faults));
+    }
+}
+
+json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances) {
+    json list = json::array();
+    for (const VnicApplianceConfig& part : appliances) {
+        json one{{"name", part.name},
+                 {"burst", format_duration(part.burst)},
+                 {"buckets", kBuckets[part.multi_resource ? 0 : 1].text}};
+        if (part.limit_tokens)
+            one["limit"] = format_quantity(Quantity::kTokenRate, *part.limit_tokens);
+        if (part.uplink_bps)
+            one["uplink"] = format_rate(*part.uplink_bps);
+        if (part.downlink_bps)
+            one["downlink"] = format_rate(*part.downlink_bps);
+        list.push_back(std::move(one));
+    }
+    return list;
+}
+
+void resolve_files(std::vector<ApplianceConfig>& appliances, const std::string& config_file) {
+    const std::filesystem::path folder = std::filesystem::path(config_file).parent_path();
+    for (ApplianceConfig& appliance : appliances) {
+        if (!is_shipped_table(appliance.cost))
+            appliance.cost = folder / appliance.cost;
+        if (!appliance.program.empty())
+            appliance.program = folder / appliance.program;
+    }
+}
+
+}  // namespace weir
