@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "cost_functions/program/ebpf_program.h"
 #include "vswitch/agent/agent.h"
 #include "vswitch/agent/telemetry.h"
 #include "vswitch/appliance_costs.h"
@@ -25,6 +26,13 @@ std::atomic<bool> stop{false};
 
 void on_signal(int) {
     stop.store(true, std::memory_order_relaxed);
+}
+
+std::variant<std::shared_ptr<const weir::CostProgram>, weir::Fault> read_program(const std::string& file) {
+    auto loaded = weir::EbpfProgram::read(file);
+    if (auto* fault = std::get_if<weir::Fault>(&loaded))
+        return std::move(*fault);
+    return std::get<std::shared_ptr<const weir::EbpfProgram>>(std::move(loaded));
 }
 
 int complain(const weir::Faults& faults, const std::string& file) {
@@ -69,7 +77,7 @@ int main(int argc, char** argv) {
     if (const auto* faults = std::get_if<weir::Faults>(&outcome))
         return complain(*faults, file);
     const auto& config = std::get<weir::SwitchConfig>(outcome);
-    const auto costs = weir::load_appliances(config, nullptr);
+    const auto costs = weir::load_appliances(config, read_program);
     if (const auto* faults = std::get_if<weir::Faults>(&costs))
         return complain(*faults, file);
     if (check) {

@@ -42,6 +42,19 @@ class ConfigTest(Case):
         self.assertEqual(status, 0, output)
         self.assertEqual(os.listdir(self.folder), ["switch.jsonc"])
 
+    def test_cost_tables_and_programs_are_read_by_the_check(self):
+        appliance = {"name": "disk", "address": "10.0.0.5", "port": 10809, "protocol": "nbd", "cost": "ssd_file_store"}
+        self.assertEqual(Switch(self.folder, {"appliances": [appliance]}).check()[0], 0)
+        with open(self.path("mine.json"), "w") as stream:
+            stream.write('{"name": "mine",\n "unit": 1}')
+        switch = Switch(self.folder, {"appliances": [{**appliance, "cost": "./mine.json", "program": "mine.json"}]})
+        status, output = switch.check()
+        self.assertEqual(status, 2, output)
+        self.assertIn("appliances[0].cost: found 1;", output)
+        self.assertIn("mine.json: unit: wrong type (line 2)", output)
+        self.assertIn("appliances[0].program: ", output)
+        self.assertEqual(self.refused(switch)[0], 2)
+
     def test_a_missing_socket_directory_is_one_line_that_says_how_to_mend_it(self):
         vnic = {**self.vnic(1), "socket": self.path("nowhere/vm1.sock")}
         status, lines = self.refused(Switch(self.folder, {"vnics": [vnic]}))
