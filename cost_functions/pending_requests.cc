@@ -12,16 +12,8 @@ PendingRequests::Place PendingRequests::place_of(const Connection& connection, s
     return {kNoPending, kNoPending};
 }
 
-void PendingRequests::remove(Connection& connection, Place place) {
-    pool_[place.before].next = pool_[place.at].next;
-    if (connection.pending == place.at)
-        connection.pending = place.before;
-    if (--connection.recorded == 0)
-        connection.pending = kNoPending;
-    pool_.give_back(place.at, connection.vnic);
-}
-
-Answer PendingRequests::close_in_order(Connection& connection, const Response& response, Nanos now) {
+/// The oldest record is not this response's, or there is none.
+Answer PendingRequests::close_out_of_order(Connection& connection, const Response& response, Nanos now) {
     if (connection.outstanding() == 0)
         return {};
     const bool anybody = response.cookie == 0 && response.failed;

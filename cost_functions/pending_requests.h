@@ -73,7 +73,16 @@ class PendingRequests {
 
     /// A whole response, where they come in the order of requests. One with a cookie closes its request and
     /// those before it, which were quiet; an error without one answers the oldest.
-    Answer close_in_order(Connection& connection, const Response& response, Nanos now);
+    Answer close_in_order(Connection& connection, const Response& response, Nanos now) {
+        const Place first = oldest(connection);
+        if (first.at == kNoPending || pool_[first.at].cookie != response.cookie ||
+            pool_[first.at].number != connection.responses)
+            return close_out_of_order(connection, response, now);
+        const Answer result = answer(pool_[first.at], now);
+        ++connection.responses;
+        remove(connection, first);
+        return result;
+    }
 
     /// The request that has this cookie; nullptr when there is no record of it.
     [[nodiscard]] Pending* find(Connection& connection, std::uint64_t cookie);
@@ -105,7 +114,15 @@ class PendingRequests {
         return {youngest, youngest == kNoPending ? kNoPending : pool_[youngest].next};
     }
     [[nodiscard]] Place place_of(const Connection& connection, std::uint64_t cookie) const;
-    void remove(Connection& connection, Place place);
+    void remove(Connection& connection, Place place) {
+        pool_[place.before].next = pool_[place.at].next;
+        if (connection.pending == place.at)
+            connection.pending = place.before;
+        if (--connection.recorded == 0)
+            connection.pending = kNoPending;
+        pool_.give_back(place.at, connection.vnic);
+    }
+    [[gnu::noinline]] Answer close_out_of_order(Connection& connection, const Response& response, Nanos now);
     Answer unrecorded(Connection& connection);
     static Answer answer(const Pending& pending, Nanos now) {
         return {.matched = true,

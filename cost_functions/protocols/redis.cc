@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kEnd = 2;           // CRLF
 constexpr std::size_t kCountBytesMax = 24;  // a type, a number and CRLF
+constexpr std::size_t kDigitsMax = 10;
 constexpr std::int64_t kArgumentsMax = 1 << 20;
 constexpr std::int64_t kBulkMax = kMessageMax - 1024;
 constexpr std::uint32_t kElementsMax = 1U << 28;
@@ -25,28 +26,36 @@ constexpr std::uint16_t kAnswered = 1 << 15;
 constexpr std::uint16_t kPush = 1;
 constexpr std::uint16_t kFailed = 2;
 
-/// A type and a number in a line: what follows is as long, or as many.
-struct Count {
-    enum class Verdict : std::uint8_t { kCount, kMore, kWrong } verdict = Verdict::kWrong;
-    std::int64_t value = 0;
-    std::size_t bytes = 0;
-};
+constexpr std::size_t kWrong = SIZE_MAX;
 
-Count count_at(Bytes bytes, std::size_t at) {
-    if (at >= bytes.size())
-        return {.verdict = Count::Verdict::kMore};
-    const Bytes line = bytes.subspan(at, std::min(bytes.size() - at, kCountBytesMax));
-    const std::size_t size = text::line_bytes(line);
-    if (size == 0)
-        return {.verdict = line.size() == kCountBytesMax ? Count::Verdict::kWrong : Count::Verdict::kMore};
-    if (size < 4 || line[size - 2] != '\r')
-        return {};
-    const bool negative = line[1] == '-';
+/// A type and a number in a line: what follows is as long, or as many.
+/// @return the line's bytes; 0: more of them are needed; kWrong: it is none
+inline std::size_t count_at(Bytes bytes, std::size_t at, std::int64_t& count) {
+    const std::size_t end = std::min(bytes.size(), at + kCountBytesMax);
+    std::size_t i = at + 1;
+    const bool negative = i < end && bytes[i] == '-';
+    i += negative ? 1 : 0;
+    const std::size_t digits = i;
     std::uint64_t value = 0;
-    if (!text::number(line.subspan(negative ? 2 : 1, size - kEnd - (negative ? 2 : 1)), value))
-        return {};
-    const auto number = static_cast<std::int64_t>(value);
-    return {.verdict = Count::Verdict::kCount, .value = negative ? -number : number, .bytes = size};
+    for (; i < end && text::is_digit(bytes[i]); ++i)
+        value = value * 10 + (bytes[i] - '0');
+    if (i + 1 >= end && (i >= end || bytes[i] == '\r'))
+        return end == at + kCountBytesMax ? kWrong : 0;
+    if (i == digits || i > digits + kDigitsMax || bytes[i] != '\r' || bytes[i + 1] != '\n')
+        return kWrong;
+    count = negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
+    return i + kEnd - at;
+}
+/// The same of a bulk string, which has a length that it may have.
+inline std::size_t bulk_at(Bytes bytes, std::size_t at, std::size_t& size) {
+    if (at >= bytes.size())
+        return 0;
+    std::int64_t count = 0;
+    const std::size_t line = bytes[at] == '$' ? count_at(bytes, at, count) : kWrong;
+    if (count < 0 || count > kBulkMax)
+        return kWrong;
+    size = static_cast<std::size_t>(count);
+    return line;
 }
 
 std::uint32_t add_bytes(std::uint32_t before, std::size_t more) {
@@ -55,21 +64,19 @@ std::uint32_t add_bytes(std::uint32_t before, std::size_t more) {
 std::uint32_t narrow(std::size_t bytes) {
     return static_cast<std::uint32_t>(bytes);
 }
-bool is_bulk(Bytes bytes, std::size_t at, const Count& count) {
-    return bytes[at] == '$' && count.value >= 0 && count.value <= kBulkMax;
-}
 
 /// The bulk strings that follow until all are read. Where they are cut is of no consequence.
 Parsed more_arguments(Bytes bytes, ParserState& state) {
     std::size_t at = 0;
     std::uint32_t left = state.parts;
     for (; left > 0; --left) {
-        const Count count = count_at(bytes, at);
-        if (count.verdict == Count::Verdict::kMore)
+        std::size_t size = 0;
+        const std::size_t line = bulk_at(bytes, at, size);
+        if (line == 0)
             break;
-        if (count.verdict == Count::Verdict::kWrong || !is_bulk(bytes, at, count))
+        if (line == kWrong)
             return out_of_step();
-        at += count.bytes + static_cast<std::size_t>(count.value) + kEnd;
+        at += line + size + kEnd;
     }
     if (at == 0)
         return need_more(narrow(bytes.size()) + 1);
@@ -87,64 +94,87 @@ Parsed more_arguments(Bytes bytes, ParserState& state) {
 
 /// What is known of a request while its arguments are read.
 struct Arguments {
-    redis::Command command;
+    std::uint32_t count = 0;
+    std::uint32_t next = 0;
+    std::size_t at = 0;  ///< the next one's length begins
+    redis::Command command{};
     std::uint64_t place = 0;
 
+    [[nodiscard]] std::uint32_t keys() const {
+        return command.words_per_key == 0 || count < 2 ? 1 : (count - 1) / command.words_per_key;
+    }
     /// The command's name, or its first key. @return false: more bytes are needed
-    bool read(std::size_t argument, Bytes bytes, std::size_t at, std::size_t size) {
-        const std::size_t used = argument == 0 ? size : std::min(size, kKeyHashed);
-        if (argument > 1 || (argument == 0 && size > kKeyHashed))
+    bool read(Bytes bytes, std::size_t from, std::size_t size) {
+        const std::size_t used = next == 0 ? size : std::min(size, kKeyHashed);
+        if (next > 1 || (next == 0 && size > kKeyHashed))
             return true;
-        if (bytes.size() < at + used)
+        if (bytes.size() < from + used)
             return false;
-        if (argument == 0)
-            command = redis::command(bytes.subspan(at, used));
+        if (next == 0)
+            command = redis::command(bytes.subspan(from, used));
         else
-            place = text::hash(bytes.subspan(at, used)) + size;
+            place = text::hash(bytes.subspan(from, used)) + size;
         return true;
     }
-    [[nodiscard]] std::uint32_t keys(std::int64_t arguments) const {
-        return command.words_per_key == 0 || arguments < 2
-                   ? 1
-                   : static_cast<std::uint32_t>((arguments - 1) / command.words_per_key);
+    /// Most requests have less than ten arguments and a name of less than nine letters: read in two steps.
+    bool begin_short(Bytes bytes) {
+        constexpr std::uint64_t kHead = text::word("*0\r\n$0\r\n");
+        constexpr std::uint64_t kDigits = ~std::uint64_t{0xff00'0000'ff00};
+        if (bytes.size() < 16 || (text::load<std::uint64_t>(bytes.data()) & kDigits) != (kHead & kDigits))
+            return false;
+        const unsigned arguments = bytes[1] - unsigned{'0'};
+        const unsigned letters = bytes[5] - unsigned{'0'};
+        if (arguments - 1 >= 9 || letters - 1 >= 8)
+            return false;
+        command = redis::command(text::load<std::uint64_t>(bytes.data() + 8) &
+                                 ~std::uint64_t{0} >> (64 - 8 * letters));
+        count = arguments;
+        next = 1;
+        at = 8 + letters + kEnd;
+        return true;
     }
 };
 
+/// Those that do not begin where a header may be are left to more_arguments().
+Parsed put_off(const Arguments& arguments, ParserState& state) {
+    const std::uint32_t keys = std::min<std::uint32_t>(arguments.keys(), kAnswered - 1);
+    state.phase = kArguments;
+    state.parts = arguments.count - arguments.next;
+    state.bytes = narrow(arguments.at);
+    state.operation = arguments.command.operation;
+    state.extra = static_cast<std::uint16_t>(keys | (arguments.command.answered ? kAnswered : 0U));
+    return a_part(narrow(arguments.at));
+}
+
 Parsed array_request(Bytes bytes, ParserState& state) {
-    const Count all = count_at(bytes, 0);
-    if (all.verdict == Count::Verdict::kMore)
-        return need_more(narrow(bytes.size()) + 1);
-    if (all.verdict == Count::Verdict::kWrong || all.value > kArgumentsMax)
-        return out_of_step();
-    if (all.value <= 0)
-        return a_part(narrow(all.bytes));  // Redis says nothing to it
     Arguments arguments;
-    std::size_t at = all.bytes;
-    for (std::int64_t argument = 0; argument < all.value; ++argument) {
-        if (at + kCountBytesMax > kHeaderMax) {
-            const auto keys = std::min<std::uint32_t>(arguments.keys(all.value), kAnswered - 1);
-            state.phase = kArguments;
-            state.parts = static_cast<std::uint32_t>(all.value - argument);
-            state.bytes = narrow(at);
-            state.operation = arguments.command.operation;
-            state.extra = static_cast<std::uint16_t>(keys | (arguments.command.answered ? kAnswered : 0U));
-            return a_part(narrow(at));
-        }
-        const Count count = count_at(bytes, at);
-        if (count.verdict == Count::Verdict::kMore)
-            return need_more(narrow(std::max(at, bytes.size())) + 1);
-        if (count.verdict == Count::Verdict::kWrong || !is_bulk(bytes, at, count))
-            return out_of_step();
-        const auto size = static_cast<std::size_t>(count.value);
-        if (!arguments.read(static_cast<std::size_t>(argument), bytes, at + count.bytes, size))
+    if (!arguments.begin_short(bytes)) {
+        std::int64_t count = 0;
+        arguments.at = count_at(bytes, 0, count);
+        if (arguments.at == 0)
             return need_more(narrow(bytes.size()) + 1);
-        at += count.bytes + size + kEnd;
+        if (arguments.at == kWrong || count > kArgumentsMax)
+            return out_of_step();
+        if (count <= 0)
+            return a_part(narrow(arguments.at));  // Redis says nothing to it
+        arguments.count = static_cast<std::uint32_t>(count);
     }
-    return a_request(narrow(at), {.operation = arguments.command.operation,
-                                  .answered = arguments.command.answered,
-                                  .keys = arguments.keys(all.value),
-                                  .request_bytes = narrow(at),
-                                  .place = arguments.place});
+    for (; arguments.next < arguments.count; ++arguments.next) {
+        if (arguments.at + kCountBytesMax > kHeaderMax)
+            return put_off(arguments, state);
+        std::size_t size = 0;
+        const std::size_t line = bulk_at(bytes, arguments.at, size);
+        if (line == kWrong)
+            return out_of_step();
+        if (line == 0 || !arguments.read(bytes, arguments.at + line, size))
+            return need_more(narrow(std::max(arguments.at, bytes.size())) + 1);
+        arguments.at += line + size + kEnd;
+    }
+    return a_request(narrow(arguments.at), {.operation = arguments.command.operation,
+                                            .answered = arguments.command.answered,
+                                            .keys = arguments.keys(),
+                                            .request_bytes = narrow(arguments.at),
+                                            .place = arguments.place});
 }
 
 Parsed inline_request(Bytes bytes, ParserState& state) {
@@ -191,9 +221,8 @@ Parsed parse_request(Bytes bytes, ParserState& state) {
 }
 
 /// One element of a reply; an aggregate adds its own to those that are still to come.
-/// @return its bytes; 0: more of them are needed; SIZE_MAX: it is none
+/// @return its bytes; 0: more of them are needed; kWrong: it is none
 std::size_t element(Bytes bytes, std::size_t at, std::uint32_t& left) {
-    constexpr std::size_t kWrong = SIZE_MAX;
     const std::uint8_t type = bytes[at];
     switch (type) {
         case '+':
@@ -217,24 +246,29 @@ std::size_t element(Bytes bytes, std::size_t at, std::uint32_t& left) {
         default:
             return kWrong;
     }
-    const Count count = count_at(bytes, at);
-    if (count.verdict == Count::Verdict::kMore)
-        return 0;
-    if (count.verdict == Count::Verdict::kWrong || count.value < -1)
-        return kWrong;
-    if (count.value == -1) {
+    std::int64_t count = 0;
+    const std::size_t line = count_at(bytes, at, count);
+    if (line == 0 || line == kWrong)
+        return line;
+    if (count == -1) {
         --left;
-        return type == '$' || type == '*' ? count.bytes : kWrong;
+        return type == '$' || type == '*' ? line : kWrong;
     }
+    if (count < 0)
+        return kWrong;
     if (type == '$' || type == '=' || type == '!') {
         --left;
-        return count.value > kBulkMax ? kWrong : count.bytes + static_cast<std::size_t>(count.value) + kEnd;
+        return count > kBulkMax ? kWrong : line + static_cast<std::size_t>(count) + kEnd;
     }
-    const std::int64_t more = type == '%' || type == '|' ? 2 * count.value : count.value;
+    const std::int64_t more = type == '%' || type == '|' ? 2 * count : count;
     if (more > kElementsMax - std::int64_t{left})
         return kWrong;
     left += static_cast<std::uint32_t>(more) - (type == '|' ? 0 : 1);
-    return count.bytes;
+    return line;
+}
+
+bool is_error(Bytes reply) {
+    return reply[0] == '-' || reply[0] == '!';
 }
 
 /// So much of a reply is read, and `state` says what is left of it.
@@ -249,24 +283,25 @@ Parsed replied(ParserState& state, std::size_t bytes) {
     return a_response(narrow(bytes), {.bytes = whole.bytes, .failed = (whole.extra & kFailed) != 0});
 }
 
-Parsed parse_response(Bytes bytes, ParserState& state) {
-    ParserState next = state;
-    std::size_t at = 0;
+/// A reply of several elements, or a line that is longer than a header may be.
+[[gnu::noinline]] Parsed long_reply(Bytes bytes, ParserState& state) {
     if (state.phase == kLine) {
-        at = text::line_bytes(bytes);
-        state.phase = at == 0 ? kLine : kElements;
-        return replied(state, at == 0 ? bytes.size() : at);
+        const std::size_t line = text::line_bytes(bytes);
+        state.phase = line == 0 ? kLine : kElements;
+        return replied(state, line == 0 ? bytes.size() : line);
     }
+    ParserState next = state;
     if (state.phase == kBegin) {
-        const bool failed = bytes[0] == '-' || bytes[0] == '!';
         next.phase = kElements;
         next.parts = 1;
-        next.extra = static_cast<std::uint16_t>((bytes[0] == '>' ? kPush : 0) | (failed ? kFailed : 0));
+        next.extra =
+            static_cast<std::uint16_t>((bytes[0] == '>' ? kPush : 0) | (is_error(bytes) ? kFailed : 0));
     }
+    std::size_t at = 0;
     while (next.parts > 0 && at < bytes.size()) {
         std::uint32_t left = next.parts;
         const std::size_t size = element(bytes, at, left);
-        if (size == SIZE_MAX)
+        if (size == kWrong)
             return out_of_step();
         if (size == 0)
             break;
@@ -284,17 +319,29 @@ Parsed parse_response(Bytes bytes, ParserState& state) {
     return replied(state, at);
 }
 
+/// Most replies are one string, number or line.
+Parsed parse_response(Bytes bytes, ParserState& state) {
+    std::uint32_t left = 1;
+    const std::size_t size = state.phase == kBegin ? element(bytes, 0, left) : 0;
+    if (size == 0 || left != 0)
+        return long_reply(bytes, state);
+    if (size == kWrong)
+        return out_of_step();
+    return a_response(narrow(size), {.bytes = narrow(size), .failed = is_error(bytes)});
+}
+
 bool request_begins(Bytes bytes) {
     if (bytes.empty() || bytes[0] != '*')
         return false;
-    const Count all = count_at(bytes, 0);
-    if (all.verdict != Count::Verdict::kCount || all.value < 1 || all.value > kArgumentsMax)
+    std::int64_t count = 0;
+    const std::size_t all = count_at(bytes, 0, count);
+    if (all == 0 || all == kWrong || count < 1 || count > kArgumentsMax)
         return false;
-    const Count name = count_at(bytes, all.bytes);
-    if (name.verdict != Count::Verdict::kCount || !is_bulk(bytes, all.bytes, name) || name.value < 1)
+    std::size_t size = 0;
+    const std::size_t line = bulk_at(bytes, all, size);
+    if (line == 0 || line == kWrong || size == 0)
         return false;
-    const std::size_t at = all.bytes + name.bytes;
-    const auto size = static_cast<std::size_t>(name.value);
+    const std::size_t at = all + line;
     return bytes.size() >= at + size + kEnd && text::is_text(bytes.subspan(at, size)) &&
            bytes[at + size] == '\r' && bytes[at + size + 1] == '\n';
 }
@@ -305,14 +352,14 @@ bool response_begins(Bytes bytes) {
         return false;
     std::uint32_t left = 1;
     const std::size_t size = element(bytes.first(std::min<std::size_t>(bytes.size(), kHeaderMax)), 0, left);
-    if (size == 0 || size == SIZE_MAX || size < 3)
+    if (size == 0 || size == kWrong || size < 3)
         return false;
     if (size <= bytes.size() && (bytes[size - 2] != '\r' || bytes[size - 1] != '\n'))
         return false;
     const Bytes line = text::without_end(bytes.first(text::line_bytes(bytes)));
     if (!text::is_text(line))
         return false;
-    return left == 0 || size >= bytes.size() || element(bytes, size, left) != SIZE_MAX;
+    return left == 0 || size >= bytes.size() || element(bytes, size, left) != kWrong;
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "cost_functions/protocols/redis_commands.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
+
+#include "cost_functions/protocols/text.h"
 
 namespace weir::redis {
 namespace {
@@ -44,31 +47,33 @@ constexpr std::string_view kFlushes = "SAVE BGSAVE BGREWRITEAOF WAIT WAITAOF";
 constexpr std::string_view kUnanswered =
     "SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE SSUBSCRIBE SUNSUBSCRIBE SHUTDOWN";
 
-constexpr std::size_t kPlaces = 1024;  // about four times as many as there are commands
-constexpr std::size_t kNameMax = 20;
+constexpr std::size_t kPlaces = 1024;  // about five times as many as there are commands
+
+/// A name of up to 24 letters in upper case; none is all zero.
+using Name = std::array<std::uint64_t, 3>;
 
 struct Entry {
-    std::string_view name;
+    Name name{};
     Command command;
 };
 
-constexpr char upper(char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-}
+constexpr std::uint64_t kUpperCase = 0xdfdf'dfdf'dfdf'dfdf;  // of letters; '_' stays as it is
 
-constexpr std::size_t place_of(std::string_view name) {
-    std::uint32_t hash = 0;
-    for (const char c : name)
-        hash = (hash ^ static_cast<std::uint8_t>(upper(c))) * 0x0100'0193U;
-    return (hash ^ hash >> 15) % kPlaces;
+constexpr std::size_t place_of(const Name& name) {
+    constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;
+    return ((name[0] ^ name[1] * 3 ^ name[2] * 5) * kOdd) >> 54;
 }
+static_assert(kPlaces == 1 << (64 - 54));
 
 constexpr void add(std::array<Entry, kPlaces>& table, std::string_view names, Command command) {
     while (!names.empty()) {
-        const std::string_view name = names.substr(0, names.find(' '));
-        names.remove_prefix(name.size() == names.size() ? names.size() : name.size() + 1);
+        const std::string_view text = names.substr(0, names.find(' '));
+        names.remove_prefix(text.size() == names.size() ? names.size() : text.size() + 1);
+        Name name{};
+        for (std::size_t i = 0; i < text.size(); i += 8)
+            name[i / 8] = text::word(text.substr(i, 8));
         std::size_t place = place_of(name);
-        while (!table[place].name.empty())
+        while (table[place].name[0] != 0)
             place = (place + 1) % kPlaces;
         table[place] = {name, command};
     }
@@ -89,25 +94,26 @@ constexpr std::array<Entry, kPlaces> entries() {
 }
 constexpr std::array<Entry, kPlaces> kEntries = entries();
 
-constexpr bool same(std::string_view name, std::string_view given) {
-    if (name.size() != given.size())
-        return false;
-    for (std::size_t i = 0; i < name.size(); ++i)
-        if (name[i] != upper(given[i]))
-            return false;
-    return true;
+Command find(const Name& name) {
+    for (std::size_t place = place_of(name); kEntries[place].name[0] != 0; place = (place + 1) % kPlaces)
+        if (kEntries[place].name == name)
+            return kEntries[place].command;
+    return {};
 }
 
 }  // namespace
 
-Command command(Bytes name) {
-    const std::string_view text(reinterpret_cast<const char*>(name.data()), name.size());
-    if (text.size() > kNameMax)
+Command command(std::uint64_t name) {
+    return find({name & kUpperCase, 0, 0});
+}
+
+Command command(Bytes text) {
+    Name name{};
+    if (text.empty() || text.size() > sizeof name)
         return {};
-    for (std::size_t place = place_of(text); !kEntries[place].name.empty(); place = (place + 1) % kPlaces)
-        if (same(kEntries[place].name, text))
-            return kEntries[place].command;
-    return {};
+    for (std::size_t i = 0; i < text.size(); i += 8)
+        name[i / 8] = text::word(text.subspan(i, std::min<std::size_t>(8, text.size() - i))) & kUpperCase;
+    return find(name);
 }
 
 }  // namespace weir::redis

@@ -13,5 +13,7 @@ struct Command {
 
 /// By its name in any case; one that is not known is kControl.
 Command command(Bytes name);
+/// The same by up to eight letters, the first in the lowest byte.
+Command command(std::uint64_t name);
 
 }  // namespace weir::redis

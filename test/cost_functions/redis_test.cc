@@ -195,7 +195,8 @@ TEST_CASE("redis: pushes belong to no request") {
 TEST_CASE("redis: what contradicts the protocol is a loss of step") {
     for (const std::string& bytes :
          {"*x\r\n"s, "*1\n$4\r\nPING\r\n"s, "*2\r\n:1\r\n"s, "*1\r\n$-1\r\n"s, "*99999999\r\n"s,
-          "*1\r\n$2000000000\r\n"s, "\x16\x03\x01\x02"s, "*" + std::string(30, '1')}) {
+          "*1\r\n$2000000000\r\n"s, "\x16\x03\x01\x02"s, "*" + std::string(30, '1'), "*1234567890123\r\n"s,
+          "*1\r\r\n"s, "*-\r\n"s}) {
         Conversation c("redis");
         c.open();
         c.ask(bytes);
