@@ -124,6 +124,47 @@ TEST_CASE("where there is nothing to be held to, telling takes its time") {
     CHECK(told.rate == 10 * kGbit);
 }
 
+TEST_CASE("who sends little is told again before its limiter halves its rate in silence") {
+    Receiver receiver({}, profile());
+    receiver.add(0, {.limit = kGbit});
+    Feedback told{};
+    Nanos last = 0;
+    Nanos longest = 0;
+    for (Nanos now = kPeriod; now < 1'000'000'000; now += kPeriod) {
+        (void)receive(receiver, 0, 1, 8, now, told);  // a flood, so that the vNIC is held to its limit
+        if (now % (10 * kPeriod) == 0 && receiver.received(0, 2, 100, 0, now, told)) {
+            longest = std::max(longest, last == 0 ? 0 : now - last);
+            last = now;
+        }
+        receiver.sweep(now + kPeriod);
+    }
+    CHECK(last > 900'000'000);
+    CHECK(longest < 30'000'000);
+}
+
+TEST_CASE("who has a limiter is told that it is free with its next packet, also when long forgotten") {
+    for (const Nanos silence : {10'000'000U, 60'000'000U, 1'500'000'000U}) {
+        Receiver receiver({}, profile());
+        receiver.add(0, {.limit = kGbit});
+        Feedback told{};
+        Nanos now = kPeriod;
+        for (; now < 20'000'000; now += kPeriod) {
+            (void)receive(receiver, 0, 1, 8, now, told);
+            (void)receiver.received(0, 2, 100, 0, now, told);
+            receiver.sweep(now + kPeriod);
+        }
+        REQUIRE(told.rate < kGbit);
+        for (const Nanos end = now + silence; now < end; now += kPeriod)
+            receiver.sweep(now);
+        CHECK(receiver.received(0, 2, 100, 0, now, told));
+        INFO(silence << " ns of silence");
+        CHECK((silence < 50'000'000 || told.rate == 10 * kGbit));
+        now += 10'000'000'000;
+        receiver.sweep(now);
+        CHECK_FALSE(receiver.received(0, 3, 100, 0, now, told));  // nobody can have a limiter any more
+    }
+}
+
 TEST_CASE("congestion marks lower the rate although the capacity is not reached") {
     Receiver receiver({}, profile());
     receiver.add(0, {});

@@ -10,6 +10,10 @@ namespace {
 /// A sender is told after this much of its traffic (EyeQ 3.2), but not more often than the gaps below.
 constexpr std::uint32_t kToldEveryBytes = 10'000;
 constexpr Nanos kToldGap = 100'000;
+/// Who sends little is told again with its next packet after this: in 100 ms of silence its limiter would halve
+/// its rate. A limiter that was never told better lives on for so long, so all who come meanwhile are told.
+constexpr Nanos kToldAgain = 25'000'000;
+constexpr Nanos kLimiterLives = 4 * kNanosPerSec;
 /// When there is nothing to be held to, telling it only keeps the far limiter from falling asleep.
 constexpr Nanos kToldGapFree = 10'000'000;
 /// Periods without a packet until a vNIC's part is no longer its own.
@@ -111,14 +115,18 @@ bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, 
     const bool lowered = endpoint.rate + endpoint.rate / 16 < s->told_rate;
     const bool held = endpoint.rate < profile_.line_rate;  // a sender that is not has nothing to hear at once
     const bool raised = held && endpoint.rate - endpoint.rate / 4 > s->told_rate;  // or never told
-    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised)
+    const bool freed = !held && s->told_rate < profile_.line_rate && now < endpoint.limited_until;
+    const bool old = held && now >= s->told_at + kToldAgain;
+    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && !freed && !old)
         return false;
-    const Nanos gap = !held ? kToldGapFree : s->told_rate >= profile_.line_rate ? 0 : kToldGap;
+    const Nanos gap = !held && !freed ? kToldGapFree : s->told_rate >= profile_.line_rate ? 0 : kToldGap;
     if (s->told_at != 0 && now < s->told_at + gap)
         return false;
     s->told_at = now;
     s->told_rate = endpoint.rate;
     s->untold_bytes = 0;
+    if (held)
+        endpoint.limited_until = now + kLimiterLives;
     out = {endpoint.rate, ++sequence_};
     return true;
 }

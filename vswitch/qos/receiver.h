@@ -93,6 +93,7 @@ class Receiver {
         Nanos window_from = 0;
         std::uint64_t look_at = 0;  ///< so many in this window: look whether it is too much
         std::uint64_t rate = 0;     ///< advertised
+        Nanos limited_until = 0;    ///< somebody may have a limiter until then
         std::uint32_t senders = SenderTable::kNone;
         std::uint32_t last_sender = SenderTable::kNone;
         std::uint16_t silent_periods = 0;
