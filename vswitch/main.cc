@@ -43,12 +43,12 @@ int complain(const weir::Faults& faults, const std::string& file) {
     return kBadConfiguration;
 }
 
-int run(const weir::SwitchConfig& config) {
+int run(const weir::SwitchConfig& config, const std::vector<weir::ApplianceCosts>& costs) {
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
     try {
         weir::Eal eal(config);
-        weir::Topology topology(eal, config);
+        weir::Topology topology(eal, config, costs);
         const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(topology));
         weir::Agent agent(topology, config.control_socket);
         spdlog::info("weir-switch {}: {} vNIC(s), {} worker(s), commands on {}", WEIR_VERSION,
@@ -84,5 +84,5 @@ int main(int argc, char** argv) {
         std::printf("%s: valid\n", file.c_str());
         return 0;
     }
-    return run(config);
+    return run(config, std::get<std::vector<weir::ApplianceCosts>>(costs));
 }

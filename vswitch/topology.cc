@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <ctime>
 #include <optional>
+#include <random>
 
 #include "common/error.h"
+#include "common/ip_address.h"
 #include "vswitch/feedback_key.h"
 
 namespace weir {
@@ -34,10 +36,39 @@ const char* scheduler_name(Scheduler scheduler) {
     return "";
 }
 
+std::vector<Appliance> make_appliances(const SwitchConfig& config, const std::vector<ApplianceCosts>& costs) {
+    std::vector<Appliance> appliances;
+    for (const ApplianceConfig& each : config.appliances) {
+        const IpAddress address = IpAddress::parse(each.address).value();
+        const auto all = protocols();
+        const auto protocol = std::ranges::find(all, each.protocol, &Protocol::name);
+        const ApplianceCosts& cost = costs[appliances.size()];
+        appliances.push_back({.ip6 = address.v6,
+                              .address = address.bytes,
+                              .port = each.port,
+                              .protocol = static_cast<std::uint8_t>(protocol - all.begin()),
+                              .cost = cost.table,
+                              .program = cost.program});
+    }
+    return appliances;
+}
+
+/// A secret of this run of the switch.
+ConnectionKey random_key() {
+    std::random_device device;
+    ConnectionKey key{};
+    for (std::uint64_t& word : key)
+        word = std::uint64_t{device()} << 32 | device();
+    return key;
+}
+
 }  // namespace
 
-Topology::Topology(Eal& eal, const SwitchConfig& config)
-    : eal_(eal), config_(config), quiescence_(static_cast<unsigned>(config.workers.size())) {
+Topology::Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs)
+    : eal_(eal),
+      config_(config),
+      quiescence_(static_cast<unsigned>(config.workers.size())),
+      appliances_(make_appliances(config, costs)) {
     config_.vnics.clear();
     build_uplink();
     build_workers();
@@ -85,6 +116,7 @@ void Topology::build_workers() {
     if (config_.feedback.enabled)
         feedback = make_feedback_profile(config_, load_feedback_key(config_.feedback.key_file),
                                          static_cast<std::uint64_t>(std::time(nullptr)));
+    const ConnectionKey key = random_key();
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
     for (WorkerId id = 0; id < count; ++id) {
         workers_.push_back(
@@ -96,6 +128,7 @@ void Topology::build_workers() {
                                                    .flood_pps = config_.flood_limit_pps,
                                                    .mac_ageing = config_.mac_ageing,
                                                    .coalesce_cycles = eal_.cycles(config_.poll_coalesce)}));
+        workers_.back()->set_appliances(appliances_, key);
         if (uplink_)
             workers_.back()->set_uplink({.device = *uplink_,
                                          .scheduler = scheduler_name(config_.uplink.scheduler),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "vswitch/agent/switch_control.h"
+#include "vswitch/appliance_costs.h"
 #include "vswitch/config.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/worker.h"
@@ -24,7 +25,8 @@ namespace weir {
 class Topology final : public SwitchControl {
   public:
     /// Builds ports and workers and starts to forward. @throws HostError naming the part and the mend
-    Topology(Eal& eal, const SwitchConfig& config);
+    /// @param costs one for each of config.appliances
+    Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs);
     /// Stops the workers, takes rules and sockets back.
     ~Topology() override;
 
@@ -73,6 +75,7 @@ class Topology final : public SwitchControl {
     std::unique_ptr<LinkShare> out_share_;
     std::unique_ptr<LinkShare> in_share_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;
+    std::vector<Appliance> appliances_;  // as in config_
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;
     std::vector<WorkerSnapshot> worker_snapshots_;

@@ -41,9 +41,10 @@ class TwoHosts(Case):
         self.folder = own
         return "\n".join(parts)
 
-    def host(self, name, number_of_core, uplink, feedback, vnics):
-        """Starts the switch `name`. `vnics`: keys by VM number."""
+    def host(self, name, number_of_core, uplink, feedback, vnics, more=None):
+        """Starts the switch `name`. `vnics`: keys by VM number; `more`: the switch's own."""
         keys = {"feedback": {**FEEDBACK, **feedback}} if feedback else {}
+        keys |= more or {}
         return self.site.start(name, number_of_core, uplink, vnics, **keys)
 
     def hosts(self, receivers=None, uplink="200Mbit", downlink="200Mbit", feedback_a=FEEDBACK, feedback_b=FEEDBACK,

@@ -1,0 +1,79 @@
+"""appliance_test.py - requests of kernels to real appliances, NBD and memcached, through a switch that tracks them.
+
+VM 1 is the client, VM 3 the server, on one host. Rates are low and bounds wide; what can be is counted and not timed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+from processes import Process
+from switch import ROOT
+from two_hosts import TwoHosts
+from wait import until
+
+CLIENT = os.path.join(ROOT, "test", "support", "nbd_client.py")
+NBD_PORT = 10809
+# Every read costs 80 tokens here, whatever its size (Pulsar 4.4).
+FLAT = {"name": "80 a read", "unit": "tokens", "source": "Pulsar 4.4",
+        "operations": {"read": {"size": "response", "shape": "linear", "base": 80, "tokens": 0, "per": "1B"},
+                       "otherwise": {"size": "sum", "shape": "linear", "base": 1, "tokens": 0, "per": "1B"}}}
+# What a read's answer takes of the link to the client: 16 bytes of reply, and headers for each segment.
+SMALL, LARGE = 500 + 16 + 78, 4096 + 16 + 3 * 78
+APPLIANCE_TOKENS, DOWNLINK_BYTES = 800, 6000
+BURST_SECONDS = 0.1
+
+
+class ApplianceTest(TwoHosts):
+    def start(self, cost, **limits):
+        """The switch, a client's kernel and a server's; returns the words before a command in either."""
+        self.join()
+        path = self.path("cost.json")
+        with open(path, "w") as stream:
+            json.dump(cost, stream)
+        self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {1: {"appliances": [{"name": "disk", **limits}]}, 3: {}},
+                           {"appliances": [{"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd",
+                                            "cost": path}]})
+        return self.kernel(1), self.kernel(3)
+
+    def nbd_server(self, inside):
+        server = Process([*inside, "nbdkit", "--foreground", "--exit-with-parent", "--port", str(NBD_PORT), "memory", "64M"],
+                         self.path("nbdkit.log"))
+        until(lambda: self.listening(inside), 20, "nbdkit listening")
+        return server
+
+    def listening(self, inside):
+        shown = subprocess.run([*inside, "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout
+        return f":{NBD_PORT} " in shown
+
+    def reads(self, inside, *phases):
+        done = subprocess.run([*inside, sys.executable, CLIENT, "10.0.0.3", str(NBD_PORT), *phases], capture_output=True,
+                              text=True, timeout=90, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["reads"]
+
+    def most(self, phase, limit_bytes, each):
+        """How many answers of `each` bytes the limit lets come back in the time of a phase that began with an empty
+        bucket: one may be in debt, one more asked for before."""
+        seconds = phase["times"][-1] - phase["began"]
+        return (limit_bytes * (seconds + BURST_SECONDS)) / each + 2
+
+    def test_a_flow_that_goes_from_small_to_large_reads_stays_within_both_its_allocations(self):
+        client, server = self.start(FLAT, limit=f"{APPLIANCE_TOKENS}tokens", downlink=f"{DOWNLINK_BYTES * 8 // 1000}kbit",
+                                    burst="100ms")
+        self.nbd_server(server)
+        small, large = self.reads(client, "500:3", "4096:6")
+        small["began"], large["began"] = 0, small["times"][-1]
+        self.assertLess(len(small["times"]), self.most(small, APPLIANCE_TOKENS, 80))
+        self.assertLess(len(small["times"]), self.most(small, DOWNLINK_BYTES, SMALL))
+        self.assertLess(len(large["times"]), self.most(large, DOWNLINK_BYTES, LARGE))
+        self.assertGreater(len(large["times"]), 3)
+        self.assertGreater(len(small["times"]), 2 * len(large["times"]))
+
+    def test_with_one_bucket_the_same_flow_takes_several_times_its_allocation(self):
+        client, server = self.start(FLAT, limit=f"{APPLIANCE_TOKENS}tokens", downlink=f"{DOWNLINK_BYTES * 8 // 1000}kbit",
+                                    burst="100ms", buckets="single")
+        self.nbd_server(server)
+        _, large = self.reads(client, "500:2", "4096:4")
+        self.assertGreater(len(large["times"]) * LARGE, 3 * 4 * DOWNLINK_BYTES)

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""nbd_client.py - reads from an NBD server, one request after the other, and says when each answer came.
+
+    nbd_client.py ADDRESS PORT SIZE:SECONDS [SIZE:SECONDS ...]
+
+One line of JSON at the end: {"reads": [{"size", "times": [seconds since the start], "failed"}]}.
+"""
+
+import json
+import socket
+import struct
+import sys
+import time
+
+CONNECT_SECONDS = 20
+ANSWER_SECONDS = 30
+FIXED_NEWSTYLE, NO_ZEROES = 1, 2
+OPTION_EXPORT_NAME = 1
+READ, DISCONNECT = 0, 2
+REQUEST_MAGIC, REPLY_MAGIC = 0x25609513, 0x67446698
+
+
+def connected(address, port):
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while True:
+        try:
+            link = socket.create_connection((address, port), ANSWER_SECONDS)
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return link
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def receive(link, count):
+    data = bytearray()
+    while len(data) < count:
+        more = link.recv(count - len(data))
+        if not more:
+            raise ConnectionError("the server has closed the connection")
+        data += more
+    return bytes(data)
+
+
+def negotiate(link):
+    magic, version, flags = struct.unpack(">8s8sH", receive(link, 18))
+    if (magic, version) != (b"NBDMAGIC", b"IHAVEOPT") or not flags & FIXED_NEWSTYLE:
+        raise ConnectionError("no server of the fixed newstyle")
+    link.sendall(struct.pack(">I8sII", FIXED_NEWSTYLE | NO_ZEROES, b"IHAVEOPT", OPTION_EXPORT_NAME, 0))
+    receive(link, 10)  # size and flags of the export
+
+
+def read(link, cookie, size):
+    link.sendall(struct.pack(">IHHQQI", REQUEST_MAGIC, 0, READ, cookie, 0, size))
+    magic, error, answered = struct.unpack(">IIQ", receive(link, 16))
+    if (magic, answered) != (REPLY_MAGIC, cookie):
+        raise ConnectionError("not the reply that was waited for")
+    if not error:
+        receive(link, size)
+    return error == 0
+
+
+def main(address, port, *phases):
+    link = connected(address, int(port))
+    negotiate(link)
+    began, cookie, reads = time.monotonic(), 0, []
+    for phase in phases:
+        size, seconds = phase.split(":")
+        phase = {"size": int(size), "times": [], "failed": 0}
+        reads.append(phase)
+        until = time.monotonic() + float(seconds)
+        while time.monotonic() < until:
+            cookie += 1
+            phase["failed"] += not read(link, cookie, int(size))
+            phase["times"].append(round(time.monotonic() - began, 6))
+    link.sendall(struct.pack(">IHHQQI", REQUEST_MAGIC, 0, DISCONNECT, cookie + 1, 0, 0))
+    link.close()
+    print(json.dumps({"reads": reads}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
