@@ -4,6 +4,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/traffic_class.h"
@@ -106,7 +107,7 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
         rte_pktmbuf_free(frame);
         return;
     }
-    std::copy_n(bytes.begin(), length, room);
+    std::memcpy(room, bytes.data(), length);  // copy_n from unsigned char to char goes byte by byte
     if (setup_.uplink.send_control(frame, now))
         ++stats.told;
     else
