@@ -10,14 +10,13 @@
 #include "cost_functions/protocol.h"
 #include "vswitch/appliance_costs.h"
 #include "vswitch/config_fields.h"
+#include "vswitch/limits.h"
 
 namespace weir {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kAppliancesMax = 64;           // of a switch
-constexpr std::size_t kAppliancesPerVnic = 8;        // a flow of requests each
 constexpr Range kTokensRange{1, 1'000'000'000'000};  // tokens, and tokens per second
 constexpr Range kLinkRange{1'000, kRateMax};         // bit/s
 constexpr Range kBurstRange{1'000'000, 10 * kNanosPerSec};
@@ -142,8 +141,9 @@ void read_appliances(ObjectReader& root, std::vector<ApplianceConfig>& out, Faul
     const json* list = root.take("appliances");
     if (list == nullptr)
         return;
-    if (!list->is_array() || list->size() > kAppliancesMax) {
-        root.fault("appliances", "a list of at most " + std::to_string(kAppliancesMax) + " appliances",
+    if (!list->is_array() || list->size() > limits::kAppliancesMax) {
+        root.fault("appliances",
+                   "a list of at most " + std::to_string(limits::kAppliancesMax) + " appliances",
                    list->is_array() ? "there are too many" : "wrong type");
         return;
     }
@@ -156,9 +156,9 @@ void read_vnic_appliances(ObjectReader& vnic, std::vector<VnicApplianceConfig>& 
     const json* list = vnic.take("appliances");
     if (list == nullptr)
         return;
-    if (!list->is_array() || list->size() > kAppliancesPerVnic) {
+    if (!list->is_array() || list->size() > limits::kAppliancesPerVnic) {
         vnic.fault("appliances",
-                   "a list of at most " + std::to_string(kAppliancesPerVnic) +
+                   "a list of at most " + std::to_string(limits::kAppliancesPerVnic) +
                        " parts, such as [{\"name\": \"disk\", \"limit\": \"800tokens\"}]",
                    list->is_array() ? "there are too many" : "wrong type");
         return;

@@ -29,6 +29,8 @@ inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
 inline constexpr std::uint32_t kFlowsMax = 16'384;
 /// Frames that may wait in all of them: 64 flows at their bound.
 inline constexpr std::uint32_t kFlowPacketsMax = 16'384;
+/// Shared services that a switch knows.
+inline constexpr std::size_t kAppliancesMax = 64;
 /// Appliances of one vNIC.
 inline constexpr std::size_t kAppliancesPerVnic = 8;
 /// Flows of requests per worker: a vNIC and an appliance each.

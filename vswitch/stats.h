@@ -94,25 +94,26 @@ struct FeedbackStats {
 /// The resources on the path of a request: each has a bucket of its own.
 enum class PathResource : std::uint8_t { kAppliance, kUplink, kDownlink };
 inline constexpr std::size_t kPathResources = 3;
-inline constexpr std::array<const char*, kPathResources> kPathResourceNames{"appliance", "uplink", "downlink"};
+inline constexpr std::array<const char*, kPathResources> kPathResourceNames{"appliance", "uplink",
+                                                                            "downlink"};
 
 /// A flow of requests: one vNIC's, to one appliance.
 struct RequestFlowStats {
-    std::array<std::uint64_t, kPathResources> used{};     ///< charged so far: tokens, bytes, bytes
-    std::array<std::uint64_t, kPathResources> queued{};   ///< what those that wait will cost
-    std::array<Nanos, kPathResources> blocked_ns{};       ///< time in which the bucket held the flow back
-    std::array<std::uint64_t, kPathResources> limit{};    ///< per second; UINT64_MAX = none
-    std::uint64_t requests = 0;      ///< seen; those that wait too
+    std::array<std::uint64_t, kPathResources> used{};    ///< charged so far: tokens, bytes, bytes
+    std::array<std::uint64_t, kPathResources> queued{};  ///< what those that wait will cost
+    std::array<Nanos, kPathResources> blocked_ns{};      ///< time in which the bucket held the flow back
+    std::array<std::uint64_t, kPathResources> limit{};   ///< per second; UINT64_MAX = none
+    std::uint64_t requests = 0;                          ///< seen; those that wait too
     std::uint64_t responses = 0;
-    std::uint64_t failed = 0;        ///< responses in which the service said no
-    std::uint64_t plain_bytes = 0;   ///< payload of which no header was understood
-    std::uint64_t held = 0;          ///< segments that wait now
-    std::uint64_t held_total = 0;    ///< segments that have had to wait
-    std::uint64_t outstanding = 0;   ///< requests at the appliance
+    std::uint64_t failed = 0;       ///< responses in which the service said no
+    std::uint64_t plain_bytes = 0;  ///< payload of which no header was understood
+    std::uint64_t held = 0;         ///< segments that wait now
+    std::uint64_t held_total = 0;   ///< segments that have had to wait
+    std::uint64_t outstanding = 0;  ///< requests at the appliance
     std::uint64_t outstanding_tokens = 0;
     std::uint64_t connections = 0;
-    Nanos since = 0;                 ///< when counting began
-    Nanos latency_p50 = 0;           ///< from a request's passing the switch to its response
+    Nanos since = 0;        ///< when counting began
+    Nanos latency_p50 = 0;  ///< from a request's passing the switch to its response
     Nanos latency_p99 = 0;
     Nanos latency_max = 0;
 };
