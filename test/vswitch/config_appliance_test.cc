@@ -295,3 +295,9 @@ TEST_CASE("the tables that come with the switch are found from its build folder"
     CHECK_FALSE(is_shipped_table("costs/ssd"));
     CHECK(fs::path(shipped_tables()).filename() == "costs");
 }
+
+TEST_CASE("a window is refused as long as nothing keeps it") {
+    const Faults faults = load_faults(json::array({disk_with({{"window", "64ktokens"}})}));
+    REQUIRE(faults.size() == 1);
+    CHECK(faults[0].path == "appliances[0].window");
+}
