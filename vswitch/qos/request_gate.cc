@@ -125,11 +125,17 @@ void RequestGate::remove_waiter(FlowState& flow, WaiterId before, WaiterId at) {
     while (*link != at)
         link = &waiters_[*link].next_hash;
     *link = waiters_[at].next_hash;
-    (before == kNone ? flow.head : waiters_[before].next) = waiters_[at].next;
-    if (flow.tail == at)
-        flow.tail = before;
+    unlink(flow, before, at);
     waiters_[at].next = free_waiter_;
     free_waiter_ = at;
+}
+
+/// The others' turn.
+void RequestGate::put_last(FlowState& flow, WaiterId before, WaiterId at) {
+    unlink(flow, before, at);
+    waiters_[at].next = kNone;
+    waiters_[flow.tail].next = at;
+    flow.tail = at;
 }
 
 PacketRef RequestGate::pop(FlowState& flow, Waiter& waiter) {
@@ -160,6 +166,8 @@ RequestGate::WaiterId RequestGate::next_to_go(Flow id, Nanos now, WaiterId& befo
         if (lacks == 0)
             return at;
         flow.blocked = static_cast<Mask>(flow.blocked | lacks);
+        if (flow.blocked == flow.limited)
+            looks = 0;  // nobody behind can go
         Nanos ready = 0;
         for (std::size_t i = 0; i < kPathResources; ++i)
             if ((lacks >> i & 1U) != 0)

@@ -135,6 +135,12 @@ class RequestGate {
     }
     WaiterId add_waiter(FlowState& flow, Connection connection);
     void remove_waiter(FlowState& flow, WaiterId before, WaiterId at);
+    void put_last(FlowState& flow, WaiterId before, WaiterId at);
+    void unlink(FlowState& flow, WaiterId before, WaiterId at) {
+        (before == kNone ? flow.head : waiters_[before].next) = waiters_[at].next;
+        if (flow.tail == at)
+            flow.tail = before;
+    }
     PacketRef pop(FlowState& flow, Waiter& waiter);
     /// The first connection in turn that may go, and whom it follows; kNone: sets the wheel.
     [[nodiscard]] WaiterId next_to_go(Flow flow, Nanos now, WaiterId& before);
@@ -181,18 +187,10 @@ void RequestGate::wake(Flow id, Nanos now, Give&& give) {
             give(pop(flow, waiter));
             ++given;
         } while (waiter.head != kNone && needs(flow, places_[waiter.head].cost) == 0);
-        const bool more = waiter.head != kNone;
-        const Connection connection = waiter.connection;
-        if (!more || flow.tail != at) {  // the others' turn
-            Waiter kept = waiter;
+        if (waiter.head == kNone)
             remove_waiter(flow, before, at);
-            if (more) {
-                Waiter& moved = waiters_[add_waiter(flow, connection)];
-                moved.head = kept.head;
-                moved.tail = kept.tail;
-                moved.bytes = kept.bytes;
-            }
-        }
+        else if (flow.tail != at)
+            put_last(flow, before, at);
         if (given >= kBurst) {
             if (flow.packets != 0)
                 wait_until(id, now, now);
