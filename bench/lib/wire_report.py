@@ -1,4 +1,6 @@
 """wire_report.py - what feedback costs per frame from the wire: the difference of two visits in one round."""
+import statistics
+
 from lib.report import median, number, print_targets, table, target
 
 NS_ALLOWED = 15.0  # meter, split and feedback together, at 64 bytes
@@ -21,8 +23,12 @@ def differences(samples, system, size, senders, key="ns_per_packet"):
     return steady or [each for _, each in found]
 
 
-def _range_text(values):
-    return f"{number(median(values), 1)} ({min(values):.1f}..{max(values):.1f})" if values else "-"
+def _spread_text(values):
+    """The median and the quartiles: single rounds meet the machine in another mood than their neighbours."""
+    if len(values) < 2:
+        return number(median(values), 1)
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{middle:.1f} ({low:.1f}..{high:.1f})"
 
 
 def _senders_text(count):
@@ -40,12 +46,11 @@ def _print_costs(samples):
                number(median([s["mpps"] for s in off]), 1)]
         for system in KINDS:
             row += [number(median(differences(samples, system, size, senders, "cycles_per_packet")), 0),
-                    _range_text(differences(samples, system, size, senders))]
+                    _spread_text(differences(samples, system, size, senders))]
         told = [s["told_pps"] / 1000 for s in _find(samples, system="wire-told", **at)]
         rows.append([*row, number(median(told), 0)])
     head = ["busy cycles per packet", "feedback off", "x raw", "Mpps", "on adds", "ns", "telling adds", "ns", "k told/s"]
-    table("Frames from the wire to one VM, and what feedback adds (medians; ns with the least and the most of the rounds)",
-          head, rows)
+    table("Frames from the wire to one VM, and what feedback adds (medians; ns with the rounds' quartiles)", head, rows)
 
 
 def print_wire(samples):
