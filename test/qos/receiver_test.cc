@@ -101,8 +101,7 @@ TEST_CASE("a rate that has fallen is told with the next packet") {
     Feedback told{};
     Nanos now = kPeriod;
     receiver.sweep(now);
-    CHECK(receive(receiver, 0, 1, 9.8, now, told));
-    CHECK(told.rate == 10 * kGbit);
+    CHECK_FALSE(receive(receiver, 0, 1, 9.8, now, told));  // the link is his
     (void)receive(receiver, 1, 1, 5, now, told);
     receiver.sweep(now + kPeriod);
     REQUIRE(receiver.read(0).advertised < 6 * kGbit);
@@ -110,18 +109,14 @@ TEST_CASE("a rate that has fallen is told with the next packet") {
     CHECK(told.rate == receiver.read(0).advertised);
 }
 
-TEST_CASE("where there is nothing to be held to, telling takes its time") {
+TEST_CASE("where there is nothing to be held to, nothing is told") {
     Receiver receiver({}, profile());
     receiver.add(0, {});
     Feedback told{};
-    unsigned times = 0;
     for (Nanos now = kPeriod; now < kPeriod + 100'000'000; now += kPeriod) {
-        times += receive(receiver, 0, 1, 2, now, told);
+        CHECK_FALSE(receive(receiver, 0, 1, 2, now, told));
         receiver.sweep(now + kPeriod);
     }
-    CHECK(times >= 9);
-    CHECK(times <= 11);
-    CHECK(told.rate == 10 * kGbit);
 }
 
 TEST_CASE("who sends little is told again before its limiter halves its rate in silence") {
@@ -201,9 +196,11 @@ TEST_CASE("a removed vNIC takes its senders along; a full table tells nobody new
         (void)receive(receiver, 0, sender, 1, kPeriod, told);
     CHECK(receiver.senders() == 16);
     CHECK_FALSE(receive(receiver, 1, 1, 1, kPeriod, told));
+    CHECK(receiver.senders() == 16);
     receiver.remove(0);
     CHECK(receiver.senders() == 0);
-    CHECK(receive(receiver, 1, 1, 1, kPeriod, told));
+    (void)receive(receiver, 1, 1, 1, kPeriod, told);
+    CHECK(receiver.senders() == 1);
 }
 
 TEST_CASE("random traffic never moves a rate out of its bounds, nor more parts than there is capacity") {
@@ -271,15 +268,14 @@ TEST_CASE("a rate that has risen by a third is told although little came since")
     CHECK(told.rate > 2 * low);
 }
 
-TEST_CASE("who was told that he is free is told a limit at once, without the usual gap") {
+TEST_CASE("who was free is told a limit at once, then not before the usual gap") {
     Receiver receiver({}, profile());
     receiver.add(0, {});
     receiver.add(1, {});
     Feedback told{};
     Nanos now = kPeriod;
     receiver.sweep(now);
-    REQUIRE(receive(receiver, 0, 1, 9.8, now, told));
-    CHECK(told.rate == 10 * kGbit);
+    REQUIRE_FALSE(receive(receiver, 0, 1, 9.8, now, told));
     (void)receive(receiver, 1, 1, 5, now, told);
     now += kPeriod;
     receiver.sweep(now);

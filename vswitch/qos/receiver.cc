@@ -14,8 +14,6 @@ constexpr Nanos kToldGap = 100'000;
 /// its rate. A limiter that was never told better lives on for so long, so all who come meanwhile are told.
 constexpr Nanos kToldAgain = 25'000'000;
 constexpr Nanos kLimiterLives = 4 * kNanosPerSec;
-/// When there is nothing to be held to, telling it only keeps the far limiter from falling asleep.
-constexpr Nanos kToldGapFree = 10'000'000;
 /// Periods without a packet until a vNIC's part is no longer its own.
 constexpr std::uint16_t kActivePeriods = 3;
 /// Active vNICs and senders that one period measures without being felt; with more of them periods are longer
@@ -112,14 +110,14 @@ bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, 
     s->untold_bytes += bytes;
     if (endpoint.window_bytes >= endpoint.look_at)
         look(endpoint, now);
+    const bool held = endpoint.rate < profile_.line_rate;
+    if (!held && (s->told_rate >= profile_.line_rate || now >= endpoint.limited_until))
+        return false;  // nobody has a limiter that would have to hear it
     const bool lowered = endpoint.rate + endpoint.rate / 16 < s->told_rate;
-    const bool held = endpoint.rate < profile_.line_rate;  // a sender that is not has nothing to hear at once
-    const bool raised = held && endpoint.rate - endpoint.rate / 4 > s->told_rate;  // or never told
-    const bool freed = !held && s->told_rate < profile_.line_rate && now < endpoint.limited_until;
-    const bool old = held && now >= s->told_at + kToldAgain;
-    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && !freed && !old)
+    const bool raised = endpoint.rate - endpoint.rate / 4 > s->told_rate;  // or never told
+    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && now < s->told_at + kToldAgain)
         return false;
-    const Nanos gap = !held && !freed ? kToldGapFree : s->told_rate >= profile_.line_rate ? 0 : kToldGap;
+    const Nanos gap = s->told_rate >= profile_.line_rate ? 0 : kToldGap;
     if (s->told_at != 0 && now < s->told_at + gap)
         return false;
     s->told_at = now;
