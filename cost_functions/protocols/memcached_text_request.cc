@@ -145,7 +145,7 @@ std::uint32_t count(Words words) {
 }
 
 Parsed begin_long_request(Bytes bytes, ParserState& state) {
-    if (!text::is_text_so_far(bytes))
+    if (!text::is_text(text::so_far(bytes)))
         return out_of_step();
     const std::uint64_t verb = word(Words(bytes).next());
     const bool touches = verb == word("gat") || verb == word("gats");
@@ -156,20 +156,20 @@ Parsed begin_long_request(Bytes bytes, ParserState& state) {
         return part_of(state, size);
     }
     state.phase = kRestOfLine;
-    return part_of(state, bytes.size());
+    return part_of(state, text::so_far(bytes).size());
 }
 
 Parsed go_on_long_request(Bytes bytes, ParserState& state) {
     const std::size_t line = text::line_bytes(bytes);
     const bool keys = state.phase == kKeys;
-    const std::size_t size = line != 0 ? line : keys ? whole_words(bytes) : bytes.size();
-    const Bytes text = line != 0 ? text::without_end(bytes.first(line)) : bytes.first(size);
-    if (!text::is_text_so_far(text))
+    const Bytes text = line != 0 ? text::without_end(bytes.first(line)) : text::so_far(bytes);
+    const std::size_t size = line != 0 ? line : keys ? whole_words(bytes) : text.size();
+    if (!text::is_text(text))
         return out_of_step();
     if (size == 0)
         return need_more(size_of(bytes) + 1);
     if (keys)
-        state.parts += count(Words(text));
+        state.parts += count(Words(text.first(std::min(text.size(), size))));
     Parsed parsed = part_of(state, size);
     if (line == 0 || parsed.verdict != Parsed::Verdict::kPart)
         return parsed;

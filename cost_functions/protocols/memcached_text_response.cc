@@ -92,7 +92,7 @@ Parsed response_of_line(Bytes bytes, std::size_t line, ParserState& state) {
     if (state.phase == kLine) {
         if (bytes.size() < kHeaderMax)
             return need_more(size_of(bytes) + 1);
-        if (!text::is_text_so_far(bytes))
+        if (!text::is_text(text::so_far(bytes)))
             return out_of_step();
         state.phase = kRestOfLine;
         state.extra = has_several(bytes) ? kOneOfSeveral : is_error(Words(bytes).next()) ? kError : 0;

@@ -179,10 +179,10 @@ Parsed array_request(Bytes bytes, ParserState& state) {
 
 Parsed inline_request(Bytes bytes, ParserState& state) {
     const std::size_t line = text::line_bytes(bytes);
-    const Bytes text = line == 0 ? bytes : text::without_end(bytes.first(line));
-    if (!text::is_text_so_far(text))
+    const Bytes text = line == 0 ? text::so_far(bytes) : text::without_end(bytes.first(line));
+    if (!text::is_text(text))
         return out_of_step();
-    if (state.phase == kBegin && line == 0 && bytes.size() < kHeaderMax)
+    if (line == 0 && (text.empty() || (state.phase == kBegin && bytes.size() < kHeaderMax)))
         return need_more(narrow(bytes.size()) + 1);
     text::Words words(text);
     const redis::Command command = redis::command(words.next());
@@ -202,7 +202,7 @@ Parsed inline_request(Bytes bytes, ParserState& state) {
         state.operation = command.operation;
         state.extra = command.answered ? kAnswered : 0;
     }
-    const std::size_t length = line == 0 ? bytes.size() : line;
+    const std::size_t length = line == 0 ? text.size() : line;
     state.bytes = add_bytes(state.bytes, length);
     if (line == 0)
         return a_part(narrow(length));

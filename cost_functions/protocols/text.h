@@ -39,9 +39,9 @@ struct Marks {
     [[nodiscard]] std::size_t line() const {
         return newlines == 0 ? 0 : static_cast<std::size_t>(std::countr_zero(newlines)) + 1;
     }
-    /// The blanks of the first line; none when there are two side by side.
+    /// The blanks of the first line; none when it is longer, or has two side by side.
     [[nodiscard]] std::uint64_t single_blanks() const {
-        const std::uint64_t of_line = blanks & (newlines ^ (newlines - 1));
+        const std::uint64_t of_line = newlines == 0 ? 0 : blanks & (newlines ^ (newlines - 1));
         return (of_line & of_line >> 1) == 0 ? of_line : 0;
     }
 };
@@ -134,9 +134,9 @@ inline bool is_text(Bytes bytes) {
     return std::ranges::none_of(bytes, [](std::uint8_t c) { return c < ' ' || c == 0x7f; });
 }
 
-/// The same of a line that has not ended, but perhaps its carriage return has come.
-inline bool is_text_so_far(Bytes bytes) {
-    return is_text(!bytes.empty() && bytes.back() == '\r' ? bytes.first(bytes.size() - 1) : bytes);
+/// A line that has not ended, without a carriage return that may belong to its end.
+inline Bytes so_far(Bytes bytes) {
+    return !bytes.empty() && bytes.back() == '\r' ? bytes.first(bytes.size() - 1) : bytes;
 }
 
 /// Takes words from the begin of a line, one after the other.

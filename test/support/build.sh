@@ -1,6 +1,6 @@
 # build.sh - configures and builds one build folder. Sourced after progress.sh, by scripts that set `root`.
 
-# build FOLDER KIND TARGETS...: KIND is release, address, thread or clang; no targets = everything.
+# build FOLDER KIND TARGETS...: KIND is release, address, thread, clang or fuzz; no targets = everything.
 # A failure is told on standard error and is the status.
 build() {
     local folder=$1 kind=$2 log=$1/build.log options=(--buildtype=release) compiler=()
@@ -9,6 +9,10 @@ build() {
     case $kind in
         address | thread) options=(--buildtype=debugoptimized "-Dsanitize=$kind") ;;
         clang) compiler=(CXX=clang++-16) ;;
+        fuzz)
+            compiler=(CXX=clang++-16)
+            options=(--buildtype=debugoptimized -Dfuzz=true -Dsanitize=address -Db_lundef=false)
+            ;;
     esac
     if [ ! -e "$folder/build.ninja" ]; then
         step "configuring $(basename "$folder")" "$log" \
