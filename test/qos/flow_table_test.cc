@@ -75,6 +75,15 @@ TEST_CASE("in silence the rate halves every 100 ms down to the floor, and then a
     CHECK(flows.hear(3, kPeer, 2 * kGbit, 1, 1600 * kMs).heard == Heard::kStale);
 }
 
+TEST_CASE("a flow that was told it is free does not slow down while something waits in it") {
+    FlowTable flows = table();
+    const FlowId flow = flows.hear(3, kPeer, kGbit, 1, 0).flow;
+    CHECK(flows.hear(3, kPeer, UINT64_MAX, 2, 0).heard == Heard::kChanged);
+    for (Nanos now = 0; now < kNanosPerSec; now += 10 * kMs)
+        CHECK(sweep(flows, now, false).empty());
+    CHECK(flows.rate(flow) == 10 * kGbit);
+}
+
 TEST_CASE("a flow goes when it is idle for two seconds or as fast as the line, if nothing waits in it") {
     FlowTable flows = table();
     const FlowId flow = flows.hear(3, kPeer, kGbit, 1, 0).flow;

@@ -133,7 +133,7 @@ void FlowTable::sweep(Nanos now, unsigned budget, LetGo&& let_go, Changed&& chan
             continue;
         if (dispensable(flow, now) && let_go(at)) {
             forget(at);
-        } else if (now >= flow.heard_at + profile_.silence) {
+        } else if (flow.rate < profile_.line_rate && now >= flow.heard_at + profile_.silence) {
             flow.silent = true;
             flow.heard_at = now;
             set_rate(flow, flow.rate / 2, now);

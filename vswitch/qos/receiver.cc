@@ -125,7 +125,7 @@ bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, 
     s->untold_bytes = 0;
     if (held)
         endpoint.limited_until = now + kLimiterLives;
-    out = {endpoint.rate, ++sequence_};
+    out = {held ? endpoint.rate : Feedback::kFree, ++sequence_};
     return true;
 }
 

@@ -43,7 +43,9 @@ struct EndpointProfile {
 
 /// What a sender is told.
 struct Feedback {
-    std::uint64_t rate;      ///< tokens per second
+    /// No limit: the sender's link may be faster than ours.
+    static constexpr std::uint64_t kFree = UINT64_MAX;
+    std::uint64_t rate;      ///< tokens per second, or kFree
     std::uint32_t sequence;  ///< grows by one with each
 };
 
