@@ -129,7 +129,7 @@ class Hostile {
         for (const auto& [key, flow] : ids_) {
             if (now >= expected_[flow]->used_at + kIdle + kIdleSlack)
                 idle.insert(flow);
-            if (now >= expected_[flow]->heard_at + kSilence)
+            if (now >= expected_[flow]->heard_at + kSilence && expected_[flow]->rate < kLine)
                 silent.insert(flow);
         }
         flows_.sweep(

@@ -220,7 +220,7 @@ TEST_CASE("random traffic never moves a rate out of its bounds, nor more parts t
         if (receiver.received(vnic, next(30), static_cast<std::uint32_t>(next(60'000)),
                               static_cast<std::uint32_t>(next(2) * next(60'000)), now, told)) {
             CHECK(told.rate >= kGbit / 100);
-            CHECK(told.rate <= 10 * kGbit);
+            CHECK((told.rate < 10 * kGbit || told.rate == Feedback::kFree));
         }
         if (receiver.due(now))
             receiver.sweep(now);

@@ -204,13 +204,16 @@ CostVector RequestPath::track(const Found& found, Side side, const rte_mbuf* fra
         goes_on = goes_on && tracker_.segment(*connection, side, segment, now, charges);
     });
     if (!goes_on) {
-        forget(*connection);
+        forget(*connection, &flow);
         connections_.remove(found.connection);
     }
     return charges.cost;
 }
 
-void RequestPath::forget(weir::Connection& connection) {
+/// What it still waited for is not outstanding any more.
+void RequestPath::forget(weir::Connection& connection, Flow* flow) {
+    if (flow != nullptr)
+        flow->stats.outstanding -= std::min<std::uint64_t>(flow->stats.outstanding, connection.outstanding());
     tracker_.forget(connection);
 }
 
@@ -277,7 +280,13 @@ void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
 }
 
 void RequestPath::keep_house(Nanos now) {
-    connections_.sweep(now, kSweepPlaces, [this](weir::Connection& connection) { forget(connection); });
+    connections_.sweep(now, kSweepPlaces, [this](weir::Connection& connection) {
+        Flow* of = nullptr;  // of two appliances with one protocol it may be the other's
+        for (const std::uint32_t id : of_vnic_[connection.vnic])
+            if (appliances_[flows_[id].appliance].protocol == connection.protocol)
+                of = &flows_[id];
+        forget(connection, of);
+    });
 }
 
 void RequestPath::read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const {

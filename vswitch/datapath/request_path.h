@@ -98,7 +98,7 @@ class RequestPath {
     [[nodiscard]] CostVector track(const Found& found, Side side, const rte_mbuf* frame, const TcpView& view,
                                    Nanos now);
     [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, Nanos now);
-    void forget(weir::Connection& connection);
+    void forget(weir::Connection& connection, Flow* flow);
     [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const;
     [[nodiscard]] std::uint32_t open_flow(const VnicPath& path, const VnicProfile::Requests& requests, Nanos now);
 

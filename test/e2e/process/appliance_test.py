@@ -8,13 +8,13 @@ import os
 import subprocess
 import sys
 
+import links
 from processes import Process
 from switch import ROOT
 from two_hosts import TwoHosts
 from wait import until
 
-CLIENT = os.path.join(ROOT, "test", "support", "nbd_client.py")
-NBD_PORT = 10809
+NBD_PORT, MEMCACHED_PORT = 10809, 11211
 # Every read costs 80 tokens here, whatever its size (Pulsar 4.4).
 FLAT = {"name": "80 a read", "unit": "tokens", "source": "Pulsar 4.4",
         "operations": {"read": {"size": "response", "shape": "linear", "base": 80, "tokens": 0, "per": "1B"},
@@ -26,32 +26,40 @@ BURST_SECONDS = 0.1
 
 
 class ApplianceTest(TwoHosts):
-    def start(self, cost, **limits):
+    def start(self, cost, protocol="nbd", port=NBD_PORT, **limits):
         """The switch, a client's kernel and a server's; returns the words before a command in either."""
         self.join()
         path = self.path("cost.json")
         with open(path, "w") as stream:
             json.dump(cost, stream)
         self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {1: {"appliances": [{"name": "disk", **limits}]}, 3: {}},
-                           {"appliances": [{"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd",
+                           {"appliances": [{"name": "disk", "address": "10.0.0.3", "port": port, "protocol": protocol,
                                             "cost": path}]})
         return self.kernel(1), self.kernel(3)
 
-    def nbd_server(self, inside):
-        server = Process([*inside, "nbdkit", "--foreground", "--exit-with-parent", "--port", str(NBD_PORT), "memory", "64M"],
-                         self.path("nbdkit.log"))
-        until(lambda: self.listening(inside), 20, "nbdkit listening")
+    def serve(self, inside, port, *command):
+        """A server, once it listens."""
+        server = Process([*inside, *command], self.path(f"{command[0]}.log"))
+        until(lambda: f":{port} " in self.sockets(inside), 20, f"{command[0]} listening")
         return server
 
-    def listening(self, inside):
-        shown = subprocess.run([*inside, "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout
-        return f":{NBD_PORT} " in shown
+    def sockets(self, inside):
+        return subprocess.run([*inside, "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout
 
-    def reads(self, inside, *phases):
-        done = subprocess.run([*inside, sys.executable, CLIENT, "10.0.0.3", str(NBD_PORT), *phases], capture_output=True,
+    def nbd_server(self, inside):
+        return self.serve(inside, NBD_PORT, "nbdkit", "--foreground", "--exit-with-parent", "--port", str(NBD_PORT),
+                          "memory", "64M")
+
+    def client(self, inside, name, port, *arguments):
+        """What a client in test/support says at its end."""
+        program = os.path.join(ROOT, "test", "support", f"{name}.py")
+        done = subprocess.run([*inside, sys.executable, program, "10.0.0.3", str(port), *arguments], capture_output=True,
                               text=True, timeout=90, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)["reads"]
+        return json.loads(done.stdout)
+
+    def reads(self, inside, *phases):
+        return self.client(inside, "nbd_client", NBD_PORT, *phases)["reads"]
 
     def most(self, phase, limit_bytes, each):
         """How many answers of `each` bytes the limit lets come back in the time of a phase that began with an empty
@@ -77,3 +85,15 @@ class ApplianceTest(TwoHosts):
         self.nbd_server(server)
         _, large = self.reads(client, "500:2", "4096:4")
         self.assertGreater(len(large["times"]) * LARGE, 3 * 4 * DOWNLINK_BYTES)
+
+    def test_memcached_answers_all_that_is_asked_although_one_segment_in_a_hundred_is_lost(self):
+        bytes_each = {"name": "bytes", "unit": "bytes", "source": "as they are",
+                      "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 0, "tokens": 1, "per": "1B"}}}
+        client, server = self.start(bytes_each, "memcached", MEMCACHED_PORT)
+        for inside in (client, server):  # behind the switch, which has seen what is lost
+            links.command(f"{' '.join(inside)} iptables -A INPUT -m statistic --mode random --probability 0.01 -j DROP")
+        self.serve(server, MEMCACHED_PORT, "memcached", "-u", "root", "-l", "10.0.0.3", "-p", str(MEMCACHED_PORT))
+        said = self.client(client, "memcached_client", MEMCACHED_PORT, "8", "20000", "1")
+        asked, counted = said["asked"], said["server"]
+        self.assertEqual(asked["get"], counted["get"])
+        self.assertEqual(asked["set"] + asked["set_quiet"], counted["set"])
