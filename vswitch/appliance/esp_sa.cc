@@ -1,0 +1,133 @@
+// esp_sa.cc - translates keys to cryptodev transforms and rte_ipsec parameters.
+#include "vswitch/appliance/esp_sa.h"
+
+#include <rte_cryptodev.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include <cstring>
+#include <string>
+
+#include "common/error.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint16_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
+constexpr std::uint8_t kEthernetBytes = 14;
+constexpr std::uint8_t kIpInIp = 4;
+constexpr std::uint8_t kIpv6InIp = 41;
+
+void check(const EspKeys& keys, EspAlgorithm algorithm) {
+    const std::string sa = "SPI " + std::to_string(keys.spi);
+    if (keys.spi < 256)
+        throw HostError(sa + ": the first 256 are reserved; take another");
+    if (keys.cipher.size() != 16 && keys.cipher.size() != 32)
+        throw HostError(sa + ": AES key of " + std::to_string(keys.cipher.size()) + " bytes; give 16 or 32");
+    const std::size_t wanted = algorithm == EspAlgorithm::kAesGcm ? 4 : 32;
+    if (keys.auth.size() != wanted)
+        throw HostError(sa + ": " + (wanted == 4 ? "salt" : "HMAC key") + " of " +
+                        std::to_string(keys.auth.size()) + " bytes; give " + std::to_string(wanted));
+}
+
+rte_crypto_sym_xform gcm(const EspKeys& keys, bool outbound) {
+    rte_crypto_sym_xform transform{};
+    transform.type = RTE_CRYPTO_SYM_XFORM_AEAD;
+    transform.aead.op = outbound ? RTE_CRYPTO_AEAD_OP_ENCRYPT : RTE_CRYPTO_AEAD_OP_DECRYPT;
+    transform.aead.algo = RTE_CRYPTO_AEAD_AES_GCM;
+    transform.aead.key = {keys.cipher.data(), static_cast<std::uint16_t>(keys.cipher.size())};
+    transform.aead.iv = {kIvOffset, 12};
+    transform.aead.aad_length = 8;
+    transform.aead.digest_length = kIcvBytes;
+    return transform;
+}
+
+rte_crypto_sym_xform cbc(const EspKeys& keys, bool outbound) {
+    rte_crypto_sym_xform transform{};
+    transform.type = RTE_CRYPTO_SYM_XFORM_CIPHER;
+    transform.cipher.op = outbound ? RTE_CRYPTO_CIPHER_OP_ENCRYPT : RTE_CRYPTO_CIPHER_OP_DECRYPT;
+    transform.cipher.algo = RTE_CRYPTO_CIPHER_AES_CBC;
+    transform.cipher.key = {keys.cipher.data(), static_cast<std::uint16_t>(keys.cipher.size())};
+    transform.cipher.iv = {kIvOffset, 16};
+    return transform;
+}
+
+rte_crypto_sym_xform hmac(const EspKeys& keys, bool outbound) {
+    rte_crypto_sym_xform transform{};
+    transform.type = RTE_CRYPTO_SYM_XFORM_AUTH;
+    transform.auth.op = outbound ? RTE_CRYPTO_AUTH_OP_GENERATE : RTE_CRYPTO_AUTH_OP_VERIFY;
+    transform.auth.algo = RTE_CRYPTO_AUTH_SHA256_HMAC;
+    transform.auth.key = {keys.auth.data(), static_cast<std::uint16_t>(keys.auth.size())};
+    transform.auth.digest_length = kIcvBytes;
+    return transform;
+}
+
+}  // namespace
+
+EspSa::EspSa(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters) {
+    check(keys, parameters.algorithm);
+    try {
+        make_session(device, keys, parameters);
+    } catch (...) {
+        release();
+        throw;
+    }
+}
+
+void EspSa::make_session(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters) {
+    const auto must = [&](bool good, const char* what) {
+        if (!good)
+            throw HostError("SPI " + std::to_string(keys.spi) + " on '" + device.name() + "': " + what +
+                            " fails; give a device that can do its algorithm and has sessions left");
+    };
+    const bool out = parameters.outbound;
+    if (parameters.algorithm == EspAlgorithm::kAesGcm) {
+        transforms_[0] = gcm(keys, out);
+    } else {
+        // Encrypt-then-MAC: the order of work is the order of the chain.
+        transforms_[out ? 0 : 1] = cbc(keys, out);
+        transforms_[out ? 1 : 0] = hmac(keys, out);
+        transforms_[0].next = &transforms_[1];
+    }
+    rte_ipsec_sa_prm wanted{};
+    wanted.ipsec_xform.spi = keys.spi;
+    if (parameters.algorithm == EspAlgorithm::kAesGcm)
+        std::memcpy(&wanted.ipsec_xform.salt, keys.auth.data(), sizeof(wanted.ipsec_xform.salt));
+    wanted.ipsec_xform.direction = out ? RTE_SECURITY_IPSEC_SA_DIR_EGRESS : RTE_SECURITY_IPSEC_SA_DIR_INGRESS;
+    wanted.ipsec_xform.proto = RTE_SECURITY_IPSEC_SA_PROTO_ESP;
+    wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TUNNEL;
+    wanted.ipsec_xform.tunnel.type = RTE_SECURITY_IPSEC_TUNNEL_IPV4;
+    wanted.ipsec_xform.replay_win_sz = parameters.replay_window;
+    wanted.crypto_xform = transforms_.data();
+    wanted.tun.hdr_len = static_cast<std::uint8_t>(parameters.header.size());
+    wanted.tun.hdr_l3_off = out ? kEthernetBytes : std::uint8_t{0};
+    wanted.tun.next_proto = parameters.inner == InnerIp::kIpv4 ? kIpInIp : kIpv6InIp;
+    wanted.tun.hdr = parameters.header.data();
+    const int bytes = rte_ipsec_sa_size(&wanted);
+    must(bytes > 0, "sizing its state");
+    session_.sa = static_cast<rte_ipsec_sa*>(
+        rte_zmalloc("weir_esp_sa", static_cast<std::size_t>(bytes), RTE_CACHE_LINE_SIZE));
+    must(session_.sa != nullptr, "memory for its state");
+    must(rte_ipsec_sa_init(session_.sa, &wanted, static_cast<std::uint32_t>(bytes)) > 0, "making its state");
+    session_.type = RTE_SECURITY_ACTION_TYPE_NONE;
+    session_.crypto.dev_id = device.id();
+    session_.crypto.ses = static_cast<rte_cryptodev_sym_session*>(
+        rte_cryptodev_sym_session_create(device.id(), transforms_.data(), device.sessions()));
+    must(session_.crypto.ses != nullptr, "its crypto session");
+    must(rte_ipsec_session_prepare(&session_) == 0, "preparing it");
+}
+
+void EspSa::release() {
+    if (session_.crypto.ses != nullptr)
+        rte_cryptodev_sym_session_free(session_.crypto.dev_id, session_.crypto.ses);
+    if (session_.sa != nullptr) {
+        rte_ipsec_sa_fini(session_.sa);
+        rte_free(session_.sa);
+    }
+}
+
+EspSa::~EspSa() {
+    release();
+}
+
+}  // namespace weir
