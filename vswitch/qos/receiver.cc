@@ -28,8 +28,8 @@ constexpr double kCalm = 0.5;
 /// Capacity that was left unused while it was wanted is remembered up to so much time's worth, given out
 /// again at a rate that would use it up in so much time, but never more than this part of the headroom.
 constexpr Nanos kUnusedMax = 4'000'000;
-constexpr Nanos kUnusedSpent = 4'000'000;
-constexpr double kHeadroomLent = 0.5;
+constexpr Nanos kUnusedSpent = 2'000'000;
+constexpr double kHeadroomLent = 0.7;
 /// What was received beyond the capacity uses up so much of it: the average is to be the capacity, no less.
 constexpr double kBeyondCounts = 0.9;
 /// A window shorter than this part of a period says nothing.
@@ -52,7 +52,7 @@ constexpr double kRaiseMax = 4.0;
 /// What a vNIC may grow to within a period, besides a part of the link for a start.
 constexpr double kDemandGrowth = 1.25;
 constexpr double kDemandStart = 1.0 / 64;
-constexpr double kDemandDecay = 0.5;
+constexpr double kDemandDecay = 0.25;
 
 }  // namespace
 
