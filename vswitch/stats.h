@@ -49,12 +49,14 @@ enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kCount };
 struct VnicStats {
     DirectionStats from_vm;
     DirectionStats to_vm;
-    Tally admitted;  ///< from_vm, past the vNIC's own limit
+    Tally admitted;                  ///< from_vm, past the vNIC's own limit
+    std::uint64_t uplink_bytes = 0;  ///< of from_vm.delivered, towards the wire
     std::uint64_t bursts = 0;
     std::uint64_t cycles = 0;
     std::array<Nanos, static_cast<std::size_t>(HoldReason::kCount)> held_ns{};
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
+    std::uint64_t limiters = 0;          ///< destinations that have asked it for a rate (feedback)
     std::uint64_t received_rate = 0;     ///< from the wire in the last period, bytes per second
     std::uint64_t receive_capacity = 0;  ///< its part of the downlink
     std::uint64_t advertised_rate = 0;   ///< what its senders are told; 0 = feedback is off

@@ -160,6 +160,7 @@ void Topology::stop_workers() {
 std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, VnicId id, WorkerId owner) {
     auto vnic = std::make_unique<Vnic>();
     vnic->config = config;
+    vnic->requests.reserve(limits::kAppliancesPerVnic);  // the worker fills it and does not allocate
     if (config.device.empty()) {
         vnic->port = std::make_unique<VhostPort>(eal_.pool(), config.queues);
     } else {
@@ -332,6 +333,8 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
     report.stats = stats;
+    for (const RequestPath::Reading& reading : vnic.requests)
+        report.request_flows.push_back({reading.appliance, reading.stats});
     report.queue_delay_p50 = delay.percentile(0.50);
     report.queue_delay_p99 = delay.percentile(0.99);
     report.queue_delay_max = delay.max();
@@ -354,6 +357,11 @@ void Topology::take_snapshots() {
         WorkerCommand command{WorkerCommand::Type::kSnapshotVnic};
         command.vnic = id;
         command.vnic_stats = &vnics_[id]->snapshot;
+        last[owner] = post(owner, command);
+        if (vnics_[id]->config.appliances.empty())
+            continue;
+        command.type = WorkerCommand::Type::kReadRequests;
+        command.requests = &vnics_[id]->requests;
         last[owner] = post(owner, command);
     }
     for (const auto& worker : workers_)

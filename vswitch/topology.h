@@ -47,6 +47,7 @@ class Topology final : public SwitchControl {
         Steering steering;
         VnicProfile profile;  // as last sent to the worker
         VnicStats snapshot;   // as last received
+        std::vector<RequestPath::Reading> requests;
     };
 
     void build_uplink();

@@ -38,6 +38,34 @@ struct Console {
     FakeControl control;
 };
 
+// vm1 asks a disk and a cache, vm2 the disk.
+void add_appliances(FakeControl& control) {
+    ApplianceConfig disk;
+    disk.name = "disk";
+    disk.address = "10.0.0.5";
+    disk.port = 10'809;
+    disk.protocol = "nbd";
+    disk.cost = "ssd_file_store";
+    ApplianceConfig cache = disk;
+    cache.name = "cache";
+    cache.window_tokens = 64'000;
+    control.state.appliances = {disk, cache};
+    control.state.vnics[0].appliances.resize(2);
+    control.state.vnics[0].appliances[0].name = "disk";
+    control.state.vnics[0].appliances[1].name = "cache";
+    control.state.vnics[1].appliances = {control.state.vnics[0].appliances[0]};
+    RequestFlowStats& requests = control.requests;
+    requests.used = {8'000, 700, 90'000};
+    requests.limit = {800, UINT64_MAX, 5'000};
+    requests.queued = {4, 5, 6};
+    requests.blocked_ns = {1, 2, 3};
+    requests.outstanding = 7;
+    requests.outstanding_tokens = 70;
+    requests.latency_p50 = 50;
+    requests.latency_p99 = 99;
+    requests.latency_max = 100;
+}
+
 json third() {
     return {
         {"name", "vm3"}, {"socket", "/run/weir/vm3.sock"}, {"mac", "52:54:00:00:00:03"}, {"limit", "1Gbit"}};
@@ -103,6 +131,55 @@ TEST_CASE("drops lists of a worker what is among no vNIC's drops") {
           json{{"posted", 100}, {"vnic_gone", 2}, {"copies_ring_full", 3}, {"copies_without_buffer", 0}});
 }
 
+TEST_CASE("flow.list tells of each vNIC's requests to each appliance, in the order of the path") {
+    Console console;
+    add_appliances(console.control);
+    const json data = console.ask("flow.list");
+    REQUIRE(data.at("flows").size() == 3);
+    const json& flow = data.at("flows")[1];
+    CHECK(flow.at("vnic") == "vm1");
+    CHECK(flow.at("appliance") == "cache");
+    CHECK(flow.at("used") == json{{"appliance", 8'000}, {"uplink", 700}, {"downlink", 90'000}});
+    CHECK(flow.at("limit") == json{{"appliance", 800}, {"uplink", nullptr}, {"downlink", 5'000}});
+    CHECK(flow.at("queued") == json{{"appliance", 4}, {"uplink", 5}, {"downlink", 6}});
+    CHECK(flow.at("blocked_ns") == json{{"appliance", 1}, {"uplink", 2}, {"downlink", 3}});
+    CHECK(flow.at("outstanding") == 7);
+    CHECK(flow.at("outstanding_tokens") == 70);
+    CHECK(flow.at("latency_ns") == json{{"p50", 50}, {"p99", 99}, {"max", 100}});
+    REQUIRE(data.at("appliances").size() == 2);
+    CHECK(data.at("appliances")[0] == json{{"name", "disk"},
+                                           {"address", "10.0.0.5"},
+                                           {"port", 10'809},
+                                           {"protocol", "nbd"},
+                                           {"cost", "ssd_file_store"},
+                                           {"window_tokens", nullptr},
+                                           {"outstanding", 14},
+                                           {"outstanding_tokens", 140}});
+    CHECK(data.at("appliances")[1].at("window_tokens") == 64'000);
+    CHECK(data.at("appliances")[1].at("outstanding") == 7);
+
+    const json one = console.ask("flow.list", {{"name", "vm2"}});
+    REQUIRE(one.at("flows").size() == 1);
+    CHECK(one.at("flows")[0].at("vnic") == "vm2");
+    CHECK(console.refused("flow.list", {{"name", "nobody"}}).at("path") == "args.name");
+    CHECK(console.refused("flow.list", {{"name", 5}}).at("path") == "args.name");
+    CHECK(Console().ask("flow.list").at("flows") == json::array());
+}
+
+TEST_CASE("why tells of a vNIC, of the uplink, and of others at its appliances") {
+    Console console;
+    add_appliances(console.control);
+    const json data = console.ask("why", {{"name", "vm2"}});
+    CHECK(data.at("vnic") == console.ask("vnic.show", {{"name", "vm2"}}));
+    CHECK(data.at("isolation") == true);
+    CHECK(data.at("uplink").is_null());
+    CHECK(data.at("others") == json::array({{{"name", "vm1"}, {"uplink_bytes", 300}}}));
+    REQUIRE(data.at("flows").size() == 2);  // vm1 at the cache is none of its business
+    CHECK(data.at("flows")[0].at("vnic") == "vm1");
+    CHECK(data.at("flows")[0].at("appliance") == "disk");
+    CHECK(data.at("flows")[1].at("vnic") == "vm2");
+}
+
 TEST_CASE("vnic.add, vnic.set and vnic.remove change the switch and answer in the configuration's words") {
     Console console;
     CHECK(console.ask("vnic.add", {{"vnic", third()}}).at("limit") == "1Gbit");
@@ -133,13 +210,14 @@ TEST_CASE("what is no request is refused, with the place and what is allowed") {
     CHECK(console.refused(console.send(R"({"schema":1,"command":7})")).at("path") == "command");
     const json unknown = console.refused("vnic.explode", json::object());
     CHECK(unknown.at("path") == "command");
-    CHECK(unknown.at("allowed") == "drops, status, vnic.add, vnic.list, vnic.remove, vnic.set, vnic.show");
+    CHECK(unknown.at("allowed") ==
+          "drops, flow.list, status, vnic.add, vnic.list, vnic.remove, vnic.set, vnic.show, why");
     CHECK(console.refused(console.send(R"({"schema":1,"command":"status","args":[]})")).at("path") == "args");
 }
 
 TEST_CASE("a command for a vNIC wants the name of one that exists") {
     Console console;
-    for (const char* command : {"vnic.show", "vnic.set", "vnic.remove"}) {
+    for (const char* command : {"vnic.show", "vnic.set", "vnic.remove", "why"}) {
         CHECK(console.refused(command, json::object()).at("found") == "nothing");
         CHECK(console.refused(command, {{"name", 7}}).at("found") == "7");
         const json fault = console.refused(command, {{"name", "nobody"}});

@@ -42,8 +42,11 @@ class FakeControl final : public SwitchControl {
             one.stats.from_vm.delivered.add(9, 900);
             one.stats.from_vm.queued.add(1, 100);
             one.stats.from_vm.drop(DropReason::kMacSpoof, 2, 200);
+            one.stats.uplink_bytes = 300;
             one.stats.bursts = 3;
             one.stats.held_ns = {5, 6, 7};
+            for (const VnicApplianceConfig& part : config.appliances)
+                one.request_flows.push_back({index_of(part.name), requests});
         }
         return report;
     }
@@ -64,10 +67,17 @@ class FakeControl final : public SwitchControl {
 
     SwitchConfig state;
     std::vector<WorkerReport> workers;
+    RequestFlowStats requests;         ///< of every flow
     std::string complaint;             ///< what the host refuses with
     std::atomic<unsigned> reports{0};  ///< asked for so far
 
   private:
+    std::uint16_t index_of(const std::string& appliance) const {
+        const auto found =
+            std::find_if(state.appliances.begin(), state.appliances.end(),
+                         [&](const ApplianceConfig& config) { return config.name == appliance; });
+        return static_cast<std::uint16_t>(found - state.appliances.begin());
+    }
     void complain() const {
         if (!complaint.empty())
             throw HostError(complaint);

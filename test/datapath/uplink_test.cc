@@ -172,6 +172,24 @@ TEST_CASE("a frame is charged once to its vNIC's limit, whether it waits or not"
     CHECK(bytes.level(host.now) == full);
 }
 
+TEST_CASE("bytes towards the wire are told from those to VMs here, whether they waited or not") {
+    RingNic nic;
+    SwitchHarness host(config_with(1'000'000'000), &nic);
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm2 = host.add(vm(2));
+    host.port(vm1).offered.push_back(plain(0, 976));
+    host.settle();
+    CHECK(host.stats(vm1).uplink_bytes == 1'000);
+    for (std::uint32_t i = 0; i < 40; ++i)  // more than the link's burst
+        host.port(vm1).offered.push_back(plain(i, 976));
+    host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), numbered(mac(2), mac(1), 976, 0)));
+    host.run(1'000'000);
+    CHECK(host.stats(vm1).from_vm.delivered.packets == 42);
+    CHECK(host.stats(vm1).uplink_bytes == 41'000);
+    CHECK(host.stats(vm1).uplink_bytes == host.snapshot_worker(0).uplink.tx.delivered.bytes);
+    CHECK(host.stats(vm2).uplink_bytes == 0);
+}
+
 TEST_CASE("what waits for the uplink when its vNIC goes is dropped as vnic_removed, others stay") {
     RingNic nic;
     SwitchHarness host(config_with(1'000'000), &nic);

@@ -24,17 +24,28 @@ class FakeControl : public SwitchControl {
   public:
     FakeControl() {
         config_.uplink.device = "net_tap0";
-        const auto vnic = parse_vnic(
-            {{"name", "vm1"}, {"socket", "/run/vm1"}, {"mac", "52:54:00:00:00:01"}, {"limit", "2Gbit"}},
-            "vnic", config_, {});
+        ApplianceConfig& disk = config_.appliances.emplace_back();
+        disk.name = "disk";
+        disk.address = "10.0.0.5";
+        disk.port = 10'809;
+        disk.protocol = "nbd";
+        disk.cost = "ssd_file_store";
+        const auto vnic = parse_vnic({{"name", "vm1"},
+                                      {"socket", "/run/vm1"},
+                                      {"mac", "52:54:00:00:00:01"},
+                                      {"limit", "2Gbit"},
+                                      {"appliances", {{{"name", "disk"}, {"limit", "800tokens"}}}}},
+                                     "vnic", config_, {});
         config_.vnics.push_back(std::get<VnicConfig>(vnic));
     }
 
     SwitchReport report() override {
         SwitchReport report;
         report.config = &config_;
-        for (const VnicConfig& vnic : config_.vnics)
+        for (const VnicConfig& vnic : config_.vnics) {
             report.vnics.emplace_back().config = vnic;
+            report.vnics.back().request_flows.resize(vnic.appliances.size());
+        }
         return report;
     }
     SwitchConfig config() const override { return config_; }

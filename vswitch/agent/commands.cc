@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
+#include "vswitch/agent/flow_json.h"
 #include "vswitch/agent/report_json.h"
 
 namespace weir {
@@ -47,10 +48,23 @@ auto& vnic_named(Vnics& vnics, const std::string& name, NameOf name_of) {
     return *found;
 }
 
+VnicReport& vnic_in(SwitchReport& report, const json& args) {
+    return vnic_named(report.vnics, name_in(args), [](const VnicReport& vnic) { return vnic.config.name; });
+}
+
 json show(SwitchControl& control, const json& args) {
     SwitchReport report = control.report();
-    return vnic_json(
-        vnic_named(report.vnics, name_in(args), [](const VnicReport& vnic) { return vnic.config.name; }));
+    return vnic_json(vnic_in(report, args));
+}
+
+json flow_list(SwitchControl& control, const json& args) {
+    SwitchReport report = control.report();
+    return flows_json(report, args.contains("name") ? &vnic_in(report, args) : nullptr);
+}
+
+json why(SwitchControl& control, const json& args) {
+    SwitchReport report = control.report();
+    return why_json(report, vnic_in(report, args));
 }
 
 json add(SwitchControl& control, const json& args) {
@@ -89,6 +103,8 @@ const std::map<std::string, Handler, std::less<>>& handlers() {
     static const std::map<std::string, Handler, std::less<>> table{
         {"status", [](SwitchControl& control, const json&) { return status_json(control.report()); }},
         {"drops", [](SwitchControl& control, const json&) { return drops_json(control.report()); }},
+        {"flow.list", flow_list},
+        {"why", why},
         {"vnic.list", [](SwitchControl& control, const json&) { return vnics_json(control.report()); }},
         {"vnic.show", show},
         {"vnic.add", add},

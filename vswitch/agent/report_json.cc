@@ -88,29 +88,6 @@ json uplink_drops(const UplinkStats& stats) {
     return reasons;
 }
 
-json uplink_json(const SwitchReport& report) {
-    if (!report.uplink)
-        return nullptr;
-    const UplinkConfig& config = report.config->uplink;
-    const UplinkStats stats = uplink_totals(report);
-    std::uint64_t capacity = 0;
-    for (const WorkerReport& worker : report.workers)
-        capacity += worker.snapshot.uplink_capacity;
-    return {{"device", config.device},
-            {"driver", report.uplink->driver},
-            {"state", report.uplink->up ? "up" : "down"},
-            {"rate_bps", config.rate_bps},
-            {"capacity_bps", capacity * kBitsPerByte},
-            {"mtu", config.mtu},
-            {"rx", tally_json(stats.rx.offered)},
-            {"tx", tally_json(stats.tx.delivered)},
-            {"offered", tally_json(stats.tx.offered)},
-            {"queued", tally_json(stats.tx.queued)},
-            {"from_wire", direction_json(stats.rx)},
-            {"to_wire", direction_json(stats.tx)},
-            {"drops", uplink_drops(stats)}};
-}
-
 /// null while feedback is off.
 json feedback_json(const SwitchReport& report) {
     if (!report.config->feedback.enabled)
@@ -157,10 +134,34 @@ json or_null(const std::optional<T>& value) {
 
 }  // namespace
 
+json uplink_json(const SwitchReport& report) {
+    if (!report.uplink)
+        return nullptr;
+    const UplinkConfig& config = report.config->uplink;
+    const UplinkStats stats = uplink_totals(report);
+    std::uint64_t capacity = 0;
+    for (const WorkerReport& worker : report.workers)
+        capacity += worker.snapshot.uplink_capacity;
+    return {{"device", config.device},
+            {"driver", report.uplink->driver},
+            {"state", report.uplink->up ? "up" : "down"},
+            {"rate_bps", config.rate_bps},
+            {"capacity_bps", capacity * kBitsPerByte},
+            {"mtu", config.mtu},
+            {"rx", tally_json(stats.rx.offered)},
+            {"tx", tally_json(stats.tx.delivered)},
+            {"offered", tally_json(stats.tx.offered)},
+            {"queued", tally_json(stats.tx.queued)},
+            {"from_wire", direction_json(stats.rx)},
+            {"to_wire", direction_json(stats.tx)},
+            {"drops", uplink_drops(stats)}};
+}
+
 json vnic_json(const VnicReport& vnic) {
     const VnicConfig& config = vnic.config;
     json from_vm = direction_json(vnic.stats.from_vm);
     from_vm["admitted"] = tally_json(vnic.stats.admitted);
+    from_vm["uplink_bytes"] = vnic.stats.uplink_bytes;
     return {{"name", config.name},
             {"id", vnic.id},
             {"tenant", config.tenant},
@@ -193,6 +194,7 @@ json vnic_json(const VnicReport& vnic) {
             {"bursts", vnic.stats.bursts},
             {"flood_copies", vnic.stats.flood_copies},
             {"ecn_marked", vnic.stats.ecn_marked},
+            {"limiters", vnic.stats.limiters},
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
             {"ring_errors", vnic.ring_errors},
             {"queue_delay_ns",

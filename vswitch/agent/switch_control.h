@@ -13,6 +13,12 @@
 
 namespace weir {
 
+/// What a vNIC asks of one appliance.
+struct RequestFlowReport {
+    std::uint16_t appliance = 0;  ///< index into the configuration's
+    RequestFlowStats stats;
+};
+
 struct VnicReport {
     VnicId id = 0;
     WorkerId worker = 0;
@@ -25,6 +31,7 @@ struct VnicReport {
     Nanos queue_delay_p50 = 0;
     Nanos queue_delay_p99 = 0;
     Nanos queue_delay_max = 0;
+    std::vector<RequestFlowReport> request_flows;
 };
 
 struct WorkerReport {

@@ -38,6 +38,8 @@ void Worker::run_command(const WorkerCommand& command, Nanos now) {
             break;
         case Type::kSnapshotVnic:
             *command.vnic_stats = directory_[command.vnic]->stats;
+            if (uplink_)
+                command.vnic_stats->limiters = uplink_->limiters(command.vnic);
             if (feedback_) {
                 const EndpointReading reading = feedback_->read(command.vnic);
                 command.vnic_stats->received_rate = reading.received;

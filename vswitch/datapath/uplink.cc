@@ -22,6 +22,12 @@ constexpr std::uint64_t kSplitBelow = 125'000'000;
 /// Flows looked at per call of sweep_flows().
 constexpr unsigned kSweepBudget = 64;
 
+void count_sent(VnicStats& stats, std::uint64_t packets, std::uint64_t bytes) {
+    stats.admitted.add(packets, bytes);
+    stats.from_vm.delivered.add(packets, bytes);
+    stats.uplink_bytes += bytes;
+}
+
 }  // namespace
 
 Uplink::Uplink(Setup setup)
@@ -188,8 +194,7 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
         queue(from, flow, frame, {frame, now, bytes, wire_frames, frame->nb_segs}, now);
         return;
     }
-    from.stats.admitted.add(1, bytes);
-    from.stats.from_vm.delivered.add(1, bytes);
+    count_sent(from.stats, 1, bytes);
     stats.tx.queued.add(1, bytes);
     hand_over(frame, bytes);
 }
@@ -251,8 +256,7 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
         goes_directly(from, kNoFlow, run.bytes_total, run.wire_frames_total, run.count, now)) {
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
-        from.stats.admitted.add(run.count, run.bytes_total);
-        from.stats.from_vm.delivered.add(run.count, run.bytes_total);
+        count_sent(from.stats, run.count, run.bytes_total);
         for (std::uint16_t i = 0; i < run.count; ++i)
             hand_over(run.frames[i], run.bytes[i]);
         return;
@@ -312,8 +316,7 @@ unsigned Uplink::depart(Nanos now) {
         VnicPath& from = *directory_[source_of(frame)];
         from.queued_buffers -= ref.buffers;
         from.stats.from_vm.queued.remove(1, ref.bytes);
-        from.stats.from_vm.delivered.add(1, ref.bytes);
-        from.stats.admitted.add(1, ref.bytes);
+        count_sent(from.stats, 1, ref.bytes);
         from.queue_delay.add(now - ref.enqueued);
         hand_over(frame, ref.bytes);
     }

@@ -56,6 +56,7 @@ class Uplink {
     /// Limiters in silence: some of them at each call.
     void sweep_flows(Nanos now);
     [[nodiscard]] std::uint32_t limiters() const { return flows_.size(); }
+    [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return flows_.size(vnic); }
 
     /// A frame of the switch's own, past the queues. @return false when the NIC is behind; the frame is gone
     bool send_control(rte_mbuf* frame, Nanos now);

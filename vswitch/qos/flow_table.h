@@ -79,6 +79,7 @@ class FlowTable {
     void remove(VnicId vnic, Closed&& closed);
 
     [[nodiscard]] std::uint32_t size() const { return size_; }
+    [[nodiscard]] std::uint32_t size(VnicId vnic) const { return counts_[vnic]; }
     [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(flows_.size()); }
 
   private:
