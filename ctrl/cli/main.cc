@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
     app.fallthrough();  // --json and --socket may stand after the command too
     add_status_commands(app, session);
     add_vnic_commands(app, session);
+    add_flow_commands(app, session);
     add_top_command(app, session);
     add_doctor_command(app, session);
     add_guest_commands(app, session);

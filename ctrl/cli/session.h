@@ -35,6 +35,7 @@ void require_command(CLI::App& app);
 // One per command family; each adds its subcommands. `session` outlives `app`.
 void add_status_commands(CLI::App& app, Session& session);  ///< status, drops
 void add_vnic_commands(CLI::App& app, Session& session);    ///< vnic list|show|set|add|remove
+void add_flow_commands(CLI::App& app, Session& session);    ///< flow list, why
 void add_top_command(CLI::App& app, Session& session);      ///< top
 void add_doctor_command(CLI::App& app, Session& session);   ///< doctor
 void add_guest_commands(CLI::App& app, Session& session);   ///< qemu-args, libvirt-xml

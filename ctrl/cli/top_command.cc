@@ -6,8 +6,8 @@
 #include <memory>
 #include <thread>
 
-#include "common/units.h"
 #include "ctrl/cli/failure.h"
+#include "ctrl/cli/interval.h"
 #include "ctrl/cli/session.h"
 #include "ctrl/cli/top_view.h"
 
@@ -23,17 +23,6 @@ struct TopOptions {
 };
 
 volatile std::sig_atomic_t interrupted = 0;
-
-std::chrono::nanoseconds interval_of(const std::string& text) {
-    constexpr std::uint64_t kMin = 50'000'000;
-    constexpr std::uint64_t kMax = 3'600'000'000'000;
-    const ParsedQuantity parsed = parse_quantity(Quantity::kDuration, text);
-    if (!parsed.ok())
-        throw bad_input("--interval", text, units_of(Quantity::kDuration), "it " + std::string(parsed.fault));
-    if (parsed.value < kMin || parsed.value > kMax)
-        throw bad_input("--interval", text, "50ms to 3600s", "out of range");
-    return std::chrono::nanoseconds(parsed.value);
-}
 
 // Sleeps in short steps so that an interrupt ends the command at once.
 void sleep_until(SteadyClock::time_point end) {

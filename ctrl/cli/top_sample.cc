@@ -2,32 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ctrl/cli/json_access.h"
+#include "ctrl/cli/sample.h"
 #include "ctrl/cli/top_view.h"
 
 namespace weir::cli {
 namespace {
-
-const json& named(const json& list, const char* key, const json& wanted) {
-    static const json kNone = json::object();
-    for (const json& entry : list)
-        if (at(entry, key) == wanted)
-            return entry;
-    return kNone;
-}
-
-// A counter that went back was reset; one that was not there began at zero.
-double growth(double then, double now) {
-    return now >= then ? now - then : now;
-}
-
-double growth(const json& before, const json& after, const char* pointer) {
-    return growth(number_at(before, pointer), number_at(after, pointer));
-}
-
-json number_or_null(double number) {
-    return std::isfinite(number) ? json(number) : json();
-}
 
 // Delivered over what the vNIC wanted of its reservation. While it is held back it wants all of it.
 double fulfilment(double delivered, double offered, double reservation, double held_back_percent) {

@@ -56,4 +56,84 @@ inline nlohmann::json canned_drops() {
                                      "uplink": {"nic_queue_full": 7}, "workers": {}})");
 }
 
+/// db and batch ask a disk; one reading, and how much more of db's was used in the second one.
+inline nlohmann::json canned_flow(const char* vnic, std::uint64_t used, std::uint64_t blocked_ms) {
+    constexpr std::uint64_t kNanosPerMilli = 1'000'000;
+    nlohmann::json flow = nlohmann::json::parse(R"({
+        "appliance": "disk", "limit": {"appliance": 800, "uplink": null, "downlink": 5000},
+        "queued": {"appliance": 160, "uplink": 200, "downlink": 1188}, "responses": 90, "failed": 1, "plain_bytes": 0,
+        "held": 2, "held_total": 9, "outstanding": 1, "outstanding_tokens": 80, "connections": 1,
+        "latency_ns": {"p50": 210000, "p99": 1900000, "max": 2100000}})");
+    flow["vnic"] = vnic;
+    flow["used"] = {{"appliance", used}, {"uplink", used}, {"downlink", 6 * used}};
+    flow["blocked_ns"] = {{"appliance", blocked_ms * kNanosPerMilli},
+                          {"uplink", 0},
+                          {"downlink", blocked_ms * kNanosPerMilli / 4}};
+    flow["requests"] = used / 80;
+    return flow;
+}
+
+inline nlohmann::json canned_flows() {
+    return {{"uptime_s", 100.0},
+            {"accounting", "wire"},
+            {"appliances",
+             {{{"name", "disk"},
+               {"address", "10.0.0.5"},
+               {"port", 10809},
+               {"protocol", "nbd"},
+               {"cost", "ssd_file_store"},
+               {"window_tokens", nullptr},
+               {"outstanding", 2},
+               {"outstanding_tokens", 160}},
+              {{"name", "cache"},
+               {"address", "fd00::6"},
+               {"port", 11211},
+               {"protocol", "memcached"},
+               {"cost", "/etc/weir/cache.json"},
+               {"window_tokens", 64000},
+               {"outstanding", 0},
+               {"outstanding_tokens", 0}}}},
+            {"flows", {canned_flow("db", 8000, 4000), canned_flow("batch", 4000, 100)}}};
+}
+
+/// Two seconds later: db has used 1600 tokens and was blocked for 0.82 s of them, batch 1200 and not at all.
+inline nlohmann::json canned_flows_later() {
+    nlohmann::json flows = canned_flows();
+    flows["uptime_s"] = 102.0;
+    flows["flows"] = {canned_flow("db", 9600, 4820), canned_flow("batch", 5200, 100)};
+    return flows;
+}
+
+inline nlohmann::json canned_why() {
+    nlohmann::json why = canned_flows();
+    why["isolation"] = true;
+    why["uplink"] = canned_status()["uplink"];
+    why["uplink"]["capacity_bps"] = 900'000'000;
+    why["vnic"] = canned_vnic();
+    why["vnic"]["name"] = "db";
+    why["vnic"]["limiters"] = 0;
+    why["others"] = {{{"name", "batch"}, {"uplink_bytes", 1'000'000}},
+                     {{"name", "web"}, {"uplink_bytes", 5}}};
+    return why;
+}
+
+/// Two seconds later.
+inline nlohmann::json canned_why_later() {
+    nlohmann::json why = canned_why();
+    const nlohmann::json flows = canned_flows_later();
+    why["uptime_s"] = flows["uptime_s"];
+    why["flows"] = flows["flows"];
+    why["uplink"]["tx"]["bytes"] = 3'000'000 + 225'000'000;
+    why["others"][0]["uplink_bytes"] = 1'000'000 + 150'000'000;
+    nlohmann::json& vnic = why["vnic"];
+    vnic["from_vm"]["offered"]["bytes"] = 1'524'000 + 75'000'000;
+    vnic["from_vm"]["admitted"]["bytes"] = 1'508'760 + 75'000'000;
+    vnic["from_vm"]["delivered"]["bytes"] = 1'493'520 + 50'000'000;
+    vnic["from_vm"]["drops"]["destination_congested"] = 24;
+    vnic["held_back_ns"] = {
+        {"total", 2'750'000'000}, {"limit", 1'250'000'000}, {"uplink", 1'500'000'000}, {"buffers", 0}};
+    vnic["limiters"] = 1;
+    return why;
+}
+
 }  // namespace weir::cli::test

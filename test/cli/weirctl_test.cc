@@ -64,6 +64,10 @@ class CannedSwitch {
             data = canned_list();
         else if (command == "vnic.show")
             data = canned_vnic();
+        else if (command == "flow.list")
+            data = canned_flows();
+        else if (command == "why")
+            data = canned_why();
         else if (command == "drops")
             data = canned_drops();
         else if (command == "vnic.remove" && data["name"] == "nobody")
@@ -135,11 +139,27 @@ TEST_CASE("a switch that is not there is exit status 1 and says where it was sou
 }
 
 TEST_CASE("wrong usage is exit status 2") {
-    for (const char* arguments : {"", "no-such-command", "vnic", "vnic no-such", "vnic show", "vnic set vm1",
-                                  "vnic set vm1 x", "vnic add /no/such/file", "vnic add '{\"a\": 1,}'",
-                                  "vnic add '{\"a\": 1, \"a\": 2}'", "top --interval 5", "top --interval 1us",
-                                  "top --once --count 2", "top --count x", "status --no-such-option",
-                                  "doctor --config /no/such/file", "qemu-args vm1 --config /no/such/file"}) {
+    for (const char* arguments : {"",
+                                  "no-such-command",
+                                  "vnic",
+                                  "vnic no-such",
+                                  "vnic show",
+                                  "vnic set vm1",
+                                  "vnic set vm1 x",
+                                  "vnic add /no/such/file",
+                                  "vnic add '{\"a\": 1,}'",
+                                  "vnic add '{\"a\": 1, \"a\": 2}'",
+                                  "top --interval 5",
+                                  "top --interval 1us",
+                                  "flow",
+                                  "flow list --interval 1",
+                                  "why",
+                                  "why vm1 --interval 5us",
+                                  "top --once --count 2",
+                                  "top --count x",
+                                  "status --no-such-option",
+                                  "doctor --config /no/such/file",
+                                  "qemu-args vm1 --config /no/such/file"}) {
         INFO(arguments);
         CHECK(run(arguments).status == 2);
     }
@@ -158,6 +178,23 @@ TEST_CASE("top ends after its count and gives one line of JSON per table") {
     CHECK(first["schema"] == 1);
     CHECK(first["data"]["vnics"].size() == 2);
     CHECK(first["data"]["seconds"].get<double>() >= 0.05);
+}
+
+TEST_CASE("flow list and why compare two readings, of one vNIC when it is named") {
+    CannedSwitch fake;
+    const Result list = fake.ctl("flow list --interval 50ms");
+    CHECK(list.status == 0);
+    CHECK(list.output.find("VNIC   APPLIANCE  REQUESTS/S") == 0);
+    CHECK(fake.last_request()["args"] == json::object());
+    const Result one = fake.ctl("--json flow list db --interval 50ms");
+    CHECK(fake.last_request() ==
+          json::parse(R"({"schema": 1, "command": "flow.list", "args": {"name": "db"}})"));
+    CHECK(json::parse(one.output)["data"]["flows"][0]["vnic"] == "db");
+    const Result why = fake.ctl("why db --interval 50ms");
+    CHECK(why.status == 0);
+    CHECK(why.output.find("db: up, offered") == 0);
+    CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "why", "args": {"name": "db"}})"));
+    CHECK(json::parse(fake.ctl("why db --json --interval 50ms").output)["data"]["buckets"].size() == 6);
 }
 
 TEST_CASE("a vNIC is read for QEMU from the switch or from a configuration") {

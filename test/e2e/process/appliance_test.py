@@ -97,3 +97,25 @@ class ApplianceTest(TwoHosts):
         asked, counted = said["asked"], said["server"]
         self.assertEqual(asked["get"], counted["get"])
         self.assertEqual(asked["set"] + asked["set_quiet"], counted["set"])
+
+    def test_why_and_flow_list_name_the_bucket_that_holds_the_flow_back(self):
+        client, server = self.start(FLAT, limit=f"{APPLIANCE_TOKENS}tokens", downlink="100Mbit", burst="100ms")
+        self.nbd_server(server)
+        program = os.path.join(ROOT, "test", "support", "nbd_client.py")
+        reader = Process([*client, sys.executable, program, "10.0.0.3", str(NBD_PORT), "4096:80"], self.path("reader.log"))
+        until(lambda: self.a.ctl("flow", "list", "--interval", "200ms")["flows"][0]["held_back_by"], 20, "a flow held back")
+        sample = self.a.ctl("flow", "list", "vm1", "--interval", "3s")
+        flow, = sample["flows"]
+        self.assertEqual((flow["vnic"], flow["appliance"], flow["held_back_by"]), ("vm1", "disk", "appliance"))
+        self.assertEqual(flow["limit_per_second"], {"appliance": APPLIANCE_TOKENS, "uplink": None, "downlink": 12_500_000})
+        used = flow["used_per_second"]["appliance"] * sample["seconds"]
+        # The readings' own times are not those of the tallies to the millisecond.
+        self.assertLess(used, 1.2 * APPLIANCE_TOKENS * (sample["seconds"] + BURST_SECONDS) + 80)
+        self.assertAlmostEqual(flow["requests_per_second"] * sample["seconds"], used / 80, delta=2)
+        self.assertEqual(flow["blocked_percent"]["downlink"], 0)
+
+        by = until(lambda: self.a.ctl("why", "vm1", "--interval", "500ms")["held_back_by"], 20, "vm1 held back")
+        self.assertEqual((by["bucket"], by["appliance"]), ("appliance", "disk"))
+        self.assertEqual(self.a.ctl("why", "vm3", "--interval", "200ms")["held_back_by"], None)
+        self.assertEqual(self.a.ctl("flow", "list", "vm3", "--interval", "50ms")["flows"], [])
+        reader.stop()
