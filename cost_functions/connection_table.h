@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/huge_pages.h"
 #include "common/ids.h"
 #include "cost_functions/connection.h"
 #include "cost_functions/connection_id.h"
@@ -113,8 +114,8 @@ class ConnectionTable {
     Slot free_ = 0;
     std::size_t cursor_ = 0;
     std::uint64_t refused_ = 0;
-    std::vector<std::uint64_t> index_;
-    std::vector<Connection> connections_;
+    std::vector<std::uint64_t, HugePages<std::uint64_t>> index_;
+    std::vector<Connection, HugePages<Connection>> connections_;
     std::vector<Vnic> vnics_;
 };
 

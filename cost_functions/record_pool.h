@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/huge_pages.h"
 #include "common/ids.h"
 
 namespace weir {
@@ -57,7 +58,7 @@ class RecordPool {
     std::uint32_t left_;
     std::uint32_t quota_;
     std::uint64_t refused_ = 0;
-    std::vector<Record> records_;
+    std::vector<Record, HugePages<Record>> records_;
     std::vector<std::uint32_t> taken_;  // by vNIC
 };
 

@@ -115,19 +115,20 @@ class Tracker {
     Stats stats_;
 };
 
-/// Usually a segment begins at or before next_seq and nothing is kept.
+/// Usually a segment begins at or before next_seq, and nothing has passed over a hole.
 template <class Sink>
 bool Tracker::segment(Connection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink) {
     Direction& way = connection.way(side);
-    const At at{connection, way, *protocols_[connection.protocol], side, now};
     const std::int32_t skip = ahead(way.next_seq, segment.seq);
-    const bool usual = way.step == Step::kIn && way.fragments == kNoFragment && skip >= 0 &&
+    const bool usual = way.step == Step::kIn && skip >= 0 &&
                        (segment.flags & (Segment::kSyn | Segment::kFin | Segment::kRst)) == 0 &&
                        connection.way(opposite(side)).step != Step::kHole;
+    if (usual && static_cast<std::size_t>(skip) >= segment.payload.size())
+        return true;
+    const At at{connection, way, *protocols_[connection.protocol], side, now};
     if (!usual)
         return unusual(at, segment, sink);
-    if (static_cast<std::size_t>(skip) < segment.payload.size())
-        read_on(at, static_cast<std::size_t>(skip), segment.payload, sink);
+    read_on(at, static_cast<std::size_t>(skip), segment.payload, sink);
     return true;
 }
 
