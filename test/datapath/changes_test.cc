@@ -188,12 +188,15 @@ TEST_CASE("what a VM sends to a guest that is down, full or gone does not hurt i
     const VnicId sender = host.add(vm(4));
     host.port(dead).attached = false;
     host.port(sender).source = [n = 0U]() mutable { return frame(mac(3), mac(4), n++); };
-    host.run(1'000'000);
+    const auto refused = [&] { return drops(host.stats(dead).to_vm, DropReason::kVmDown); };
+    // The cycles are real: whoever is interrupted in its turn pays for that in the next ones.
+    for (unsigned i = 0; i < 100 && refused() <= 1000; ++i)
+        host.run(1'000'000);
     host.port(witness.from).source = nullptr;
     host.port(sender).source = nullptr;
     host.settle();
     CHECK(witness.lost == 0);
     CHECK(witness.next == witness.sent);
-    CHECK(drops(host.stats(dead).to_vm, DropReason::kVmDown) > 1000);
+    CHECK(refused() > 1000);
     CHECK(balanced(host.stats(dead).to_vm));
 }
