@@ -11,9 +11,11 @@ namespace {
 constexpr std::uint32_t kToldEveryBytes = 10'000;
 constexpr Nanos kToldGap = 100'000;
 /// Who sends little is told again with its next packet after this: in 100 ms of silence its limiter would halve
-/// its rate. A limiter that was never told better lives on for so long, so all who come meanwhile are told.
+/// its rate. Somebody may have a limiter for so long after one was told a rate, and after we have begun (in an
+/// earlier life we may have told one): meanwhile all are told that they are free, again and again, as feedback
+/// gets lost.
 constexpr Nanos kToldAgain = 25'000'000;
-constexpr Nanos kLimiterLives = 4 * kNanosPerSec;
+constexpr Nanos kLimiterLives = 10 * kNanosPerSec;
 /// Periods without a packet until a vNIC's part is no longer its own.
 constexpr std::uint16_t kActivePeriods = 3;
 /// Active vNICs and senders that one period measures without being felt; with more of them periods are longer
@@ -111,13 +113,15 @@ bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, 
     if (endpoint.window_bytes >= endpoint.look_at)
         look(endpoint, now);
     const bool held = endpoint.rate < profile_.line_rate;
-    if (!held && (s->told_rate >= profile_.line_rate || now >= endpoint.limited_until))
+    if (!held && now >= endpoint.limited_until)
         return false;  // nobody has a limiter that would have to hear it
+    const bool known_free = s->told_rate >= profile_.line_rate;
     const bool lowered = endpoint.rate + endpoint.rate / 16 < s->told_rate;
     const bool raised = endpoint.rate - endpoint.rate / 4 > s->told_rate;  // or never told
-    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && now < s->told_at + kToldAgain)
+    const bool old = !known_free && now >= s->told_at + kToldAgain;
+    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && !old)
         return false;
-    const Nanos gap = s->told_rate >= profile_.line_rate ? 0 : kToldGap;
+    const Nanos gap = !known_free ? kToldGap : held ? 0 : kToldAgain;
     if (s->told_at != 0 && now < s->told_at + gap)
         return false;
     s->told_at = now;
@@ -138,6 +142,8 @@ void Receiver::wake(VnicId vnic, Nanos now) {
         active_.push_back(vnic);
     endpoint.active = true;
     endpoint.awake = true;
+    if (endpoint.limited_until == 0)
+        endpoint.limited_until = now + kLimiterLives;
     endpoint.silent_periods = 0;
     endpoint.window_from = now;
     endpoint.look_at = kManyBytes;

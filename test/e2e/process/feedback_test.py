@@ -53,7 +53,9 @@ class FeedbackTest(TwoHosts):
         self.assert_both_accounts()
 
     def drops_of(self, host, name):
-        return {reason: count for reason, count in host.vnic(name)["from_vm"]["drops"].items() if count}
+        """Without what the kernel that holds the VM's end says on its own, with that end's address."""
+        return {reason: count for reason, count in host.vnic(name)["from_vm"]["drops"].items()
+                if count and reason != "mac_spoof"}
 
     def test_a_tcp_sender_slows_down_to_the_receivers_limit(self):
         self.join()
@@ -133,7 +135,8 @@ class FeedbackTest(TwoHosts):
         for fields, data in self.seen_on_the_wire("eth.src", "eth.dst", "ip.proto", "ip.ttl", "ip.checksum.status",
                                                   "frame.len", "ip.id"):
             self.assertEqual(fields[:6], [mac(3), mac(1), "143", "64", "1", "62"])
-            self.assertLessEqual(abs(int(fields[6], 16) - self.assert_payload(data, 34)), 1)
+            rate = min(self.assert_payload(data, 34), 0xFFFF)  # the identification saturates
+            self.assertLessEqual(abs(int(fields[6], 16) - rate), 1)
 
     def test_feedback_in_a_vlan_carries_its_tag_and_is_obeyed(self):
         self.join()
