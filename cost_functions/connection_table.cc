@@ -36,7 +36,7 @@ Connection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8_t prot
     connection.id_low = low(id);
     connection.vnic = vnic;
     connection.seen = Connection::coarse(now);
-    connection.protocol = protocol & 0x3f;
+    connection.protocol = protocol & Connection::kProtocolMask;
     ++owner.connections;
     ++size_;
     return &connection;

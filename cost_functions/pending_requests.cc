@@ -1,15 +1,65 @@
 #include "cost_functions/pending_requests.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace weir {
 
-PendingRequests::Place PendingRequests::place_of(const Connection& connection, std::uint64_t cookie) const {
-    Place place = oldest(connection);
-    for (unsigned left = connection.recorded; left > 0; --left) {
-        if (pool_[place.at].cookie == cookie)
-            return place;
-        place = {place.at, pool_[place.at].next};
+PendingRequests::PendingRequests(std::size_t records, std::size_t vnics, std::size_t quota)
+    : pool_(records, vnics, quota), buckets_(std::bit_ceil(std::max<std::size_t>(records, 1)), kNoPending) {}
+
+/// The connection's own part of the sum is secret, so that nobody can choose cookies that meet.
+std::size_t PendingRequests::bucket(const Connection& connection, std::uint64_t cookie) const {
+    std::uint64_t mixed = cookie + connection.id_low * 0x9e37'79b9'7f4a'7c15;
+    mixed = (mixed ^ mixed >> 33) * 0xff51'afd7'ed55'8ccd;
+    mixed = (mixed ^ mixed >> 33) * 0xc4ce'b9fe'1a85'ec53;
+    return (mixed ^ mixed >> 33) & (buckets_.size() - 1);
+}
+
+/// @return false: there are too many with its hash
+bool PendingRequests::enter(const Connection& connection, PendingId id) {
+    PendingId& head = buckets_[bucket(connection, pool_[id].cookie)];
+    unsigned others = 0;
+    for (PendingId at = head; at != kNoPending; at = pool_[at].chain)
+        ++others;
+    if (others >= kChain)
+        return false;
+    pool_[id].chain = head;
+    pool_[id].hashed = true;
+    pool_[id].owner = owner(connection);
+    head = id;
+    return true;
+}
+
+void PendingRequests::leave(const Connection& connection, PendingId id) {
+    PendingId* link = &buckets_[bucket(connection, pool_[id].cookie)];
+    while (*link != id)
+        link = &pool_[*link].chain;
+    *link = pool_[id].chain;
+}
+
+/// The oldest with this cookie, among so many.
+PendingId PendingRequests::walk(const Connection& connection, std::uint64_t cookie, std::uint32_t most) const {
+    PendingId at = oldest(connection);
+    for (std::uint32_t left = std::min<std::uint32_t>(connection.recorded, most); left > 0; --left) {
+        if (pool_[at].cookie == cookie)
+            return at;
+        at = pool_[at].next;
     }
-    return {kNoPending, kNoPending};
+    return kNoPending;
+}
+
+/// A chain has records of other connections too, with the same cookie and owner only by chance.
+PendingId PendingRequests::of_cookie(const Connection& connection, std::uint64_t cookie) const {
+    if (const PendingId at = walk(connection, cookie, kWalked);
+        at != kNoPending || connection.recorded <= kWalked)
+        return at;
+    PendingId at = buckets_[bucket(connection, cookie)];
+    PendingId oldest_of_it = kNoPending;  // the youngest comes first
+    for (; at != kNoPending; at = pool_[at].chain)
+        if (pool_[at].cookie == cookie && pool_[at].owner == owner(connection))
+            oldest_of_it = at;
+    return oldest_of_it;
 }
 
 /// The oldest record is not this response's, or there is none.
@@ -17,22 +67,21 @@ Answer PendingRequests::close_out_of_order(Connection& connection, const Respons
     if (connection.outstanding() == 0)
         return {};
     const bool anybody = response.cookie == 0 && response.failed;
-    const Place first = oldest(connection);
-    const Place place = anybody ? first : place_of(connection, response.cookie);
-    if (place.at == kNoPending)
+    const PendingId first = oldest(connection);
+    const PendingId at = anybody ? first : walk(connection, response.cookie, kInOrder);
+    if (at == kNoPending)
         return unrecorded(connection);
-    const Pending& found = pool_[place.at];
+    const Pending& found = pool_[at];
     // Without a cookie only the order tells, and there the ones without a record count.
-    if (response.cookie == 0 && place.at == first.at && found.number != connection.responses) {
+    if (response.cookie == 0 && at == first && found.number != connection.responses) {
         ++connection.responses;
         return {};
     }
     const Answer result = answer(found, now);
     connection.responses = found.number + 1;
-    for (PendingId removed = kNoPending; removed != place.at;) {
-        const Place next = oldest(connection);
-        removed = next.at;
-        remove(connection, next);
+    for (PendingId removed = kNoPending; removed != at;) {
+        removed = oldest(connection);
+        remove(connection, removed);
     }
     return result;
 }
@@ -42,55 +91,52 @@ Answer PendingRequests::close_out_of_order(Connection& connection, const Respons
 Answer PendingRequests::unrecorded(Connection& connection) {
     if (connection.outstanding() == connection.recorded)
         return {};
-    for (Place place = oldest(connection);
-         place.at != kNoPending && pool_[place.at].number == connection.responses;
-         place = oldest(connection)) {
+    for (PendingId at = oldest(connection); at != kNoPending && pool_[at].number == connection.responses;
+         at = oldest(connection)) {
         ++connection.responses;
-        remove(connection, place);
+        remove(connection, at);
     }
     ++connection.responses;
     return {};
 }
 
 Pending* PendingRequests::find(Connection& connection, std::uint64_t cookie) {
-    const Place place = place_of(connection, cookie);
-    return place.at == kNoPending ? nullptr : &pool_[place.at];
+    const PendingId at = of_cookie(connection, cookie);
+    return at == kNoPending ? nullptr : &pool_[at];
 }
 
 Answer PendingRequests::close_by_cookie(Connection& connection, Response& response, Nanos now) {
-    const Place place = place_of(connection, response.cookie);
-    if (place.at == kNoPending) {
+    const PendingId at = of_cookie(connection, response.cookie);
+    if (at == kNoPending) {
         connection.responses += connection.outstanding() > connection.recorded;
         return {};
     }
-    const Pending& pending = pool_[place.at];
+    const Pending& pending = pool_[at];
     response.bytes += pending.received;
     response.failed = response.failed || pending.failed;
     const Answer result = answer(pending, now);
     ++connection.responses;
-    remove(connection, place);
+    remove(connection, at);
     return result;
 }
 
 void PendingRequests::doubt(Connection& connection) {
-    Place place = oldest(connection);
-    for (unsigned left = connection.recorded; left > 0; --left) {
-        pool_[place.at].doubtful = true;
-        place = {place.at, pool_[place.at].next};
+    PendingId at = oldest(connection);
+    for (std::uint32_t left = connection.recorded; left > 0; --left) {
+        pool_[at].doubtful = true;
+        at = pool_[at].next;
     }
 }
 
 void PendingRequests::drop_doubtful(Connection& connection) {
-    Place place = oldest(connection);
-    for (unsigned left = connection.recorded; left > 0; --left) {
-        const PendingId next = pool_[place.at].next;
-        if (pool_[place.at].doubtful) {
+    PendingId at = oldest(connection);
+    for (std::uint32_t left = connection.recorded; left > 0; --left) {
+        const PendingId next = pool_[at].next;
+        if (pool_[at].doubtful) {
             ++connection.responses;
-            remove(connection, place);
-        } else {
-            place.before = place.at;
+            remove(connection, at);
         }
-        place.at = next;
+        at = next;
     }
 }
 

@@ -2,13 +2,17 @@
 // it waited. Source: algorithms 8. Units: ns, bytes. Threads: one owner. Allocates only when built.
 //
 // Records come from a bounded pool. A request without a record is counted all the same: requests and
-// responses of a connection are numbered, and a record knows its number.
+// responses of a connection are numbered, and a record knows its number. Where responses come in any order,
+// records behind the first few of a connection are also in a hash table of bounded chains, because a simple
+// reply of NBD without its record is a loss of step, and thousands may be outstanding.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "common/clock.h"
+#include "common/huge_pages.h"
 #include "cost_functions/connection.h"
 #include "cost_functions/record_pool.h"
 #include "cost_functions/request.h"
@@ -18,17 +22,21 @@ namespace weir {
 struct Pending {
     Nanos sent_at = 0;
     std::uint64_t cookie = 0;
-    PendingId next = kNoPending;
-    std::uint32_t number = 0;  ///< among the connection's answered requests
+    PendingId next = kNoPending;    ///< the one after it; of the youngest, the oldest
+    PendingId before = kNoPending;  ///< the one before it; of the oldest, nobody's
+    PendingId chain = kNoPending;   ///< the next with its hash
+    std::uint32_t number = 0;       ///< among the connection's answered requests
     std::uint32_t request_bytes = 0;
     std::uint32_t response_bytes = 0;
     std::uint32_t received = 0;  ///< of parts of its response
     Operation operation = Operation::kBytes;
-    bool response_known = false;
-    bool failed = false;    ///< a part said so
-    bool doubtful = false;  ///< its response may have passed unseen
+    bool response_known : 1 = false;
+    bool failed : 1 = false;    ///< a part said so
+    bool doubtful : 1 = false;  ///< its response may have passed unseen
+    bool hashed : 1 = false;
+    std::uint16_t owner = 0;  ///< if hashed: low bits of its connection's id
 };
-static_assert(sizeof(Pending) == 40);
+static_assert(sizeof(Pending) == 48);
 
 /// Which request a response answers.
 struct Answer {
@@ -41,16 +49,18 @@ struct Answer {
 
 class PendingRequests {
   public:
-    /// Records of one connection; so many are looked through for a cookie at most.
-    static constexpr std::uint8_t kPerConnection = 255;
+    /// Records of one connection where responses come in order; so many are looked through at most.
+    static constexpr std::uint32_t kInOrder = 255;
+    /// ... and where they come in any order; more may be outstanding than any client is known to have.
+    static constexpr std::uint32_t kByCookie = 4095;
 
-    PendingRequests(std::size_t records, std::size_t vnics, std::size_t quota)
-        : pool_(records, vnics, quota) {}
+    PendingRequests(std::size_t records, std::size_t vnics, std::size_t quota);
 
     /// A request that will be answered has passed.
-    void add(Connection& connection, const Request& request, Nanos now) {
+    void add(Connection& connection, const Request& request, bool ordered, Nanos now) {
         const std::uint32_t number = connection.requests++;
-        if (connection.recorded == kPerConnection)
+        const std::uint32_t recorded = connection.recorded;
+        if (recorded >= (ordered ? kInOrder : kByCookie))
             return;
         const PendingId id = pool_.take(connection.vnic);
         if (id == kNoPending)
@@ -58,27 +68,32 @@ class PendingRequests {
         pool_[id] = {.sent_at = now,
                      .cookie = request.cookie,
                      .next = id,
+                     .before = connection.pending,
                      .number = number,
                      .request_bytes = request.request_bytes,
                      .response_bytes = request.response_bytes,
                      .operation = request.operation,
                      .response_known = request.response_known};
+        if (!ordered && recorded >= kWalked && !enter(connection, id)) {
+            pool_.give_back(id, connection.vnic);
+            return;
+        }
         if (connection.pending != kNoPending) {
             pool_[id].next = pool_[connection.pending].next;
             pool_[connection.pending].next = id;
         }
         connection.pending = id;
-        ++connection.recorded;
+        connection.recorded = (recorded + 1) & kByCookie;
     }
 
     /// A whole response, where they come in the order of requests. One with a cookie closes its request and
     /// those before it, which were quiet; an error without one answers the oldest.
     Answer close_in_order(Connection& connection, const Response& response, Nanos now) {
-        const Place first = oldest(connection);
-        if (first.at == kNoPending || pool_[first.at].cookie != response.cookie ||
-            pool_[first.at].number != connection.responses)
+        const PendingId first = oldest(connection);
+        if (first == kNoPending || pool_[first].cookie != response.cookie ||
+            pool_[first].number != connection.responses)
             return close_out_of_order(connection, response, now);
-        const Answer result = answer(pool_[first.at], now);
+        const Answer result = answer(pool_[first], now);
         ++connection.responses;
         remove(connection, first);
         return result;
@@ -101,27 +116,46 @@ class PendingRequests {
     }
     [[nodiscard]] std::uint32_t taken(VnicId vnic) const { return pool_.taken(vnic); }
     [[nodiscard]] std::uint64_t refused() const { return pool_.refused(); }
-    [[nodiscard]] std::size_t memory_bytes() const { return pool_.memory_bytes(); }
+    [[nodiscard]] std::size_t memory_bytes() const {
+        return pool_.memory_bytes() + buckets_.capacity() * sizeof(PendingId);
+    }
 
   private:
+    /// Records are added to the hash table while the connection has more than these, so that all that are not
+    /// there are among the oldest of so many.
+    static constexpr std::uint32_t kWalked = 16;
+    static constexpr unsigned kChain = 16;  ///< records with one hash at most
+
     /// The list is a ring; its youngest points to its oldest.
-    struct Place {
-        PendingId before;
-        PendingId at;
-    };
-    [[nodiscard]] Place oldest(const Connection& connection) const {
-        const PendingId youngest = connection.pending;
-        return {youngest, youngest == kNoPending ? kNoPending : pool_[youngest].next};
+    [[nodiscard]] PendingId oldest(const Connection& connection) const {
+        return connection.pending == kNoPending ? kNoPending : pool_[connection.pending].next;
     }
-    [[nodiscard]] Place place_of(const Connection& connection, std::uint64_t cookie) const;
-    void remove(Connection& connection, Place place) {
-        pool_[place.before].next = pool_[place.at].next;
-        if (connection.pending == place.at)
-            connection.pending = place.before;
-        if (--connection.recorded == 0)
+    [[nodiscard]] PendingId walk(const Connection& connection, std::uint64_t cookie, std::uint32_t most) const;
+    [[nodiscard]] PendingId of_cookie(const Connection& connection, std::uint64_t cookie) const;
+    void remove(Connection& connection, PendingId at) {
+        const Pending& gone = pool_[at];
+        if (Pending& youngest = pool_[connection.pending]; youngest.next == at) {
+            youngest.next = gone.next;
+        } else {
+            pool_[gone.before].next = gone.next;
+            if (connection.pending == at)
+                connection.pending = gone.before;
+            else
+                pool_[gone.next].before = gone.before;
+        }
+        if (gone.hashed)
+            leave(connection, at);
+        connection.recorded = (connection.recorded - 1) & kByCookie;
+        if (connection.recorded == 0)
             connection.pending = kNoPending;
-        pool_.give_back(place.at, connection.vnic);
+        pool_.give_back(at, connection.vnic);
     }
+    [[nodiscard]] static std::uint16_t owner(const Connection& connection) {
+        return static_cast<std::uint16_t>(connection.id_low);
+    }
+    [[nodiscard]] std::size_t bucket(const Connection& connection, std::uint64_t cookie) const;
+    bool enter(const Connection& connection, PendingId id);
+    void leave(const Connection& connection, PendingId id);
     [[gnu::noinline]] Answer close_out_of_order(Connection& connection, const Response& response, Nanos now);
     Answer unrecorded(Connection& connection);
     static Answer answer(const Pending& pending, Nanos now) {
@@ -133,6 +167,7 @@ class PendingRequests {
     }
 
     RecordPool<Pending, PendingId, kNoPending> pool_;
+    std::vector<PendingId, HugePages<PendingId>> buckets_;
 };
 
 }  // namespace weir

@@ -70,12 +70,12 @@ void Tracker::understood(const At& at) {
 /// A SYN of requests begins a new connection, unless it is a duplicate.
 void Tracker::synchronise(const At& at, std::uint32_t seq) {
     Connection& connection = at.connection;
-    const auto low = static_cast<std::uint16_t>(seq);
+    const std::uint32_t low = seq & Connection::kFirstSeqMask;
     if (at.way.in_step() && (at.side == Side::kResponses || connection.first_seq == low))
         return;
     if (at.side == Side::kRequests) {
         forget(connection);
-        connection.first_seq = low;
+        connection.first_seq = low & Connection::kFirstSeqMask;
     }
     at.way = {};
     at.way.next_seq = seq + 1;

@@ -255,7 +255,7 @@ bool Tracker::report(const At& at, Parsed& parsed, Sink& sink) {
         return false;
     if (parsed.verdict == kRequest && at.side == Side::kRequests) {
         if (parsed.request.answered)
-            pending_.add(at.connection, parsed.request, at.now);
+            pending_.add(at.connection, parsed.request, at.protocol.ordered, at.now);
         sink.request(parsed.request);
     } else if (parsed.verdict == kResponse && at.side == Side::kResponses) {
         if (at.protocol.ordered)

@@ -54,7 +54,7 @@ class Conversation {
         : tracker(profile) {
         connection.vnic = 1;
         while (protocols()[connection.protocol]->name != protocol)
-            connection.protocol = static_cast<std::uint8_t>(connection.protocol + 1) & 0x3f;
+            connection.protocol = static_cast<std::uint8_t>(connection.protocol + 1) & Connection::kProtocolMask;
     }
 
     /// Both SYNs; the first bytes are then at 1000 and 2000, or where the test wants.

@@ -1,17 +1,26 @@
 // pending_requests_test.cc - which request a response answers, with and without order, records and luck.
 #include "cost_functions/pending_requests.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "test/support/catch.h"
+#include "test/support/random.h"
 
 using namespace weir;
 
 namespace {
 
 struct Rig {
-    explicit Rig(std::size_t records = 16) : pending(records, 2, records) { connection.vnic = 1; }
+    explicit Rig(std::size_t records = 16, bool ordered_responses = true)
+        : pending(records, 2, records), ordered(ordered_responses) {
+        connection.vnic = 1;
+    }
 
     void ask(std::uint64_t cookie = 0, Operation operation = Operation::kRead) {
-        pending.add(connection, {.operation = operation, .request_bytes = 10, .cookie = cookie}, now);
+        pending.add(connection, {.operation = operation, .request_bytes = 10, .cookie = cookie}, ordered,
+                    now);
     }
     Answer in_order(std::uint64_t cookie = 0, bool failed = false) {
         return pending.close_in_order(connection, {.failed = failed, .cookie = cookie}, now);
@@ -22,6 +31,7 @@ struct Rig {
     }
 
     PendingRequests pending;
+    bool ordered;
     Connection connection;
     Nanos now = 0;
 };
@@ -72,11 +82,11 @@ TEST_CASE("pending: more requests of one connection than are recorded are counte
     Rig rig(1000);
     for (int i = 0; i < 700; ++i)
         rig.ask();
-    CHECK(rig.pending.taken(1) == PendingRequests::kPerConnection);
+    CHECK(rig.pending.taken(1) == PendingRequests::kInOrder);
     int matched = 0;
     for (int i = 0; i < 700; ++i)
         matched += rig.in_order().matched;
-    CHECK(matched == PendingRequests::kPerConnection);
+    CHECK(matched == PendingRequests::kInOrder);
     CHECK(rig.connection.outstanding() == 0);
 }
 
@@ -125,6 +135,74 @@ TEST_CASE("pending: by cookie, responses come in any order") {
     CHECK(rig.pending.taken(1) == 0);
 }
 
+TEST_CASE("pending: by cookie, thousands are found in any order, whoever else has the same cookies") {
+    constexpr std::uint32_t kMany = 3000;
+    PendingRequests pending(1 << 14, 2, 1 << 14);
+    std::vector<Connection> connections(3);
+    std::vector<std::pair<std::size_t, std::uint32_t>> open;
+    for (std::size_t who = 0; who < connections.size(); ++who) {
+        connections[who].vnic = 1;
+        connections[who].id_low = static_cast<std::uint32_t>(77 * who);
+        for (std::uint32_t cookie = 0; cookie < kMany; ++cookie)
+            open.emplace_back(who, cookie);
+    }
+    weir::testing::Random32 random(5);
+    const auto shuffle = [&] {
+        for (std::size_t i = open.size() - 1; i > 0; --i)
+            std::swap(open[i], open[random() % (i + 1)]);
+    };
+    shuffle();
+    for (const auto& [who, cookie] : open)
+        pending.add(connections[who], {.response_bytes = cookie, .cookie = cookie << 12}, false, who * kMany + cookie);
+    shuffle();
+    for (const auto& [who, cookie] : open) {
+        const Pending* const found = pending.find(connections[who], cookie << 12);
+        REQUIRE(found != nullptr);
+        REQUIRE(found->response_bytes == cookie);
+        Response response{.bytes = 5, .cookie = cookie << 12};
+        const Answer answer = pending.close_by_cookie(connections[who], response, 10'000);
+        REQUIRE(answer.matched);
+        REQUIRE(answer.latency == 10'000 - static_cast<Nanos>(who * kMany + cookie));
+    }
+    CHECK(pending.taken(1) == 0);
+    for (const Connection& connection : connections)
+        CHECK(connection.outstanding() == 0);
+}
+
+TEST_CASE("pending: by cookie, what comes and goes at random is what is found") {
+    weir::testing::Random32 random(6);
+    Rig rig(64, false);
+    std::vector<std::uint64_t> model;  // the oldest first
+    for (int step = 0; step < 100'000; ++step) {
+        const std::uint64_t cookie = random() % 20;
+        const auto at = std::ranges::find(model, cookie);
+        if (random() % 100 < 50 + 10 * (model.size() < 40)) {
+            rig.ask(cookie);
+            if (rig.connection.recorded > model.size())
+                model.push_back(cookie);
+        } else {
+            REQUIRE(rig.by_cookie(cookie).matched == (at != model.end()));
+            if (at != model.end())
+                model.erase(at);
+        }
+        REQUIRE(rig.connection.recorded == model.size());
+    }
+    rig.pending.forget(rig.connection);
+    CHECK(rig.pending.taken(1) == 0);
+}
+
+TEST_CASE("pending: by cookie, however many have one cookie, few are looked at, and the rest are counted") {
+    Rig rig(4000, false);
+    for (int i = 0; i < 3000; ++i)
+        rig.ask(7);
+    CHECK(rig.pending.taken(1) < 100);
+    CHECK(rig.connection.outstanding() == 3000);
+    for (int i = 0; i < 3000; ++i)
+        (void)rig.by_cookie(7);
+    CHECK(rig.connection.outstanding() == 0);
+    CHECK(rig.pending.taken(1) == 0);
+}
+
 TEST_CASE("pending: by cookie, parts are added up, and what has no record is counted") {
     Rig rig(1);
     rig.ask(5);
@@ -165,9 +243,9 @@ TEST_CASE("pending: one vNIC cannot take the records of all") {
     Connection other;
     other.vnic = 1;
     for (int i = 0; i < 100; ++i)
-        pending.add(greedy, {}, 0);
+        pending.add(greedy, {}, true, 0);
     for (int i = 0; i < 4; ++i)
-        pending.add(other, {}, 0);
+        pending.add(other, {}, true, 0);
     CHECK(pending.taken(0) == 6);
     CHECK(pending.taken(1) == 4);
     pending.forget(greedy);

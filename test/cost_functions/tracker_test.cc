@@ -237,6 +237,33 @@ TEST_CASE("a connection of a binary protocol met in mid-stream is found by its m
     CHECK(c.events.plain_requests == 8);
 }
 
+TEST_CASE("simple replies of NBD keep step, however many are outstanding and whatever their order") {
+    constexpr std::uint64_t kMany = 4000;
+    Conversation c("nbd", {.vnics = 2, .pendings = kMany, .pendings_per_vnic = kMany});
+    c.open();
+    const auto big = [](std::uint64_t value, unsigned bytes) {
+        std::string text;
+        while (bytes-- > 0)
+            text += static_cast<char>(value >> 8 * bytes);
+        return text;
+    };
+    const auto length = [](std::uint64_t cookie) { return 512 * (1 + cookie % 9); };
+    for (std::uint64_t cookie = 0; cookie < kMany; ++cookie)
+        c.ask("\x25\x60\x95\x13"s + big(0, 4) + big(cookie, 8) + big(cookie << 20, 8) + big(length(cookie), 4));
+    for (std::uint64_t i = 0; i < kMany; ++i) {
+        const std::uint64_t cookie = i * 1237 % kMany;  // each once
+        c.reply("\x67\x44\x66\x98" + big(0, 4) + big(cookie, 8) + std::string(length(cookie), 'd'));
+    }
+    REQUIRE(c.events.responses.size() == kMany);
+    for (const auto& [response, answer] : c.events.responses) {
+        CHECK(answer.matched);
+        CHECK(response.bytes == 16 + length(response.cookie));
+    }
+    CHECK(c.tracker.stats().lost == 0);
+    CHECK(c.events.plain_responses == 0);
+    CHECK(c.connection.outstanding() == 0);
+}
+
 TEST_CASE("nonsense is looked through only a little") {
     Conversation c("nbd");
     c.open();

@@ -55,7 +55,7 @@ class Rig {
                     .fragments_per_vnic = 32}) {
         connection_.vnic = 0;
         while (protocols()[connection_.protocol]->name != std::string_view(PROTOCOL))
-            connection_.protocol = static_cast<std::uint8_t>(connection_.protocol + 1) & 0x3f;
+            connection_.protocol = static_cast<std::uint8_t>(connection_.protocol + 1) & Connection::kProtocolMask;
         for (const Side side : {Side::kRequests, Side::kResponses})
             pass(side, at(side) - 1, {}, Segment::kSyn);
     }
