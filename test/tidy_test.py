@@ -34,7 +34,8 @@ MAY_INCLUDE = {
     "vswitch/agent": PURE | CONFIG | {"common/wire", "vswitch/qos"},
     "ctrl/alloc": PURE, "ctrl/estimate": PURE, "ctrl/pool": PURE | {"ctrl/alloc"}, "ctrl/billing": PURE,
     "ctrl/placement": PURE | {"ctrl/alloc"}, "ctrl/store": PURE | {"common/wire"},
-    "ctrl/cli": PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
+    "ctrl/solve": {"common", "common/config", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing", "ctrl/placement"},
+    "ctrl/cli": {"ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
                                  "ctrl/placement"},
 }
 # Libraries that only some places may see: include pattern -> path prefixes.

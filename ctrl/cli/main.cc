@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     add_top_command(app, session);
     add_doctor_command(app, session);
     add_guest_commands(app, session);
+    add_solve_command(app, session);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

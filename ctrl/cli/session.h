@@ -38,6 +38,7 @@ void add_vnic_commands(CLI::App& app, Session& session);    ///< vnic list|show|
 void add_flow_commands(CLI::App& app, Session& session);    ///< flow list, why
 void add_top_command(CLI::App& app, Session& session);      ///< top
 void add_doctor_command(CLI::App& app, Session& session);   ///< doctor
+void add_solve_command(CLI::App& app, Session& session);    ///< solve
 void add_guest_commands(CLI::App& app, Session& session);   ///< qemu-args, libvirt-xml
 
 }  // namespace weir::cli

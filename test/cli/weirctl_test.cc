@@ -138,6 +138,28 @@ TEST_CASE("a switch that is not there is exit status 1 and says where it was sou
                              "switch listens here") == 0);
 }
 
+TEST_CASE("solve prints the answer, or every fault with its path and exit status 2") {
+    const std::string file = "weirctl_test_problem.json";
+    const auto write = [&](const std::string& demand) {
+        std::ofstream(file) << R"({"kind": "allocation", "mechanism": "drf", "resources": [{"id": "disk",
+            "capacity": 10}], "flows": [{"id": "f", "demand": {"disk": )" << demand << "}}]}";
+    };
+    write("40");
+    const Result solved = run("solve " + file);
+    CHECK(solved.status == 0);
+    CHECK(json::parse(solved.output)["flows"][0]["fill"] == 0.25);
+    const Result piped = run("--json solve - < " + file);
+    CHECK(json::parse(piped.output)["data"]["resources"][0]["used"] == 10);
+    CHECK(json::parse(piped.output)["ok"] == true);
+    write("-1");
+    const Result refused = run("solve " + file);
+    CHECK(refused.status == 2);
+    CHECK(refused.output.find("weirctl: flows[0].demand.disk: found -1; allowed: a number") == 0);
+    std::remove(file.c_str());
+    CHECK(run("solve " + file).status == 2);
+    CHECK(run("solve").status == 2);
+}
+
 TEST_CASE("wrong usage is exit status 2") {
     for (const char* arguments : {"",
                                   "no-such-command",

@@ -1,0 +1,58 @@
+// demand_matrix.h - D of Pulsar's eq. 1, sparse: a row per flow, a column per resource, tokens in the coming
+// interval. Only what is positive is kept. Values are bounded so that no quotient of two of them overflows.
+// Threads: any, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace weir::alloc {
+
+/// Bounds of every amount of tokens: a demand below the least is none, one above the most is no demand.
+inline constexpr double kTokensLeast = 1e-9;
+inline constexpr double kTokensMost = 1e18;
+inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+struct Demand {
+    std::uint32_t resource;
+    double tokens;
+};
+
+/// Whether these are tokens at all: a number, neither negative nor beyond the bound.
+[[nodiscard]] inline bool are_tokens(double value) {
+    return value >= 0 && value <= kTokensMost;
+}
+
+class DemandMatrix {
+  public:
+    DemandMatrix() { clear(); }
+
+    void clear();
+    void reserve(std::size_t flows, std::size_t entries);
+    /// Adds a row. @return false, and adds nothing, when an amount is none (NaN, negative, infinite, too
+    /// large)
+    bool add_flow(std::span<const Demand> demands);
+    // The same in steps, without checks: begin, any number of puts, end.
+    void put(std::uint32_t resource, double tokens) {
+        if (tokens < kTokensLeast)
+            return;
+        resource_.push_back(resource);
+        tokens_.push_back(tokens);
+    }
+    void end_flow() { begin_.push_back(static_cast<std::uint32_t>(resource_.size())); }
+
+    [[nodiscard]] std::uint32_t flows() const { return static_cast<std::uint32_t>(begin_.size() - 1); }
+    [[nodiscard]] std::size_t entries() const { return resource_.size(); }
+    /// Entries begin(i) to begin(i + 1) are flow i's.
+    [[nodiscard]] std::uint32_t begin(std::uint32_t flow) const { return begin_[flow]; }
+    [[nodiscard]] std::span<const std::uint32_t> resource() const { return resource_; }
+    [[nodiscard]] std::span<const double> tokens() const { return tokens_; }
+
+  private:
+    std::vector<std::uint32_t> begin_;
+    std::vector<std::uint32_t> resource_;
+    std::vector<double> tokens_;
+};
+
+}  // namespace weir::alloc

@@ -1,0 +1,52 @@
+// solve.cc - finds the kind, and says what is wrong in the order of the text.
+#include "ctrl/solve/solve.h"
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "common/config/config_text.h"
+#include "ctrl/solve/kinds.h"
+
+namespace weir::solver {
+namespace {
+
+using nlohmann::json;
+
+#define WEIR_KIND_WORD(name) Word<SolveKind*>{#name, solve_##name},
+constexpr std::array kKinds{WEIR_SOLVE_KINDS(WEIR_KIND_WORD)};
+#undef WEIR_KIND_WORD
+
+}  // namespace
+
+Solved solve(const json& problem) {
+    Faults faults;
+    ObjectReader reader(problem, "", faults);
+    SolveKind* kind = nullptr;
+    if (problem.is_object() && !reader.has("kind"))
+        reader.fault("kind", "a kind, such as \"allocation\"", "this is needed");
+    reader.read_word("kind", kind, std::span<const Word<SolveKind*>>(kKinds));
+    if (kind == nullptr)
+        return faults;
+    json answer = kind(reader, faults);
+    reader.finish();
+    if (!faults.empty())
+        return faults;
+    return answer;
+}
+
+Solved solve_text(std::string_view text) {
+    JsonText read = read_json_text(text);
+    if (!read.readable)
+        return std::move(read.faults);
+    Solved solved = solve(read.value);
+    Faults faults = std::move(read.faults);
+    if (Faults* found = std::get_if<Faults>(&solved))
+        faults.insert(faults.end(), found->begin(), found->end());
+    if (faults.empty())
+        return solved;
+    sort_by_place(faults, read.places, text);
+    return faults;
+}
+
+}  // namespace weir::solver

@@ -1,0 +1,69 @@
+// solve_test.cc - wrong problems: every fault, with its path, in the order of the text.
+#include "ctrl/solve/solve.h"
+
+#include <string>
+
+#include "test/support/catch.h"
+#include "test/support/faults.h"
+
+using namespace weir;
+using test::has_fault;
+using test::lines_of;
+
+namespace {
+
+Faults faults_of(const std::string& text) {
+    const solver::Solved solved = solver::solve_text(text);
+    const Faults* faults = std::get_if<Faults>(&solved);
+    return faults == nullptr ? Faults{} : *faults;
+}
+
+// An `allocation` with these flows and resources.
+std::string allocation(const std::string& resources, const std::string& flows) {
+    return R"({"kind": "allocation", "mechanism": "drf", "resources": [)" + resources + R"(], "flows": [)" +
+           flows + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("a text that is no problem says where it ends to be one") {
+    CHECK(lines_of(faults_of("{")).find("line 1, column ") == 0);
+    CHECK(has_fault(faults_of("[]"), "", "an object"));
+    CHECK(has_fault(faults_of("{}"), "kind", "this is needed"));
+    CHECK(has_fault(faults_of(R"({"kind": 5})"), "kind", "allocation"));
+    CHECK(has_fault(faults_of(R"({"kind": "alocation"})"), "kind", "allocation"));
+    CHECK(has_fault(faults_of(R"({"kind": "allocation", "kind": "allocation"})"), "kind", "duplicate"));
+}
+
+TEST_CASE("wrong amounts are named with their path") {
+    const std::string disk = R"({"id": "disk", "capacity": 10})";
+    for (const char* amount : {"-1", "1e300", "\"1\"", "null", "true", "[]"}) {
+        INFO(amount);
+        CHECK(has_fault(
+            faults_of(allocation(disk, R"({"id": "f", "demand": {"disk": )" + std::string(amount) + "}}")),
+            "flows[0].demand.disk", "0 to 1e+18"));
+        CHECK(has_fault(faults_of(allocation(R"({"id": "disk", "capacity": )" + std::string(amount) + "}",
+                                             R"({"id": "f", "demand": {}})")),
+                        "resources[0].capacity", "0 to 1e+18"));
+    }
+    CHECK(lines_of(faults_of(allocation(disk, R"({"id": "f", "demand": {"disk": NaN}})"))).find("not JSON") !=
+          std::string::npos);
+    CHECK(has_fault(faults_of(allocation(disk, R"({"id": "f", "demand": {"disc": 1}})")),
+                    "flows[0].demand.disc", "disk"));
+    CHECK(has_fault(faults_of(allocation(disk, R"({"id": "f", "weight": 1e-9, "demand": {}})")),
+                    "flows[0].weight", "1e-06"));
+}
+
+TEST_CASE("all faults are listed, in the order of the text") {
+    const Faults faults = faults_of(allocation(R"({"id": "a"}, {"id": "a", "capacity": 1}, 7)",
+                                               R"({"demand": {}, "wieght": 2}, {"id": ""})"));
+    INFO(lines_of(faults));
+    REQUIRE(faults.size() == 7);
+    CHECK(faults[0].path == "resources[0].capacity");
+    CHECK(faults[1].path == "resources[1].id");
+    CHECK(has_fault(faults, "resources[2]", "an object"));
+    CHECK(has_fault(faults, "flows[0].id", "this is needed"));
+    CHECK(has_fault(faults, "flows[0].wieght", "did you mean \"weight\"?"));
+    CHECK(has_fault(faults, "flows[1].id", "it is empty"));
+    CHECK(has_fault(faults, "flows[1].demand", "this is needed"));
+}
