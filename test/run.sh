@@ -5,7 +5,8 @@
 #
 # Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
 # process tests under ASan and UBSan), tsan (rings, slots, counters), clang (builds without warnings), fuzz (a minute
-# of every request protocol's parser under ASan), guests (QEMU).
+# of every request protocol's parser and of the controller's
+# messages under ASan), guests (QEMU).
 # `--quick`: tidy, docs, unit, process.
 # Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.
 set -uo pipefail
@@ -34,7 +35,7 @@ unit() { python3 "$root/test/support/meson_tests.py" "$root/$1" "$2"; }
 e2e() { WEIR_BUILD=$root/$1 unshare --net -- python3 "$root/test/e2e/run.py" "$2"; }
 asan_unit() { build "$root/build-asan" address && unit build-asan unit; }
 tsan() { build "$root/build-tsan" thread common/libweir_common.a && unit build-tsan tsan; }
-fuzz() { build "$root/build-fuzz" fuzz tracker-fuzzers && python3 "$root/test/support/fuzz.py" "$root/build-fuzz" 60; }
+fuzz() { build "$root/build-fuzz" fuzz timed-fuzzers && python3 "$root/test/support/fuzz.py" "$root/build-fuzz" 60; }
 clang_builds() { build "$root/build-clang" clang && echo "1 passed, 0 failed"; }
 
 suite_tidy() { tally tidy python3 "$root/test/tidy_test.py"; }

@@ -24,7 +24,7 @@ CONFIG = {"common/config", "vswitch/config.h", "vswitch/limits.h", "vswitch/stat
 MAY_INCLUDE = {
     "common": set(),
     "common/config": {"common"},
-    "common/wire": {"common"},
+    "common/wire": {"common", "common/config"},
     "cost_functions": {"common", "common/config"}, "cost_functions/protocols": {"common", "cost_functions"},
     "cost_functions/program": {"common", "common/config", "cost_functions"},
     "vswitch/qos": PURE | CONFIG,
@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "ctrl/alloc": PURE, "ctrl/estimate": PURE, "ctrl/pool": PURE | {"ctrl/alloc"}, "ctrl/billing": PURE,
     "ctrl/placement": PURE | {"ctrl/alloc"}, "ctrl/store": PURE | {"common/wire"},
     "ctrl/solve": {"common", "common/config", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing", "ctrl/placement"},
-    "ctrl/cli": {"ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
+    "ctrl/cli": {"ctrl/config.h", "ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
                                  "ctrl/placement"},
 }
 # Libraries that only some places may see: include pattern -> path prefixes.

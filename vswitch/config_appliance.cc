@@ -24,12 +24,6 @@ constexpr Range kPortRange{1, 65'535};
 constexpr std::size_t kPathBytesMax = 4095;  // PATH_MAX with the end
 constexpr std::array kBuckets{Word<bool>{"multi", true}, Word<bool>{"single", false}};
 
-bool require(ObjectReader& reader, std::string_view key, const char* allowed) {
-    if (!reader.has(key))
-        reader.fault(key, allowed, "this is needed");
-    return reader.has(key);
-}
-
 void read_address(ObjectReader& reader, std::string& out) {
     constexpr const char* kAllowed = "a host's IPv4 or IPv6 address, such as \"10.0.0.5\" or \"fd00::5\"";
     std::string text;

@@ -1,4 +1,4 @@
-// config_fields.cc - names, sockets and devices, and MAC addresses as text.
+// config_fields.cc - devices, and MAC addresses as text.
 #include "vswitch/config_fields.h"
 
 #include <algorithm>
@@ -9,18 +9,11 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kNameBytesMax = 31;
-constexpr std::size_t kSocketBytesMax = 107;  // sockaddr_un has 108 with the end
-constexpr std::size_t kPathBytesMax = 4095;   // PATH_MAX with the end
-
 bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
 }
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
-}
-bool is_alnum(char c) {
-    return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z');
 }
 bool is_hex(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -51,50 +44,6 @@ bool is_vdev_name(std::string_view head) {
 }
 
 }  // namespace
-
-bool read_name(ObjectReader& reader, std::string_view key, std::string& out) {
-    std::string text;
-    if (!reader.read_text(key, text))
-        return false;
-    const auto allowed = [](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; };
-    if (text.empty() || text.size() > kNameBytesMax || !is_alnum(text.front()) ||
-        !std::all_of(text.begin(), text.end(), allowed)) {
-        reader.fault(key, "1 to 31 of A-Z a-z 0-9 . _ -, a letter or digit first", "this cannot be a name");
-        return false;
-    }
-    out = std::move(text);
-    return true;
-}
-
-bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out) {
-    std::string text;
-    if (!reader.read_text(key, text))
-        return false;
-    constexpr const char* kAllowed = "an absolute path of at most 107 bytes, such as \"/run/weir/vm1.sock\"";
-    if (text.size() > kSocketBytesMax) {
-        reader.fault(key, kAllowed, "the path has " + std::to_string(text.size()) + " bytes");
-        return false;
-    }
-    if (!text.starts_with('/') || text.ends_with('/')) {
-        reader.fault(key, kAllowed, "this cannot be a socket");
-        return false;
-    }
-    out = std::move(text);
-    return true;
-}
-
-bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out) {
-    std::string text;
-    if (!reader.read_text(key, text))
-        return false;
-    if (!text.starts_with('/') || text.ends_with('/') || text.size() > kPathBytesMax) {
-        reader.fault(key, "an absolute path of at most 4095 bytes, such as \"/etc/weir/feedback.key\"",
-                     "this cannot be a file");
-        return false;
-    }
-    out = std::move(text);
-    return true;
-}
 
 bool read_device(ObjectReader& reader, std::string_view key, std::string& out) {
     std::string text;

@@ -1,5 +1,5 @@
-// config_fields.h - the kinds of field that several objects of the configuration share: names, sockets,
-// devices. Internal to the configuration's sources. Threads: any; never used on a poll thread.
+// config_fields.h - what several objects of the switch's configuration share. Internal to the configuration's
+// sources. Threads: any; never used on a poll thread.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/config/config_reader.h"
+#include "common/config/field_kinds.h"
 #include "vswitch/config.h"
 
 namespace weir {
@@ -15,12 +16,6 @@ namespace weir {
 inline constexpr Range kMtuRange{68, 9600};
 inline constexpr std::uint64_t kRateMax = 400'000'000'000;  // bit/s: the fastest port of today
 
-/// 1..31 of [A-Za-z0-9._-], beginning with a letter or a digit: safe in files, shells, XML and tables.
-bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
-/// An absolute path that fits sockaddr_un (107 bytes).
-bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out);
-/// An absolute path of at most 4095 bytes; whether the file is there shows at start.
-bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
 /// A PCI address or a vdev string (driver and number, then arguments after commas).
 bool read_device(ObjectReader& reader, std::string_view key, std::string& out);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fuzz.py - runs the trackers' fuzzers for a while from their committed corpus; each is one test.
+"""fuzz.py - runs the fuzzers of what strangers say (requests, messages) for a while from their committed corpus; each is one test.
 
     fuzz.py FOLDER SECONDS    the fuzzers of a build folder (-Dfuzz=true), as many at once as there are cores
 
@@ -13,6 +13,8 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# As `timed_fuzzers` of test/fuzz/meson.build.
+TIMED = ("tracker-*", "wire")
 
 
 def run(fuzzer, seconds):
@@ -27,7 +29,7 @@ def run(fuzzer, seconds):
 
 
 def main(folder, seconds):
-    fuzzers = sorted(glob.glob(os.path.join(folder, "test", "fuzz", "tracker-*_fuzzer")))
+    fuzzers = sorted(path for name in TIMED for path in glob.glob(os.path.join(folder, "test", "fuzz", f"{name}_fuzzer")))
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for fuzzer, (passed, lines) in zip(fuzzers, pool.map(lambda one: run(one, seconds), fuzzers)):

@@ -1,0 +1,73 @@
+// field_kinds.cc - names, sockets and files.
+#include "common/config/field_kinds.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kNameBytesMax = 31;
+constexpr std::size_t kSocketBytesMax = 107;  // sockaddr_un has 108 with the end
+constexpr std::size_t kPathBytesMax = 4095;   // PATH_MAX with the end
+
+bool is_alnum(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+    const auto allowed = [](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; };
+    return !text.empty() && text.size() <= kNameBytesMax && is_alnum(text.front()) &&
+           std::all_of(text.begin(), text.end(), allowed);
+}
+
+bool read_name(ObjectReader& reader, std::string_view key, std::string& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    if (!is_name(text)) {
+        reader.fault(key, "1 to 31 of A-Z a-z 0-9 . _ -, a letter or digit first", "this cannot be a name");
+        return false;
+    }
+    out = std::move(text);
+    return true;
+}
+
+bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    constexpr const char* kAllowed = "an absolute path of at most 107 bytes, such as \"/run/weir/vm1.sock\"";
+    if (text.size() > kSocketBytesMax) {
+        reader.fault(key, kAllowed, "the path has " + std::to_string(text.size()) + " bytes");
+        return false;
+    }
+    if (!text.starts_with('/') || text.ends_with('/')) {
+        reader.fault(key, kAllowed, "this cannot be a socket");
+        return false;
+    }
+    out = std::move(text);
+    return true;
+}
+
+bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    if (!text.starts_with('/') || text.ends_with('/') || text.size() > kPathBytesMax) {
+        reader.fault(key, "an absolute path of at most 4095 bytes, such as \"/etc/weir/feedback.key\"",
+                     "this cannot be a file");
+        return false;
+    }
+    out = std::move(text);
+    return true;
+}
+
+bool require(ObjectReader& reader, std::string_view key, const char* allowed) {
+    if (!reader.has(key))
+        reader.fault(key, allowed, "this is needed");
+    return reader.has(key);
+}
+
+}  // namespace weir

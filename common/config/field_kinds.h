@@ -1,0 +1,44 @@
+// field_kinds.h - the kinds of field that every configuration has: names, sockets, files.
+// Threads: any; never used on a poll thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/config/config_reader.h"
+
+namespace weir {
+
+/// 1..31 of [A-Za-z0-9._-], beginning with a letter or a digit: safe in files, shells, XML and tables.
+[[nodiscard]] bool is_name(std::string_view text);
+bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
+/// An absolute path that fits sockaddr_un (107 bytes).
+bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out);
+/// An absolute path of at most 4095 bytes; whether the file is there shows at start.
+bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
+/// A fault when the key is not there. @return whether it is
+bool require(ObjectReader& reader, std::string_view key, const char* allowed);
+
+/// A list of objects: `read(ObjectReader&, const std::string& path)` for each, and no unknown keys in it.
+/// Absent: none.
+template <typename Read>
+void read_objects(ObjectReader& parent, std::string_view key, std::size_t most, Faults& faults, Read read) {
+    const nlohmann::json* list = parent.take(key);
+    if (list == nullptr)
+        return;
+    if (!list->is_array() || list->size() > most) {
+        parent.fault(key, "a list of at most " + std::to_string(most),
+                     list->is_array() ? "there are too many" : "wrong type");
+        return;
+    }
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const std::string path = parent.path_of(key) + '[' + std::to_string(i) + ']';
+        ObjectReader entry((*list)[i], path, faults);
+        if (!(*list)[i].is_object())
+            continue;
+        read(entry, path);
+        entry.finish();
+    }
+}
+
+}  // namespace weir

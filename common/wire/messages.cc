@@ -1,0 +1,221 @@
+// messages.cc - JSON written and read with the configuration's own machinery: strictly, and with every fault.
+#include "common/wire/messages.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "common/config/config_reader.h"
+#include "common/config/config_text.h"
+#include "common/config/field_kinds.h"
+
+namespace weir::wire {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kSchema = 1;
+constexpr std::size_t kListMax = 20'000;
+constexpr std::size_t kSentenceBytesMax = 300;
+constexpr Range kVlanRange{0, 4094};
+constexpr Range kRateRange{0, UINT64_MAX};
+constexpr Range kIdRange{0, UINT32_MAX};
+constexpr std::array kKinds{Word<Endpoint::Kind>{"vnic", Endpoint::Kind::kVnic},
+                            Word<Endpoint::Kind>{"appliance", Endpoint::Kind::kAppliance}};
+
+std::string dump(const json& value) {
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// A name that may be missing.
+void read_name_or_nothing(ObjectReader& reader, std::string_view key, std::string& out) {
+    if (reader.has(key))
+        read_name(reader, key, out);
+    else
+        (void)reader.take(key);
+}
+
+void read_sentence(ObjectReader& reader, std::string_view key, std::string& out) {
+    if (reader.read_text(key, out) && out.size() > kSentenceBytesMax)
+        reader.fault(key, "at most 300 bytes", "it is too long");
+}
+
+void read_mac(ObjectReader& reader, std::string& out) {
+    std::string text;
+    if (!reader.read_text("mac", text) || text.empty())
+        return;
+    bool good = text.size() == 17;
+    for (std::size_t i = 0; good && i < text.size(); ++i)
+        good = i % 3 == 2 ? text[i] == ':'
+                          : (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+    if (good)
+        out = std::move(text);
+    else
+        reader.fault("mac", "an address such as \"52:54:00:00:00:01\"", "this is no address");
+}
+
+void read_schema(ObjectReader& reader) {
+    std::uint64_t schema = 0;
+    if (require(reader, "schema", "1"))
+        reader.read_integer("schema", schema, {kSchema, kSchema});
+}
+
+/// Parses the text and hands its root to `read(ObjectReader&, Faults&)`, which fills `message`.
+template <typename Message, typename Read>
+std::variant<Message, Faults> parse(std::string_view text, Read read) {
+    JsonText json_text = read_json_text(text);
+    if (!json_text.faults.empty())
+        return std::move(json_text.faults);
+    Faults faults;
+    ObjectReader root(json_text.value, "", faults);
+    Message message;
+    if (json_text.value.is_object()) {
+        read_schema(root);
+        read(root, faults, message);
+    }
+    root.finish();
+    if (!faults.empty())
+        return faults;
+    return message;
+}
+
+void read_endpoint(ObjectReader& entry, Tables& tables) {
+    Endpoint endpoint;
+    if (require(entry, "id", "a whole number"))
+        entry.read_integer("id", endpoint.id, kIdRange);
+    if (require(entry, "kind", "vnic, appliance"))
+        entry.read_word<Endpoint::Kind>("kind", endpoint.kind, kKinds);
+    if (require(entry, "name", "a name"))
+        read_name(entry, "name", endpoint.name);
+    read_name_or_nothing(entry, "tenant", endpoint.tenant);
+    read_name_or_nothing(entry, "host", endpoint.host);
+    read_mac(entry, endpoint.mac);
+    entry.read_integer("vlan", endpoint.vlan, kVlanRange);
+    tables.endpoints.push_back(std::move(endpoint));
+}
+
+void read_guarantee(ObjectReader& entry, Tables& tables) {
+    constexpr std::array<const char*, kParts> kRates{"there", "appliance", "back"};
+    FlowAllocation guarantee;
+    if (require(entry, "source", "an endpoint's id"))
+        entry.read_integer("source", guarantee.flow.source, kIdRange);
+    if (require(entry, "destination", "an endpoint's id"))
+        entry.read_integer("destination", guarantee.flow.destination, kIdRange);
+    for (std::size_t i = 0; i < kParts; ++i)
+        entry.read_integer(kRates[i], guarantee.rate[i], kRateRange);
+    tables.guarantees.push_back(guarantee);
+}
+
+// Empty texts and zeros are left out.
+void put(json& object, const char* key, const std::string& text) {
+    if (!text.empty())
+        object[key] = text;
+}
+void put(json& object, const char* key, std::uint64_t value) {
+    if (value != 0)
+        object[key] = value;
+}
+
+}  // namespace
+
+std::string to_text(const Hello& hello) {
+    json out{{"schema", kSchema},
+             {"host", hello.host},
+             {"version", hello.version},
+             {"vnics", json::array()},
+             {"appliances", json::array()}};
+    put(out, "uplink_bps", hello.uplink_bps);
+    for (const HelloVnic& vnic : hello.vnics) {
+        json one{{"name", vnic.name}};
+        put(one, "tenant", vnic.tenant);
+        put(one, "mac", vnic.mac);
+        put(one, "vlan", std::uint64_t{vnic.vlan});
+        out["vnics"].push_back(std::move(one));
+    }
+    for (const HelloAppliance& appliance : hello.appliances)
+        out["appliances"].push_back(
+            {{"name", appliance.name}, {"address", appliance.address}, {"port", appliance.port}});
+    return dump(out);
+}
+
+std::string to_text(const Welcome& welcome) {
+    json out{{"schema", kSchema}};
+    put(out, "cluster", welcome.cluster);
+    put(out, "refused", welcome.refused);
+    put(out, "interval_ns", welcome.interval);
+    put(out, "validity", std::uint64_t{welcome.validity});
+    return dump(out);
+}
+
+std::string to_text(const Tables& tables) {
+    json out{{"schema", kSchema}, {"endpoints", json::array()}, {"guarantees", json::array()}};
+    for (const Endpoint& endpoint : tables.endpoints) {
+        json one{{"id", endpoint.id},
+                 {"kind", kKinds[static_cast<std::size_t>(endpoint.kind)].text},
+                 {"name", endpoint.name}};
+        put(one, "tenant", endpoint.tenant);
+        put(one, "host", endpoint.host);
+        put(one, "mac", endpoint.mac);
+        put(one, "vlan", std::uint64_t{endpoint.vlan});
+        out["endpoints"].push_back(std::move(one));
+    }
+    for (const FlowAllocation& guarantee : tables.guarantees) {
+        json one{{"source", guarantee.flow.source}, {"destination", guarantee.flow.destination}};
+        constexpr std::array<const char*, kParts> kRates{"there", "appliance", "back"};
+        for (std::size_t i = 0; i < kParts; ++i)
+            if (guarantee.rate[i] != kNoStatement)
+                one[kRates[i]] = guarantee.rate[i];
+        out["guarantees"].push_back(std::move(one));
+    }
+    return dump(out);
+}
+
+std::variant<Hello, Faults> parse_hello(std::string_view text) {
+    return parse<Hello>(text, [](ObjectReader& root, Faults& faults, Hello& hello) {
+        if (require(root, "host", "the host's name"))
+            read_name(root, "host", hello.host);
+        read_sentence(root, "version", hello.version);
+        root.read_integer("uplink_bps", hello.uplink_bps, {0, 400'000'000'000});
+        read_objects(root, "vnics", kListMax, faults, [&](ObjectReader& entry, const std::string& /*path*/) {
+            HelloVnic vnic;
+            if (require(entry, "name", "a name"))
+                read_name(entry, "name", vnic.name);
+            read_name_or_nothing(entry, "tenant", vnic.tenant);
+            read_mac(entry, vnic.mac);
+            entry.read_integer("vlan", vnic.vlan, kVlanRange);
+            hello.vnics.push_back(std::move(vnic));
+        });
+        read_objects(root, "appliances", kListMax, faults,
+                     [&](ObjectReader& entry, const std::string& /*path*/) {
+                         HelloAppliance appliance;
+                         if (require(entry, "name", "a name"))
+                             read_name(entry, "name", appliance.name);
+                         read_sentence(entry, "address", appliance.address);
+                         entry.read_integer("port", appliance.port, {0, 65'535});
+                         hello.appliances.push_back(std::move(appliance));
+                     });
+    });
+}
+
+std::variant<Welcome, Faults> parse_welcome(std::string_view text) {
+    return parse<Welcome>(text, [](ObjectReader& root, Faults& /*faults*/, Welcome& welcome) {
+        read_name_or_nothing(root, "cluster", welcome.cluster);
+        root.read_integer("interval_ns", welcome.interval, {10'000'000, 60 * kNanosPerSec});
+        root.read_integer("validity", welcome.validity, {1, 100});
+        read_sentence(root, "refused", welcome.refused);
+        if (welcome.refused.empty() && (welcome.interval == 0 || welcome.validity == 0))
+            root.fault("interval_ns", "interval_ns and validity, or refused",
+                       "a welcome says how long things take");
+    });
+}
+
+std::variant<Tables, Faults> parse_tables(std::string_view text) {
+    return parse<Tables>(text, [](ObjectReader& root, Faults& faults, Tables& tables) {
+        read_objects(root, "endpoints", kListMax, faults,
+                     [&](ObjectReader& entry, const std::string& /*path*/) { read_endpoint(entry, tables); });
+        read_objects(
+            root, "guarantees", kListMax, faults,
+            [&](ObjectReader& entry, const std::string& /*path*/) { read_guarantee(entry, tables); });
+    });
+}
+
+}  // namespace weir::wire

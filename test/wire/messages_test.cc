@@ -1,0 +1,73 @@
+// messages_test.cc - HELLO, WELCOME and TABLES as JSON, and what of them is refused.
+#include "common/wire/messages.h"
+
+#include "test/support/catch.h"
+#include "test/support/faults.h"
+
+using namespace weir;
+using namespace weir::wire;
+
+namespace {
+
+template <typename Message>
+Message good(std::variant<Message, Faults> outcome) {
+    const Faults* faults = std::get_if<Faults>(&outcome);
+    INFO((faults == nullptr ? "" : test::lines_of(*faults)));
+    REQUIRE(faults == nullptr);
+    return std::get<Message>(std::move(outcome));
+}
+
+template <typename Message>
+Faults bad(std::variant<Message, Faults> outcome) {
+    REQUIRE(std::holds_alternative<Faults>(outcome));
+    return std::get<Faults>(std::move(outcome));
+}
+
+}  // namespace
+
+TEST_CASE("HELLO, WELCOME and TABLES are read as they were written") {
+    const Hello hello{.host = "h1",
+                      .version = "0.1.0",
+                      .uplink_bps = 9'000'000'000,
+                      .vnics = {{"web", "A", "52:54:00:00:00:01", 10}, {"tap", "", "", 0}},
+                      .appliances = {{"disk", "10.0.0.5", 10809}}};
+    CHECK(good(parse_hello(to_text(hello))) == hello);
+    const Welcome welcome{.cluster = "c1", .interval = kNanosPerSec, .validity = 3, .refused = ""};
+    CHECK(good(parse_welcome(to_text(welcome))) == welcome);
+    const Welcome refusal{.cluster = "c1", .interval = 0, .validity = 0, .refused = "no host h9 here"};
+    CHECK(good(parse_welcome(to_text(refusal))) == refusal);
+    const Tables tables{.endpoints = {{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10},
+                                      {17, Endpoint::Kind::kAppliance, "disk", "", "", "", 0}},
+                        .guarantees = {{.flow = {3, 17}, .rate = {kNoStatement, 500, kNoStatement}}}};
+    CHECK(good(parse_tables(to_text(tables))) == tables);
+}
+
+TEST_CASE("a HELLO that is wrong is refused with every fault") {
+    const Faults faults = bad(parse_hello(R"({"schema": 2, "vnics": [{"name": "a b"},
+        {"name": "b", "mac": "52:54", "vlan": 5000}], "spam": 1})"));
+    CHECK(test::has_fault(faults, "schema", "out of range"));
+    CHECK(test::has_fault(faults, "host", "needed"));
+    CHECK(test::has_fault(faults, "vnics[0].name", "cannot be a name"));
+    CHECK(test::has_fault(faults, "vnics[1].mac", "no address"));
+    CHECK(test::has_fault(faults, "vnics[1].vlan", "out of range"));
+    CHECK(test::has_fault(faults, "spam", "unknown key"));
+    CHECK_FALSE(bad(parse_hello("[]")).empty());
+    CHECK_FALSE(bad(parse_hello("")).empty());
+    CHECK_FALSE(bad(parse_hello(R"({"schema": 1, "host": 1e300})")).empty());
+}
+
+TEST_CASE("a WELCOME says how long an interval is, or why there is none") {
+    CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "cluster": "c"})")), "interval_ns", "how long"));
+    CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "interval_ns": 1, "validity": 3})")),
+                          "interval_ns", "out of range"));
+}
+
+TEST_CASE("TABLES refuse what is no id, kind or rate") {
+    const Faults faults =
+        bad(parse_tables(R"({"schema": 1, "endpoints": [{"id": -1, "kind": "vm", "name": "a"}],
+        "guarantees": [{"source": 1, "appliance": -5}]})"));
+    CHECK(test::has_fault(faults, "endpoints[0].id", "out of range"));
+    CHECK(test::has_fault(faults, "endpoints[0].kind", "unknown word"));
+    CHECK(test::has_fault(faults, "guarantees[0].destination", "needed"));
+    CHECK(test::has_fault(faults, "guarantees[0].appliance", "out of range"));
+}

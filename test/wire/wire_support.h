@@ -1,0 +1,45 @@
+// wire_support.h - bytes as the protocol's page shows them. Threads: tests only.
+#pragma once
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+
+#include "common/wire/records.h"
+
+namespace weir::test {
+
+/// "57 45 49 52": sixteen to a line.
+inline std::string hex(std::span<const std::uint8_t> bytes) {
+    std::string text;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        char byte[4];
+        std::snprintf(byte, sizeof byte, "%02x", unsigned{bytes[i]});
+        if (i != 0)
+            text += i % 16 == 0 ? '\n' : ' ';
+        text += byte;
+    }
+    return text;
+}
+
+/// docs/protocol.md without the blanks that indent its dumps.
+inline std::string protocol_page() {
+    std::ifstream file(std::string(WEIR_SOURCE_ROOT) + "/docs/protocol.md");
+    const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::string out;
+    for (std::size_t i = 0; i < page.size(); ++i)
+        if (page[i] != ' ' || (i != 0 && page[i - 1] != '\n' && page[i - 1] != ' '))
+            out += page[i];
+    return out;
+}
+
+inline wire::FlowDemand demand(std::uint32_t source, std::uint32_t destination, float used) {
+    wire::FlowDemand record;
+    record.flow = {source, destination};
+    record.used = {used, 0, 0};
+    return record;
+}
+
+}  // namespace weir::test
