@@ -115,8 +115,8 @@ std::set<std::string> parser_keys(const Section& section) {
 TEST_CASE("every example is a valid configuration") {
     std::size_t examples = 0;
     for (const auto& entry : std::filesystem::directory_iterator(kConfigs)) {
-        if (entry.path().extension() != ".jsonc")
-            continue;
+        if (entry.path().extension() != ".jsonc" || entry.path().stem() == "cluster")
+            continue;  // the controller's own
         ++examples;
         auto loaded = load_config(entry.path());
         const Faults* faults = std::get_if<Faults>(&loaded);

@@ -1,0 +1,135 @@
+// config.cc - the cluster file: its head, its lists in turn, then what holds between them.
+#include "ctrl/config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/config/config_text.h"
+#include "common/config/field_kinds.h"
+#include "ctrl/config_sections.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kListenMax = 8;
+constexpr std::array kMechanisms{
+    Word<Mechanism>{"drf", Mechanism::kDrf}, Word<Mechanism>{"hdrf", Mechanism::kHdrf},
+    Word<Mechanism>{"first_fit", Mechanism::kFirstFit}, Word<Mechanism>{"max_min", Mechanism::kMaxMin},
+    Word<Mechanism>{"revenue", Mechanism::kRevenue}};
+constexpr std::array kWeights{Word<GlobalWeights>{"guarantees", GlobalWeights::kGuarantees},
+                              Word<GlobalWeights>{"weights", GlobalWeights::kWeights},
+                              Word<GlobalWeights>{"equal", GlobalWeights::kEqual}};
+
+bool is_endpoint(std::string_view text) {
+    constexpr std::size_t kSocketBytesMax = 107;
+    if (text.starts_with("ipc:///"))
+        return !text.ends_with('/') && text.size() <= kSocketBytesMax + 6;
+    if (!text.starts_with("tcp://"))
+        return false;
+    const std::size_t colon = text.rfind(':');
+    const std::string_view port = text.substr(colon + 1);
+    return colon > 6 && !port.empty() && port.size() <= 5 &&
+           std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+           std::stoul(std::string(port)) <= 65'535 && std::stoul(std::string(port)) >= 1;
+}
+
+void read_listen(ObjectReader& reader, std::vector<std::string>& out) {
+    constexpr const char* kAllowed =
+        "a list of 1 to 8 addresses, such as [\"tcp://10.0.0.1:5555\"] or [\"ipc:///run/weir/ctrl.ipc\"]";
+    const json* list = reader.take("listen");
+    if (list == nullptr)
+        return;
+    if (!list->is_array() || list->empty() || list->size() > kListenMax) {
+        reader.fault("listen", kAllowed, "this is no such list");
+        return;
+    }
+    std::vector<std::string> texts;
+    for (const json& entry : *list) {
+        if (!entry.is_string() || !is_endpoint(entry.get_ref<const std::string&>())) {
+            reader.fault("listen", kAllowed, show_value(entry) + " is no address to listen on");
+            return;
+        }
+        texts.push_back(entry.get<std::string>());
+    }
+    out = std::move(texts);
+}
+
+void read_part(ObjectReader& reader, std::string_view key, double& out, Range range) {
+    std::uint64_t millionths = 0;
+    if (reader.read_quantity(key, Quantity::kPercent, millionths, range))
+        out = static_cast<double>(millionths) / 1e6;
+}
+
+void read_global(ObjectReader& root, ClusterConfig& config, Faults& faults) {
+    const json* object = root.take("global");
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, "global", faults);
+    reader.read_word<Mechanism>("mechanism", config.global, kMechanisms);
+    reader.read_word<GlobalWeights>("weights", config.global_weights, kWeights);
+    reader.finish();
+}
+
+void read_head(ObjectReader& reader, ClusterConfig& config) {
+    std::string schema;  // for editors; the parser is the authority
+    reader.read_text("$schema", schema);
+    read_name(reader, "name", config.name);
+    reader.read_quantity("interval", Quantity::kDuration, config.interval, {100'000'000, 60 * kNanosPerSec});
+    read_listen(reader, config.listen);
+    read_file_path(reader, "secret_key_file", config.secret_key_file);
+    read_socket_path(reader, "control_socket", config.control_socket);
+    read_file_path(reader, "store", config.store);
+    read_part(reader, "headroom", config.headroom, {0, 500'000});
+    read_part(reader, "resolve_change", config.resolve_change, {10'000, 1'000'000});
+    reader.read_flag("overcommit", config.overcommit);
+    reader.reject("pools", "not supported by this version");
+    reader.reject("prices", "not supported by this version");
+}
+
+}  // namespace
+
+std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text) {
+    JsonText json_text = read_json_text(text);
+    if (!json_text.readable)
+        return std::move(json_text.faults);
+    Faults faults = std::move(json_text.faults);
+    ClusterConfig config;
+    ObjectReader reader(json_text.value, "", faults);
+    read_head(reader, config);
+    read_global(reader, config, faults);
+    read_topology(reader, config, faults);
+    read_cluster_appliances(reader, config, faults);
+    read_tenants(reader, config, faults);
+    reader.finish();
+    if (json_text.value.is_object())
+        check_cluster(config, faults);
+    if (faults.empty())
+        return config;
+    sort_by_place(faults, json_text.places, text);
+    return faults;
+}
+
+std::variant<ClusterConfig, Faults> load_cluster(const std::string& path) {
+    const auto text = read_text_file(path);
+    if (const Fault* fault = std::get_if<Fault>(&text))
+        return Faults{*fault};
+    return parse_cluster(std::get<std::string>(text));
+}
+
+std::string_view name_of(Mechanism mechanism) {
+    return kMechanisms[static_cast<std::size_t>(mechanism)].text;
+}
+
+std::string_view name_of(GuaranteeKind kind) {
+    return kind == GuaranteeKind::kFixed ? "fixed" : "minimum";
+}
+
+bool is_curve_key(std::string_view text) {
+    constexpr std::string_view kZ85 =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+    return text.size() == 40 && text.find_first_not_of(kZ85) == std::string_view::npos;
+}
+
+}  // namespace weir

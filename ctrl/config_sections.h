@@ -1,0 +1,19 @@
+// config_sections.h - the lists of the cluster file, each checked within itself. Internal to ctrl/config*.
+// Threads: any; never used on a poll thread.
+#pragma once
+
+#include "common/config/config_reader.h"
+#include "ctrl/config.h"
+
+namespace weir {
+
+inline constexpr std::uint64_t kLinkRateMax = 400'000'000'000;     // bit/s
+inline constexpr std::uint64_t kTokenRateMax = 1'000'000'000'000;  // tokens per second
+
+void read_topology(ObjectReader& root, ClusterConfig& config, Faults& faults);
+void read_cluster_appliances(ObjectReader& root, ClusterConfig& config, Faults& faults);
+void read_tenants(ObjectReader& root, ClusterConfig& config, Faults& faults);
+/// What holds between the lists: names that must exist, promises that must fit.
+void check_cluster(const ClusterConfig& config, Faults& faults);
+
+}  // namespace weir
