@@ -1,0 +1,27 @@
+// solver.h - where demands become rates: what the epoch loop asks of estimation and allocation.
+// Source: Pulsar 4.1 to 4.3. Units: tokens of one interval in, tokens per second out. Threads: one owner.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "common/wire/records.h"
+
+namespace weir {
+
+class Cluster;
+
+/// What all switches said, flow by flow.
+using DemandTable = std::map<wire::FlowKey, wire::FlowDemand>;
+
+class Solver {
+  public:
+    virtual ~Solver() = default;
+    /// Once an interval (`whole`), and between intervals when a demand has changed much: then what was
+    /// measured says nothing about capacities yet. @return rates ordered by flow, one for each that has a
+    /// place in the cluster
+    [[nodiscard]] virtual std::vector<wire::FlowAllocation> solve(const Cluster& cluster,
+                                                                  const DemandTable& demands, bool whole) = 0;
+};
+
+}  // namespace weir

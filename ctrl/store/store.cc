@@ -1,0 +1,163 @@
+// store.cc - tables, and one transaction for whatever belongs together.
+#include "ctrl/store/store.h"
+
+#include <algorithm>
+
+#include "common/error.h"
+
+namespace weir {
+namespace {
+
+using Statement = Database::Statement;
+
+constexpr std::int64_t kVersion = 1;
+constexpr const char* kTables = R"(
+    CREATE TABLE epochs (epoch INTEGER PRIMARY KEY, began INTEGER NOT NULL);
+    CREATE TABLE specifications (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, text TEXT NOT NULL);
+    CREATE TABLE endpoints (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
+    CREATE TABLE allocations (host TEXT PRIMARY KEY, epoch INTEGER NOT NULL, interval INTEGER NOT NULL,
+                              flows BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, kind TEXT NOT NULL,
+                        text TEXT NOT NULL);
+)";
+
+std::int64_t single(Database& database, const char* sql) {
+    Statement statement(database, sql);
+    return statement.step() ? statement.integer(0) : 0;
+}
+
+void insert_audit(Database& database, std::string_view kind, std::string_view text, std::int64_t unix_time) {
+    Statement(database, "INSERT INTO audit (at, kind, text) VALUES (?, ?, ?)")
+        .bind(unix_time)
+        .bind(kind)
+        .bind(text)
+        .execute();
+}
+
+}  // namespace
+
+Store::Store(const std::string& path) : database_(path) {
+    make_tables();
+    Statement trim(database_, "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?");
+    trim.bind(kAuditMax).execute();
+    Statement ends(database_, "SELECT id, kind, name FROM endpoints");
+    while (ends.step())
+        ids_.emplace(ends.text(1) + ' ' + ends.text(2), static_cast<std::uint32_t>(ends.integer(0)));
+}
+
+void Store::make_tables() {
+    const std::int64_t version = single(database_, "PRAGMA user_version");
+    if (version > kVersion)
+        throw HostError("the store is of version " + std::to_string(version) + ", this controller knows " +
+                        std::to_string(kVersion) + "; use the later weir-ctrl, or another store");
+    if (version == kVersion)
+        return;
+    Database::Transaction transaction(database_);
+    database_.run(kTables);
+    database_.run("PRAGMA user_version = 1");
+    transaction.commit();
+}
+
+std::uint64_t Store::last_epoch() {
+    return static_cast<std::uint64_t>(single(database_, "SELECT max(epoch) FROM epochs"));
+}
+
+std::uint64_t Store::begin_epoch(std::int64_t unix_time) {
+    Database::Transaction transaction(database_);
+    const auto epoch =
+        std::max(static_cast<std::int64_t>(last_epoch()) + 1, std::max<std::int64_t>(unix_time, 1));
+    Statement(database_, "INSERT INTO epochs (epoch, began) VALUES (?, ?)")
+        .bind(epoch)
+        .bind(unix_time)
+        .execute();
+    insert_audit(database_, "start", "epoch " + std::to_string(epoch), unix_time);
+    transaction.commit();
+    return static_cast<std::uint64_t>(epoch);
+}
+
+std::optional<std::string> Store::specification() {
+    Statement last(database_, "SELECT text FROM specifications ORDER BY number DESC LIMIT 1");
+    if (!last.step())
+        return std::nullopt;
+    return last.text(0);
+}
+
+bool Store::save_specification(std::string_view text, std::int64_t unix_time) {
+    if (specification() == text)
+        return false;
+    Database::Transaction transaction(database_);
+    Statement(database_, "INSERT INTO specifications (at, text) VALUES (?, ?)")
+        .bind(unix_time)
+        .bind(text)
+        .execute();
+    insert_audit(database_, "specification", std::to_string(text.size()) + " bytes", unix_time);
+    transaction.commit();
+    return true;
+}
+
+std::uint32_t Store::endpoint_id(std::string_view kind, std::string_view name) {
+    const std::string key = std::string(kind) + ' ' + std::string(name);
+    if (const auto known = ids_.find(key); known != ids_.end())
+        return known->second;
+    Statement insert(database_, "INSERT INTO endpoints (kind, name) VALUES (?, ?) RETURNING id");
+    insert.bind(kind).bind(name);
+    insert.step();
+    const auto id = static_cast<std::uint32_t>(insert.integer(0));
+    insert.execute();
+    ids_.emplace(key, id);
+    return id;
+}
+
+void Store::save_allocations(const std::map<std::string, StoredAllocation>& by_host) {
+    Database::Transaction transaction(database_);
+    Statement put(database_,
+                  "INSERT INTO allocations (host, epoch, interval, flows) VALUES (?, ?, ?, ?) "
+                  "ON CONFLICT (host) DO UPDATE SET epoch = excluded.epoch, interval = excluded.interval, "
+                  "flows = excluded.flows");
+    Statement forget(database_, "DELETE FROM allocations WHERE host = ?");
+    wire::Bytes bytes;
+    for (const auto& [host, stored] : by_host) {
+        if (stored.flows.empty()) {
+            forget.bind(host).execute();
+            continue;
+        }
+        bytes.clear();
+        for (const wire::FlowAllocation& flow : stored.flows)
+            wire::encode(flow, bytes);
+        put.bind(host)
+            .bind(static_cast<std::int64_t>(stored.epoch))
+            .bind(std::int64_t{stored.interval})
+            .bind(std::span<const std::uint8_t>(bytes))
+            .execute();
+    }
+    transaction.commit();
+}
+
+std::map<std::string, StoredAllocation> Store::allocations() {
+    std::map<std::string, StoredAllocation> by_host;
+    Statement rows(database_, "SELECT host, epoch, interval, flows FROM allocations");
+    while (rows.step()) {
+        StoredAllocation stored;
+        stored.epoch = static_cast<std::uint64_t>(rows.integer(1));
+        stored.interval = static_cast<std::uint32_t>(rows.integer(2));
+        (void)wire::decode(rows.bytes(3), stored.flows);
+        by_host.emplace(rows.text(0), std::move(stored));
+    }
+    return by_host;
+}
+
+void Store::audit(std::string_view kind, std::string_view text, std::int64_t unix_time) {
+    insert_audit(database_, kind, text, unix_time);
+}
+
+std::vector<AuditEntry> Store::audit_tail(std::size_t most) {
+    std::vector<AuditEntry> entries;
+    Statement rows(database_, "SELECT number, at, kind, text FROM audit ORDER BY number DESC LIMIT ?");
+    rows.bind(static_cast<std::int64_t>(most));
+    while (rows.step())
+        entries.push_back({rows.integer(0), rows.integer(1), rows.text(2), rows.text(3)});
+    std::reverse(entries.begin(), entries.end());
+    return entries;
+}
+
+}  // namespace weir

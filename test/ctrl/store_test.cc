@@ -1,0 +1,173 @@
+// store_test.cc - what was saved is there after kill -9, whole; what cannot be opened says why.
+#include "ctrl/store/store.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "common/error.h"
+#include "test/support/catch.h"
+#include "test/support/random.h"
+
+using namespace weir;
+
+namespace {
+
+// A folder that goes with the test.
+struct Folder {
+    std::string path;
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "weir-store-XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        path = name;
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    [[nodiscard]] std::string file() const { return path + "/ctrl.db"; }
+};
+
+std::string why_not(const std::string& path) {
+    try {
+        Store store(path);
+    } catch (const HostError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+StoredAllocation allocation(std::uint32_t interval) {
+    return {5, interval, {{.flow = {1, 2}, .rate = {interval, 7, wire::kNoStatement}}}};
+}
+
+constexpr std::uint32_t kHosts = 20;
+
+// Saves for ever; a number goes into the pipe after each commit.
+[[noreturn]] void save_until_killed(const std::string& file, int pipe, std::uint32_t interval) {
+    Store store(file);
+    store.begin_epoch(0);
+    for (;;) {
+        ++interval;
+        std::map<std::string, StoredAllocation> by_host;
+        for (std::uint32_t host = 0; host < kHosts; ++host)
+            by_host["h" + std::to_string(host)] = allocation(interval);
+        store.save_allocations(by_host);
+        store.audit("interval", std::to_string(interval), interval);
+        if (write(pipe, &interval, sizeof interval) != sizeof interval)
+            _exit(1);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("epochs rise, also when the clock does not") {
+    const Folder folder;
+    Store store(folder.file());
+    CHECK(store.last_epoch() == 0);
+    CHECK(store.begin_epoch(1'000) == 1'000);
+    CHECK(store.begin_epoch(1'000) == 1'001);
+    CHECK(store.begin_epoch(-5) == 1'002);
+    CHECK(store.begin_epoch(2'000) == 2'000);
+    CHECK(store.last_epoch() == 2'000);
+}
+
+TEST_CASE("a specification is kept once, and the last is the one") {
+    const Folder folder;
+    {
+        Store store(folder.file());
+        CHECK_FALSE(store.specification());
+        CHECK(store.save_specification("{}", 1));
+        CHECK_FALSE(store.save_specification("{}", 2));
+        CHECK(store.save_specification("{ }", 3));
+    }
+    CHECK(Store(folder.file()).specification() == "{ }");
+}
+
+TEST_CASE("a name keeps its number, over restarts too") {
+    const Folder folder;
+    std::uint32_t web = 0;
+    {
+        Store store(folder.file());
+        web = store.endpoint_id("vnic", "web");
+        CHECK(web != store.endpoint_id("appliance", "web"));
+        CHECK(web == store.endpoint_id("vnic", "web"));
+    }
+    Store again(folder.file());
+    CHECK(again.endpoint_id("vnic", "web") == web);
+    CHECK(again.endpoint_id("vnic", "db") != web);
+}
+
+TEST_CASE("last allocations come back; a host without any is forgotten") {
+    const Folder folder;
+    {
+        Store store(folder.file());
+        store.save_allocations({{"h1", allocation(3)}, {"h2", allocation(3)}});
+        store.save_allocations({{"h1", allocation(4)}, {"h2", {}}});
+    }
+    const auto read = Store(folder.file()).allocations();
+    REQUIRE(read.size() == 1);
+    CHECK(read.at("h1").epoch == 5);
+    CHECK(read.at("h1").interval == 4);
+    CHECK(read.at("h1").flows == allocation(4).flows);
+}
+
+TEST_CASE("the audit trail tells the last things in their order") {
+    const Folder folder;
+    Store store(folder.file());
+    for (int i = 0; i < 5; ++i)
+        store.audit("welcome", "h" + std::to_string(i), i);
+    const auto tail = store.audit_tail(2);
+    REQUIRE(tail.size() == 2);
+    CHECK(tail[0].text == "h3");
+    CHECK(tail[1].text == "h4");
+    CHECK(tail[1].unix_time == 4);
+}
+
+TEST_CASE("a store that cannot be opened says why and what to do") {
+    const Folder folder;
+    CHECK(why_not(folder.path + "/none/ctrl.db").find("folder") != std::string::npos);
+    std::ofstream(folder.path + "/noise.db") << std::string(4096, 'x');
+    CHECK(why_not(folder.path + "/noise.db").find("no store of ours") != std::string::npos);
+    const Store first(folder.file());
+    CHECK(why_not(folder.file()).find("another weir-ctrl uses it") != std::string::npos);
+}
+
+TEST_CASE("killed at any moment, all that was committed is there, and nothing by halves") {
+    const Folder folder;
+    testing::Random32 random{11};
+    std::uint32_t interval = 0;
+    for (int round = 0; round < 15; ++round) {
+        int ends[2];
+        REQUIRE(pipe(ends) == 0);
+        const pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            close(ends[0]);
+            save_until_killed(folder.file(), ends[1], interval);
+        }
+        close(ends[1]);
+        std::uint32_t said = 0;
+        const std::uint32_t enough = 1 + random() % 8;
+        for (std::uint32_t i = 0; i < enough; ++i)
+            REQUIRE(read(ends[0], &said, sizeof said) == sizeof said);
+        usleep(random() % 2'000);
+        kill(child, SIGKILL);
+        REQUIRE(waitpid(child, nullptr, 0) == child);
+        while (read(ends[0], &said, sizeof said) == sizeof said) {  // what it still said
+        }
+        close(ends[0]);
+
+        Store store(folder.file());
+        const auto saved = store.allocations();
+        REQUIRE(saved.size() == kHosts);
+        interval = saved.begin()->second.interval;
+        CHECK(interval >= said);
+        CHECK(interval <= said + 1);
+        for (const auto& [host, stored] : saved)
+            REQUIRE((stored.interval == interval && stored.flows == allocation(interval).flows));
+        CHECK(store.audit_tail(1).front().unix_time >= said);
+        CHECK(store.last_epoch() == static_cast<std::uint64_t>(round) + 1);
+    }
+}
