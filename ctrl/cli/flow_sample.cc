@@ -40,6 +40,8 @@ json flow_rates(const json& before, const json& after, double seconds) {
               {"outstanding_tokens", at(after, "/outstanding_tokens")},
               {"connections", at(after, "/connections")},
               {"latency_ns", at(after, "/latency_ns")}};
+    for (const char* const counter : {"requests", "responses", "failed", "plain_bytes", "held_total", "used"})
+        flow["total"][counter] = at(after, (std::string("/") + counter).c_str());
     double longest = 0;
     for (const std::string resource : kPathResources) {
         const double blocked = std::min(rate("/blocked_ns/" + resource) / kNanosPerPercent, 100.0);

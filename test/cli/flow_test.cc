@@ -42,6 +42,8 @@ TEST_CASE("a flow's rates are growth over the switch's own time, resource by res
     CHECK(flow["used_per_second"] == json{{"appliance", 800.0}, {"uplink", 800.0}, {"downlink", 4'800.0}});
     CHECK(flow["limit_per_second"] == json{{"appliance", 800}, {"uplink", nullptr}, {"downlink", 5'000}});
     CHECK(flow["requests_per_second"] == 10.0);
+    CHECK(flow["total"]["requests"] == canned_flows_later()["flows"][0]["requests"]);
+    CHECK(flow["total"]["used"] == canned_flows_later()["flows"][0]["used"]);
     CHECK(flow["blocked_percent"] == json{{"appliance", 41.0}, {"uplink", 0.0}, {"downlink", 10.25}});
     CHECK(flow["held_back_by"] == "appliance");
     CHECK(flow["queued"]["downlink"] == 1'188);

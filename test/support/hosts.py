@@ -8,7 +8,7 @@ import os
 import links
 from frames import mac
 from processes import Process
-from switch import Switch
+from switch import BUILD, Switch
 from wait import until
 
 STARTS = 5
@@ -58,6 +58,17 @@ class Hosts:
         if f"vm{number}" not in self.made:
             links.veth(f"vm{number}", f"eth{number}")
             self.made.append(f"vm{number}")
+
+    def plug_rough(self, number, lost, late, seed):
+        """The same with a bad wire in it, which loses and delays so many of 10,000 frames each way. Returns its process,
+        whose output at its end says what it did."""
+        links.veth(f"vm{number}", f"near{number}")
+        links.veth(f"far{number}", f"eth{number}")
+        self.made += [f"vm{number}", f"far{number}"]
+        program = os.path.join(BUILD, "test", "rough-wire")
+        wire = Process([program, f"near{number}", f"far{number}", *map(str, (lost, late, seed))], self.path(f"wire{number}.log"))
+        wire.expect("ready", 10)
+        return wire
 
     def start(self, name, core, uplink, vnics, **keys):
         """Starts the switch `name` at its end of the wire. `vnics`: keys by VM number; `keys`: the switch's own."""

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""counts.py - a million mixed requests to a real memcached on wires that lose 1 % and reorder: does the switch count as the server?
+
+    bench/papers/counts.py [--requests N]     root, memcached, a build with tests; about a minute, ten at most
+
+Client and server are kernels in network namespaces behind vNICs; test/support/rough_requests.py says how. Writes counts.json to
+the build folder (WEIR_BUILD).
+"""
+import argparse
+import json
+import os
+import pathlib
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
+
+import links  # noqa: E402  (the path above comes first)
+from hosts import Hosts  # noqa: E402
+from lib.host import BUILD, Place, machine, prepare, say  # noqa: E402
+from processes import stop_all  # noqa: E402
+from rough_requests import RoughRequests, faults  # noqa: E402
+
+CONNECTIONS, SECONDS = 48, 600
+NAMES = {"get": "get, mg", "set": "set, ms", "delete": "delete, md", "incr": "incr, ma", "touch": "touch"}
+
+
+def measure(requests):
+    with Place() as place:
+        site = Hosts(str(place.path))
+        try:
+            rough = RoughRequests(site)
+            began = time.monotonic()
+            said = rough.run(CONNECTIONS, requests, 1, SECONDS)
+            said["seconds"] = time.monotonic() - began
+            if rough.switch.stop() != 0:
+                raise RuntimeError("the switch ended badly")
+            return said
+        finally:
+            site.unplug()
+            stop_all()
+
+
+def lines(said):
+    frames = [way for wire in said["wires"] for way in wire.values()]
+    total = sum(sum(way[kind] for kind in ("passed", "lost")) for way in frames)
+    rows = [f"| {NAMES[kind]} | {said['asked'][kind]:,} | {count:,} | |" for kind, count in said["server"].items()]
+    served = sum(said["server"].values())
+    switch = said["switch"]
+    return ["| | asked by the client | counted by memcached | by the switch |", "|---|---:|---:|---:|", *rows,
+            f"| all requests | {sum(said['asked'].values()):,} | {served:,} | {switch['requests'] - 1:,} |",
+            f"| answers | {said['answers']:,} | | {switch['responses'] - 1:,} |",
+            f"| bytes of which no header was understood | | | {switch['plain_bytes']:,} |", "",
+            f"{CONNECTIONS} connections. A frame goes over two wires, before and behind the switch, of which each loses 0.5 % and delays 1 %: "
+            f"of {total:,} passages {sum(way['lost'] for way in frames):,} failed, {sum(way['late'] for way in frames):,} came out of "
+            f"order. {said['seconds']:.0f} s. "
+            f"{'Exact.' if not faults(said) else 'Not exact: ' + '; '.join(faults(said)) + '.'}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=1_000_000)
+    options = parser.parse_args()
+    if not links.own_namespace():
+        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    prepare()
+    links.command("ip link set lo up")
+    said = measure(options.requests)
+    table = lines(said)
+    say(f"{'exact' if not faults(said) else 'NOT exact'}: {faults(said) or ''}")
+    (BUILD / "counts.json").write_text(json.dumps({"machine": machine(), "said": said, "table": table}, indent=1) + "\n")
+    print("\n".join(table))
+    return 1 if faults(said) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

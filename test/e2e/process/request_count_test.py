@@ -1,0 +1,21 @@
+"""request_count_test.py - the switch counts requests to a real memcached exactly, whatever the wires lose and reorder.
+
+The same with a million requests: bench/papers/counts.py.
+"""
+
+from rough_requests import RoughRequests, faults
+from two_hosts import TwoHosts
+
+CONNECTIONS, REQUESTS, SECONDS = 12, 15_000, 120
+
+
+class RequestCountTest(TwoHosts):
+    def test_requests_are_counted_as_the_server_counts_them_although_frames_are_lost_and_reordered(self):
+        rough = RoughRequests(self.site)
+        self.a = rough.switch
+        said = rough.run(CONNECTIONS, REQUESTS, 1, SECONDS)
+        self.assertEqual(faults(said), [], said)
+        for wire in said["wires"]:
+            for way in wire.values():
+                self.assertGreater(way["lost"], 0, wire)
+                self.assertGreater(way["late"], 0, wire)

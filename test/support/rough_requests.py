@@ -1,0 +1,85 @@
+"""rough_requests.py - requests to a real memcached through a switch, on wires that lose and reorder: what was asked, what the
+server has counted, what the switch has counted. Only inside a network namespace of our own.
+
+VM 1 is the client, VM 3 the server; either's wire loses frames both ways, so that some are lost before the switch has seen
+them and some behind it.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import links
+from processes import Process, tail
+from switch import ROOT
+from wait import until
+
+CLIENT, SERVER, PORT = 1, 3, 11211
+LOST = 50  # of 10,000, on each of two wires: 1 % of what a side sends
+LATE = 100
+# What may be under way on a connection: the switch keeps 64 KiB of what has passed over a hole.
+WINDOW_BYTES = 65_536
+# Times in which a kernel does not send again what is only late; its own least is 200 ms.
+RTO_MIN = "30ms"
+BYTES = {"name": "bytes", "unit": "bytes", "source": "as they are",
+         "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 0, "tokens": 1, "per": "1B"}}}
+
+
+class RoughRequests:
+    """`site` is a Hosts; the switch is `a`, on core 1."""
+
+    def __init__(self, site, seed=1, lost=LOST, late=LATE):
+        self.site = site
+        site.join()
+        self.wires = [site.plug_rough(number, lost, late, seed + number) for number in (CLIENT, SERVER)]
+        cost = site.path("bytes.json")
+        with open(cost, "w") as stream:
+            json.dump(BYTES, stream)
+        self.switch = site.start("a", 1, {"rate": "10Gbit"}, {CLIENT: {"appliances": [{"name": "kv"}]}, SERVER: {}},
+                                 appliances=[{"name": "kv", "address": f"10.0.0.{SERVER}", "port": PORT, "protocol": "memcached",
+                                              "cost": cost}])
+        self.client, self.server = site.kernel(CLIENT), site.kernel(SERVER)
+        for number, inside in ((CLIENT, self.client), (SERVER, self.server)):
+            links.command(f"{' '.join(inside)} ip route change 10.0.0.0/24 dev eth{number} src 10.0.0.{number} rto_min {RTO_MIN}")
+            subprocess.run([*inside, "sh", "-c", f"echo 4096 {WINDOW_BYTES} {WINDOW_BYTES} >/proc/sys/net/ipv4/tcp_rmem"],
+                           check=True, timeout=10)
+
+    def run(self, connections, requests, seed, seconds):
+        """Plays so many requests, in `seconds` at most. Returns what each of the three has counted."""
+        log = self.site.path("memcached.log")
+        server = Process([*self.server, "memcached", "-u", "root", "-l", f"10.0.0.{SERVER}", "-p", str(PORT), "-c", "4096",
+                          "-m", "1024"], log)
+        until(lambda: f":{PORT} " in self.listening(), 20, f"memcached listening: {tail(log)}")
+        program = os.path.join(ROOT, "test", "support", "memcached_client.py")
+        done = subprocess.run([*self.client, sys.executable, program, f"10.0.0.{SERVER}", str(PORT), str(connections), str(requests),
+                               str(seed)], capture_output=True, text=True, timeout=seconds, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"the client failed: {done.stderr[-2000:]}")
+        said = json.loads(done.stdout)
+        flow, = self.switch.ctl("flow", "list", "--interval", "100ms")["flows"]
+        said["switch"] = {**flow["total"], "outstanding": flow["outstanding"]}
+        server.stop()
+        said["wires"] = [self.ended(wire) for wire in self.wires]
+        return said
+
+    def listening(self):
+        return subprocess.run([*self.server, "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout
+
+    @staticmethod
+    def ended(wire):
+        wire.stop(signal.SIGTERM)
+        return json.loads(wire.output().splitlines()[-1])
+
+
+def faults(said):
+    """What does not agree, in words; empty when all is exact."""
+    asked, server, switch = said["asked"], said["server"], said["switch"]
+    everything = sum(server.values()) + 1  # and the request for the counters
+    found = [f"{kind}: {count} asked, {server[kind]} served" for kind, count in asked.items() if count != server[kind]]
+    for what, counted, expected in (("requests", switch["requests"], everything), ("responses", switch["responses"], said["answers"] + 1),
+                                    ("bytes without a header", switch["plain_bytes"], 0), ("outstanding", switch["outstanding"], 0)):
+        if counted != expected:
+            found.append(f"{what}: {counted} at the switch, {expected} expected")
+    return found
