@@ -5,8 +5,7 @@
 #
 # Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
 # process tests under ASan and UBSan), tsan (rings, slots, counters), clang (builds without warnings), fuzz (a minute
-# of every request protocol's parser and of the controller's
-# messages under ASan), guests (QEMU).
+# of every request protocol's parser, of the request path and of the controller's messages under ASan), guests (QEMU).
 # `--quick`: tidy, docs, unit, process.
 # Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.
 set -uo pipefail
