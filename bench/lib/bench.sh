@@ -15,7 +15,8 @@ bench() {
         [ -e "$build/build.ninja" ] || step "configuring" "$build/setup.log" \
             meson setup --buildtype=release -Dbench=true "$build" "$root" || fail "see build/setup.log"
         [ -d "$build/bench/load" ] || meson configure "$build" -Dbench=true
-        build "$build" release vswitch/weir-switch ctrl/cli/weirctl bench/load/weir-load bench/raw/raw-vhost-loop ||
+        build "$build" release vswitch/weir-switch ctrl/cli/weirctl bench/load/weir-load bench/raw/raw-vhost-loop \
+            bench/requests/weir-requests ||
             fail "the build failed; see build/build.log"
     fi
     python3 "$root/bench/$program" "$@"

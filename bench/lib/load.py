@@ -8,13 +8,12 @@ from lib.host import EAL_LOAD, tool
 class Load:
     """The generator, playing every VM (and the wire) of a bench."""
 
-    def __init__(self, place, ports, listens):
+    def __init__(self, place, ports, listens, program="bench/load/weir-load"):
         """ports: dicts with name, mac, socket, devargs; listens: the switch connects to us."""
         spec = {"eal": EAL_LOAD,
                 "ports": [{"path": port["socket"], "mac": port["mac"], "server": listens,
                            "devargs": port.get("devargs", "")} for port in ports]}
-        self._child = Child("weir-load", [tool("bench/load/weir-load"), place.write("load.json", spec)],
-                            place.file("load.log"))
+        self._child = Child(program, [tool(program), place.write("load.json", spec)], place.file("load.log"))
         if listens:
             self._child.event("listening")
         self.tsc_hz = None

@@ -46,14 +46,18 @@ class System:
     def pid(self):
         return self.child.pid
 
+    def load(self, place, ports, listens):
+        """The generator that plays the VMs."""
+        return Load(place, ports, listens)
+
     def bring_up(self):
         """Starts the system and the generator in the right order; returns the generator."""
         if self.listens:
             self.start()
             wait_for_files([port["socket"] for port in self.ports])
-            load = Load(self.place, self.ports, listens=False)
+            load = self.load(self.place, self.ports, listens=False)
         else:
-            load = Load(self.place, self.ports, listens=True)
+            load = self.load(self.place, self.ports, listens=True)
         try:
             if not self.listens:
                 self.start()
