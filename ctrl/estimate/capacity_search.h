@@ -1,0 +1,133 @@
+// capacity_search.h - finds how many tokens a second an appliance can serve, from what went through it.
+// Source: Pulsar 4.3 (binary search in a window, both congestion signals, eq. 7), with these differences:
+//   - An appliance that nobody asks for all of its estimate says nothing about its capacity: the estimate is
+//   held.
+//   - A changed mix widens the window around the estimate and keeps the estimate; the paper begins again at
+//   the bottom,
+//     below what may be promised.
+//   - A window whose bottom is too much, or whose top nobody has shown to be too much, is moved.
+//   - Eq. 7 alone turns a queue into a falling estimate and an estimate into a queue, which swings for ever
+//   with open
+//     loops. `allocate` lies below the estimate by what is queued, so that the queue goes and the estimate
+//     may stay.
+//   - `jump`: what an overloaded appliance delivers is what it can deliver: one step instead of a search.
+//   While the
+//     readings that it takes to believe it are gathered, the queue tells, and nothing is added to it.
+//   - `latency_factor`: closed loops never queue at the enforcers while the appliance is the bottleneck;
+//   there the
+//     time that tokens are outstanding tells.
+//   - `check_intervals`: now and then a little more is tried, since nothing else shows that an appliance is
+//   faster.
+// Units: tokens, tokens/s. Threads: one owner.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace weir::estimate {
+
+enum class Phase {
+    kIncrease,  ///< no congestion: up to the middle of the window
+    kRevert,    ///< too much: back to the bottom
+    kWait,      ///< a guarantee was broken: at the bottom until all are kept
+    kHold,      ///< nobody asks for as much as the estimate
+    kStable,    ///< found; follows small changes
+};
+[[nodiscard]] const char* name_of(Phase phase);
+
+struct CapacitySettings {
+    double min = 0;             ///< certainly less than the capacity
+    double max = 0;             ///< certainly more
+    double tolerance = 0;       ///< width of the window that ends the search; 0 = 1 % of max
+    unsigned readings = 3;      ///< congested intervals in a row before congestion is believed
+    double alpha = 0.1;         ///< of eq. 7, 1/s
+    double mix_change = 0.1;    ///< part of the tokens that are others than before
+    bool jump = true;           ///< take an overloaded appliance's throughput for its capacity
+    double latency_factor = 4;  ///< times the least latency: congestion, even with nothing queued; 0 = never
+    double drain = 0.5;         ///< of what is queued at the appliance, 1/s; 0 = never
+    unsigned check_intervals =
+        10;                  ///< when stable and asked for all: try a little more this often; 0 = never
+    unsigned wait_max = 10;  ///< intervals at the bottom with a guarantee broken: look lower; 0 = wait on
+};
+
+/// The paper's search with the corrections of the first three differences, and nothing else.
+[[nodiscard]] CapacitySettings plain_search(double min, double max);
+
+/// One interval.
+struct Reading {
+    double throughput = 0;             ///< tokens/s served
+    double offered = 0;                ///< tokens/s that the flows could use (their demand)
+    double outstanding = 0;            ///< tokens at the appliance, on average
+    bool violated = false;             ///< a tenant that wants its guarantee got less
+    double guaranteed = 0;             ///< tokens/s: `allocate` is not lowered below for a queue's sake
+    std::span<const double> mix = {};  ///< tokens by kind of request (or tenant); empty = not known
+};
+
+class CapacitySearch {
+  public:
+    struct State {
+        Phase phase = Phase::kIncrease;
+        double min_window = 0;
+        double max_window = 0;
+        double estimate = 0;
+        double allocate = 0;  ///< what to give out: the estimate, less while a queue is drained
+    };
+
+    /// @param settings 0 <= min <= max
+    explicit CapacitySearch(const CapacitySettings& settings);
+
+    /// Takes in what happened under `state().allocate` and says what to do in the next interval. A reading
+    /// that is not plausible changes nothing.
+    const State& update(const Reading& reading);
+    [[nodiscard]] const State& state() const { return state_; }
+
+  private:
+    enum class Signal { kClear, kIdle, kShort, kViolation, kNothing };
+
+    [[nodiscard]] Signal signal_of(const Reading& reading) const;
+    /// A throughput that is less by less is no sign.
+    [[nodiscard]] double margin() const;
+    [[nodiscard]] bool mix_changed(std::span<const double> mix) const;
+    void remember_mix(std::span<const double> mix);
+    void note_latency(const Reading& reading);
+    /// Counts congested readings; whether there were enough.
+    bool believed(const Reading& reading);
+    void restart();
+    void search(Signal signal, const Reading& reading);
+    void stay(Signal signal, const Reading& reading);
+    void congested(Signal signal, const Reading& reading);
+    void increase(const Reading& reading);
+    void revert(const Reading& reading);
+    void lower_floor();
+    void jump(const Reading& reading);
+    void settle(const Reading& reading);
+    void follow(const Reading& reading);
+    void check();
+    [[nodiscard]] double busy_outstanding(double throughput) const;
+    [[nodiscard]] double to_allocate(const Reading& reading) const;
+    [[nodiscard]] bool at_floor() const { return state_.estimate - state_.min_window <= tolerance_; }
+    [[nodiscard]] bool narrow() const { return state_.max_window - state_.min_window <= tolerance_; }
+
+    CapacitySettings settings_;
+    double tolerance_;
+    State state_;
+    std::vector<double> mix_;  // parts of 1, when the search or the stable phase began
+    unsigned since_restart_ = 0;
+
+    unsigned congested_ = 0;  // readings in a row
+    double congested_throughput_ =
+        0;                   // sum over them but the first, in which things may still have been changing
+    bool top_seen_ = false;  // something above the estimate was too much
+    bool climbing_ = false;  // has gone up since the window was set
+    unsigned waited_ = 0;
+    double least_latency_ = 0;  // seconds: outstanding per throughput; 0 = not known
+
+    double settled_ = 0;              // the estimate at the beginning of the stable phase
+    double settled_outstanding_ = 0;  // O_s of eq. 7
+    bool outstanding_known_ = false;
+    unsigned full_readings_ = 0;  // in a row: asked for all, and delivered
+    double check_from_ = 0;       // the estimate to go back to when a check fails; 0 = no check is on
+    double check_step_ = 0;       // part of the estimate; of the last check
+};
+
+}  // namespace weir::estimate
