@@ -1,0 +1,178 @@
+// attempt.cc - what is behind each link, and whether it fits beside the others.
+#include "ctrl/placement/attempt.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weir::placement {
+
+Attempt::Attempt(const Ledger& ledger, const Tenant& tenant)
+    : ledger_(&ledger),
+      topology_(&ledger.topology()),
+      tenant_(&tenant),
+      whole_(whole_of(tenant)),
+      layout_{.hosts = std::vector<std::uint32_t>(tenant.vnics.size(), kAnywhere),
+              .appliances = std::vector<std::uint32_t>(tenant.appliances.size(), kAnywhere)},
+      hosts_(topology_->hosts.size()),
+      racks_(topology_->racks.size()),
+      links_(topology_->appliances.size()),
+      tokens_(topology_->appliances.size()),
+      slots_used_(topology_->hosts.size()) {
+    for (const VirtualAppliance& appliance : tenant.appliances)
+        bandwidth_.push_back(std::min(whole_.vnics, appliance.bandwidth));
+}
+
+std::uint32_t Attempt::rack_of(const Appliance& appliance) const {
+    return appliance.host != kAnywhere ? topology_->hosts[appliance.host].rack : appliance.rack;
+}
+
+void Attempt::move(std::uint32_t host, std::uint32_t rack, const Side& side, bool in) {
+    const auto count = [&](Side& at) { in ? at += side : at -= side; };
+    if (host != kAnywhere)
+        count(hosts_[host]);
+    if (rack != kAnywhere)
+        count(racks_[rack]);
+}
+
+void Attempt::put_vnic(std::uint32_t vnic, std::uint32_t host) {
+    layout_.hosts[vnic] = host;
+    ++slots_used_[host];
+    move(host, topology_->hosts[host].rack, {.vnics = tenant_->vnics[vnic].reservation}, true);
+}
+
+void Attempt::take_vnic(std::uint32_t vnic) {
+    const std::uint32_t host = layout_.hosts[vnic];
+    layout_.hosts[vnic] = kAnywhere;
+    --slots_used_[host];
+    move(host, topology_->hosts[host].rack, {.vnics = tenant_->vnics[vnic].reservation}, false);
+}
+
+void Attempt::put_appliance(std::uint32_t v, std::uint32_t index) {
+    const Appliance& appliance = topology_->appliances[index];
+    layout_.appliances[v] = index;
+    tokens_[index] += tenant_->appliances[v].reservation;
+    links_[index].appliances += bandwidth_[v];
+    move(appliance.host, rack_of(appliance), {.appliances = bandwidth_[v]}, true);
+}
+
+void Attempt::take_appliance(std::uint32_t v) {
+    const std::uint32_t index = layout_.appliances[v];
+    const Appliance& appliance = topology_->appliances[index];
+    layout_.appliances[v] = kAnywhere;
+    tokens_[index] -= tenant_->appliances[v].reservation;
+    links_[index].appliances -= bandwidth_[v];
+    move(appliance.host, rack_of(appliance), {.appliances = bandwidth_[v]}, false);
+}
+
+std::optional<Shortfall> Attempt::check(Constraint c, const Side& inside) const {
+    const Tokens mine = need_of(ledger_->guarantee(), inside, whole_);
+    if (mine <= ledger_->left(c))  // who needs nothing of a link fits, even when others have too much of it
+        return std::nullopt;
+    return Shortfall{.constraint = c, .need = ledger_->need(c) + mine, .have = ledger_->have(c)};
+}
+
+bool Attempt::host_fits(std::uint32_t host, const Side& more) const {
+    return !check({ConstraintKind::kHostLink, host}, hosts_[host] + more);
+}
+
+bool Attempt::rack_fits(std::uint32_t rack, const Side& more) const {
+    return rack == kAnywhere || !check({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
+}
+
+bool Attempt::serves(std::uint32_t v, std::uint32_t index) const {
+    const VirtualAppliance& wanted = tenant_->appliances[v];
+    const Appliance& appliance = topology_->appliances[index];
+    return wanted.appliance == kAnywhere ? wanted.type == appliance.type || wanted.type == appliance.id
+                                         : wanted.appliance == index;
+}
+
+bool Attempt::appliance_fits(std::uint32_t v, std::uint32_t index) const {
+    return !appliance_miss(v, index);
+}
+
+Tokens Attempt::tokens_left(std::uint32_t appliance) const {
+    const Tokens left = ledger_->left({ConstraintKind::kApplianceTokens, appliance});
+    return left > tokens_[appliance] ? left - tokens_[appliance] : 0;
+}
+
+std::uint64_t Attempt::slots_left(std::uint32_t host) const {
+    const std::uint64_t left = ledger_->left({ConstraintKind::kSlots, host});
+    return left > slots_used_[host] ? left - slots_used_[host] : 0;
+}
+
+std::optional<Shortfall> Attempt::miss(std::uint32_t vnic, std::uint32_t host) const {
+    const Side more{.vnics = tenant_->vnics[vnic].reservation};
+    const std::uint32_t rack = topology_->hosts[host].rack;
+    std::optional<Shortfall> found = check({ConstraintKind::kHostLink, host}, hosts_[host] + more);
+    if (!found && rack != kAnywhere)
+        found = check({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
+    const Constraint slots{ConstraintKind::kSlots, host};
+    if (!found && slots_left(host) == 0)
+        found = Shortfall{.constraint = slots,
+                          .need = ledger_->need(slots) + slots_used_[host] + 1,
+                          .have = ledger_->have(slots)};
+    if (found)
+        found->index = vnic;
+    return found;
+}
+
+std::optional<Shortfall> Attempt::appliance_miss(std::uint32_t v, std::uint32_t index) const {
+    const Appliance& appliance = topology_->appliances[index];
+    const Side more{.appliances = bandwidth_[v]};
+    const std::uint32_t rack = rack_of(appliance);
+    const Constraint tokens{ConstraintKind::kApplianceTokens, index};
+    const Tokens mine = tokens_[index] + tenant_->appliances[v].reservation;
+    std::optional<Shortfall> found;
+    if (mine > ledger_->left(tokens))
+        found = Shortfall{
+            .constraint = tokens, .need = ledger_->need(tokens) + mine, .have = ledger_->have(tokens)};
+    if (!found)
+        found = check({ConstraintKind::kApplianceLink, index}, links_[index] + more);
+    if (!found && appliance.host != kAnywhere)
+        found = check({ConstraintKind::kHostLink, appliance.host}, hosts_[appliance.host] + more);
+    if (!found && rack != kAnywhere)
+        found = check({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
+    if (found) {
+        found->part = Shortfall::Part::kAppliance;
+        found->index = v;
+    }
+    return found;
+}
+
+std::optional<Shortfall> Attempt::broken() const {
+    std::optional<Shortfall> found;
+    for (const Need& mine : needs_of(*topology_, ledger_->guarantee(), *tenant_, layout_)) {
+        const Constraint c = mine.constraint;
+        const Tokens all = ledger_->need(c) + mine.amount;
+        if (found || all <= ledger_->have(c))
+            continue;
+        found = Shortfall{.constraint = c, .need = all, .have = ledger_->have(c)};
+        const bool of_appliance =
+            c.kind == ConstraintKind::kApplianceLink || c.kind == ConstraintKind::kApplianceTokens;
+        found->part =
+            of_appliance || layout_.hosts.empty() ? Shortfall::Part::kAppliance : Shortfall::Part::kVnic;
+        // Whoever is behind the constraint: the last that was put there.
+        const auto& behind = of_appliance ? layout_.appliances : layout_.hosts;
+        for (std::uint32_t i = 0; i < behind.size(); ++i) {
+            const bool in_rack =
+                c.kind == ConstraintKind::kRackLink && topology_->hosts[behind[i]].rack == c.index;
+            if (in_rack || (c.kind != ConstraintKind::kRackLink && behind[i] == c.index))
+                found->index = i;
+        }
+    }
+    return found;
+}
+
+std::vector<std::uint32_t> Attempt::open_vnics() const {
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t i = 0; i < layout_.hosts.size(); ++i) {
+        if (layout_.hosts[i] == kAnywhere)
+            open.push_back(i);
+    }
+    std::stable_sort(open.begin(), open.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return tenant_->vnics[a].reservation > tenant_->vnics[b].reservation;
+    });
+    return open;
+}
+
+}  // namespace weir::placement

@@ -1,0 +1,110 @@
+// audit.cc - loads of all constraints, and what becomes of those that are too high.
+#include "ctrl/placement/audit.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+namespace weir::placement {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+/// Slots are counted, not shared: too many vNICs on a host break nobody's rate.
+bool is_rate(Constraint c) {
+    return c.kind != ConstraintKind::kSlots;
+}
+
+std::vector<BrokenGuarantee> broken_of(const std::vector<Load>& loads) {
+    std::map<std::uint32_t, std::pair<double, BrokenGuarantee>> worst;  // by tenant
+    for (const Load& load : loads) {
+        if (!load.over() || !is_rate(load.constraint))
+            continue;
+        const double part = static_cast<double>(load.have) / static_cast<double>(load.need);
+        for (const Load::Part& p : load.parts) {
+            const auto possible = static_cast<Tokens>(Wide{p.need} * load.have / load.need);
+            const auto [at, fresh] = worst.try_emplace(p.tenant);
+            if (fresh || part < at->second.first)
+                at->second = {part, {p.tenant, load.constraint, p.need, possible}};
+        }
+    }
+    std::vector<BrokenGuarantee> broken;
+    for (const auto& [tenant, entry] : worst)
+        broken.push_back(entry.second);
+    return broken;
+}
+
+}  // namespace
+
+bool Audit::over() const {
+    return std::any_of(loads.begin(), loads.end(), [](const Load& load) { return load.over(); });
+}
+
+Audit audit(const Topology& topology, Guarantee guarantee, std::span<const Tenant> tenants,
+            std::span<const Layout> layouts) {
+    assert(tenants.size() == layouts.size());
+    const Ledger empty(topology, guarantee);
+    std::map<std::pair<ConstraintKind, std::uint32_t>, Load> by_constraint;
+    for (std::uint32_t t = 0; t < tenants.size(); ++t) {
+        for (const Need& need : needs_of(topology, guarantee, tenants[t], layouts[t])) {
+            Load& load = by_constraint[{need.constraint.kind, need.constraint.index}];
+            load.constraint = need.constraint;
+            load.have = empty.have(need.constraint);
+            load.need += need.amount;
+            load.parts.push_back({t, need.amount});
+        }
+    }
+    Audit result;
+    for (auto& [key, load] : by_constraint)
+        result.loads.push_back(std::move(load));
+    result.broken = broken_of(result.loads);
+    return result;
+}
+
+bool Plan::fits() const {
+    return std::all_of(entries.begin(), entries.end(), [](const Entry& entry) { return entry.fits; });
+}
+
+Plan make_plan(const Topology& topology, Guarantee guarantee, std::span<const Tenant> tenants,
+               std::span<const Layout> current) {
+    assert(current.size() <= tenants.size());
+    Placer placer(topology, guarantee);
+    Plan plan;
+    for (std::size_t t = 0; t < current.size(); ++t) {
+        placer.add(tenants[t], current[t]);
+        plan.entries.push_back({.layout = current[t], .why = {}});
+    }
+    const Ledger before = placer.ledger();
+    for (const Tenant& tenant : tenants.subspan(current.size())) {
+        const Outcome outcome = placer.place(tenant);
+        Plan::Entry entry{.fits = outcome.layout.has_value(), .layout = {}, .why = outcome.why};
+        if (outcome.layout)
+            entry.layout = *outcome.layout;
+        else if (outcome.why.nowhere)
+            entry.possible = false;
+        else
+            entry.layout = placer.force(tenant);
+        plan.entries.push_back(std::move(entry));
+    }
+    std::vector<Tenant> in;
+    std::vector<Layout> layouts;
+    std::vector<std::uint32_t> number;
+    for (std::uint32_t t = 0; t < tenants.size(); ++t) {
+        if (!plan.entries[t].possible)
+            continue;
+        in.push_back(tenants[t]);
+        layouts.push_back(plan.entries[t].layout);
+        number.push_back(t);
+    }
+    plan.after = audit(topology, guarantee, in, layouts);
+    for (Load& load : plan.after.loads) {
+        load.is_new = load.over() && before.need(load.constraint) <= before.have(load.constraint);
+        for (Load::Part& part : load.parts)
+            part.tenant = number[part.tenant];
+    }
+    for (BrokenGuarantee& broken : plan.after.broken)
+        broken.tenant = number[broken.tenant];
+    return plan;
+}
+
+}  // namespace weir::placement

@@ -1,0 +1,102 @@
+// search.cc - every placement of one tenant, depth first, until one fits or the budget is used up.
+// Hosts that look alike are tried once; a branch ends when a link is too full whether or not the rest comes
+// to it: a hose's need is concave in what is behind the link, so that it is least at one of the ends.
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "ctrl/placement/attempt.h"
+
+namespace weir::placement {
+namespace {
+
+class Tries {
+  public:
+    Tries(Attempt& attempt, std::uint64_t budget) : attempt_(attempt), budget_(budget) {
+        const Tenant& tenant = attempt.tenant();
+        for (std::uint32_t i = 0; i < tenant.vnics.size(); ++i) {
+            if (tenant.vnics[i].host != kAnywhere)
+                attempt.put_vnic(i, tenant.vnics[i].host);
+        }
+        open_ = attempt.open_vnics();
+        for (const std::uint32_t vnic : open_)
+            left_.vnics += tenant.vnics[vnic].reservation;
+    }
+
+    Search run() {
+        if (appliance(0))
+            return Search::kFound;
+        return budget_ == 0 ? Search::kGivenUp : Search::kNone;
+    }
+
+  private:
+    bool spend() { return budget_ != 0 && --budget_ != 0; }
+
+    bool appliance(std::uint32_t v) {
+        if (v == attempt_.tenant().appliances.size())
+            return vnic(0);
+        for (std::uint32_t a = 0; a < attempt_.topology().appliances.size(); ++a) {
+            if (!attempt_.serves(v, a) ||
+                attempt_.tokens_left(a) < attempt_.tenant().appliances[v].reservation)
+                continue;
+            if (!spend())
+                return false;
+            attempt_.put_appliance(v, a);
+            if (appliance(v + 1))
+                return true;
+            attempt_.take_appliance(v);
+        }
+        return false;
+    }
+
+    bool vnic(std::size_t n) {
+        if (n == open_.size())
+            return !attempt_.broken();
+        const Tokens reservation = attempt_.tenant().vnics[open_[n]].reservation;
+        left_.vnics -= reservation;
+        const bool found = try_hosts(n, reservation);
+        left_.vnics += reservation;
+        return found;
+    }
+
+    bool try_hosts(std::size_t n, Tokens reservation) {
+        std::set<std::tuple<Tokens, std::uint64_t, std::uint32_t, Tokens, Tokens>> seen;
+        for (std::uint32_t h = first_host(n, reservation); h < attempt_.topology().hosts.size(); ++h) {
+            if (!spend())
+                return false;
+            const Side& here = attempt_.at_host(h);
+            const std::uint32_t rack = attempt_.topology().hosts[h].rack;
+            const Tokens left = attempt_.ledger().left({ConstraintKind::kHostLink, h});
+            if (attempt_.slots_left(h) == 0 ||
+                !seen.insert({left, attempt_.slots_left(h), rack, here.vnics, here.appliances}).second)
+                continue;
+            attempt_.put_vnic(open_[n], h);
+            const bool hopeful = (attempt_.host_fits(h) || attempt_.host_fits(h, left_)) &&
+                                 (attempt_.rack_fits(rack) || attempt_.rack_fits(rack, left_));
+            if (hopeful && vnic(n + 1))
+                return true;
+            attempt_.take_vnic(open_[n]);
+        }
+        return false;
+    }
+
+    /// vNICs that are alike go to hosts in order.
+    [[nodiscard]] std::uint32_t first_host(std::size_t n, Tokens reservation) const {
+        if (n == 0 || attempt_.tenant().vnics[open_[n - 1]].reservation != reservation)
+            return 0;
+        return attempt_.layout().hosts[open_[n - 1]];
+    }
+
+    Attempt& attempt_;
+    std::uint64_t budget_;
+    std::vector<std::uint32_t> open_;  // vNICs that may be anywhere, the largest first
+    Side left_;                        // of them, those not put yet
+};
+
+}  // namespace
+
+Search place_by_search(Attempt& attempt, std::uint64_t budget) {
+    return Tries(attempt, budget).run();
+}
+
+}  // namespace weir::placement
