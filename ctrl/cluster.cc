@@ -203,6 +203,21 @@ std::uint64_t Cluster::silent_tokens(const ClusterEnd& vnic, const ClusterEnd& a
     return static_cast<std::uint64_t>(std::max({own, trickle, 1.0}));
 }
 
+double Cluster::guaranteed_share(TenantIndex tenant) const {
+    double share = 1e-4;
+    for (const Part& part : tenant_parts_[tenant])
+        share = std::max(share, static_cast<double>(part.config->reservation_tokens) /
+                                    resources_[tokens_[part.appliance]].capacity);
+    std::map<HostIndex, double> bytes;
+    for (const std::uint32_t id : tenant_vnics_[tenant])
+        if (const ClusterEnd& vnic = ends_.at(id); vnic.host != kNowhere)
+            bytes[vnic.host] +=
+                static_cast<double>(config_.tenants[tenant].vnics[vnic.index].reservation_bps) / kBitsPerByte;
+    for (const auto& [host, reserved] : bytes)
+        share = std::max(share, reserved / resources_[host_out_[host]].capacity);
+    return share;
+}
+
 wire::Endpoint Cluster::endpoint_of(const ClusterEnd& end) const {
     wire::Endpoint out{.id = end.id, .name = name_of(end)};
     if (end.appliance) {

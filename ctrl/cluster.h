@@ -64,6 +64,10 @@ class Cluster {
     [[nodiscard]] const std::string& name_of(const ClusterEnd& end) const;
     [[nodiscard]] const std::set<std::uint32_t>& vnics_of(HostIndex host) const { return host_vnics_[host]; }
 
+    /// The largest part of any resource that the tenant has reserved, at least a ten-thousandth: what it
+    /// weighs by when guarantees count.
+    [[nodiscard]] double guaranteed_share(TenantIndex tenant) const;
+
     // A vNIC comes to a host with what its switch says of it, and leaves it.
     void put_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan);
     void take_vnic(std::uint32_t id);

@@ -23,30 +23,30 @@ enum class GuaranteeKind : std::uint8_t { kMinimum, kFixed };
 enum class GlobalWeights : std::uint8_t { kGuarantees, kWeights, kEqual };
 
 struct RackConfig {
-    std::string name;
+    std::string name{};
     std::uint64_t uplink_bps = 0;  ///< of all its hosts together, each way
 };
 
 struct HostConfig {
-    std::string name;
+    std::string name{};
     std::uint64_t uplink_bps = 10'000'000'000;  ///< each way
-    std::string rack;                           ///< empty = no link is shared on the way to others
-    std::string key;            ///< its CURVE public key, 40 characters of Z85; empty = ipc only
+    std::string rack{};                         ///< empty = no link is shared on the way to others
+    std::string key{};          ///< its CURVE public key, 40 characters of Z85; empty = ipc only
     std::uint32_t vms_max = 0;  ///< that placement may put there; 0 = any number
 };
 
 /// A shared service with an unknown capacity between two known bounds.
 struct ClusterApplianceConfig {
-    std::string name;                ///< as in the switches' own files
-    std::string host;                ///< behind whose uplink it is; empty = behind a link of its own
+    std::string name{};              ///< as in the switches' own files
+    std::string host{};              ///< behind whose uplink it is; empty = behind a link of its own
     std::uint64_t link_bps = 0;      ///< of its own link, each way; 0 = never short
     std::uint64_t capacity_min = 0;  ///< tokens per second that it surely has: what may be promised
     std::uint64_t capacity_max = 0;  ///< that it surely has not more than
 };
 
 struct TenantVnicConfig {
-    std::string name;                   ///< as in the switch's own file, unique in the cluster
-    std::string host;                   ///< where it must be; empty = where a switch says it has it
+    std::string name{};                 ///< as in the switch's own file, unique in the cluster
+    std::string host{};                 ///< where it must be; empty = where a switch says it has it
     std::uint64_t reservation_bps = 0;  ///< each way, to and from the tenant's other vNICs (hose)
     std::optional<std::uint64_t> limit_bps;
     std::uint32_t weight = 100;  ///< among the tenant's vNICs
@@ -54,13 +54,13 @@ struct TenantVnicConfig {
 
 /// A virtual appliance: the tenant's part of a shared one.
 struct TenantApplianceConfig {
-    std::string name;  ///< of the appliance
+    std::string name{};  ///< of the appliance
     std::uint64_t reservation_tokens = 0;
     std::optional<std::uint64_t> limit_tokens;
 };
 
 struct TenantConfig {
-    std::string name;
+    std::string name{};
     GuaranteeKind guarantee = GuaranteeKind::kMinimum;
     Mechanism local = Mechanism::kDrf;  ///< how it divides what it reserved among its flows
     std::uint32_t weight = 100;         ///< among tenants, where `global.weights` says so
@@ -72,7 +72,7 @@ struct ClusterConfig {
     std::string name = "weir";
     Nanos interval = kNanosPerSec;  ///< 100ms..60s
     std::vector<std::string> listen{"ipc:///run/weir/ctrl.ipc"};
-    std::string secret_key_file;  ///< CURVE secret key, 40 characters of Z85; needed by tcp
+    std::string secret_key_file{};  ///< CURVE secret key, 40 characters of Z85; needed by tcp
     std::string control_socket = "/run/weir/ctrl.sock";
     std::string store = "/var/lib/weir/ctrl.db";
     double headroom = 0.03;        ///< 0..0.5 of every link, for new flows
