@@ -34,7 +34,8 @@ MAY_INCLUDE = {
     "vswitch/agent": PURE | CONFIG | {"common/wire", "vswitch/qos"},
     "ctrl/alloc": PURE, "ctrl/estimate": PURE, "ctrl/pool": PURE | {"ctrl/alloc"}, "ctrl/billing": PURE,
     "ctrl/placement": PURE | {"ctrl/alloc"}, "ctrl/store": PURE | {"common/wire"},
-    "ctrl/solve": {"common", "common/config", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing", "ctrl/placement"},
+    "ctrl/solve": {"common", "common/config", "vswitch/qos", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
+                   "ctrl/placement"},
     "ctrl/cli": {"ctrl/config.h", "ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
                                  "ctrl/placement"},
 }

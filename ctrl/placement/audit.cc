@@ -66,7 +66,7 @@ bool Plan::fits() const {
 }
 
 Plan make_plan(const Topology& topology, Guarantee guarantee, std::span<const Tenant> tenants,
-               std::span<const Layout> current) {
+               std::span<const Layout> current, Misfits misfits) {
     assert(current.size() <= tenants.size());
     Placer placer(topology, guarantee);
     Plan plan;
@@ -80,8 +80,8 @@ Plan make_plan(const Topology& topology, Guarantee guarantee, std::span<const Te
         Plan::Entry entry{.fits = outcome.layout.has_value(), .layout = {}, .why = outcome.why};
         if (outcome.layout)
             entry.layout = *outcome.layout;
-        else if (outcome.why.nowhere)
-            entry.possible = false;
+        else if (outcome.why.nowhere || misfits == Misfits::kLeaveOut)
+            entry.in = false;
         else
             entry.layout = placer.force(tenant);
         plan.entries.push_back(std::move(entry));
@@ -90,7 +90,7 @@ Plan make_plan(const Topology& topology, Guarantee guarantee, std::span<const Te
     std::vector<Layout> layouts;
     std::vector<std::uint32_t> number;
     for (std::uint32_t t = 0; t < tenants.size(); ++t) {
-        if (!plan.entries[t].possible)
+        if (!plan.entries[t].in)
             continue;
         in.push_back(tenants[t]);
         layouts.push_back(plan.entries[t].layout);

@@ -47,21 +47,23 @@ struct Audit {
 struct Plan {
     struct Entry {
         bool fits = true;
-        Layout layout = {};  ///< of one that does not fit: where it does the least harm, if it must be
+        Layout layout = {};  ///< of one that does not fit and is forced: where it does the least harm
         Shortfall why = {};
-        bool possible = true;  ///< false: what it asks for does not exist, so that it is left out
+        bool in = true;  ///< false: left out of `after`; always, when what it asks for does not exist
     };
 
     std::vector<Entry> entries;  ///< one per tenant, those that are there first
-    Audit after;                 ///< with everybody in, fitting or not
+    Audit after;                 ///< of those that are in
 
     [[nodiscard]] bool fits() const;
 };
+
+enum class Misfits { kLeaveOut, kForce };
 
 /// Adds tenants to those that are there.
 /// @param tenants those that are there first
 /// @param current where those are; as many as there are, at most as many as tenants
 [[nodiscard]] Plan make_plan(const Topology& topology, Guarantee guarantee, std::span<const Tenant> tenants,
-                             std::span<const Layout> current);
+                             std::span<const Layout> current, Misfits misfits);
 
 }  // namespace weir::placement

@@ -21,28 +21,29 @@ std::string describe(const Topology& topology, Constraint constraint) {
     return "the slots of host " + id;
 }
 
-std::string amount_text(Constraint constraint, Tokens amount) {
-    if (constraint.kind == ConstraintKind::kSlots)
+std::string amount_text(ConstraintKind kind, Tokens amount) {
+    if (kind == ConstraintKind::kSlots)
         return std::to_string(amount);
-    if (constraint.kind == ConstraintKind::kApplianceTokens)
+    if (kind == ConstraintKind::kApplianceTokens)
         return format_quantity(Quantity::kTokenRate, amount);
     return format_rate(amount * 8);
 }
 
-std::string explain(const Topology& topology, const Tenant& tenant, const Shortfall& why) {
+std::string explain(const Topology& topology, const Tenant& tenant, const Shortfall& why,
+                    const AmountText& text) {
     const bool vnic = why.part == Shortfall::Part::kVnic;
-    std::string text =
+    const std::string what =
         vnic ? "vNIC " + tenant.vnics[why.index].id + " of tenant " + tenant.id + " (" +
-                   format_rate(tenant.vnics[why.index].reservation * 8) + ")"
+                   text(ConstraintKind::kHostLink, tenant.vnics[why.index].reservation) + ")"
              : "appliance " + tenant.appliances[why.index].id + " of tenant " + tenant.id + " (" +
-                   format_quantity(Quantity::kTokenRate, tenant.appliances[why.index].reservation) + ")";
+                   text(ConstraintKind::kApplianceTokens, tenant.appliances[why.index].reservation) + ")";
     if (why.nowhere)
-        return text + (vnic ? ": there is no host"
+        return what + (vnic ? ": there is no host"
                             : ": no appliance is of type " + tenant.appliances[why.index].type);
-    text += ": " + describe(topology, why.constraint) + " would need " +
-            amount_text(why.constraint, why.need) + " of " + amount_text(why.constraint, why.have);
-    return text + (why.proven ? "; beside the tenants that are there, no placement exists"
-                              : "; that is the nearest of what was tried");
+    return what + ": " + describe(topology, why.constraint) + " would need " +
+           text(why.constraint.kind, why.need) + " of " + text(why.constraint.kind, why.have) +
+           (why.proven ? "; beside the tenants that are there, no placement exists"
+                       : "; that is the nearest of what was tried");
 }
 
 }  // namespace weir::placement

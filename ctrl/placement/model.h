@@ -12,8 +12,8 @@
 namespace weir::placement {
 
 using Tokens = std::uint64_t;
-/// As good as none; sums of thousands of them still fit.
-inline constexpr Tokens kUnlimited = Tokens{1} << 48;
+/// As good as none. Sums of reservations stay below.
+inline constexpr Tokens kUnlimited = Tokens{1} << 62;
 
 /// An index that says "none" or "wherever it fits".
 inline constexpr std::uint32_t kAnywhere = UINT32_MAX;

@@ -2,7 +2,9 @@
 // Source: Pulsar 4.5; Hadrian's greedy heuristic, then a bounded search. Units: tokens/s. Threads: one owner.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "ctrl/placement/ledger.h"
 
@@ -36,11 +38,15 @@ class Placer {
     std::uint64_t search_budget_;
 };
 
-/// "vNIC a3 of tenant A (2Gbit): the uplink of host h2 would need 11Gbit of 10Gbit; no placement exists"
-[[nodiscard]] std::string explain(const Topology& topology, const Tenant& tenant, const Shortfall& why);
+/// How an amount of what a constraint counts is written.
+using AmountText = std::function<std::string(ConstraintKind kind, Tokens amount)>;
+/// 10Gbit (of bytes/s), 5ktokens, or 12 slots.
+[[nodiscard]] std::string amount_text(ConstraintKind kind, Tokens amount);
+
+/// "vNIC a3 of tenant A (2Gbit): the uplink of host h2 would need 11Gbit of 10Gbit; ... no placement exists"
+[[nodiscard]] std::string explain(const Topology& topology, const Tenant& tenant, const Shortfall& why,
+                                  const AmountText& text = amount_text);
 /// "the uplink of host h2", "the capacity of appliance kvs"
 [[nodiscard]] std::string describe(const Topology& topology, Constraint constraint);
-/// 10Gbit, 5Mtokens or 12, as the constraint counts.
-[[nodiscard]] std::string amount_text(Constraint constraint, Tokens amount);
 
 }  // namespace weir::placement

@@ -14,7 +14,11 @@ using SolveKind = nlohmann::json(ObjectReader& problem, Faults& faults);
 
 // clang-format off
 #define WEIR_SOLVE_KINDS(KIND) \
-    KIND(allocation)
+    KIND(allocation) \
+    KIND(capacity) \
+    KIND(demand) \
+    KIND(rcp) \
+    KIND(placement)
 // clang-format on
 
 #define WEIR_DECLARE_KIND(name) SolveKind solve_##name;

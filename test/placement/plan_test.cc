@@ -11,7 +11,7 @@ TEST_CASE("a plan that fits breaks nothing", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 4);
     const std::vector<Tenant> tenants{tenant("a", {4, 4}), tenant("b", {4, 4})};
     const std::vector<Layout> there{{.hosts = {0, 1}, .appliances = {}}};
-    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, there);
+    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, there, Misfits::kForce);
     CHECK(plan.fits());
     CHECK_FALSE(plan.after.over());
     CHECK(plan.after.broken.empty());
@@ -26,7 +26,7 @@ TEST_CASE("whose guarantee breaks is said with what would be left of it", "[plac
         tenants[i].vnics[1].host = 1;
     }
     const std::vector<Layout> there{{.hosts = {0, 1}, .appliances = {}}};
-    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, there);
+    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, there, Misfits::kForce);
     CHECK_FALSE(plan.fits());
     CHECK(plan.entries[0].fits);
     CHECK_FALSE(plan.entries[1].fits);
@@ -51,7 +51,7 @@ TEST_CASE("what was over-committed before is not new", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 4);
     const std::vector<Tenant> tenants{tenant("a", {16, 16}), tenant("b", {1, 1})};
     const std::vector<Layout> there{{.hosts = {0, 1}, .appliances = {}}};
-    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, there);
+    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, there, Misfits::kForce);
     CHECK(plan.fits());  // b goes to one host, and needs no link
     CHECK(plan.after.over());
     CHECK_FALSE(plan.after.loads[0].is_new);
@@ -63,7 +63,7 @@ TEST_CASE("who does not fit is put where it does the least harm", "[placement]")
     topology.hosts[1].uplink = 15;
     topology.hosts[2].uplink = 16;
     const std::vector<Tenant> tenants{tenant("a", {20, 20})};
-    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, {});
+    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, {}, Misfits::kForce);
     CHECK_FALSE(plan.fits());
     CHECK(plan.entries[0].layout.hosts == std::vector<std::uint32_t>{2, 1});
     REQUIRE(plan.after.broken.size() == 1);
@@ -75,9 +75,9 @@ TEST_CASE("who asks for what does not exist is left out", "[placement]") {
     const Topology topology = tree(0, 1, 10, 0, 4);
     std::vector<Tenant> tenants{tenant("a", {4}), tenant("b", {4})};
     tenants[0].appliances.push_back({.id = "disk", .type = "nbd", .reservation = 1});
-    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, {});
+    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, {}, Misfits::kForce);
     CHECK_FALSE(plan.entries[0].fits);
-    CHECK_FALSE(plan.entries[0].possible);
+    CHECK_FALSE(plan.entries[0].in);
     CHECK(plan.entries[1].fits);
     CHECK(plan.after.loads.size() == 1);  // b's slot
     CHECK(plan.after.loads[0].parts[0].tenant == 1);
@@ -86,9 +86,19 @@ TEST_CASE("who asks for what does not exist is left out", "[placement]") {
 TEST_CASE("too many vNICs on a host break nobody's rate", "[placement]") {
     const Topology topology = tree(0, 1, 10, 0, 1);
     const std::vector<Tenant> tenants{tenant("a", {1, 1})};
-    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, {});
+    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, {}, Misfits::kForce);
     CHECK_FALSE(plan.fits());
     CHECK(plan.entries[0].why.constraint.kind == ConstraintKind::kSlots);
     CHECK(plan.after.over());
     CHECK(plan.after.broken.empty());
+}
+
+TEST_CASE("who is refused is not counted", "[placement]") {
+    const Topology topology = tree(0, 2, 10, 0, 1);
+    const std::vector<Tenant> tenants{tenant("a", {11, 11}), tenant("b", {4, 4})};
+    const Plan plan = make_plan(topology, Guarantee::kHose, tenants, {}, Misfits::kLeaveOut);
+    CHECK_FALSE(plan.entries[0].fits);
+    CHECK_FALSE(plan.entries[0].in);
+    CHECK(plan.entries[1].fits);
+    CHECK_FALSE(plan.after.over());
 }
