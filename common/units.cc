@@ -63,6 +63,13 @@ constexpr std::array kTokenUnits{
     Unit{"Gtokens", 1'000'000'000},
 };
 
+constexpr std::array kCycleUnits{
+    Unit{"cycles", 1},
+    Unit{"kcycles", 1'000},
+    Unit{"Mcycles", 1'000'000},
+    Unit{"Gcycles", 1'000'000'000},
+};
+
 struct QuantityTraits {
     std::span<const Unit> units;  // the printed ones first, ascending
     std::string_view example;
@@ -82,10 +89,18 @@ QuantityTraits traits_of(Quantity quantity) {
         case Quantity::kTokens:
         case Quantity::kTokenRate:
             return {kTokenUnits, "16ktokens", true};
+        case Quantity::kCycleRate:
+            return {kCycleUnits, "50Mcycles", true};
         case Quantity::kPercent:
             break;
     }
     return {kPercentUnits, "5%", true};
+}
+
+// `/s` may be written behind these.
+bool has_per_second(Quantity quantity) {
+    return quantity == Quantity::kBitRate || quantity == Quantity::kTokenRate ||
+           quantity == Quantity::kCycleRate;
 }
 
 bool is_digit(char c) {
@@ -180,7 +195,7 @@ ParsedQuantity parse_quantity(Quantity quantity, std::string_view text) {
     std::string_view name = number.rest;
     if (name.starts_with(' '))
         name.remove_prefix(1);
-    if ((quantity == Quantity::kBitRate || quantity == Quantity::kTokenRate) && name.ends_with("/s"))
+    if (has_per_second(quantity) && name.ends_with("/s"))
         name.remove_suffix(2);
     if (name.empty())
         return {0, "is a bare number and needs a unit"};
@@ -233,6 +248,11 @@ std::string human_packet_rate(double packets_per_sec) {
 std::string human_token_rate(double tokens_per_sec) {
     constexpr std::array<std::string_view, 5> kUnits{"", "k", "M", "G", "T"};
     return human(tokens_per_sec, kUnits, "tokens/s");
+}
+
+std::string human_cycle_rate(double cycles_per_sec) {
+    constexpr std::array<std::string_view, 5> kUnits{"", "k", "M", "G", "T"};
+    return human(cycles_per_sec, kUnits, "cycles/s");
 }
 
 std::string human_duration(double nanos) {

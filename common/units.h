@@ -18,6 +18,7 @@ enum class Quantity {
     kPercent,     ///< parts per million: `5%` is 50,000
     kTokens,      ///< tokens of an appliance; what one is its cost table says
     kTokenRate,   ///< token/s; `800tokens` and `800tokens/s`
+    kCycleRate,   ///< cycle/s of a core; `50Mcycles` and `50Mcycles/s`
 };
 
 /// The outcome of parsing: `fault` is empty when `value` holds, else one phrase that says what is wrong.
@@ -52,6 +53,7 @@ struct ParsedQuantity {
 [[nodiscard]] std::string human_rate(double bits_per_sec);            ///< 9.42 Gbit/s
 [[nodiscard]] std::string human_packet_rate(double packets_per_sec);  ///< 1.2 Mpps
 [[nodiscard]] std::string human_token_rate(double tokens_per_sec);    ///< 12.3 ktokens/s
+[[nodiscard]] std::string human_cycle_rate(double cycles_per_sec);    ///< 12.3 Mcycles/s
 [[nodiscard]] std::string human_duration(double nanos);               ///< 1.8 us
 [[nodiscard]] std::string human_count(double count);                  ///< 12.3 M; below 1000 as it is
 

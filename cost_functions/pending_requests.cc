@@ -120,6 +120,31 @@ Answer PendingRequests::close_by_cookie(Connection& connection, Response& respon
     return result;
 }
 
+/// From the youngest back: what is held has been added last.
+void PendingRequests::hold(const Connection& connection, std::uint32_t first) {
+    PendingId at = connection.pending;
+    for (std::uint32_t left = connection.recorded; left > 0 && ahead(pool_[at].number, first) >= 0; --left) {
+        pool_[at].held = true;
+        at = pool_[at].before;
+    }
+}
+
+std::uint32_t PendingRequests::let_go(const Connection& connection, std::uint32_t first, std::uint32_t end,
+                                      Nanos now) {
+    std::uint32_t tokens = 0;
+    PendingId at = connection.pending;
+    for (std::uint32_t left = connection.recorded; left > 0 && ahead(pool_[at].number, first) >= 0; --left) {
+        Pending& pending = pool_[at];
+        at = pending.before;
+        if (!pending.held || ahead(pending.number, end) >= 0)
+            continue;
+        pending.held = false;
+        pending.sent_at = now;
+        tokens += pending.tokens;
+    }
+    return tokens;
+}
+
 void PendingRequests::doubt(Connection& connection) {
     PendingId at = oldest(connection);
     for (std::uint32_t left = connection.recorded; left > 0; --left) {

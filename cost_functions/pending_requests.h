@@ -29,14 +29,16 @@ struct Pending {
     std::uint32_t request_bytes = 0;
     std::uint32_t response_bytes = 0;
     std::uint32_t received = 0;  ///< of parts of its response
+    std::uint32_t tokens = 0;    ///< what it takes at the service until it is answered
     Operation operation = Operation::kBytes;
     bool response_known : 1 = false;
     bool failed : 1 = false;    ///< a part said so
     bool doubtful : 1 = false;  ///< its response may have passed unseen
     bool hashed : 1 = false;
+    bool held : 1 = false;    ///< it has not gone on to the service yet
     std::uint16_t owner = 0;  ///< if hashed: low bits of its connection's id
 };
-static_assert(sizeof(Pending) == 48);
+static_assert(sizeof(Pending) == 56);
 
 /// Which request a response answers.
 struct Answer {
@@ -86,6 +88,21 @@ class PendingRequests {
         connection.recorded = (recorded + 1) & kByCookie;
     }
 
+    /// The request that was added last takes so much at the service. @return it, or 0 without a record of it
+    std::uint32_t charge(const Connection& connection, std::uint32_t tokens) {
+        if (connection.pending == kNoPending || pool_[connection.pending].number + 1 != connection.requests)
+            return 0;
+        pool_[connection.pending].tokens = tokens;
+        return tokens;
+    }
+    /// Requests from number `first` on have not gone on to the service: they take nothing there.
+    void hold(const Connection& connection, std::uint32_t first);
+    /// They have, those before number `end` at `now`: their latency counts from here.
+    /// @return what they take there
+    std::uint32_t let_go(const Connection& connection, std::uint32_t first, std::uint32_t end, Nanos now);
+    /// Tokens of all requests that had gone on and that nobody waits for any more, since start.
+    [[nodiscard]] std::uint64_t finished_tokens() const { return finished_tokens_; }
+
     /// A whole response, where they come in the order of requests. One with a cookie closes its request and
     /// those before it, which were quiet; an error without one answers the oldest.
     Answer close_in_order(Connection& connection, const Response& response, Nanos now) {
@@ -134,6 +151,7 @@ class PendingRequests {
     [[nodiscard]] PendingId of_cookie(const Connection& connection, std::uint64_t cookie) const;
     void remove(Connection& connection, PendingId at) {
         const Pending& gone = pool_[at];
+        finished_tokens_ += gone.held ? 0 : gone.tokens;
         if (Pending& youngest = pool_[connection.pending]; youngest.next == at) {
             youngest.next = gone.next;
         } else {
@@ -166,6 +184,7 @@ class PendingRequests {
                 .latency = now - pending.sent_at};
     }
 
+    std::uint64_t finished_tokens_ = 0;
     RecordPool<Pending, PendingId, kNoPending> pool_;
     std::vector<PendingId, HugePages<PendingId>> buckets_;
 };

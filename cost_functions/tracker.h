@@ -58,6 +58,7 @@ class Tracker {
     void prefetch(const Connection& connection) const { pending_.prefetch(connection); }
     [[nodiscard]] const Stats& stats() const { return stats_; }
     [[nodiscard]] const PendingRequests& pending() const { return pending_; }
+    [[nodiscard]] PendingRequests& pending() { return pending_; }
     [[nodiscard]] const Fragments& fragments() const { return fragments_; }
     [[nodiscard]] std::size_t memory_bytes() const {
         return pending_.memory_bytes() + fragments_.memory_bytes();

@@ -12,6 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What a request costs the switch itself.
+constexpr const char* kCyclesTable = "switch_cycles";
+
 // "hdd_file_store, key_value_store, ...": what a name may be.
 std::string names_in(const std::string& folder) {
     std::vector<std::string> names;
@@ -27,10 +30,10 @@ std::string names_in(const std::string& folder) {
 }
 
 // Null when there are faults.
-std::shared_ptr<const CostTable> read_table(const ApplianceConfig& appliance, const std::string& path,
+std::shared_ptr<const CostTable> read_table(const std::string& cost, const std::string& path,
                                             const std::string& shipped, Faults& faults) {
-    const bool named = is_shipped_table(appliance.cost);
-    const std::string file = named ? shipped + '/' + appliance.cost + ".json" : appliance.cost;
+    const bool named = is_shipped_table(cost);
+    const std::string file = named ? shipped + '/' + cost + ".json" : cost;
     const std::variant<std::string, Fault> text = read_text_file(file);
     if (const Fault* fault = std::get_if<Fault>(&text)) {
         faults.push_back({path, show_text(file) + ": " + fault->found,
@@ -84,13 +87,14 @@ std::variant<std::vector<ApplianceCosts>, Faults> load_appliances(const SwitchCo
                                                                   const std::string& shipped) {
     std::vector<ApplianceCosts> costs;
     Faults faults;
+    std::shared_ptr<const CostTable> cycles;
+    if (!config.appliances.empty())
+        cycles = read_table(kCyclesTable, "appliances", shipped, faults);
     for (const ApplianceConfig& appliance : config.appliances) {
         const std::string path = "appliances[" + std::to_string(costs.size()) + "].";
-        if (appliance.window_tokens)
-            faults.push_back({path + "window", std::to_string(*appliance.window_tokens) + "tokens", "null",
-                              "the appliance gate, which would keep it, is not built yet; leave it out"});
-        costs.push_back({read_table(appliance, path + "cost", shipped, faults),
-                         load_program(appliance.program, path + "program", read_program, faults)});
+        costs.push_back({.table = read_table(appliance.cost, path + "cost", shipped, faults),
+                         .program = load_program(appliance.program, path + "program", read_program, faults),
+                         .cycles = cycles});
     }
     if (!faults.empty())
         return faults;

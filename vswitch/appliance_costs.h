@@ -18,6 +18,7 @@ namespace weir {
 struct ApplianceCosts {
     std::shared_ptr<const CostTable> table;
     std::shared_ptr<const CostProgram> program;  ///< null: the table alone
+    std::shared_ptr<const CostTable> cycles;     ///< of the worker, for a request; one for all appliances
 };
 
 /// Reads an operator's program; it sees DPDK, and the configuration does not.

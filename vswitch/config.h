@@ -38,6 +38,9 @@ struct VnicApplianceConfig {
     std::optional<std::uint64_t> uplink_bps;    ///< what its requests may use of this host's uplink
     std::optional<std::uint64_t> downlink_bps;  ///< what the responses to them may use on the way back
     Nanos burst = 1'000'000'000;                ///< 1ms..10s: what may go at once, as time at the rate
+    std::optional<std::uint64_t> cycles;        ///< of the worker, per second
+    std::uint64_t reservation_tokens = 0;       ///< per second, of the appliance's window; 0 = none
+    std::uint32_t shares = 100;                 ///< 1..10000, of the window
     bool multi_resource = true;                 ///< false: the first of the limits alone decides (to compare)
 };
 

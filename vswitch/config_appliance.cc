@@ -18,9 +18,11 @@ namespace {
 using nlohmann::json;
 
 constexpr Range kTokensRange{1, 1'000'000'000'000};  // tokens, and tokens per second
+constexpr Range kReservedRange{0, 1'000'000'000'000};
 constexpr Range kLinkRange{1'000, kRateMax};         // bit/s
 constexpr Range kBurstRange{1'000'000, 10 * kNanosPerSec};
 constexpr Range kPortRange{1, 65'535};
+constexpr Range kSharesRange{1, 10'000};
 constexpr std::size_t kPathBytesMax = 4095;  // PATH_MAX with the end
 constexpr std::array kBuckets{Word<bool>{"multi", true}, Word<bool>{"single", false}};
 
@@ -102,6 +104,21 @@ std::string names_of(const std::vector<ApplianceConfig>& appliances) {
     return names.empty() ? "the name of an entry of \"appliances\"" : names;
 }
 
+// What a vNIC was promised of the window.
+void read_window_part(ObjectReader& reader, VnicApplianceConfig& part, bool has_window) {
+    constexpr const char* kAllowed = "an appliance with a \"window\"";
+    constexpr const char* kWhy = "it is a part of the window, and there is none";
+    reader.read_quantity("reservation", Quantity::kTokenRate, part.reservation_tokens, kReservedRange);
+    reader.read_integer("shares", part.shares, kSharesRange);
+    if (!has_window && part.reservation_tokens != 0)
+        reader.fault("reservation", kAllowed, kWhy);
+    if (!has_window && part.shares != VnicApplianceConfig{}.shares)
+        reader.fault("shares", kAllowed, kWhy);
+    if (part.limit_tokens && part.reservation_tokens > *part.limit_tokens)
+        reader.fault("reservation", "at most the limit, " + format_quantity(Quantity::kTokenRate, *part.limit_tokens),
+                     "more is promised than allowed");
+}
+
 // The vNIC's list is not longer than the switch's.
 VnicApplianceConfig read_part(const json& object, const std::string& path, const SwitchConfig& base,
                               const std::vector<VnicApplianceConfig>& before, Faults& faults) {
@@ -120,11 +137,14 @@ VnicApplianceConfig read_part(const json& object, const std::string& path, const
     reader.read_limit("limit", Quantity::kTokenRate, part.limit_tokens, kTokensRange);
     reader.read_limit("uplink", Quantity::kBitRate, part.uplink_bps, kLinkRange);
     reader.read_limit("downlink", Quantity::kBitRate, part.downlink_bps, kLinkRange);
+    reader.read_limit("cycles", Quantity::kCycleRate, part.cycles, kTokensRange);
     reader.read_quantity("burst", Quantity::kDuration, part.burst, kBurstRange);
     reader.read_word<bool>("buckets", part.multi_resource, kBuckets);
-    if (!part.multi_resource && !part.limit_tokens && !part.uplink_bps && !part.downlink_bps)
-        reader.fault("buckets", "multi, or a limit, an uplink or a downlink",
+    if (!part.multi_resource && !part.limit_tokens && !part.uplink_bps && !part.downlink_bps && !part.cycles)
+        reader.fault("buckets", "multi, or a limit, an uplink, a downlink or cycles",
                      "single is the first of the limits alone, and there is none");
+    const auto found = std::find_if(base.appliances.begin(), base.appliances.end(), same);
+    read_window_part(reader, part, found != base.appliances.end() && found->window_tokens);
     reader.finish();
     return part;
 }
@@ -175,6 +195,12 @@ json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances)
             one["uplink"] = format_rate(*part.uplink_bps);
         if (part.downlink_bps)
             one["downlink"] = format_rate(*part.downlink_bps);
+        if (part.cycles)
+            one["cycles"] = format_quantity(Quantity::kCycleRate, *part.cycles);
+        if (part.reservation_tokens != 0)
+            one["reservation"] = format_quantity(Quantity::kTokenRate, part.reservation_tokens);
+        if (part.shares != VnicApplianceConfig{}.shares)
+            one["shares"] = part.shares;
         list.push_back(std::move(one));
     }
     return list;

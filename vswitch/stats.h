@@ -94,16 +94,19 @@ struct FeedbackStats {
 };
 
 /// The resources on the path of a request: each has a bucket of its own.
-enum class PathResource : std::uint8_t { kAppliance, kUplink, kDownlink };
-inline constexpr std::size_t kPathResources = 3;
-inline constexpr std::array<const char*, kPathResources> kPathResourceNames{"appliance", "uplink",
-                                                                            "downlink"};
+enum class PathResource : std::uint8_t { kAppliance, kUplink, kDownlink, kCycles };
+inline constexpr std::size_t kPathResources = 4;
+/// What can hold a request back: these buckets, and the appliance's window.
+inline constexpr std::size_t kRequestHolds = kPathResources + 1;
+inline constexpr std::size_t kWindowHold = kPathResources;
+inline constexpr std::array<const char*, kRequestHolds> kRequestHoldNames{"appliance", "uplink", "downlink",
+                                                                          "cycles", "window"};
 
 /// A flow of requests: one vNIC's, to one appliance.
 struct RequestFlowStats {
-    std::array<std::uint64_t, kPathResources> used{};    ///< charged so far: tokens, bytes, bytes
+    std::array<std::uint64_t, kPathResources> used{};    ///< charged so far: tokens, bytes, bytes, cycles
     std::array<std::uint64_t, kPathResources> queued{};  ///< what those that wait will cost
-    std::array<Nanos, kPathResources> blocked_ns{};      ///< time in which the bucket held the flow back
+    std::array<Nanos, kRequestHolds> blocked_ns{};       ///< time in which it held the flow back
     std::array<std::uint64_t, kPathResources> limit{};   ///< per second; UINT64_MAX = none
     std::uint64_t requests = 0;                          ///< seen; those that wait too
     std::uint64_t responses = 0;

@@ -43,12 +43,18 @@ std::vector<Appliance> make_appliances(const SwitchConfig& config, const std::ve
         const auto all = protocols();
         const auto protocol = std::ranges::find(all, each.protocol, &Protocol::name);
         const ApplianceCosts& cost = costs[appliances.size()];
-        appliances.push_back({.ip6 = address.v6,
-                              .address = address.bytes,
-                              .port = each.port,
-                              .protocol = static_cast<std::uint8_t>(protocol - all.begin()),
-                              .cost = cost.table,
-                              .program = cost.program});
+        Appliance& appliance = appliances.emplace_back();
+        appliance.ip6 = address.v6;
+        appliance.address = address.bytes;
+        appliance.port = each.port;
+        appliance.protocol = static_cast<std::uint8_t>(protocol - all.begin());
+        appliance.cost = cost.table;
+        appliance.program = cost.program;
+        appliance.cycles = cost.cycles;
+        if (!each.window_tokens)
+            continue;
+        appliance.window = *each.window_tokens;
+        appliance.window_share = std::make_shared<LinkShare>(config.workers.size(), *each.window_tokens);
     }
     return appliances;
 }

@@ -22,7 +22,7 @@ void request_passes(benchmark::State& state) {
     RequestGate gate({.flows = flows, .wheel = &wheel});
     const BucketProfile plenty = make_profile(1'000'000'000'000, 1'000'000'000);
     for (std::uint32_t flow = 0; flow < flows; ++flow)
-        gate.open(flow, {.limits = {plenty, plenty, plenty}}, 0);
+        gate.open(flow, {.limits = {plenty, plenty, plenty, plenty}, .window = {}}, nullptr, 0);
     Nanos now = 1'000'000;
     std::uint32_t flow = 0;
     const std::uint64_t began = cycles();
@@ -42,14 +42,16 @@ void request_waits(benchmark::State& state) {
     RequestGate gate(
         {.flows = 1, .connections = 2 * kConnections, .packets = 4 * kConnections, .wheel = &wheel});
     constexpr std::uint64_t kRate = 1'000'000'000;
-    gate.open(0, {.limits = {unlimited_profile(), unlimited_profile(), make_profile(kRate, kRead[2])},
-                  .bytes_max = UINT32_MAX},
-              0);
+    RequestGate::Profile profile;
+    profile.bytes_max = UINT32_MAX;
+    profile.limits.fill(unlimited_profile());
+    profile.limits[2] = make_profile(kRate, kRead[2]);
+    gate.open(0, profile, nullptr, 0);
     Nanos now = 1'000'000;
     const auto send = [&](std::uint64_t connection) {
         // NOLINTNEXTLINE(performance-no-int-to-ptr): opaque to the gate
         const PacketRef packet{reinterpret_cast<void*>(connection), now, 160, 1, 1};
-        benchmark::DoNotOptimize(gate.hold(0, connection, packet, kRead, {}, now));
+        gate.hold(0, {packet, connection, 0}, kRead, {}, now);
     };
     for (std::uint64_t i = 0; i < 2 * connections; ++i)
         send(i % connections);
@@ -60,8 +62,8 @@ void request_waits(benchmark::State& state) {
         now = std::max(now, wheel.next_due());
         std::size_t count = 0;
         wheel.advance(now, 1, [&](TimingWheel::Ids) {
-            gate.wake(0, now, [&](const PacketRef& packet) {
-                again[count++] = reinterpret_cast<std::uintptr_t>(packet.packet);
+            gate.wake(0, now, [&](const RequestGate::Held& held) {
+                again[count++] = reinterpret_cast<std::uintptr_t>(held.packet.packet);
             });
         });
         for (std::size_t i = 0; i < count; ++i)

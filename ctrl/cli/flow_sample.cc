@@ -43,15 +43,19 @@ json flow_rates(const json& before, const json& after, double seconds) {
     for (const char* const counter : {"requests", "responses", "failed", "plain_bytes", "held_total", "used"})
         flow["total"][counter] = at(after, (std::string("/") + counter).c_str());
     double longest = 0;
-    for (const std::string resource : kPathResources) {
-        const double blocked = std::min(rate("/blocked_ns/" + resource) / kNanosPerPercent, 100.0);
-        flow["used_per_second"][resource] = number_or_null(rate("/used/" + resource));
-        flow["blocked_percent"][resource] = number_or_null(blocked);
+    const auto add_blocked = [&](const std::string& by) {
+        const double blocked = std::min(rate("/blocked_ns/" + by) / kNanosPerPercent, 100.0);
+        flow["blocked_percent"][by] = number_or_null(blocked);
         if (blocked > longest) {
             longest = blocked;
-            flow["held_back_by"] = resource;
+            flow["held_back_by"] = by;
         }
+    };
+    for (const std::string resource : kPathResources) {
+        flow["used_per_second"][resource] = number_or_null(rate("/used/" + resource));
+        add_blocked(resource);
     }
+    add_blocked(kWindow);
     return flow;
 }
 

@@ -75,6 +75,8 @@ std::string appliances_table(const json& appliances, const Terminal& terminal) {
 }  // namespace
 
 std::string used_text(const std::string& resource, double rate) {
+    if (resource == "cycles")
+        return human_cycle_rate(rate);
     return resource == "appliance" ? human_token_rate(rate) : human_rate(kBitsPerByte * rate);
 }
 

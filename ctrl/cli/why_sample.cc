@@ -80,24 +80,55 @@ double congested_per_second(const Readings& readings) {
     return std::isfinite(dropped) ? readings.rate("/vnic/from_vm/drops/destination_congested") : 0;
 }
 
+struct ResourceUnit {
+    const char* name;
+    double factor;  // of the reading's
+};
+ResourceUnit unit_of(const std::string& resource) {
+    if (resource == "appliance")
+        return {"tokens/s", 1};
+    return resource == "cycles" ? ResourceUnit{"cycles/s", 1} : ResourceUnit{"bit/s", kBitsPerByte};
+}
+
 double used_of(const json& flow, const std::string& resource) {
-    const double used = number_at(flow, ("/used_per_second/" + resource).c_str());
-    return resource == "appliance" ? used : kBitsPerByte * used;
+    return unit_of(resource).factor * number_at(flow, ("/used_per_second/" + resource).c_str());
 }
 
 json flow_bucket(const json& flow, const std::string& resource, const json& all_flows) {
     json one = bucket(resource.c_str(), at(flow, "/appliance"),
                       number_at(flow, ("/blocked_percent/" + resource).c_str()));
-    const bool tokens = resource == "appliance";
     const double limit = number_at(flow, ("/limit_per_second/" + resource).c_str());
-    one["unit"] = tokens ? "tokens/s" : "bit/s";
+    one["unit"] = unit_of(resource).name;
     one["used"] = number_or_null(used_of(flow, resource));
-    one["limit"] = number_or_null(tokens ? limit : kBitsPerByte * limit);
+    one["limit"] = number_or_null(unit_of(resource).factor * limit);
     for (const json& other : all_flows)
         if (at(other, "/appliance") == at(flow, "/appliance") && at(other, "/vnic") != at(flow, "/vnic"))
             add_other(one["others"], at(other, "/vnic"), used_of(other, resource));
     sort_others(one["others"]);
     return one;
+}
+
+// Of the window what all have outstanding now.
+json window_bucket(const json& flow, const json& appliance, const json& all_flows) {
+    json one = bucket(kWindow, at(flow, "/appliance"), number_at(flow, "/blocked_percent/window"));
+    one["unit"] = "tokens";
+    one["used"] = at(appliance, "/outstanding_tokens");
+    one["limit"] = at(appliance, "/window_tokens");
+    for (const json& other : all_flows)
+        if (at(other, "/appliance") == at(flow, "/appliance") && at(other, "/vnic") != at(flow, "/vnic"))
+            add_other(one["others"], at(other, "/vnic"), number_at(other, "/outstanding_tokens"));
+    sort_others(one["others"]);
+    return one;
+}
+
+void add_flow_buckets(json& buckets, const json& flow, const json& sample) {
+    const json& flows = sample["flows"];
+    for (const std::string resource : kPathResources)
+        if (resource != "cycles" || at(flow, "/limit_per_second/cycles").is_number())
+            buckets.push_back(flow_bucket(flow, resource, flows));
+    const json& appliance = named(list_at(sample, "/appliances"), "/name", at(flow, "/appliance"));
+    if (at(appliance, "/window_tokens").is_number())
+        buckets.push_back(window_bucket(flow, appliance, flows));
 }
 
 // The bucket that blocked longest; null when none did for a share of time that shows.
@@ -119,14 +150,13 @@ json longest(const json& buckets) {
 
 json why_sample(const json& before, const json& after) {
     const Readings readings{before, after, seconds_between(before, after)};
-    const json flows = flow_sample(before, after)["flows"];
+    const json sample = flow_sample(before, after);
     const json& name = at(after, "/vnic/name");
     json buckets{limit_bucket(readings), uplink_bucket(readings),
                  bucket("buffers", nullptr, held_percent(readings, "buffers"))};
-    for (const json& flow : flows)
+    for (const json& flow : sample["flows"])
         if (at(flow, "/vnic") == name)
-            for (const char* resource : kPathResources)
-                buckets.push_back(flow_bucket(flow, resource, flows));
+            add_flow_buckets(buckets, flow, sample);
     json held_back_by = longest(buckets);
     return {{"seconds", number_or_null(readings.seconds)},
             {"accounting", at(after, "/accounting")},

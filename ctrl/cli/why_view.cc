@@ -16,6 +16,10 @@ constexpr double kShown = 0.05;  // percent: less prints as 0.0%
 std::string rate_text(const std::string& unit, double rate) {
     if (unit == "tokens/s")
         return human_token_rate(rate);
+    if (unit == "tokens")
+        return human_count(rate) + " tokens";
+    if (unit == "cycles/s")
+        return human_cycle_rate(rate);
     return unit == "packets/s" ? human_packet_rate(rate) : human_rate(rate);
 }
 
@@ -86,7 +90,12 @@ std::string sentence(const json& sample, const json& bucket) {
     const std::string appliance = text_at(bucket, "/appliance");
     const std::string time = percent_text(number_at(bucket, "/blocked_percent")) + " of the time";
     if (appliance != "-") {
+        if (name == "window")
+            return "requests to " + appliance + " waited for others to be answered " + time +
+                   ": no more than " + rate_text("tokens", number_at(bucket, "/limit")) +
+                   " may be outstanding there; a reservation or more shares let them in earlier";
         const char* what = name == "appliance" ? "tokens at the appliance"
+                           : name == "cycles"  ? "cycles of the switch"
                            : name == "uplink"  ? "the way there"
                                                : "the way back";
         return "requests to " + appliance + " waited for " + what + ' ' + time + ": its part is " +

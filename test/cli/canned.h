@@ -60,15 +60,17 @@ inline nlohmann::json canned_drops() {
 inline nlohmann::json canned_flow(const char* vnic, std::uint64_t used, std::uint64_t blocked_ms) {
     constexpr std::uint64_t kNanosPerMilli = 1'000'000;
     nlohmann::json flow = nlohmann::json::parse(R"({
-        "appliance": "disk", "limit": {"appliance": 800, "uplink": null, "downlink": 5000},
+        "appliance": "disk", "limit": {"appliance": 800, "uplink": null, "downlink": 5000, "cycles": null},
         "queued": {"appliance": 160, "uplink": 200, "downlink": 1188}, "responses": 90, "failed": 1, "plain_bytes": 0,
         "held": 2, "held_total": 9, "outstanding": 1, "outstanding_tokens": 80, "connections": 1,
         "latency_ns": {"p50": 210000, "p99": 1900000, "max": 2100000}})");
     flow["vnic"] = vnic;
-    flow["used"] = {{"appliance", used}, {"uplink", used}, {"downlink", 6 * used}};
+    flow["used"] = {{"appliance", used}, {"uplink", used}, {"downlink", 6 * used}, {"cycles", 10 * used}};
     flow["blocked_ns"] = {{"appliance", blocked_ms * kNanosPerMilli},
                           {"uplink", 0},
-                          {"downlink", blocked_ms * kNanosPerMilli / 4}};
+                          {"downlink", blocked_ms * kNanosPerMilli / 4},
+                          {"cycles", 0},
+                          {"window", 0}};
     flow["requests"] = used / 80;
     return flow;
 }

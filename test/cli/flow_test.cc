@@ -39,12 +39,12 @@ TEST_CASE("a flow's rates are growth over the switch's own time, resource by res
     REQUIRE(sample["flows"].size() == 2);
     const json& flow = sample["flows"][0];
     CHECK(flow["vnic"] == "db");
-    CHECK(flow["used_per_second"] == json{{"appliance", 800.0}, {"uplink", 800.0}, {"downlink", 4'800.0}});
-    CHECK(flow["limit_per_second"] == json{{"appliance", 800}, {"uplink", nullptr}, {"downlink", 5'000}});
+    CHECK(flow["used_per_second"] == json{{"appliance", 800.0}, {"uplink", 800.0}, {"downlink", 4'800.0}, {"cycles", 8'000.0}});
+    CHECK(flow["limit_per_second"] == json{{"appliance", 800}, {"uplink", nullptr}, {"downlink", 5'000}, {"cycles", nullptr}});
     CHECK(flow["requests_per_second"] == 10.0);
     CHECK(flow["total"]["requests"] == canned_flows_later()["flows"][0]["requests"]);
     CHECK(flow["total"]["used"] == canned_flows_later()["flows"][0]["used"]);
-    CHECK(flow["blocked_percent"] == json{{"appliance", 41.0}, {"uplink", 0.0}, {"downlink", 10.25}});
+    CHECK(flow["blocked_percent"] == json{{"appliance", 41.0}, {"uplink", 0.0}, {"downlink", 10.25}, {"cycles", 0.0}, {"window", 0.0}});
     CHECK(flow["held_back_by"] == "appliance");
     CHECK(flow["queued"]["downlink"] == 1'188);
     CHECK(sample["flows"][1]["held_back_by"].is_null());
@@ -201,4 +201,27 @@ TEST_CASE("readings of another shape give dashes and never throw") {
         CHECK_NOTHROW(flow_text(odd, kPipe));
         CHECK_NOTHROW(why_text(odd, kPipe));
     }
+}
+
+TEST_CASE("why names the appliance's window, who has how much of it, and a limit in cycles") {
+    json before = canned_why();
+    json after = canned_why_later();
+    for (json* reading : {&before, &after}) {
+        (*reading)["appliances"][0]["window_tokens"] = 160;
+        (*reading)["flows"][0]["limit"]["cycles"] = 50'000;
+    }
+    after["flows"][0]["blocked_ns"]["window"] = 1'800'000'000;
+    after["flows"][0]["blocked_ns"]["cycles"] = 20'000'000;
+    const json sample = why_sample(before, after);
+    const json& window = bucket(sample, "window", "disk");
+    CHECK(window["blocked_percent"] == 90.0);
+    CHECK(window["used"] == 160);
+    CHECK(window["limit"] == 160);
+    CHECK(window["others"] == json::array({{{"vnic", "batch"}, {"used", 80.0}}}));
+    CHECK(sample["held_back_by"]["bucket"] == "window");
+    const std::string text = why_text(sample, kPipe);
+    CHECK(text.find("requests to disk waited for others to be answered 90.0% of the time: no more than 160 tokens "
+                    "may be outstanding there") != std::string::npos);
+    CHECK(text.find("requests to disk waited for cycles of the switch 1.0% of the time: its part is 50 kcycles/s") !=
+          std::string::npos);
 }

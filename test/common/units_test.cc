@@ -54,6 +54,8 @@ TEST_CASE("tokens are an amount, and per second where a rate is meant") {
     CHECK(parsed(Quantity::kTokenRate, "800tokens") == 800);
     CHECK(parsed(Quantity::kTokenRate, "1.5Mtokens/s") == 1'500'000);
     CHECK(parsed(Quantity::kTokenRate, "400Gtokens") == 400'000'000'000);
+    CHECK(parsed(Quantity::kCycleRate, "50Mcycles/s") == 50'000'000);
+    CHECK(fault(Quantity::kCycleRate, "50Mtokens") == "has an unknown unit (units are case sensitive)");
     CHECK(fault(Quantity::kTokens, "800tokens/s") == "has an unknown unit (units are case sensitive)");
     CHECK(fault(Quantity::kTokens, "64Ktokens") == "has an unknown unit (units are case sensitive)");
     CHECK(fault(Quantity::kTokenRate, "0.5tokens") == "is finer than the smallest unit");
@@ -110,7 +112,7 @@ TEST_CASE("printing chooses the largest unit and stays exact") {
 TEST_CASE("every printed value reads back as itself") {
     constexpr Quantity kAll[] = {Quantity::kBitRate,  Quantity::kPacketRate, Quantity::kSize,
                                  Quantity::kDuration, Quantity::kPercent,    Quantity::kTokens,
-                                 Quantity::kTokenRate};
+                                 Quantity::kTokenRate, Quantity::kCycleRate};
     std::uint64_t state = 1;  // a linear congruential sequence, cut to every length
     for (int i = 0; i < 2'000; ++i) {
         state = state * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;

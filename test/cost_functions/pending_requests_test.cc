@@ -252,3 +252,34 @@ TEST_CASE("pending: one vNIC cannot take the records of all") {
     CHECK(pending.taken(0) == 0);
     CHECK(greedy.outstanding() == 0);
 }
+
+TEST_CASE("pending: tokens are at the service from when a request goes on until nobody waits for it") {
+    Rig rig;
+    rig.ask();
+    CHECK(rig.pending.charge(rig.connection, 5) == 5);
+    rig.ask();
+    CHECK(rig.pending.charge(rig.connection, 7) == 7);
+    rig.ask();
+    CHECK(rig.pending.charge(rig.connection, 9) == 9);
+    rig.pending.hold(rig.connection, 1);  // the second and the third wait
+    CHECK(rig.pending.let_go(rig.connection, 0, 1, 10) == 0);
+    CHECK(rig.in_order().matched);
+    CHECK(rig.pending.finished_tokens() == 5);
+    rig.now = 30;
+    CHECK(rig.pending.let_go(rig.connection, 1, 2, rig.now) == 7);
+    rig.now = 50;
+    CHECK(rig.in_order().latency == 20);
+    CHECK(rig.pending.finished_tokens() == 12);
+    rig.pending.forget(rig.connection);  // the third never went on
+    CHECK(rig.pending.finished_tokens() == 12);
+}
+
+TEST_CASE("pending: a request without a record takes nothing at the service") {
+    Rig rig(1);
+    rig.ask();
+    CHECK(rig.pending.charge(rig.connection, 5) == 5);
+    rig.ask();
+    CHECK(rig.pending.charge(rig.connection, 7) == 0);
+    rig.pending.forget(rig.connection);
+    CHECK(rig.pending.finished_tokens() == 5);
+}

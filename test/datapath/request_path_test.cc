@@ -20,8 +20,10 @@ constexpr std::uint16_t kPort = 11211;
 constexpr Nanos kMs = 1'000'000;
 
 /// A memcached at 10.0.0.9 whose tokens are bytes, both ways.
-std::vector<Appliance> memcached() {
+std::vector<Appliance> memcached(std::uint64_t window) {
     Appliance appliance;
+    appliance.window = window;
+    appliance.window_share = std::make_shared<LinkShare>(1, window);
     appliance.address = {10, 0, 0, 9};
     appliance.port = kPort;
     const std::span<const Protocol* const> all = protocols();
@@ -69,7 +71,8 @@ rte_mbuf* segment(bool to_service, std::uint16_t client_port, std::uint32_t seq,
 
 /// A host with one VM that talks to the appliance over the wire.
 struct Host {
-    explicit Host(const VnicConfig& config) : vm(host.add(config)) {}
+    explicit Host(const VnicConfig& config, std::uint64_t window = UINT64_MAX)
+        : host(config_with_appliance(), &nic, memcached(window)), vm(host.add(config)) {}
 
     void send(std::uint16_t client_port, std::uint32_t seq, const FrameBytes& payload, std::uint8_t flags = kAck) {
         host.port(vm).offered.push_back(segment(true, client_port, seq, payload, flags));
@@ -99,7 +102,7 @@ struct Host {
     }
 
     RingNic nic;
-    SwitchHarness host{config_with_appliance(), &nic, memcached()};
+    SwitchHarness host;
     VnicId vm;
 };
 
@@ -208,4 +211,63 @@ TEST_CASE("a payload in several buffers is one stream") {
     }
     CHECK(host.flow().requests == 18);
     CHECK(host.flow().plain_bytes == 0);
+}
+
+TEST_CASE("no more is outstanding than the window takes; answers and resets make room") {
+    Host host(vm_with({}), 2'000);  // of `get k`, which is expected to bring what the last one brought
+    const FrameBytes get = text("get k\r\n");
+    FrameBytes value = text("VALUE k 0 900\r\n");
+    value.resize(value.size() + 902, 'v');
+    const FrameBytes end = text("END\r\n");
+    value.insert(value.end(), end.begin(), end.end());
+    for (std::uint16_t port = 5000; port < 5005; ++port) {
+        host.send(port, 0, {}, 0x02);
+        host.nic.arrive(segment(false, port, 0, {}, 0x12));
+    }
+    (void)host.left();
+    host.send(5000, 1, get);
+    host.answer(5000, 1, value);  // from here on a get is expected to cost 7 and 922
+    (void)host.left();
+    for (std::uint16_t port = 5000; port < 5005; ++port)
+        host.send(port, port == 5000 ? 8 : 1, get);
+    CHECK(host.left().size() == 2);
+    CHECK(host.flow().held == 3);
+    CHECK(host.flow().outstanding_tokens == 2 * 929);
+    host.answer(5000, 1 + static_cast<std::uint32_t>(value.size()), value);
+    CHECK(host.left().size() == 1);
+    CHECK(host.flow().held == 2);
+    host.nic.arrive(segment(false, 5001, 1, {}, 0x04));  // RST: it will never be answered
+    host.host.settle();
+    CHECK(host.left().size() == 1);
+    CHECK(host.flow().outstanding_tokens == 2 * 929);
+    host.send(5004, 8, {}, 0x04);  // what waits was sent before
+    CHECK(host.flow().held == 1);
+    host.answer(5002, 1, value);
+    CHECK(host.left().size() == 2);  // with the RST
+    CHECK(host.flow().outstanding_tokens == 929);  // nobody waits for the last one's answer
+    host.answer(5003, 1, value);
+    host.host.run(10 * kMs);
+    CHECK(host.flow().held == 0);
+    CHECK(host.flow().outstanding_tokens == 0);
+    CHECK(host.flow().blocked_ns[kWindowHold] == 0);  // the clock stood still
+    CHECK(balanced(host.host.stats(host.vm).from_vm));
+}
+
+TEST_CASE("latency counts from when a request leaves, not from when it began to wait") {
+    Host host(vm_with(1'000));
+    host.send(5000, 0, {}, 0x02);
+    FrameBytes set = text("set k 0 0 900\r\n");
+    set.resize(set.size() + 902, 'x');
+    set[set.size() - 2] = '\r';
+    set[set.size() - 1] = '\n';
+    const auto size = static_cast<std::uint32_t>(set.size());
+    host.send(5000, 1, set);
+    host.answer(5000, 1, text("STORED\r\n"));
+    host.send(5000, 1 + size, set);
+    CHECK(host.flow().held == 1);
+    host.host.run(1000 * kMs, 100'000);
+    CHECK(host.flow().held == 0);
+    host.answer(5000, 9, text("STORED\r\n"));
+    CHECK(host.flow().responses == 2);
+    CHECK(host.flow().latency_max < 300 * kMs);  // it waited for 0.8 s here, and then was on its way
 }

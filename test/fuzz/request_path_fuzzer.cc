@@ -62,10 +62,13 @@ std::vector<Appliance> appliances() {
         all[i].protocol = static_cast<std::uint8_t>(at - known.data());
         all[i].cost = std::make_shared<CostTable>();
     }
+    all[2].window = 2'000;
+    all[2].window_share = std::make_shared<LinkShare>(1, all[2].window);
     return all;
 }
 
-/// The first two services may be asked little, so that requests wait for tokens or for the way back.
+/// The first two services may be asked little, so that requests wait for tokens or for the way back; the third
+/// has a window.
 VnicConfig client_config(SwitchConfig& config) {
     VnicConfig client;
     client.name = "vm1";
@@ -100,6 +103,8 @@ class Target {
           wheel_(limits::kRequestFlowsMax),
           requests_({.appliances = appliances_,
                      .key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                     .worker = 0,
+                     .shared = false,
                      .wheel = wheel_,
                      .wheel_id = 0,
                      .header_bytes = 78}),
@@ -121,11 +126,12 @@ class Target {
             for (const std::uint32_t id : ids)
                 requests_.wake(id, now_, [this](VnicId vnic, const PacketRef& ref) { give(vnic, ref); });
         });
+        requests_.serve_windows(now_, [this](VnicId vnic, const PacketRef& ref) { give(vnic, ref); });
         check();
     }
     /// Everything is as before the first act.
     void end() {
-        requests_.remove(path_, [this](const PacketRef& ref) { give(0, ref); });
+        requests_.remove(path_, now_, [this](const PacketRef& ref) { give(0, ref); });
         require(held_ == 0, "who leaves takes along what waits");
         require(wheel_.size() == 0, "who leaves is not woken");
         for (unsigned i = 0; i < kSweeps; ++i)

@@ -2,6 +2,7 @@
 // holds for any requests.
 #include "vswitch/qos/request_gate.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <random>
@@ -22,14 +23,15 @@ BucketProfile rate(std::uint64_t per_second, std::uint64_t burst) {
 }
 
 RequestGate::Profile limits(std::uint64_t appliance, std::uint64_t downlink, bool multi = true) {
-    return {.limits = {rate(appliance, appliance), unlimited_profile(), rate(downlink, downlink)},
-            .multi_resource = multi};
+    return {.limits = {rate(appliance, appliance), unlimited_profile(), rate(downlink, downlink), unlimited_profile()},
+            .multi_resource = multi,
+            .window = {}};
 }
 
 /// A gate and its wheel; packets are numbers, connections too.
 class Gate {
   public:
-    explicit Gate(const RequestGate::Profile& profile) { gate.open(0, profile, now); }
+    explicit Gate(const RequestGate::Profile& profile) { gate.open(0, profile, nullptr, now); }
 
     /// @return whether it passed at once
     bool send(std::uint64_t connection, std::uintptr_t number, const CostVector& cost) {
@@ -40,15 +42,16 @@ class Gate {
         // NOLINTNEXTLINE(performance-no-int-to-ptr): opaque to the gate
         const PacketRef packet{reinterpret_cast<void*>(number), now, 100, 1, 1};
         const auto at = static_cast<std::uint32_t>(number);
-        CHECK(gate.hold(0, connection, packet, cost, {at, at + 1}, now));
+        REQUIRE(gate.has_room(0, connection, packet.bytes));
+        gate.hold(0, {packet, connection, at}, cost, {at, at + 1}, now);
         return false;
     }
     void run(Nanos until) {
         while (wheel.next_due() <= until) {
             now = std::max(now, wheel.next_due());
             wheel.advance(now, 64, [this](TimingWheel::Ids) {
-                gate.wake(0, now, [this](const PacketRef& packet) {
-                    passed.push_back({now, reinterpret_cast<std::uintptr_t>(packet.packet)});
+                gate.wake(0, now, [this](const RequestGate::Held& held) {
+                    passed.push_back({now, reinterpret_cast<std::uintptr_t>(held.packet.packet)});
                 });
             });
         }
@@ -80,7 +83,7 @@ TEST_CASE("B1: of ten reads of 4 KB by a flow with (800, 5000) one passes, the n
         CHECK(gate.passed[i].first >= due);
         CHECK(gate.passed[i].first < due + 3'000);  // a slot of the wheel
     }
-    CHECK(gate.stats().used == std::array<std::uint64_t, 3>{800, 0, 40'000});
+    CHECK(gate.stats().used == std::array<std::uint64_t, 4>{800, 0, 40'000, 0});
     CHECK(gate.stats().blocked_ns[2] > 7 * kSec);
     CHECK(gate.stats().blocked_ns[0] == 0);
 }
@@ -103,7 +106,7 @@ TEST_CASE("a flow that goes from 500-byte to 4-KB reads stays within both; with 
 }
 
 TEST_CASE("what waits for the way back does not hold up what does not need it, on other connections") {
-    Gate gate({.limits = {unlimited_profile(), rate(1000, 1000), rate(1000, 1000)}});
+    Gate gate({.limits = {unlimited_profile(), rate(1000, 1000), rate(1000, 1000), unlimited_profile()}, .window = {}});
     CHECK(gate.send(1, 0, {1, 0, 1500}));
     CHECK_FALSE(gate.send(1, 1, {1, 0, 500}));
     CHECK(gate.send(2, 2, {1, 500, 0}));        // a write of another connection
@@ -119,7 +122,7 @@ TEST_CASE("what waits for the way back does not hold up what does not need it, o
 }
 
 TEST_CASE("segments without a request follow the one before them at once") {
-    Gate gate({.limits = {rate(100, 100), unlimited_profile(), unlimited_profile()}});
+    Gate gate({.limits = {rate(100, 100), unlimited_profile(), unlimited_profile(), unlimited_profile()}, .window = {}});
     CHECK(gate.send(1, 0, {100, 0, 0}));
     CHECK(gate.send(1, 1, {}));
     CHECK_FALSE(gate.send(1, 2, {100, 0, 0}));
@@ -150,24 +153,29 @@ TEST_CASE("settling charges what was missing and gives back what was too much") 
 TEST_CASE("bounds: bytes, places and connections; what was refused was not taken") {
     TimingWheel wheel(2);
     RequestGate gate({.flows = 2, .connections = 2, .packets = 4, .wheel = &wheel, .wheel_id = 0});
-    RequestGate::Profile profile{.limits = {rate(1, 1), unlimited_profile(), unlimited_profile()},
-                                 .bytes_max = 1000};
-    gate.open(0, profile, 0);
-    gate.open(1, profile, 0);
+    RequestGate::Profile profile{.limits = {rate(1, 1), unlimited_profile(), unlimited_profile(), unlimited_profile()},
+                                 .bytes_max = 1000,
+                                 .window = {}};
+    gate.open(0, profile, nullptr, 0);
+    gate.open(1, profile, nullptr, 0);
     const CostVector one{1, 0, 0};
     CHECK(gate.admit(0, 1, one, 0));
     CHECK(gate.admit(1, 2, one, 0));
     const PacketRef packet{nullptr, 0, 400, 1, 1};
-    CHECK(gate.hold(0, 1, packet, one, {0, 1}, 0));
-    CHECK(gate.hold(0, 1, packet, one, {1, 2}, 0));
-    CHECK_FALSE(gate.hold(0, 1, packet, one, {2, 3}, 0));  // 1200 bytes
-    CHECK(gate.hold(1, 2, packet, one, {0, 1}, 0));
-    CHECK_FALSE(gate.hold(1, 3, packet, one, {0, 1}, 0));  // a third connection
+    CHECK(gate.has_room(0, 1, 400));
+    gate.hold(0, {packet, 1, 0}, one, {0, 1}, 0);
+    CHECK(gate.has_room(0, 1, 400));
+    gate.hold(0, {packet, 1, 0}, one, {1, 2}, 0);
+    CHECK_FALSE(gate.has_room(0, 1, 400));  // 1200 bytes
+    CHECK(gate.has_room(1, 2, 400));
+    gate.hold(1, {packet, 2, 0}, one, {0, 1}, 0);
+    CHECK_FALSE(gate.has_room(1, 3, 400));  // a third connection
     unsigned taken = 0;
-    gate.close(0, [&](const PacketRef&) { ++taken; });
+    gate.close(0, 0, [&](const PacketRef&) { ++taken; });
     CHECK(taken == 2);
     CHECK(wheel.size() == 1);
-    CHECK(gate.hold(1, 3, packet, one, {0, 1}, 0));
+    CHECK(gate.has_room(1, 3, 400));
+    gate.hold(1, {packet, 3, 0}, one, {0, 1}, 0);
 }
 
 TEST_CASE("a raised limit lets go at once, a parked one holds until it is raised") {
@@ -188,8 +196,11 @@ TEST_CASE("property: no resource above its rate, order within connections, nothi
     std::mt19937 random(GENERATE(range(0U, 20U)));
     const auto draw = [&](unsigned most) { return static_cast<std::uint32_t>(random() % most); };
     constexpr std::uint64_t kBurst = 20'000;
-    const std::array<std::uint64_t, 3> rates{50'000 + draw(100'000), 50'000 + draw(100'000), 50'000 + draw(100'000)};
-    Gate gate({.limits = {rate(rates[0], kBurst), rate(rates[1], kBurst), rate(rates[2], kBurst)}});
+    std::array<std::uint64_t, kPathResources> rates{};
+    RequestGate::Profile profile;
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        profile.limits[i] = rate(rates[i] = 50'000 + draw(100'000), kBurst);
+    Gate gate(profile);
     std::map<std::uintptr_t, std::uint64_t> connection_of;
     std::uint64_t largest = 0;
     std::uintptr_t next = 1;
@@ -198,19 +209,19 @@ TEST_CASE("property: no resource above its rate, order within connections, nothi
             CostVector cost{};
             for (std::uint32_t& part : cost)
                 part = draw(3) == 0 ? 0 : draw(30'000);
-            largest = std::max<std::uint64_t>({largest, cost[0], cost[1], cost[2]});
+            largest = std::max<std::uint64_t>(largest, *std::ranges::max_element(cost));
             const std::uint64_t connection = draw(40);
             connection_of[next] = connection;
             gate.send(connection, next++, cost);
         }
         gate.run(gate.now + draw(200) * kMs);
-        for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t i = 0; i < kPathResources; ++i)
             CHECK(gate.stats().used[i] <= kBurst + largest + rates[i] * gate.now / kSec + 1);
     }
     gate.run(gate.now + 4000 * kSec);
     CHECK(gate.passed.size() == next - 1);
     CHECK(gate.stats().held == 0);
-    CHECK(gate.stats().queued == std::array<std::uint64_t, 3>{});
+    CHECK(gate.stats().queued == std::array<std::uint64_t, kPathResources>{});
     std::map<std::uint64_t, std::uintptr_t> last;
     for (const auto& [when, number] : gate.passed) {
         CHECK(last[connection_of[number]] < number);

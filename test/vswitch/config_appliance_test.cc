@@ -197,7 +197,9 @@ TEST_CASE("wrong keys of a vNIC's part are named") {
     wrong({{{"name", "disk"}, {"burst", nullptr}}}, "[0].burst", "wrong type");
     wrong({{{"name", "disk"}, {"buckets", "triple"}}}, "[0].buckets", "multi, single");
     wrong({{{"name", "disk"}, {"buckets", "single"}}}, "[0].buckets", "there is none");
-    wrong({{{"name", "disk"}, {"shares", 5}}}, "[0].shares", "unknown key");
+    wrong({{{"name", "disk"}, {"shares", 5}}}, "[0].shares", "an appliance with a \"window\"");
+    wrong({{{"name", "disk"}, {"reservation", "5tokens"}}}, "[0].reservation", "there is none");
+    wrong({{{"name", "disk"}, {"cycles", "5tokens"}}}, "[0].cycles", "such as 50Mcycles");
 }
 
 TEST_CASE("lists of appliances are bounded") {
@@ -296,8 +298,29 @@ TEST_CASE("the tables that come with the switch are found from its build folder"
     CHECK(fs::path(shipped_tables()).filename() == "costs");
 }
 
-TEST_CASE("a window is refused as long as nothing keeps it") {
-    const Faults faults = load_faults(json::array({disk_with({{"window", "64ktokens"}})}));
+TEST_CASE("a part of the window needs one, and is no more than the limit") {
+    const json with_window = disk_with({{"window", "64ktokens"}});
+    json config = with_parts({{{"name", "disk"}, {"limit", "800tokens"}, {"reservation", "500tokens"}, {"shares", 300},
+                               {"cycles", "50Mcycles"}}});
+    config["appliances"][0] = with_window;
+    const SwitchConfig read = valid(config.dump());
+    const VnicApplianceConfig& part = read.vnics[0].appliances[0];
+    CHECK(part.reservation_tokens == 500);
+    CHECK(part.shares == 300);
+    CHECK(part.cycles == 50'000'000U);
+    const json written = vnic_to_json(read.vnics[0]).at("appliances")[0];
+    CHECK(written.at("reservation") == "500tokens");
+    CHECK(written.at("shares") == 300);
+    CHECK(written.at("cycles") == "50Mcycles");
+
+    config["vnics"][0]["appliances"][0]["reservation"] = "900tokens";
+    Faults faults = std::get<Faults>(parse_config(config.dump()));
     REQUIRE(faults.size() == 1);
-    CHECK(faults[0].path == "appliances[0].window");
+    CHECK(faults[0].path == "vnics[0].appliances[0].reservation");
+    CHECK(faults[0].allowed == "at most the limit, 800tokens");
+    config["appliances"][0] = disk();
+    faults = std::get<Faults>(parse_config(config.dump()));
+    CHECK(faults.size() == 3);
+    CHECK(has_fault(faults, "vnics[0].appliances[0].reservation", "an appliance with a \"window\""));
+    CHECK(has_fault(faults, "vnics[0].appliances[0].shares", "an appliance with a \"window\""));
 }

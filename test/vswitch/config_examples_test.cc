@@ -70,10 +70,10 @@ json appliance_with(const std::string& key, const json& value) {
 }
 
 json vnic_appliance_with(const std::string& key, const json& value) {
-    json part{{"name", "disk"}, {"limit", "1ktokens"}};
+    json part{{"name", "disk"}, {"limit", key == "limit" ? json() : json("1000Gtokens")}};
     part[key] = value;
     json config = vnic_with("appliances", json::array({part}));
-    config.update(appliance_with("name", "disk"));
+    config.update(appliance_with("window", "64ktokens"));
     return config;
 }
 

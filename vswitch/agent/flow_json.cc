@@ -10,11 +10,13 @@ namespace {
 
 using nlohmann::json;
 
-/// One member for each resource of a request's path.
-json by_resource(const std::array<std::uint64_t, kPathResources>& values) {
+/// One member for each resource of a request's path, and for what else can hold it back.
+template <std::size_t N>
+json by_resource(const std::array<std::uint64_t, N>& values) {
+    static_assert(N <= kRequestHolds);
     json members = json::object();
-    for (std::size_t i = 0; i < kPathResources; ++i)
-        members[kPathResourceNames[i]] = values[i] == UINT64_MAX ? json(nullptr) : json(values[i]);
+    for (std::size_t i = 0; i < N; ++i)
+        members[kRequestHoldNames[i]] = values[i] == UINT64_MAX ? json(nullptr) : json(values[i]);
     return members;
 }
 

@@ -131,7 +131,7 @@ void Worker::remove_vnic(VnicId id, Nanos now) {
         rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
     };
     if (requests_)
-        requests_->remove(path, drop);
+        requests_->remove(path, now, drop);
     for (; !path.local.empty(); path.local.pop())
         drop(path.local.front());
 }

@@ -23,21 +23,17 @@ void LinkShare::report(WorkerId worker, const LinkDemand& demand) {
     Slot& slot = slots_[worker];
     slot.reservation.store(demand.reservation, std::memory_order_relaxed);
     slot.shares.store(demand.shares, std::memory_order_relaxed);
-    slot.sent_bytes.store(demand.sent_bytes, std::memory_order_relaxed);
+    slot.used.store(demand.used, std::memory_order_relaxed);
     slot.backlogged.store(demand.backlogged, std::memory_order_relaxed);
 }
 
-void LinkShare::divide(Nanos now) {
-    const Nanos span = now - divided_;
-    divided_ = now;
+void LinkShare::divide() {
     std::array<Claim, limits::kWorkersMax> claims;
     std::array<std::uint64_t, limits::kWorkersMax> parts{};
     for (std::size_t i = 0; i < workers_; ++i) {
         Slot& slot = slots_[i];
-        const std::uint64_t sent = slot.sent_bytes.load(std::memory_order_relaxed);
-        const auto rate = static_cast<std::uint64_t>(Wide{sent - slot.sent_before} * kNanosPerSec / span);
-        slot.sent_before = sent;
-        const std::uint64_t modest = rate + rate / 2 + capacity_ / workers_ / kStartFraction;
+        const std::uint64_t used = slot.used.load(std::memory_order_relaxed);
+        const std::uint64_t modest = used + used / 2 + capacity_ / workers_ / kStartFraction;
         claims[i].shares = std::max(1U, slot.shares.load(std::memory_order_relaxed));
         claims[i].demand = slot.backlogged.load(std::memory_order_relaxed) ? Claim::kNoLimit : modest;
         claims[i].reservation = std::min(slot.reservation.load(std::memory_order_relaxed), claims[i].demand);

@@ -1,6 +1,6 @@
-// link_share.h - divides one direction of the wire among workers by what they promised and what they need,
-// every 200 us. Source: design section 2; water filling (SRP Algorithm 2). Units: accounted bytes per second,
-// ns. Threads: report() and allocation() by each worker for itself; divide() by worker 0.
+// link_share.h - divides one direction of the wire, or an appliance's window, among workers by what they
+// promised and what they need, every 200 us. Source: design section 2; water filling (SRP Algorithm 2).
+// Units: the capacity's: accounted bytes per second, or tokens outstanding; ns. Threads: report() and allocation() by each worker for itself; divide() by worker 0.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace weir {
 struct LinkDemand {
     std::uint64_t reservation = 0;  ///< of its vNICs together
     std::uint32_t shares = 0;       ///< likewise
-    std::uint64_t sent_bytes = 0;   ///< (or received) since start
+    std::uint64_t used = 0;         ///< in the last period
     bool backlogged = false;
 };
 
@@ -33,23 +33,21 @@ class LinkShare {
     [[nodiscard]] std::uint64_t allocation(WorkerId worker) const {
         return slots_[worker].allocation.load(std::memory_order_relaxed);
     }
-    /// Once per kPeriod, at `now`.
-    void divide(Nanos now);
+    /// Once per kPeriod.
+    void divide();
 
   private:
     /// Each word is a latest value of its own; a mix of two periods does no harm.
     struct alignas(64) Slot {
         std::atomic<std::uint64_t> reservation{0};
-        std::atomic<std::uint64_t> sent_bytes{0};
+        std::atomic<std::uint64_t> used{0};
         std::atomic<std::uint32_t> shares{0};
         std::atomic<bool> backlogged{false};
         std::atomic<std::uint64_t> allocation{0};
-        std::uint64_t sent_before = 0;  // worker 0's
     };
 
     std::size_t workers_;
     std::uint64_t capacity_;
-    Nanos divided_ = 0;
     std::array<Slot, limits::kWorkersMax> slots_{};
 };
 

@@ -1,4 +1,4 @@
-// request_path.cc - tracked, priced, admitted or held; settled on the way back.
+// request_path.cc - frames: tracked, priced, admitted or held; settled on the way back.
 #include "vswitch/datapath/request_path.h"
 
 #include <rte_mbuf.h>
@@ -10,14 +10,6 @@
 namespace weir {
 namespace {
 
-/// Bounds of one worker. Together about 12 MiB, taken only where there are appliances.
-constexpr std::uint32_t kConnections = 1 << 16;
-constexpr std::uint32_t kConnectionsPerVnic = 1 << 14;
-constexpr std::size_t kPendings = 1 << 16;
-constexpr std::size_t kFragments = 1 << 12;
-constexpr std::uint32_t kHeldConnections = 1 << 10;
-constexpr std::uint32_t kHeldPackets = 1 << 12;
-constexpr unsigned kSweepPlaces = 64;
 /// Payload of a full segment, as most paths carry it.
 constexpr std::uint32_t kSegmentBytes = 1448;
 /// An average follows a new value by an eighth.
@@ -33,8 +25,8 @@ void account_queued(VnicPath& from, const rte_mbuf* frame, std::uint32_t bytes) 
 /// Gathers what the requests of one segment cost, and settles what its responses did.
 class RequestPath::Charges {
   public:
-    Charges(RequestPath& path, Flow& flow, std::uint32_t id, Nanos now)
-        : path_(path), flow_(flow), id_(id), now_(now) {}
+    Charges(RequestPath& path, Flow& flow, std::uint32_t id, const weir::Connection* connection, Nanos now)
+        : path_(path), flow_(flow), id_(id), connection_(connection), now_(now) {}
 
     void request(const Request& request) {
         const auto operation = static_cast<std::size_t>(request.operation);
@@ -45,16 +37,18 @@ class RequestPath::Charges {
         cost[0] += tokens;
         cost[1] += path_.wire_bytes(request.request_bytes);
         cost[2] += back != 0 ? path_.wire_bytes(back) : 0;
+        if (flow_.counts_cycles)
+            cost[3] += path_.appliances_[flow_.appliance].cycles->tokens(request.operation,
+                                                                         request.request_bytes, back);
+        if (request.answered)
+            cost[kWindowHold] += path_.tracker_.pending().charge(*connection_, tokens);
         ++flow_.stats.requests;
         flow_.stats.outstanding += request.answered;
-        flow_.stats.outstanding_tokens += request.answered ? tokens : 0;
     }
     void response(const Response& response, const Answer& answer) {
         ++flow_.stats.responses;
         flow_.stats.failed += response.failed;
         flow_.stats.outstanding -= flow_.stats.outstanding != 0;
-        if (flow_.stats.outstanding == 0)
-            flow_.stats.outstanding_tokens = 0;
         if (!answer.matched)
             return;
         flow_.latency->add(answer.latency);
@@ -93,64 +87,9 @@ class RequestPath::Charges {
     RequestPath& path_;
     Flow& flow_;
     std::uint32_t id_;
+    const weir::Connection* connection_;
     Nanos now_;
 };
-
-RequestPath::RequestPath(const Setup& setup)
-    : appliances_(setup.appliances),
-      hash_(setup.key),
-      header_bytes_(setup.header_bytes),
-      connections_({.connections = kConnections, .vnics = limits::kVnicsMax, .quota = kConnectionsPerVnic}),
-      tracker_({.vnics = limits::kVnicsMax,
-                .pendings = kPendings,
-                .fragments = kFragments,
-                .pendings_per_vnic = kPendings / 4,
-                .fragments_per_vnic = kFragments / 4}),
-      gate_({.flows = limits::kRequestFlowsMax,
-             .connections = kHeldConnections,
-             .packets = kHeldPackets,
-             .wheel = &setup.wheel,
-             .wheel_id = setup.wheel_id}),
-      of_vnic_(limits::kVnicsMax) {
-    flows_.reserve(limits::kRequestFlowsMax);
-}
-
-void RequestPath::add(const VnicPath& path, Nanos now) {
-    connections_.join(path.fixed.id);
-    for (const VnicProfile::Requests& requests : std::span(path.profile.requests).first(path.profile.request_flows))
-        if (const std::uint32_t flow = open_flow(path, requests, now); flow != kNoFlow)
-            of_vnic_[path.fixed.id].push_back(flow);
-}
-
-/// Places of closed flows are used again.
-std::uint32_t RequestPath::open_flow(const VnicPath& path, const VnicProfile::Requests& requests, Nanos now) {
-    const Appliance& appliance = appliances_[requests.appliance];
-    Flow flow(path.fixed.id, requests.appliance, CostFunction(appliance.cost, appliance.program));
-    flow.limit = requests.limit;
-    flow.stats.since = now;
-    const auto closed = std::ranges::find_if(flows_, [](const Flow& at) { return !at.open; });
-    const auto id = static_cast<std::uint32_t>(closed - flows_.begin());
-    if (id == limits::kRequestFlowsMax)
-        return kNoFlow;
-    if (closed == flows_.end())
-        flows_.push_back(std::move(flow));
-    else
-        *closed = std::move(flow);
-    gate_.open(id, requests.gate, now);
-    return id;
-}
-
-void RequestPath::change(const VnicPath& path, Nanos now) {
-    for (const std::uint32_t id : of_vnic_[path.fixed.id]) {
-        for (const VnicProfile::Requests& requests :
-             std::span(path.profile.requests).first(path.profile.request_flows)) {
-            if (requests.appliance != flows_[id].appliance)
-                continue;
-            flows_[id].limit = requests.limit;
-            gate_.change(id, requests.gate, now);
-        }
-    }
-}
 
 /// Every full segment has headers of its own.
 std::uint32_t RequestPath::wire_bytes(std::uint32_t payload) const {
@@ -185,36 +124,41 @@ weir::Connection* RequestPath::connection_of(const Found& found, Nanos now) {
     if (connection != nullptr)
         return connection;
     const Flow& flow = flows_[found.flow];
-    return connections_.add(found.connection, flow.vnic, appliances_[flow.appliance].protocol, now);
+    connection = connections_.add(found.connection, flow.vnic, appliances_[flow.appliance].protocol, now);
+    if (connection != nullptr)
+        connection->service = flow.slot & 7;
+    return connection;
 }
 
-/// What the requests of the segment cost. Without room to remember the connection its bytes do.
-CostVector RequestPath::track(const Found& found, Side side, const rte_mbuf* frame, const TcpView& view,
-                              Nanos now) {
+/// Without room to remember the connection its bytes cost something.
+RequestPath::Tracked RequestPath::track(const Found& found, Side side, const rte_mbuf* frame,
+                                        const TcpView& view, Nanos now) {
     Flow& flow = flows_[found.flow];
-    Charges charges(*this, flow, found.flow, now);
-    weir::Connection* connection = connection_of(found, now);
-    if (connection == nullptr) {
+    Tracked tracked{.connection = connection_of(found, now)};
+    Charges charges(*this, flow, found.flow, tracked.connection, now);
+    if (tracked.connection == nullptr) {
         if (view.payload_bytes != 0)
             charges.plain(side, view.payload_bytes);
-        return charges.cost;
+        tracked.cost = charges.cost;
+        return tracked;
     }
+    weir::Connection& connection = *tracked.connection;
+    tracked.first = connection.requests;
     bool goes_on = true;
     each_piece(frame, view, [&](const Segment& segment) {
-        goes_on = goes_on && tracker_.segment(*connection, side, segment, now, charges);
+        goes_on = goes_on && tracker_.segment(connection, side, segment, now, charges);
     });
+    tracked.end = connection.requests;
+    tracked.cost = charges.cost;
     if (!goes_on) {
-        forget(*connection, &flow);
+        tracker_.pending().hold(connection, tracked.first);  // what has not left is not at the service
+        forget(connection, &flow);
         connections_.remove(found.connection);
+        tracked.connection = nullptr;
+        tracked.cost[kWindowHold] = 0;
     }
-    return charges.cost;
-}
-
-/// What it still waited for is not outstanding any more.
-void RequestPath::forget(weir::Connection& connection, Flow* flow) {
-    if (flow != nullptr)
-        flow->stats.outstanding -= std::min<std::uint64_t>(flow->stats.outstanding, connection.outstanding());
-    tracker_.forget(connection);
+    finish(&flow);
+    return tracked;
 }
 
 void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
@@ -252,18 +196,26 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, Nanos n
         rte_pktmbuf_free(frame);
         return false;
     }
-    const CostVector cost = track(found, Side::kRequests, frame, *view, now);
     const bool in_stream = view->payload_bytes != 0 || (view->flags & Segment::kFin) != 0;
-    if (!in_stream || (something_waits && ahead(end, waits.from) <= 0) ||
-        gate_.admit(found.flow, found.connection, cost, now))
-        return true;
-    const PacketRef packet{frame, now, bytes, batch.wire_frames[at], frame->nb_segs};
-    set_destination(frame, batch.to[at]);
-    if (!gate_.hold(found.flow, found.connection, packet, cost, {view->seq, end}, now)) {
+    if (in_stream && !gate_.has_room(found.flow, found.connection, bytes)) {  // before it has been charged
         from.stats.from_vm.drop(DropReason::kRequestQueueFull, 1, bytes);
         rte_pktmbuf_free(frame);
         return false;
     }
+    const Tracked tracked = track(found, Side::kRequests, frame, *view, now);
+    if (!in_stream || (something_waits && ahead(end, waits.from) <= 0))
+        return true;
+    if (gate_.admit(found.flow, found.connection, tracked.cost, now)) {
+        flows_[found.flow].at_service += tracked.cost[kWindowHold];
+        return true;
+    }
+    if (tracked.end != tracked.first && tracked.connection != nullptr)
+        tracker_.pending().hold(*tracked.connection, tracked.first);
+    const RequestGate::Held held{{frame, now, bytes, batch.wire_frames[at], frame->nb_segs},
+                                 found.connection,
+                                 std::uint64_t{tracked.end} << 32 | tracked.first};
+    set_destination(frame, batch.to[at]);
+    gate_.hold(found.flow, held, tracked.cost, {view->seq, end}, now);
     account_queued(from, frame, bytes);
     return false;
 }
@@ -276,34 +228,6 @@ void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
         const Found found = find(to.fixed.id, *view, Side::kResponses);
         if (found.flow != kNoFlow)
             (void)track(found, Side::kResponses, run.frames[at], *view, now);
-    }
-}
-
-void RequestPath::keep_house(Nanos now) {
-    connections_.sweep(now, kSweepPlaces, [this](weir::Connection& connection) {
-        Flow* of = nullptr;  // of two appliances with one protocol it may be the other's
-        for (const std::uint32_t id : of_vnic_[connection.vnic])
-            if (appliances_[flows_[id].appliance].protocol == connection.protocol)
-                of = &flows_[id];
-        forget(connection, of);
-    });
-}
-
-void RequestPath::read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const {
-    readings.clear();
-    for (const std::uint32_t id : of_vnic_[vnic]) {
-        const Flow& flow = flows_[id];
-        if (readings.size() == readings.capacity())
-            return;
-        Reading reading{flow.appliance, flow.stats};
-        gate_.read(id, now, reading.stats);
-        reading.stats.limit = flow.limit;
-        reading.stats.connections = connections_.size(vnic);
-        const HistogramSnapshot latency = flow.latency->snapshot();
-        reading.stats.latency_p50 = latency.percentile(0.5);
-        reading.stats.latency_p99 = latency.percentile(0.99);
-        reading.stats.latency_max = latency.max();
-        readings.push_back(reading);
     }
 }
 

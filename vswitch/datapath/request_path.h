@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/histogram.h"
@@ -17,6 +18,7 @@
 #include "cost_functions/cost_function.h"
 #include "cost_functions/tracker.h"
 #include "vswitch/datapath/batch.h"
+#include "vswitch/datapath/link_share.h"
 #include "vswitch/datapath/tcp_view.h"
 #include "vswitch/datapath/vnic_path.h"
 #include "vswitch/limits.h"
@@ -32,6 +34,9 @@ struct Appliance {
     std::uint8_t protocol = 0;  ///< index into protocols()
     std::shared_ptr<const CostTable> cost;
     std::shared_ptr<const CostProgram> program;
+    std::shared_ptr<const CostTable> cycles;  ///< of the worker, for each request; null: not charged
+    std::uint64_t window = UINT64_MAX;        ///< tokens that may be outstanding; UINT64_MAX: any number
+    std::shared_ptr<LinkShare> window_share;  ///< where there is a window: it divided among the workers
 };
 
 class RequestPath {
@@ -39,9 +44,11 @@ class RequestPath {
     struct Setup {
         const std::vector<Appliance>& appliances;
         ConnectionKey key;  ///< a secret of this switch
+        WorkerId worker;
+        bool shared;  ///< there are other workers
         TimingWheel& wheel;
-        std::uint32_t wheel_id;         ///< of flow 0; there are limits::kRequestFlowsMax
-        std::uint32_t header_bytes;     ///< per segment on the wire, besides its payload
+        std::uint32_t wheel_id;      ///< of flow 0; there are limits::kRequestFlowsMax
+        std::uint32_t header_bytes;  ///< per segment on the wire, besides its payload
     };
     explicit RequestPath(const Setup& setup);
 
@@ -49,7 +56,7 @@ class RequestPath {
     void change(const VnicPath& path, Nanos now);
     /// What waits is given to drop(const PacketRef&).
     template <class Drop>
-    void remove(const VnicPath& path, Drop&& drop);
+    void remove(const VnicPath& path, Nanos now, Drop&& drop);
 
     /// Frames of a VM, classified. Those that have to wait are taken out of the batch, counted as queued;
     /// those that there is no room for, or that are held already, are dropped.
@@ -59,8 +66,14 @@ class RequestPath {
     /// The wheel fired: give(VnicId, const PacketRef&) gets what may go on.
     template <class Give>
     void wake(std::uint32_t flow, Nanos now, Give&& give) {
-        gate_.wake(flow, now, [&](const PacketRef& packet) { give(flows_[flow].vnic, packet); });
+        gate_.wake(flow, now, [&](const RequestGate::Held& held) {
+            has_left(flow, held, now);
+            give(flows_[flow].vnic, held.packet);
+        });
     }
+    /// Lets in whom the appliances' windows have room for; a burst of each at most. @return how many
+    template <class Give>
+    unsigned serve_windows(Nanos now, Give&& give);
     /// Now and then: connections that are idle.
     void keep_house(Nanos now);
 
@@ -80,6 +93,10 @@ class RequestPath {
         VnicId vnic;
         std::uint16_t appliance;
         bool open = true;
+        bool counts_cycles = false;
+        std::uint8_t slot = 0;  ///< among its vNIC's
+        GateProfile promised;
+        std::uint64_t at_service = 0;  ///< tokens of what has left and is not answered
         CostFunction cost;
         /// Bytes of responses whose length requests do not say, by operation, averaged.
         std::array<std::uint32_t, kOperations> expected{};
@@ -91,35 +108,79 @@ class RequestPath {
         std::uint32_t flow = kNoFlow;
         ConnectionId connection = 0;
     };
+    /// An appliance with a window.
+    struct Window {
+        std::uint16_t appliance;
+        ApplianceGate gate;
+    };
+    /// What the requests of a segment cost, and their numbers in their connection.
+    struct Tracked {
+        CostVector cost{};
+        weir::Connection* connection = nullptr;
+        std::uint32_t first = 0;
+        std::uint32_t end = 0;
+    };
     class Charges;
 
     [[nodiscard]] Found find(VnicId vnic, const TcpView& view, Side side) const;
     [[nodiscard]] weir::Connection* connection_of(const Found& found, Nanos now);
-    [[nodiscard]] CostVector track(const Found& found, Side side, const rte_mbuf* frame, const TcpView& view,
-                                   Nanos now);
+    [[nodiscard]] Tracked track(const Found& found, Side side, const rte_mbuf* frame, const TcpView& view,
+                                Nanos now);
     [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, Nanos now);
+    void has_left(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
     void forget(weir::Connection& connection, Flow* flow);
+    void finish(Flow* flow);
+    void finish(Flow& flow, std::uint64_t tokens);
+    [[nodiscard]] Flow* flow_of(const weir::Connection& connection);
+    [[nodiscard]] ApplianceGate* window_of(std::uint16_t appliance);
+    void negotiate_windows(Nanos now);
     [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const;
     [[nodiscard]] std::uint32_t open_flow(const VnicPath& path, const VnicProfile::Requests& requests, Nanos now);
 
     const std::vector<Appliance>& appliances_;
+    WorkerId worker_;
+    bool shared_;
+    Nanos share_due_ = 0;
     ConnectionHash hash_;
     std::uint32_t header_bytes_;
     ConnectionTable connections_;
     Tracker tracker_;
+    std::uint64_t finished_ = 0;  // of the tracker's tally, what flows have been told
     RequestGate gate_;
+    std::vector<Window> windows_;
     std::vector<Flow> flows_;
     std::vector<std::vector<std::uint32_t>> of_vnic_;  // flows by VnicId
 };
 
 template <class Drop>
-void RequestPath::remove(const VnicPath& path, Drop&& drop) {
-    for (const std::uint32_t flow : of_vnic_[path.fixed.id]) {
-        gate_.close(flow, drop);
-        flows_[flow].open = false;
+void RequestPath::remove(const VnicPath& path, Nanos now, Drop&& drop) {
+    for (const std::uint32_t id : of_vnic_[path.fixed.id]) {
+        finish(flows_[id], flows_[id].at_service);
+        gate_.close(id, now, drop);
+        flows_[id].open = false;
     }
     of_vnic_[path.fixed.id].clear();
     connections_.leave(path.fixed.id);
+}
+
+template <class Give>
+unsigned RequestPath::serve_windows(Nanos now, Give&& give) {
+    unsigned served = 0;
+    if (shared_ && now >= share_due_ && !windows_.empty())
+        negotiate_windows(now);
+    for (Window& window : windows_) {
+        for (unsigned left = limits::kBurst; left != 0 && window.gate.contended(); --left) {
+            const std::optional<ApplianceGate::Grant> grant = window.gate.next(now);
+            if (!grant)
+                break;
+            gate_.grant(*grant, now, [&](const RequestGate::Held& held) {
+                has_left(grant->flow, held, now);
+                give(flows_[grant->flow].vnic, held.packet);
+                ++served;
+            });
+        }
+    }
+    return served;
 }
 
 }  // namespace weir

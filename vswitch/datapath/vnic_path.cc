@@ -22,6 +22,8 @@ constexpr std::size_t kLocalQueuePackets = 2048;
 /// A held-back ring rests until 50 us of its limit have come together: small bursts cost most cycles per
 /// frame.
 constexpr std::uint64_t kWakesPerSec = 20'000;
+/// What is reserved of an appliance may come at once for a tenth of a second.
+constexpr std::uint64_t kWindowBursts = 10;
 
 BucketProfile bucket(std::optional<std::uint64_t> per_second, Nanos burst) {
     if (!per_second)
@@ -41,7 +43,10 @@ void set_requests(VnicProfile& profile, const VnicConfig& vnic, const SwitchConf
         requests.appliance = static_cast<std::uint16_t>(found - config.appliances.begin());
         requests.gate.multi_resource = wanted.multi_resource;
         const std::array limits{wanted.limit_tokens, bytes_per_second(wanted.uplink_bps),
-                                bytes_per_second(wanted.downlink_bps)};
+                                bytes_per_second(wanted.downlink_bps), wanted.cycles};
+        requests.gate.window = {.reservation = wanted.reservation_tokens,
+                                .burst = std::max<std::uint64_t>(1, wanted.reservation_tokens / kWindowBursts),
+                                .shares = wanted.shares};
         for (std::size_t i = 0; i < kPathResources; ++i) {
             requests.gate.limits[i] = bucket(limits[i], wanted.burst);
             requests.limit[i] = limits[i].value_or(UINT64_MAX);

@@ -83,6 +83,8 @@ void Worker::set_appliances(const std::vector<Appliance>& appliances, const Conn
     requests_ = std::make_unique<RequestPath>(
         RequestPath::Setup{.appliances = appliances,
                            .key = key,
+                           .worker = setup_.id,
+                           .shared = shared_,
                            .wheel = wheel_,
                            .wheel_id = kRequestIds,
                            .header_bytes = kTcpIp4HeaderBytes + setup_.overhead_bytes});
@@ -100,6 +102,10 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     if (shared_)
         moved += poll_inbox(now);
     moved += poll_vnics(now);
+    if (requests_)
+        moved += requests_->serve_windows(now, [&](VnicId vnic, const PacketRef& ref) {
+            let_go(*directory_[vnic], ref, now);
+        });
     if (shared_ && uplink_ && now >= share_due_)
         negotiate_share(now);
     if (feedback_)
@@ -241,24 +247,29 @@ unsigned Worker::poll_vnics(Nanos now) {
 
 /// Says what this worker needs of the wire, each way, and takes what it was given; worker 0 divides.
 void Worker::negotiate_share(Nanos now) {
+    const Nanos span = now + LinkShare::kPeriod - share_due_;
     share_due_ = now + LinkShare::kPeriod;
+    const auto rate = [span](std::uint64_t total, std::uint64_t& before) {
+        const std::uint64_t more = total - std::exchange(before, total);
+        return static_cast<std::uint64_t>(Wide{more} * kNanosPerSec / span);
+    };
     LinkDemand demand;
     for (const VnicPath* vnic : mine_) {
         demand.reservation += vnic->profile.uplink.reservation;
         demand.shares += vnic->profile.uplink.shares;
     }
     LinkDemand in = demand;
-    demand.sent_bytes = uplink_->stats.tx.delivered.bytes;
+    demand.used = rate(uplink_->stats.tx.delivered.bytes, sent_before_);
     demand.backlogged = uplink_->backlogged();
     out_share_->report(setup_.id, demand);
     if (feedback_) {
-        in.sent_bytes = feedback_->received_total();
+        in.used = rate(feedback_->received_total(), received_before_);
         in.backlogged = feedback_->hungry();
         in_share_->report(setup_.id, in);
     }
     if (setup_.id == 0) {
-        out_share_->divide(now);
-        in_share_->divide(now);
+        out_share_->divide();
+        in_share_->divide();
     }
     uplink_->set_capacity(out_share_->allocation(setup_.id), now);
     if (feedback_)

@@ -121,6 +121,8 @@ class Worker {
     LinkShare* out_share_ = nullptr;
     LinkShare* in_share_ = nullptr;
     Nanos share_due_ = 0;
+    std::uint64_t sent_before_ = 0;  // when shares were negotiated last
+    std::uint64_t received_before_ = 0;
     Nanos turn_ = 0;  // when this turn of the loop began
     TokenBucket wire_flood_;
     WorkerControl control_;

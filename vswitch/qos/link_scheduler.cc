@@ -32,8 +32,9 @@ void LinkScheduler::change(VnicId id, const ClassProfile& profile, Nanos now) {
     Class& c = classes_[id];
     assert(c.present);
     const std::uint64_t before = c.profile.reservation;
+    const bool same = profile.reservation == before && profile.reservation_burst == c.profile.reservation_burst;
     c.profile = profile;
-    if (profile.reservation != before) {
+    if (!same) {
         const bool was_scaled = reserved_ > capacity_;
         reserved_ += profile.reservation - before;
         if (was_scaled || reserved_ > capacity_)
@@ -71,7 +72,8 @@ void LinkScheduler::set_capacity(std::uint64_t tokens_per_sec, Nanos now) {
 
 void LinkScheduler::set_reservation(Class& c, Nanos now) {
     const std::uint64_t rate = scale_down(c.profile.reservation, capacity_, reserved_);
-    c.reserved.set_profile(make_profile(rate, burst_for_rate(rate)), now);
+    const std::uint64_t burst = c.profile.reservation_burst;
+    c.reserved.set_profile(make_profile(rate, burst != 0 ? burst : burst_for_rate(rate)), now);
 }
 
 void LinkScheduler::rescale_reservations(Nanos now) {

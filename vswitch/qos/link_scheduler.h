@@ -30,6 +30,7 @@ namespace weir {
 /// What a vNIC was promised on this link.
 struct ClassProfile {
     std::uint64_t reservation = 0;               ///< tokens/s; 0 = none
+    std::uint64_t reservation_burst = 0;         ///< tokens of it at once; 0 = burst_for_rate()
     std::uint32_t shares = 100;                  ///< 1..10000
     std::uint32_t queue_bytes_max = 128 * 1024;  ///< backlog at which room() becomes 0
 };
@@ -50,6 +51,7 @@ class LinkScheduler {
         std::uint32_t flows = 0;             ///< FlowIds are 0 .. flows-1
         std::uint32_t flow_packets = 0;      ///< that may wait in all flows together
         std::uint32_t flow_wheel_id = 0;     ///< id of flow 0 in the wheel
+        std::uint32_t quantum = 4096;        ///< of a turn of who has most shares: two full frames, or three
     };
 
     /// Allocates everything. The link starts parked: call set_capacity().

@@ -30,19 +30,26 @@ void RequestGate::set_profile(FlowState& flow, const Profile& profile, Nanos now
         if (!profile.limits[i].unlimited() && (profile.multi_resource || flow.limited == 0))
             flow.limited = static_cast<Mask>(flow.limited | 1U << i);
     }
+    if (flow.window != nullptr)
+        flow.limited |= kWindow;
 }
 
-void RequestGate::open(Flow id, const Profile& profile, Nanos now) {
+void RequestGate::open(Flow id, const Profile& profile, ApplianceGate* window, Nanos now) {
     FlowState& flow = flows_[id];
     assert(!flow.open);
     flow.open = true;
+    flow.window = window;
     flow.looked_at = now;
+    if (window != nullptr)
+        window->open(static_cast<ApplianceGate::Flow>(id), profile.window, now);
     set_profile(flow, profile, now);
 }
 
 void RequestGate::change(Flow id, const Profile& profile, Nanos now) {
     FlowState& flow = flows_[id];
     assert(flow.open);
+    if (flow.window != nullptr)
+        flow.window->change(static_cast<ApplianceGate::Flow>(id), profile.window, now);
     set_profile(flow, profile, now);
     if (flow.packets != 0)  // somebody may go earlier now
         wait_until(id, now, now);
@@ -50,7 +57,7 @@ void RequestGate::change(Flow id, const Profile& profile, Nanos now) {
 
 RequestGate::Mask RequestGate::needs(const FlowState& flow, const CostVector& cost) {
     Mask mask = 0;
-    for (std::size_t i = 0; i < kPathResources; ++i)
+    for (std::size_t i = 0; i < kRequestHolds; ++i)
         mask = static_cast<Mask>(mask | static_cast<unsigned>(cost[i] != 0) << i);
     return mask & flow.limited;
 }
@@ -59,6 +66,9 @@ RequestGate::Mask RequestGate::lacking(const FlowState& flow, const CostVector& 
     Mask mask = 0;
     for (std::size_t i = 0; i < kPathResources; ++i)
         mask = static_cast<Mask>(mask | static_cast<unsigned>(!flow.buckets[i].can_pay(cost[i], now)) << i);
+    const std::uint32_t enters = cost[kWindowHold];
+    if (enters != 0 && flow.window != nullptr && !flow.granted && !flow.window->has_room(enters))
+        mask |= kWindow;
     return mask & flow.limited;
 }
 
@@ -77,40 +87,61 @@ bool RequestGate::admit(Flow id, Connection connection, const CostVector& cost, 
     if (lacking(flow, cost, now) != 0)
         return false;
     pay(flow, cost, now);
+    enter(id, cost[kWindowHold], now);
     return true;
 }
 
-bool RequestGate::hold(Flow id, Connection connection, const PacketRef& packet, const CostVector& cost,
-                       Span bytes, Nanos now) {
+/// The window was asked before, or has been granted and charged.
+void RequestGate::enter(Flow id, std::uint32_t tokens, Nanos now) {
     FlowState& flow = flows_[id];
-    if (free_place_ == kNone || flow.bytes + packet.bytes > flow.profile.bytes_max)
-        return false;
-    WaiterId at = flow.packets != 0 ? find(connection) : kNone;
+    if (flow.window == nullptr || tokens == 0)
+        return;
+    if (flow.granted)
+        flow.window->correct(0, tokens);
+    else
+        flow.window->enter(static_cast<ApplianceGate::Flow>(id), tokens, now);
+    flow.granted = false;
+}
+
+void RequestGate::hold(Flow id, const Held& held, const CostVector& cost, Span bytes, Nanos now) {
+    FlowState& flow = flows_[id];
+    assert(has_room(id, held.connection, held.packet.bytes));
+    WaiterId at = flow.packets != 0 ? find(held.connection) : kNone;
     const bool first = at == kNone;
-    if (first && (at = add_waiter(flow, connection)) == kNone)
-        return false;
+    if (first)
+        at = add_waiter(flow, held.connection);
     const PlaceId place = free_place_;
     free_place_ = places_[place].next;
-    places_[place] = {packet, cost, kNone};
+    places_[place] = {held.packet, cost, held.mark, kNone};
     Waiter& waiter = waiters_[at];
     (waiter.head == kNone ? waiter.head : places_[waiter.tail].next) = place;
     waiter.tail = place;
     waiter.bytes = {first ? bytes.from : waiter.bytes.from, bytes.to};
-    flow.bytes += packet.bytes;
+    flow.bytes += held.packet.bytes;
     ++flow.packets;
+    flow.entrants += cost[kWindowHold] != 0;
     ++flow.held_total;
     for (std::size_t i = 0; i < kPathResources; ++i)
         flow.queued[i] += cost[i];
     WaiterId before = kNone;
     if (first && next_to_go(id, now, before) != kNone)
         wait_until(id, now, now);
-    return true;
+    else if ((flow.blocked & kWindow) != 0)
+        announce(id, cost[kWindowHold], now);
+}
+
+/// The window hears of it. With less than two in sight a flow with more would lose its turn.
+void RequestGate::announce(Flow id, std::uint32_t tokens, Nanos now) {
+    const FlowState& flow = flows_[id];
+    const auto window_id = static_cast<ApplianceGate::Flow>(id);
+    const std::uint32_t most = std::min(flow.entrants, ApplianceGate::kAnnounced);
+    while (tokens != 0 && flow.window->announced(window_id) < most)
+        if (!flow.window->announce(window_id, tokens, now))
+            return;
 }
 
 RequestGate::WaiterId RequestGate::add_waiter(FlowState& flow, Connection connection) {
     const WaiterId at = free_waiter_;
-    if (at == kNone)
-        return kNone;
     free_waiter_ = waiters_[at].next;
     WaiterId& bucket = buckets_[hash(connection)];
     waiters_[at] = Waiter{.connection = connection, .next_hash = bucket, .bytes = {}};
@@ -138,7 +169,7 @@ void RequestGate::put_last(FlowState& flow, WaiterId before, WaiterId at) {
     flow.tail = at;
 }
 
-PacketRef RequestGate::pop(FlowState& flow, Waiter& waiter) {
+RequestGate::Held RequestGate::pop(FlowState& flow, Waiter& waiter) {
     const PlaceId place = waiter.head;
     const Place taken = places_[place];
     waiter.head = taken.next;
@@ -146,9 +177,10 @@ PacketRef RequestGate::pop(FlowState& flow, Waiter& waiter) {
     free_place_ = place;
     flow.bytes -= taken.packet.bytes;
     --flow.packets;
+    flow.entrants -= taken.cost[kWindowHold] != 0;
     for (std::size_t i = 0; i < kPathResources; ++i)
         flow.queued[i] -= taken.cost[i];
-    return taken.packet;
+    return {taken.packet, waiter.connection, taken.mark, taken.cost[kWindowHold]};
 }
 
 RequestGate::WaiterId RequestGate::next_to_go(Flow id, Nanos now, WaiterId& before) {
@@ -162,21 +194,32 @@ RequestGate::WaiterId RequestGate::next_to_go(Flow id, Nanos now, WaiterId& befo
         const CostVector& cost = places_[waiters_[at].head].cost;
         if ((needs(flow, cost) & flow.blocked) != 0)
             continue;  // one before waits for that too
-        const Mask lacks = lacking(flow, cost, now);
+        Mask lacks = lacking(flow, cost, now);
         if (lacks == 0)
             return at;
-        flow.blocked = static_cast<Mask>(flow.blocked | lacks);
+        if (lacks == kWindow)
+            announce(id, cost[kWindowHold], now);
+        else
+            lacks &= static_cast<Mask>(~kWindow);  // it does not ask for the window before it can pay
+        flow.blocked |= lacks;
         if (flow.blocked == flow.limited)
             looks = 0;  // nobody behind can go
-        Nanos ready = 0;
-        for (std::size_t i = 0; i < kPathResources; ++i)
-            if ((lacks >> i & 1U) != 0)
-                ready = std::max(ready, flow.buckets[i].ready_at(cost[i]));
-        earliest = std::min(earliest, ready);
+        if (lacks != kWindow)
+            earliest = std::min(earliest, ready_at(flow, cost, lacks));
     }
-    if (earliest != kNever)  // what is parked waits for change()
+    if ((flow.blocked & kWindow) == 0 && flow.window != nullptr)
+        flow.window->withdraw(static_cast<ApplianceGate::Flow>(id));
+    if (earliest != kNever)  // what is parked waits for change(), what waits for the window for a grant
         wait_until(id, earliest, now);
     return kNone;
+}
+
+Nanos RequestGate::ready_at(const FlowState& flow, const CostVector& cost, Mask lacks) {
+    Nanos ready = 0;
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        if ((lacks >> i & 1U) != 0)
+            ready = std::max(ready, flow.buckets[i].ready_at(cost[i]));
+    return ready;
 }
 
 void RequestGate::wait_until(Flow id, Nanos at, Nanos now) {
@@ -204,7 +247,7 @@ void RequestGate::settle(Flow id, PathResource resource, std::uint32_t charged, 
 }
 
 void RequestGate::tally_blocked(FlowState& flow, Nanos now) const {
-    for (std::size_t i = 0; i < kPathResources; ++i)
+    for (std::size_t i = 0; i < kRequestHolds; ++i)
         if ((flow.blocked >> i & 1U) != 0)
             flow.blocked_ns[i] += now - flow.looked_at;
     flow.looked_at = now;
@@ -215,7 +258,7 @@ void RequestGate::read(Flow id, Nanos now, RequestFlowStats& stats) const {
     stats.used = flow.used;
     stats.queued = flow.queued;
     stats.blocked_ns = flow.blocked_ns;
-    for (std::size_t i = 0; i < kPathResources; ++i)
+    for (std::size_t i = 0; i < kRequestHolds; ++i)
         if ((flow.blocked >> i & 1U) != 0 && flow.packets != 0)
             stats.blocked_ns[i] += now - flow.looked_at;
     stats.held = flow.packets;

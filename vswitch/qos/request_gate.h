@@ -5,7 +5,8 @@
 // A request is charged to all its resources at once or to none. What it asks of a bucket is no more than the
 // bucket holds; it then pays in full, and debt keeps the long-run rate exact. Order holds within a
 // connection. A connection whose first request has to wait is passed by others as far as these need nothing
-// of what it waits for: a read that waits for the way back does not hold back a write.
+// of what it waits for: a read that waits for the way back does not hold back a write. Where the appliance
+// has a window, a request that every bucket can pay for enters by way of its ApplianceGate.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "vswitch/qos/appliance_gate.h"
 #include "vswitch/qos/packet_ref.h"
 #include "vswitch/qos/timing_wheel.h"
 #include "vswitch/qos/token_bucket.h"
@@ -20,8 +22,8 @@
 
 namespace weir {
 
-/// What a packet's requests cost, by PathResource.
-using CostVector = std::array<std::uint32_t, kPathResources>;
+/// What a packet's requests cost, by PathResource; the last is what they take of the appliance's window.
+using CostVector = std::array<std::uint32_t, kRequestHolds>;
 
 class RequestGate {
   public:
@@ -39,6 +41,14 @@ class RequestGate {
         std::array<BucketProfile, kPathResources> limits;
         std::uint32_t bytes_max = 256 * 1024;  ///< that may wait
         bool multi_resource = true;            ///< false: the first that has a limit decides alone
+        GateProfile window;                    ///< its part of the appliance's, where that has one
+    };
+    /// What waits.
+    struct Held {
+        PacketRef packet;
+        Connection connection;
+        std::uint64_t mark;           ///< its owner's
+        std::uint32_t entering = 0;   ///< tokens of the appliance's window: set when it is let go
     };
     /// What waits of one connection: sequence numbers of its first and behind its last byte.
     struct Span {
@@ -50,28 +60,41 @@ class RequestGate {
 
     // Changes; not per packet.
 
-    void open(Flow flow, const Profile& profile, Nanos now);
+    /// @param window of the appliance, shared by the flows to it; nullptr: it has none
+    void open(Flow flow, const Profile& profile, ApplianceGate* window, Nanos now);
     /// What it holds is kept, as far as the new buckets hold so much.
     void change(Flow flow, const Profile& profile, Nanos now);
     /// Gives all that waits to take(const PacketRef&); the flow may be opened again.
     template <class Take>
-    void close(Flow flow, Take&& take);
+    void close(Flow flow, Nanos now, Take&& take);
 
     // Per packet.
 
     /// The packet may pass and has been charged. If not, it is to be held.
     [[nodiscard]] bool admit(Flow flow, Connection connection, const CostVector& cost, Nanos now);
-    /// @return false when there is no room: the packet was not taken
-    [[nodiscard]] bool hold(Flow flow, Connection connection, const PacketRef& packet, const CostVector& cost,
-                            Span bytes, Nanos now);
+    /// One that is not admitted can be held. Ask before it is charged to anything else.
+    [[nodiscard]] bool has_room(Flow flow, Connection connection, std::uint32_t bytes) const {
+        const FlowState& of = flows_[flow];
+        return of.packets == 0 ? free_place_ != kNone && free_waiter_ != kNone
+                               : free_place_ != kNone && of.bytes + bytes <= of.profile.bytes_max &&
+                                     (free_waiter_ != kNone || find(connection) != kNone);
+    }
+    /// After has_room().
+    void hold(Flow flow, const Held& held, const CostVector& cost, Span bytes, Nanos now);
     /// What of the connection waits; from == to when nothing does.
     [[nodiscard]] Span held(Flow flow, Connection connection) const {
         const WaiterId at = flows_[flow].packets != 0 ? find(connection) : kNone;
         return at == kNone ? Span{} : waiters_[at].bytes;
     }
-    /// The wheel fired: gives what may leave now to give(const PacketRef&), a burst of it at most.
+    /// The wheel fired: gives what may leave now to give(const Held&), a burst of it at most.
     template <class Give>
-    void wake(Flow flow, Nanos now, Give&& give);
+    void wake(Flow flow, Nanos now, Give&& give) {
+        flows_[flow].fires_at = kNever;
+        let_go(flow, now, give);
+    }
+    /// The appliance's window has room for one more, which is let go if it is still there and all can pay.
+    template <class Give>
+    void grant(const ApplianceGate::Grant& grant, Nanos now, Give&& give);
     /// A request was charged by an estimate; this is what it was.
     void settle(Flow flow, PathResource resource, std::uint32_t charged, std::uint32_t actual, Nanos now);
 
@@ -93,17 +116,20 @@ class RequestGate {
         Mask limited = 0;   ///< resources that are asked
         Mask blocked = 0;   ///< ... and could not pay when last looked at
         bool open = false;
+        bool granted = false;  ///< the window has been paid for the next to go
+        ApplianceGate* window = nullptr;
         Nanos looked_at = 0;
         Nanos fires_at = kNever;  ///< in the wheel until then
         WaiterId head = kNone;    ///< connections in turn
         WaiterId tail = kNone;
         std::uint32_t bytes = 0;
         std::uint32_t packets = 0;
+        std::uint32_t entrants = 0;  ///< ... that take something of the window
         std::uint64_t held_total = 0;
         Profile profile;
         std::array<std::uint64_t, kPathResources> used{};
         std::array<std::uint64_t, kPathResources> queued{};
-        std::array<Nanos, kPathResources> blocked_ns{};
+        std::array<Nanos, kRequestHolds> blocked_ns{};
     };
     /// A connection with something waiting.
     struct Waiter {
@@ -117,12 +143,15 @@ class RequestGate {
     struct Place {
         PacketRef packet;
         CostVector cost;
+        std::uint64_t mark;
         PlaceId next;
     };
+    static constexpr Mask kWindow = 1U << kWindowHold;
 
     static void set_profile(FlowState& flow, const Profile& profile, Nanos now);
     [[nodiscard]] static Mask needs(const FlowState& flow, const CostVector& cost);
     [[nodiscard]] static Mask lacking(const FlowState& flow, const CostVector& cost, Nanos now);
+    [[nodiscard]] static Nanos ready_at(const FlowState& flow, const CostVector& cost, Mask lacks);
     static void pay(FlowState& flow, const CostVector& cost, Nanos now);
     [[nodiscard]] std::size_t hash(Connection connection) const {
         return connection * 0x9E37'79B9'7F4A'7C15 >> shift_;
@@ -133,7 +162,7 @@ class RequestGate {
             at = waiters_[at].next_hash;
         return at;
     }
-    WaiterId add_waiter(FlowState& flow, Connection connection);
+    [[nodiscard]] WaiterId add_waiter(FlowState& flow, Connection connection);
     void remove_waiter(FlowState& flow, WaiterId before, WaiterId at);
     void put_last(FlowState& flow, WaiterId before, WaiterId at);
     void unlink(FlowState& flow, WaiterId before, WaiterId at) {
@@ -141,9 +170,14 @@ class RequestGate {
         if (flow.tail == at)
             flow.tail = before;
     }
-    PacketRef pop(FlowState& flow, Waiter& waiter);
-    /// The first connection in turn that may go, and whom it follows; kNone: sets the wheel.
+    Held pop(FlowState& flow, Waiter& waiter);
+    template <class Give>
+    void let_go(Flow flow, Nanos now, Give&& give);
+    void enter(Flow flow, std::uint32_t tokens, Nanos now);
+    /// The first connection in turn that may go, and whom it follows; kNone: sets the wheel, and says who
+    /// waits for the window.
     [[nodiscard]] WaiterId next_to_go(Flow flow, Nanos now, WaiterId& before);
+    void announce(Flow flow, std::uint32_t tokens, Nanos now);
     void wait_until(Flow flow, Nanos at, Nanos now);
     void tally_blocked(FlowState& flow, Nanos now) const;
 
@@ -159,30 +193,33 @@ class RequestGate {
 };
 
 template <class Take>
-void RequestGate::close(Flow id, Take&& take) {
+void RequestGate::close(Flow id, Nanos now, Take&& take) {
     FlowState& flow = flows_[id];
     if (flow.fires_at != kNever)
         wheel_.remove(wheel_id_ + id);
     while (flow.head != kNone) {
         Waiter& waiter = waiters_[flow.head];
         while (waiter.head != kNone)
-            take(pop(flow, waiter));
+            take(pop(flow, waiter).packet);
         remove_waiter(flow, kNone, flow.head);
     }
+    if (flow.window != nullptr)
+        flow.window->close(static_cast<ApplianceGate::Flow>(id), now);
     flow = FlowState{};
 }
 
 template <class Give>
-void RequestGate::wake(Flow id, Nanos now, Give&& give) {
+void RequestGate::let_go(Flow id, Nanos now, Give&& give) {
     FlowState& flow = flows_[id];
-    flow.fires_at = kNever;
     for (unsigned given = 0;;) {
         WaiterId before = kNone;
         const WaiterId at = next_to_go(id, now, before);
         if (at == kNone)
             return;
         Waiter& waiter = waiters_[at];
-        pay(flow, places_[waiter.head].cost, now);
+        const CostVector cost = places_[waiter.head].cost;
+        pay(flow, cost, now);
+        enter(id, cost[kWindowHold], now);
         do {  // the request, and what follows it without another one
             give(pop(flow, waiter));
             ++given;
@@ -197,6 +234,15 @@ void RequestGate::wake(Flow id, Nanos now, Give&& give) {
             return;
         }
     }
+}
+
+template <class Give>
+void RequestGate::grant(const ApplianceGate::Grant& grant, Nanos now, Give&& give) {
+    FlowState& flow = flows_[grant.flow];
+    flow.granted = true;
+    flow.window->correct(grant.tokens, 0);  // enter() takes what it really is
+    let_go(grant.flow, now, give);
+    flow.granted = false;
 }
 
 }  // namespace weir

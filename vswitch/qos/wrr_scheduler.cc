@@ -6,8 +6,6 @@
 namespace weir {
 namespace {
 
-/// Quantum of the class with the most shares: two to three full frames, so that turns are short.
-constexpr std::uint64_t kQuantum = 4096;
 /// 2^16 quanta of one byte are a super-frame.
 constexpr unsigned kBoostMax = 16;
 /// Reservations that fire in one call; the rest comes in the next.
@@ -17,6 +15,7 @@ constexpr unsigned kFireBudget = 64;
 
 WrrScheduler::WrrScheduler(const Setup& setup)
     : LinkScheduler(setup),
+      quantum_(setup.quantum),
       reservations_(static_cast<std::uint32_t>(setup.classes)),
       waiting_(setup.classes) {}
 
@@ -104,7 +103,7 @@ void WrrScheduler::shares_changed() {
     std::uint32_t most = 1;
     for (const Class& c : classes_)
         most = c.present ? std::max(most, c.profile.shares) : most;
-    const std::uint64_t unit = std::max<std::uint64_t>(1, kQuantum / most);
+    const std::uint64_t unit = std::max<std::uint64_t>(1, quantum_ / most);
     for (Class& c : classes_)
         c.quantum = std::max<std::uint64_t>(1, unit * c.profile.shares);
 }

@@ -32,6 +32,7 @@ class WrrScheduler final : public LinkScheduler {
     [[nodiscard]] std::size_t serve_spare(Nanos now, std::span<PacketRef> out);
     void next_turn();
 
+    std::uint64_t quantum_;           ///< of the class with the most shares, per turn
     BitmapTree<kClassesMax> active_;  ///< classes that contend
     BitmapTree<kClassesMax> paying_;  ///< of these, those whose reservation pays now
     TimingWheel reservations_;        ///< of these, those whose reservation pays later
