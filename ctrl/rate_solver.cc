@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ctrl/estimate/demand.h"
+
 namespace weir {
 namespace {
 
@@ -18,21 +20,49 @@ std::unique_ptr<alloc::Mechanism> make(Mechanism wanted) {
     return alloc::make_drf();
 }
 
-/// used + max(backlog, queued * used / outstanding), Pulsar eq. 6; with nothing outstanding the backlog
-/// counts.
-double wanted(const wire::FlowDemand& flow, wire::Part part) {
-    const auto i = static_cast<std::size_t>(part);
-    const double used = double{flow.used[i]};
-    const double outstanding = double{flow.outstanding[i]};
-    const double waiting = outstanding > 0 ? double{flow.queued[i]} * used / outstanding : 0;
-    return std::min(used + std::max(double{flow.backlog[i]}, waiting), double{wire::kTokensMax});
+estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
+    return {.used = double{flow.used[part]},
+            .backlog = double{flow.backlog[part]},
+            .queued = double{flow.queued[part]},
+            .outstanding = double{flow.outstanding[part]}};
 }
 
 }  // namespace
 
 RateSolver::RateSolver(const ClusterConfig& config)
     : seconds_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)),
+      appliances_(config),
       mechanism_(make(config.global)) {}
+
+/// An interval moves the averages on; in between, only what grows is news.
+void RateSolver::smooth(const DemandTable& demands, bool whole) {
+    smoothed_next_.clear();
+    auto known = smoothed_.begin();
+    for (const auto& [flow, demand] : demands) {
+        while (known != smoothed_.end() && known->flow < flow)
+            ++known;
+        const bool is_known = known != smoothed_.end() && known->flow == flow;
+        Smoothed next{.flow = flow, .tokens = {}};
+        for (std::size_t part = 0; part < wire::kParts; ++part) {
+            const std::optional<double> before = is_known ? std::optional(known->tokens[part]) : std::nullopt;
+            const estimate::Usage usage = usage_of(demand, part);
+            next.tokens[part] =
+                whole ? estimate::smoothed_demand(before, usage, double{wire::kTokensMax}).value_or(0)
+                      : std::max(before.value_or(0),
+                                 estimate::demand_of(usage, double{wire::kTokensMax}).value_or(0));
+        }
+        smoothed_next_.push_back(next);
+    }
+    smoothed_.swap(smoothed_next_);
+}
+
+void RateSolver::set_capacity(const Cluster& cluster) {
+    capacity_.clear();
+    for (const ClusterResource& resource : cluster.resources()) {
+        const bool searched = resource.kind == ClusterResource::Kind::kTokens;
+        capacity_.push_back(seconds_ * (searched ? appliances_.rate(resource.index) : resource.capacity));
+    }
+}
 
 void RateSolver::set_tree(const Cluster& cluster) {
     const ClusterConfig& config = cluster.config();
@@ -47,29 +77,41 @@ void RateSolver::set_tree(const Cluster& cluster) {
     tree_.node_of_flow.clear();
 }
 
+/// Adds a row: the demand along the path, in proportion, and no more than the narrowest resource has in all.
+/// Long queues beside few outstanding requests make eq. 6 say more than there can be.
+void RateSolver::put_demand(const std::array<double, wire::kParts>& tokens) {
+    double scale = 1;
+    for (const PathStep& step : path_) {
+        const double wanted = tokens[static_cast<std::size_t>(step.part)];
+        if (wanted > capacity_[step.resource])
+            scale = std::min(scale, capacity_[step.resource] / wanted);
+    }
+    for (const PathStep& step : path_) {
+        const std::size_t before = demand_.entries();
+        demand_.put(step.resource, scale * tokens[static_cast<std::size_t>(step.part)]);
+        if (demand_.entries() != before)
+            parts_.push_back(step.part);
+    }
+    demand_.end_flow();
+}
+
 void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands) {
     set_tree(cluster);
+    set_capacity(cluster);
     demand_.clear();
     flows_.clear();
     parts_.clear();
+    auto smoothed = smoothed_.begin();
     for (const auto& [flow, demand] : demands) {
+        const std::array<double, wire::kParts>& tokens = (smoothed++)->tokens;
         cluster.path_of(flow, path_);
         if (path_.empty())
             continue;
-        for (const PathStep& step : path_) {
-            const std::size_t before = demand_.entries();
-            demand_.put(step.resource, wanted(demand, step.part));
-            if (demand_.entries() != before)
-                parts_.push_back(step.part);
-        }
-        demand_.end_flow();
+        put_demand(tokens);
         flows_.push_back(flow);
         tree_.node_of_flow.push_back(cluster.find_end(flow.source)->tenant);
     }
     weights_.assign(flows_.size(), 1.0);
-    capacity_.clear();
-    for (const ClusterResource& resource : cluster.resources())
-        capacity_.push_back(resource.capacity * seconds_);
 }
 
 /// By what every flow at a resource may grow without filling it.
@@ -98,7 +140,10 @@ void RateSolver::put_rates(const std::vector<double>& room, std::vector<wire::Fl
 }
 
 std::vector<wire::FlowAllocation> RateSolver::solve(const Cluster& cluster, const DemandTable& demands,
-                                                    bool /*whole*/) {
+                                                    bool whole) {
+    if (whole)
+        appliances_.update(cluster, demands, seconds_);
+    smooth(demands, whole);
     set_problem(cluster, demands);
     const alloc::Problem problem{
         .demand = demand_, .weights = weights_, .capacity = capacity_, .tree = &tree_};

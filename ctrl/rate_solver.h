@@ -1,12 +1,14 @@
-// rate_solver.h - the solver of weir-ctrl: demands by Pulsar's eq. 6, the provider's mechanism over the
-// cluster's resources, and what nobody wants yet as room to grow. Source: Pulsar 4.1, 4.2. Threads: one
-// owner. Keeps its working memory.
+// rate_solver.h - the solver of weir-ctrl: demands by Pulsar's eq. 6, smoothed, and appliances' capacities by
+// its search; the provider's mechanism over the cluster's resources, and what nobody wants yet as room to
+// grow. Source: Pulsar 4.1 to 4.3. Threads: one owner. Keeps its working memory.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "ctrl/alloc/mechanism.h"
+#include "ctrl/appliance_estimates.h"
 #include "ctrl/cluster.h"
 #include "ctrl/solver.h"
 
@@ -18,13 +20,27 @@ class RateSolver final : public Solver {
     [[nodiscard]] std::vector<wire::FlowAllocation> solve(const Cluster& cluster, const DemandTable& demands,
                                                           bool whole) override;
 
+    [[nodiscard]] const ApplianceEstimates& appliances() const { return appliances_; }
+
   private:
+    /// A flow's smoothed demand, by part.
+    struct Smoothed {
+        wire::FlowKey flow;
+        std::array<double, wire::kParts> tokens;
+    };
+
+    void smooth(const DemandTable& demands, bool whole);
+    void set_capacity(const Cluster& cluster);
     void set_problem(const Cluster& cluster, const DemandTable& demands);
+    void put_demand(const std::array<double, wire::kParts>& tokens);
     void set_tree(const Cluster& cluster);
     [[nodiscard]] std::vector<double> room(const Cluster& cluster) const;
     void put_rates(const std::vector<double>& room, std::vector<wire::FlowAllocation>& out) const;
 
     double seconds_;  // of an interval
+    ApplianceEstimates appliances_;
+    std::vector<Smoothed> smoothed_;  // in the order of flows
+    std::vector<Smoothed> smoothed_next_;
     std::unique_ptr<alloc::Mechanism> mechanism_;
     alloc::DemandMatrix demand_;
     alloc::ShareTree tree_;

@@ -1,0 +1,77 @@
+// appliance_estimates.cc - sums over flows, and one reading per appliance and interval.
+#include "ctrl/appliance_estimates.h"
+
+#include <algorithm>
+
+#include "ctrl/estimate/demand.h"
+
+namespace weir {
+namespace {
+
+constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
+/// Samples and the ends of intervals err by so much.
+constexpr double kNearly = 0.95;
+
+}  // namespace
+
+ApplianceEstimates::ApplianceEstimates(const ClusterConfig& config)
+    : config_(config), sums_(config.appliances.size()) {
+    for (const ClusterApplianceConfig& appliance : config.appliances) {
+        searches_.emplace_back(
+            estimate::CapacitySettings{.min = static_cast<double>(appliance.capacity_min),
+                                       .max = static_cast<double>(appliance.capacity_max)});
+        std::vector<double>& promised = promised_.emplace_back();
+        for (const TenantConfig& tenant : config.tenants) {
+            promised.push_back(0);
+            for (const TenantApplianceConfig& part : tenant.appliances)
+                promised.back() +=
+                    part.name == appliance.name ? static_cast<double>(part.reservation_tokens) : 0;
+        }
+    }
+}
+
+void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& demands, double seconds) {
+    for (ApplianceSum& sum : sums_) {
+        sum.outstanding = 0;
+        sum.tenants.assign(config_.tenants.size(), {});
+    }
+    for (const auto& [flow, demand] : demands) {
+        const ClusterEnd* end = cluster.find_end(flow.destination);
+        const ClusterEnd* vnic = cluster.find_end(flow.source);
+        if (end == nullptr || vnic == nullptr || !end->appliance)
+            continue;
+        const estimate::Usage usage{.used = double{demand.used[kTokens]},
+                                    .backlog = double{demand.backlog[kTokens]},
+                                    .queued = double{demand.queued[kTokens]},
+                                    .outstanding = double{demand.outstanding[kTokens]}};
+        ApplianceSum& sum = sums_[end->index];
+        TenantSum& tenant = sum.tenants[vnic->tenant];
+        tenant.used += usage.used;
+        tenant.demand += estimate::demand_of(usage).value_or(usage.used);
+        tenant.held_back |= usage.backlog > 0 || usage.queued > 0;
+        sum.outstanding += usage.outstanding;
+    }
+    for (std::uint32_t i = 0; i < searches_.size(); ++i)
+        judge(i, seconds);
+}
+
+void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
+    const ApplianceSum& sum = sums_[appliance];
+    estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
+    mix_.clear();
+    for (std::size_t i = 0; i < sum.tenants.size(); ++i) {
+        const TenantSum& tenant = sum.tenants[i];
+        const double promised = promised_[appliance][i];
+        mix_.push_back(tenant.used);
+        reading.throughput += tenant.used / seconds;
+        reading.offered += tenant.demand / seconds;
+        reading.guaranteed += tenant.demand > 0 ? promised : 0;
+        reading.violated |=
+            tenant.held_back && tenant.used < kNearly * std::min(tenant.demand, promised * seconds);
+    }
+    reading.offered = std::min(reading.offered, estimate::kTokensMax);
+    reading.mix = mix_;
+    searches_[appliance].update(reading);
+}
+
+}  // namespace weir

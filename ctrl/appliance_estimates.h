@@ -1,0 +1,48 @@
+// appliance_estimates.h - what each appliance of the cluster can do, interval by interval, from the demands
+// that all switches sent. Source: Pulsar 4.3; the search itself is ctrl/estimate. Units: tokens/s. Threads:
+// one owner.
+#pragma once
+
+#include <vector>
+
+#include "ctrl/cluster.h"
+#include "ctrl/estimate/capacity_search.h"
+#include "ctrl/solver.h"
+
+namespace weir {
+
+class ApplianceEstimates {
+  public:
+    /// Appliances whose bounds are one number are not searched. @param config outlives this
+    explicit ApplianceEstimates(const ClusterConfig& config);
+
+    /// Takes in an interval of `seconds` that passed under rate().
+    void update(const Cluster& cluster, const DemandTable& demands, double seconds);
+
+    /// What to give out of an appliance in the next interval.
+    [[nodiscard]] double rate(std::uint32_t appliance) const { return searches_[appliance].state().allocate; }
+    [[nodiscard]] const estimate::CapacitySearch::State& state(std::uint32_t appliance) const {
+        return searches_[appliance].state();
+    }
+
+  private:
+    struct TenantSum {
+        double used = 0;
+        double demand = 0;
+        bool held_back = false;  // some of it waited at its enforcers
+    };
+    struct ApplianceSum {
+        std::vector<TenantSum> tenants;
+        double outstanding = 0;
+    };
+
+    void judge(std::uint32_t appliance, double seconds);
+
+    const ClusterConfig& config_;
+    std::vector<estimate::CapacitySearch> searches_;  // by appliance
+    std::vector<std::vector<double>> promised_;       // by appliance and tenant, tokens/s
+    std::vector<ApplianceSum> sums_;
+    std::vector<double> mix_;
+};
+
+}  // namespace weir
