@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""nbd_client.py - reads from an NBD server, one request after the other, and says when each answer came.
+"""nbd_client.py - reads from an NBD server, on each connection one after the other, and says when each answer came.
 
-    nbd_client.py ADDRESS PORT SIZE:SECONDS [SIZE:SECONDS ...]
+    nbd_client.py ADDRESS PORT [--connections N] SIZE:SECONDS [SIZE:SECONDS ...]
 
 One line of JSON at the end: {"reads": [{"size", "times": [seconds since the start], "failed"}]}.
 """
@@ -10,6 +10,7 @@ import json
 import socket
 import struct
 import sys
+import threading
 import time
 
 CONNECT_SECONDS = 20
@@ -61,21 +62,36 @@ def read(link, cookie, size):
     return error == 0
 
 
-def main(address, port, *phases):
-    link = connected(address, int(port))
-    negotiate(link)
-    began, cookie, reads = time.monotonic(), 0, []
-    for phase in phases:
-        size, seconds = phase.split(":")
-        phase = {"size": int(size), "times": [], "failed": 0}
-        reads.append(phase)
-        until = time.monotonic() + float(seconds)
+def run(link, phases, began, reads):
+    cookie, until = 0, began
+    for phase, (size, seconds) in zip(reads, phases):
+        until += seconds
         while time.monotonic() < until:
             cookie += 1
-            phase["failed"] += not read(link, cookie, int(size))
+            failed = not read(link, cookie, size)
+            phase["failed"] += failed
             phase["times"].append(round(time.monotonic() - began, 6))
     link.sendall(struct.pack(">IHHQQI", REQUEST_MAGIC, 0, DISCONNECT, cookie + 1, 0, 0))
     link.close()
+
+
+def main(address, port, *arguments):
+    connections = 1
+    if arguments[0] == "--connections":
+        connections, arguments = int(arguments[1]), arguments[2:]
+    phases = [(int(size), float(seconds)) for size, seconds in (phase.split(":") for phase in arguments)]
+    reads = [{"size": size, "times": [], "failed": 0} for size, _ in phases]
+    links = [connected(address, int(port)) for _ in range(connections)]
+    for link in links:
+        negotiate(link)
+    began = time.monotonic()
+    threads = [threading.Thread(target=run, args=(link, phases, began, reads), daemon=True) for link in links]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for phase in reads:
+        phase["times"].sort()
     print(json.dumps({"reads": reads}))
 
 

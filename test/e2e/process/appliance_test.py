@@ -22,6 +22,8 @@ FLAT = {"name": "80 a read", "unit": "tokens", "source": "Pulsar 4.4",
 SMALL, LARGE = 500 + 16 + 78, 4096 + 16 + 3 * 78
 APPLIANCE_TOKENS, DOWNLINK_BYTES = 800, 6000
 BURST_SECONDS = 0.1
+# Of 8 reads that each of two clients has ready, 4 are at the store, which takes 20 ms for each.
+WINDOW, DELAY_MS, SHARES = 4, 20, {1: 300, 2: 100}
 
 
 class ApplianceTest(TwoHosts):
@@ -94,7 +96,8 @@ class ApplianceTest(TwoHosts):
         sample = self.a.ctl("flow", "list", "vm1", "--interval", "3s")
         flow, = sample["flows"]
         self.assertEqual((flow["vnic"], flow["appliance"], flow["held_back_by"]), ("vm1", "disk", "appliance"))
-        self.assertEqual(flow["limit_per_second"], {"appliance": APPLIANCE_TOKENS, "uplink": None, "downlink": 12_500_000})
+        self.assertEqual(flow["limit_per_second"], {"appliance": APPLIANCE_TOKENS, "uplink": None, "downlink": 12_500_000,
+                                                    "cycles": None})
         used = flow["used_per_second"]["appliance"] * sample["seconds"]
         # The readings' own times are not those of the tallies to the millisecond.
         self.assertLess(used, 1.2 * APPLIANCE_TOKENS * (sample["seconds"] + BURST_SECONDS) + 80)
@@ -106,3 +109,37 @@ class ApplianceTest(TwoHosts):
         self.assertEqual(self.a.ctl("why", "vm3", "--interval", "200ms")["held_back_by"], None)
         self.assertEqual(self.a.ctl("flow", "list", "vm3", "--interval", "50ms")["flows"], [])
         reader.stop()
+
+    def test_a_window_bounds_what_is_outstanding_and_its_shares_divide_a_slow_store(self):
+        path = self.path("cost.json")
+        with open(path, "w") as stream:
+            json.dump(FLAT, stream)
+        parts = {number: {"appliances": [{"name": "disk", "shares": shares}]} for number, shares in SHARES.items()}
+        disk = {"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd", "cost": path,
+                "window": f"{80 * WINDOW}tokens"}
+        self.join()
+        self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {**parts, 3: {}}, {"appliances": [disk]})
+        first, second, server = self.kernel(1), self.kernel(2), self.kernel(3)
+        self.serve(server, NBD_PORT, "nbdkit", "--foreground", "--exit-with-parent", "--port", str(NBD_PORT),
+                   "--threads", "16", "--filter", "delay", "memory", "64M", f"rdelay={DELAY_MS}ms")
+        program = os.path.join(ROOT, "test", "support", "nbd_client.py")
+        readers = [Process([*inside, sys.executable, program, "10.0.0.3", str(NBD_PORT), "--connections", "8", "512:60"],
+                           self.path("reader.log")) for inside in (first, second)]
+
+        def both_wait():
+            flows = self.a.ctl("flow", "list", "--interval", "100ms")["flows"]
+            return all(flow["held"] for flow in flows) and len(flows) == len(SHARES)
+        until(both_wait, 20, "both clients waiting for the window")
+        sample = self.a.ctl("flow", "list", "--interval", "4s")
+        self.assertLessEqual(sample["appliances"][0]["outstanding_tokens"], 80 * WINDOW)
+        answered = [flow["responses_per_second"] for flow in sample["flows"]]
+        # What is outstanding together is what can be answered in a delay.
+        self.assertLess(sum(answered), 1.1 * WINDOW * 1000 / DELAY_MS)
+        self.assertGreater(sum(answered), 0.4 * WINDOW * 1000 / DELAY_MS)
+        self.assertAlmostEqual(answered[0] / answered[1], SHARES[1] / SHARES[2], delta=0.8)
+        for flow in sample["flows"]:
+            self.assertEqual(flow["held_back_by"], "window")
+            self.assertLess(flow["latency_ns"]["p50"], 4 * DELAY_MS * 1_000_000)
+        self.assertEqual(self.a.ctl("why", "vm2", "--interval", "500ms")["held_back_by"]["bucket"], "window")
+        for reader in readers:
+            reader.stop()
