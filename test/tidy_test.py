@@ -38,6 +38,7 @@ MAY_INCLUDE = {
                    "ctrl/placement"},
     "ctrl/cli": {"ctrl/config.h", "ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
                                  "ctrl/placement"},
+    "ctrl/calibrate/fit": PURE | {"common/config"},
 }
 # Libraries that only some places may see: include pattern -> path prefixes.
 LIBRARIES = {
