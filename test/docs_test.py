@@ -10,8 +10,9 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PAGES = ("README.md", "docs", "vswitch", "bench", "test")
-SOURCE_PAGES = ("vswitch/README.md", "vswitch/qos/README.md", "vswitch/datapath/README.md", "bench/sim/README.md")
+PAGES = ("README.md", "docs", "vswitch", "ctrl", "cost_functions", "bench", "test")
+SOURCE_PAGES = ("vswitch/README.md", "vswitch/qos/README.md", "vswitch/datapath/README.md", "ctrl/calibrate/README.md",
+                "bench/sim/README.md")
 
 
 def read(name):

@@ -39,6 +39,8 @@ MAY_INCLUDE = {
     "ctrl/cli": {"ctrl/config.h", "ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
                                  "ctrl/placement"},
     "ctrl/calibrate/fit": PURE | {"common/config"},
+    "ctrl/calibrate/load": PURE | {"cost_functions/protocols", "ctrl/cli/failure.h"},
+    "ctrl/calibrate": PURE | {"common/config", "ctrl/calibrate/fit", "ctrl/calibrate/load", "ctrl/cli"},
 }
 # Libraries that only some places may see: include pattern -> path prefixes.
 LIBRARIES = {

@@ -22,17 +22,19 @@ std::string word(Operation operation) {
     return std::string(kOperationNames[static_cast<std::size_t>(operation)]);
 }
 
-/// Index of the request that costs the base tokens: the fastest of those that are allowed.
+/// Index of the request that costs the base tokens: the one asked for, or the fastest, if possible of those
+/// that have sizes.
 std::optional<std::size_t> base_of(const std::vector<Measured>& measured, const FitRules& rules) {
     std::optional<std::size_t> base;
-    double fastest = 0;
+    std::pair<bool, double> best;
     for (std::size_t i = 0; i < measured.size(); ++i) {
         const Measured& one = measured[i];
         const bool allowed =
             one.keys == 1 && (!rules.base || *rules.base == std::pair(one.operation, one.payload));
-        if (allowed && estimate(one.rates).median > fastest) {
+        const std::pair<bool, double> worth{one.payload > 0, estimate(one.rates).median};
+        if (allowed && worth > best) {
             base = i;
-            fastest = estimate(one.rates).median;
+            best = worth;
         }
     }
     return base;
@@ -128,9 +130,11 @@ json table_json(const TableFit& fit, const std::vector<Measured>& measured, cons
         operations[word(row.operation)] = row_json(row, row.counted);
         worst = std::max(worst, row.fit.worst);
     }
-    const std::string found = " Capacity " + human_token_rate(fit.capacity) + ", fitted within " +
-                              percent_text(worst) + "; operations not measured cost as " +
-                              word(other.operation) + ".";
+    std::string found = " Capacity " + human_token_rate(fit.capacity) + ", fitted within " +
+                        percent_text(worst) + "; operations not measured cost as " + word(other.operation) +
+                        ".";
+    if (!fit.objections.empty())
+        found += " Written in spite of " + std::to_string(fit.objections.size()) + " objections.";
     return {{"name", names.name.substr(0, kTextMax)},
             {"unit", "1/" + std::to_string(rules.base_tokens) + " of a " + base.name() + " (" +
                          size_text(base.size()) + " as counted)"},

@@ -1,0 +1,143 @@
+// main.cc - weir-calibrate: measures what requests cost an appliance and writes its cost table. Exit 0 done,
+// 1 the appliance is away or the measurements are no good, 2 wrong usage or input.
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string_view>
+
+#include "common/config/config_text.h"
+#include "ctrl/calibrate/measure.h"
+#include "ctrl/calibrate/picture.h"
+#include "ctrl/calibrate/report.h"
+#include "ctrl/calibrate/switch_view.h"
+#include "ctrl/cli/failure.h"
+
+namespace weir::calibrate {
+namespace {
+
+using nlohmann::json;
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    ::gmtime_r(&now, &parts);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts);
+    return text.data();
+}
+
+Samples read_file(const std::string& file) {
+    const auto refuse = [&](Faults faults) -> Samples {
+        for (Fault& fault : faults)
+            fault.path = file + (fault.path.empty() ? "" : ": " + fault.path);
+        throw cli::Failure(cli::kExitBadInput, std::move(faults));
+    };
+    const auto text = read_text_file(file);
+    if (const Fault* fault = std::get_if<Fault>(&text))
+        return refuse({*fault});
+    const JsonText parsed = read_json_text(std::get<std::string>(text));
+    Faults faults = parsed.faults;
+    Samples samples = parsed.readable ? read_samples(parsed.value, faults) : Samples{};
+    return faults.empty() ? samples : refuse(std::move(faults));
+}
+
+Samples load(Options& options) {
+    Plan& plan = options.plan;
+    const std::unique_ptr<Service> service = make_service(plan.protocol, plan.service);
+    if (service == nullptr)
+        throw cli::bad_input("PROTOCOL", plan.protocol, service_names(),
+                             "this protocol cannot be asked anything yet");
+    if (plan.endpoint.port == 0)
+        plan.endpoint.port = service->usual_port();
+    (void)steps_of(*service, plan);
+    std::optional<SwitchView> witness;
+    if (!options.witness.socket.empty())
+        witness.emplace(options.witness, plan.endpoint);
+    Progress progress;
+    Samples samples{plan.protocol + " at " + plan.endpoint.text(), today(), {}};
+    if (witness)
+        samples.what += ", seen by the switch as " + witness->flow();
+    samples.measured = measure(*service, plan, options.rules.noise, witness ? &*witness : nullptr, progress);
+    return samples;
+}
+
+void write_file(const char* option, const std::string& file, const std::string& text) {
+    std::ofstream stream(file);
+    stream << text;
+    if (!stream.flush())
+        throw cli::Failure(cli::kExitRefused,
+                           {{option, file, "a file that can be written", "it could not be"}});
+}
+
+json faults_json(const Faults& faults) {
+    json list = json::array();
+    for (const Fault& fault : faults)
+        list.push_back({{"path", fault.path},
+                        {"found", fault.found},
+                        {"allowed", fault.allowed},
+                        {"message", fault.message}});
+    return list;
+}
+
+void print_faults(const Faults& faults, bool as_json) {
+    for (const Fault& fault : faults)
+        if (!as_json)
+            std::cerr << "weir-calibrate: " << fault.to_line() << '\n';
+    if (as_json)
+        std::cout << json{{"schema", 1}, {"ok", false}, {"faults", faults_json(faults)}}.dump() << std::endl;
+}
+
+int conclude(const Options& options, const Samples& samples, const TableFit& fit) {
+    const bool good = fit.table.is_object() && (fit.objections.empty() || options.anyway);
+    const bool table_on_stdout = options.output == "-";
+    if (options.json)
+        std::cout << json{{"schema", 1},
+                          {"ok", good},
+                          {"data", report_json(samples, fit)},
+                          {"faults", faults_json(fit.objections)}}
+                         .dump(-1, ' ', false, json::error_handler_t::replace)
+                  << std::endl;
+    else
+        (table_on_stdout ? std::cerr : std::cout) << report_text(samples, fit, cli::terminal_of_stdout());
+    if (!options.json)
+        print_faults(fit.objections, false);
+    if (!options.plot.empty() && !fit.rows.empty())
+        write_file("--plot", options.plot,
+                   picture_svg(options.name.empty() ? samples.what : options.name, fit));
+    if (!good) {
+        if (!options.json && fit.table.is_object())
+            std::cerr << "weir-calibrate: no table was written; --anyway writes it\n";
+        return cli::kExitRefused;
+    }
+    if (table_on_stdout)
+        std::cout << table_text(fit);
+    else if (!options.output.empty())
+        write_file("--output", options.output, table_text(fit));
+    return cli::kExitOk;
+}
+
+int run(Options& options) {
+    const Samples samples = options.from.empty() ? load(options) : read_file(options.from);
+    const TableNames names{options.name.empty() ? samples.what : options.name,
+                           "weir-calibrate, " + samples.when + ", " + samples.what + "."};
+    return conclude(options, samples, fit_table(samples.measured, options.rules, names));
+}
+
+}  // namespace
+}  // namespace weir::calibrate
+
+int main(int argc, char** argv) {
+    using namespace weir;
+    const bool as_json =
+        std::any_of(argv, argv + argc, [](std::string_view word) { return word == "--json"; });
+    try {
+        calibrate::Options options = calibrate::read_options(argc, argv);
+        return calibrate::run(options);
+    } catch (const cli::Failure& failure) {
+        calibrate::print_faults(failure.faults, as_json);
+        return failure.exit_code;
+    }
+}

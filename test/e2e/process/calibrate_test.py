@@ -1,0 +1,149 @@
+"""calibrate_test.py - weir-calibrate in a tenant's kernel, through a switch, against appliances of known costs.
+
+nbdkit's filters make the costs: `rate` gives so many bytes a second, `delay` lets so many requests pass a second,
+whatever their size. VM 1 measures, VM 3 serves. Bounds are wide, since the machine is shared: shapes and ratios count.
+"""
+
+import json
+import os
+import subprocess
+
+from switch import BUILD, Switch
+from two_hosts import TwoHosts
+from processes import Process
+from wait import until
+
+CALIBRATE = os.path.join(BUILD, "ctrl", "calibrate", "weir-calibrate")
+NBD_PORT, MEMCACHED_PORT = 10809, 11211
+PLAIN = {"name": "bytes", "unit": "bytes", "source": "as they are",
+         "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 0, "tokens": 1, "per": "1B"}}}
+# What a busy machine may do to a rate; refusals for noise have tests of their own without a clock.
+PATIENT = ("--noise", "100%", "--error", "30%", "--anyway")
+SHORT = ("--time", "200ms", "--warmup", "100ms", "--connections", "2", "--outstanding", "32")
+HEADER = 16
+
+
+class CalibrateTest(TwoHosts):
+    def start(self, protocol, port, **limits):
+        self.join()
+        cost = self.path("plain.json")
+        with open(cost, "w") as stream:
+            json.dump(PLAIN, stream)
+        self.appliance = {"name": "disk", "address": "10.0.0.3", "port": port, "protocol": protocol, "cost": cost}
+        self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {1: {"appliances": [{"name": "disk", **limits}]}, 3: {}},
+                           {"appliances": [self.appliance]})
+        self.client, self.server = self.kernel(1), self.kernel(3)
+
+    def serve(self, port, *command):
+        server = Process([*self.server, *command], self.path(f"{command[0]}.log"))
+
+        def listening():
+            sockets = subprocess.run([*self.server, "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False)
+            return f":{port} " in sockets.stdout
+        until(listening, 20, f"{command[0]} listening")
+        return server
+
+    def store(self, *filters, threads=4):
+        """nbdkit; `filters`: their names, then their parameters."""
+        names = [f"--filter={word}" for word in filters if "=" not in word]
+        self.serve(NBD_PORT, "nbdkit", "--foreground", "--exit-with-parent", "--threads", str(threads), "--port",
+                   str(NBD_PORT), *names, "memory", "16M", *(word for word in filters if "=" in word))
+
+    def calibrate(self, *words):
+        """weir-calibrate where the client is: (status, what --json gives)."""
+        done = subprocess.run([*self.client, CALIBRATE, *words, "--json"], capture_output=True, text=True, timeout=240,
+                              check=False)
+        self.assertTrue(done.stdout, done.stderr)
+        return done.returncode, json.loads(done.stdout)
+
+    def measured(self, *words):
+        """The table it writes, accepted by the switch, and what else it says."""
+        file = self.path("measured.json")
+        status, said = self.calibrate(*words, *SHORT, *PATIENT, "--socket", self.a.socket, "--output", file)
+        self.assertEqual(status, 0, said)
+        checked = Switch(self.path("a"), {**self.a.config, "appliances": [{**self.appliance, "cost": file}]})
+        checked.file = self.path("checked.jsonc")
+        self.assertEqual(checked.check()[0], 0, checked.check()[1])
+        with open(file) as stream:
+            return json.load(stream), said["data"]
+
+    def rates(self, data):
+        """Median requests a second by the size asked for."""
+        points = data["fits"][0]["points"]
+        return {point["size"] - HEADER: point["per_second"] for point in points}
+
+    def test_a_store_of_so_many_bytes_a_second_costs_by_the_byte(self):
+        self.start("nbd", NBD_PORT)
+        self.store("rate", "rate=16M")
+        table, data = self.measured("nbd", "10.0.0.3", "--sizes", "4KiB,16KiB,64KiB")
+        for size, rate in self.rates(data).items():
+            self.assertAlmostEqual(rate * size / 2e6, 1, delta=0.35, msg=f"{size} bytes")
+        self.assertIn(table["operations"]["read"]["shape"], ("linear", "minimum"))
+        few, many = (data["fits"][0]["points"][i]["fitted"] for i in (0, 2))
+        self.assertAlmostEqual(many / few, 16, delta=6)
+
+    def test_a_store_of_so_many_requests_a_second_costs_the_same_for_all(self):
+        self.start("nbd", NBD_PORT)
+        self.store("delay", "delay-read=40ms")
+        _, data = self.measured("nbd", "10.0.0.3", "--sizes", "512B,2KiB,8KiB")
+        for size, rate in self.rates(data).items():  # two connections of four threads
+            self.assertAlmostEqual(rate * 0.04 / 8, 1, delta=0.35, msg=f"{size} bytes")
+        fitted = [point["fitted"] for point in data["fits"][0]["points"]]
+        self.assertLess(max(fitted), 1.5 * min(fitted))
+
+    def test_a_store_with_both_has_a_minimum_and_then_costs_by_the_byte(self):
+        self.start("nbd", NBD_PORT)
+        # What is saved up while requests are small is not to pay for the large ones.
+        self.store("rate", "delay", "rate=16M", "burstiness=0.1", "delay-read=40ms")
+        table, data = self.measured("nbd", "10.0.0.3", "--sizes", "1KiB,4KiB,32KiB,64KiB")
+        rates = self.rates(data)
+        self.assertAlmostEqual(rates[1024] / rates[4096], 1, delta=0.35)
+        self.assertAlmostEqual(rates[32768] / rates[65536], 2, delta=0.8)
+        fitted = {point["size"] - HEADER: point["fitted"] for point in data["fits"][0]["points"]}
+        self.assertLess(fitted[4096], 1.6 * fitted[1024])
+        self.assertAlmostEqual(fitted[65536] / fitted[1024], 200 / (2e6 / 65536), delta=3)
+        self.assertIn(table["operations"]["read"]["shape"], ("minimum", "linear", "points"))
+
+    def test_memcached_is_measured_counted_and_left_as_it_was(self):
+        self.start("memcached", MEMCACHED_PORT)
+        self.serve(MEMCACHED_PORT, "memcached", "-u", "root", "-l", "10.0.0.3", "-p", str(MEMCACHED_PORT))
+        table, data = self.measured("memcached", "10.0.0.3", "--sizes", "64B,1KiB,16KiB,64KiB")
+        self.assertEqual(set(table["operations"]), {"read", "write", "otherwise"})
+        self.assertGreater(table["operations"]["read"]["key"], 0)
+        self.assertIn("vm1 to disk", data["what"])
+        for one in data["measurements"]:  # large writes may overrun the ring of a busy switch
+            self.assertGreater(one["counted_by_switch"], (0.99 if one["request_bytes"] < 2000 else 0.5) * one["asked"])
+        for fit in data["fits"]:
+            fitted = [point["fitted"] for point in fit["points"]]
+            self.assertEqual(fitted, sorted(fitted))
+            self.assertGreater(fitted[-1], 1.5 * fitted[0])  # 64 KiB beside 64 bytes
+        again = self.path("again.json")
+        with open(again, "w") as stream:
+            json.dump(data, stream)
+        status, said = self.calibrate("--from", again, *PATIENT)
+        self.assertEqual((status, said["data"]["table"]), (0, table))
+        status, _ = self.calibrate("memcached-binary", "10.0.0.3", "--operations", "read", "--sizes", "1KiB", *SHORT, *PATIENT)
+        self.assertEqual(status, 0)
+        self.assertEqual(self.items(), 0)
+
+    def items(self):
+        """How many values memcached holds."""
+        ask = "exec 3<>/dev/tcp/10.0.0.3/11211; printf 'stats\\r\\nquit\\r\\n' >&3; cat <&3"
+        said = subprocess.run([*self.client, "bash", "-c", ask], capture_output=True, text=True, timeout=20, check=False).stdout
+        return int(next(line.split()[2] for line in said.splitlines() if " curr_items " in line))
+
+    def test_what_would_be_no_measurement_of_the_appliance_is_refused_by_name(self):
+        self.start("nbd", NBD_PORT, limit="200ktokens", burst="100ms")
+        words = ("nbd", "10.0.0.3", "--sizes", "4KiB", *SHORT, "--noise", "100%")
+        status, said = self.calibrate(*words)
+        self.assertEqual((status, said["ok"]), (1, False))
+        self.assertIn("10.0.0.3:10809", said["faults"][0]["path"])
+        self.store()
+        status, said = self.calibrate(*words, "--operations", "write")
+        self.assertEqual((status, said["faults"][0]["allowed"]), (2, "--overwrite besides"))
+        # 200,000 bytes a second are 48 requests, and a memory store has thousands.
+        status, said = self.calibrate(*words, "--socket", self.a.socket)
+        self.assertEqual((status, said["ok"]), (1, False))
+        self.assertTrue(any(fault["found"].startswith("held back") for fault in said["faults"]), said["faults"])
+        status, said = self.calibrate("redis", "10.0.0.3", "--port", str(NBD_PORT), "--sizes", "4KiB")
+        self.assertEqual((status, said["ok"]), (1, False))
