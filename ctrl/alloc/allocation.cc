@@ -14,6 +14,20 @@ void add_up(const Problem& problem, Allocation& out) {
         out.used[resource[k]] += out.tokens[k];
 }
 
+/// What part of everything on a resource is within its capacity; nothing when all is.
+std::vector<double> parts_within(const Problem& problem, const Allocation& out) {
+    // A sum of rounded products may stand a hair above; a second hair below makes the next sum hold.
+    constexpr double kHair = 1 - 1e-13;
+    std::vector<double> part;
+    for (std::size_t j = 0; j < out.used.size(); ++j) {
+        if (out.used[j] <= problem.capacity[j])
+            continue;
+        part.resize(out.used.size(), 1.0);
+        part[j] = problem.capacity[j] / out.used[j] * kHair;
+    }
+    return part;
+}
+
 }  // namespace
 
 void Allocation::reset(const Problem& problem) {
@@ -30,15 +44,7 @@ void Allocation::settle(const Problem& problem) {
         for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
             tokens[k] = wanted[k] * fill[flow];
     add_up(problem, *this);
-    // A sum of rounded products may stand a hair above; a second hair below makes the next sum hold.
-    constexpr double kHair = 1 - 1e-13;
-    std::vector<double> part;
-    for (std::size_t j = 0; j < used.size(); ++j) {
-        if (used[j] <= problem.capacity[j])
-            continue;
-        part.resize(used.size(), 1.0);
-        part[j] = problem.capacity[j] / used[j] * kHair;
-    }
+    const std::vector<double> part = parts_within(problem, *this);
     if (part.empty())
         return;
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
@@ -51,6 +57,16 @@ void Allocation::settle(const Problem& problem) {
         for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
             tokens[k] = wanted[k] * fill[flow];
     }
+    add_up(problem, *this);
+}
+
+void Allocation::trim(const Problem& problem) {
+    add_up(problem, *this);
+    const std::vector<double> part = parts_within(problem, *this);
+    if (part.empty())
+        return;
+    for (std::size_t k = 0; k < tokens.size(); ++k)
+        tokens[k] *= part[problem.demand.resource()[k]];
     add_up(problem, *this);
 }
 

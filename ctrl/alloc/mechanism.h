@@ -36,6 +36,8 @@ struct Allocation {
     void reset(const Problem& problem);
     /// Fills `tokens` and `used` from `fill`; what rounding put above a capacity is taken back.
     void settle(const Problem& problem);
+    /// Fills `used` from `tokens`, and takes back the same of them.
+    void trim(const Problem& problem);
 };
 
 class Mechanism {
@@ -50,7 +52,11 @@ class Mechanism {
 // The mechanisms by the names that configurations know them by; each has a file of its name.
 // clang-format off
 #define WEIR_MECHANISMS(MECHANISM) \
-    MECHANISM(drf)
+    MECHANISM(drf) \
+    MECHANISM(hdrf) \
+    MECHANISM(first_fit) \
+    MECHANISM(max_min) \
+    MECHANISM(revenue)
 // clang-format on
 
 #define WEIR_DECLARE_MECHANISM(name) std::unique_ptr<Mechanism> make_##name();

@@ -164,16 +164,3 @@ TEST_CASE("random problems have the answer of the slow exact solver") {
         }
     }
 }
-
-TEST_CASE("the same solver object gives the same answer whatever it solved before") {
-    Random32 random(2);
-    const auto mechanism = make("drf");
-    for (int run = 0; run < 300; ++run) {
-        const Case one = random_case(random, {.flows = 1 + random() % 60, .resources = 1 + random() % 20});
-        Allocation again;
-        mechanism->allocate(one.problem(), again);
-        const Allocation found = solve("drf", one);
-        CHECK(found.fill == again.fill);
-        CHECK(found.tokens == again.tokens);
-    }
-}

@@ -1,0 +1,214 @@
+// quantum_tree.cc - shares are kept per inner node and refreshed from the leaf upwards; all of them when a
+// resource becomes full or ceases to be.
+#include "ctrl/alloc/quantum_tree.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weir::alloc {
+namespace {
+
+constexpr double kHair = 1e-9;  // what rounding may make of an amount, relative
+
+}  // namespace
+
+void QuantumTree::begin(const Problem& problem, std::span<const double> part) {
+    const DemandMatrix& demand = problem.demand;
+    problem_ = &problem;
+    const auto base = problem.share_base.empty() ? problem.capacity : problem.share_base;
+    base_.assign(base.begin(), base.end());
+    part_.assign(part.begin(), part.end());
+    granted_.assign(demand.flows(), 0);
+    left_.assign(problem.capacity.begin(), problem.capacity.end());
+    sum_.assign(left_.size(), 0.0);
+    leaf_share_.assign(demand.flows(), 0.0);
+    largest_.assign(left_.size(), kTokensLeast);
+    for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
+        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+            const std::uint32_t j = demand.resource()[k];
+            const double quantum = part_[flow] * demand.tokens()[k];
+            leaf_share_[flow] = std::max(leaf_share_[flow], quantum / std::max(base_[j], kTokensLeast));
+            largest_[j] = std::max(largest_[j], quantum);
+        }
+    }
+    full_.resize(left_.size());
+    for (std::uint32_t j = 0; j < left_.size(); ++j)
+        full_[j] = is_full(j);
+    build_nodes(problem);
+    refresh_all();
+}
+
+void QuantumTree::build_nodes(const Problem& problem) {
+    const DemandMatrix& demand = problem.demand;
+    const ShareTree* tree = problem.tree;
+    const auto inner = static_cast<std::uint32_t>(tree == nullptr ? 0 : tree->parent.size());
+    nodes_.assign(inner + 1, {});
+    above_.assign(demand.flows(), inner);
+    takes_part_.assign(demand.flows(), 0);
+    for (std::uint32_t n = 0; n < inner; ++n) {
+        nodes_[n].parent = tree->parent[n] == kNone ? inner : tree->parent[n];
+        nodes_[n].weight = tree->weight[n];
+    }
+    std::vector<std::uint8_t> linked(inner + 1, 0);
+    linked[inner] = 1;
+    for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
+        if (tree != nullptr && tree->node_of_flow[flow] != kNone)
+            above_[flow] = tree->node_of_flow[flow];
+        bool weighs = problem.weights[flow] > 0;
+        for (std::uint32_t n = above_[flow]; n != kNone; n = nodes_[n].parent)
+            weighs &= nodes_[n].weight > 0;
+        takes_part_[flow] = weighs && demand.begin(flow) < demand.begin(flow + 1);
+        if (!takes_part_[flow])
+            continue;
+        nodes_[above_[flow]].children.push_back({true, flow});
+        // Children stand in the order of their first flows.
+        for (std::uint32_t n = above_[flow]; !linked[n]; n = nodes_[n].parent) {
+            linked[n] = 1;
+            nodes_[nodes_[n].parent].children.push_back({false, n});
+        }
+        for (std::uint32_t n = above_[flow]; n != kNone; n = nodes_[n].parent)
+            for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+                nodes_[n].resources.push_back(demand.resource()[k]);
+    }
+    for (Node& node : nodes_) {
+        std::sort(node.resources.begin(), node.resources.end());
+        node.resources.erase(std::unique(node.resources.begin(), node.resources.end()), node.resources.end());
+        node.vec.assign(node.resources.size(), 0.0);
+    }
+}
+
+// Children stand behind their parents in the tree, so from the last to the first.
+void QuantumTree::refresh_all() {
+    for (std::size_t n = nodes_.size() - 1; n-- > 0;)
+        refresh(nodes_[n]);
+    refresh(nodes_.back());
+}
+
+void QuantumTree::refresh_upwards(std::uint32_t flow) {
+    for (std::uint32_t n = above_[flow]; n != kNone; n = nodes_[n].parent)
+        refresh(nodes_[n]);
+}
+
+bool QuantumTree::leaf_blocked(std::uint32_t flow) const {
+    const DemandMatrix& demand = problem_->demand;
+    if ((granted_[flow] + 1) * part_[flow] > 1 + kHair)
+        return true;
+    for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+        const std::uint32_t j = demand.resource()[k];
+        if (left_[j] < part_[flow] * demand.tokens()[k] * (1 - kHair))
+            return true;
+    }
+    return false;
+}
+
+bool QuantumTree::blocked(const Child& child) const {
+    return child.leaf ? leaf_blocked(child.number) : nodes_[child.number].blocked;
+}
+
+double QuantumTree::key(const Child& child) const {
+    if (child.leaf)
+        return granted_[child.number] * leaf_share_[child.number] / problem_->weights[child.number];
+    return nodes_[child.number].share / nodes_[child.number].weight;
+}
+
+void QuantumTree::add_part(const Child& child, double scale) {
+    if (!child.leaf) {
+        const Node& node = nodes_[child.number];
+        for (std::size_t i = 0; i < node.vec.size(); ++i)
+            sum_[node.resources[i]] += scale * node.vec[i];
+        return;
+    }
+    const DemandMatrix& demand = problem_->demand;
+    const double fill = scale * granted_[child.number] * part_[child.number];
+    for (std::uint32_t k = demand.begin(child.number); k < demand.begin(child.number + 1); ++k)
+        sum_[demand.resource()[k]] +=
+            fill * demand.tokens()[k] / std::max(base_[demand.resource()[k]], kTokensLeast);
+}
+
+void QuantumTree::refresh(Node& node) {
+    double least = std::numeric_limits<double>::infinity();
+    node.blocked = true;
+    for (const Child& child : node.children) {
+        if (blocked(child))
+            continue;
+        node.blocked = false;
+        least = std::min(least, key(child));
+    }
+    for (const Child& child : node.children) {
+        const double own = key(child);
+        if (blocked(child))
+            add_part(child, 1);
+        else if (own > 0)
+            add_part(child, least / own);
+    }
+    node.share = 0;
+    for (std::size_t i = 0; i < node.vec.size(); ++i) {
+        double& sum = sum_[node.resources[i]];
+        node.vec[i] = sum;
+        sum = 0;
+        if (!full_[node.resources[i]])
+            node.share = std::max(node.share, node.vec[i]);
+    }
+}
+
+bool QuantumTree::pay(std::uint32_t flow, double quanta) {
+    const DemandMatrix& demand = problem_->demand;
+    bool changed = false;
+    for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+        const std::uint32_t j = demand.resource()[k];
+        left_[j] -= quanta * part_[flow] * demand.tokens()[k];
+        const bool full = is_full(j);
+        changed |= full != (full_[j] != 0);
+        full_[j] = full;
+    }
+    return changed;
+}
+
+// As soon as one quantum does not fit: a resource of which crumbs are left must not count in shares.
+bool QuantumTree::is_full(std::uint32_t resource) const {
+    return left_[resource] < largest_[resource] * (1 - kHair);
+}
+
+std::uint32_t QuantumTree::grant() {
+    if (nodes_.back().blocked)
+        return kNone;
+    Child at{false, static_cast<std::uint32_t>(nodes_.size() - 1)};
+    while (!at.leaf) {
+        const Child* best = nullptr;
+        for (const Child& child : nodes_[at.number].children)
+            if (!blocked(child) && (best == nullptr || key(child) < key(*best)))
+                best = &child;
+        // A quantum elsewhere may have blocked what counted as free: a resource holds less than one more of
+        // its.
+        if (best == nullptr) {
+            refresh_all();
+            return grant();
+        }
+        at = *best;
+    }
+    ++granted_[at.number];
+    if (pay(at.number, 1))
+        refresh_all();
+    else
+        refresh_upwards(at.number);
+    return at.number;
+}
+
+void QuantumTree::take_back(std::uint32_t flow) {
+    --granted_[flow];
+    pay(flow, -1);
+    refresh_all();
+}
+
+void QuantumTree::allocate(const Problem& problem, Allocation& out) {
+    const double quanta = std::clamp(65536.0 / std::max(problem.demand.flows(), 1U), 64.0, 4096.0);
+    const std::vector<double> part(problem.demand.flows(), 1 / quanta);
+    begin(problem, part);
+    while (grant() != kNone) {
+    }
+    for (std::uint32_t flow = 0; flow < problem.demand.flows(); ++flow)
+        if (problem.demand.begin(flow) < problem.demand.begin(flow + 1))
+            out.fill[flow] = std::min(1.0, granted_[flow] * part[flow]);
+}
+
+}  // namespace weir::alloc
