@@ -5,20 +5,45 @@
 #include "ctrl/solve/fields.h"
 #include "ctrl/solve/flows.h"
 #include "ctrl/solve/kinds.h"
+#include "ctrl/solve/tree.h"
 
 namespace weir::solver {
 
 using nlohmann::json;
 
+namespace {
+
+/// Every flow below the node of its tenant. Without a tree, tenants are nodes below the root.
+void hang(const Flows& flows, const Names& tenants, Tree& tree) {
+    if (tree.names.size() == 0) {
+        for (std::uint32_t tenant = 0; tenant < tenants.size(); ++tenant)
+            tree.node.push_back(tenant);
+        tree.nodes.parent.assign(tenants.size(), alloc::kNone);
+        tree.nodes.weight.assign(tenants.size(), 1.0);
+    }
+    for (const std::uint32_t tenant : flows.tenant)
+        tree.nodes.node_of_flow.push_back(tenant == alloc::kNone ? alloc::kNone : tree.node[tenant]);
+}
+
+}  // namespace
+
 json solve_allocation(ObjectReader& problem, Faults& faults) {
     const alloc::MechanismEntry* mechanism = read_mechanism(problem, "mechanism");
     const Resources resources = read_resources(problem, faults);
-    const Flows flows = read_flows(problem, resources, nullptr, faults);
+    Tree tree = read_tree(problem, faults);
+    Names tenants = tree.names;
+    const Flows flows = read_flows(problem, resources, tenants, faults);
     if (!faults.empty() || mechanism == nullptr)
         return {};
+    hang(flows, tenants, tree);
     alloc::Allocation allocation;
     const auto began = std::chrono::steady_clock::now();
-    mechanism->make()->allocate({flows.demand, flows.weight, resources.capacity}, allocation);
+    mechanism->make()->allocate({.demand = flows.demand,
+                                 .weights = flows.weight,
+                                 .capacity = resources.capacity,
+                                 .share_base = {},
+                                 .tree = &tree.nodes},
+                                allocation);
     const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - began;
 
     json answer{{"flows", json::array()}, {"resources", json::array()}, {"solve_us", spent.count()}};

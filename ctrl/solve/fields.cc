@@ -34,6 +34,10 @@ const char* flaw(const json& value, Bounds bounds) {
 
 }  // namespace
 
+std::string show(const std::string& text) {
+    return show_value(json(text));
+}
+
 void need(ObjectReader& reader, std::string_view key, std::string allowed) {
     if (!reader.has(key))
         reader.fault(key, std::move(allowed), "this is needed");
@@ -125,6 +129,13 @@ std::uint32_t Names::add(ObjectReader& reader) {
     }
     names_.push_back(std::move(name));
     return number;
+}
+
+std::uint32_t Names::add(const std::string& name) {
+    const auto [it, is_new] = numbers_.emplace(name, size());
+    if (is_new)
+        names_.push_back(name);
+    return it->second;
 }
 
 std::optional<std::uint32_t> Names::find(const std::string& name) const {

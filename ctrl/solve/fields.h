@@ -25,6 +25,9 @@ inline constexpr Bounds kWeightBounds{0, 1e6};
 inline constexpr double kWeightLeast = 1e-6;
 inline constexpr std::size_t kListMost = 100'000;
 
+/// A text as a fault shows it.
+[[nodiscard]] std::string show(const std::string& text);
+
 /// A fault when the key is absent.
 void need(ObjectReader& reader, std::string_view key, std::string allowed);
 /// Leaves `out` alone when the key is absent or at fault. @return whether it was set
@@ -59,6 +62,8 @@ class Names {
   public:
     /// Reads the object's `id`: a text that is not there yet. An object without takes a number too.
     std::uint32_t add(ObjectReader& reader);
+    /// A name that may be there already. @return its number
+    std::uint32_t add(const std::string& name);
     [[nodiscard]] std::optional<std::uint32_t> find(const std::string& name) const;
     [[nodiscard]] const std::string& operator[](std::uint32_t number) const { return names_[number]; }
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(names_.size()); }

@@ -29,18 +29,19 @@ Resources read_resources(ObjectReader& reader, Faults& faults) {
     return resources;
 }
 
-Flows read_flows(ObjectReader& reader, const Resources& resources, const Names* tenants, Faults& faults) {
+Flows read_flows(ObjectReader& reader, const Resources& resources, Names& tenants, Faults& faults) {
     Flows flows;
+    const bool anybody = tenants.size() == 0;
     for_objects(reader, "flows", true, faults, [&](ObjectReader& object) {
         flows.names.add(object);
         double weight = 1;
         read_weight(object, "weight", weight);
         flows.weight.push_back(weight);
-        std::string anybody;
-        if (tenants == nullptr)
-            object.read_text("tenant", anybody);
-        flows.tenant.push_back(
-            tenants == nullptr ? alloc::kNone : read_name(object, "tenant", *tenants).value_or(alloc::kNone));
+        std::string tenant;
+        if (!anybody)
+            flows.tenant.push_back(read_name(object, "tenant", tenants).value_or(alloc::kNone));
+        else
+            flows.tenant.push_back(object.read_text("tenant", tenant) ? tenants.add(tenant) : alloc::kNone);
         std::vector<std::uint32_t>& named = flows.named.emplace_back();
         for (const Amount& amount : read_amounts(object, "demand", resources.names, true, faults)) {
             flows.demand.put(amount.number, amount.value);

@@ -18,7 +18,7 @@ struct Resources {
 
 struct Flows {
     Names names;
-    std::vector<std::uint32_t> tenant;  ///< alloc::kNone: none was named
+    std::vector<std::uint32_t> tenant;  ///< among `tenants`; alloc::kNone: none was named
     std::vector<double> weight;
     alloc::DemandMatrix demand;
     /// Which resources each flow named, those that it wants nothing of included.
@@ -27,8 +27,8 @@ struct Flows {
 
 [[nodiscard]] const alloc::MechanismEntry* read_mechanism(ObjectReader& reader, std::string_view key);
 [[nodiscard]] Resources read_resources(ObjectReader& reader, Faults& faults);
-/// @param tenants whom flows may name; null: anybody, and nobody looks
-[[nodiscard]] Flows read_flows(ObjectReader& reader, const Resources& resources, const Names* tenants,
+/// @param tenants whom flows may name. Without any, whoever is named is a tenant: they are added
+[[nodiscard]] Flows read_flows(ObjectReader& reader, const Resources& resources, Names& tenants,
                                Faults& faults);
 
 /// {resource: tokens} of one flow. @param tokens one per entry of the demand

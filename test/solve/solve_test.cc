@@ -67,3 +67,20 @@ TEST_CASE("all faults are listed, in the order of the text") {
     CHECK(has_fault(faults, "flows[1].id", "it is empty"));
     CHECK(has_fault(faults, "flows[1].demand", "this is needed"));
 }
+
+TEST_CASE("a tree leads to the root, in any order") {
+    const auto tree = [](const std::string& nodes, const std::string& tenant) {
+        return R"({"kind": "allocation", "mechanism": "hdrf", "resources": [{"id": "disk", "capacity": 10}], "tree": [)" +
+               nodes + R"(], "flows": [{"id": "f", "demand": {"disk": 20}, "tenant": ")" + tenant + "\"}]}";
+    };
+    CHECK(faults_of(tree(R"({"id": "b", "parent": "a"}, {"id": "a"})", "b")).empty());
+    CHECK(faults_of(tree(R"({"id": "b", "parent": "root"})", "b")).empty());
+    CHECK(has_fault(faults_of(tree(R"({"id": "b", "parent": "c"})", "b")), "tree[0].parent",
+                    "nothing of this name"));
+    CHECK(has_fault(faults_of(tree(R"({"id": "a"})", "b")), "flows[0].tenant", "nothing of this name"));
+    CHECK(
+        has_fault(faults_of(tree(R"({"id": "a", "parent": "a"})", "a")), "tree[0].parent", "back to itself"));
+    CHECK(has_fault(
+        faults_of(tree(R"({"id": "c"}, {"id": "a", "parent": "b"}, {"id": "b", "parent": "a"})", "c")),
+        "tree[1].parent", "back to itself"));
+}
