@@ -73,6 +73,9 @@ struct alignas(64) Connection {
     static constexpr std::uint8_t kProtocolMask = (1 << 3) - 1;
 
     [[nodiscard]] Direction& way(Side side) { return side == Side::kRequests ? requests_way : responses_way; }
+    [[nodiscard]] const Direction& way(Side side) const {
+        return side == Side::kRequests ? requests_way : responses_way;
+    }
     [[nodiscard]] std::uint32_t outstanding() const { return requests - responses; }
     /// About seconds; they wrap after 19 hours.
     [[nodiscard]] static std::uint16_t coarse(Nanos now) { return static_cast<std::uint16_t>(now >> 30); }

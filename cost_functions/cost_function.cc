@@ -11,24 +11,21 @@ CostFunction::CostFunction(std::shared_ptr<const CostTable> table, std::shared_p
         recent_.emplace(*table_->facts().repeat);
 }
 
-Access CostFunction::see(const Request& request, Nanos now) noexcept {
-    if (request.operation == Operation::kDelete && recent_)
+Access CostFunction::see_repeats(const Request& request, Nanos now) noexcept {
+    if (request.operation == Operation::kDelete)
         recent_->forget(request.place);
-    const bool has_place = request.operation == Operation::kRead || request.operation == Operation::kWrite ||
-                           request.operation == Operation::kUpdate;
-    if (!has_place)
+    if (!has_place(request))
         return Access::kPlain;
-    const bool sequential = request.span > 0 && request.place == next_place_;
-    next_place_ = request.place + request.span;
+    const bool sequential = goes_on(request);
     // The place of several keys is that of the first: it says nothing about the others.
-    const bool repeated = recent_ && request.keys == 1 && recent_->touch(request.place, request.span, now);
+    const bool repeated = request.keys == 1 && recent_->touch(request.place, request.span, now);
     if (repeated && table_->row(request.operation).repeat)
         return Access::kRepeat;
     return sequential ? Access::kSequential : Access::kPlain;
 }
 
-std::uint32_t CostFunction::tokens(const Request& request, std::uint32_t response_bytes,
-                                   Access access) const noexcept {
+std::uint32_t CostFunction::tokens_of_more(const Request& request, std::uint32_t response_bytes,
+                                           Access access) const noexcept {
     const std::uint32_t first =
         table_->tokens(request.operation, request.request_bytes, response_bytes, access);
     const std::uint64_t more =

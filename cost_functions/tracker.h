@@ -52,6 +52,13 @@ class Tracker {
     template <class Sink>
     bool segment(Connection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink);
 
+    /// segment() would see nothing in it: body, or sent again, or an acknowledgement of nothing unusual.
+    [[nodiscard]] static bool passes_by(const Connection& connection, Side side, std::uint32_t seq,
+                                        std::uint32_t bytes, std::uint8_t flags) {
+        const std::int32_t skip = ahead(connection.way(side).next_seq, seq);
+        return usual(connection, side, skip, flags) && static_cast<std::uint32_t>(skip) >= bytes;
+    }
+
     /// Gives back what the connection holds; it is as new then.
     void forget(Connection& connection);
 
@@ -77,6 +84,13 @@ class Tracker {
     static constexpr std::size_t kNowhere = SIZE_MAX;
     static constexpr std::int32_t kWindowMax = 1 << 30;  ///< TCP's; further away is another place
 
+    /// Usually a segment begins at or before next_seq, by `skip` bytes, and nothing has passed over a hole.
+    [[nodiscard]] static bool usual(const Connection& connection, Side side, std::int32_t skip,
+                                    std::uint8_t flags) {
+        return connection.way(side).step == Step::kIn && skip >= 0 &&
+               (flags & (Segment::kSyn | Segment::kFin | Segment::kRst)) == 0 &&
+               connection.way(opposite(side)).step != Step::kHole;
+    }
     template <class Sink>
     [[gnu::noinline]] bool unusual(const At& at, const Segment& segment, Sink& sink);
     template <class Sink>
@@ -116,18 +130,15 @@ class Tracker {
     Stats stats_;
 };
 
-/// Usually a segment begins at or before next_seq, and nothing has passed over a hole.
 template <class Sink>
 bool Tracker::segment(Connection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink) {
     Direction& way = connection.way(side);
     const std::int32_t skip = ahead(way.next_seq, segment.seq);
-    const bool usual = way.step == Step::kIn && skip >= 0 &&
-                       (segment.flags & (Segment::kSyn | Segment::kFin | Segment::kRst)) == 0 &&
-                       connection.way(opposite(side)).step != Step::kHole;
-    if (usual && static_cast<std::size_t>(skip) >= segment.payload.size())
+    const bool as_usual = usual(connection, side, skip, segment.flags);
+    if (as_usual && static_cast<std::size_t>(skip) >= segment.payload.size())
         return true;
     const At at{connection, way, *protocols_[connection.protocol], side, now};
-    if (!usual)
+    if (!as_usual)
         return unusual(at, segment, sink);
     read_on(at, static_cast<std::size_t>(skip), segment.payload, sink);
     return true;

@@ -139,14 +139,21 @@ bool says_server(Bytes text) {
 Parsed text_response(Bytes bytes, ParserState& state) {
     constexpr std::uint64_t kStored = word("STORED\r\n");
     constexpr std::uint64_t kEnd = word("END\r\n");
-    constexpr std::uint64_t kEndMask = (std::uint64_t{1} << 40) - 1;
+    constexpr std::size_t kEndBytes = 5;
     constexpr std::uint64_t kValue = word("VALUE ");
     constexpr std::uint64_t kValueMask = (std::uint64_t{1} << 48) - 1;
-    if (state.phase != kLine || bytes.size() < 8)
+    if (state.phase != kLine || bytes.size() < kEndBytes)
         return any(bytes, state);
-    const auto first = text::load<std::uint64_t>(bytes.data());
-    if (first == kStored || (first & kEndMask) == kEnd)
-        return whole(state, first == kStored ? 8 : 5, {});
+    // The end of a value is often all that is left of a segment.
+    std::uint64_t first = bytes[4];
+    first = first << 32 | text::load<std::uint32_t>(bytes.data());
+    if (first == kEnd)
+        return whole(state, kEndBytes, {});
+    if (bytes.size() < 8)
+        return any(bytes, state);
+    first = text::load<std::uint64_t>(bytes.data());
+    if (first == kStored)
+        return whole(state, 8, {});
     if ((first & kValueMask) != kValue)
         return any(bytes, state);
     const text::Marks marks = text::marks(bytes);

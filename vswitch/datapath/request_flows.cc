@@ -35,7 +35,8 @@ RequestPath::RequestPath(const Setup& setup)
              .packets = kHeldPackets,
              .wheel = &setup.wheel,
              .wheel_id = setup.wheel_id}),
-      of_vnic_(limits::kVnicsMax) {
+      of_vnic_(limits::kVnicsMax),
+      services_(limits::kVnicsMax) {
     flows_.reserve(limits::kRequestFlowsMax);
     for (std::uint16_t at = 0; at < appliances_.size(); ++at) {
         if (appliances_[at].window == UINT64_MAX)
@@ -53,6 +54,8 @@ void RequestPath::add(const VnicPath& path, Nanos now) {
         if (const std::uint32_t flow = open_flow(path, requests, now); flow != kNoFlow) {
             flows_[flow].slot = static_cast<std::uint8_t>(of_vnic_[path.fixed.id].size());
             of_vnic_[path.fixed.id].push_back(flow);
+            const Appliance& to = appliances_[requests.appliance];
+            services_[path.fixed.id].push_back({to.port, to.ip6, flow, to.address});
         }
 }
 

@@ -80,7 +80,10 @@ class RequestPath::Charges {
             path_.gate_.settle(id_, PathResource::kAppliance, was, is, now_);
             path_.gate_.settle(id_, PathResource::kDownlink, charged != 0 ? path_.wire_bytes(charged) : 0,
                                path_.wire_bytes(actual), now_);
-            expected = charged == 0 ? actual : charged + (actual >> kAverageShift) - (charged >> kAverageShift);
+            const bool near = charged >> kAverageShift == actual >> kAverageShift;
+            expected = charged == 0 || near
+                           ? actual
+                           : charged + (actual >> kAverageShift) - (charged >> kAverageShift);
         }
     }
 
@@ -98,44 +101,94 @@ std::uint32_t RequestPath::wire_bytes(std::uint32_t payload) const {
     return payload + (1 + more) * header_bytes_;
 }
 
-RequestPath::Found RequestPath::find(VnicId vnic, const TcpView& view, Side side) const {
-    const bool request = side == Side::kRequests;
-    const Ip6Address& service = request ? view.destination : view.source;
-    const Ip6Address& client = request ? view.source : view.destination;
-    const Ports ports = request ? Ports{view.source_port, view.destination_port}
-                                : Ports{view.destination_port, view.source_port};
-    for (const std::uint32_t id : of_vnic_[vnic]) {
-        const Appliance& appliance = appliances_[flows_[id].appliance];
-        if (appliance.port != ports.service || appliance.ip6 != view.ip6 || appliance.address != service)
+/// The frames' segments, whose they are, and where their connections are remembered.
+void RequestPath::look(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
+                       Looks& looks) const {
+    const Look* last = nullptr;  // a burst is often one connection's
+    for (std::uint16_t at = 0; at < count; ++at) {
+        Look& look = looks[at];
+        look.flow = kNoFlow;
+        if (!read_tcp(frames[at], look.view))
             continue;
-        if (view.ip6)
-            return {id, hash_(vnic, client, service, ports)};
-        std::uint32_t client4 = 0;
-        std::uint32_t service4 = 0;
-        std::memcpy(&client4, client.data(), sizeof client4);
-        std::memcpy(&service4, service.data(), sizeof service4);
-        return {id, hash_(vnic, client4, service4, ports)};
+        if (last != nullptr && look.view.same_way(last->view)) {
+            look.flow = last->flow;
+            look.connection = last->connection;
+        } else {
+            find(vnic, side, look);
+            if (look.flow != kNoFlow)
+                connections_.prefetch(look.connection);
+        }
+        last = &look;
     }
-    return {};
+    last = nullptr;
+    for (std::uint16_t at = 0; at < count; ++at) {
+        Look& look = looks[at];
+        if (look.flow == kNoFlow)
+            continue;
+        const bool same = last != nullptr && look.connection == last->connection;
+        look.slot = same ? last->slot : connections_.probe(look.connection);
+        last = &look;
+    }
 }
 
-weir::Connection* RequestPath::connection_of(const Found& found, Nanos now) {
-    weir::Connection* connection = connections_.find(found.connection, now);
+void RequestPath::find(VnicId vnic, Side side, Look& look) const {
+    const TcpView& view = look.view;
+    const bool request = side == Side::kRequests;
+    const std::uint8_t* const service = request ? view.destination() : view.source();
+    const std::uint8_t* const client = request ? view.source() : view.destination();
+    const Ports ports = request ? Ports{view.source_port, view.destination_port}
+                                : Ports{view.destination_port, view.source_port};
+    for (const Service& known : services_[vnic]) {
+        if (known.port != ports.service || known.ip6 != view.ip6)
+            continue;
+        if (view.ip6) {
+            if (std::memcmp(known.address.data(), service, TcpView::kIp6AddressBytes) != 0)
+                continue;
+            Ip6Address from;
+            std::memcpy(from.data(), client, from.size());
+            look.connection = hash_(vnic, from, known.address, ports);
+        } else {
+            std::uint32_t client4 = 0;
+            std::uint32_t service4 = 0;
+            std::memcpy(&client4, client, sizeof client4);
+            std::memcpy(&service4, service, sizeof service4);
+            if (std::memcmp(known.address.data(), &service4, sizeof service4) != 0)
+                continue;
+            look.connection = hash_(vnic, client4, service4, ports);
+        }
+        look.flow = known.flow;
+        return;
+    }
+}
+
+/// It is of no request or response, and may go.
+bool RequestPath::passes_by(const Look& look, Side side, Nanos now) {
+    const weir::Connection* const known = connections_.at(look.connection, look.slot, now);
+    const TcpView& view = look.view;
+    return known != nullptr && Tracker::passes_by(*known, side, view.seq, view.payload_bytes, view.flags);
+}
+
+/// It may have come into the table since look(), by an earlier frame of the burst.
+weir::Connection* RequestPath::connection_of(const Look& look, Nanos now) {
+    weir::Connection* connection = connections_.at(look.connection, look.slot, now);
     if (connection != nullptr)
         return connection;
-    const Flow& flow = flows_[found.flow];
-    connection = connections_.add(found.connection, flow.vnic, appliances_[flow.appliance].protocol, now);
+    connection = connections_.find(look.connection, now);
+    if (connection != nullptr)
+        return connection;
+    const Flow& flow = flows_[look.flow];
+    connection = connections_.add(look.connection, flow.vnic, appliances_[flow.appliance].protocol, now);
     if (connection != nullptr)
         connection->service = flow.slot & 7;
     return connection;
 }
 
 /// Without room to remember the connection its bytes cost something.
-RequestPath::Tracked RequestPath::track(const Found& found, Side side, const rte_mbuf* frame,
-                                        const TcpView& view, Nanos now) {
-    Flow& flow = flows_[found.flow];
-    Tracked tracked{.connection = connection_of(found, now)};
-    Charges charges(*this, flow, found.flow, tracked.connection, now);
+RequestPath::Tracked RequestPath::track(const Look& look, Side side, const rte_mbuf* frame, Nanos now) {
+    const TcpView& view = look.view;
+    Flow& flow = flows_[look.flow];
+    Tracked tracked{.connection = connection_of(look, now)};
+    Charges charges(*this, flow, look.flow, tracked.connection, now);
     if (tracked.connection == nullptr) {
         if (view.payload_bytes != 0)
             charges.plain(side, view.payload_bytes);
@@ -153,7 +206,7 @@ RequestPath::Tracked RequestPath::track(const Found& found, Side side, const rte
     if (!goes_on) {
         tracker_.pending().hold(connection, tracked.first);  // what has not left is not at the service
         forget(connection, &flow);
-        connections_.remove(found.connection);
+        connections_.remove(look.connection);
         tracked.connection = nullptr;
         tracked.cost[kWindowHold] = 0;
     }
@@ -162,73 +215,72 @@ RequestPath::Tracked RequestPath::track(const Found& found, Side side, const rte
 }
 
 void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
+    Looks looks;
+    look(from.fixed.id, Side::kRequests, batch.frames.data(), batch.count, looks);
     std::uint16_t kept = 0;
     for (std::uint16_t at = 0; at < batch.count; ++at) {
-        if (!passes(from, batch, at, now)) {
+        if (looks[at].flow != kNoFlow && !passes(from, batch, at, looks[at], now)) {
             batch.bytes_total -= batch.bytes[at];
             batch.wire_frames_total -= batch.wire_frames[at];
             continue;
         }
-        batch.frames[kept] = batch.frames[at];
-        batch.bytes[kept] = batch.bytes[at];
-        batch.wire_frames[kept] = batch.wire_frames[at];
-        batch.to[kept++] = batch.to[at];
+        if (kept != at) {
+            batch.frames[kept] = batch.frames[at];
+            batch.bytes[kept] = batch.bytes[at];
+            batch.wire_frames[kept] = batch.wire_frames[at];
+            batch.to[kept] = batch.to[at];
+        }
+        ++kept;
     }
     batch.count = kept;
 }
 
 /// @return false when the frame waits or is gone
-bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, Nanos now) {
+bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now) {
+    if (!gate_.waiting(look.flow) && passes_by(look, Side::kRequests, now))
+        return true;
     rte_mbuf* frame = batch.frames[at];
-    const std::optional<TcpView> view = read_tcp(frame);
-    if (!view)
-        return true;
-    const Found found = find(from.fixed.id, *view, Side::kRequests);
-    if (found.flow == kNoFlow)
-        return true;
+    const TcpView& view = look.view;
     const std::uint32_t bytes = batch.bytes[at];
-    const RequestGate::Span waits = gate_.held(found.flow, found.connection);
-    const std::uint32_t end = view->seq + view->payload_bytes;
+    const RequestGate::Span waits = gate_.held(look.flow, look.connection);
+    const std::uint32_t end = view.seq + view.payload_bytes;
     const bool something_waits = waits.from != waits.to;
-    if (something_waits && view->payload_bytes != 0 && ahead(view->seq, waits.from) >= 0 &&
+    if (something_waits && view.payload_bytes != 0 && ahead(view.seq, waits.from) >= 0 &&
         ahead(end, waits.to) <= 0) {  // the guest sends again what is still here
         from.stats.from_vm.drop(DropReason::kRequestHeld, 1, bytes);
         rte_pktmbuf_free(frame);
         return false;
     }
-    const bool in_stream = view->payload_bytes != 0 || (view->flags & Segment::kFin) != 0;
-    if (in_stream && !gate_.has_room(found.flow, found.connection, bytes)) {  // before it has been charged
+    const bool in_stream = view.payload_bytes != 0 || (view.flags & Segment::kFin) != 0;
+    if (in_stream && !gate_.has_room(look.flow, look.connection, bytes)) {  // before it has been charged
         from.stats.from_vm.drop(DropReason::kRequestQueueFull, 1, bytes);
         rte_pktmbuf_free(frame);
         return false;
     }
-    const Tracked tracked = track(found, Side::kRequests, frame, *view, now);
+    const Tracked tracked = track(look, Side::kRequests, frame, now);
     if (!in_stream || (something_waits && ahead(end, waits.from) <= 0))
         return true;
-    if (gate_.admit(found.flow, found.connection, tracked.cost, now)) {
-        flows_[found.flow].at_service += tracked.cost[kWindowHold];
+    if (gate_.admit(look.flow, look.connection, tracked.cost, now)) {
+        flows_[look.flow].at_service += tracked.cost[kWindowHold];
         return true;
     }
     if (tracked.end != tracked.first && tracked.connection != nullptr)
         tracker_.pending().hold(*tracked.connection, tracked.first);
     const RequestGate::Held held{{frame, now, bytes, batch.wire_frames[at], frame->nb_segs},
-                                 found.connection,
+                                 look.connection,
                                  std::uint64_t{tracked.end} << 32 | tracked.first};
     set_destination(frame, batch.to[at]);
-    gate_.hold(found.flow, held, tracked.cost, {view->seq, end}, now);
+    gate_.hold(look.flow, held, tracked.cost, {view.seq, end}, now);
     account_queued(from, frame, bytes);
     return false;
 }
 
 void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
-    for (std::uint16_t at = 0; at < run.count; ++at) {
-        const std::optional<TcpView> view = read_tcp(run.frames[at]);
-        if (!view)
-            continue;
-        const Found found = find(to.fixed.id, *view, Side::kResponses);
-        if (found.flow != kNoFlow)
-            (void)track(found, Side::kResponses, run.frames[at], *view, now);
-    }
+    Looks looks;
+    look(to.fixed.id, Side::kResponses, run.frames, run.count, looks);
+    for (std::uint16_t at = 0; at < run.count; ++at)
+        if (looks[at].flow != kNoFlow && !passes_by(looks[at], Side::kResponses, now))
+            (void)track(looks[at], Side::kResponses, run.frames[at], now);
 }
 
 }  // namespace weir

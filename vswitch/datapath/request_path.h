@@ -104,9 +104,20 @@ class RequestPath {
         RequestFlowStats stats;
         std::unique_ptr<Histogram> latency = std::make_unique<Histogram>();
     };
-    struct Found {
-        std::uint32_t flow = kNoFlow;
-        ConnectionId connection = 0;
+    /// What is found out about a burst before anything of it is tracked, so that memory is waited for once.
+    struct Look {
+        TcpView view;
+        std::uint32_t flow;  ///< kNoFlow: it is none of ours
+        ConnectionTable::Slot slot;
+        ConnectionId connection;
+    };
+    using Looks = std::array<Look, limits::kBurst>;
+    /// Where the requests of a flow go.
+    struct Service {
+        std::uint16_t port;
+        bool ip6;
+        std::uint32_t flow;
+        Ip6Address address;
     };
     /// An appliance with a window.
     struct Window {
@@ -122,11 +133,12 @@ class RequestPath {
     };
     class Charges;
 
-    [[nodiscard]] Found find(VnicId vnic, const TcpView& view, Side side) const;
-    [[nodiscard]] weir::Connection* connection_of(const Found& found, Nanos now);
-    [[nodiscard]] Tracked track(const Found& found, Side side, const rte_mbuf* frame, const TcpView& view,
-                                Nanos now);
-    [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, Nanos now);
+    void look(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count, Looks& looks) const;
+    void find(VnicId vnic, Side side, Look& look) const;
+    [[nodiscard]] bool passes_by(const Look& look, Side side, Nanos now);
+    [[nodiscard]] weir::Connection* connection_of(const Look& look, Nanos now);
+    [[nodiscard]] Tracked track(const Look& look, Side side, const rte_mbuf* frame, Nanos now);
+    [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now);
     void has_left(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
     void forget(weir::Connection& connection, Flow* flow);
     void finish(Flow* flow);
@@ -150,6 +162,7 @@ class RequestPath {
     std::vector<Window> windows_;
     std::vector<Flow> flows_;
     std::vector<std::vector<std::uint32_t>> of_vnic_;  // flows by VnicId
+    std::vector<std::vector<Service>> services_;       // likewise, what find() reads of them
 };
 
 template <class Drop>
@@ -160,6 +173,7 @@ void RequestPath::remove(const VnicPath& path, Nanos now, Drop&& drop) {
         flows_[id].open = false;
     }
     of_vnic_[path.fixed.id].clear();
+    services_[path.fixed.id].clear();
     connections_.leave(path.fixed.id);
 }
 
