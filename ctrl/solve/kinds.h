@@ -18,7 +18,8 @@ using SolveKind = nlohmann::json(ObjectReader& problem, Faults& faults);
     KIND(capacity) \
     KIND(demand) \
     KIND(rcp) \
-    KIND(placement)
+    KIND(placement) \
+    KIND(vdc)
 // clang-format on
 
 #define WEIR_DECLARE_KIND(name) SolveKind solve_##name;

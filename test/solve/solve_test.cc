@@ -84,3 +84,35 @@ TEST_CASE("a tree leads to the root, in any order") {
         faults_of(tree(R"({"id": "c"}, {"id": "a", "parent": "b"}, {"id": "b", "parent": "a"})", "c")),
         "tree[1].parent", "back to itself"));
 }
+
+TEST_CASE("a datacenter's promises are checked") {
+    const auto vdc = [](const std::string& tenant, const std::string& more) {
+        return R"({"kind": "vdc", "global": "drf", "resources": [{"id": "disk", "capacity": 10}], "tenants": [{"id": "A", )" +
+               tenant + R"(}], "flows": [{"id": "f", "tenant": "A", "demand": {"disk": 20}}])" + more + "}";
+    };
+    const std::string good = R"("guarantee": "fixed", "reservations": {"disk": 5})";
+    CHECK(faults_of(vdc(good, "")).empty());
+    CHECK(has_fault(faults_of(vdc(good + R"(, "limits": {"disk": 4})", "")), "tenants[0].limits.disk", "5"));
+    CHECK(has_fault(faults_of(vdc(good + R"(, "local": "fair")", "")), "tenants[0].local", "drf, hdrf"));
+    CHECK(has_fault(faults_of(vdc(R"("guarantee": "some", "reservations": {})", "")), "tenants[0].guarantee",
+                    "fixed, minimum"));
+    CHECK(has_fault(faults_of(vdc(R"("guarantee": "fixed")", "")), "tenants[0].reservations", "needed"));
+    CHECK(has_fault(faults_of(vdc(good, R"(, "headroom": 0.9)")), "headroom", "0.5"));
+    CHECK(has_fault(faults_of(vdc(good, R"(, "spare": 1)")), "spare", "true or false"));
+    CHECK(has_fault(faults_of(vdc(good, R"(, "weights": "x")")), "weights", "given, guarantees"));
+}
+
+TEST_CASE("tenants may weigh by what they have reserved") {
+    const solver::Solved solved =
+        solver::solve_text(R"({"kind": "vdc", "global": "hdrf", "weights": "guarantees",
+        "resources": [{"id": "disk", "capacity": 600}],
+        "tenants": [{"id": "A", "guarantee": "minimum", "reservations": {"disk": 150}},
+                    {"id": "B", "guarantee": "minimum", "reservations": {"disk": 100}},
+                    {"id": "C", "guarantee": "minimum", "reservations": {"disk": 50}}],
+        "flows": [{"id": "a", "tenant": "A", "demand": {"disk": 1000}}, {"id": "b", "tenant": "B", "demand": {"disk": 1000}},
+                  {"id": "c", "tenant": "C", "demand": {"disk": 1000}}]})");
+    const auto& flows = std::get<nlohmann::json>(solved)["flows"];
+    CHECK(flows[0]["total"]["disk"].get<double>() == Approx(300));
+    CHECK(flows[1]["total"]["disk"].get<double>() == Approx(200));
+    CHECK(flows[2]["total"]["disk"].get<double>() == Approx(100));
+}
