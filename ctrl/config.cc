@@ -22,19 +22,6 @@ constexpr std::array kWeights{Word<GlobalWeights>{"guarantees", GlobalWeights::k
                               Word<GlobalWeights>{"weights", GlobalWeights::kWeights},
                               Word<GlobalWeights>{"equal", GlobalWeights::kEqual}};
 
-bool is_endpoint(std::string_view text) {
-    constexpr std::size_t kSocketBytesMax = 107;
-    if (text.starts_with("ipc:///"))
-        return !text.ends_with('/') && text.size() <= kSocketBytesMax + 6;
-    if (!text.starts_with("tcp://"))
-        return false;
-    const std::size_t colon = text.rfind(':');
-    const std::string_view port = text.substr(colon + 1);
-    return colon > 6 && !port.empty() && port.size() <= 5 &&
-           std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
-           std::stoul(std::string(port)) <= 65'535 && std::stoul(std::string(port)) >= 1;
-}
-
 void read_listen(ObjectReader& reader, std::vector<std::string>& out) {
     constexpr const char* kAllowed =
         "a list of 1 to 8 addresses, such as [\"tcp://10.0.0.1:5555\"] or [\"ipc:///run/weir/ctrl.ipc\"]";
@@ -124,12 +111,6 @@ std::string_view name_of(Mechanism mechanism) {
 
 std::string_view name_of(GuaranteeKind kind) {
     return kind == GuaranteeKind::kFixed ? "fixed" : "minimum";
-}
-
-bool is_curve_key(std::string_view text) {
-    constexpr std::string_view kZ85 =
-        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
-    return text.size() == 40 && text.find_first_not_of(kZ85) == std::string_view::npos;
 }
 
 }  // namespace weir

@@ -94,7 +94,5 @@ struct ClusterConfig {
 
 [[nodiscard]] std::string_view name_of(Mechanism mechanism);
 [[nodiscard]] std::string_view name_of(GuaranteeKind kind);
-/// 40 characters of Z85, as ZeroMQ prints CURVE keys.
-[[nodiscard]] bool is_curve_key(std::string_view text);
 
 }  // namespace weir

@@ -35,9 +35,7 @@ void read_host(ObjectReader& reader, ClusterConfig& config) {
     read_needed_name(reader, "name", "the host's name, as in its switch's file", host.name);
     reader.read_quantity("uplink", Quantity::kBitRate, host.uplink_bps, kLinkRange);
     read_name(reader, "rack", host.rack);
-    if (reader.read_text("key", host.key) && !is_curve_key(host.key))
-        reader.fault("key", "40 characters of Z85, as `weir-ctrl --make-key FILE` prints them",
-                     "this is no CURVE public key");
+    read_curve_key(reader, "key", host.key);
     reader.read_integer("vms_max", host.vms_max, {1, 10'000});
     config.hosts.push_back(std::move(host));
 }

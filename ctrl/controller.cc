@@ -101,8 +101,10 @@ void Controller::receive(const Peer& peer, std::span<const std::uint8_t> head,
     }
     Session& session = *sessions_[known->second];
     session.heard = now;
-    if (header.has(wire::flags::kAskSnapshot))
+    if (header.has(wire::flags::kAskSnapshot)) {
         session.teller.start_over();
+        send_tables(session);  // they may be what was missed
+    }
     if (header.type == Type::kDemand)
         demand(session, header, body);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/config/field_kinds.h"
 #include "common/error.h"
 #include "ctrl/server.h"
 

@@ -130,6 +130,25 @@ void read_feedback(ObjectReader& root, const SwitchConfig& config, FeedbackConfi
     reader.finish();
 }
 
+void read_controller(ObjectReader& root, ControllerConfig& controller, Faults& faults) {
+    const json* object = root.take("controller");
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, "controller", faults);
+    if (!object->is_object())
+        return;
+    if (require(reader, "connect", kEndpoints))
+        read_endpoint(reader, "connect", controller.connect);
+    read_curve_key(reader, "server_key", controller.server_key);
+    read_file_path(reader, "secret_key_file", controller.secret_key_file);
+    if (controller.connect.starts_with("tcp://"))
+        for (const char* key : {"server_key", "secret_key_file"})
+            if (!reader.has(key))
+                reader.fault(key, "a key; weir-ctrl --make-key FILE makes a pair",
+                             "over a network both ends must prove who they are");
+    reader.finish();
+}
+
 void read_switch(ObjectReader& reader, SwitchConfig& config) {
     std::string schema;  // for editors; the parser is the authority
     reader.read_text("$schema", schema);
@@ -147,7 +166,6 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
                          {kNanosPerSec, 86'400 * kNanosPerSec});
     reader.read_quantity("flood_limit", Quantity::kPacketRate, config.flood_limit_pps, {100, 100'000'000});
     reader.read_integer("buffers", config.buffers, {1'024, 8'388'608});
-    reader.reject("controller", "not supported by this version: it runs by this file alone");
 }
 
 void read_vnics(ObjectReader& reader, SwitchConfig& config, Faults& faults) {
@@ -186,6 +204,7 @@ std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
     read_switch(reader, config);
     read_uplink(reader, config.uplink, faults);
     read_feedback(reader, config, config.feedback, faults);
+    read_controller(reader, config.controller, faults);
     read_appliances(reader, config.appliances, faults);
     read_vnics(reader, config, faults);
     reader.finish();

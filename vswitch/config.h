@@ -106,6 +106,13 @@ struct FeedbackConfig {
     std::string key_file;  ///< 32 hexadecimal digits, the cluster's secret; empty = frames carry no secret
 };
 
+/// The controller of the cluster; empty `connect` = none.
+struct ControllerConfig {
+    std::string connect;          ///< tcp://HOST:PORT or ipc:///PATH
+    std::string server_key;       ///< its CURVE public key; needed by tcp
+    std::string secret_key_file;  ///< this host's secret key; needed by tcp
+};
+
 struct SwitchConfig {
     std::string host;                  ///< load_config fills in the machine's name when absent
     std::vector<std::string> eal;      ///< extra EAL arguments
@@ -117,6 +124,7 @@ struct SwitchConfig {
     Accounting accounting = Accounting::kWire;
     UplinkConfig uplink;
     FeedbackConfig feedback;
+    ControllerConfig controller;
     std::vector<ApplianceConfig> appliances;
     std::vector<VnicConfig> vnics;
     std::string control_socket = "/run/weir/switch.sock";

@@ -50,7 +50,10 @@ int run(const weir::SwitchConfig& config, const std::vector<weir::ApplianceCosts
         weir::Eal eal(config);
         weir::Topology topology(eal, config, costs);
         const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(topology));
-        weir::Agent agent(topology, config.control_socket);
+        std::optional<weir::CtrlLink> link;
+        if (!config.controller.connect.empty())
+            link.emplace(topology, config.controller);
+        weir::Agent agent(topology, config.control_socket, link ? &*link : nullptr);
         spdlog::info("weir-switch {}: {} vNIC(s), {} worker(s), commands on {}", WEIR_VERSION,
                      config.vnics.size(), config.workers.size(), config.control_socket);
         agent.run(stop);

@@ -282,7 +282,7 @@ void Topology::change_vnic(const VnicConfig& changed) {
     const std::scoped_lock lock(mutex_);
     const VnicId id = find(changed.name);
     Vnic& vnic = *vnics_[id];
-    vnic.profile = make_vnic_profile(changed, config_);
+    vnic.profile = profile_of(changed, vnic.rates);
     WorkerCommand command{WorkerCommand::Type::kChangeVnic};
     command.vnic = id;
     command.profile = &vnic.profile;
@@ -393,6 +393,7 @@ SwitchReport Topology::report() {
     }
     if (uplink_)
         report.uplink = UplinkReport{uplink_->driver(), uplink_->link_up()};
+    report.controller = controller_;
     return report;
 }
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "vswitch/agent/switch_control.h"
@@ -35,6 +37,9 @@ class Topology final : public SwitchControl {
     void add_vnic(const VnicConfig& vnic) override;
     void change_vnic(const VnicConfig& vnic) override;
     void remove_vnic(const std::string& name) override;
+    [[nodiscard]] std::vector<RequestSample> sample_requests() override;
+    void set_request_rates(const RequestRatesByVnic& rates) override;
+    void note_controller(const ControllerReport& controller) override;
     void tick() override;
 
   private:
@@ -48,6 +53,7 @@ class Topology final : public SwitchControl {
         VnicProfile profile;  // as last sent to the worker
         VnicStats snapshot;   // as last received
         std::vector<RequestPath::Reading> requests;
+        std::map<std::uint16_t, RequestRates> rates;  // the controller's, by appliance
     };
 
     void build_uplink();
@@ -66,6 +72,9 @@ class Topology final : public SwitchControl {
     void relay_news();
     void take_snapshots();
     VnicReport report_vnic(VnicId id) const;
+    /// The configuration's limits, and the controller's rates below them.
+    [[nodiscard]] VnicProfile profile_of(const VnicConfig& config,
+                                         const std::map<std::uint16_t, RequestRates>& rates) const;
 
     Eal& eal_;
     SwitchConfig config_;  // vnics are kept in vnics_
@@ -83,6 +92,7 @@ class Topology final : public SwitchControl {
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
+    std::optional<ControllerReport> controller_;
 };
 
 }  // namespace weir

@@ -64,6 +64,50 @@ bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out
     return true;
 }
 
+bool is_endpoint(std::string_view text) {
+    constexpr std::size_t kSocketBytesMax = 107;
+    if (text.starts_with("ipc:///"))
+        return !text.ends_with('/') && text.size() <= kSocketBytesMax + 6;
+    if (!text.starts_with("tcp://"))
+        return false;
+    const std::size_t colon = text.rfind(':');
+    const std::string_view port = text.substr(colon + 1);
+    return colon > 6 && !port.empty() && port.size() <= 5 &&
+           std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+           std::stoul(std::string(port)) <= 65'535 && std::stoul(std::string(port)) >= 1;
+}
+
+bool is_curve_key(std::string_view text) {
+    constexpr std::string_view kZ85 =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+    return text.size() == 40 && text.find_first_not_of(kZ85) == std::string_view::npos;
+}
+
+bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    if (!is_endpoint(text)) {
+        reader.fault(key, kEndpoints, "this is no address of a socket");
+        return false;
+    }
+    out = std::move(text);
+    return true;
+}
+
+bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    if (!is_curve_key(text)) {
+        reader.fault(key, "40 characters of Z85, as `weir-ctrl --make-key FILE` prints them",
+                     "this is no CURVE public key");
+        return false;
+    }
+    out = std::move(text);
+    return true;
+}
+
 bool require(ObjectReader& reader, std::string_view key, const char* allowed) {
     if (!reader.has(key))
         reader.fault(key, allowed, "this is needed");

@@ -16,6 +16,14 @@ bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
 bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out);
 /// An absolute path of at most 4095 bytes; whether the file is there shows at start.
 bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
+/// "tcp://HOST:PORT" or "ipc:///PATH".
+inline constexpr const char* kEndpoints =
+    "an address such as \"tcp://10.0.0.1:5555\" or \"ipc:///run/weir/ctrl.ipc\"";
+[[nodiscard]] bool is_endpoint(std::string_view text);
+bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out);
+/// 40 characters of Z85, as ZeroMQ prints CURVE keys.
+[[nodiscard]] bool is_curve_key(std::string_view text);
+bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out);
 /// A fault when the key is not there. @return whether it is
 bool require(ObjectReader& reader, std::string_view key, const char* allowed);
 

@@ -95,15 +95,18 @@ class Listener {
             return Accepted::kForeign;
         if (header.sequence <= sequence_)
             return Accepted::kStale;
+        missed_ = header.sequence != sequence_ + 1;
         if (header.has(flags::kSnapshot))
             gap_ = false;
-        else if (header.sequence != sequence_ + 1)
+        else if (missed_)
             gap_ = true;
         sequence_ = header.sequence;
         return Accepted::kYes;
     }
     /// Something was missed since the last snapshot.
     [[nodiscard]] bool gap() const { return gap_; }
+    /// Something was missed just before the last message that counted.
+    [[nodiscard]] bool missed() const { return missed_; }
     [[nodiscard]] std::uint32_t sequence() const { return sequence_; }
 
   private:
@@ -111,6 +114,7 @@ class Listener {
     std::uint32_t session_ = 0;
     std::uint32_t sequence_ = 0;
     bool gap_ = false;
+    bool missed_ = false;
 };
 
 /// Applies what was accepted to a table by flow.

@@ -38,8 +38,8 @@ struct Hello {
     std::string host{};
     std::string version{};
     std::uint64_t uplink_bps = 0;  ///< what it may promise; 0 = no uplink
-    std::vector<HelloVnic> vnics;
-    std::vector<HelloAppliance> appliances;
+    std::vector<HelloVnic> vnics{};
+    std::vector<HelloAppliance> appliances{};
     bool operator==(const Hello&) const = default;
 };
 
@@ -67,8 +67,8 @@ struct Endpoint {
 
 /// The ends of the flows that the switch may see, and what its flows may use when nobody says anything.
 struct Tables {
-    std::vector<Endpoint> endpoints;
-    std::vector<FlowAllocation> guarantees;
+    std::vector<Endpoint> endpoints{};
+    std::vector<FlowAllocation> guarantees{};
     bool operator==(const Tables&) const = default;
 };
 

@@ -63,10 +63,16 @@ class FakeControl final : public SwitchControl {
         complain();
         state.vnics.erase(find(name));
     }
+    std::vector<RequestSample> sample_requests() override { return samples; }
+    void set_request_rates(const RequestRatesByVnic& told) override { rates = told; }
+    void note_controller(const ControllerReport& now) override { controller = now; }
     void tick() override {}
 
     SwitchConfig state;
     std::vector<WorkerReport> workers;
+    std::vector<RequestSample> samples;
+    RequestRatesByVnic rates;
+    ControllerReport controller;
     RequestFlowStats requests;         ///< of every flow
     std::string complaint;             ///< what the host refuses with
     std::atomic<unsigned> reports{0};  ///< asked for so far

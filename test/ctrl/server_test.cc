@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "common/config/field_kinds.h"
 #include "common/error.h"
 #include "ctrl/epoch_loop.h"
 #include "ctrl/operator_commands.h"

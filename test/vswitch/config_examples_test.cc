@@ -53,6 +53,12 @@ json feedback_with(const std::string& key, const json& value) {
     return {{"feedback", {{key, value}}}};
 }
 
+json controller_with(const std::string& key, const json& value) {
+    json controller{{"connect", "ipc:///run/weir/ctrl.ipc"}};
+    controller[key] = value;
+    return {{"controller", controller}};
+}
+
 json vnic_with(const std::string& key, const json& value) {
     json vnic{{"name", "a"}, {"anti_spoofing", false}};
     vnic[key == "device" ? "device" : "socket"] = "/a";
@@ -82,6 +88,7 @@ std::vector<Section> sections() {
         {"", schema()["properties"], root_with},
         {"uplink", schema()["properties"]["uplink"]["properties"], uplink_with},
         {"feedback", schema()["properties"]["feedback"]["properties"], feedback_with},
+        {"controller", schema()["properties"]["controller"]["properties"], controller_with},
         {"appliances[0]", schema()["$defs"]["appliance"]["properties"], appliance_with},
         {"vnics[0]", schema()["$defs"]["vnic"]["properties"], vnic_with},
         {"vnics[0].appliances[0]", schema()["$defs"]["vnic_appliance"]["properties"], vnic_appliance_with}};

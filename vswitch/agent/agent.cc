@@ -22,6 +22,8 @@ void Agent::run(const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
         socket_.serve(kTick, [&](std::string_view request) { return answer(control_, request); });
         control_.tick();
+        if (link_ != nullptr)
+            link_->turn(clock_now());
         show_life();
     }
     notifier_.stopping();

@@ -224,6 +224,22 @@ json drops_json(const SwitchReport& report) {
     return {{"vnics", vnics}, {"uplink", uplink_drops(uplink_totals(report))}, {"workers", workers}};
 }
 
+namespace {
+
+json controller_json(const std::optional<ControllerReport>& controller) {
+    if (!controller)
+        return nullptr;
+    return {{"state", controller->state},         {"refusal", controller->refusal},
+            {"cluster", controller->cluster},     {"epoch", controller->epoch},
+            {"interval", controller->interval},   {"flows", controller->flows},
+            {"demands", controller->demands},     {"allocations", controller->allocations},
+            {"malformed", controller->malformed}, {"stale", controller->stale},
+            {"foreign", controller->foreign},     {"refused_records", controller->refused_records},
+            {"unsent", controller->unsent}};
+}
+
+}  // namespace
+
 json status_json(const SwitchReport& report) {
     constexpr double kNanosPerSecond = 1e9;
     json workers = json::array();
@@ -248,6 +264,7 @@ json status_json(const SwitchReport& report) {
             {"workers", workers},
             {"uplink", uplink_json(report)},
             {"feedback", feedback_json(report)},
+            {"controller", controller_json(report.controller)},
             {"memory", {{"buffers", report.buffers}, {"buffers_free", report.buffers_free}}},
             {"mac_entries", mac_entries},
             {"tsc_hz", report.tsc_hz},

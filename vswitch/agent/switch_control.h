@@ -3,6 +3,7 @@
 // callee.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,34 @@ struct UplinkReport {
     bool up = false;
 };
 
+/// The link to the controller.
+struct ControllerReport {
+    std::string state;    ///< connecting, refused, welcomed, connected, silent
+    std::string refusal;  ///< what the controller said
+    std::string cluster;
+    std::uint64_t epoch = 0;
+    std::uint64_t interval = 0;
+    std::uint64_t flows = 0;  ///< that it sets rates of
+    std::uint64_t demands = 0;
+    std::uint64_t allocations = 0;
+    std::uint64_t malformed = 0;
+    std::uint64_t stale = 0;
+    std::uint64_t foreign = 0;
+    std::uint64_t refused_records = 0;
+    std::uint64_t unsent = 0;  ///< messages that the connection had no room for
+};
+
+/// What one vNIC asks of one appliance, for the controller.
+struct RequestSample {
+    std::string vnic;
+    RequestFlowReport flow;
+};
+
+/// What it may use, per second, by PathResource; UINT64_MAX: the controller says nothing.
+using RequestRates = std::array<std::uint64_t, kPathResources>;
+/// By the vNIC's name, then by index into the configuration's appliances.
+using RequestRatesByVnic = std::map<std::string, std::map<std::uint16_t, RequestRates>>;
+
 struct SwitchReport {
     const SwitchConfig* config = nullptr;
     std::uint64_t uptime_ns = 0;
@@ -55,6 +84,7 @@ struct SwitchReport {
     std::vector<WorkerReport> workers;
     std::vector<VnicReport> vnics;
     std::optional<UplinkReport> uplink;
+    std::optional<ControllerReport> controller;
 };
 
 class SwitchControl {
@@ -68,6 +98,13 @@ class SwitchControl {
     virtual void add_vnic(const VnicConfig& vnic) = 0;
     virtual void change_vnic(const VnicConfig& vnic) = 0;
     virtual void remove_vnic(const std::string& name) = 0;
+    /// The tallies of all request flows; latencies as far as they are cheap. @throws HostError as report()
+    [[nodiscard]] virtual std::vector<RequestSample> sample_requests() = 0;
+    /// What the controller lets flows use, under the limits of the configuration, which hold alone for what
+    /// is not named. @throws HostError as report()
+    virtual void set_request_rates(const RequestRatesByVnic& rates) = 0;
+    /// What report() says of the controller from now on.
+    virtual void note_controller(const ControllerReport& controller) = 0;
     /// The agent's tick: link state, addresses that one worker learned and the others should know.
     virtual void tick() = 0;
 };

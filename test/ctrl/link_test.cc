@@ -1,0 +1,246 @@
+// link_test.cc - the switch's own side and the controller's, over a line that loses, repeats and reorders.
+#include <algorithm>
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "ctrl/controller.h"
+#include "test/ctrl/max_min_solver.h"
+#include "test/support/catch.h"
+#include "test/support/random.h"
+#include "vswitch/agent/link_session.h"
+
+using namespace weir;
+using State = LinkSession::State;
+
+namespace {
+
+constexpr Nanos kTick = 10'000'000;
+constexpr Nanos kInterval = kNanosPerSec;
+constexpr std::uint64_t kNone = wire::kNoStatement;
+
+const char* const kCluster =
+    R"({"name": "test", "headroom": "0%", "topology": {"hosts": [{"name": "h1"}, {"name": "h2"}]},
+    "appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
+    "tenants": [{"name": "A", "vnics": [{"name": "a1"}], "appliances": [{"name": "disk", "reservation": "400tokens"}]},
+                {"name": "B", "vnics": [{"name": "b1"}], "appliances": [{"name": "disk", "reservation": "200tokens"}]}]})";
+
+// A switch with one vNIC that asks so many tokens of the disk per second.
+struct Host {
+    Peer peer;
+    std::unique_ptr<LinkSession> link;
+    std::string vnic;
+    double asks = 0;
+    double used = 0;
+    std::uint64_t queued = 0;
+    std::map<LocalFlow, PartRates> rates;
+    std::uint64_t believed = kNone;  ///< rate of the appliance; none = the file's own limits
+
+    Host(const char* host, const char* name, std::uint32_t first) : vnic(name) {
+        peer.route = host;
+        start(host, first);
+    }
+    void start(const char* host, std::uint32_t first) {
+        link = std::make_unique<LinkSession>(first, 0);
+        link->set_hello(
+            {.host = host, .version = "t", .vnics = {{.name = vnic}}, .appliances = {{.name = "disk"}}});
+    }
+    void tick(Nanos now) {
+        used += asks * static_cast<double>(kTick) / 1e9;
+        const FlowSample sample{
+            .flow = {vnic, 0}, .used = {0, static_cast<std::uint64_t>(used), 0}, .queued = {0, queued, 0}};
+        link->sample({&sample, 1}, now);
+        link->turn(now);
+        if (link->take_rates(rates))
+            believed = rates.empty() ? kNone : rates.begin()->second[1];
+    }
+};
+
+struct World {
+    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kCluster));
+    test::MaxMinSolver solver;
+    Store store{":memory:"};
+    std::unique_ptr<Controller> controller;
+    Host h1{"h1", "a1", 100};
+    Host h2{"h2", "b1", 900};
+    Nanos now = kNanosPerSec;
+    Nanos next_tick = 0;
+    unsigned loss_percent = 0;
+    testing::Random32 random{5};
+    std::deque<std::pair<Host*, LinkMessage>> late;
+
+    World() { restart(); }
+    void restart() {
+        controller = std::make_unique<Controller>(config, solver, store, 1'000);
+        next_tick = now + kInterval;
+    }
+    bool lost() { return random() % 100 < loss_percent; }
+    void up(Host& host) {
+        for (LinkMessage& message : host.link->take_outgoing()) {
+            if (!controller || lost())
+                continue;
+            if (loss_percent != 0 && random() % 4 == 0)
+                late.emplace_back(&host, message);
+            controller->receive(host.peer, message.header, message.body, now);
+        }
+        if (!late.empty() && controller && random() % 3 == 0) {  // long after, and again
+            controller->receive(late.front().first->peer, late.front().second.header,
+                                late.front().second.body, now);
+            late.pop_front();
+        }
+    }
+    void down() {
+        for (const Outgoing& message : controller->take_outgoing())
+            for (Host* host : {&h1, &h2})
+                if (host->peer.route == message.route && !lost())
+                    for (unsigned times = lost() ? 2 : 1; times > 0; --times)
+                        host->link->receive(message.header, message.body, now);
+    }
+    void run(Nanos span) {
+        for (const Nanos end = now + span; now < end;) {
+            now += kTick;
+            for (Host* host : {&h1, &h2}) {
+                host->tick(now);
+                up(*host);
+            }
+            if (!controller)
+                continue;
+            if (now >= next_tick) {
+                controller->tick(now, 1'000);
+                next_tick += kInterval;
+            } else if (controller->early_wanted()) {
+                controller->solve_early(now);
+            }
+            down();
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a switch has its guarantees at once, and a rate by its demand within two intervals") {
+    World world;
+    world.run(100'000'000);
+    CHECK(world.h1.link->state() == State::kWelcomed);
+    CHECK(world.h1.believed == 400);
+    CHECK(world.h2.believed == 200);
+    world.h1.asks = 900;
+    world.h2.asks = 300;
+    world.run(3 * kInterval);
+    CHECK(world.h1.link->state() == State::kConnected);
+    CHECK(world.h1.believed == Approx(700).margin(10));  // of 1000, what b1 leaves
+    CHECK(world.h2.believed == Approx(300).margin(10));
+}
+
+TEST_CASE("a new flow is heard of before the interval ends") {
+    World world;
+    world.run(5 * kInterval + kInterval / 2);
+    const auto before = world.h1.link->counters().demands;
+    world.h1.asks = 900;
+    world.run(150'000'000);
+    CHECK(world.h1.link->counters().demands > before);
+    CHECK(world.controller->counters().early_solves >= 1);
+    CHECK(world.h1.believed >= 800);
+}
+
+TEST_CASE("the controller dies: three intervals as told, then the guarantees; it returns: its rates again") {
+    World world;
+    world.h1.asks = 900;
+    world.run(4 * kInterval);
+    const std::uint64_t told = world.h1.believed;
+    CHECK(told >= 890);
+    world.controller.reset();
+    world.run(2 * kInterval);
+    CHECK(world.h1.believed == told);
+    world.run(2 * kInterval);
+    CHECK(world.h1.link->state() == State::kSilent);
+    CHECK(world.h1.believed == 400);
+    world.restart();
+    world.run(4 * kInterval);
+    CHECK(world.h1.link->state() == State::kConnected);
+    CHECK(world.h1.link->epoch() == world.controller->epoch());
+    CHECK(world.h1.believed >= 890);
+}
+
+TEST_CASE("a controller that restarts in between changes no rate") {
+    World world;
+    world.h1.asks = 900;
+    world.run(4 * kInterval);
+    const std::uint64_t told = world.h1.believed;
+    for (int restart = 0; restart < 5; ++restart) {
+        world.restart();
+        for (int i = 0; i < 30; ++i) {
+            world.run(kInterval / 10);
+            REQUIRE(world.h1.believed == Approx(told).epsilon(0.02));
+        }
+    }
+}
+
+TEST_CASE("a switch that restarts is known again within an interval") {
+    World world;
+    world.h1.asks = 900;
+    world.run(4 * kInterval);
+    world.h1.start("h1", 5'000);
+    world.h1.used = 0;
+    world.h1.believed = kNone;
+    world.run(kInterval / 2);
+    CHECK(world.h1.believed != kNone);
+    world.run(3 * kInterval);
+    CHECK(world.h1.link->state() == State::kConnected);
+    CHECK(world.h1.believed >= 890);
+    CHECK(world.controller->status(world.now)["hosts"][0]["state"] == "connected");
+}
+
+TEST_CASE("a switch that is in no file is told why, and runs by its own file") {
+    World world;
+    world.h1.link->set_hello({.host = "h9", .version = "t", .vnics = {{.name = "a1"}}, .appliances = {}});
+    world.run(3 * kInterval);
+    CHECK(world.h1.link->state() == State::kRefused);
+    CHECK(world.h1.link->refusal() == "there is no host h9 in the cluster file");
+    CHECK(world.h1.believed == kNone);
+}
+
+TEST_CASE("losses, repetitions and late copies never give a rate that nobody meant, and pass") {
+    for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+        World world;
+        world.random.seed(seed);
+        world.loss_percent = 30;
+        for (int i = 0; i < 40; ++i) {
+            world.h1.asks = world.random() % 900;
+            world.h2.asks = world.random() % 900;
+            world.run(kInterval / 2);
+            for (const Host* host : {&world.h1, &world.h2})
+                REQUIRE((host->believed == kNone || (host->believed >= 1 && host->believed <= 1'000)));
+        }
+        world.loss_percent = 0;
+        world.late.clear();
+        world.h1.asks = 900;
+        world.h2.asks = 300;
+        world.run(8 * kInterval);
+        CHECK(world.h1.believed == Approx(700).margin(10));
+        CHECK(world.h2.believed == Approx(300).margin(10));
+    }
+}
+
+TEST_CASE("what is no message of the controller's changes nothing") {
+    World world;
+    world.h1.asks = 900;
+    world.run(4 * kInterval);
+    const std::uint64_t told = world.h1.believed;
+    LinkSession& link = *world.h1.link;
+    const LinkCounters before = link.counters();
+    link.receive({}, {}, world.now);
+    wire::Header header{.type = wire::Type::kAllocation,
+                        .flags = wire::flags::kSnapshot,
+                        .epoch = link.epoch(),
+                        .session = 1,
+                        .sequence = 999};
+    link.receive(wire::encode_header(header), {}, world.now);
+    header.type = wire::Type::kWelcome;
+    header.count = 2;
+    const wire::Bytes braces{'{', '}'};
+    link.receive(wire::encode_header(header), braces, world.now);
+    world.h1.tick(world.now + 1);
+    CHECK(link.counters().malformed == before.malformed + 1);
+    CHECK(link.counters().foreign == before.foreign + 2);
+    CHECK(world.h1.believed == told);
+}

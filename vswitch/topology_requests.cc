@@ -1,0 +1,102 @@
+// topology_requests.cc - what the controller asks of the switch: the tallies of request flows, and rates for
+// them.
+#include <algorithm>
+
+#include "vswitch/topology.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint64_t kSilent = UINT64_MAX;
+constexpr std::uint64_t kBits = 8;
+/// As in the configuration: no bucket is slower than this, or faster.
+constexpr std::uint64_t kTokensMost = 1'000'000'000'000;
+constexpr std::uint64_t kBytesLeast = 125;
+constexpr std::uint64_t kBytesMost = 50'000'000'000;
+
+/// The lower of the operator's limit and the controller's rate, in the limit's unit.
+void bound(std::optional<std::uint64_t>& limit, std::uint64_t rate, std::uint64_t least, std::uint64_t most,
+           std::uint64_t unit) {
+    if (rate == kSilent)
+        return;
+    const std::uint64_t allowed = std::clamp(rate, least, most) * unit;
+    limit = std::min(limit.value_or(allowed), allowed);
+}
+
+}  // namespace
+
+VnicProfile Topology::profile_of(const VnicConfig& config,
+                                 const std::map<std::uint16_t, RequestRates>& rates) const {
+    VnicConfig bounded = config;
+    for (const auto& [appliance, rate] : rates) {
+        if (appliance >= config_.appliances.size())
+            continue;
+        const std::string& name = config_.appliances[appliance].name;
+        for (VnicApplianceConfig& part : bounded.appliances) {
+            if (part.name != name)
+                continue;
+            const auto of = [&rate](PathResource resource) {
+                return rate[static_cast<std::size_t>(resource)];
+            };
+            bound(part.limit_tokens, of(PathResource::kAppliance), 1, kTokensMost, 1);
+            bound(part.uplink_bps, of(PathResource::kUplink), kBytesLeast, kBytesMost, kBits);
+            bound(part.downlink_bps, of(PathResource::kDownlink), kBytesLeast, kBytesMost, kBits);
+        }
+    }
+    return make_vnic_profile(bounded, config_);
+}
+
+std::vector<RequestSample> Topology::sample_requests() {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::uint64_t> last(workers_.size());
+    for (VnicId id = 0; id < vnics_.size(); ++id) {
+        if (!vnics_[id] || vnics_[id]->config.appliances.empty())
+            continue;
+        WorkerCommand command{WorkerCommand::Type::kReadRequests};
+        command.vnic = id;
+        command.requests = &vnics_[id]->requests;
+        const WorkerId owner = vnics_[id]->path->fixed.owner;
+        last[owner] = post(owner, command);
+    }
+    for (WorkerId id = 0; id < workers_.size(); ++id)
+        if (last[id] != 0)
+            await(id, last[id]);
+    std::vector<RequestSample> samples;
+    for (const auto& vnic : vnics_)
+        if (vnic)
+            for (const RequestPath::Reading& reading : vnic->requests)
+                samples.push_back({vnic->config.name, {reading.appliance, reading.stats}});
+    return samples;
+}
+
+/// All changes are sent before any is waited for.
+void Topology::set_request_rates(const RequestRatesByVnic& rates) {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::uint64_t> last(workers_.size());
+    for (VnicId id = 0; id < vnics_.size(); ++id) {
+        if (!vnics_[id])
+            continue;
+        Vnic& vnic = *vnics_[id];
+        const auto found = rates.find(vnic.config.name);
+        const auto now = found == rates.end() ? std::map<std::uint16_t, RequestRates>() : found->second;
+        if (now == vnic.rates)
+            continue;
+        vnic.rates = now;
+        vnic.profile = profile_of(vnic.config, vnic.rates);
+        WorkerCommand command{WorkerCommand::Type::kChangeVnic};
+        command.vnic = id;
+        command.profile = &vnic.profile;
+        const WorkerId owner = vnic.path->fixed.owner;
+        last[owner] = post(owner, command);
+    }
+    for (WorkerId id = 0; id < workers_.size(); ++id)
+        if (last[id] != 0)
+            await(id, last[id]);
+}
+
+void Topology::note_controller(const ControllerReport& controller) {
+    const std::scoped_lock lock(mutex_);
+    controller_ = controller;
+}
+
+}  // namespace weir
