@@ -30,7 +30,8 @@ ApplianceEstimates::ApplianceEstimates(const ClusterConfig& config)
     }
 }
 
-void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& demands, double seconds) {
+void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& demands, double seconds,
+                                std::span<const double> given) {
     for (ApplianceSum& sum : sums_) {
         sum.outstanding = 0;
         sum.tenants.assign(config_.tenants.size(), {});
@@ -52,10 +53,10 @@ void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& deman
         sum.outstanding += usage.outstanding;
     }
     for (std::uint32_t i = 0; i < searches_.size(); ++i)
-        judge(i, seconds);
+        judge(i, seconds, given[i]);
 }
 
-void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
+void ApplianceEstimates::judge(std::uint32_t appliance, double seconds, double given) {
     const ApplianceSum& sum = sums_[appliance];
     estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
     mix_.clear();
@@ -70,6 +71,7 @@ void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
             tenant.held_back && tenant.used < kNearly * std::min(tenant.demand, promised * seconds);
     }
     reading.offered = std::min(reading.offered, estimate::kTokensMax);
+    reading.in_force = given;
     reading.mix = mix_;
     searches_[appliance].update(reading);
 }

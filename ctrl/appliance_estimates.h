@@ -3,6 +3,7 @@
 // one owner.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "ctrl/cluster.h"
@@ -16,8 +17,11 @@ class ApplianceEstimates {
     /// Appliances whose bounds are one number are not searched. @param config outlives this
     explicit ApplianceEstimates(const ClusterConfig& config);
 
-    /// Takes in an interval of `seconds` that passed under rate().
-    void update(const Cluster& cluster, const DemandTable& demands, double seconds);
+    /// Takes in an interval of `seconds`.
+    /// @param given what flows were told that they may use, by appliance; a new one is told with the next
+    /// interval
+    void update(const Cluster& cluster, const DemandTable& demands, double seconds,
+                std::span<const double> given);
 
     /// What to give out of an appliance in the next interval.
     [[nodiscard]] double rate(std::uint32_t appliance) const { return searches_[appliance].state().allocate; }
@@ -36,7 +40,7 @@ class ApplianceEstimates {
         double outstanding = 0;
     };
 
-    void judge(std::uint32_t appliance, double seconds);
+    void judge(std::uint32_t appliance, double seconds, double given);
 
     const ClusterConfig& config_;
     std::vector<estimate::CapacitySearch> searches_;  // by appliance

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numeric>
 
 #include "ctrl/estimate/demand.h"
 
@@ -25,6 +24,7 @@ constexpr double kBusyOutstanding =
 constexpr double kLatencyForgets = 1.02;
 constexpr double kLatencyCounts = 0.25;  // of the estimate: a latency under less load means nothing
 constexpr double kMargin = 0.01;         // of the estimate
+constexpr double kQueueFalls = 0.9;      // of what it was, or less, when it is drained
 constexpr double kNearly = 0.95;         // of the estimate given out: the mix is as the tenants want it
 constexpr unsigned kMixSettles = 2;      // intervals in which one change may show
 
@@ -79,10 +79,11 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
     const Signal signal = signal_of(reading);
     // An overload and the end of its queue mix requests anew, and say themselves what to do.
     if (signal == Signal::kClear && state_.allocate >= kNearly * state_.estimate) {
-        if (mix_changed(reading.mix) && (since_restart_ > kMixSettles || state_.phase == Phase::kStable))
+        if (mix_.moved(reading.mix) > settings_.mix_change &&
+            (since_restart_ > kMixSettles || state_.phase == Phase::kStable))
             restart();
-        if (mix_.empty() || since_restart_ <= kMixSettles)
-            remember_mix(reading.mix);
+        if (!mix_.known() || since_restart_ <= kMixSettles)
+            mix_.remember(reading.mix);
     }
     if (signal == Signal::kClear || signal == Signal::kIdle) {
         note_latency(reading);
@@ -92,6 +93,7 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
         stay(signal, reading);
     else
         search(signal, reading);
+    last_outstanding_ = reading.outstanding;
     state_.allocate = to_allocate(reading);
     return state_;
 }
@@ -101,17 +103,24 @@ CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
     if (settings_.jump && congested_ > 0 && state_.allocate < state_.estimate &&
         r.throughput < state_.estimate - margin())
         return r.outstanding > busy_outstanding(r.throughput) ? Signal::kShort : Signal::kNothing;
-    const bool asked = r.offered >= state_.allocate - margin();
-    const bool under = asked && r.throughput < state_.allocate - margin();
+    const double limit = std::min(state_.allocate, r.in_force);
+    const bool asked = r.offered >= limit - margin();
+    const bool under = asked && r.throughput < limit - margin();
     // A jump mends both, and at once; and who gives out less than is guaranteed breaks guarantees himself.
-    if (r.violated && !(settings_.jump && under) && r.guaranteed <= state_.allocate)
+    if (r.violated && !(settings_.jump && under) && r.guaranteed <= limit)
         return Signal::kViolation;
-    if (asked)
-        return under ? Signal::kShort : Signal::kClear;
-    const bool slow = settings_.latency_factor > 0 && least_latency_ > 0 &&
-                      r.throughput > kLatencyCounts * state_.allocate &&
-                      r.outstanding > settings_.latency_factor * least_latency_ * r.throughput;
-    return slow ? Signal::kShort : Signal::kIdle;
+    if (asked && !under) {
+        const bool tried = limit >= state_.estimate - margin() || state_.phase == Phase::kStable;
+        return tried || !settings_.jump ? Signal::kClear : Signal::kNothing;
+    }
+    return under || is_slow(r) ? Signal::kShort : Signal::kIdle;
+}
+
+/// Requests wait in the appliance, though the enforcers let all through.
+bool CapacitySearch::is_slow(const Reading& r) const {
+    return settings_.latency_factor > 0 && least_latency_ > 0 &&
+           r.throughput > kLatencyCounts * state_.allocate &&
+           r.outstanding > settings_.latency_factor * least_latency_ * r.throughput;
 }
 
 /// As much as keeps an appliance busy that serves so many tokens/s.
@@ -121,27 +130,6 @@ double CapacitySearch::busy_outstanding(double throughput) const {
 
 double CapacitySearch::margin() const {
     return settings_.jump ? std::min(tolerance_ / 2, kMargin * state_.estimate) : tolerance_ / 2;
-}
-
-bool CapacitySearch::mix_changed(std::span<const double> mix) const {
-    const double total = std::accumulate(mix.begin(), mix.end(), 0.0);
-    if (total <= 0 || mix_.empty())
-        return false;
-    double moved = 0;
-    for (std::size_t i = 0; i < std::max(mix.size(), mix_.size()); ++i) {
-        const double now = i < mix.size() ? mix[i] / total : 0;
-        moved += std::abs(now - (i < mix_.size() ? mix_[i] : 0));
-    }
-    return moved / 2 > settings_.mix_change;
-}
-
-void CapacitySearch::remember_mix(std::span<const double> mix) {
-    const double total = std::accumulate(mix.begin(), mix.end(), 0.0);
-    if (total <= 0)
-        return;
-    mix_.assign(mix.begin(), mix.end());
-    for (double& part : mix_)
-        part /= total;
 }
 
 void CapacitySearch::note_latency(const Reading& r) {
@@ -176,6 +164,8 @@ void CapacitySearch::search(Signal signal, const Reading& r) {
             state_.phase = Phase::kHold;
             break;
         case Signal::kNothing:
+            if (queue_stays(r))
+                state_.estimate = std::max(r.throughput, state_.min_window);
             break;
         case Signal::kShort:
         case Signal::kViolation:
@@ -184,10 +174,25 @@ void CapacitySearch::search(Signal signal, const Reading& r) {
     }
 }
 
+/// Less is given out to drain a queue, and it is not drained: the estimate is too much.
+bool CapacitySearch::queue_stays(const Reading& r) const {
+    return state_.allocate < state_.estimate - margin() && r.throughput < state_.estimate - margin() &&
+           r.outstanding > kQueueFalls * last_outstanding_ && r.outstanding > busy_outstanding(r.throughput);
+}
+
 void CapacitySearch::congested(Signal signal, const Reading& r) {
     if (state_.phase == Phase::kWait && signal == Signal::kViolation) {
         if (settings_.wait_max != 0 && ++waited_ >= settings_.wait_max)
             lower_floor();
+        return;
+    }
+    // Right after a step up, and with a queue: it was the step. Nobody need be asked again.
+    if (settings_.jump && signal == Signal::kShort && climbing_ && state_.phase != Phase::kStable &&
+        r.outstanding > settings_.latency_factor * least_latency_ * r.throughput) {
+        if (!stepped_back_)  // else it is what the step left in the appliance
+            step_back(r);
+        else
+            stepped_back_ = false;
         return;
     }
     if (!believed(r))
@@ -209,6 +214,12 @@ void CapacitySearch::congested(Signal signal, const Reading& r) {
 void CapacitySearch::increase(const Reading& r) {
     state_.phase = Phase::kIncrease;
     state_.min_window = state_.estimate;
+    stepped_back_ = false;
+    if (settings_.jump && top_seen_) {
+        settle(r);
+        full_readings_ = settings_.check_intervals;  // checks see to the rest
+        return;
+    }
     if (narrow()) {
         if (top_seen_ || state_.max_window >= settings_.max)
             return settle(r);
@@ -239,6 +250,26 @@ void CapacitySearch::revert(const Reading& r) {
         settle(r);
 }
 
+/// What was delivered is the capacity, unless the overload mixed requests so that less was done than before
+/// it.
+void CapacitySearch::step_back(const Reading& r) {
+    const double middle = (state_.min_window + state_.estimate) / 2;
+    state_.max_window = state_.estimate;
+    state_.estimate = r.throughput > kNearly * state_.min_window
+                          ? std::clamp(r.throughput, state_.min_window, state_.estimate)
+                          : middle;
+    state_.phase = Phase::kRevert;
+    top_seen_ = true;
+    congested_ = 0;
+    stepped_back_ = true;
+    settled_outstanding_ = busy_outstanding(state_.estimate);
+    outstanding_known_ = true;
+    if (narrow()) {
+        state_.estimate = state_.min_window;
+        settle(r);
+    }
+}
+
 /// Even the bottom of the window is too much.
 void CapacitySearch::lower_floor() {
     state_.max_window = state_.estimate;
@@ -258,25 +289,26 @@ void CapacitySearch::jump(const Reading& r) {
     // What is outstanding now is the overload's queue.
     settled_outstanding_ = std::min(r.outstanding, busy_outstanding(state_.estimate));
     outstanding_known_ = least_latency_ > 0;
-    mix_.clear();
+    mix_.forget();
     // An overload serves another mix, and may be less than the best: as soon as its queue is gone, a check.
     full_readings_ = settings_.check_intervals;
 }
 
 void CapacitySearch::settle(const Reading& r) {
-    outstanding_known_ = state_.phase == Phase::kIncrease;  // after too much: with the next reading
+    outstanding_known_ = congested_ == 0;  // after too much: with the next reading
     settled_outstanding_ = r.outstanding;
     settled_ = state_.estimate;
     state_.phase = Phase::kStable;
     congested_ = full_readings_ = 0;
     check_from_ = check_step_ = 0;
-    remember_mix(r.mix);
+    mix_.remember(r.mix);
 }
 
 void CapacitySearch::stay(Signal signal, const Reading& r) {
     if (check_from_ > 0 && signal != Signal::kClear) {  // the check was too much, and shows what is not
         state_.estimate =
             signal == Signal::kShort ? std::clamp(r.throughput, check_from_, state_.estimate) : check_from_;
+        settled_ = state_.estimate;
         check_from_ = check_step_ = 0;
         congested_ = full_readings_ = 0;
         return;
@@ -307,6 +339,8 @@ void CapacitySearch::follow(const Reading& r) {
         return;
     }
     const double excess = r.outstanding - settled_outstanding_;
+    if (settings_.drain > 0 && queue_stays(r))
+        state_.estimate = settled_ = std::max(r.throughput, settings_.min);
     if (check_from_ > 0 || settings_.drain * excess > tolerance_)
         return;
     state_.estimate = std::clamp(state_.estimate - settings_.alpha * excess, (1 - kFollowMost) * settled_,
@@ -342,9 +376,11 @@ double CapacitySearch::to_allocate(const Reading& r) const {
         busy = busy_outstanding(rate);
         if (r.outstanding <= busy)
             return state_.estimate;  // nothing is left to tell by: once more
-    } else if (state_.phase != Phase::kStable || !outstanding_known_) {
+    } else if (!outstanding_known_ || (state_.phase != Phase::kStable && state_.phase != Phase::kRevert)) {
         return state_.estimate;
     }
+    if (state_.phase == Phase::kRevert && r.outstanding > busy)
+        rate = std::min(rate, std::max(r.throughput, state_.min_window));
     const double excess = std::max(0.0, r.outstanding - busy);
     const double least = std::min(state_.estimate, std::max(r.guaranteed, rate / 2));
     return std::max(least, rate - settings_.drain * excess);

@@ -10,9 +10,9 @@
 //   with open
 //     loops. `allocate` lies below the estimate by what is queued, so that the queue goes and the estimate
 //     may stay.
-//   - `jump`: what an overloaded appliance delivers is what it can deliver: one step instead of a search.
-//   While the
-//     readings that it takes to believe it are gathered, the queue tells, and nothing is added to it.
+//   - `jump`: what an overloaded appliance delivers is what it can deliver: one step instead of a search. A step up that
+//     ends in a queue is taken back at once; congestion that comes by itself is believed after `readings`, and while
+//     they are gathered the queue tells, and nothing is added to it.
 //   - `latency_factor`: closed loops never queue at the enforcers while the appliance is the bottleneck;
 //   there the
 //     time that tokens are outstanding tells.
@@ -22,7 +22,8 @@
 #pragma once
 
 #include <span>
-#include <vector>
+
+#include "ctrl/estimate/request_mix.h"
 
 namespace weir::estimate {
 
@@ -55,11 +56,12 @@ struct CapacitySettings {
 
 /// One interval.
 struct Reading {
-    double throughput = 0;             ///< tokens/s served
-    double offered = 0;                ///< tokens/s that the flows could use (their demand)
-    double outstanding = 0;            ///< tokens at the appliance, on average
-    bool violated = false;             ///< a tenant that wants its guarantee got less
-    double guaranteed = 0;             ///< tokens/s: `allocate` is not lowered below for a queue's sake
+    double throughput = 0;     ///< tokens/s served
+    double offered = 0;        ///< tokens/s that the flows could use (their demand)
+    double outstanding = 0;    ///< tokens at the appliance, on average
+    bool violated = false;     ///< a tenant that wants its guarantee got less
+    double guaranteed = 0;     ///< tokens/s: `allocate` is not lowered below for a queue's sake
+    double in_force = 0x1p53;  ///< tokens/s that enforcers let through, where that was less than `allocate`
     std::span<const double> mix = {};  ///< tokens by kind of request (or tenant); empty = not known
 };
 
@@ -87,17 +89,18 @@ class CapacitySearch {
     [[nodiscard]] Signal signal_of(const Reading& reading) const;
     /// A throughput that is less by less is no sign.
     [[nodiscard]] double margin() const;
-    [[nodiscard]] bool mix_changed(std::span<const double> mix) const;
-    void remember_mix(std::span<const double> mix);
+    [[nodiscard]] bool is_slow(const Reading& reading) const;
     void note_latency(const Reading& reading);
     /// Counts congested readings; whether there were enough.
     bool believed(const Reading& reading);
+    [[nodiscard]] bool queue_stays(const Reading& reading) const;
     void restart();
     void search(Signal signal, const Reading& reading);
     void stay(Signal signal, const Reading& reading);
     void congested(Signal signal, const Reading& reading);
     void increase(const Reading& reading);
     void revert(const Reading& reading);
+    void step_back(const Reading& reading);
     void lower_floor();
     void jump(const Reading& reading);
     void settle(const Reading& reading);
@@ -111,15 +114,17 @@ class CapacitySearch {
     CapacitySettings settings_;
     double tolerance_;
     State state_;
-    std::vector<double> mix_;  // parts of 1, when the search or the stable phase began
+    RequestMix mix_;  // when the search or the stable phase began
     unsigned since_restart_ = 0;
 
     unsigned congested_ = 0;  // readings in a row
     double congested_throughput_ =
-        0;                   // sum over them but the first, in which things may still have been changing
-    bool top_seen_ = false;  // something above the estimate was too much
-    bool climbing_ = false;  // has gone up since the window was set
+        0;                       // sum over them but the first, in which things may still have been changing
+    bool top_seen_ = false;      // something above the estimate was too much
+    bool climbing_ = false;      // has gone up since the window was set
+    bool stepped_back_ = false;  // the last reading led down
     unsigned waited_ = 0;
+    double last_outstanding_ = 0;
     double least_latency_ = 0;  // seconds: outstanding per throughput; 0 = not known
 
     double settled_ = 0;              // the estimate at the beginning of the stable phase

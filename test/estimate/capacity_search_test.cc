@@ -197,11 +197,13 @@ TEST_CASE("while the overload's queue is there less is given out, but never less
     CapacitySearch search = settled(settings, 6840);
     Reading reading = asked_for_all(search, 6840);
     reading.outstanding = 2100;
+    reading.throughput = 6840;  // it has work enough
     search.update(reading);
     CHECK(search.state().estimate == 6840);
     CHECK(search.state().allocate == Approx(6840 - 0.5 * 2000));
     reading = asked_for_all(search, 6840);
     reading.outstanding = 20'000;
+    reading.throughput = 6840;
     reading.guaranteed = 5000;
     search.update(reading);
     CHECK(search.state().allocate == 5000);
@@ -232,14 +234,45 @@ TEST_CASE("a check finds an appliance that has become faster, and leaves one tha
 TEST_CASE("closed loops that queue at the appliance and nowhere else are congestion", "[capacity]") {
     CapacitySettings settings{.min = 3000, .max = 10'000};
     CapacitySearch search(settings);
-    search.update({.throughput = 3000, .offered = 9000, .outstanding = 15, .mix = {}});
-    const double above = search.state().estimate;
-    REQUIRE(above == 4750);
-    for (int i = 0; i < 3; ++i)
-        search.update({.throughput = 4000, .offered = 4000, .outstanding = 4000, .mix = {}});
-    CHECK(search.state().phase == Phase::kStable);
+    search.update({.throughput = 3000, .offered = 9000, .outstanding = 15});
+    REQUIRE(search.state().estimate == 4750);
+    search.update({.throughput = 4000, .offered = 4000, .outstanding = 4000});  // right after a step: at once
+    CHECK(search.state().phase == Phase::kRevert);
     CHECK(search.state().estimate == 4000);
     CHECK(search.state().allocate < 4000);
+    search.update({.throughput = 4000, .offered = 9000, .outstanding = 20});
+    search.update({.throughput = 4000, .offered = 9000, .outstanding = 20});
+    CHECK(search.state().phase == Phase::kStable);
+}
+
+TEST_CASE("when a step mixes requests so that less is done than before it, half of the step is tried",
+          "[capacity]") {
+    CapacitySearch search({.min = 3000, .max = 20'000});
+    search.update({.throughput = 3000, .offered = 9000, .outstanding = 15});
+    search.update({.throughput = search.state().allocate, .offered = 30'000, .outstanding = 20});
+    const double before = search.state().min_window;
+    const double step = search.state().estimate;
+    REQUIRE(step > before);
+    search.update({.throughput = 0.8 * before, .offered = 0.8 * before, .outstanding = 6000});
+    CHECK(search.state().estimate == Approx((before + step) / 2));
+}
+
+TEST_CASE("what enforcers did not let through says nothing", "[capacity]") {
+    CapacitySearch search({.min = 3000, .max = 10'000});
+    for (int i = 0; i < 10; ++i)
+        search.update({.throughput = 200, .offered = 9000, .outstanding = 1, .in_force = 200});
+    CHECK(search.state().estimate == 3000);
+    CHECK(search.state().allocate == 3000);
+    CHECK(search.state().max_window == 10'000);
+}
+
+TEST_CASE("a queue that stays although it is drained lowers the estimate", "[capacity]") {
+    CapacitySettings settings{.min = 3000, .max = 10'000};
+    settings.check_intervals = 0;
+    CapacitySearch search = settled(settings, 6840);
+    for (int i = 0; i < 4; ++i)
+        search.update({.throughput = 6000, .offered = 9000, .outstanding = 3000});
+    CHECK(search.state().estimate == 6000);
 }
 
 TEST_CASE("readings that cannot be change nothing", "[capacity]") {
