@@ -15,7 +15,7 @@ constexpr double kNearly = 0.95;
 }  // namespace
 
 ApplianceEstimates::ApplianceEstimates(const ClusterConfig& config)
-    : config_(config), sums_(config.appliances.size()) {
+    : config_(config), told_(config.appliances.size()), sums_(config.appliances.size()) {
     for (const ClusterApplianceConfig& appliance : config.appliances) {
         searches_.emplace_back(
             estimate::CapacitySettings{.min = static_cast<double>(appliance.capacity_min),
@@ -30,8 +30,7 @@ ApplianceEstimates::ApplianceEstimates(const ClusterConfig& config)
     }
 }
 
-void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& demands, double seconds,
-                                std::span<const double> given) {
+void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& demands, double seconds) {
     for (ApplianceSum& sum : sums_) {
         sum.outstanding = 0;
         sum.tenants.assign(config_.tenants.size(), {});
@@ -50,13 +49,24 @@ void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& deman
         tenant.used += usage.used;
         tenant.demand += estimate::demand_of(usage).value_or(usage.used);
         tenant.held_back |= usage.backlog > 0 || usage.queued > 0;
-        sum.outstanding += usage.outstanding;
+        // Few samples meet a request of a flow with few; their mean time misses none (Little's law).
+        sum.outstanding +=
+            demand.latency_us != 0 ? usage.used * demand.latency_us / 1e6 / seconds : usage.outstanding;
     }
     for (std::uint32_t i = 0; i < searches_.size(); ++i)
-        judge(i, seconds, given[i]);
+        judge(i, seconds);
 }
 
-void ApplianceEstimates::judge(std::uint32_t appliance, double seconds, double given) {
+void ApplianceEstimates::told(const Cluster& cluster, const std::vector<wire::FlowAllocation>& rates) {
+    std::fill(told_.begin(), told_.end(), 0.0);
+    for (const wire::FlowAllocation& rate : rates) {
+        const ClusterEnd* end = cluster.find_end(rate.flow.destination);
+        if (end != nullptr && end->appliance && rate.rate[kTokens] != wire::kNoStatement)
+            told_[end->index] += static_cast<double>(rate.rate[kTokens]);
+    }
+}
+
+void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
     const ApplianceSum& sum = sums_[appliance];
     estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
     mix_.clear();
@@ -71,7 +81,7 @@ void ApplianceEstimates::judge(std::uint32_t appliance, double seconds, double g
             tenant.held_back && tenant.used < kNearly * std::min(tenant.demand, promised * seconds);
     }
     reading.offered = std::min(reading.offered, estimate::kTokensMax);
-    reading.in_force = given;
+    reading.in_force = std::min(told_[appliance], reading.in_force);
     reading.mix = mix_;
     searches_[appliance].update(reading);
 }

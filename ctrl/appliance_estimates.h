@@ -3,7 +3,6 @@
 // one owner.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "ctrl/cluster.h"
@@ -18,10 +17,9 @@ class ApplianceEstimates {
     explicit ApplianceEstimates(const ClusterConfig& config);
 
     /// Takes in an interval of `seconds`.
-    /// @param given what flows were told that they may use, by appliance; a new one is told with the next
-    /// interval
-    void update(const Cluster& cluster, const DemandTable& demands, double seconds,
-                std::span<const double> given);
+    void update(const Cluster& cluster, const DemandTable& demands, double seconds);
+    /// What flows have been told: a new one is told with the next interval, and until then tests no estimate.
+    void told(const Cluster& cluster, const std::vector<wire::FlowAllocation>& rates);
 
     /// What to give out of an appliance in the next interval.
     [[nodiscard]] double rate(std::uint32_t appliance) const { return searches_[appliance].state().allocate; }
@@ -40,11 +38,12 @@ class ApplianceEstimates {
         double outstanding = 0;
     };
 
-    void judge(std::uint32_t appliance, double seconds, double given);
+    void judge(std::uint32_t appliance, double seconds);
 
     const ClusterConfig& config_;
     std::vector<estimate::CapacitySearch> searches_;  // by appliance
     std::vector<std::vector<double>> promised_;       // by appliance and tenant, tokens/s
+    std::vector<double> told_;                        // tokens/s, by appliance
     std::vector<ApplianceSum> sums_;
     std::vector<double> mix_;
 };

@@ -32,7 +32,6 @@ estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
 RateSolver::RateSolver(const ClusterConfig& config)
     : seconds_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)),
       appliances_(config),
-      given_(config.appliances.size()),
       mechanism_(make(config.global)) {}
 
 /// An interval moves the averages on; in between, only what grows is news.
@@ -124,9 +123,7 @@ std::vector<double> RateSolver::room(const Cluster& cluster) const {
     return factors;
 }
 
-void RateSolver::put_rates(const Cluster& cluster, const std::vector<double>& room,
-                           std::vector<wire::FlowAllocation>& out) {
-    std::fill(given_.begin(), given_.end(), 0.0);
+void RateSolver::put_rates(const std::vector<double>& room, std::vector<wire::FlowAllocation>& out) const {
     for (std::uint32_t flow = 0; flow < flows_.size(); ++flow) {
         double growth = INFINITY;
         for (std::uint32_t at = demand_.begin(flow); at < demand_.begin(flow + 1); ++at)
@@ -136,9 +133,6 @@ void RateSolver::put_rates(const Cluster& cluster, const std::vector<double>& ro
             const double rate = std::max(kRateLeast, allocation_.tokens[at] * growth / seconds_);
             auto& out_rate = rates.rate[static_cast<std::size_t>(parts_[at])];
             out_rate = std::min(out_rate, static_cast<std::uint64_t>(rate));
-            const ClusterResource& resource = cluster.resources()[demand_.resource()[at]];
-            if (resource.kind == ClusterResource::Kind::kTokens)
-                given_[resource.index] += rate;
         }
         if (!wire::is_gone(rates))
             out.push_back(rates);
@@ -148,7 +142,7 @@ void RateSolver::put_rates(const Cluster& cluster, const std::vector<double>& ro
 std::vector<wire::FlowAllocation> RateSolver::solve(const Cluster& cluster, const DemandTable& demands,
                                                     bool whole) {
     if (whole)
-        appliances_.update(cluster, demands, seconds_, given_);
+        appliances_.update(cluster, demands, seconds_);
     smooth(demands, whole);
     set_problem(cluster, demands);
     const alloc::Problem problem{
@@ -156,7 +150,8 @@ std::vector<wire::FlowAllocation> RateSolver::solve(const Cluster& cluster, cons
     mechanism_->allocate(problem, allocation_);
     std::vector<wire::FlowAllocation> out;
     out.reserve(flows_.size());
-    put_rates(cluster, room(cluster), out);
+    put_rates(room(cluster), out);
+    appliances_.told(cluster, out);
     return out;
 }
 

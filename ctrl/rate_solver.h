@@ -35,12 +35,10 @@ class RateSolver final : public Solver {
     void put_demand(const std::array<double, wire::kParts>& tokens);
     void set_tree(const Cluster& cluster);
     [[nodiscard]] std::vector<double> room(const Cluster& cluster) const;
-    void put_rates(const Cluster& cluster, const std::vector<double>& room,
-                   std::vector<wire::FlowAllocation>& out);
+    void put_rates(const std::vector<double>& room, std::vector<wire::FlowAllocation>& out) const;
 
     double seconds_;  // of an interval
     ApplianceEstimates appliances_;
-    std::vector<double> given_;       // tokens/s, by appliance
     std::vector<Smoothed> smoothed_;  // in the order of flows
     std::vector<Smoothed> smoothed_next_;
     std::unique_ptr<alloc::Mechanism> mechanism_;

@@ -85,10 +85,10 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
         if (!mix_.known() || since_restart_ <= kMixSettles)
             mix_.remember(reading.mix);
     }
-    if (signal == Signal::kClear || signal == Signal::kIdle) {
-        note_latency(reading);
+    if (signal == Signal::kClear || signal == Signal::kIdle)
         congested_ = 0;
-    }
+    if (signal != Signal::kShort && signal != Signal::kViolation && congested_ == 0)
+        note_latency(reading);
     if (state_.phase == Phase::kStable)
         stay(signal, reading);
     else
@@ -102,7 +102,8 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
 CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
     if (settings_.jump && congested_ > 0 && state_.allocate < state_.estimate &&
         r.throughput < state_.estimate - margin())
-        return r.outstanding > busy_outstanding(r.throughput) ? Signal::kShort : Signal::kNothing;
+        return r.outstanding > busy_outstanding(r.throughput) && least_latency_ > 0 ? Signal::kShort
+                                                                                    : Signal::kNothing;
     const double limit = std::min(state_.allocate, r.in_force);
     const bool asked = r.offered >= limit - margin();
     const bool under = asked && r.throughput < limit - margin();
@@ -118,9 +119,13 @@ CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
 
 /// Requests wait in the appliance, though the enforcers let all through.
 bool CapacitySearch::is_slow(const Reading& r) const {
-    return settings_.latency_factor > 0 && least_latency_ > 0 &&
-           r.throughput > kLatencyCounts * state_.allocate &&
-           r.outstanding > settings_.latency_factor * least_latency_ * r.throughput;
+    return settings_.latency_factor > 0 && r.throughput > kLatencyCounts * state_.allocate && has_queue(r);
+}
+
+/// Samples may say twice as much without one.
+bool CapacitySearch::has_queue(const Reading& r) const {
+    const double times = std::max(settings_.latency_factor, kBusyOutstanding);
+    return least_latency_ > 0 && r.outstanding > times * least_latency_ * r.throughput;
 }
 
 /// As much as keeps an appliance busy that serves so many tokens/s.
@@ -177,7 +182,7 @@ void CapacitySearch::search(Signal signal, const Reading& r) {
 /// Less is given out to drain a queue, and it is not drained: the estimate is too much.
 bool CapacitySearch::queue_stays(const Reading& r) const {
     return state_.allocate < state_.estimate - margin() && r.throughput < state_.estimate - margin() &&
-           r.outstanding > kQueueFalls * last_outstanding_ && r.outstanding > busy_outstanding(r.throughput);
+           r.outstanding > kQueueFalls * last_outstanding_ && has_queue(r);
 }
 
 void CapacitySearch::congested(Signal signal, const Reading& r) {
@@ -188,7 +193,7 @@ void CapacitySearch::congested(Signal signal, const Reading& r) {
     }
     // Right after a step up, and with a queue: it was the step. Nobody need be asked again.
     if (settings_.jump && signal == Signal::kShort && climbing_ && state_.phase != Phase::kStable &&
-        r.outstanding > settings_.latency_factor * least_latency_ * r.throughput) {
+        has_queue(r)) {
         if (!stepped_back_)  // else it is what the step left in the appliance
             step_back(r);
         else
@@ -255,7 +260,8 @@ void CapacitySearch::revert(const Reading& r) {
 void CapacitySearch::step_back(const Reading& r) {
     const double middle = (state_.min_window + state_.estimate) / 2;
     state_.max_window = state_.estimate;
-    state_.estimate = r.throughput > kNearly * state_.min_window
+    const bool as_before = mix_.moved(r.mix) <= settings_.mix_change;
+    state_.estimate = as_before && r.throughput > kNearly * state_.min_window
                           ? std::clamp(r.throughput, state_.min_window, state_.estimate)
                           : middle;
     state_.phase = Phase::kRevert;
@@ -305,7 +311,8 @@ void CapacitySearch::settle(const Reading& r) {
 }
 
 void CapacitySearch::stay(Signal signal, const Reading& r) {
-    if (check_from_ > 0 && signal != Signal::kClear) {  // the check was too much, and shows what is not
+    const bool tried = state_.allocate >= state_.estimate - margin();
+    if (check_from_ > 0 && (signal != Signal::kClear || !tried)) {  // it was too much, and shows what is not
         state_.estimate =
             signal == Signal::kShort ? std::clamp(r.throughput, check_from_, state_.estimate) : check_from_;
         settled_ = state_.estimate;
@@ -374,12 +381,12 @@ double CapacitySearch::to_allocate(const Reading& r) const {
         congested_ > 0) {  // too much, perhaps: while that is being found out, nothing is added to it
         rate = std::min(rate, r.throughput);
         busy = busy_outstanding(rate);
-        if (r.outstanding <= busy)
+        if (least_latency_ <= 0 || r.outstanding <= busy)
             return state_.estimate;  // nothing is left to tell by: once more
     } else if (!outstanding_known_ || (state_.phase != Phase::kStable && state_.phase != Phase::kRevert)) {
         return state_.estimate;
     }
-    if (state_.phase == Phase::kRevert && r.outstanding > busy)
+    if (state_.phase == Phase::kRevert && has_queue(r))
         rate = std::min(rate, std::max(r.throughput, state_.min_window));
     const double excess = std::max(0.0, r.outstanding - busy);
     const double least = std::min(state_.estimate, std::max(r.guaranteed, rate / 2));

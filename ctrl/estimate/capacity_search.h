@@ -1,23 +1,19 @@
-// capacity_search.h - finds how many tokens a second an appliance can serve, from what went through it.
-// Source: Pulsar 4.3 (binary search in a window, both congestion signals, eq. 7), with these differences:
-//   - An appliance that nobody asks for all of its estimate says nothing about its capacity: the estimate is
-//   held.
-//   - A changed mix widens the window around the estimate and keeps the estimate; the paper begins again at
-//   the bottom,
-//     below what may be promised.
-//   - A window whose bottom is too much, or whose top nobody has shown to be too much, is moved.
-//   - Eq. 7 alone turns a queue into a falling estimate and an estimate into a queue, which swings for ever
-//   with open
-//     loops. `allocate` lies below the estimate by what is queued, so that the queue goes and the estimate
-//     may stay.
-//   - `jump`: what an overloaded appliance delivers is what it can deliver: one step instead of a search. A step up that
-//     ends in a queue is taken back at once; congestion that comes by itself is believed after `readings`, and while
-//     they are gathered the queue tells, and nothing is added to it.
-//   - `latency_factor`: closed loops never queue at the enforcers while the appliance is the bottleneck;
-//   there the
+// capacity_search.h - how many tokens a second an appliance can serve, from what went through it.
+// Source: Pulsar 4.3 (binary search in a window, both congestion signals, eq. 7), but:
+//   - An appliance that nobody asks for all of its estimate says nothing: the estimate is held.
+//   - A changed mix widens the window around the estimate and keeps the estimate. The paper begins again at
+//     the bottom, below what may be promised.
+//   - A window whose bottom is too much, or whose top was never too much, is moved.
+//   - Eq. 7 alone turns a queue into a falling estimate and the estimate into a queue, and swings for ever
+//     with open loops. `allocate` is less than the estimate while there is a queue: it goes, the estimate
+//     stays.
+//   - `jump`: what an overloaded appliance delivers is what it can deliver: one step, not a search. A step up
+//     that ends in a queue is taken back at once. Congestion that comes by itself is believed after
+//     `readings`; while they are gathered the queue tells, and nothing is added to it.
+//   - `latency_factor`: closed loops never queue at enforcers while the appliance is the bottleneck; there
+//   the
 //     time that tokens are outstanding tells.
-//   - `check_intervals`: now and then a little more is tried, since nothing else shows that an appliance is
-//   faster.
+//   - `check_intervals`: now and then a little more is tried; nothing else shows a faster appliance.
 // Units: tokens, tokens/s. Threads: one owner.
 #pragma once
 
@@ -90,6 +86,7 @@ class CapacitySearch {
     /// A throughput that is less by less is no sign.
     [[nodiscard]] double margin() const;
     [[nodiscard]] bool is_slow(const Reading& reading) const;
+    [[nodiscard]] bool has_queue(const Reading& reading) const;
     void note_latency(const Reading& reading);
     /// Counts congested readings; whether there were enough.
     bool believed(const Reading& reading);
