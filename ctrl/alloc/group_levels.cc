@@ -23,6 +23,10 @@ void GroupLevels::build(const Problem& problem, std::span<const std::uint32_t> g
     for (std::size_t g = 0; g < groups_.size(); ++g)
         groups_[g].weight = group_weight[g];
     measure(problem, group_of_flow, out);
+    if (std::none_of(can_fill_.begin(), can_fill_.end(), [](auto can) { return can != 0; })) {
+        groups_.clear();
+        return;
+    }
     place_flows(problem, group_of_flow);
     place_pairs(problem);
     place_members(problem.capacity.size());
