@@ -14,7 +14,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # As `timed_fuzzers` of test/fuzz/meson.build.
-TIMED = ("tracker-*", "request_path", "wire")
+TIMED = ("tracker-*", "request_path", "solve", "wire")
 
 
 def run(fuzzer, seconds):

@@ -1,0 +1,75 @@
+// solve_fuzzer.cc - any bytes as a problem: an answer or faults, never both; an allocation stays within what there is.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "ctrl/solve/solve.h"
+
+namespace {
+
+using namespace weir;
+using nlohmann::json;
+
+void require(bool holds, const char* what) {
+    if (holds)
+        return;
+    std::fprintf(stderr, "broken: %s\n", what);
+    std::abort();
+}
+
+void check_faults(const Faults& faults) {
+    require(!faults.empty(), "a refusal has faults");
+    for (const Fault& fault : faults) {
+        require(!fault.allowed.empty() && !fault.message.empty(),
+                "a fault says what is allowed and what is wrong");
+        const json text = fault.to_line();
+        require(!text.dump().empty(), "a fault is UTF-8");  // dump() throws when it is not
+    }
+}
+
+// Numbers of an answer are numbers: JSON shows what is not as null, which a reader takes for "none".
+void check_numbers(const json& value) {
+    if (value.is_number_float())
+        require(std::isfinite(value.get<double>()), "answers hold numbers");
+    if (value.is_structured())
+        for (const json& member : value)
+            check_numbers(member);
+}
+
+void check_resources(const json& answer) {
+    for (const json& resource : answer["resources"])
+        require(resource["used"].get<double>() <= resource["capacity"].get<double>() * (1 + 1e-12),
+                "no resource is over its capacity");
+}
+
+void check_allocation(const json& problem, const json& answer) {
+    check_resources(answer);
+    require(answer["flows"].size() == problem["flows"].size(), "every flow has an answer");
+    for (std::size_t i = 0; i < answer["flows"].size(); ++i) {
+        const json& flow = answer["flows"][i];
+        require(flow["fill"] >= 0.0 && flow["fill"] <= 1.0, "a fill is a part");
+        for (const auto& [resource, tokens] : flow["allocation"].items())
+            require(tokens.get<double>() <= problem["flows"][i]["demand"][resource].get<double>(),
+                    "no flow has more than it wants");
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string text(reinterpret_cast<const char*>(data), size);
+    const solver::Solved solved = solver::solve_text(text);
+    if (const Faults* faults = std::get_if<Faults>(&solved)) {
+        check_faults(*faults);
+        return 0;
+    }
+    const json& answer = std::get<json>(solved);
+    check_numbers(answer);
+    const json problem = json::parse(text, nullptr, true, true);
+    if (problem["kind"] == "allocation")
+        check_allocation(problem, answer);
+    if (problem["kind"] == "vdc")
+        check_resources(answer);
+    return 0;
+}
