@@ -11,15 +11,15 @@ namespace {
 
 using Context = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
 
-std::optional<FrameBytes> gcm(const EspKeys& keys, const FrameBytes& esp) {
-    FrameBytes nonce = keys.auth;
+std::optional<FrameBytes> gcm(EspAlgorithm algorithm, const EspKeys& keys, const FrameBytes& esp) {
+    FrameBytes nonce(keys.auth.begin(), keys.auth.begin() + 4);
     nonce.insert(nonce.end(), esp.begin() + 8, esp.begin() + 16);
     FrameBytes tag(esp.end() - 16, esp.end());
     const int bytes = static_cast<int>(esp.size()) - 32;
     FrameBytes plain(static_cast<std::size_t>(bytes));
     int written = 0;
     Context context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
-    const EVP_CIPHER* cipher = keys.cipher.size() == 16 ? EVP_aes_128_gcm() : EVP_aes_256_gcm();
+    const EVP_CIPHER* cipher = cipher_key_bytes(algorithm) == 16 ? EVP_aes_128_gcm() : EVP_aes_256_gcm();
     EVP_DecryptInit_ex(context.get(), cipher, nullptr, keys.cipher.data(), nonce.data());
     EVP_DecryptUpdate(context.get(), nullptr, &written, esp.data(), 8);
     EVP_DecryptUpdate(context.get(), plain.data(), &written, esp.data() + 16, bytes);
@@ -29,7 +29,7 @@ std::optional<FrameBytes> gcm(const EspKeys& keys, const FrameBytes& esp) {
     return plain;
 }
 
-std::optional<FrameBytes> cbc(const EspKeys& keys, const FrameBytes& esp) {
+std::optional<FrameBytes> cbc(EspAlgorithm algorithm, const EspKeys& keys, const FrameBytes& esp) {
     FrameBytes mac(EVP_MAX_MD_SIZE);
     unsigned mac_bytes = 0;
     HMAC(EVP_sha256(), keys.auth.data(), static_cast<int>(keys.auth.size()), esp.data(), esp.size() - 16,
@@ -40,7 +40,7 @@ std::optional<FrameBytes> cbc(const EspKeys& keys, const FrameBytes& esp) {
     FrameBytes plain(static_cast<std::size_t>(bytes) + 16);
     int written = 0;
     Context context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
-    const EVP_CIPHER* cipher = keys.cipher.size() == 16 ? EVP_aes_128_cbc() : EVP_aes_256_cbc();
+    const EVP_CIPHER* cipher = cipher_key_bytes(algorithm) == 16 ? EVP_aes_128_cbc() : EVP_aes_256_cbc();
     EVP_DecryptInit_ex(context.get(), cipher, nullptr, keys.cipher.data(), esp.data() + 8);
     EVP_CIPHER_CTX_set_padding(context.get(), 0);
     if (EVP_DecryptUpdate(context.get(), plain.data(), &written, esp.data() + 24, bytes) != 1 ||
@@ -53,7 +53,7 @@ std::optional<FrameBytes> cbc(const EspKeys& keys, const FrameBytes& esp) {
 }  // namespace
 
 std::optional<OpenedEsp> open_esp(EspAlgorithm algorithm, const EspKeys& keys, const FrameBytes& esp) {
-    auto plain = algorithm == EspAlgorithm::kAesGcm ? gcm(keys, esp) : cbc(keys, esp);
+    auto plain = is_gcm(algorithm) ? gcm(algorithm, keys, esp) : cbc(algorithm, keys, esp);
     if (!plain || plain->size() < 2)
         return {};
     const std::size_t padding = plain->at(plain->size() - 2);

@@ -50,9 +50,9 @@ void CryptoDevice::start(std::uint32_t sessions) {
     sessions_ =
         rte_cryptodev_sym_session_pool_create((name_ + "_s").c_str(), sessions, bytes, 0, 0, SOCKET_ID_ANY);
     must(sessions_ != nullptr, "the pool of sessions");
-    // Each tunnel, two sessions, keeps one burst of operations for good.
+    // Each queue pair's user keeps one burst of operations for good.
     operations_ = rte_crypto_op_pool_create((name_ + "_o").c_str(), RTE_CRYPTO_OP_TYPE_SYMMETRIC,
-                                            (sessions + 1) / 2 * kCryptoBurst, 0, kIvBytes, SOCKET_ID_ANY);
+                                            queue_pairs_ * std::uint32_t{kCryptoBurst}, 0, kIvBytes, SOCKET_ID_ANY);
     must(operations_ != nullptr, "the pool of operations");
     rte_cryptodev_config config{};
     config.socket_id = SOCKET_ID_ANY;

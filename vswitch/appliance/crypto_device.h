@@ -17,7 +17,7 @@ class CryptoDevice {
   public:
     /// Creates and starts a virtual crypto device.
     /// @param driver as EAL names it: "crypto_openssl", "crypto_aesni_gcm", "crypto_aesni_mb"
-    /// @param sessions that may exist at a time, two per tunnel
+    /// @param sessions that may exist at a time, one per SA
     /// @throws HostError when the driver is not there or does not start
     CryptoDevice(const std::string& driver, std::uint16_t queue_pairs, std::uint32_t sessions);
     ~CryptoDevice();

@@ -5,6 +5,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -14,40 +15,31 @@ namespace weir {
 namespace {
 
 constexpr std::uint16_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
-constexpr std::uint8_t kEthernetBytes = 14;
 constexpr std::uint8_t kIpInIp = 4;
 constexpr std::uint8_t kIpv6InIp = 41;
 
-void check(const EspKeys& keys, EspAlgorithm algorithm) {
-    const std::string sa = "SPI " + std::to_string(keys.spi);
-    if (keys.spi < 256)
-        throw HostError(sa + ": the first 256 are reserved; take another");
-    if (keys.cipher.size() != 16 && keys.cipher.size() != 32)
-        throw HostError(sa + ": AES key of " + std::to_string(keys.cipher.size()) + " bytes; give 16 or 32");
-    const std::size_t wanted = algorithm == EspAlgorithm::kAesGcm ? 4 : 32;
-    if (keys.auth.size() != wanted)
-        throw HostError(sa + ": " + (wanted == 4 ? "salt" : "HMAC key") + " of " +
-                        std::to_string(keys.auth.size()) + " bytes; give " + std::to_string(wanted));
+std::uint16_t key_bytes(EspAlgorithm algorithm) {
+    return static_cast<std::uint16_t>(cipher_key_bytes(algorithm));
 }
 
-rte_crypto_sym_xform gcm(const EspKeys& keys, bool outbound) {
+rte_crypto_sym_xform gcm(const EspKeys& keys, EspAlgorithm algorithm, bool outbound) {
     rte_crypto_sym_xform transform{};
     transform.type = RTE_CRYPTO_SYM_XFORM_AEAD;
     transform.aead.op = outbound ? RTE_CRYPTO_AEAD_OP_ENCRYPT : RTE_CRYPTO_AEAD_OP_DECRYPT;
     transform.aead.algo = RTE_CRYPTO_AEAD_AES_GCM;
-    transform.aead.key = {keys.cipher.data(), static_cast<std::uint16_t>(keys.cipher.size())};
+    transform.aead.key = {keys.cipher.data(), key_bytes(algorithm)};
     transform.aead.iv = {kIvOffset, 12};
     transform.aead.aad_length = 8;
     transform.aead.digest_length = kIcvBytes;
     return transform;
 }
 
-rte_crypto_sym_xform cbc(const EspKeys& keys, bool outbound) {
+rte_crypto_sym_xform cbc(const EspKeys& keys, EspAlgorithm algorithm, bool outbound) {
     rte_crypto_sym_xform transform{};
     transform.type = RTE_CRYPTO_SYM_XFORM_CIPHER;
     transform.cipher.op = outbound ? RTE_CRYPTO_CIPHER_OP_ENCRYPT : RTE_CRYPTO_CIPHER_OP_DECRYPT;
     transform.cipher.algo = RTE_CRYPTO_CIPHER_AES_CBC;
-    transform.cipher.key = {keys.cipher.data(), static_cast<std::uint16_t>(keys.cipher.size())};
+    transform.cipher.key = {keys.cipher.data(), key_bytes(algorithm)};
     transform.cipher.iv = {kIvOffset, 16};
     return transform;
 }
@@ -64,8 +56,14 @@ rte_crypto_sym_xform hmac(const EspKeys& keys, bool outbound) {
 
 }  // namespace
 
-EspSa::EspSa(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters) {
-    check(keys, parameters.algorithm);
+EspSa::EspSa(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters)
+    : algorithm_(parameters.algorithm),
+      outer_v6_(parameters.outer_v6),
+      spi_(keys.spi),
+      header_bytes_(parameters.header.size()) {
+    if (keys.spi < 256)
+        throw HostError("SPI " + std::to_string(keys.spi) + ": the first 256 are reserved; take another");
+    std::ranges::copy(parameters.header, header_.begin());
     try {
         make_session(device, keys, parameters);
     } catch (...) {
@@ -81,28 +79,26 @@ void EspSa::make_session(const CryptoDevice& device, const EspKeys& keys, const 
                             " fails; give a device that can do its algorithm and has sessions left");
     };
     const bool out = parameters.outbound;
-    if (parameters.algorithm == EspAlgorithm::kAesGcm) {
-        transforms_[0] = gcm(keys, out);
+    const EspAlgorithm algorithm = parameters.algorithm;
+    if (is_gcm(algorithm)) {
+        transforms_[0] = gcm(keys, algorithm, out);
     } else {
         // Encrypt-then-MAC: the order of work is the order of the chain.
-        transforms_[out ? 0 : 1] = cbc(keys, out);
+        transforms_[out ? 0 : 1] = cbc(keys, algorithm, out);
         transforms_[out ? 1 : 0] = hmac(keys, out);
         transforms_[0].next = &transforms_[1];
     }
     rte_ipsec_sa_prm wanted{};
     wanted.ipsec_xform.spi = keys.spi;
-    if (parameters.algorithm == EspAlgorithm::kAesGcm)
+    if (is_gcm(algorithm))
         std::memcpy(&wanted.ipsec_xform.salt, keys.auth.data(), sizeof(wanted.ipsec_xform.salt));
     wanted.ipsec_xform.direction = out ? RTE_SECURITY_IPSEC_SA_DIR_EGRESS : RTE_SECURITY_IPSEC_SA_DIR_INGRESS;
     wanted.ipsec_xform.proto = RTE_SECURITY_IPSEC_SA_PROTO_ESP;
-    wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TUNNEL;
-    wanted.ipsec_xform.tunnel.type = RTE_SECURITY_IPSEC_TUNNEL_IPV4;
+    // Transport mode: what is protected is an EtherIP packet between the switches, and its IP header the outer.
+    wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TRANSPORT;
     wanted.ipsec_xform.replay_win_sz = parameters.replay_window;
     wanted.crypto_xform = transforms_.data();
-    wanted.tun.hdr_len = static_cast<std::uint8_t>(parameters.header.size());
-    wanted.tun.hdr_l3_off = out ? kEthernetBytes : std::uint8_t{0};
-    wanted.tun.next_proto = parameters.inner == InnerIp::kIpv4 ? kIpInIp : kIpv6InIp;
-    wanted.tun.hdr = parameters.header.data();
+    wanted.trs.proto = parameters.outer_v6 ? kIpv6InIp : kIpInIp;
     const int bytes = rte_ipsec_sa_size(&wanted);
     must(bytes > 0, "sizing its state");
     session_.sa = static_cast<rte_ipsec_sa*>(

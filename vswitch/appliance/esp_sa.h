@@ -1,6 +1,6 @@
 // esp_sa.h - one direction of an ESP tunnel: its keys, its crypto session and its rte_ipsec state.
-// Source: RFC 4303 (ESP), 4106 (AES-GCM), 3602 (AES-CBC), 4868 (HMAC-SHA-256-128). Units: bytes.
-// Threads: made and unmade on the control thread, used by one worker.
+// Source: RFC 4303 (ESP), 4106 (AES-GCM), 3602 (AES-CBC), 4868 (HMAC-SHA-256-128). Units: bytes, packets.
+// Threads: made and unmade on the control thread, used by one worker; packets() by any.
 #pragma once
 
 #include <rte_ipsec.h>
@@ -8,57 +8,58 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "common/counter.h"
 #include "vswitch/appliance/crypto_device.h"
+#include "vswitch/esp_sizes.h"
 
 namespace weir {
 
-enum class EspAlgorithm : std::uint8_t { kAesGcm, kAesCbcHmacSha256 };
-
-/// Which packets an SA carries: rte_ipsec writes one next header per SA.
-enum class InnerIp : std::uint8_t { kIpv4, kIpv6 };
-
 struct EspKeys {
-    std::uint32_t spi = 0;             ///< 256 or more (RFC 4303 section 2.1)
-    std::vector<std::uint8_t> cipher;  ///< AES: 16 or 32 bytes
-    std::vector<std::uint8_t> auth;    ///< HMAC: 32 bytes; AES-GCM: the salt, 4 bytes
+    std::uint32_t spi = 0;                      ///< 256 or more (RFC 4303 section 2.1)
+    std::array<std::uint8_t, 32> cipher{};      ///< AES: the first 16, or all
+    std::array<std::uint8_t, 32> auth{};        ///< HMAC; AES-GCM: the salt, the first 4
 };
-
-inline constexpr std::uint32_t kIcvBytes = 16;
-
-[[nodiscard]] constexpr std::uint32_t iv_bytes(EspAlgorithm algorithm) {
-    return algorithm == EspAlgorithm::kAesGcm ? 8 : 16;
-}
-/// What the encrypted part is a multiple of.
-[[nodiscard]] constexpr std::uint32_t block_bytes(EspAlgorithm algorithm) {
-    return algorithm == EspAlgorithm::kAesGcm ? 4 : 16;
-}
 
 class EspSa {
   public:
     struct Parameters {
-        EspAlgorithm algorithm = EspAlgorithm::kAesGcm;
-        InnerIp inner = InnerIp::kIpv4;
+        EspAlgorithm algorithm = EspAlgorithm::kAes128Gcm;
+        bool outer_v6 = false;
         bool outbound = true;
-        std::uint32_t replay_window = 0;       ///< packets, inbound; 0 = no check
-        std::span<const std::uint8_t> header;  ///< outbound: Ethernet and IPv4 in front of each ESP header
+        std::uint32_t replay_window = 0;  ///< packets, inbound
+        /// Outbound: Ethernet, IP and EtherIP in front of each frame; the length and the protocol, 97, are filled in.
+        std::span<const std::uint8_t> header;
     };
 
-    /// @throws HostError for keys of a wrong length, a reserved SPI, or what the device cannot do
+    /// @throws HostError for a reserved SPI, or what the device cannot do
     EspSa(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters);
     ~EspSa();
     EspSa(const EspSa&) = delete;
     EspSa& operator=(const EspSa&) = delete;
 
     [[nodiscard]] const rte_ipsec_session* session() const { return &session_; }
+    [[nodiscard]] EspAlgorithm algorithm() const { return algorithm_; }
+    [[nodiscard]] bool outer_v6() const { return outer_v6_; }
+    [[nodiscard]] std::uint32_t spi() const { return spi_; }
+    [[nodiscard]] std::span<const std::uint8_t> header() const { return {header_.data(), header_bytes_}; }
+
+    /// Sequence numbers used, or packets that were let in.
+    [[nodiscard]] std::uint64_t packets() const { return packets_.value(); }
+    void count(std::uint64_t packets) { packets_.add(packets); }
 
   private:
     void make_session(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters);
     void release();
 
+    EspAlgorithm algorithm_;
+    bool outer_v6_;
+    std::uint32_t spi_;
+    std::array<std::uint8_t, 56> header_{};
+    std::size_t header_bytes_;
     rte_ipsec_session session_{};
     std::array<rte_crypto_sym_xform, 2> transforms_{};
+    Counter packets_;
 };
 
 }  // namespace weir

@@ -1,0 +1,62 @@
+// esp_engine.h - one worker's queue pair of a crypto device: bursts of frames into ESP and out of it, at once.
+// Source: RFC 4303 over rte_ipsec and a cryptodev; EtherIP (RFC 3378) inside. Units: bytes.
+// Threads: made on the control thread, then one worker's, as the queue pair is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "vswitch/appliance/crypto_device.h"
+#include "vswitch/appliance/esp_sa.h"
+
+struct rte_crypto_op;
+struct rte_mbuf;
+
+namespace weir {
+
+/// What became of a frame.
+enum class EspOutcome : std::uint8_t {
+    kDone,
+    kMalformed,  ///< truncated, with options or fragments, a wrong padding, no EtherIP inside
+    kReplayed,
+    kBadTag,
+    kNoBuffer,  ///< had to be copied and the pool was empty
+    kTooLong,   ///< does not fit into one buffer
+    kFailed     ///< the device did not do it, or all 2^32 - 1 sequence numbers are used
+};
+using EspOutcomes = std::array<EspOutcome, kCryptoBurst>;
+
+class EspEngine {
+  public:
+    /// @param pool for copies of frames that are chained or have no room around them
+    /// @throws HostError when the device has no operations left
+    EspEngine(const CryptoDevice& device, std::uint16_t queue_pair, rte_mempool* pool);
+    ~EspEngine();
+    EspEngine(const EspEngine&) = delete;
+    EspEngine& operator=(const EspEngine&) = delete;
+
+    /// Whole Ethernet frames without open offload requests become frames to the other end, each in its place;
+    /// kCryptoBurst at most. All stay the caller's, done or not; copies take the place of what was copied.
+    void encrypt(EspSa& sa, std::span<rte_mbuf*> frames, EspOutcomes& outcomes);
+    /// And back. The SPI was looked at, and the frame has the length of the SA's headers at least.
+    void decrypt(EspSa& sa, std::span<rte_mbuf*> frames, EspOutcomes& outcomes);
+
+  private:
+    using Burst = std::span<rte_mbuf*>;
+
+    EspOutcome make_room(rte_mbuf*& frame, std::uint32_t head, std::uint32_t tail);
+    EspOutcome wrap(const EspSa& sa, rte_mbuf*& frame);
+    EspOutcome accept(const EspSa& sa, rte_mbuf*& frame);
+    std::uint16_t run(Burst frames, Burst all, EspOutcomes& outcomes);
+    void fresh_ivs(const EspSa& sa, std::uint16_t count);
+
+    rte_mempool* pool_;
+    std::uint8_t device_;
+    std::uint16_t queue_pair_;
+    std::array<rte_crypto_op*, kCryptoBurst> operations_{};
+    std::array<std::uint8_t, 32> iv_key_{};
+    std::uint64_t iv_bursts_ = 0;
+};
+
+}  // namespace weir
