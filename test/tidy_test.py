@@ -29,8 +29,8 @@ MAY_INCLUDE = {
     "cost_functions/program": {"common", "common/config", "cost_functions"},
     "vswitch/qos": PURE | CONFIG,
     "vswitch/ports": PURE | CONFIG | {"vswitch/qos"},
-    "vswitch/datapath": PURE | CONFIG | {"vswitch/qos", "vswitch/ports"},
-    "vswitch/appliance": PURE | CONFIG | {"vswitch/qos", "vswitch/ports", "vswitch/datapath"},
+    "vswitch/datapath": PURE | CONFIG | {"vswitch/appliance", "vswitch/esp_sizes.h", "vswitch/qos", "vswitch/ports"},
+    "vswitch/appliance": PURE | CONFIG | {"vswitch/esp_sizes.h"},
     "vswitch/agent": PURE | CONFIG | {"common/wire", "vswitch/qos"},
     "ctrl/alloc": PURE, "ctrl/estimate": PURE, "ctrl/pool": PURE | {"ctrl/alloc"}, "ctrl/billing": PURE,
     "ctrl/placement": PURE | {"ctrl/alloc"}, "ctrl/store": PURE | {"common/wire"},
@@ -45,7 +45,7 @@ MAY_INCLUDE = {
 # Libraries that only some places may see: include pattern -> path prefixes.
 LIBRARIES = {
     "DPDK": (re.compile(r"<rte_"), ("cost_functions/program/", "vswitch/ports/", "vswitch/datapath/", "vswitch/appliance/",
-                                    "vswitch/eal.", "vswitch/topology", "test/", "bench/")),
+                                    "vswitch/eal.", "vswitch/topology", "vswitch/tunnels", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/server",
                                      "ctrl/cli/", "test/")),
     "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "ctrl/", "test/", "bench/")),

@@ -29,27 +29,6 @@ std::string names_in(const std::string& folder) {
     return list.empty() ? "a file: there are no tables in " + folder : list + "; or a file";
 }
 
-// Null when there are faults.
-std::shared_ptr<const CostTable> read_table(const std::string& cost, const std::string& path,
-                                            const std::string& shipped, Faults& faults) {
-    const bool named = is_shipped_table(cost);
-    const std::string file = named ? shipped + '/' + cost + ".json" : cost;
-    const std::variant<std::string, Fault> text = read_text_file(file);
-    if (const Fault* fault = std::get_if<Fault>(&text)) {
-        faults.push_back({path, show_text(file) + ": " + fault->found,
-                          named ? names_in(shipped) : fault->allowed, "the cost table could not be read"});
-        return nullptr;
-    }
-    std::variant<CostTable, Faults> parsed = parse_cost_table(std::get<std::string>(text));
-    if (CostTable* table = std::get_if<CostTable>(&parsed))
-        return std::make_shared<const CostTable>(std::move(*table));
-    for (Fault& fault : std::get<Faults>(parsed))
-        faults.push_back(
-            {path, std::move(fault.found), std::move(fault.allowed),
-             show_text(file) + ": " + fault.path + (fault.path.empty() ? "" : ": ") + fault.message});
-    return nullptr;
-}
-
 std::shared_ptr<const CostProgram> load_program(const std::string& file, const std::string& path,
                                                 ReadProgram read_program, Faults& faults) {
     if (file.empty())
@@ -82,6 +61,26 @@ std::string shipped_tables() {
     return !fs::is_directory(installed, error) && fs::is_directory(source, error) ? source : installed;
 }
 
+std::shared_ptr<const CostTable> read_cost_table(const std::string& cost, const std::string& path,
+                                                 const std::string& shipped, Faults& faults) {
+    const bool named = is_shipped_table(cost);
+    const std::string file = named ? shipped + '/' + cost + ".json" : cost;
+    const std::variant<std::string, Fault> text = read_text_file(file);
+    if (const Fault* fault = std::get_if<Fault>(&text)) {
+        faults.push_back({path, show_text(file) + ": " + fault->found,
+                          named ? names_in(shipped) : fault->allowed, "the cost table could not be read"});
+        return nullptr;
+    }
+    std::variant<CostTable, Faults> parsed = parse_cost_table(std::get<std::string>(text));
+    if (CostTable* table = std::get_if<CostTable>(&parsed))
+        return std::make_shared<const CostTable>(std::move(*table));
+    for (Fault& fault : std::get<Faults>(parsed))
+        faults.push_back(
+            {path, std::move(fault.found), std::move(fault.allowed),
+             show_text(file) + ": " + fault.path + (fault.path.empty() ? "" : ": ") + fault.message});
+    return nullptr;
+}
+
 std::variant<std::vector<ApplianceCosts>, Faults> load_appliances(const SwitchConfig& config,
                                                                   ReadProgram read_program,
                                                                   const std::string& shipped) {
@@ -89,10 +88,10 @@ std::variant<std::vector<ApplianceCosts>, Faults> load_appliances(const SwitchCo
     Faults faults;
     std::shared_ptr<const CostTable> cycles;
     if (!config.appliances.empty())
-        cycles = read_table(kCyclesTable, "appliances", shipped, faults);
+        cycles = read_cost_table(kCyclesTable, "appliances", shipped, faults);
     for (const ApplianceConfig& appliance : config.appliances) {
         const std::string path = "appliances[" + std::to_string(costs.size()) + "].";
-        costs.push_back({.table = read_table(appliance.cost, path + "cost", shipped, faults),
+        costs.push_back({.table = read_cost_table(appliance.cost, path + "cost", shipped, faults),
                          .program = load_program(appliance.program, path + "program", read_program, faults),
                          .cycles = cycles});
     }

@@ -30,6 +30,10 @@ using ReadProgram = std::variant<std::shared_ptr<const CostProgram>, Fault> (*)(
 /// its build folder is in.
 [[nodiscard]] std::string shipped_tables();
 
+/// The cost table that the configuration names at `path`; null when there are faults.
+[[nodiscard]] std::shared_ptr<const CostTable> read_cost_table(const std::string& cost, const std::string& path,
+                                                               const std::string& shipped, Faults& faults);
+
 /// One for each of config.appliances, in their order; or every fault, as `appliances[2].cost`.
 /// @param read_program nullptr: this program takes no programs, and one that is named is a fault
 /// @param shipped      the folder of the tables that come with the switch

@@ -205,6 +205,7 @@ std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
     read_uplink(reader, config.uplink, faults);
     read_feedback(reader, config, config.feedback, faults);
     read_controller(reader, config.controller, faults);
+    read_tunnels(reader, config.uplink, config.tunnels, faults);
     read_appliances(reader, config.appliances, faults);
     read_vnics(reader, config, faults);
     reader.finish();
@@ -222,7 +223,7 @@ std::variant<SwitchConfig, Faults> load_config(const std::string& path) {
     auto* config = std::get_if<SwitchConfig>(&parsed);
     if (config == nullptr)
         return parsed;
-    resolve_files(config->appliances, path);
+    resolve_files(*config, path);
     if (config->host.empty()) {
         std::array<char, 256> name{};
         config->host = ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";

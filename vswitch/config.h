@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
+#include "vswitch/esp_sizes.h"
 
 namespace weir {
 
@@ -55,6 +56,24 @@ struct ApplianceConfig {
     std::optional<std::uint64_t> window_tokens;  ///< that this host may have outstanding there; absent = any
 };
 
+/// An ESP tunnel to another Weir switch.
+struct TunnelConfig {
+    std::string name;    ///< 1..31 of [A-Za-z0-9._-], unique
+    std::string local;   ///< this end's address on the wire, IPv4 or IPv6, as text
+    std::string remote;  ///< the other end's, of the same family
+    std::optional<MacAddress> local_mac;  ///< absent = the uplink's own
+    MacAddress remote_mac;                ///< the other end's, or that of the router to it
+    std::uint32_t spi_out = 0;            ///< a multiple of 4096; the other end's spi_in
+    std::uint32_t spi_in = 0;
+    EspAlgorithm algorithm = EspAlgorithm::kAes128Gcm;
+    std::string key;       ///< 64 hexadecimal digits; or empty, and
+    std::string key_file;  ///< a file that holds them
+    std::string device = "auto";        ///< the driver of the crypto device; auto = the fastest that starts
+    std::vector<std::string> networks;  ///< addresses that are reached through it
+    std::string cost;                   ///< its cost table, as an appliance's; resolved by the parser
+    Nanos rekey = 3600 * kNanosPerSec;  ///< 1s..24h: keys are no older
+};
+
 struct VnicConfig {
     std::string name;    ///< 1..31 of [A-Za-z0-9._-], unique
     std::string socket;  ///< vhost-user socket path (absolute), or empty when `device` is set
@@ -77,6 +96,8 @@ struct VnicConfig {
     bool mergeable = true;
     bool packed = true;
     std::vector<VnicApplianceConfig> appliances;  ///< services whose requests are tracked for this vNIC
+    bool encrypt = false;                         ///< what goes over the wire goes through a tunnel, or not at all
+    std::optional<std::uint64_t> encrypt_limit;   ///< tokens per second of the tunnels' cost; absent = none
     bool isolation = true;                        ///< resolved: global `isolation` switch
     std::optional<std::uint16_t> worker;          ///< index into `workers`; absent = least loaded
 };
@@ -126,6 +147,7 @@ struct SwitchConfig {
     FeedbackConfig feedback;
     ControllerConfig controller;
     std::vector<ApplianceConfig> appliances;
+    std::vector<TunnelConfig> tunnels;
     std::vector<VnicConfig> vnics;
     std::string control_socket = "/run/weir/switch.sock";
     PollMode poll = PollMode::kBusy;

@@ -26,20 +26,6 @@ constexpr Range kSharesRange{1, 10'000};
 constexpr std::size_t kPathBytesMax = 4095;  // PATH_MAX with the end
 constexpr std::array kBuckets{Word<bool>{"multi", true}, Word<bool>{"single", false}};
 
-void read_address(ObjectReader& reader, std::string& out) {
-    constexpr const char* kAllowed = "a host's IPv4 or IPv6 address, such as \"10.0.0.5\" or \"fd00::5\"";
-    std::string text;
-    if (!require(reader, "address", kAllowed) || !reader.read_text("address", text))
-        return;
-    const std::optional<IpAddress> address = IpAddress::parse(text);
-    if (!address)
-        reader.fault("address", kAllowed, "this is not an address");
-    else if (!address->host())
-        reader.fault("address", kAllowed, "no host has this address on a network");
-    else
-        out = std::move(text);
-}
-
 void read_protocol(ObjectReader& reader, std::string& out) {
     std::vector<Word<std::string_view>> words;
     for (const Protocol* protocol : protocols())
@@ -84,7 +70,8 @@ ApplianceConfig read_appliance(const json& object, const std::string& path,
         return appliance;
     require(reader, "name", "a name, such as \"disk\"");
     read_name(reader, "name", appliance.name);
-    read_address(reader, appliance.address);
+    if (require(reader, "address", "a host's IPv4 or IPv6 address, such as \"10.0.0.5\" or \"fd00::5\""))
+        read_host_address(reader, "address", appliance.address);
     require(reader, "port", "a TCP port, such as 10809");
     reader.read_integer("port", appliance.port, kPortRange);
     read_protocol(reader, appliance.protocol);
@@ -206,14 +193,17 @@ json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances)
     return list;
 }
 
-void resolve_files(std::vector<ApplianceConfig>& appliances, const std::string& config_file) {
+void resolve_files(SwitchConfig& config, const std::string& config_file) {
     const std::filesystem::path folder = std::filesystem::path(config_file).parent_path();
-    for (ApplianceConfig& appliance : appliances) {
+    for (ApplianceConfig& appliance : config.appliances) {
         if (!is_shipped_table(appliance.cost))
             appliance.cost = folder / appliance.cost;
         if (!appliance.program.empty())
             appliance.program = folder / appliance.program;
     }
+    for (TunnelConfig& tunnel : config.tunnels)
+        if (!is_shipped_table(tunnel.cost))
+            tunnel.cost = folder / tunnel.cost;
 }
 
 }  // namespace weir

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstdio>
 
+#include "common/ip_address.h"
+
 namespace weir {
 namespace {
 
@@ -57,6 +59,37 @@ bool read_device(ObjectReader& reader, std::string_view key, std::string& out) {
     }
     out = std::move(text);
     return true;
+}
+
+bool read_host_address(ObjectReader& reader, std::string_view key, std::string& out) {
+    constexpr const char* kAllowed = "a host's IPv4 or IPv6 address, such as \"10.0.0.5\" or \"fd00::5\"";
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    const std::optional<IpAddress> address = IpAddress::parse(text);
+    if (!address || !address->host()) {
+        reader.fault(key, kAllowed, address ? "no host has this address on a network" : "this is not an address");
+        return false;
+    }
+    out = std::move(text);
+    return true;
+}
+
+bool read_mac_address(ObjectReader& reader, std::string_view key, std::optional<MacAddress>& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    constexpr const char* kAllowed = "a unicast address, such as \"52:54:00:00:00:01\"";
+    const std::optional<MacAddress> mac = MacAddress::parse(text);
+    if (!mac)
+        reader.fault(key, kAllowed, "this is not a MAC address");
+    else if (mac->bits == 0)
+        reader.fault(key, kAllowed, "the zero address belongs to nobody");
+    else if ((mac->bits & 1) != 0)
+        reader.fault(key, kAllowed, "this is a multicast or broadcast address");
+    else
+        out = mac;
+    return out == mac && mac.has_value();
 }
 
 std::string device_identity(std::string_view device) {

@@ -26,7 +26,17 @@ void read_vnic_appliances(ObjectReader& vnic, std::vector<VnicApplianceConfig>& 
                           Faults& faults);
 [[nodiscard]] nlohmann::json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances);
 /// Paths in the configuration are meant from its own folder.
-void resolve_files(std::vector<ApplianceConfig>& appliances, const std::string& config_file);
+void resolve_files(SwitchConfig& config, const std::string& config_file);
+
+/// A host's address, as it stands there. @return whether it is one
+bool read_host_address(ObjectReader& reader, std::string_view key, std::string& out);
+/// A unicast MAC address.
+bool read_mac_address(ObjectReader& reader, std::string_view key, std::optional<MacAddress>& out);
+
+/// `tunnels` of the switch, each checked against those before it and the uplink.
+void read_tunnels(ObjectReader& root, const UplinkConfig& uplink, std::vector<TunnelConfig>& out, Faults& faults);
+/// `encrypt` and `encrypt_limit` of a vNIC; its MTU, unless it is given, becomes what the tunnels carry.
+void read_encryption(ObjectReader& vnic, VnicConfig& out, const SwitchConfig& base);
 
 /// Reads one vNIC and checks it against `others` in all but the total of the reservations. Faults go to
 /// `faults`; the vNIC is returned all the same so that later ones are checked against it.

@@ -21,24 +21,8 @@ constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// What a running vNIC can change; the rest is negotiated with the guest or wired to queues.
-constexpr std::array<std::string_view, 6> kRunTimeKeys{"reservation", "limit",        "limit_pps",
-                                                       "shares",      "cycle_shares", "buffers"};
-
-void read_mac(ObjectReader& reader, std::optional<MacAddress>& out) {
-    std::string text;
-    if (!reader.read_text("mac", text))
-        return;
-    constexpr const char* kAllowed = "a unicast address, such as \"52:54:00:00:00:01\"";
-    const std::optional<MacAddress> mac = MacAddress::parse(text);
-    if (!mac)
-        reader.fault("mac", kAllowed, "this is not a MAC address");
-    else if (mac->bits == 0)
-        reader.fault("mac", kAllowed, "the zero address belongs to nobody");
-    else if ((mac->bits & 1) != 0)
-        reader.fault("mac", kAllowed, "this is a multicast or broadcast address");
-    else
-        out = mac;
-}
+constexpr std::array<std::string_view, 7> kRunTimeKeys{
+    "reservation", "limit", "limit_pps", "shares", "cycle_shares", "buffers", "encrypt_limit"};
 
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
@@ -136,7 +120,7 @@ VnicConfig read_vnic(const json& object, const std::string& path, const SwitchCo
         reader.fault("name", "a name, such as \"vm1\"", "every vNIC needs a name");
     read_port(reader, vnic);
     read_name(reader, "tenant", vnic.tenant);
-    read_mac(reader, vnic.mac);
+    read_mac_address(reader, "mac", vnic.mac);
     reader.read_integer("vlan", vnic.vlan, kVlanRange);
     reader.read_flag("anti_spoofing", vnic.anti_spoofing);
     if (!reader.has("mac") && vnic.anti_spoofing)
@@ -145,6 +129,7 @@ VnicConfig read_vnic(const json& object, const std::string& path, const SwitchCo
     read_guarantees(reader, vnic, base);
     read_place(reader, vnic, base);
     read_vnic_appliances(reader, vnic.appliances, base, faults);
+    read_encryption(reader, vnic, base);
     read_offloads(reader, vnic);
     reader.finish();
     check_unique(reader, vnic, base, others);
@@ -234,6 +219,10 @@ json vnic_to_json(const VnicConfig& vnic) {
         out["buffers"] = vnic.buffers;
     if (vnic.worker)
         out["worker"] = *vnic.worker;
+    if (vnic.encrypt)
+        out["encrypt"] = true;
+    if (vnic.encrypt_limit)
+        out["encrypt_limit"] = format_quantity(Quantity::kTokenRate, *vnic.encrypt_limit);
     if (!vnic.appliances.empty())
         out["appliances"] = vnic_appliances_to_json(vnic.appliances);
     return out;

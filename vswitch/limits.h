@@ -35,6 +35,10 @@ inline constexpr std::size_t kAppliancesMax = 64;
 inline constexpr std::size_t kAppliancesPerVnic = 8;
 /// Flows of requests per worker: a vNIC and an appliance each.
 inline constexpr std::uint32_t kRequestFlowsMax = 1024;
+/// ESP tunnels of a switch.
+inline constexpr std::size_t kTunnelsMax = 64;
+/// Networks behind all tunnels together: what one look-up may go through.
+inline constexpr std::size_t kTunnelNetworksMax = 256;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
 /// MAC entries per switch, learned and static.

@@ -43,12 +43,13 @@ int complain(const weir::Faults& faults, const std::string& file) {
     return kBadConfiguration;
 }
 
-int run(const weir::SwitchConfig& config, const std::vector<weir::ApplianceCosts>& costs) {
+int run(const weir::SwitchConfig& config, const std::vector<weir::ApplianceCosts>& costs,
+        const std::vector<weir::TunnelParts>& tunnels) {
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
     try {
         weir::Eal eal(config);
-        weir::Topology topology(eal, config, costs);
+        weir::Topology topology(eal, config, costs, tunnels);
         const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(topology));
         std::optional<weir::CtrlLink> link;
         if (!config.controller.connect.empty())
@@ -83,9 +84,13 @@ int main(int argc, char** argv) {
     const auto costs = weir::load_appliances(config, read_program);
     if (const auto* faults = std::get_if<weir::Faults>(&costs))
         return complain(*faults, file);
+    const auto tunnels = weir::load_tunnels(config);
+    if (const auto* faults = std::get_if<weir::Faults>(&tunnels))
+        return complain(*faults, file);
     if (check) {
         std::printf("%s: valid\n", file.c_str());
         return 0;
     }
-    return run(config, std::get<std::vector<weir::ApplianceCosts>>(costs));
+    return run(config, std::get<std::vector<weir::ApplianceCosts>>(costs),
+               std::get<std::vector<weir::TunnelParts>>(tunnels));
 }

@@ -41,10 +41,18 @@ struct alignas(64) DirectionStats {
         drops[static_cast<std::size_t>(reason)] += packets;
         dropped.add(packets, bytes);
     }
+    void add(const DirectionStats& part) {
+        offered.add(part.offered.packets, part.offered.bytes);
+        delivered.add(part.delivered.packets, part.delivered.bytes);
+        queued.add(part.queued.packets, part.queued.bytes);
+        dropped.add(part.dropped.packets, part.dropped.bytes);
+        for (std::size_t i = 0; i < kDropReasons; ++i)
+            drops[i] += part.drops[i];
+    }
 };
 
 /// Why the switch left a VM's ring alone, and for how long.
-enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kCount };
+enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kCount };
 
 struct VnicStats {
     DirectionStats from_vm;
@@ -56,6 +64,7 @@ struct VnicStats {
     std::array<Nanos, static_cast<std::size_t>(HoldReason::kCount)> held_ns{};
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
+    std::uint64_t encryption_tokens = 0;  ///< what the tunnels have cost it
     std::uint64_t limiters = 0;          ///< destinations that have asked it for a rate (feedback)
     std::uint64_t received_rate = 0;     ///< from the wire in the last period, bytes per second
     std::uint64_t receive_capacity = 0;  ///< its part of the downlink
@@ -91,6 +100,21 @@ struct FeedbackStats {
     std::uint64_t unknown = 0;     ///< for no vNIC of this host
     std::uint64_t table_full = 0;  ///< no room for another limiter
     std::uint64_t limiters = 0;    ///< flows that have one now
+};
+
+/// One tunnel: what came out of the wire for it, and what it sent. Bytes as on the wire.
+struct TunnelStats {
+    DirectionStats in;         ///< delivered: to vNICs and to the switch itself
+    Tally out;                 ///< encrypted
+    std::uint64_t tokens = 0;  ///< what it cost those who sent
+    std::uint64_t letters = 0;  ///< messages of the other end
+
+    void add(const TunnelStats& part) {
+        in.add(part.in);
+        out.add(part.out.packets, part.out.bytes);
+        tokens += part.tokens;
+        letters += part.letters;
+    }
 };
 
 /// The resources on the path of a request: each has a bucket of its own.

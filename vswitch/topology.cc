@@ -12,7 +12,7 @@
 #include <random>
 
 #include "common/error.h"
-#include "common/ip_address.h"
+#include "vswitch/appliances.h"
 #include "vswitch/feedback_key.h"
 
 namespace weir {
@@ -36,29 +36,6 @@ const char* scheduler_name(Scheduler scheduler) {
     return "";
 }
 
-std::vector<Appliance> make_appliances(const SwitchConfig& config, const std::vector<ApplianceCosts>& costs) {
-    std::vector<Appliance> appliances;
-    for (const ApplianceConfig& each : config.appliances) {
-        const IpAddress address = IpAddress::parse(each.address).value();
-        const auto all = protocols();
-        const auto protocol = std::ranges::find(all, each.protocol, &Protocol::name);
-        const ApplianceCosts& cost = costs[appliances.size()];
-        Appliance& appliance = appliances.emplace_back();
-        appliance.ip6 = address.v6;
-        appliance.address = address.bytes;
-        appliance.port = each.port;
-        appliance.protocol = static_cast<std::uint8_t>(protocol - all.begin());
-        appliance.cost = cost.table;
-        appliance.program = cost.program;
-        appliance.cycles = cost.cycles;
-        if (!each.window_tokens)
-            continue;
-        appliance.window = *each.window_tokens;
-        appliance.window_share = std::make_shared<LinkShare>(config.workers.size(), *each.window_tokens);
-    }
-    return appliances;
-}
-
 /// A secret of this run of the switch.
 ConnectionKey random_key() {
     std::random_device device;
@@ -70,14 +47,15 @@ ConnectionKey random_key() {
 
 }  // namespace
 
-Topology::Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs)
+Topology::Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs,
+                   const std::vector<TunnelParts>& tunnels)
     : eal_(eal),
       config_(config),
       quiescence_(static_cast<unsigned>(config.workers.size())),
       appliances_(make_appliances(config, costs)) {
     config_.vnics.clear();
     build_uplink();
-    build_workers();
+    build_workers(tunnels);
     worker_snapshots_.resize(workers_.size());
     vhost_ = std::make_unique<VhostDriver>(quiescence_);
     try {
@@ -111,7 +89,7 @@ void Topology::build_uplink() {
         std::make_unique<FlowSteering>(uplink_->port_id(), config_.uplink.flow_offload == FlowOffload::kAuto);
 }
 
-void Topology::build_workers() {
+void Topology::build_workers(const std::vector<TunnelParts>& tunnels) {
     const auto count = static_cast<WorkerId>(config_.workers.size());
     for (WorkerId id = 0; id < count; ++id)
         inboxes_.push_back(std::make_unique<Inbox>(id));
@@ -143,6 +121,9 @@ void Topology::build_workers() {
                                          .in = *in_share_,
                                          .feedback = feedback ? &*feedback : nullptr});
     }
+    tunnels_ = std::make_unique<Tunnels>(config_, tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0, workers_);
+    for (const auto& worker : workers_)
+        tunnels_->attach(*worker);
 }
 
 void Topology::start_workers() {
@@ -314,6 +295,7 @@ void Topology::tick() {
     const std::scoped_lock lock(mutex_);
     relay_news();
     const Nanos now = eal_.ticks().to_nanos(rte_rdtsc());
+    tunnels_->tick(now, [this](WorkerId worker, const WorkerCommand& command) { return post(worker, command); });
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;
@@ -354,6 +336,7 @@ void Topology::take_snapshots() {
     for (const auto& worker : workers_) {
         WorkerCommand command{WorkerCommand::Type::kSnapshotWorker};
         command.snapshot = &worker_snapshots_[worker->id()];
+        command.tunnels = &tunnels_->reading(worker->id());
         last[worker->id()] = post(worker->id(), command);
     }
     for (VnicId id = 0; id < vnics_.size(); ++id) {
@@ -380,6 +363,7 @@ SwitchReport Topology::report() {
     SwitchReport report;
     report.config = &config_;
     report.uptime_ns = eal_.ticks().to_nanos(rte_rdtsc());
+    report.tunnels = tunnels_->report(report.uptime_ns);
     report.tsc_hz = eal_.ticks_per_sec();
     report.buffers = eal_.buffers();
     report.buffers_free = rte_mempool_avail_count(eal_.pool());

@@ -21,6 +21,7 @@
 #include "vswitch/ports/nic_port.h"
 #include "vswitch/ports/quiescence.h"
 #include "vswitch/ports/vhost_driver.h"
+#include "vswitch/tunnels.h"
 
 namespace weir {
 
@@ -28,7 +29,9 @@ class Topology final : public SwitchControl {
   public:
     /// Builds ports and workers and starts to forward. @throws HostError naming the part and the mend
     /// @param costs one for each of config.appliances
-    Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs);
+    /// @param tunnels one for each of config.tunnels
+    Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs,
+             const std::vector<TunnelParts>& tunnels);
     /// Stops the workers, takes rules and sockets back.
     ~Topology() override;
 
@@ -57,7 +60,7 @@ class Topology final : public SwitchControl {
     };
 
     void build_uplink();
-    void build_workers();
+    void build_workers(const std::vector<TunnelParts>& tunnels);
     void start_workers();
     void stop_workers();
     std::unique_ptr<Vnic> make_vnic(const VnicConfig& config, VnicId id, WorkerId owner);
@@ -86,6 +89,7 @@ class Topology final : public SwitchControl {
     std::unique_ptr<LinkShare> in_share_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;
     std::vector<Appliance> appliances_;  // as in config_
+    std::unique_ptr<Tunnels> tunnels_;   // outlives the workers
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;
     std::vector<WorkerSnapshot> worker_snapshots_;

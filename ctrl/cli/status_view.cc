@@ -69,6 +69,19 @@ std::string vnics_text(const json& vnics, const Terminal& terminal) {
     return table.render(terminal.columns, terminal.colour);
 }
 
+/// Nothing without tunnels.
+std::string tunnels_text(const json& tunnels, const Terminal& terminal) {
+    if (tunnels.empty())
+        return {};
+    Table table({{"TUNNEL"}, {"STATE"}, {"REMOTE"}, {"ALGORITHM"}, {"SENT", true}, {"RECEIVED", true}, {"REFUSED", true}});
+    for (const json& tunnel : tunnels)
+        table.add_row({text_at(tunnel, "/name"), state_cell(tunnel), text_at(tunnel, "/remote"),
+                       text_at(tunnel, "/algorithm"), whole_text(number_at(tunnel, "/encrypted/packets")),
+                       whole_text(number_at(tunnel, "/from_wire/delivered/packets")),
+                       whole_text(number_at(tunnel, "/from_wire/dropped/packets"))});
+    return table.render(terminal.columns, terminal.colour) + '\n';
+}
+
 void add_drop_rows(Table& table, const std::string& name, const char* direction, const json& reasons) {
     for (const auto& [reason, count] : reasons.items())
         if (count.is_number())
@@ -89,6 +102,7 @@ std::string status_text(const json& status, const Terminal& terminal) {
             whole_text(number_at(status, "/memory/buffers")) + ", " +
             whole_text(number_at(status, "/mac_entries")) + " MAC entries\n\n";
     text += workers_text(list_at(status, "/workers"), terminal) + '\n';
+    text += tunnels_text(list_at(status, "/tunnels"), terminal);
     return text + vnics_text(list_at(status, "/vnics"), terminal);
 }
 
@@ -102,6 +116,10 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
         any = any || !list_at(vnic, "/from_vm").empty() || !list_at(vnic, "/to_vm").empty();
     }
     add_drop_rows(table, "uplink", "-", list_at(drops, "/uplink"));
+    for (const auto& [tunnel, reasons] : list_at(drops, "/tunnels").items()) {
+        add_drop_rows(table, "tunnel " + tunnel, "-", reasons);
+        any = any || !reasons.empty();
+    }
     for (const auto& [worker, reasons] : list_at(drops, "/workers").items()) {
         add_drop_rows(table, "worker " + worker, "-", reasons);
         any = any || !reasons.empty();

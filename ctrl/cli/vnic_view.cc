@@ -146,7 +146,10 @@ std::string vnic_text(const json& vnic, const std::string& accounting, const Ter
     text += line("held back", duration_at(vnic, "/held_back_ns/total") + ": own limit " +
                                   duration_at(vnic, "/held_back_ns/limit") + ", uplink " +
                                   duration_at(vnic, "/held_back_ns/uplink") + ", buffers " +
-                                  duration_at(vnic, "/held_back_ns/buffers"));
+                                  duration_at(vnic, "/held_back_ns/buffers") +
+                                  (at(vnic, "/encrypt") == true
+                                       ? ", encryption " + duration_at(vnic, "/held_back_ns/encryption")
+                                       : ""));
     text += line("queue delay", "p50 " + duration_at(vnic, "/queue_delay_ns/p50") + ", p99 " +
                                     duration_at(vnic, "/queue_delay_ns/p99") + ", max " +
                                     duration_at(vnic, "/queue_delay_ns/max"));

@@ -154,6 +154,8 @@ json why_sample(const json& before, const json& after) {
     const json& name = at(after, "/vnic/name");
     json buckets{limit_bucket(readings), uplink_bucket(readings),
                  bucket("buffers", nullptr, held_percent(readings, "buffers"))};
+    if (at(readings.after, "/vnic/encrypt") == true)
+        buckets.push_back(bucket("encryption", nullptr, held_percent(readings, "encryption")));
     for (const json& flow : sample["flows"])
         if (at(flow, "/vnic") == name)
             add_flow_buckets(buckets, flow, sample);

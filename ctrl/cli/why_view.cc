@@ -109,6 +109,10 @@ std::string sentence(const json& sample, const json& bucket) {
         return "its ring was left alone " + time +
                " because its backlog towards the uplink was full: a reservation or more shares let it pass "
                "earlier";
+    if (name == "encryption")
+        return "its ring was left alone " + time +
+               " because its frames cost more in tunnels than it may spend: weirctl vnic set " +
+               text_at(sample, "/vnic") + " encrypt_limit=TOKENS";
     return "its ring was left alone " + time +
            " because it held its quota of packet buffers: raise its buffers";
 }

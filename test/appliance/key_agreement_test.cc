@@ -151,6 +151,30 @@ TEST_CASE("a renewal gives new keys, also when both ask at once, and the old one
     }
 }
 
+TEST_CASE("a message of the session before that comes late asks for no further one") {
+    Wire wire;
+    End a(left_setup());
+    End b(right_setup());
+    REQUIRE(wire.join(a, b) > 0);
+    for (int i = 0; i < 150; ++i)
+        wire.step(a, b);
+    std::vector<Message> late;
+    for (int i = 0; late.empty() && i < 200; ++i) {
+        wire.now += kTick;
+        if (const auto message = a.agreement->say(wire.now))
+            late.push_back(*message);
+    }
+    REQUIRE(late.size() == 1);
+    a.agreement->renew();
+    for (int i = 0; i < 50; ++i)
+        wire.step(a, b);
+    CHECK(b.agreement->hear(late[0], wire.now) == Heard::kNothing);
+    for (int i = 0; i < 50; ++i)
+        wire.step(a, b);
+    CHECK(b.adopted == 2);
+    CHECK(agreed(a, b));
+}
+
 TEST_CASE("what was recorded changes nothing: not the session, not the next one") {
     Wire wire;
     End a(left_setup());

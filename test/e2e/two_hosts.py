@@ -61,9 +61,10 @@ class TwoHosts(Case):
             stream.write(digits + "\n")
         return path
 
-    def send(self, number, rate, *peers, kind="ipv4"):
+    def send(self, number, rate, *peers, kind="ipv4", size=1514):
         """VM `number` sends UDP at `rate` bits/s in all, to each of these VMs alike. Returns the process."""
-        command = [sys.executable, SOURCE, kind, f"eth{number}", str(rate), mac(number), *(mac(peer) for peer in peers)]
+        command = [sys.executable, SOURCE, kind, f"eth{number}", str(rate), str(size), mac(number),
+                   *(mac(peer) for peer in peers)]
         return Process(command, self.path(f"source{number}.log"))
 
     def feedback(self, host):

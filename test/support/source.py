@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""source.py - a VM that sends UDP at a rate: `source.py ipv4|ipv6 INTERFACE BITS_PER_SECOND MAC PEER...`, to each in turn.
+"""source.py - a VM that sends UDP at a rate: `source.py ipv4|ipv6 INTERFACE BITS_PER_SECOND BYTES MAC PEER...`,
 
-The rate is of all peers together, in bytes on the wire. What a slow machine makes it miss is not caught up with. Pauses
+To each peer in turn, frames of BYTES. The rate is of all peers together, in bytes on the wire. What a slow machine makes it miss is not caught up with. Pauses
 are random, so that two sources do not find the same queue full in every turn, or never.
 """
 
@@ -12,17 +12,16 @@ import time
 
 import frames
 
-SIZE = 1514
-WIRE_BITS = 8 * (SIZE + 24)
+WIRE_BYTES = 24
 PAUSE_SECONDS = 0.0005
 LATE_SECONDS = 0.02
 
 
-def main(kind, interface, rate, address, *peers):
+def main(kind, interface, rate, size, address, *peers):
     line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     line.bind((interface, 0))
-    turn = [getattr(frames, kind)(address, peer, frames.UDP, SIZE) for peer in peers]
-    seconds = len(turn) * WIRE_BITS / float(rate)
+    turn = [getattr(frames, kind)(address, peer, frames.UDP, int(size)) for peer in peers]
+    seconds = len(turn) * 8 * (int(size) + WIRE_BYTES) / float(rate)
     due = time.monotonic()
     while True:
         now = time.monotonic()

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "test/vswitch/config_support.h"
-#include "vswitch/appliance_costs.h"
+#include "vswitch/tunnel_parts.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -75,6 +75,19 @@ json appliance_with(const std::string& key, const json& value) {
     return {{"appliances", {appliance}}};
 }
 
+json tunnel_with(const std::string& key, const json& value) {
+    json tunnel{{"name", "t"},
+                {"local", "192.0.2.1"},
+                {"remote", "192.0.2.2"},
+                {"remote_mac", "02:00:00:00:00:02"},
+                {"spi_out", 8192},
+                {"spi_in", 12288},
+                {"networks", {"10.0.0.0/8"}}};
+    tunnel[key == "key_file" ? "key_file" : "key"] = std::string(64, '0');
+    tunnel[key] = value;
+    return {{"uplink", {{"device", "net_tap0"}}}, {"tunnels", {tunnel}}};
+}
+
 json vnic_appliance_with(const std::string& key, const json& value) {
     json part{{"name", "disk"}, {"limit", key == "limit" ? json() : json("1000Gtokens")}};
     part[key] = value;
@@ -89,6 +102,7 @@ std::vector<Section> sections() {
         {"uplink", schema()["properties"]["uplink"]["properties"], uplink_with},
         {"feedback", schema()["properties"]["feedback"]["properties"], feedback_with},
         {"controller", schema()["properties"]["controller"]["properties"], controller_with},
+        {"tunnels[0]", schema()["$defs"]["tunnel"]["properties"], tunnel_with},
         {"appliances[0]", schema()["$defs"]["appliance"]["properties"], appliance_with},
         {"vnics[0]", schema()["$defs"]["vnic"]["properties"], vnic_with},
         {"vnics[0].appliances[0]", schema()["$defs"]["vnic_appliance"]["properties"], vnic_appliance_with}};
@@ -133,8 +147,10 @@ TEST_CASE("every example is a valid configuration") {
         faults = std::get_if<Faults>(&costs);
         INFO((faults == nullptr ? "" : lines_of(*faults)));
         CHECK(faults == nullptr);
+        const auto tunnels = load_tunnels(std::get<SwitchConfig>(loaded), kConfigs + "costs");
+        CHECK(std::holds_alternative<std::vector<TunnelParts>>(tunnels));
     }
-    CHECK(examples >= 5);
+    CHECK(examples >= 6);
 }
 
 TEST_CASE("default.jsonc names every key, and its values are the defaults") {
@@ -220,7 +236,7 @@ TEST_CASE("what default.jsonc says is what the schema says") {
     const auto check = [](const json& object, const json& properties) {
         for (const auto& [key, property] : properties.items()) {
             if (property.contains("default") && object.contains(key) && key != "vnics" &&
-                key != "appliances") {
+                key != "appliances" && key != "tunnels") {
                 INFO(key);
                 CHECK(object[key] == property["default"]);
             }
@@ -229,6 +245,7 @@ TEST_CASE("what default.jsonc says is what the schema says") {
     check(written, schema()["properties"]);
     check(written["uplink"], schema()["properties"]["uplink"]["properties"]);
     check(written["feedback"], schema()["properties"]["feedback"]["properties"]);
+    check(written["tunnels"][0], schema()["$defs"]["tunnel"]["properties"]);
     check(written["vnics"][0], schema()["$defs"]["vnic"]["properties"]);
     check(written["appliances"][0], schema()["$defs"]["appliance"]["properties"]);
     check(written["vnics"][0]["appliances"][0], schema()["$defs"]["vnic_appliance"]["properties"]);

@@ -62,20 +62,11 @@ json worker_json(const WorkerReport& worker) {
             {"handoff", std::move(handoff)}};
 }
 
-void accumulate(DirectionStats& sum, const DirectionStats& part) {
-    sum.offered.add(part.offered.packets, part.offered.bytes);
-    sum.delivered.add(part.delivered.packets, part.delivered.bytes);
-    sum.queued.add(part.queued.packets, part.queued.bytes);
-    sum.dropped.add(part.dropped.packets, part.dropped.bytes);
-    for (std::size_t i = 0; i < kDropReasons; ++i)
-        sum.drops[i] += part.drops[i];
-}
-
 UplinkStats uplink_totals(const SwitchReport& report) {
     UplinkStats sum;
     for (const WorkerReport& worker : report.workers) {
-        accumulate(sum.tx, worker.snapshot.uplink.tx);
-        accumulate(sum.rx, worker.snapshot.uplink.rx);
+        sum.tx.add(worker.snapshot.uplink.tx);
+        sum.rx.add(worker.snapshot.uplink.rx);
     }
     return sum;
 }
@@ -110,6 +101,26 @@ json feedback_json(const SwitchReport& report) {
             {"unknown", sum.unknown}, {"table_full", sum.table_full}, {"limiters", sum.limiters}};
 }
 
+json tunnel_json(const SwitchReport& report, const TunnelReport& tunnel) {
+    constexpr double kNanosPerSecond = 1e9;
+    const TunnelConfig& config = report.config->tunnels[tunnel.config];
+    return {{"name", tunnel.name},
+            {"state", tunnel.up ? "up" : "down"},
+            {"local", config.local},
+            {"remote", config.remote},
+            {"algorithm", kEspAlgorithmTexts[static_cast<std::size_t>(config.algorithm)].name},
+            {"device", tunnel.device},
+            {"sessions", tunnel.sessions},
+            {"key_age_s", static_cast<double>(tunnel.key_age) / kNanosPerSecond},
+            {"silence_s", static_cast<double>(tunnel.silence) / kNanosPerSecond},
+            {"forged", tunnel.forged},
+            {"mismatched", tunnel.mismatched},
+            {"letters", tunnel.stats.letters},
+            {"tokens", tunnel.stats.tokens},
+            {"encrypted", tally_json(tunnel.stats.out)},
+            {"from_wire", direction_json(tunnel.stats.in)}};
+}
+
 /// null while feedback is off.
 json receive_json(const VnicStats& stats) {
     if (stats.advertised_rate == 0)
@@ -124,7 +135,12 @@ json held_json(const VnicStats& stats) {
     const Nanos limit = of(HoldReason::kLimit);
     const Nanos uplink = of(HoldReason::kUplink);
     const Nanos buffers = of(HoldReason::kBuffers);
-    return {{"total", limit + uplink + buffers}, {"limit", limit}, {"uplink", uplink}, {"buffers", buffers}};
+    const Nanos encryption = of(HoldReason::kEncryption);
+    return {{"total", limit + uplink + buffers + encryption},
+            {"limit", limit},
+            {"uplink", uplink},
+            {"buffers", buffers},
+            {"encryption", encryption}};
 }
 
 template <typename T>
@@ -195,6 +211,9 @@ json vnic_json(const VnicReport& vnic) {
             {"flood_copies", vnic.stats.flood_copies},
             {"ecn_marked", vnic.stats.ecn_marked},
             {"limiters", vnic.stats.limiters},
+            {"encrypt", config.encrypt},
+            {"encrypt_limit", or_null(config.encrypt_limit)},
+            {"encryption_tokens", vnic.stats.encryption_tokens},
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
             {"ring_errors", vnic.ring_errors},
             {"queue_delay_ns",
@@ -221,7 +240,14 @@ json drops_json(const SwitchReport& report) {
             if (count != 0)
                 workers[std::to_string(worker.id)][reason] = count;
     }
-    return {{"vnics", vnics}, {"uplink", uplink_drops(uplink_totals(report))}, {"workers", workers}};
+    json tunnels = json::object();
+    for (const TunnelReport& tunnel : report.tunnels)
+        if (json reasons = reasons_json(tunnel.stats.in); !reasons.empty())
+            tunnels[tunnel.name] = std::move(reasons);
+    return {{"vnics", vnics},
+            {"uplink", uplink_drops(uplink_totals(report))},
+            {"tunnels", tunnels},
+            {"workers", workers}};
 }
 
 namespace {
@@ -255,6 +281,9 @@ json status_json(const SwitchReport& report) {
                          {"worker", vnic.worker},
                          {"state", vnic.up ? "up" : "down"},
                          {"steering", steering_json(vnic.steering)}});
+    json tunnels = json::array();
+    for (const TunnelReport& tunnel : report.tunnels)
+        tunnels.push_back(tunnel_json(report, tunnel));
     return {{"host", report.config->host},
             {"version", WEIR_VERSION},
             {"uptime_s", static_cast<double>(report.uptime_ns) / kNanosPerSecond},
@@ -268,6 +297,7 @@ json status_json(const SwitchReport& report) {
             {"memory", {{"buffers", report.buffers}, {"buffers_free", report.buffers_free}}},
             {"mac_entries", mac_entries},
             {"tsc_hz", report.tsc_hz},
+            {"tunnels", tunnels},
             {"vnics", vnics}};
 }
 

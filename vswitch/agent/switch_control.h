@@ -42,6 +42,21 @@ struct WorkerReport {
     WorkerSnapshot snapshot;
 };
 
+/// An ESP tunnel: its keys, and what went through it.
+struct TunnelReport {
+    std::string name;
+    std::uint16_t config = 0;  ///< index into the configuration's
+    std::string device;        ///< the crypto device
+    bool up = false;           ///< keys are agreed on
+    std::uint64_t sessions = 0;
+    Nanos key_age = 0;
+    Nanos silence = 0;  ///< since the other end was last heard of; 0 before
+    std::uint8_t peer_workers = 0;
+    std::uint64_t forged = 0;      ///< messages that were not of the other end
+    std::uint64_t mismatched = 0;  ///< messages that tell of another algorithm or version
+    TunnelStats stats;
+};
+
 struct UplinkReport {
     std::string driver;
     bool up = false;
@@ -85,6 +100,7 @@ struct SwitchReport {
     std::vector<VnicReport> vnics;
     std::optional<UplinkReport> uplink;
     std::optional<ControllerReport> controller;
+    std::vector<TunnelReport> tunnels;
 };
 
 class SwitchControl {

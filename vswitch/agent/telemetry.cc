@@ -24,6 +24,7 @@ json keyed(const json& list) {
 json status(SwitchControl& control) {
     json answer = status_json(control.report());
     answer["workers"] = keyed(answer["workers"]);
+    answer["tunnels"] = keyed(answer["tunnels"]);
     answer["vnics"] = keyed(answer["vnics"]);
     return answer;
 }

@@ -19,6 +19,7 @@ constexpr std::uint16_t kIpv4Bytes = 20;
 constexpr std::uint16_t kIpv6Bytes = 40;
 constexpr std::uint8_t kEsp = 50;
 constexpr std::uint8_t kEtherIp = 97;
+constexpr unsigned kCongestion = 3;                // ECN: CE (RFC 3168)
 constexpr std::uint16_t kEtherIpVersion = 0x3000;  // RFC 3378 section 3
 constexpr std::uint32_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
 /// Behind the frame: padding (up to 17 with its two fields), ICV, and the AAD that rte_ipsec builds there.
@@ -57,13 +58,15 @@ std::uint8_t protocol_of(const rte_mbuf* frame, bool v6) {
     return *rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kEspFrontBytes + (v6 ? 6 : 9));
 }
 
-/// Takes what is around the frame off. @return false when it is no EtherIP
+/// Takes what is around the frame off, and remembers whether the network has marked it. @return false when it is no EtherIP
 bool unwrap(rte_mbuf* frame, bool v6) {
     const std::uint32_t front = kEspFrontBytes + outer_ip_bytes(v6);
     constexpr std::uint32_t kLeast = kEtherIpBytes + 14;
     if (frame->pkt_len < front + kLeast || protocol_of(frame, v6) != kEtherIp ||
         be16(rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, front)) != kEtherIpVersion)
         return false;
+    const auto* ip = rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kEspFrontBytes);
+    frame->hash.usr = ((v6 ? ip[1] >> 4 : ip[1]) & kCongestion) == kCongestion;
     rte_pktmbuf_adj(frame, static_cast<std::uint16_t>(front + kEtherIpBytes));
     frame->ol_flags = 0;
     frame->tx_offload = 0;

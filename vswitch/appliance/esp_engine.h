@@ -39,7 +39,7 @@ class EspEngine {
     /// Whole Ethernet frames without open offload requests become frames to the other end, each in its place;
     /// kCryptoBurst at most. All stay the caller's, done or not; copies take the place of what was copied.
     void encrypt(EspSa& sa, std::span<rte_mbuf*> frames, EspOutcomes& outcomes);
-    /// And back. The SPI was looked at, and the frame has the length of the SA's headers at least.
+    /// And back; hash.usr of what is done says whether the network has marked it with CE. The SPI was looked at, and the frame has the length of the SA's headers at least.
     void decrypt(EspSa& sa, std::span<rte_mbuf*> frames, EspOutcomes& outcomes);
 
   private:

@@ -126,6 +126,8 @@ bool KeyAgreement::adopt(const Words& words, Nanos now) {
     session.workers = words.workers;
     session.confirmed = words.adopted;
     session.adopted = now;
+    if (session_)
+        theirs_before_ = session_->theirs;
     session_ = session;
     sodium_memzero(&session.secret, sizeof(session.secret));
     make_offer();
@@ -152,7 +154,7 @@ KeyAgreement::Heard KeyAgreement::hear(std::span<const std::uint8_t> bytes, Nano
     }
     if (words.yours == offer_.open)
         return adopt(words, now) ? Heard::kAdopted : Heard::kForged;
-    if (now - answered_at_ >= kAnswerPeriod)
+    if (now - answered_at_ >= kAnswerPeriod && words.mine != theirs_before_)
         answer_to_ = words.mine;
     return Heard::kNothing;
 }

@@ -104,6 +104,7 @@ class KeyAgreement {
     TunnelKey message_key_in_{};
     KeyPair offer_;
     std::optional<Session> session_;
+    PublicKey theirs_before_{};           ///< of the session before: what still comes of it is late
     std::optional<PublicKey> answer_to_;  ///< whose offer is to be answered with ours
     bool confirm_due_ = false;
     bool renewing_ = false;

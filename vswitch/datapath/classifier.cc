@@ -47,10 +47,15 @@ const std::uint8_t* ip_bytes(const rte_mbuf* frame, std::uint32_t before = 0) {
     return frame->data_len >= kEnough + before ? rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, before)
                                                : nullptr;
 }
-bool claims_feedback(const rte_mbuf* frame, std::uint32_t before = 0) {
+
+}  // namespace
+
+bool claims_feedback(const rte_mbuf* frame, std::uint32_t before) {
     const std::uint8_t* bytes = ip_bytes(frame, before);
     return bytes != nullptr && is_feedback(bytes);
 }
+
+namespace {
 
 /// Why a frame with an unusual header is refused; kCount when it is not.
 [[gnu::noinline]] DropReason judge_head(const VnicPath& from, const rte_mbuf* frame, const FrameHead& head) {
@@ -121,9 +126,6 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
     stats.offered.add(count, offered_bytes);
 }
 
-namespace {
-
-/// Takes the VLAN tag off. @return the VLAN, 0 when untagged.
 std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
     if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes ||
         rte_vlan_strip(frame) != 0)  // a service tag is not ours
@@ -131,6 +133,8 @@ std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
     head = read_head(frame);
     return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
 }
+
+namespace {
 
 /// The vNIC that the NIC's rule has already found, kNowhere without a (sane) mark.
 Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint16_t vlan, std::uint64_t mac) {
@@ -178,6 +182,11 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
         }
         if (claims_feedback(frame)) [[unlikely]] {
             take_feedback(context, frame, vlan, bytes);
+            continue;
+        }
+        if (context.tunnels != nullptr && context.tunnels->claims(frame)) {
+            context.esp->bytes[context.esp->count] = bytes;
+            context.esp->frames[context.esp->count++] = frame;
             continue;
         }
         Destination to = marked(context, frame, vlan, head.destination);

@@ -51,8 +51,19 @@ void Worker::run_command(const WorkerCommand& command, Nanos now) {
             if (requests_)
                 requests_->read(command.vnic, now, *command.requests);
             break;
+        case Type::kSendFrame:
+            uplink_->send_control(command.frame, now);
+            break;
+        case Type::kReceiveSession:
+            tunnels_->receive_with(command.tunnel, command.session);
+            break;
+        case Type::kSendSession:
+            tunnels_->send_with(command.tunnel, command.session);
+            break;
         case Type::kSnapshotWorker:
             command.snapshot->worker = stats;
+            if (tunnels_ && command.tunnels != nullptr)
+                std::ranges::copy(tunnels_->stats, command.tunnels->begin());
             command.snapshot->worker.iterations = iterations_;
             command.snapshot->handoff = handoff_;
             command.snapshot->mac_entries = macs_.size();

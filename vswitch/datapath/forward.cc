@@ -280,12 +280,15 @@ unsigned Worker::poll_wire(Nanos now) {
     Batch batch;
     std::array<std::uint16_t, limits::kBurst> vlans;
     FeedbackBurst feedback;
-    classify_from_wire(
-        {macs_, directory_.data(), setup_.overhead_bytes, uplink_->stats.rx, feedback_ ? &feedback : nullptr},
-        frames.data(), count, now, batch, vlans.data());
+    EspBurst esp;
+    classify_from_wire({macs_, directory_.data(), setup_.overhead_bytes, uplink_->stats.rx,
+                        feedback_ ? &feedback : nullptr, tunnels_.get(), &esp},
+                       frames.data(), count, now, batch, vlans.data());
     for (std::uint16_t i = 0; i < feedback.count; ++i)
-        feedback_->hear(feedback.frames[i], feedback.vlans[i], now);
+        feedback_->hear(feedback.frames[i], feedback.vlans[i], false, now);
     from_wire(batch, vlans.data(), now);
+    if (esp.count != 0)
+        from_tunnels(esp, now);
     flush_to_receivers();
     stats.packets += count;
     ++stats.bursts;
@@ -310,6 +313,11 @@ void Worker::from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now) {
 /// Metered by the vNIC's own worker; without the tag that it had on the wire.
 void Worker::from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now) {
     DirectionStats& rx = uplink_->stats.rx;
+    if (to.fixed.encrypted) [[unlikely]] {
+        rx.drop(DropReason::kClearText, run.count, run.bytes_total);
+        rte_pktmbuf_free_bulk(run.frames, run.count);
+        return;
+    }
     if (to.fixed.owner != setup_.id) {
         account(rx, run, hand_over(to, run, FrameOrigin::kWire));
         return;
@@ -330,8 +338,11 @@ void Worker::flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t
     if (!wire_flood_.can_pay(1, now)) {
         rx.drop(DropReason::kFloodLimited, 1, bytes);
     } else {
-        const unsigned copies = flood(all_, nullptr, vlan, frame, setup_.pool, group,
-                                      [&](VnicPath& to, rte_mbuf* copy) { deliver_copy(to, copy); });
+        const auto takes = [=](const VnicPath& to) {
+            return !to.fixed.encrypted && takes_flood(to, vlan, group);
+        };
+        const unsigned copies = flood_to(all_, nullptr, frame, setup_.pool, takes,
+                                         [&](VnicPath& to, rte_mbuf* copy) { deliver_copy(to, copy); });
         if (copies != 0) {
             wire_flood_.pay(1, now);
             rx.delivered.add(1, bytes);
@@ -347,8 +358,17 @@ unsigned Worker::poll_inbox(Nanos now) {
     const std::uint16_t count = setup_.inboxes[setup_.id]->take(frames.data(), limits::kBurst);
     if (count == 0)
         return 0;
-    for (std::uint16_t i = 0; i < count; ++i)
-        take_from_worker(frames[i], now);
+    EspBurst esp;
+    for (std::uint16_t i = 0; i < count; ++i) {
+        if (origin_of(frames[i]) == FrameOrigin::kTunnel) {
+            esp.bytes[esp.count] = frames[i]->pkt_len + setup_.overhead_bytes;
+            esp.frames[esp.count++] = frames[i];
+        } else {
+            take_from_worker(frames[i], now);
+        }
+    }
+    if (esp.count != 0)
+        decrypt(esp, now);
     flush_to_receivers();
     return count;
 }
@@ -358,7 +378,7 @@ void Worker::take_from_worker(rte_mbuf* frame, Nanos now) {
     const FrameOrigin origin = origin_of(frame);
     const VnicPath* to = directory_[destination_of(frame)];
     if (to != nullptr && feedback_ && origin == FrameOrigin::kFeedback) {
-        feedback_->hear(frame, to->fixed.vlan, now);
+        feedback_->hear(frame, to->fixed.vlan, to->fixed.encrypted, now);
         return;
     }
     if (to != nullptr && feedback_ && origin == FrameOrigin::kWire) {

@@ -51,7 +51,7 @@ inline void set_source(rte_mbuf* frame, std::uint16_t vnic) {
 }
 
 /// Where a frame that changes workers came from.
-enum class FrameOrigin : std::uint8_t { kVm, kWire, kFeedback };
+enum class FrameOrigin : std::uint8_t { kVm, kWire, kFeedback, kTunnel };
 
 /// Destination and origin, kept while the frame waits or changes workers.
 inline void set_destination(rte_mbuf* frame, std::uint16_t destination,

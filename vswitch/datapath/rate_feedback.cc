@@ -108,13 +108,15 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
         return;
     }
     std::memcpy(room, bytes.data(), length);  // copy_n from unsigned char to char goes byte by byte
-    if (setup_.uplink.send_control(frame, now))
+    // What is said of encrypted traffic is not said in clear text.
+    if (to.fixed.encrypted ? setup_.uplink.send_control_encrypted(frame, now)
+                           : setup_.uplink.send_control(frame, now))
         ++stats.told;
     else
         ++stats.untold;
 }
 
-void RateFeedback::hear(rte_mbuf* frame, std::uint16_t vlan, Nanos now) {
+void RateFeedback::hear(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now) {
     FeedbackMessage message;
     const FeedbackVerdict verdict = read_feedback(bytes_of(frame), vlan, key_, message);
     const Destination to =
@@ -123,7 +125,8 @@ void RateFeedback::hear(rte_mbuf* frame, std::uint16_t vlan, Nanos now) {
         ++stats.malformed;
     } else if (verdict == FeedbackVerdict::kForged) {
         ++stats.forged;
-    } else if (to >= limits::kVnicsMax || setup_.directory[to] == nullptr) {
+    } else if (to >= limits::kVnicsMax || setup_.directory[to] == nullptr ||
+               setup_.directory[to]->fixed.encrypted != encrypted) {
         ++stats.unknown;
     } else if (const WorkerId owner = setup_.directory[to]->fixed.owner; owner != setup_.id) {
         set_destination(frame, to, FrameOrigin::kFeedback);

@@ -48,8 +48,9 @@ class RateFeedback {
 
     /// Frames from the wire, about to be delivered to a VM of this worker.
     void meter(const VnicPath& to, const Run& run, Nanos now);
-    /// A feedback frame from the wire, untagged; consumed.
-    void hear(rte_mbuf* frame, std::uint16_t vlan, Nanos now);
+    /// A feedback frame from the wire, untagged; consumed. For vNICs that encrypt only what came `encrypted` counts,
+    /// for the others only what did not.
+    void hear(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now);
     /// Measures and splits when it is time: to be asked in every turn.
     void sweep(Nanos now) {
         if (receiver_.due(now))

@@ -106,7 +106,9 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
 }
 
 /// There is room: the caller asked nic_has_room() or took no more than there was.
-void Uplink::hand_over(rte_mbuf* frame, std::uint32_t bytes) {
+void Uplink::hand_over(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel) {
+    pending_tunnel_[pending_count_] = tunnel;
+    pending_clear_ |= tunnel != kNoTunnel;
     pending_[pending_count_++] = frame;
     pending_bytes_ += bytes;
 }
@@ -120,6 +122,8 @@ bool Uplink::nic_has_room(std::uint16_t frames) {
 /// Gives the NIC what it takes; the rest waits here, and then in the scheduler, and then in the guests'
 /// rings.
 void Uplink::transmit() {
+    if (pending_clear_) [[unlikely]]
+        encrypt_pending();
     if (pending_count_ == 0)
         return;
     std::uint64_t bytes = 0;
@@ -134,6 +138,7 @@ void Uplink::transmit() {
     }
     pending_count_ = static_cast<std::uint16_t>(pending_count_ - sent);
     std::copy_n(pending_.begin() + sent, pending_count_, pending_.begin());
+    pending_ready_ = pending_count_;
     for (std::uint16_t i = 0; i < pending_count_; ++i)
         bytes += pending_[i]->pkt_len + overhead_bytes_;
     const std::uint64_t left = std::min(bytes, pending_bytes_);
@@ -196,7 +201,7 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
     }
     count_sent(from.stats, 1, bytes);
     stats.tx.queued.add(1, bytes);
-    hand_over(frame, bytes);
+    hand_over(frame, bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
 }
 
 /// A super-frame needs a NIC that splits it, and no limiter below 1 Gbit/s in its way (EyeQ 4.2).
@@ -244,6 +249,10 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
     }
     if (from.profile.dscp) [[unlikely]]
         std::for_each_n(run.frames, run.count, [&](rte_mbuf* frame) { set_dscp(frame, *from.profile.dscp); });
+    if (from.fixed.encrypted) [[unlikely]] {
+        send_encrypted(from, run, now);
+        return;
+    }
     if (from.fixed.vlan != 0 || run.longest > frame_bytes_max_ ||
         !offload::accepted_as_is(run.offload_flags, device_.offloads()) ||
         (run.wire_frames_total != run.count && flows_.any(from.fixed.id)) ||
@@ -291,8 +300,10 @@ void Uplink::sweep_flows(Nanos now) {
     flows_.sweep(now, kSweepBudget, let_go, [&](FlowId flow) { scheduler_->change_flow(flow, now); });
 }
 
-bool Uplink::send_control(rte_mbuf* frame, Nanos now) {
-    const std::uint32_t bytes = frame->pkt_len + overhead_bytes_;
+bool Uplink::send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now) {
+    const std::uint32_t bytes =
+        (tunnel == kNoTunnel ? frame->pkt_len : tunnels_->outer_bytes(tunnel, frame->pkt_len)) + overhead_bytes_;
+    set_source(frame, kNoVnic);
     stats.tx.offered.add(1, bytes);
     if (!device_.link_up() || !nic_has_room(1)) {
         stats.tx.drop(device_.link_up() ? DropReason::kQueueFull : DropReason::kUplinkDown, 1, bytes);
@@ -301,7 +312,7 @@ bool Uplink::send_control(rte_mbuf* frame, Nanos now) {
     }
     scheduler_->charge_link(bytes, now);
     stats.tx.queued.add(1, bytes);
-    hand_over(frame, bytes);
+    hand_over(frame, bytes, tunnel);
     return true;
 }
 
@@ -318,7 +329,7 @@ unsigned Uplink::depart(Nanos now) {
         from.stats.from_vm.queued.remove(1, ref.bytes);
         count_sent(from.stats, 1, ref.bytes);
         from.queue_delay.add(now - ref.enqueued);
-        hand_over(frame, ref.bytes);
+        hand_over(frame, ref.bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
     }
     return static_cast<unsigned>(picked);
 }

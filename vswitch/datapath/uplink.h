@@ -5,8 +5,11 @@
 
 #include <array>
 #include <memory>
+#include <span>
 
 #include "vswitch/datapath/batch.h"
+#include "vswitch/datapath/cycle_bill.h"
+#include "vswitch/datapath/tunnel_path.h"
 #include "vswitch/datapath/vnic_path.h"
 #include "vswitch/ports/nic_port.h"
 #include "vswitch/qos/flow_table.h"
@@ -59,7 +62,14 @@ class Uplink {
     [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return flows_.size(vnic); }
 
     /// A frame of the switch's own, past the queues. @return false when the NIC is behind; the frame is gone
-    bool send_control(rte_mbuf* frame, Nanos now);
+    bool send_control(rte_mbuf* frame, Nanos now) { return send_control(frame, kNoTunnel, now); }
+    /// The same through the tunnel that its address says; without one it is gone.
+    bool send_control_encrypted(rte_mbuf* frame, Nanos now);
+    /// What vNICs that encrypt send goes through these, and who sends pays the cycles. Both outlive the uplink.
+    void use_tunnels(TunnelPath& tunnels, CycleBill& bill) {
+        tunnels_ = &tunnels;
+        bill_ = &bill;
+    }
 
     /// This worker's part of the link, in tokens (accounted bytes) per second.
     void set_capacity(std::uint64_t bytes_per_sec, Nanos now);
@@ -84,7 +94,16 @@ class Uplink {
     bool goes_directly(VnicPath& from, FlowId flow, std::uint32_t bytes, std::uint32_t wire_frames,
                        std::uint16_t frames, Nanos now);
     bool nic_has_room(std::uint16_t frames);
-    void hand_over(rte_mbuf* frame, std::uint32_t bytes);
+    void hand_over(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel = kNoTunnel);
+    bool send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now);
+    // uplink_tunnel.cc
+    void send_encrypted(VnicPath& from, const Run& run, Nanos now);
+    void encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
+    void send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
+    void encrypt_pending();
+    std::uint16_t encrypt_alike(std::uint16_t first);
+    void undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outcome);
+    void bill_encryption(std::span<rte_mbuf* const> frames, std::uint64_t cycles);
     void transmit();
     unsigned depart(Nanos now);
 
@@ -98,7 +117,12 @@ class Uplink {
     std::uint32_t frame_bytes_max_;
     std::uint64_t capacity_ = 0;
     std::array<rte_mbuf*, kPendingMax> pending_{};
+    std::array<TunnelId, kPendingMax> pending_tunnel_{};
     std::uint16_t pending_count_ = 0;
+    std::uint16_t pending_ready_ = 0;  ///< the first of these are as the wire gets them
+    bool pending_clear_ = false;       ///< some of the others are to be encrypted
+    TunnelPath* tunnels_ = nullptr;
+    CycleBill* bill_ = nullptr;
     std::uint64_t pending_bytes_ = 0;
 };
 

@@ -25,6 +25,9 @@ constexpr std::uint64_t kWakesPerSec = 20'000;
 /// What is reserved of an appliance may come at once for a tenth of a second.
 constexpr std::uint64_t kWindowBursts = 10;
 
+/// What may be encrypted at once after a pause, as time at the limit.
+constexpr Nanos kEncryptionBurst = 10'000'000;
+
 BucketProfile bucket(std::optional<std::uint64_t> per_second, Nanos burst) {
     if (!per_second)
         return unlimited_profile();
@@ -77,6 +80,8 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     }
     if (vnic.limit_pps)
         profile.limit_packets = make_profile(*vnic.limit_pps, burst_for_packet_rate(*vnic.limit_pps));
+    profile.encryption = bucket(vnic.encrypt_limit, kEncryptionBurst);
+    profile.encryption_limited = vnic.encrypt_limit.has_value();
     profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
     profile.uplink.reservation = vnic.reservation_bps / kBitsPerByte;
     profile.uplink.shares = vnic.shares;
@@ -95,6 +100,7 @@ VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vn
     fixed.owner = owner;
     fixed.port = port;
     fixed.mac = vnic.mac ? vnic.mac->bits : 0;
+    fixed.encrypted = vnic.encrypt;
     fixed.anti_spoofing = vnic.anti_spoofing;
     fixed.mac_mask = vnic.anti_spoofing ? kMacMask : 0;
     fixed.vlan = vnic.vlan;
@@ -112,6 +118,7 @@ VnicPath::VnicPath(const VnicFixed& what, const VnicProfile& initial, std::uint6
 
 void VnicPath::change(const VnicProfile& changed, Nanos now) {
     profile = changed;
+    encryption.set_profile(changed.encryption, now);
     limiter.set_profiles(changed.limit_bytes, changed.limit_packets, now);
 }
 

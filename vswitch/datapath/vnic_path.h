@@ -30,6 +30,7 @@ struct VnicProfile {
     bool limited = false;  ///< either limit is set
     bool isolated = true;  ///< false: forward only
     bool tracked = false;  ///< has appliances
+    bool encryption_limited = false;
     std::uint32_t buffers_max = 0;
     std::uint32_t run_bytes_max =
         limits::kRunBytesMax;                    ///< longer runs pay frame by frame: the bucket holds less
@@ -40,6 +41,7 @@ struct VnicProfile {
     std::uint32_t cycle_shares = 100;
     BucketProfile limit_bytes = unlimited_profile();
     BucketProfile limit_packets = unlimited_profile();
+    BucketProfile encryption = unlimited_profile();  ///< tokens of the tunnels' cost
     std::uint64_t receive_limit = UINT64_MAX;  ///< bytes per second from the wire
     ClassProfile uplink{};
     /// Appliances whose requests are tracked, and what they may use.
@@ -72,6 +74,7 @@ struct VnicFixed {
     std::uint32_t overhead_bytes = 0;   ///< accounted per wire frame on top of its length
     std::uint16_t tag_bytes = 0;        ///< more per wire frame on the uplink: its VLAN tag
     bool anti_spoofing = true;
+    bool encrypted = false;  ///< over the wire in tunnels only
 };
 
 [[nodiscard]] VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
@@ -108,6 +111,7 @@ struct VnicPath {
     Limiter limiter;
     VnicStats stats;
     Staging staging;    ///< towards this VM
+    TokenBucket encryption;  ///< in debt the ring is left alone
     TokenBucket flood;  ///< packets/s of broadcast, multicast, unknown
     PacketQueue
         local;  ///< to other VMs, waiting for the limit; what waits for the uplink is in its scheduler

@@ -90,6 +90,14 @@ void Worker::set_appliances(const std::vector<Appliance>& appliances, const Conn
                            .header_bytes = kTcpIp4HeaderBytes + setup_.overhead_bytes});
 }
 
+void Worker::set_tunnels(const std::vector<TunnelEnd>& tunnels, std::vector<EspEngine*> engines) {
+    if (tunnels.empty())
+        return;
+    tunnels_ = std::make_unique<TunnelPath>(
+        TunnelPath::Setup{tunnels, setup_.id, static_cast<WorkerId>(setup_.inboxes.size()), std::move(engines)});
+    uplink_->use_tunnels(*tunnels_, bill_);
+}
+
 unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     turn_ = now;
     setup_.quiescence.checkpoint(setup_.id);
@@ -192,6 +200,10 @@ std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
     }
     if (vnic.queued_buffers >= vnic.profile.buffers_max) {
         vnic.hold(HoldReason::kBuffers, now);
+        return 0;
+    }
+    if (vnic.profile.encryption_limited && !vnic.encryption.can_pay(1, now)) {
+        vnic.hold(HoldReason::kEncryption, now);
         return 0;
     }
     if (!vnic.profile.limited) {

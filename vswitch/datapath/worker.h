@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vswitch/datapath/classifier.h"
 #include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/delivery.h"
 #include "vswitch/datapath/frame.h"
@@ -18,6 +19,7 @@
 #include "vswitch/datapath/link_share.h"
 #include "vswitch/datapath/rate_feedback.h"
 #include "vswitch/datapath/request_path.h"
+#include "vswitch/datapath/tunnel_path.h"
 #include "vswitch/datapath/uplink.h"
 #include "vswitch/datapath/worker_control.h"
 #include "vswitch/ports/quiescence.h"
@@ -53,6 +55,9 @@ class Worker {
     /// Requests to these are tracked; before the first run_once(). @param appliances outlive the worker
     void set_appliances(const std::vector<Appliance>& appliances, const ConnectionKey& key);
 
+    /// Tunnels to other switches; after set_uplink(), before the first run_once(). @param tunnels outlive the worker
+    void set_tunnels(const std::vector<TunnelEnd>& tunnels, std::vector<EspEngine*> engines);
+
     /// One turn of the poll loop. @param start the cycle counter at its beginning @return frames moved; 0
     /// means idle
     unsigned run_once(Nanos now, std::uint64_t start);
@@ -65,6 +70,8 @@ class Worker {
 
     [[nodiscard]] WorkerControl& control() { return control_; }
     [[nodiscard]] MacNewsRing& news() { return news_; }
+    /// What other switches say of keys; with tunnels only.
+    [[nodiscard]] TunnelLetters& letters() { return tunnels_->letters; }
     [[nodiscard]] WorkerId id() const { return setup_.id; }
 
     WorkerStats stats;  ///< cycles are filled in by the thread that calls run_once()
@@ -99,6 +106,11 @@ class Worker {
     unsigned poll_inbox(Nanos now);
     void take_from_worker(rte_mbuf* frame, Nanos now);
     void let_go(VnicPath& from, const PacketRef& ref, Nanos now);
+    // forward_tunnel.cc: what came through tunnels
+    void from_tunnels(const EspBurst& burst, Nanos now);
+    void decrypt(EspBurst& burst, Nanos now);
+    void decrypted(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
+    void from_tunnel_to(VnicPath& to, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
     // commands.cc: what the agent wants
     void run_commands(Nanos now);
     void run_command(const WorkerCommand& command, Nanos now);
@@ -118,6 +130,7 @@ class Worker {
     std::unique_ptr<Uplink> uplink_;
     std::unique_ptr<RateFeedback> feedback_;
     std::unique_ptr<RequestPath> requests_;
+    std::unique_ptr<TunnelPath> tunnels_;
     LinkShare* out_share_ = nullptr;
     LinkShare* in_share_ = nullptr;
     Nanos share_due_ = 0;

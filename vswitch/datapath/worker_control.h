@@ -10,6 +10,7 @@
 #include "common/spsc_ring.h"
 #include "vswitch/datapath/mac_table.h"
 #include "vswitch/datapath/request_path.h"
+#include "vswitch/datapath/tunnel_path.h"
 #include "vswitch/datapath/vnic_path.h"
 
 namespace weir {
@@ -23,7 +24,10 @@ struct WorkerCommand {
         kHearMac,
         kSnapshotVnic,
         kSnapshotWorker,
-        kReadRequests
+        kReadRequests,
+        kSendFrame,       ///< a frame of the agent's, consumed
+        kReceiveSession,  ///< of a tunnel; and send with it:
+        kSendSession
     };
     Type type;
     VnicId vnic = kNoVnic;
@@ -33,6 +37,10 @@ struct WorkerCommand {
     VnicStats* vnic_stats = nullptr;
     WorkerSnapshot* snapshot = nullptr;
     std::vector<RequestPath::Reading>* requests = nullptr;
+    rte_mbuf* frame = nullptr;
+    TunnelId tunnel = kNoTunnel;
+    const EspSession* session = nullptr;
+    std::vector<TunnelStats>* tunnels = nullptr;  ///< in the snapshot: as many as there are
 };
 
 class WorkerControl {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 
 #include "common/error.h"
 
@@ -118,6 +119,14 @@ void NicDevice::close() {
     rte_eth_dev_close(port_id_);
     if (plugged_ && known && info.device != nullptr)
         rte_dev_remove(info.device);
+}
+
+std::uint64_t NicDevice::mac() const {
+    rte_ether_addr address{};
+    std::uint64_t bits = 0;
+    if (rte_eth_macaddr_get(port_id_, &address) == 0)
+        std::memcpy(&bits, address.addr_bytes, sizeof(address.addr_bytes));
+    return bits;
 }
 
 void NicDevice::poll_link() {

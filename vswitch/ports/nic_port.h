@@ -33,6 +33,8 @@ class NicDevice {
 
     [[nodiscard]] std::uint16_t port_id() const { return port_id_; }
     [[nodiscard]] const std::string& driver() const { return driver_; }
+    /// Its own address, as MacAddress has it; 0 when it does not say.
+    [[nodiscard]] std::uint64_t mac() const;
     [[nodiscard]] PortOffloads offloads() const { return offloads_; }
     [[nodiscard]] bool link_up() const { return link_up_.load(std::memory_order_relaxed); }
     /// Asks the driver for the link state (may be a system call: the agent does it, workers read link_up()).

@@ -1,0 +1,175 @@
+// uplink_tunnel.cc - what goes out through ESP tunnels: priced as it will be on the wire when it is offered,
+// encrypted when it leaves, so that sequence numbers follow the order on the wire and nothing is encrypted in
+// vain.
+#include <rte_cycles.h>
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/uplink.h"
+
+namespace weir {
+
+/// Frame by frame: super-frames are cut, checksums filled in; nobody can do so later.
+[[gnu::noinline]] void Uplink::send_encrypted(VnicPath& from, const Run& run, Nanos now) {
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        rte_mbuf* frame = run.frames[i];
+        if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0) {
+            encrypt_one(from, frame, run.bytes[i], now);
+            continue;
+        }
+        offload::Segments segments;
+        const std::uint16_t made = offload::split(frame, pool_, segments);
+        if (made == 0) {
+            drop(from, frame, run.bytes[i], DropReason::kNoBuffer);
+            continue;
+        }
+        // The guest offered one frame; from here on its segments are what is counted.
+        from.stats.from_vm.offered.add(made - 1U, 0);
+        std::uint32_t left = run.bytes[i];
+        for (std::uint16_t at = 0; at < made; ++at) {
+            const std::uint32_t share =
+                at + 1 == made ? left : std::min(left, segments[at]->pkt_len + overhead_bytes_);
+            left -= share;
+            encrypt_one(from, segments[at], share, now);
+        }
+    }
+}
+
+/// @param bytes that are counted as offered for it
+void Uplink::encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now) {
+    const TunnelId tunnel = tunnels_->route(frame);
+    if (tunnel == kNoTunnel) {
+        drop(from, frame, bytes, DropReason::kTunnelNone);
+        return;
+    }
+    offload::fill_checksums(frame);
+    if (from.fixed.vlan != 0) {
+        constexpr unsigned kPcpShift = 13;
+        frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | from.profile.pcp << kPcpShift);
+        if (rte_vlan_insert(&frame) != 0) {
+            drop(from, frame, bytes, DropReason::kNoBuffer);
+            return;
+        }
+    }
+    if (tunnel != kAllTunnels) {
+        send_into(from, frame, bytes, tunnel, now);
+        return;
+    }
+    for (std::size_t other = 1; other < tunnels_->tunnels(); ++other) {
+        if (!tunnels_->ready(static_cast<TunnelId>(other)))
+            continue;
+        if (rte_mbuf* copy = rte_pktmbuf_copy(frame, pool_, 0, UINT32_MAX); copy != nullptr) {
+            from.stats.from_vm.offered.add(1, 0);
+            send_into(from, copy, 0, static_cast<TunnelId>(other), now);
+        }
+    }
+    send_into(from, frame, bytes, 0, now);
+}
+
+/// Priced as what it becomes.
+void Uplink::send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now) {
+    if (!tunnels_->ready(tunnel)) {
+        drop(from, frame, bytes, DropReason::kTunnelDown);
+        return;
+    }
+    if (frame->pkt_len > tunnels_->frame_max(tunnel)) {
+        drop(from, frame, bytes, DropReason::kMtuExceeded);
+        return;
+    }
+    const std::uint32_t outer = tunnels_->outer_bytes(tunnel, frame->pkt_len) + overhead_bytes_;
+    from.stats.from_vm.offered.add(0, std::uint64_t{outer} - bytes);  // modulo 2^64, should it be less
+    const std::uint32_t tokens = tunnels_->tokens(tunnel, frame->pkt_len);
+    from.encryption.pay(tokens, now);
+    from.stats.encryption_tokens += tokens;
+    tunnels_->stats[tunnel].tokens += tokens;
+    set_source(frame, from.fixed.id);
+    set_tunnel(frame, tunnel);
+    send_one(from, frame, outer, 1, now);
+}
+
+bool Uplink::send_control_encrypted(rte_mbuf* frame, Nanos now) {
+    const TunnelId tunnel = tunnels_->route(frame);
+    if (tunnel < tunnels_->tunnels() && tunnels_->ready(tunnel))
+        return send_control(frame, tunnel, now);
+    rte_pktmbuf_free(frame);
+    return false;
+}
+
+/// A frame that was counted as sent ends here after all.
+void Uplink::undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outcome) {
+    const DropReason reason = reason_of(outcome);
+    stats.tx.queued.remove(1, bytes);
+    stats.tx.drop(reason, 1, bytes);
+    pending_bytes_ -= bytes;
+    if (const std::uint16_t source = source_of(frame); source != kNoVnic) {
+        VnicStats& from = directory_[source]->stats;
+        from.from_vm.delivered.remove(1, bytes);
+        from.from_vm.drop(reason, 1, bytes);
+        from.uplink_bytes -= bytes;
+    }
+    rte_pktmbuf_free(frame);
+}
+
+/// Who sends pays, each by its frames.
+void Uplink::bill_encryption(std::span<rte_mbuf* const> frames, std::uint64_t cycles) {
+    const std::uint64_t each = cycles / frames.size();
+    for (const rte_mbuf* frame : frames)
+        if (const std::uint16_t source = source_of(frame); source != kNoVnic)
+            bill_->divert(*directory_[source], each);
+}
+
+/// Encrypts the frame there and those behind it that take the same tunnel, a burst at most. @return the place
+/// of the next one that is still clear, or pending_count_
+std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
+    const TunnelId tunnel = pending_tunnel_[first];
+    std::array<rte_mbuf*, kCryptoBurst> frames;
+    std::array<std::uint16_t, kCryptoBurst> at;
+    std::array<std::uint32_t, kCryptoBurst> bytes;
+    std::uint16_t count = 0;
+    std::uint16_t next = pending_count_;
+    for (std::uint16_t i = first; i < pending_count_; ++i) {
+        if (pending_tunnel_[i] == kNoTunnel)
+            continue;
+        if (pending_tunnel_[i] != tunnel || count == kCryptoBurst) {
+            next = std::min(next, i);
+            continue;
+        }
+        frames[count] = pending_[i];
+        bytes[count] = tunnels_->outer_bytes(tunnel, pending_[i]->pkt_len) + overhead_bytes_;
+        at[count++] = i;
+        pending_tunnel_[i] = kNoTunnel;
+    }
+    EspOutcomes outcomes;
+    const std::uint64_t began = rte_rdtsc();
+    tunnels_->encrypt(tunnel, std::span(frames).first(count), outcomes);
+    bill_encryption(std::span(frames).first(count), rte_rdtsc() - began);
+    TunnelStats& tunnel_stats = tunnels_->stats[tunnel];
+    for (std::uint16_t i = 0; i < count; ++i) {
+        const bool done = outcomes[i] == EspOutcome::kDone;
+        pending_[at[i]] = done ? frames[i] : nullptr;
+        if (done)
+            tunnel_stats.out.add(1, bytes[i]);
+        else
+            undo_pending(frames[i], bytes[i], outcomes[i]);
+    }
+    return next;
+}
+
+/// All that the NIC is to have next is encrypted at once, tunnel by tunnel; their order stays.
+[[gnu::noinline]] void Uplink::encrypt_pending() {
+    pending_clear_ = false;
+    std::uint16_t next = pending_ready_;
+    while (next < pending_count_ && pending_tunnel_[next] == kNoTunnel)
+        ++next;
+    while (next < pending_count_)
+        next = encrypt_alike(next);
+    const auto end = std::remove(pending_.begin(), pending_.begin() + pending_count_, nullptr);
+    pending_count_ = static_cast<std::uint16_t>(end - pending_.begin());
+    std::fill_n(pending_tunnel_.begin(), pending_count_, kNoTunnel);
+}
+
+}  // namespace weir
