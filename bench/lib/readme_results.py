@@ -27,6 +27,7 @@ BLOCKS = {
     "isolation": ("isolation", "isolation", "report", ("",)),
     "latency": ("latency", "latency", "report", ("",)),
     "idle": ("idle", "idle", "report", ("",)),
+    "encryption": ("encryption", "encryption", "report", ("",)),
     "startup": ("startup", "startup", "report", ("",)),
 }
 
