@@ -78,6 +78,10 @@ class Cluster {
     /// host none.
     void path_of(wire::FlowKey flow, std::vector<PathStep>& out) const;
 
+    /// Tokens per second that an allowed flow to an appliance may use whatever happens.
+    [[nodiscard]] std::uint64_t silent_tokens(wire::FlowKey flow) const {
+        return silent_tokens(ends_.at(flow.source), ends_.at(flow.destination));
+    }
     /// What the host's switch has to know: the ends that its vNICs may talk to, and what they may use in
     /// silence.
     [[nodiscard]] wire::Tables tables_of(HostIndex host) const;

@@ -48,7 +48,7 @@ struct TenantVnicConfig {
     std::string name{};                 ///< as in the switch's own file, unique in the cluster
     std::string host{};                 ///< where it must be; empty = where a switch says it has it
     std::uint64_t reservation_bps = 0;  ///< each way, to and from the tenant's other vNICs (hose)
-    std::optional<std::uint64_t> limit_bps;
+    std::optional<std::uint64_t> limit_bps{};
     std::uint32_t weight = 100;  ///< among the tenant's vNICs
 };
 
@@ -56,7 +56,7 @@ struct TenantVnicConfig {
 struct TenantApplianceConfig {
     std::string name{};  ///< of the appliance
     std::uint64_t reservation_tokens = 0;
-    std::optional<std::uint64_t> limit_tokens;
+    std::optional<std::uint64_t> limit_tokens{};
 };
 
 struct TenantConfig {

@@ -1,8 +1,7 @@
-// rate_solver.cc - a matrix from the demands, and rates from what the mechanism makes of it.
+// rate_solver.cc - matrices from the demands, and rates from what the two steps make of them.
 #include "ctrl/rate_solver.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "ctrl/estimate/demand.h"
 
@@ -11,13 +10,13 @@ namespace {
 
 /// A flow that used nothing is not in the way of others; a rate of 0 would keep it so for ever.
 constexpr double kRateLeast = 1;
+constexpr double kRoomMost = 100;
 
-std::unique_ptr<alloc::Mechanism> make(Mechanism wanted) {
-    const std::string_view name = name_of(wanted);
+const alloc::MechanismEntry& entry_of(Mechanism wanted) {
     for (const alloc::MechanismEntry& entry : alloc::kMechanisms)
-        if (entry.name == name)
-            return entry.make();
-    return alloc::make_drf();
+        if (entry.name == name_of(wanted))
+            return entry;
+    return alloc::kMechanisms.front();
 }
 
 estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
@@ -32,7 +31,8 @@ estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
 RateSolver::RateSolver(const ClusterConfig& config)
     : seconds_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)),
       appliances_(config),
-      mechanism_(make(config.global)) {}
+      view_(config, seconds_),
+      allocator_(entry_of(config.global)) {}
 
 /// An interval moves the averages on; in between, only what grows is news.
 void RateSolver::smooth(const DemandTable& demands, bool whole) {
@@ -64,41 +64,35 @@ void RateSolver::set_capacity(const Cluster& cluster) {
     }
 }
 
-void RateSolver::set_tree(const Cluster& cluster) {
-    const ClusterConfig& config = cluster.config();
-    tree_.parent.assign(config.tenants.size(), alloc::kNone);
-    tree_.weight.clear();
-    for (TenantIndex tenant = 0; tenant < config.tenants.size(); ++tenant)
-        tree_.weight.push_back(config.global_weights == GlobalWeights::kWeights
-                                   ? static_cast<double>(config.tenants[tenant].weight)
-                               : config.global_weights == GlobalWeights::kGuarantees
-                                   ? cluster.guaranteed_share(tenant)
-                                   : 1.0);
-    tree_.node_of_flow.clear();
-}
-
 /// Adds a row: the demand along the path, in proportion, and no more than the narrowest resource has in all.
 /// Long queues beside few outstanding requests make eq. 6 say more than there can be.
-void RateSolver::put_demand(const std::array<double, wire::kParts>& tokens) {
+void RateSolver::put_demand(const Cluster& cluster, wire::FlowKey flow,
+                            std::array<double, wire::kParts> tokens) {
     double scale = 1;
     for (const PathStep& step : path_) {
         const double wanted = tokens[static_cast<std::size_t>(step.part)];
         if (wanted > capacity_[step.resource])
             scale = std::min(scale, capacity_[step.resource] / wanted);
     }
+    for (double& part : tokens)
+        part *= scale;
     for (const PathStep& step : path_) {
         const std::size_t before = demand_.entries();
-        demand_.put(step.resource, scale * tokens[static_cast<std::size_t>(step.part)]);
+        demand_.put(step.resource, tokens[static_cast<std::size_t>(step.part)]);
         if (demand_.entries() != before)
             parts_.push_back(step.part);
     }
     demand_.end_flow();
+    view_.put(cluster, flow, tokens, inside_);
 }
 
 void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands) {
-    set_tree(cluster);
+    view_.set_weights(cluster);
     set_capacity(cluster);
     demand_.clear();
+    inside_.clear();
+    tenant_.clear();
+    weights_.clear();
     flows_.clear();
     parts_.clear();
     auto smoothed = smoothed_.begin();
@@ -107,33 +101,47 @@ void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands)
         cluster.path_of(flow, path_);
         if (path_.empty())
             continue;
-        put_demand(tokens);
+        put_demand(cluster, flow, tokens);
         flows_.push_back(flow);
-        tree_.node_of_flow.push_back(cluster.find_end(flow.source)->tenant);
+        const ClusterEnd& source = *cluster.find_end(flow.source);
+        tenant_.push_back(source.tenant);
+        weights_.push_back(cluster.config().tenants[source.tenant].vnics[source.index].weight);
     }
-    weights_.assign(flows_.size(), 1.0);
 }
 
-/// By what every flow at a resource may grow without filling it.
-std::vector<double> RateSolver::room(const Cluster& cluster) const {
-    std::vector<double> factors(cluster.resources().size(), INFINITY);
-    for (std::size_t i = 0; i < factors.size(); ++i)
-        if (allocation_.used[i] > 0)
-            factors[i] = std::max(1.0, capacity_[i] / allocation_.used[i]);
-    return factors;
+/// By what a request's ways there and back may be wider than measured. Sizes vary from one interval to the
+/// next: on links with room they must not hold back what the appliance would serve.
+std::array<double, wire::kParts> RateSolver::room_of(const Cluster& cluster, std::uint32_t flow) const {
+    std::array<double, wire::kParts> room{1, 1, 1};
+    const bool fixed = cluster.config().tenants[tenant_[flow]].guarantee == GuaranteeKind::kFixed;
+    if (fixed || !cluster.find_end(flows_[flow].destination)->appliance)
+        return room;
+    room[static_cast<std::size_t>(wire::Part::kThere)] = room[static_cast<std::size_t>(wire::Part::kBack)] =
+        kRoomMost;
+    for (std::uint32_t at = demand_.begin(flow); at < demand_.begin(flow + 1); ++at) {
+        const std::uint32_t resource = demand_.resource()[at];
+        double& part = room[static_cast<std::size_t>(parts_[at])];
+        part = std::min(part, std::max(1.0, capacity_[resource] / std::max(allocation_.used[resource], 1.0)));
+    }
+    return room;
 }
 
-void RateSolver::put_rates(const std::vector<double>& room, std::vector<wire::FlowAllocation>& out) const {
+/// A flow that asks for less than its guarantee may have the guarantee, should it ask: that is what it was
+/// promised, and what others have of it meanwhile they lose in the next interval.
+void RateSolver::put_rates(const Cluster& cluster, std::vector<wire::FlowAllocation>& out) const {
     for (std::uint32_t flow = 0; flow < flows_.size(); ++flow) {
-        double growth = INFINITY;
-        for (std::uint32_t at = demand_.begin(flow); at < demand_.begin(flow + 1); ++at)
-            growth = std::min(growth, room[demand_.resource()[at]]);
         wire::FlowAllocation rates{.flow = flows_[flow]};
+        const std::array<double, wire::kParts> room = room_of(cluster, flow);
         for (std::uint32_t at = demand_.begin(flow); at < demand_.begin(flow + 1); ++at) {
-            const double rate = std::max(kRateLeast, allocation_.tokens[at] * growth / seconds_);
-            auto& out_rate = rates.rate[static_cast<std::size_t>(parts_[at])];
-            out_rate = std::min(out_rate, static_cast<std::uint64_t>(rate));
+            const auto part = static_cast<std::size_t>(parts_[at]);
+            const double tokens =
+                room[part] * (allocation_.local[at] + allocation_.global[at] + allocation_.spare[at]);
+            auto& rate = rates.rate[part];
+            rate = std::min(rate, static_cast<std::uint64_t>(std::max(kRateLeast, tokens / seconds_)));
         }
+        auto& tokens = rates.rate[static_cast<std::size_t>(wire::Part::kAppliance)];
+        if (tokens != wire::kNoStatement)
+            tokens = std::max(tokens, cluster.silent_tokens(flows_[flow]));
         if (!wire::is_gone(rates))
             out.push_back(rates);
     }
@@ -145,12 +153,18 @@ std::vector<wire::FlowAllocation> RateSolver::solve(const Cluster& cluster, cons
         appliances_.update(cluster, demands, seconds_);
     smooth(demands, whole);
     set_problem(cluster, demands);
-    const alloc::Problem problem{
-        .demand = demand_, .weights = weights_, .capacity = capacity_, .tree = &tree_};
-    mechanism_->allocate(problem, allocation_);
+    allocator_.allocate({.demand = demand_,
+                         .inside = inside_,
+                         .tenant = tenant_,
+                         .weights = weights_,
+                         .tenants = view_.tenants(),
+                         .capacity = capacity_,
+                         .resources = view_.resources(),
+                         .give_spare = true},
+                        allocation_);
     std::vector<wire::FlowAllocation> out;
     out.reserve(flows_.size());
-    put_rates(room(cluster), out);
+    put_rates(cluster, out);
     appliances_.told(cluster, out);
     return out;
 }

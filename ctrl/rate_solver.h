@@ -1,16 +1,17 @@
 // rate_solver.h - the solver of weir-ctrl: demands by Pulsar's eq. 6, smoothed, and appliances' capacities by
-// its search; the provider's mechanism over the cluster's resources, and what nobody wants yet as room to
-// grow. Source: Pulsar 4.1 to 4.3. Threads: one owner. Keeps its working memory.
+// its search; first every tenant's own reservations by its own mechanism, then what is left by the
+// provider's, and what nobody wants yet as room to grow. Source: Pulsar 4.1 to 4.3. Threads: one owner. Keeps
+// its working memory.
 #pragma once
 
 #include <array>
-#include <memory>
 #include <vector>
 
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/vdc.h"
 #include "ctrl/appliance_estimates.h"
 #include "ctrl/cluster.h"
 #include "ctrl/solver.h"
+#include "ctrl/vdc_view.h"
 
 namespace weir {
 
@@ -32,19 +33,20 @@ class RateSolver final : public Solver {
     void smooth(const DemandTable& demands, bool whole);
     void set_capacity(const Cluster& cluster);
     void set_problem(const Cluster& cluster, const DemandTable& demands);
-    void put_demand(const std::array<double, wire::kParts>& tokens);
-    void set_tree(const Cluster& cluster);
-    [[nodiscard]] std::vector<double> room(const Cluster& cluster) const;
-    void put_rates(const std::vector<double>& room, std::vector<wire::FlowAllocation>& out) const;
+    void put_demand(const Cluster& cluster, wire::FlowKey flow, std::array<double, wire::kParts> tokens);
+    [[nodiscard]] std::array<double, wire::kParts> room_of(const Cluster& cluster, std::uint32_t flow) const;
+    void put_rates(const Cluster& cluster, std::vector<wire::FlowAllocation>& out) const;
 
     double seconds_;  // of an interval
     ApplianceEstimates appliances_;
     std::vector<Smoothed> smoothed_;  // in the order of flows
     std::vector<Smoothed> smoothed_next_;
-    std::unique_ptr<alloc::Mechanism> mechanism_;
+    VdcView view_;
+    alloc::VdcAllocator allocator_;
     alloc::DemandMatrix demand_;
-    alloc::ShareTree tree_;
-    alloc::Allocation allocation_;
+    alloc::DemandMatrix inside_;
+    alloc::VdcAllocation allocation_;
+    std::vector<std::uint32_t> tenant_;  // by flow
     std::vector<double> weights_;
     std::vector<double> capacity_;
     std::vector<wire::FlowKey> flows_;

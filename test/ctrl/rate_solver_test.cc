@@ -20,8 +20,8 @@ constexpr const char* kFile = R"({
 
 /// A cluster with its vNICs in place; ends are numbered in the order in which they are asked for.
 struct Site {
-    Site()
-        : config(std::get<ClusterConfig>(parse_cluster(kFile))), cluster(config, [this](auto, auto name) {
+    explicit Site(const char* file = kFile)
+        : config(std::get<ClusterConfig>(parse_cluster(file))), cluster(config, [this](auto, auto name) {
               return ids.emplace(std::string(name), static_cast<std::uint32_t>(ids.size() + 1)).first->second;
           }) {
         cluster.put_vnic(ids.at("a"), 0, "02:00:00:00:00:01", 0);
@@ -109,4 +109,67 @@ TEST_CASE("a demand that pauses for an interval keeps most of its rate", "[solve
     for (int i = 0; i < 40; ++i)
         last = rate_of_a(0);
     CHECK(last == 0);
+}
+
+namespace {
+
+// Two tenants at one disk of 3000 tokens, which is not searched.
+double share_of_b(const char* a_and_b, double a_wants, double b_wants) {
+    std::string file = kFile;
+    file.replace(file.find("20ktokens"), 9, "3ktokens");
+    const std::size_t tenants = file.find("\"tenants\"");
+    file.replace(tenants, std::string::npos, std::string("\"tenants\": [") + a_and_b + "]}");
+    Site site(file.c_str());
+    RateSolver solver(site.config);
+    site.set("a", a_wants, 0, 0);
+    site.set("b", b_wants, 0, 0);
+    for (const wire::FlowAllocation& rate : solver.solve(site.cluster, site.demands, true))
+        if (rate.flow.source == site.ids.at("b"))
+            return tokens(rate);
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("what a tenant reserved it has, and what is left goes by guarantees", "[solver]") {
+    const char* const kTwo = R"(
+        {"name": "A", "vnics": [{"name": "a"}], "appliances": [{"name": "disk", "reservation": "1ktokens"}]},
+        {"name": "B", "vnics": [{"name": "b"}], "appliances": [{"name": "disk", "reservation": "500tokens"}]})";
+    CHECK(share_of_b(kTwo, 9000, 400) >= 400);
+    CHECK(share_of_b(kTwo, 9000, 9000) ==
+          Approx(500 + 500).epsilon(0.02));  // and a third of the 1500 that are left
+    CHECK(share_of_b(kTwo, 0, 9000) == Approx(3000).epsilon(0.02));
+    CHECK(share_of_b(kTwo, 9000, 1) == 500);  // as it is promised, should it want it
+}
+
+TEST_CASE("a fixed guarantee is also the most, and so is a limit", "[solver]") {
+    CHECK(share_of_b(R"({"name": "A", "vnics": [{"name": "a"}], "appliances": [{"name": "disk"}]},
+        {"name": "B", "guarantee": "fixed", "vnics": [{"name": "b"}],
+         "appliances": [{"name": "disk", "reservation": "500tokens"}]})",
+                     10, 9000) == Approx(500).epsilon(0.01));
+    CHECK(share_of_b(R"({"name": "A", "vnics": [{"name": "a"}], "appliances": [{"name": "disk"}]},
+        {"name": "B", "vnics": [{"name": "b"}],
+         "appliances": [{"name": "disk", "reservation": "500tokens", "limit": "700tokens"}]})",
+                     10, 9000) == Approx(700).epsilon(0.01));
+}
+
+TEST_CASE("links with room do not hold back what the appliance would serve, full ones are not overfilled",
+          "[solver]") {
+    Site site;
+    RateSolver solver(site.config);
+    for (const char* vnic : {"a", "b"}) {
+        site.set(vnic, 1500, 0, 20);
+        auto& demand = site.demands[{site.ids.at(vnic), site.ids.at("disk")}];
+        demand.used[0] = 1'000;   // bytes there: next to nothing
+        demand.used[2] = 900e6F;  // bytes back: both together more than the 10 Gbit that there are
+    }
+    const auto rates = solver.solve(site.cluster, site.demands, true);
+    REQUIRE(rates.size() == 2);
+    double back = 0;
+    for (const wire::FlowAllocation& rate : rates) {
+        CHECK(rate.rate[0] >= 10'000);
+        back += static_cast<double>(rate.rate[2]);
+    }
+    CHECK(back <= 10e9 / 8);
+    CHECK(back >= 0.9 * 10e9 / 8 * 0.97);
 }

@@ -135,6 +135,12 @@ wire::FlowDemand LinkSession::record_of(const Tally& tally, wire::FlowKey key, N
         record.queued[i] = tokens(tally.queued[i] / samples);
     }
     record.outstanding[kAppliance] = tokens(tally.outstanding_tokens / samples);
+    // What is on its way is known in tokens; its bytes are in proportion to what passed, so that eq. 6 says
+    // of all parts the same.
+    for (std::size_t i = 0; i < wire::kParts; ++i)
+        if (i != kAppliance && record.used[kAppliance] > 0)
+            record.outstanding[i] = tokens(double{record.outstanding[kAppliance]} * double{record.used[i]} /
+                                           double{record.used[kAppliance]});
     // Little's law: the mean time of a request is what is on its way over what comes back.
     const auto responses = static_cast<double>(tally.last.responses - tally.began.responses);
     if (responses > 0)
