@@ -33,7 +33,7 @@ void print_faults(const Faults& faults, bool json_wanted);
 void require_command(CLI::App& app);
 
 // One per command family; each adds its subcommands. `session` outlives `app`.
-void add_status_commands(CLI::App& app, Session& session);  ///< status, drops
+void add_status_commands(CLI::App& app, Session& session);  ///< status, drops, audit
 void add_vnic_commands(CLI::App& app, Session& session);    ///< vnic list|show|set|add|remove
 void add_flow_commands(CLI::App& app, Session& session);    ///< flow list, why
 void add_top_command(CLI::App& app, Session& session);      ///< top

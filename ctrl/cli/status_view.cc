@@ -90,6 +90,21 @@ void add_drop_rows(Table& table, const std::string& name, const char* direction,
 
 }  // namespace
 
+namespace {
+
+std::string link_text(const json& controller, const Terminal& terminal) {
+    if (!controller.is_object())
+        return {};
+    const std::string state = text_at(controller, "/state");
+    const std::string refusal = text_at(controller, "/refusal");
+    return "controller " + styled(state, state == "connected" ? Style::kGood : Style::kBad, terminal.colour) +
+           ", cluster " + text_at(controller, "/cluster") + ", epoch " + text_at(controller, "/epoch") +
+           ", rates for " + whole_text(number_at(controller, "/flows")) + " flows" +
+           (refusal == "-" ? "" : ", refused: " + refusal) + '\n';
+}
+
+}  // namespace
+
 std::string status_text(const json& status, const Terminal& terminal) {
     const bool isolation = at(status, "/isolation") == true;
     std::string text =
@@ -98,6 +113,7 @@ std::string status_text(const json& status, const Terminal& terminal) {
         styled(isolation ? "on" : "off", isolation ? Style::kGood : Style::kWarn, terminal.colour) +
         ", accounting " + text_at(status, "/accounting") + ", poll " + text_at(status, "/poll") + '\n';
     text += uplink_text(at(status, "/uplink"), terminal);
+    text += link_text(at(status, "/controller"), terminal);
     text += "buffers " + whole_text(number_at(status, "/memory/buffers_free")) + " free of " +
             whole_text(number_at(status, "/memory/buffers")) + ", " +
             whole_text(number_at(status, "/mac_entries")) + " MAC entries\n\n";
