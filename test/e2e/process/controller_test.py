@@ -1,0 +1,255 @@
+"""controller_test.py - the real controller and real switches: over ipc and tcp, with keys right and wrong, killed and
+restarted at any moment.
+
+Intervals are short (0.2 s) and nothing is timed: states are waited for.
+"""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+
+from case import SANITIZERS, Case
+from controller import INTERVAL, Controller, make_key
+from processes import Process
+from switch import ROOT, Switch
+from two_hosts import TwoHosts
+from wait import until
+
+COST = {"name": "80 a read", "unit": "tokens", "source": "Pulsar 4.4",
+        "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 80, "tokens": 0, "per": "1B"}}}
+NBD_PORT = 10809
+APPLIANCE = {"name": "disk", "capacity_min": "1ktokens", "capacity_max": "1ktokens"}
+
+
+def tenant(name, *vnics, reservation=400):
+    return {"name": name, "vnics": [{"name": vnic} for vnic in vnics],
+            "appliances": [{"name": "disk", "reservation": f"{reservation}tokens"}]}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class ControllerTest(Case):
+    def setUp(self):
+        super().setUp()
+        self.switches = []
+        self.controller = None
+        self.addCleanup(self.stop_both)
+
+    def stop_both(self):
+        for self.switch in self.switches:
+            self.stop_switch()
+        if self.controller and self.controller.process:
+            self.stop_controller()
+
+    def stop_controller(self):
+        status = self.controller.stop()
+        with open(self.controller.log, errors="replace") as stream:
+            said = stream.read()
+        complaints = [line for line in said.splitlines() if any(word in line for word in SANITIZERS)]
+        self.assertEqual((status, complaints), (0, []), said[-6000:])
+
+    def control(self, *hosts, **keys):
+        """Starts the controller of these hosts, two tenants and one appliance."""
+        self.controller = Controller(self.folder, {
+            "topology": {"hosts": [host if isinstance(host, dict) else {"name": host} for host in hosts]},
+            "appliances": [APPLIANCE], "tenants": [tenant("A", "vm1"), tenant("B", "vm2", reservation=200)], **keys})
+        return self.controller.start()
+
+    def join(self, name, *numbers, core=1, **controller):
+        """Starts a switch with these VMs' vNICs, each of which may use the disk up to 5000 tokens."""
+        folder = self.path(name)
+        os.makedirs(folder, exist_ok=True)
+        cost = self.path("cost.json")
+        with open(cost, "w") as stream:
+            json.dump(COST, stream)
+        link = {"connect": self.controller.endpoint, **controller}
+        switch = Switch(folder, {
+            "host": name, "workers": [core], "poll": "adaptive", "controller": link,
+            "appliances": [{"name": "disk", "address": "10.0.0.3", "port": 10809, "protocol": "nbd", "cost": cost}],
+            "vnics": [self.vnic(number, appliances=[{"name": "disk", "limit": "5ktokens"}]) for number in numbers]})
+        self.switches.append(switch)
+        return switch.start()
+
+    def link(self, switch):
+        return switch.ctl("status")["controller"]
+
+    def wait_link(self, switch, state, seconds=20):
+        until(lambda: self.link(switch)["state"] == state, seconds, f"the link of {switch.config['host']} {state}")
+
+    def limit(self, switch, name):
+        """Tokens per second that the vNIC may use of the disk now."""
+        flow, = switch.ctl("flow", "list", name, "--interval", "50ms")["flows"]
+        return flow["limit_per_second"]["appliance"]
+
+    def wait_limit(self, switch, name, tokens, seconds=20):
+        until(lambda: self.limit(switch, name) == tokens, seconds, f"{name} limited to {tokens} tokens")
+
+    def test_a_switch_joins_over_ipc_and_takes_its_guarantees_from_the_controller(self):
+        controller = self.control("h1")
+        switch = self.join("h1", 1, 2)
+        self.wait_link(switch, "connected")
+        self.wait_limit(switch, "vm1", 400)
+        self.wait_limit(switch, "vm2", 200)
+        controller.wait_host("h1", "connected")
+        self.assertEqual(controller.host("h1")["vnics"], 2)
+        self.assertEqual(controller.host("h1")["refused_vnics"], [])
+        # What the operator allows is the most, whatever the controller says; and what comes later is told of.
+        switch.ctl("vnic", "remove", "vm2")
+        until(lambda: controller.host("h1")["vnics"] == 1, 20, "the controller hearing that vm2 has gone")
+
+    def test_without_the_controller_the_guarantees_hold_and_it_may_come_back(self):
+        controller = self.control("h1")
+        switch = self.join("h1", 1)
+        self.wait_link(switch, "connected")
+        epoch = self.link(switch)["epoch"]
+        controller.kill()
+        self.wait_link(switch, "silent")
+        self.assertEqual(self.limit(switch, "vm1"), 400)
+        controller.start()
+        self.wait_link(switch, "connected")
+        self.assertGreater(self.link(switch)["epoch"], epoch)
+        self.assertEqual(self.limit(switch, "vm1"), 400)
+
+    def test_a_switch_that_is_killed_and_restarted_is_known_again(self):
+        controller = self.control("h1")
+        switch = self.join("h1", 1)
+        self.wait_link(switch, "connected")
+        switch.kill()
+        switch.start()
+        self.wait_link(switch, "connected")
+        controller.wait_host("h1", "connected")
+        self.wait_limit(switch, "vm1", 400)
+
+    def test_over_tcp_the_right_key_comes_in_and_no_other(self):
+        own, h1, h2, strange = (make_key(self.path(name)) for name in ("ctrl.key", "h1.key", "h2.key", "strange.key"))
+        endpoint = f"tcp://127.0.0.1:{free_port()}"
+        controller = self.control({"name": "h1", "key": h1}, {"name": "h2", "key": h2}, listen=[endpoint],
+                                  secret_key_file=self.path("ctrl.key"))
+        controller.endpoint = endpoint
+        good = self.join("h1", 1, server_key=own, secret_key_file=self.path("h1.key"))
+        self.wait_link(good, "connected")
+        self.assertTrue(controller.host("h1")["proven"])
+        self.stop_switches()
+
+        stranger = self.join("h1", 1, server_key=own, secret_key_file=self.path("strange.key"))
+        until(lambda: controller.ctl("status")["sockets"]["denied"], 20, "a connection denied")
+        self.assertEqual(self.link(stranger)["state"], "connecting")
+        self.stop_switches()
+
+        liar = self.join("h1", 1, server_key=own, secret_key_file=self.path("h2.key"))
+        self.wait_link(liar, "refused")
+        self.assertEqual(self.link(liar)["refusal"], "host h1 is claimed with the key of h2")
+        self.assertEqual(self.limit(liar, "vm1"), 5000)
+        self.assertIn("refused: host h1 is claimed with the key of h2",
+                      [refusal["what"] for refusal in controller.ctl("status")["refusals"]])
+        self.stop_switches()
+
+        deceived = self.join("h1", 1, server_key=strange, secret_key_file=self.path("h1.key"))
+        until(lambda: self.link(deceived)["unsent"], 20, "messages that found no controller")
+        self.assertEqual(self.link(deceived)["state"], "connecting")
+
+    def stop_switches(self):
+        for self.switch in self.switches:
+            self.stop_switch()
+        self.switches = []
+
+    def test_killed_at_any_moment_the_controller_forgets_nothing_and_no_limit_is_lifted(self):
+        controller = self.control("h1")
+        switch = self.join("h1", 1, 2)
+        self.wait_link(switch, "connected")
+        self.wait_limit(switch, "vm1", 400)
+        moments = random.Random(7)
+        epochs = [self.link(switch)["epoch"]]
+        for _ in range(8):
+            time.sleep(moments.random() * 2 * INTERVAL)
+            controller.kill()
+            stored = [epoch for epoch, in controller.stored("SELECT epoch FROM epochs ORDER BY epoch")]
+            self.assertEqual(controller.stored("PRAGMA integrity_check"), [("ok",)])
+            self.assertLessEqual(set(epochs), set(stored))
+            self.assertEqual(controller.stored("SELECT count(*) FROM specifications"), [(1,)])
+            ends = controller.stored("SELECT id, kind, name FROM endpoints ORDER BY id")
+            self.assertEqual([name for _, _, name in ends], ["disk", "vm1", "vm2"])
+            controller.start()
+            self.assertEqual((self.limit(switch, "vm1"), self.limit(switch, "vm2")), (400, 200))
+            epochs.append(controller.ctl("status")["epoch"])
+        self.assertEqual(epochs, sorted(set(epochs)))
+        self.wait_link(switch, "connected")
+        controller.wait_host("h1", "connected")
+
+    def test_a_second_controller_on_the_same_store_is_refused(self):
+        controller = self.control("h1")
+        second = Controller(self.folder, {**controller.cluster, "listen": [f"ipc://{self.folder}/other.ipc"],
+                                          "control_socket": self.path("other.sock")})
+        second.file, second.log = self.path("other.jsonc"), self.path("other.log")
+        second.launch()
+        second.process.expect("another weir-ctrl uses it", 20)
+
+    def test_a_wrong_cluster_file_is_refused_with_every_fault(self):
+        wrong = Controller(self.folder, {"interval": "1", "topology": {"hosts": [{"name": "h1"}, {"name": "h1"}]},
+                                         "tenants": [tenant("A", "vm1")]})
+        status, said = wrong.check()
+        self.assertEqual(status, 2)
+        for path in ("interval", "topology.hosts[1].name", "tenants[0].appliances[0].name"):
+            self.assertIn(f"cluster.jsonc: {path}: found", said)
+        self.assertIn("3 faults; nothing was started", said)
+
+
+class ControllerTrafficTest(TwoHosts):
+    """Two tenants' kernels read from one NBD server as fast as they may, 10 tokens a read, of 1000 a second."""
+
+    def setUp(self):
+        super().setUp()
+        self.join()
+        self.controller = Controller(self.folder, {
+            "topology": {"hosts": [{"name": "a"}]}, "appliances": [APPLIANCE],
+            "tenants": [tenant("A", "vm1"), tenant("B", "vm2", reservation=200)]}).start()
+        cost = self.path("cost.json")
+        with open(cost, "w") as stream:
+            json.dump({**COST, "operations": {"otherwise": {**COST["operations"]["otherwise"], "base": 10}}}, stream)
+        part = {"appliances": [{"name": "disk", "burst": "100ms"}]}
+        self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {1: part, 2: part, 3: {}},
+                           {"controller": {"connect": self.controller.endpoint},
+                            "appliances": [{"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd",
+                                            "cost": cost}]})
+        self.kernels = {number: self.kernel(number) for number in (1, 2, 3)}
+        server = Process([*self.kernels[3], "nbdkit", "--foreground", "--exit-with-parent", "--port", str(NBD_PORT), "memory",
+                          "64M"], self.path("nbdkit.log"))
+        until(lambda: server.alive() and f":{NBD_PORT} " in subprocess.run(
+            [*self.kernels[3], "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout, 20, "nbdkit")
+
+    def read(self, number):
+        """Starts VM `number`'s reads, which outlast the test."""
+        program = os.path.join(ROOT, "test", "support", "nbd_client.py")
+        return Process([*self.kernels[number], sys.executable, program, "10.0.0.3", str(NBD_PORT), "--connections", "4",
+                        "512:120"], self.path(f"reader{number}.log"))
+
+    def limit(self, name):
+        flow, = self.a.ctl("flow", "list", name, "--interval", "50ms")["flows"]
+        return flow["limit_per_second"]["appliance"]
+
+    def wait_limits(self, seconds=40, **bounds):
+        """Until every named vNIC's rate is within its bounds, at one moment."""
+        until(lambda: all(low <= self.limit(name) <= high for name, (low, high) in bounds.items()), seconds,
+              f"rates within {bounds}")
+
+    def test_two_tenants_share_an_appliance_by_what_they_reserved_and_one_alone_has_all(self):
+        first = self.read(1)
+        self.wait_limits(vm1=(900, 1000))
+        self.read(2)
+        # 400 and 200 reserved, and of the 400 that are left two thirds and one.
+        self.wait_limits(vm1=(600, 730), vm2=(270, 400))
+        flow, = self.a.ctl("flow", "list", "vm2", "--interval", "2s")["flows"]
+        self.assertEqual(flow["held_back_by"], "appliance")
+        self.assertGreater(flow["used_per_second"]["appliance"], 150)
+        first.kill()
+        self.wait_limits(vm2=(900, 1000))
+        status = self.controller.ctl("status")
+        self.assertEqual(status["counters"]["refused"]["records"], 0)
