@@ -47,7 +47,7 @@ LIBRARIES = {
     "DPDK": (re.compile(r"<rte_"), ("cost_functions/program/", "vswitch/ports/", "vswitch/datapath/", "vswitch/appliance/",
                                     "vswitch/eal.", "vswitch/topology", "vswitch/tunnels", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/server",
-                                     "ctrl/cli/", "test/")),
+                                     "ctrl/cli/", "test/", "bench/interval/")),
     "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "ctrl/", "test/", "bench/")),
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debian|\bpypi\b")

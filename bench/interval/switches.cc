@@ -1,0 +1,119 @@
+// switches.cc - the least that a switch has to say.
+#include "bench/interval/switches.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+namespace weir::bench {
+namespace {
+
+constexpr auto kPatience = std::chrono::minutes(1);
+constexpr std::uint32_t kSession = 1;
+
+void send(zmq::socket_t& socket, const wire::Header& header, const wire::Bytes& body) {
+    const wire::HeaderBytes head = wire::encode_header(header);
+    socket.send(zmq::buffer(head), zmq::send_flags::sndmore);
+    socket.send(zmq::buffer(body), zmq::send_flags::none);
+}
+
+}  // namespace
+
+Switches::Switches(const std::string& endpoint, std::vector<SwitchPlan> plans) {
+    context_.set(zmq::ctxopt::max_sockets, static_cast<int>(plans.size()) + 16);
+    for (SwitchPlan& plan : plans) {
+        One& one = all_.emplace_back();
+        one.socket = zmq::socket_t(context_, zmq::socket_type::dealer);
+        one.socket.set(zmq::sockopt::linger, 0);
+        one.socket.connect(endpoint);
+        one.plan = std::move(plan);
+        say_hello(one);
+    }
+}
+
+void Switches::say_hello(One& one) {
+    wire::Hello hello;
+    hello.host = one.plan.host;
+    for (const std::string& name : one.plan.vnics)
+        hello.vnics.push_back({.name = name});
+    const std::string text = wire::to_text(hello);
+    one.origin = {.epoch = 0, .session = kSession};
+    wire::Header header = one.origin.next(wire::Type::kHello, 0);
+    header.count = static_cast<std::uint32_t>(text.size());
+    send(one.socket, header, {text.begin(), text.end()});
+}
+
+bool Switches::hear(One& one) {
+    zmq::message_t head;
+    zmq::message_t body;
+    if (!one.socket.recv(head, zmq::recv_flags::dontwait))
+        return false;
+    (void)one.socket.recv(body, zmq::recv_flags::none);
+    bytes_down_ += head.size() + body.size();
+    wire::Header header;
+    if (wire::decode_header({head.data<std::uint8_t>(), head.size()}, body.size(), header) !=
+        wire::Malformed::kNo)
+        return true;
+    one.origin.epoch = std::max(one.origin.epoch, header.epoch);
+    one.welcomed = one.welcomed || header.type == wire::Type::kWelcome;
+    if (header.type == wire::Type::kAllocation)
+        one.heard = one.heard || header.count != 0;
+    if (header.type != wire::Type::kTables || !one.flows.empty())
+        return true;
+    const auto parsed = wire::parse_tables(body.to_string_view());
+    std::map<std::string, std::uint32_t> ids;
+    for (const wire::Endpoint& end : std::get<wire::Tables>(parsed).endpoints)
+        ids[end.name] = end.id;
+    for (std::size_t i = 0; i < one.plan.vnics.size(); ++i)
+        one.flows.push_back({ids.at(one.plan.vnics[i]), ids.at(one.plan.destinations[i])});
+    std::sort(one.flows.begin(), one.flows.end());
+    return true;
+}
+
+template <typename Done>
+bool Switches::hear_until(Done done) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    for (std::size_t missing = all_.size(); missing != 0;) {
+        missing = 0;
+        for (One& one : all_) {
+            while (!done(one) && hear(one)) {
+            }
+            missing += !done(one);
+        }
+        if (missing != 0 && std::chrono::steady_clock::now() > deadline)
+            return false;
+    }
+    return true;
+}
+
+bool Switches::settle() {
+    return hear_until([](const One& one) { return one.welcomed && !one.flows.empty(); });
+}
+
+void Switches::speak(double scale) {
+    std::uint32_t number = 0;
+    for (One& one : all_) {
+        while (hear(one)) {
+        }
+        one.heard = false;
+        wire::Bytes body;
+        for (const wire::FlowKey flow : one.flows) {
+            wire::FlowDemand record;
+            record.flow = flow;
+            const auto tokens = static_cast<float>(scale * (1 + number++ % 97));
+            record.used = {tokens * 100, tokens, tokens * 1'000};
+            record.backlog = record.used;
+            wire::encode(record, body);
+        }
+        wire::Header header = one.origin.next(wire::Type::kDemand, 0);
+        header.count = static_cast<std::uint32_t>(one.flows.size());
+        bytes_up_ += wire::kHeaderBytes + body.size();
+        send(one.socket, header, body);
+    }
+}
+
+bool Switches::hear_all() {
+    return hear_until([](const One& one) { return one.heard; });
+}
+
+}  // namespace weir::bench
