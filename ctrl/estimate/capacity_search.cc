@@ -14,8 +14,8 @@ constexpr double kDefaultTolerance = 0.01;  // of max
 // What an overloaded appliance delivers may be less than its best.
 constexpr double kJumpBelow = 0.95;
 constexpr double kJumpAbove = 1.1;
-constexpr double kFirstStep = 0.25;   // of the window: 1.25 times the estimate after a change of mix
-constexpr double kClimbMost = 2;      // one step up multiplies the estimate by no more
+constexpr double kFirstStep = 2;  // times the estimate, while none was found yet
+constexpr double kStep = 1.15;
 constexpr double kFollowMost = 0.1;   // eq. 7 moves the estimate no further from where it settled
 constexpr double kCheckFirst = 0.03;  // a check that succeeds is followed by one of twice the step
 constexpr double kCheckMost = 0.25;
@@ -24,9 +24,11 @@ constexpr double kBusyOutstanding =
 constexpr double kLatencyForgets = 1.02;
 constexpr double kLatencyCounts = 0.25;  // of the estimate: a latency under less load means nothing
 constexpr double kMargin = 0.01;         // of the estimate
-constexpr double kQueueFalls = 0.9;      // of what it was, or less, when it is drained
-constexpr double kNearly = 0.95;         // of the estimate given out: the mix is as the tenants want it
-constexpr unsigned kMixSettles = 2;      // intervals in which one change may show
+constexpr double kDrainLeast = 0.97;
+constexpr double kBelow = 0.995;
+constexpr double kQueueFalls = 0.9;  // of what it was, or less, when it is drained
+constexpr double kNearly = 0.95;     // of the estimate given out: the mix is as the tenants want it
+constexpr unsigned kMixSettles = 2;  // intervals in which one change may show
 
 bool is_whole(const Reading& r) {
     return is_plausible(r.throughput) && is_plausible(r.offered) && is_plausible(r.outstanding) &&
@@ -35,32 +37,6 @@ bool is_whole(const Reading& r) {
 }
 
 }  // namespace
-
-const char* name_of(Phase phase) {
-    switch (phase) {
-        case Phase::kIncrease:
-            return "increase";
-        case Phase::kRevert:
-            return "revert";
-        case Phase::kWait:
-            return "wait";
-        case Phase::kHold:
-            return "hold";
-        case Phase::kStable:
-            break;
-    }
-    return "stable";
-}
-
-CapacitySettings plain_search(double min, double max) {
-    CapacitySettings settings{.min = min, .max = max};
-    settings.jump = false;
-    settings.latency_factor = 0;
-    settings.drain = 0;
-    settings.check_intervals = 0;
-    settings.wait_max = 0;
-    return settings;
-}
 
 CapacitySearch::CapacitySearch(const CapacitySettings& settings)
     : settings_(settings),
@@ -131,6 +107,12 @@ bool CapacitySearch::has_queue(const Reading& r) const {
 /// As much as keeps an appliance busy that serves so many tokens/s.
 double CapacitySearch::busy_outstanding(double throughput) const {
     return kBusyOutstanding * least_latency_ * throughput;
+}
+
+/// What is outstanding, without a queue.
+double CapacitySearch::at_work(const Reading& r) const {
+    return settings_.drain > 0 && least_latency_ > 0 ? std::min(r.outstanding, busy_outstanding(r.throughput))
+                                                     : r.outstanding;
 }
 
 double CapacitySearch::margin() const {
@@ -231,14 +213,14 @@ void CapacitySearch::increase(const Reading& r) {
         state_.max_window =
             std::min(settings_.max, state_.max_window * 2);  // nobody has shown that it is too much
     }
-    // A part of the way first; who can do that is tried with all. An overload tells the capacity, so one is
-    // sought.
-    const double width = state_.max_window - state_.min_window;
-    if (!settings_.jump || top_seen_)
-        state_.estimate += width / 2;
+    // An overload tells the capacity, so one is sought: a small one, because whoever keeps little outstanding
+    // loses as much as is given out too much. Before the first is found there is more to go, and less to
+    // lose.
+    if (settings_.jump)
+        state_.estimate = std::min(state_.max_window,
+                                   (settled_ > 0 ? kStep : kFirstStep) * std::max(state_.estimate, margin()));
     else
-        state_.estimate = std::min(state_.estimate + (climbing_ ? width : kFirstStep * width),
-                                   kClimbMost * std::max(state_.estimate, margin()));
+        state_.estimate += (state_.max_window - state_.min_window) / 2;
     climbing_ = true;
 }
 
@@ -258,12 +240,11 @@ void CapacitySearch::revert(const Reading& r) {
 /// What was delivered is the capacity, unless the overload mixed requests so that less was done than before
 /// it.
 void CapacitySearch::step_back(const Reading& r) {
-    const double middle = (state_.min_window + state_.estimate) / 2;
     state_.max_window = state_.estimate;
-    const bool as_before = mix_.moved(r.mix) <= settings_.mix_change;
+    const bool as_before = mix_.moved(r.mix) <= settings_.mix_change / 3;
     state_.estimate = as_before && r.throughput > kNearly * state_.min_window
                           ? std::clamp(r.throughput, state_.min_window, state_.estimate)
-                          : middle;
+                          : state_.min_window + (state_.estimate - state_.min_window) / 4;
     state_.phase = Phase::kRevert;
     top_seen_ = true;
     congested_ = 0;
@@ -293,7 +274,6 @@ void CapacitySearch::jump(const Reading& r) {
     top_seen_ = true;
     settle(r);
     // What is outstanding now is the overload's queue.
-    settled_outstanding_ = std::min(r.outstanding, busy_outstanding(state_.estimate));
     outstanding_known_ = least_latency_ > 0;
     mix_.forget();
     // An overload serves another mix, and may be less than the best: as soon as its queue is gone, a check.
@@ -302,7 +282,7 @@ void CapacitySearch::jump(const Reading& r) {
 
 void CapacitySearch::settle(const Reading& r) {
     outstanding_known_ = congested_ == 0;  // after too much: with the next reading
-    settled_outstanding_ = r.outstanding;
+    settled_outstanding_ = at_work(r);
     settled_ = state_.estimate;
     state_.phase = Phase::kStable;
     congested_ = full_readings_ = 0;
@@ -332,6 +312,10 @@ void CapacitySearch::stay(Signal signal, const Reading& r) {
             break;
         case Signal::kClear:
             ++full_readings_;
+            if (settings_.drain > 0 && tried &&
+                has_queue(r))  // it could just be served, and a little more could not
+                state_.estimate = settled_ =
+                    std::min(state_.estimate, std::max(kBelow * r.throughput, settings_.min));
             follow(r);
             check();
             break;
@@ -341,7 +325,7 @@ void CapacitySearch::stay(Signal signal, const Reading& r) {
 /// Eq. 7, while no queue is drained: until then what is outstanding tells of the past.
 void CapacitySearch::follow(const Reading& r) {
     if (!outstanding_known_) {
-        settled_outstanding_ = r.outstanding;
+        settled_outstanding_ = at_work(r);
         outstanding_known_ = true;
         return;
     }
@@ -390,7 +374,9 @@ double CapacitySearch::to_allocate(const Reading& r) const {
         rate = std::min(rate, std::max(r.throughput, state_.min_window));
     const double excess = std::max(0.0, r.outstanding - busy);
     const double least = std::min(state_.estimate, std::max(r.guaranteed, rate / 2));
-    return std::max(least, rate - settings_.drain * excess);
+    // A queue of milliseconds is few tokens, and as bad for whoever keeps few outstanding.
+    const double most = has_queue(r) ? kDrainLeast * rate : rate;
+    return std::max(least, std::min(most, rate - settings_.drain * excess));
 }
 
 }  // namespace weir::estimate
