@@ -27,6 +27,7 @@ class Simulation {
     /// Where all packets are or have gone.
     [[nodiscard]] PacketCounts packets() const;
     [[nodiscard]] const World& world() const { return world_; }
+    [[nodiscard]] std::uint64_t events() const { return world_.engine.fired(); }
     [[nodiscard]] const Fabric& fabric() const { return *fabric_; }
     [[nodiscard]] const Recorder& recorder() const { return *recorder_; }
 

@@ -101,7 +101,8 @@ TEST_CASE("the same scenario and seed give the same bytes, another seed gives ot
 TEST_CASE("every shipped scenario is valid") {
     std::size_t count = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(kRoot + "/bench/scenarios")) {
-        if (entry.path().extension() != ".jsonc")
+        // Those of services have a reader and a test of their own.
+        if (entry.path().extension() != ".jsonc" || entry.path().parent_path().filename() == "pulsar")
             continue;
         ++count;
         const auto loaded = load_scenario(entry.path());

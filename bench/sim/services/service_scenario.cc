@@ -1,0 +1,176 @@
+// service_scenario.cc - reads scenarios of services.
+#include "bench/sim/services/service_scenario.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "common/config/config_reader.h"
+#include "common/config/config_text.h"
+#include "common/config/field_kinds.h"
+#include "cost_functions/cost_table_reader.h"
+
+namespace weir::sim {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMost = 1000;
+constexpr Range kTokenRange{1, 1'000'000'000'000};
+constexpr Range kTimeRange{0, 86'400 * kNanosPerSec};
+
+template <typename Named>
+std::optional<std::uint32_t> find(const std::vector<Named>& list, const std::string& name) {
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+        if (list[i].name == name)
+            return i;
+    }
+    return std::nullopt;
+}
+
+/// The index of what is named at `key`; a fault when there is nothing of that name.
+template <typename Named>
+std::uint32_t read_reference(ObjectReader& reader, std::string_view key, const std::vector<Named>& list) {
+    std::string name;
+    if (!require(reader, key, "a name") || !reader.read_text(key, name))
+        return 0;
+    const auto found = find(list, name);
+    if (!found)
+        reader.fault(key, "a name from the list", "there is nothing of this name");
+    return found.value_or(0);
+}
+
+/// {"512B": "3us", "64KiB": "80us"}
+void read_curve(ObjectReader& reader, std::string_view key, ServiceCurve& out) {
+    constexpr const char* kAllowed = "times by size, such as {\"4KiB\": \"10us\", \"64KiB\": \"90us\"}";
+    const json* object = reader.take(key);
+    if (object == nullptr || !object->is_object() || object->empty() || object->size() > kMost) {
+        reader.fault(key, kAllowed, "this is needed");
+        return;
+    }
+    for (const auto& [size, time] : object->items()) {
+        const ParsedQuantity bytes = parse_quantity(Quantity::kSize, size);
+        const ParsedQuantity nanos = time.is_string()
+                                         ? parse_quantity(Quantity::kDuration, time.get<std::string>())
+                                         : ParsedQuantity{0, "no"};
+        if (!bytes.ok() || !nanos.ok() || bytes.value > UINT32_MAX || nanos.value > kNanosPerSec) {
+            reader.fault(key, kAllowed, "a size or a time is wrong");
+            return;
+        }
+        out.points.push_back({static_cast<std::uint32_t>(bytes.value), static_cast<double>(nanos.value)});
+    }
+    std::sort(out.points.begin(), out.points.end(), [](auto a, auto b) { return a.bytes < b.bytes; });
+}
+
+void read_service(ObjectReader& reader, ServiceScenario& scenario, const std::string& costs, Faults& faults) {
+    ServiceSpec& service = scenario.services.emplace_back();
+    if (require(reader, "name", "a name"))
+        reader.read_text("name", service.name);
+    reader.read_integer("servers", service.servers, {1, 10'000});
+    read_curve(reader, "read", service.read);
+    read_curve(reader, "write", service.write);
+    for (const auto& [key, out] :
+         {std::pair{"capacity_min", &service.capacity_min}, std::pair{"capacity_max", &service.capacity_max}})
+        if (require(reader, key, "tokens per second, such as \"5ktokens\""))
+            reader.read_quantity(key, Quantity::kTokenRate, *out, kTokenRange);
+    if (service.capacity_max < service.capacity_min)
+        reader.fault("capacity_max", "at least capacity_min", "the window is empty");
+    std::string table;
+    if (!require(reader, "costs", "the name of a cost table") || !reader.read_text("costs", table))
+        return;
+    std::variant<CostTable, Faults> read = read_cost_table(costs + "/" + table + ".json");
+    if (const Faults* wrong = std::get_if<Faults>(&read))
+        faults.insert(faults.end(), wrong->begin(), wrong->end());
+    else
+        service.costs = std::make_shared<const CostTable>(std::move(std::get<CostTable>(read)));
+}
+
+void read_tenant(ObjectReader& reader, ServiceScenario& scenario, Faults& faults) {
+    ServiceTenant& tenant = scenario.tenants.emplace_back();
+    if (require(reader, "name", "a name"))
+        reader.read_text("name", tenant.name);
+    reader.read_integer("vms", tenant.vms, {1, 10'000});
+    read_objects(reader, "services", kMost, faults, [&](ObjectReader& entry, const std::string&) {
+        ServiceTenant::Part part{};
+        part.service = read_reference(entry, "name", scenario.services);
+        entry.read_quantity("reservation", Quantity::kTokenRate, part.reservation, kTokenRange);
+        tenant.parts.push_back(part);
+    });
+}
+
+void read_load(ObjectReader& reader, ServiceScenario& scenario) {
+    ServiceLoad& load = scenario.loads.emplace_back();
+    load.tenant = read_reference(reader, "tenant", scenario.tenants);
+    load.service = read_reference(reader, "service", scenario.services);
+    std::uint64_t value = 0;
+    if (reader.read_quantity("reads", Quantity::kPercent, value, {0, 1'000'000}))
+        load.reads = static_cast<double>(value) / 1e6;
+    if (require(reader, "size", "bytes, such as \"8KiB\"") &&
+        reader.read_quantity("size", Quantity::kSize, value, {1, 64 << 20}))
+        load.bytes = static_cast<std::uint32_t>(value);
+    reader.read_integer("outstanding", load.outstanding, {1, 10'000});
+    if (reader.read_quantity("rate", Quantity::kTokenRate, value, {1, 100'000'000}))
+        load.per_second = static_cast<double>(value);
+    if ((load.outstanding != 0) == (load.per_second > 0))
+        reader.fault("outstanding",
+                     "either \"outstanding\", 8, or \"rate\", \"500tokens\" (requests per second)",
+                     "a loop is closed or open");
+    reader.read_quantity("from", Quantity::kDuration, load.from, kTimeRange);
+    reader.read_quantity("to", Quantity::kDuration, load.to, kTimeRange);
+}
+
+}  // namespace
+
+Nanos ServiceCurve::time_of(std::uint32_t bytes) const {
+    const auto after =
+        std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.bytes >= bytes; });
+    if (after == points.begin())
+        return static_cast<Nanos>(after->nanos);
+    if (points.size() == 1)
+        return static_cast<Nanos>(points[0].nanos);
+    const Point& b = after == points.end() ? points.back() : *after;
+    const Point& a = *(&b - 1);
+    const double part = (static_cast<double>(bytes) - a.bytes) / (static_cast<double>(b.bytes) - a.bytes);
+    return static_cast<Nanos>(std::max(0.0, a.nanos + part * (b.nanos - a.nanos)));
+}
+
+std::variant<ServiceScenario, Faults> parse_service_scenario(std::string_view text,
+                                                             const std::string& costs) {
+    JsonText read = read_json_text(text);
+    if (!read.readable)
+        return std::move(read.faults);
+    Faults faults = std::move(read.faults);
+    ServiceScenario scenario;
+    ObjectReader reader(read.value, "", faults);
+    reader.read_text("title", scenario.title);
+    reader.read_integer("seed", scenario.seed, {0, UINT64_MAX});
+    if (require(reader, "duration", "a time, such as \"30s\""))
+        reader.read_quantity("duration", Quantity::kDuration, scenario.duration, kTimeRange);
+    reader.read_quantity("interval", Quantity::kDuration, scenario.interval,
+                         {100'000'000, 60 * kNanosPerSec});
+    reader.read_quantity("delay", Quantity::kDuration, scenario.delay, {0, kNanosPerSec});
+    reader.read_flag("isolation", scenario.isolation);
+    read_objects(reader, "services", kMost, faults, [&](ObjectReader& entry, const std::string&) {
+        read_service(entry, scenario, costs, faults);
+    });
+    read_objects(reader, "tenants", kMost, faults,
+                 [&](ObjectReader& entry, const std::string&) { read_tenant(entry, scenario, faults); });
+    read_objects(reader, "loads", kMost, faults,
+                 [&](ObjectReader& entry, const std::string&) { read_load(entry, scenario); });
+    reader.finish();
+    if (faults.empty())
+        return scenario;
+    sort_by_place(faults, read.places, text);
+    return faults;
+}
+
+std::variant<ServiceScenario, Faults> load_service_scenario(const std::string& file,
+                                                            const std::string& costs) {
+    std::ifstream stream(file);
+    if (!stream)
+        return Faults{{file, "no readable file", "a scenario", "the file cannot be read"}};
+    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    return parse_service_scenario(text, costs);
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,70 @@
+// service_simulation.h - a scenario of services brought to life, with weir-ctrl's own solver every interval.
+// Threads: one.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "bench/sim/services/service_client.h"
+#include "ctrl/cluster.h"
+#include "ctrl/rate_solver.h"
+
+namespace weir::sim {
+
+class ServiceSimulation final : public Handler {
+  public:
+    /// What happened in one interval, tokens/s.
+    struct Row {
+        Nanos at = 0;                        ///< its end
+        std::vector<double> served;          ///< by tenant
+        std::vector<double> service_served;  ///< by service
+        std::vector<double> estimate;        ///< by service: what the search thinks at its end
+        std::vector<double> allocate;        ///< by service: what is given out next
+    };
+
+    /// @param scenario valid; outlives the simulation
+    explicit ServiceSimulation(const ServiceScenario& scenario);
+
+    void run() { engine_.run_until(scenario_.duration); }
+    [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+    /// Series and summary. The same scenario and seed give the same bytes.
+    [[nodiscard]] nlohmann::json result() const;
+    [[nodiscard]] std::uint64_t events() const { return engine_.fired(); }
+
+    /// A sample is due, or an interval ends.
+    void fire(std::uint32_t what) override;
+
+  private:
+    struct Flow {
+        Flow(ServiceSimulation& site, const ServiceLoad& load, std::uint32_t vm);
+
+        wire::FlowKey key;
+        ServiceClient client;
+        std::uint32_t tenant;
+        std::uint64_t silent_rate;  ///< while the controller says nothing
+        std::uint64_t told = 0;     ///< served, at the end of the last interval
+    };
+
+    [[nodiscard]] ClusterConfig make_config() const;
+    void control();
+    void record();
+
+    const ServiceScenario& scenario_;
+    ClusterConfig config_;
+    Engine engine_;
+    RequestPool pool_;
+    std::deque<ServiceQueue> services_;
+    std::map<std::string, std::uint32_t, std::less<>> ids_;
+    Cluster cluster_;
+    RateSolver solver_;
+    Random sampling_;
+    std::deque<Flow> flows_;
+    DemandTable demands_;
+    std::vector<std::uint64_t> service_told_;
+    std::vector<Row> rows_;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,170 @@
+// services_test.cc - appliances, tenants and the controller's own solver in virtual time: queues by hand,
+// then Pulsar's Fig. 14 at a twentieth of its size.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/sim/services/service_simulation.h"
+#include "test/support/catch.h"
+#include "test/support/faults.h"
+
+using namespace weir;
+using namespace weir::sim;
+
+namespace {
+
+const std::string kCosts = std::string(WEIR_SOURCE_ROOT) + "/configs/costs";
+
+ServiceScenario valid(std::variant<ServiceScenario, Faults> read) {
+    if (const Faults* faults = std::get_if<Faults>(&read))
+        FAIL(test::lines_of(*faults));
+    return std::get<ServiceScenario>(read);
+}
+
+/// A shipped scenario, so many times slower and smaller: the same tokens a second in proportion, fewer
+/// events.
+ServiceScenario shipped(const char* name, double times) {
+    ServiceScenario scenario =
+        valid(load_service_scenario(std::string(WEIR_SOURCE_ROOT) + "/bench/scenarios/" + name, kCosts));
+    const auto smaller = [times](std::uint64_t& value) {
+        value = static_cast<std::uint64_t>(static_cast<double>(value) / times);
+    };
+    for (ServiceSpec& service : scenario.services) {
+        for (ServiceCurve* curve : {&service.read, &service.write})
+            for (ServiceCurve::Point& point : curve->points)
+                point.nanos *= times;
+        smaller(service.capacity_min);
+        smaller(service.capacity_max);
+    }
+    for (ServiceTenant& tenant : scenario.tenants)
+        for (ServiceTenant::Part& part : tenant.parts)
+            smaller(part.reservation);
+    return scenario;
+}
+
+std::string small(const std::string& load, const char* servers = "1") {
+    return R"({"duration": "2s", "isolation": false, "delay": "0us",
+        "services": [{"name": "s", "costs": "key_value_store", "servers": )" +
+           std::string(servers) + R"(, "read": {"8KiB": "1ms", "64KiB": "8ms"}, "write": {"8KiB": "2ms"},
+            "capacity_min": "1Mtokens", "capacity_max": "100Mtokens"}],
+        "tenants": [{"name": "T", "services": [{"name": "s", "reservation": "1Mtokens"}]}],
+        "loads": [{"tenant": "T", "service": "s", )" +
+           load + "}]}";
+}
+
+double served_in_first(const std::string& text) {
+    const ServiceScenario scenario = valid(parse_service_scenario(text, kCosts));
+    ServiceSimulation simulation(scenario);
+    simulation.run();
+    return simulation.rows().at(0).served[0];
+}
+
+/// The errors of the estimate in rows first .. last, against what the service can do with that mix.
+double worst_error(const ServiceSimulation& simulation, std::size_t first, std::size_t last,
+                   double capacity) {
+    double worst = 0;
+    for (std::size_t i = first; i <= last; ++i)
+        worst = std::max(worst, std::abs(simulation.rows()[i].estimate[0] / capacity - 1));
+    return worst;
+}
+
+}  // namespace
+
+TEST_CASE("a closed loop is served at the rate of the servers, by operation and size") {
+    CHECK(served_in_first(small(R"("size": "8KiB", "outstanding": 4)")) == Approx(1000 * 8192).epsilon(0.01));
+    CHECK(served_in_first(small(R"("size": "64KiB", "outstanding": 4)")) ==
+          Approx(125 * 65536).epsilon(0.01));
+    CHECK(served_in_first(small(R"("size": "36KiB", "outstanding": 4)")) ==
+          Approx(36864 / 4.5e-3).epsilon(0.01));
+    CHECK(served_in_first(small(R"("size": "8KiB", "outstanding": 4, "reads": "0%")")) ==
+          Approx(500 * 8192).epsilon(0.01));
+    CHECK(served_in_first(small(R"("size": "8KiB", "outstanding": 1)", "3")) ==
+          Approx(1000 * 8192).epsilon(0.01));
+    CHECK(served_in_first(small(R"("size": "8KiB", "outstanding": 9)", "3")) ==
+          Approx(3000 * 8192).epsilon(0.01));
+}
+
+TEST_CASE("an open loop comes at its own rate, and leaves what is too much in the queue") {
+    CHECK(served_in_first(small(R"("size": "8KiB", "rate": "300tokens")")) ==
+          Approx(300 * 8192).epsilon(0.2));
+    CHECK(served_in_first(small(R"("size": "8KiB", "rate": "2ktokens")")) ==
+          Approx(1000 * 8192).epsilon(0.01));
+}
+
+TEST_CASE("wrong scenarios of services are refused with their path") {
+    const auto faults = [](const std::string& text) {
+        const auto read = parse_service_scenario(text, kCosts);
+        const Faults* found = std::get_if<Faults>(&read);
+        return found == nullptr ? Faults{} : *found;
+    };
+    CHECK(test::has_fault(faults("{}"), "duration", "needed"));
+    CHECK(test::has_fault(faults(small(R"("size": "8KiB")")), "loads[0].outstanding", "closed or open"));
+    CHECK(test::has_fault(faults(small(R"("outstanding": 1)")), "loads[0].size", "needed"));
+    CHECK(test::has_fault(faults(small(R"("size": "8KiB", "outstanding": 1, "speed": 3)")), "loads[0].speed",
+                          "unknown"));
+}
+
+TEST_CASE("the same scenario and seed give the same bytes") {
+    ServiceScenario scenario = shipped("pulsar/fig14-key-value.jsonc", 200);
+    scenario.duration = 5 * kNanosPerSec;
+    std::vector<std::string> results;
+    for (int i = 0; i < 2; ++i) {
+        ServiceSimulation simulation(scenario);
+        simulation.run();
+        results.push_back(simulation.result().dump());
+    }
+    CHECK(results[0] == results[1]);
+}
+
+TEST_CASE(
+    "Fig. 14 (a): the estimate is within 5 % five intervals after a tenant comes; guarantees are kept") {
+    const ServiceScenario scenario = shipped("pulsar/fig14-key-value.jsonc", 20);
+    ServiceSimulation simulation(scenario);
+    simulation.run();
+    const auto& rows = simulation.rows();
+    REQUIRE(rows.size() == 44);
+    // The paper's capacities. Tenants come at 0, 15 and 30 s; row i is the interval that ends at i + 1 s.
+    CHECK(worst_error(simulation, 4, 14, 6840e6 / 20) < 0.05);
+    CHECK(worst_error(simulation, 19, 29, 3485e6 / 20) < 0.05);
+    CHECK(worst_error(simulation, 35, 43, 5737e6 / 20) < 0.07);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        INFO("interval that ends at " << i + 1 << " s");
+        const bool all = i >= 37;
+        const bool two = i >= 19 && i < 30;
+        const bool settled =
+            std::abs(rows[i].estimate[0] - rows[i - (i != 0)].estimate[0]) < 0.02 * rows[i].estimate[0];
+        if ((all || two) && settled)
+            CHECK(rows[i].served[1] / rows[i].served[2] == Approx(2).epsilon(0.05));
+        if (all && settled)
+            CHECK(rows[i].served[0] / rows[i].served[2] == Approx(3).epsilon(0.05));
+        // From two intervals after their coming.
+        CHECK((i < 2 || rows[i].served[2] >= 0.99 * 200e6 / 20));
+        CHECK((i < 17 || rows[i].served[1] >= 0.99 * 400e6 / 20));
+        CHECK((i < 33 || rows[i].served[0] >= 0.99 * 600e6 / 20));
+    }
+}
+
+TEST_CASE("Fig. 14 (b): the same for a file store, whose capacity falls with each tenant") {
+    const ServiceScenario scenario = shipped("pulsar/fig14-file-store.jsonc", 20);
+    ServiceSimulation simulation(scenario);
+    simulation.run();
+    const auto& rows = simulation.rows();
+    CHECK(worst_error(simulation, 4, 14, rows[8].service_served[0]) < 0.05);
+    CHECK(worst_error(simulation, 19, 29, rows[25].service_served[0]) < 0.05);
+    CHECK(worst_error(simulation, 35, 43, rows[40].service_served[0]) < 0.05);
+    CHECK(rows[25].service_served[0] < 0.6 * rows[8].service_served[0]);
+    CHECK(rows[40].service_served[0] < 0.95 * rows[25].service_served[0]);
+    for (std::size_t i = 33; i < rows.size(); ++i) {
+        CHECK(rows[i].served[0] >= 0.99 * 300e6 / 20);
+        CHECK(rows[i].served[1] >= 0.99 * 200e6 / 20);
+        CHECK(rows[i].served[2] >= 0.99 * 100e6 / 20);
+    }
+}
+
+TEST_CASE("without isolation long windows crowd out short ones") {
+    ServiceScenario scenario = shipped("pulsar/fig14-key-value.jsonc", 20);
+    scenario.isolation = false;
+    ServiceSimulation simulation(scenario);
+    simulation.run();
+    CHECK(simulation.rows()[40].served[0] < 0.5 * 600e6 / 20);  // B: guaranteed 600 MT/s
+}
