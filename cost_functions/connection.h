@@ -45,10 +45,13 @@ inline constexpr PendingId kNoPending = UINT32_MAX;
 
 /// One way of a connection.
 struct Direction {
+    static constexpr std::uint8_t kScaleUnknown = 15;
+
     std::uint32_t next_seq = 0;
     ParserState parser{};
     FragmentId fragments = kNoFragment;  ///< of a header not yet whole, and of what passed over a hole
-    Step step = Step::kNew;
+    Step step : 4 = Step::kNew;
+    std::uint8_t window_scale : 4 = kScaleUnknown;  ///< of the windows that this way's sender advertises
     std::uint8_t doubt = 0;  ///< grows while searching, falls with every message understood
 
     [[nodiscard]] bool in_step() const { return step >= Step::kIn; }

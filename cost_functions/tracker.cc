@@ -77,7 +77,7 @@ void Tracker::synchronise(const At& at, std::uint32_t seq) {
         forget(connection);
         connection.first_seq = low & Connection::kFirstSeqMask;
     }
-    at.way = {};
+    at.way = Direction{};
     at.way.next_seq = seq + 1;
     at.way.step = Step::kIn;
 }
@@ -98,7 +98,7 @@ void Tracker::forget(Connection& connection) {
     pending_.forget(connection);
     for (Direction* way : {&connection.requests_way, &connection.responses_way}) {
         fragments_.drop_all(*way, connection.vnic);
-        *way = {};
+        *way = Direction{};
     }
     connection.requests_ended = false;
     connection.responses_ended = false;

@@ -72,6 +72,7 @@ class Rig {
           config_(switch_config()),
           wheel_(limits::kRequestFlowsMax),
           requests_({.appliances = appliances_,
+                     .pool = nullptr,  // no client is told anything
                      .key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
                      .worker = 0,
                      .shared = false,

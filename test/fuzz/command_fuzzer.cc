@@ -52,6 +52,9 @@ class FakeControl : public SwitchControl {
     void add_vnic(const VnicConfig& vnic) override { config_.vnics.push_back(vnic); }
     void change_vnic(const VnicConfig& vnic) override { *find(vnic.name) = vnic; }
     void remove_vnic(const std::string& name) override { config_.vnics.erase(find(name)); }
+    std::vector<RequestSample> sample_requests() override { return {}; }
+    void set_request_rates(const RequestRatesByVnic&) override {}
+    void note_controller(const ControllerReport&) override {}
     void tick() override {}
 
   private:

@@ -102,6 +102,7 @@ class Target {
         : appliances_(appliances()),
           wheel_(limits::kRequestFlowsMax),
           requests_({.appliances = appliances_,
+                     .pool = buffer_pool(),
                      .key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
                      .worker = 0,
                      .shared = false,
@@ -126,6 +127,7 @@ class Target {
             for (const std::uint32_t id : ids)
                 requests_.wake(id, now_, [this](VnicId vnic, const PacketRef& ref) { give(vnic, ref); });
         });
+        requests_.open_clients(now_, [](VnicId, rte_mbuf* update) { rte_pktmbuf_free(update); });
         requests_.serve_windows(now_, [this](VnicId vnic, const PacketRef& ref) { give(vnic, ref); });
         check();
     }

@@ -179,3 +179,18 @@ TEST_CASE("property: the bucket agrees with the paper's, and ready_at is the fir
         }
     }
 }
+
+TEST_CASE("how long a cost waits behind others: in full for these, as far as the bucket holds for itself") {
+    TokenBucket bucket(make_profile(1'000, 100));
+    const Nanos now = kNanosPerSec;
+    CHECK(bucket.wait_behind(0, 100, now) == 0);
+    CHECK(bucket.wait_behind(0, 5'000, now) == 0);  // a full bucket pays anything
+    CHECK(bucket.wait_behind(100, 100, now) == 100'000'000);
+    CHECK(bucket.wait_behind(300, 50, now) == 250'000'000);
+    bucket.pay(300, now);
+    CHECK(bucket.wait_behind(0, 10, now) == bucket.ready_at(10) - now);
+    CHECK(bucket.wait_behind(0, 0, now) == 200'000'000);
+    bucket.set_profile(make_profile(0, 0), now);
+    CHECK(bucket.wait_behind(1, 1, now) == kNever);
+    CHECK(TokenBucket().wait_behind(UINT32_MAX, UINT32_MAX, now) == 0);
+}

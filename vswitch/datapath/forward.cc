@@ -195,14 +195,24 @@ std::uint16_t Worker::deliver(VnicPath& to, const Run& run, bool whole) {
         return hand_over(to, run, FrameOrigin::kVm);
     if (to.profile.tracked && requests_) [[unlikely]]
         requests_->to_vm(to, run, turn_);
-    if (whole && to.staging.count == 0) {
+    if (whole && to.staging.count == 0)
         delivery_.send(to, run);
-    } else {
-        if (to.staging.count == 0)
-            touched_.push_back(&to);
-        delivery_.stage(to, run);
-    }
+    else
+        stage(to, run);
     return run.count;
+}
+
+void Worker::stage(VnicPath& to, const Run& run) {
+    if (to.staging.count == 0)
+        touched_.push_back(&to);
+    delivery_.stage(to, run);
+}
+
+/// A frame that the switch itself has made, for one of its own VMs.
+void Worker::tell(VnicPath& to, rte_mbuf* frame) {
+    OneFrame one(frame, frame->pkt_len + to.fixed.overhead_bytes);
+    stage(to, one.run());
+    flush_touched();
 }
 
 std::uint16_t Worker::hand_over(VnicPath& to, const Run& run, FrameOrigin origin) {

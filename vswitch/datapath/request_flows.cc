@@ -35,6 +35,8 @@ RequestPath::RequestPath(const Setup& setup)
              .packets = kHeldPackets,
              .wheel = &setup.wheel,
              .wheel_id = setup.wheel_id}),
+      closed_(limits::kRequestFlowsMax, kClosedMax),
+      pool_(setup.pool),
       of_vnic_(limits::kVnicsMax),
       services_(limits::kVnicsMax) {
     flows_.reserve(limits::kRequestFlowsMax);

@@ -207,6 +207,7 @@ RequestPath::Tracked RequestPath::track(const Look& look, Side side, const rte_m
         tracker_.pending().hold(connection, tracked.first);  // what has not left is not at the service
         forget(connection, &flow);
         connections_.remove(look.connection);
+        (void)closed_.open(look.flow, look.connection);
         tracked.connection = nullptr;
         tracked.cost[kWindowHold] = 0;
     }
@@ -258,10 +259,15 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
         return false;
     }
     const Tracked tracked = track(look, Side::kRequests, frame, now);
+    Flow& flow = flows_[look.flow];
+    if (view.payload_bytes != 0)  // sent before it was told to wait, or after it was told to go on
+        (void)closed_.open(look.flow, look.connection);
+    if (tracked.end != tracked.first)
+        flow.invited -= flow.invited != 0;
     if (!in_stream || (something_waits && ahead(end, waits.from) <= 0))
         return true;
     if (gate_.admit(look.flow, look.connection, tracked.cost, now)) {
-        flows_[look.flow].at_service += tracked.cost[kWindowHold];
+        flow.at_service += tracked.cost[kWindowHold];
         return true;
     }
     if (tracked.end != tracked.first && tracked.connection != nullptr)
@@ -278,9 +284,18 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
 void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
     Looks looks;
     look(to.fixed.id, Side::kResponses, run.frames, run.count, looks);
-    for (std::uint16_t at = 0; at < run.count; ++at)
-        if (looks[at].flow != kNoFlow && !passes_by(looks[at], Side::kResponses, now))
-            (void)track(looks[at], Side::kResponses, run.frames[at], now);
+    for (std::uint16_t at = 0; at < run.count; ++at) {
+        const Look& look = looks[at];
+        if (look.flow == kNoFlow)
+            continue;
+        weir::Connection* connection = nullptr;
+        if (!passes_by(look, Side::kResponses, now))
+            connection = track(look, Side::kResponses, run.frames[at], now).connection;
+        else if (is_pressed(look.flow))
+            connection = connections_.at(look.connection, look.slot, now);
+        if (connection != nullptr && gate_.limited(look.flow))
+            slow_down(look, run.frames[at], *connection, now);
+    }
 }
 
 }  // namespace weir

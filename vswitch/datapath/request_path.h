@@ -18,6 +18,7 @@
 #include "cost_functions/cost_function.h"
 #include "cost_functions/tracker.h"
 #include "vswitch/datapath/batch.h"
+#include "vswitch/datapath/closed_windows.h"
 #include "vswitch/datapath/link_share.h"
 #include "vswitch/datapath/tcp_view.h"
 #include "vswitch/datapath/vnic_path.h"
@@ -43,6 +44,7 @@ class RequestPath {
   public:
     struct Setup {
         const std::vector<Appliance>& appliances;
+        rte_mempool* pool;
         ConnectionKey key;  ///< a secret of this switch
         WorkerId worker;
         bool shared;  ///< there are other workers
@@ -74,6 +76,9 @@ class RequestPath {
     /// Lets in whom the appliances' windows have room for; a burst of each at most. @return how many
     template <class Give>
     unsigned serve_windows(Nanos now, Give&& give);
+    /// Tells clients whose windows were closed that they are open again: deliver(VnicId, rte_mbuf*).
+    template <class Deliver>
+    void open_clients(Nanos now, Deliver&& deliver);
     /// Now and then: connections that are idle.
     void keep_house(Nanos now);
 
@@ -87,6 +92,15 @@ class RequestPath {
 
   private:
     static constexpr std::uint32_t kNoFlow = UINT32_MAX;
+    /// A guest's TCP sends again after 200 ms (Linux's least), so nothing is to wait for so long here. Whoever
+    /// would is told to wait with it, and to go on when others have gone.
+    static constexpr Nanos kCloseAbove = 80'000'000;
+    static constexpr Nanos kOpenBelow = 40'000'000;
+    static constexpr Nanos kOpenPeriod = 500'000;
+    static constexpr unsigned kOpenAtOnce = 32;
+    /// One that has been told to go on is likely to do so within this, or has nothing to ask.
+    static constexpr Nanos kExpectFor = 10'000'000;
+    static constexpr std::uint32_t kClosedMax = 1 << 12;
 
     struct Flow {
         Flow(VnicId of, std::uint16_t to, CostFunction price) : vnic(of), appliance(to), cost(std::move(price)) {}
@@ -96,6 +110,14 @@ class RequestPath {
         bool counts_cycles = false;
         std::uint8_t slot = 0;  ///< among its vNIC's
         GateProfile promised;
+        // How its clients are slowed down.
+        Nanos looked_at = 0;   ///< when the next four were worked out
+        bool pressed = false;  ///< another request would have to wait
+        CostVector usual{};         ///< what a request costs on average
+        std::uint64_t let_go_bytes = 0;
+        std::uint32_t allowance = 0;  ///< bytes on their way that a connection may have while something waits
+        std::uint32_t invited = 0;    ///< requests of clients that have been told to go on
+        Nanos opened_at = 0;
         std::uint64_t at_service = 0;  ///< tokens of what has left and is not answered
         CostFunction cost;
         /// Bytes of responses whose length requests do not say, by operation, averaged.
@@ -139,6 +161,13 @@ class RequestPath {
     [[nodiscard]] weir::Connection* connection_of(const Look& look, Nanos now);
     [[nodiscard]] Tracked track(const Look& look, Side side, const rte_mbuf* frame, Nanos now);
     [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now);
+    void slow_down(const Look& look, rte_mbuf* frame, weir::Connection& connection, Nanos now);
+    void look_at(Flow& flow, std::uint32_t id, Nanos now);
+    [[nodiscard]] Nanos wait_of_one_more(const Flow& flow, std::uint32_t id, Nanos now) const;
+    /// Clients are slowed down, or soon will be.
+    [[nodiscard]] bool is_pressed(std::uint32_t flow) const {
+        return flows_[flow].pressed || gate_.waiting(flow) || closed_.count(flow) != 0;
+    }
     void has_left(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
     void forget(weir::Connection& connection, Flow* flow);
     void finish(Flow* flow);
@@ -159,6 +188,9 @@ class RequestPath {
     Tracker tracker_;
     std::uint64_t finished_ = 0;  // of the tracker's tally, what flows have been told
     RequestGate gate_;
+    ClosedWindows closed_;
+    rte_mempool* pool_;
+    Nanos open_due_ = 0;
     std::vector<Window> windows_;
     std::vector<Flow> flows_;
     std::vector<std::vector<std::uint32_t>> of_vnic_;  // flows by VnicId
@@ -170,11 +202,37 @@ void RequestPath::remove(const VnicPath& path, Nanos now, Drop&& drop) {
     for (const std::uint32_t id : of_vnic_[path.fixed.id]) {
         finish(flows_[id], flows_[id].at_service);
         gate_.close(id, now, drop);
+        closed_.forget(id);
         flows_[id].open = false;
     }
     of_vnic_[path.fixed.id].clear();
     services_[path.fixed.id].clear();
     connections_.leave(path.fixed.id);
+}
+
+template <class Deliver>
+void RequestPath::open_clients(Nanos now, Deliver&& deliver) {
+    if (closed_.count() == 0 || now < open_due_)
+        return;
+    open_due_ = now + kOpenPeriod;
+    for (std::uint32_t id = 0; id < flows_.size(); ++id) {
+        Flow& flow = flows_[id];
+        if (closed_.count(id) == 0)
+            continue;
+        look_at(flow, id, now);
+        if (now - flow.opened_at > kExpectFor)
+            flow.invited = 0;
+        for (unsigned left = kOpenAtOnce; left != 0 && closed_.count(id) != 0; --left) {
+            if (wait_of_one_more(flow, id, now) > kOpenBelow)
+                break;
+            rte_mbuf* update = closed_.open_next(id).make(pool_);
+            if (update == nullptr)  // its client will probe
+                return;
+            ++flow.invited;
+            flow.opened_at = now;
+            deliver(flow.vnic, update);
+        }
+    }
 }
 
 template <class Give>

@@ -21,7 +21,8 @@ struct TcpView {
 
     bool ip6;
     std::uint8_t flags;           ///< TCP's own bits
-    std::uint16_t payload_at;     ///< from the start of the frame
+    std::uint16_t tcp_at;         ///< from the start of the frame
+    std::uint16_t payload_at;     ///< likewise
     std::uint32_t payload_bytes;  ///< as the IP header says, padding left out
     std::uint16_t source_port;
     std::uint16_t destination_port;
@@ -107,6 +108,7 @@ inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpVie
     view.seq = word32(tcp + 4);
     view.ack = word32(tcp + 8);
     view.flags = tcp[13];
+    view.tcp_at = static_cast<std::uint16_t>(kEthernetHeaderBytes + at);
     view.payload_at = static_cast<std::uint16_t>(kEthernetHeaderBytes + payload);
     view.payload_bytes = end - payload;
     return true;

@@ -82,6 +82,7 @@ void Worker::set_appliances(const std::vector<Appliance>& appliances, const Conn
     constexpr std::uint32_t kTcpIp4HeaderBytes = 54;
     requests_ = std::make_unique<RequestPath>(
         RequestPath::Setup{.appliances = appliances,
+                           .pool = setup_.pool,
                            .key = key,
                            .worker = setup_.id,
                            .shared = shared_,
@@ -111,9 +112,7 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
         moved += poll_inbox(now);
     moved += poll_vnics(now);
     if (requests_)
-        moved += requests_->serve_windows(now, [&](VnicId vnic, const PacketRef& ref) {
-            let_go(*directory_[vnic], ref, now);
-        });
+        moved += serve_requests(now);
     if (shared_ && uplink_ && now >= share_due_)
         negotiate_share(now);
     if (feedback_)
@@ -152,6 +151,13 @@ unsigned Worker::wake_due(Nanos now) {
                 if (id < limits::kVnicsMax)
                     rte_prefetch0(&directory_[id]->limiter);
         });
+}
+
+/// Whom the appliances' windows have room for, and clients that were told to wait.
+unsigned Worker::serve_requests(Nanos now) {
+    requests_->open_clients(now, [&](VnicId vnic, rte_mbuf* update) { tell(*directory_[vnic], update); });
+    return requests_->serve_windows(
+        now, [&](VnicId vnic, const PacketRef& ref) { let_go(*directory_[vnic], ref, now); });
 }
 
 /// Leaves the VM's ring alone until its limit can pay `costs`.

@@ -79,6 +79,7 @@ class Worker {
   private:
     // worker.cc: the loop
     unsigned wake_due(Nanos now);
+    unsigned serve_requests(Nanos now);
     unsigned poll_vnics(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
     std::uint16_t allowance(VnicPath& vnic, Nanos now);
@@ -93,6 +94,8 @@ class Worker {
     void to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
     void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
     std::uint16_t deliver(VnicPath& to, const Run& run, bool whole);
+    void stage(VnicPath& to, const Run& run);
+    void tell(VnicPath& to, rte_mbuf* frame);
     std::uint16_t hand_over(VnicPath& to, const Run& run, FrameOrigin origin);
     void from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now);
     bool deliver_one(VnicPath& to, rte_mbuf* frame);

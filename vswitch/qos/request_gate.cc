@@ -148,6 +148,7 @@ RequestGate::WaiterId RequestGate::add_waiter(FlowState& flow, Connection connec
     bucket = at;
     (flow.head == kNone ? flow.head : waiters_[flow.tail].next) = at;
     flow.tail = at;
+    ++flow.connections;
     return at;
 }
 
@@ -157,6 +158,7 @@ void RequestGate::remove_waiter(FlowState& flow, WaiterId before, WaiterId at) {
         link = &waiters_[*link].next_hash;
     *link = waiters_[at].next_hash;
     unlink(flow, before, at);
+    --flow.connections;
     waiters_[at].next = free_waiter_;
     free_waiter_ = at;
 }
@@ -176,6 +178,7 @@ RequestGate::Held RequestGate::pop(FlowState& flow, Waiter& waiter) {
     places_[place].next = free_place_;
     free_place_ = place;
     flow.bytes -= taken.packet.bytes;
+    flow.let_go_bytes += taken.packet.bytes;
     --flow.packets;
     flow.entrants -= taken.cost[kWindowHold] != 0;
     for (std::size_t i = 0; i < kPathResources; ++i)
@@ -244,6 +247,21 @@ void RequestGate::settle(Flow id, PathResource resource, std::uint32_t charged, 
         if (flow.packets != 0)
             wait_until(id, now, now);
     }
+}
+
+Nanos RequestGate::likely_wait(Flow id, const CostVector& cost, std::uint32_t before, Nanos now) const {
+    const FlowState& flow = flows_[id];
+    Nanos wait = 0;
+    if (flow.head != kNone)
+        wait = now - places_[waiters_[flow.head].head].packet.enqueued;
+    for (std::size_t i = 0; i < kPathResources; ++i) {
+        if ((flow.limited >> i & 1U) == 0)
+            continue;
+        const std::uint64_t ahead = flow.queued[i] + std::uint64_t{cost[i]} * before;
+        const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(ahead, UINT32_MAX));
+        wait = std::max(wait, flow.buckets[i].wait_behind(most, cost[i], now));
+    }
+    return wait;
 }
 
 void RequestGate::tally_blocked(FlowState& flow, Nanos now) const {

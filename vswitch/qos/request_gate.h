@@ -100,7 +100,16 @@ class RequestGate {
 
     /// The flow's tallies: used, queued, blocked_ns, limit, held, held_total.
     void read(Flow flow, Nanos now, RequestFlowStats& stats) const;
+    /// Something may have to wait.
+    [[nodiscard]] bool limited(Flow flow) const { return flows_[flow].limited != 0; }
     [[nodiscard]] bool waiting(Flow flow) const { return flows_[flow].packets != 0; }
+    /// How long a request of this cost is likely to wait, if it came now behind all that waits and `before`
+    /// more like it: no less than the first in turn has waited.
+    [[nodiscard]] Nanos likely_wait(Flow flow, const CostVector& cost, std::uint32_t before, Nanos now) const;
+    /// Connections with something waiting.
+    [[nodiscard]] std::uint32_t waiting_connections(Flow flow) const { return flows_[flow].connections; }
+    /// Of all that has waited and been let go.
+    [[nodiscard]] std::uint64_t let_go_bytes(Flow flow) const { return flows_[flow].let_go_bytes; }
 
   private:
     using WaiterId = std::uint32_t;
@@ -124,6 +133,8 @@ class RequestGate {
         WaiterId tail = kNone;
         std::uint32_t bytes = 0;
         std::uint32_t packets = 0;
+        std::uint32_t connections = 0;
+        std::uint64_t let_go_bytes = 0;
         std::uint32_t entrants = 0;  ///< ... that take something of the window
         std::uint64_t held_total = 0;
         Profile profile;

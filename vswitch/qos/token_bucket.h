@@ -52,6 +52,16 @@ class TokenBucket {
         return payable <= profile_.burst_time ? 0 : ceil_nanos(payable - profile_.burst_time);
     }
 
+    /// How long until can_pay(cost) would hold after `ahead` tokens have been paid; kNever when parked.
+    [[nodiscard]] Nanos wait_behind(std::uint32_t ahead, std::uint32_t cost, Nanos now) const {
+        if (full_at_ >= kParkedOrigin)
+            return cost == 0 ? 0 : kNever;
+        const FineTime payable = std::max(full_at_, to_fine(now)) + price(ahead) +
+                                 std::min(price(cost), profile_.burst_time);
+        const FineTime have = to_fine(now) + profile_.burst_time;
+        return payable <= have ? 0 : ceil_nanos(payable - have);
+    }
+
     /// The level is not below minus `debt` (time at this bucket's rate).
     [[nodiscard]] bool debt_within(Nanos debt, Nanos now) const {
         return full_at_ <= to_fine(now) + to_fine(debt) + profile_.burst_time;

@@ -143,3 +143,32 @@ class ApplianceTest(TwoHosts):
         self.assertEqual(self.a.ctl("why", "vm2", "--interval", "500ms")["held_back_by"]["bucket"], "window")
         for reader in readers:
             reader.stop()
+
+    def tcp_counters(self, inside):
+        """What the kernel there counts of TCP, by name (nstat's sources)."""
+        counters = {}
+        for file in ("snmp", "netstat"):
+            done = subprocess.run([*inside, "cat", f"/proc/net/{file}"], capture_output=True, text=True, timeout=10,
+                                  check=True)
+            lines = done.stdout.splitlines()
+            for names, values in zip(lines[::2], lines[1::2]):
+                counters.update(zip(names.split()[1:], values.split()[1:]))
+        return {name: int(counters[name]) for name in ("TCPTimeouts", "RetransSegs", "TCPToZeroWindowAdv",
+                                                       "TCPFromZeroWindowAdv", "TCPWinProbe") if name in counters}
+
+    def test_clients_whose_requests_would_wait_for_seconds_do_not_time_out(self):
+        client, server = self.start(FLAT, limit="1600tokens", burst="10ms")
+        self.nbd_server(server)
+        # 20 a second for 40 that are ready: each waits for 2 s, ten times what TCP waits before it sends again.
+        program = os.path.join(ROOT, "test", "support", "nbd_client.py")
+        reader = Process([*client, sys.executable, program, "10.0.0.3", str(NBD_PORT), "--connections", "40", "512:60"],
+                         self.path("reader.log"))
+        answered = lambda: self.a.ctl("flow", "list", "--interval", "50ms")["flows"][0]["total"]["responses"]
+        # All begin at once: nobody knows before what they will ask for, and the last of these may time out.
+        until(lambda: answered() > 300, 40, "each client's second answer")
+        before, count = self.tcp_counters(client), answered()
+        until(lambda: answered() > count + 100, 40, "more answers")
+        after = self.tcp_counters(client)
+        reader.stop()
+        grown = {name: after[name] - before[name] for name in after}
+        self.assertEqual((grown["TCPTimeouts"], grown["RetransSegs"]), (0, 0), grown)
