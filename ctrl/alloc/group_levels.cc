@@ -1,5 +1,4 @@
-// group_levels.cc - everything of a group lies together: its flows by the level of their demand, its pairs
-// with those on resources that can fill first.
+// group_levels.cc - how far groups rise, what they use there, and who stops.
 #include "ctrl/alloc/group_levels.h"
 
 #include <algorithm>
@@ -15,141 +14,6 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 std::span<const GroupLevels::Member> GroupLevels::members(std::uint32_t resource) const {
     return std::span(members_).subspan(first_member_[resource],
                                        first_member_[resource + 1] - first_member_[resource]);
-}
-
-void GroupLevels::build(const Problem& problem, std::span<const std::uint32_t> group_of_flow,
-                        std::span<const double> group_weight, Allocation& out) {
-    groups_.assign(group_weight.size(), {});
-    for (std::size_t g = 0; g < groups_.size(); ++g)
-        groups_[g].weight = group_weight[g];
-    measure(problem, group_of_flow, out);
-    if (std::none_of(can_fill_.begin(), can_fill_.end(), [](auto can) { return can != 0; })) {
-        groups_.clear();
-        return;
-    }
-    place_flows(problem, group_of_flow);
-    place_pairs(problem);
-    place_members(problem.capacity.size());
-}
-
-// Levels of demands, and which resources can fill at all.
-void GroupLevels::measure(const Problem& problem, std::span<const std::uint32_t> group_of_flow,
-                          Allocation& out) {
-    const DemandMatrix& demand = problem.demand;
-    const auto base = problem.share_base.empty() ? problem.capacity : problem.share_base;
-    delta_.assign(demand.flows(), 0.0);
-    std::vector<double> wanted(problem.capacity.size(), 0.0);
-    for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
-        if (group_of_flow[flow] == kNone)
-            continue;
-        double delta = 0;
-        std::uint32_t empty = kNone;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
-            const std::uint32_t j = demand.resource()[k];
-            if (problem.capacity[j] < kTokensLeast && empty == kNone)
-                empty = j;
-            else
-                delta = std::max(delta, demand.tokens()[k] / base[j]);
-        }
-        if (empty != kNone) {
-            out.fill[flow] = 0;
-            out.bottleneck[flow] = empty;
-            continue;
-        }
-        if (demand.begin(flow) == demand.begin(flow + 1))
-            continue;
-        delta_[flow] = std::max(delta, kTokensLeast) / problem.weights[flow];
-        ++groups_[group_of_flow[flow]].active;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
-            wanted[demand.resource()[k]] += demand.tokens()[k];
-    }
-    can_fill_.resize(wanted.size());
-    full_.assign(wanted.size(), 0);
-    for (std::size_t j = 0; j < wanted.size(); ++j)
-        can_fill_[j] = wanted[j] > problem.capacity[j];
-}
-
-void GroupLevels::place_flows(const Problem& problem, std::span<const std::uint32_t> group_of_flow) {
-    const DemandMatrix& demand = problem.demand;
-    std::uint32_t flows = 0;
-    for (Group& group : groups_) {
-        group.first_flow = group.end_flow = group.next = flows;
-        flows += group.active;
-    }
-    flows_.resize(flows);
-    for (std::uint32_t flow = 0; flow < demand.flows(); ++flow)
-        if (delta_[flow] > 0)
-            flows_[groups_[group_of_flow[flow]].end_flow++] = {.full_level = delta_[flow],
-                                                               .speed = 1 / delta_[flow],
-                                                               .number = flow,
-                                                               .first_entry = 0,
-                                                               .end_entry = 0,
-                                                               .stopped = false};
-    for (const Group& group : groups_)
-        std::sort(flows_.begin() + group.first_flow, flows_.begin() + group.end_flow,
-                  [](const Flow& a, const Flow& b) {
-                      return a.full_level < b.full_level ||
-                             (a.full_level == b.full_level && a.number < b.number);
-                  });
-}
-
-void GroupLevels::place_pairs(const Problem& problem) {
-    const DemandMatrix& demand = problem.demand;
-    const auto base = problem.share_base.empty() ? problem.capacity : problem.share_base;
-    std::vector<std::uint32_t> pair_of(problem.capacity.size(), kNone);
-    resource_.clear();
-    size_.clear();
-    inverse_size_.clear();
-    entries_.clear();
-    for (Group& group : groups_) {
-        group.first_pair = static_cast<std::uint32_t>(resource_.size());
-        for (const bool fillable : {true, false}) {
-            for (std::uint32_t f = group.first_flow; f < group.end_flow; ++f) {
-                for (std::uint32_t k = demand.begin(flows_[f].number); k < demand.begin(flows_[f].number + 1);
-                     ++k) {
-                    const std::uint32_t j = demand.resource()[k];
-                    if (can_fill(j) != fillable || (pair_of[j] != kNone && pair_of[j] >= group.first_pair))
-                        continue;
-                    pair_of[j] = static_cast<std::uint32_t>(resource_.size());
-                    resource_.push_back(j);
-                    size_.push_back(base[j]);
-                    inverse_size_.push_back(1 / base[j]);
-                }
-            }
-            if (fillable)
-                group.end_fillable = static_cast<std::uint32_t>(resource_.size());
-        }
-        group.end_pair = static_cast<std::uint32_t>(resource_.size());
-        for (std::uint32_t f = group.first_flow; f < group.end_flow; ++f) {
-            Flow& flow = flows_[f];
-            flow.first_entry = static_cast<std::uint32_t>(entries_.size());
-            for (std::uint32_t k = demand.begin(flow.number); k < demand.begin(flow.number + 1); ++k)
-                entries_.push_back({pair_of[demand.resource()[k]], demand.tokens()[k]});
-            flow.end_entry = static_cast<std::uint32_t>(entries_.size());
-        }
-    }
-    base_.resize(resource_.size());
-    slope_.resize(resource_.size());
-    reach_a_.resize(resource_.size());
-    reach_b_.resize(resource_.size());
-    count_.resize(resource_.size());
-    near_.resize(resource_.size());
-    trial_.clear();
-    for (Group& group : groups_)
-        add_up(group);
-}
-
-void GroupLevels::place_members(std::size_t resources) {
-    first_member_.assign(resources + 1, 0);
-    for (const std::uint32_t j : resource_)
-        ++first_member_[j + 1];
-    for (std::size_t j = 0; j < resources; ++j)
-        first_member_[j + 1] += first_member_[j];
-    members_.resize(resource_.size());
-    std::vector<std::uint32_t> at(first_member_.begin(), first_member_.end() - 1);
-    for (std::uint32_t g = 0; g < groups_.size(); ++g)
-        for (std::uint32_t p = groups_[g].first_pair; p < groups_[g].end_pair; ++p)
-            members_[at[resource_[p]]++] = {g, p};
 }
 
 void GroupLevels::set_reach(std::uint32_t pair) {
@@ -231,18 +95,29 @@ void GroupLevels::undo() {
 // share that the group has now has a larger one only later, and what a flow leaves grows slower: who is far
 // stays far. The others are asked, until the least of them is beyond near_until.
 GroupLevels::Least GroupLevels::least_level(Group& group, double share) {
-    for (;;) {
-        Least least{kInfinite, 0};
-        const std::uint32_t* const near = near_.data() + group.first_pair;
-        for (std::uint32_t i = 0; i < group.near; ++i) {
-            const double level = share * reach_a_[near[i]] - reach_b_[near[i]];
-            if (level < least.level)
-                least = {level, reach_a_[near[i]]};
-        }
+    if (holds(group.front, share)) {
+        const Least least = least_of({group.front.pairs.data(), group.front.count}, share);
         if (least.level <= group.near_until)
             return least;
-        find_near(group, share);
     }
+    Least least = least_of({near_.data() + group.first_pair, group.near}, share);
+    while (least.level > group.near_until) {
+        find_near(group, share);
+        least = least_of({near_.data() + group.first_pair, group.near}, share);
+    }
+    if (trial_.empty())
+        find_front(group, share);
+    return least;
+}
+
+GroupLevels::Least GroupLevels::least_of(std::span<const std::uint32_t> pairs, double share) const {
+    Least least{kInfinite, 0, 0};
+    for (const std::uint32_t pair : pairs) {
+        const double level = share * reach_a_[pair] - reach_b_[pair];
+        if (level < least.level)
+            least = {level, reach_a_[pair], reach_b_[pair]};
+    }
+    return least;
 }
 
 void GroupLevels::find_near(Group& group, double share) {
@@ -263,6 +138,47 @@ void GroupLevels::find_near(Group& group, double share) {
         if (std::find(begin, begin + group.near, before.pair) == begin + group.near)
             near_[group.first_pair + group.near++] = before.pair;
     }
+    group.front.until = -1;
+}
+
+bool GroupLevels::holds(const Front& front, double share) const {
+    return share <= front.until && reach_a_[front.witness[0]] == front.slope[0] &&
+           reach_b_[front.witness[0]] == front.offset[0] && reach_a_[front.witness[1]] == front.slope[1] &&
+           reach_b_[front.witness[1]] == front.offset[1];
+}
+
+// Who is above one line at both ends of a stretch is above it in between.
+void GroupLevels::find_front(Group& group, double share) {
+    constexpr double kStretch = 1.5;
+    const std::span<const std::uint32_t> near{near_.data() + group.first_pair, group.near};
+    const std::array<double, 2> ends{group.share, share * kStretch};
+    Front& front = group.front;
+    const auto level_at = [this](std::uint32_t pair, double at) {
+        return at * reach_a_[pair] - reach_b_[pair];
+    };
+    for (std::size_t end = 0; end < 2; ++end) {
+        std::uint32_t least = near.front();
+        for (const std::uint32_t pair : near)
+            if (level_at(pair, ends[end]) < level_at(least, ends[end]))
+                least = pair;
+        front.witness[end] = least;
+        front.slope[end] = reach_a_[least];
+        front.offset[end] = reach_b_[least];
+    }
+    const double first = level_at(front.witness[1], ends[0]);
+    const double last = level_at(front.witness[0], ends[1]);
+    front.until = ends[1];
+    front.count = 0;
+    for (const std::uint32_t pair : near) {
+        const bool is_witness = pair == front.witness[0] || pair == front.witness[1];
+        if (!is_witness && (level_at(pair, ends[0]) >= first || level_at(pair, ends[1]) >= last))
+            continue;
+        if (front.count == Front::kMost) {
+            front.until = -1;
+            return;
+        }
+        front.pairs[front.count++] = pair;
+    }
 }
 
 void GroupLevels::refresh_share(Group& group) const {
@@ -274,26 +190,29 @@ void GroupLevels::refresh_share(Group& group) const {
     group.share *= 1 - 1e-12;  // rounding must not make anybody far
 }
 
+// The level grows until the next flow has its demand: not before the line says so, which others may undercut.
+double GroupLevels::show(const Group& group, const Least& least, const Flow& next) {
+    return show(least.level, least.speed * group.weight,
+                (next.full_level + least.offset) / (least.speed * group.weight));
+}
+
 double GroupLevels::reach(std::uint32_t number, double share) {
     undo();
     Group& group = groups_[number];
     if (group.active == 0)
-        return show(group.level, 0);
+        return show(group.level, 0, kInfinite);
     share *= group.weight;
-    if (share < group.floor) {
-        if (!full_[group.floor_resource])
-            return show(group.level, 0);
+    if (share < group.floor && full_[group.floor_resource])
         refresh_floor(group);
-        if (share < group.floor)
-            return show(group.level, 0);
-    }
+    if (share < group.floor)
+        return show(group.level, 0, group.floor / group.weight);
     const Least least = least_level(group, share);
     group.next = next_active(group, group.next);
     if (least.level > flows_[group.next].full_level)
         return reach_slowly(group, share);
     if (least.level <= group.level)
-        return show(group.level, 0);
-    return show(least.level, least.speed * group.weight);
+        return show(group.level, 0, (group.level + least.offset) / (least.speed * group.weight));
+    return show(group, least, flows_[group.next]);
 }
 
 // Some flow has its demand on the way.
@@ -303,15 +222,17 @@ double GroupLevels::reach_slowly(Group& group, double share) {
     double level = group.level;
     for (std::uint32_t f = group.next; f < group.end_flow; f = next_active(group, f + 1)) {
         if (share < floor)
-            return show(level, 0);
+            return show(level, 0, floor / group.weight);
         const Least least = least_level(group, share);
+        if (least.level <= level)
+            return show(level, 0, (level + least.offset) / (least.speed * group.weight));
         if (least.level <= flows_[f].full_level)
-            return least.level <= level ? show(level, 0) : show(least.level, least.speed * group.weight);
+            return show(group, least, flows_[f]);
         level = std::max(level, flows_[f].full_level);
         remember(flows_[f]);
         leave(flows_[f], 1, floor, floor_resource);
     }
-    return show(level, 0);
+    return show(level, 0, kInfinite);
 }
 
 void GroupLevels::remember(const Flow& flow) {
@@ -332,7 +253,7 @@ void GroupLevels::look(std::uint32_t number, double level) {
         remember(flows_[f]);
         leave(flows_[f], 1, floor, floor_resource);
     }
-    show(level, 0);
+    show(level, 0, level);
 }
 
 void GroupLevels::raise(std::uint32_t number, double level) {
@@ -352,6 +273,8 @@ void GroupLevels::raise(std::uint32_t number, double level) {
 void GroupLevels::stop_at(const Member& member, Allocation& out) {
     undo();
     Group& group = groups_[member.group];
+    const double share =
+        (base_[member.pair] + group.level * slope_[member.pair]) * inverse_size_[member.pair];
     for (std::uint32_t f = group.next; f < group.end_flow; ++f) {
         Flow& flow = flows_[f];
         const auto touches = [&] {
@@ -369,9 +292,12 @@ void GroupLevels::stop_at(const Member& member, Allocation& out) {
     }
     if (2 * group.active < group.summed_at)
         add_up(group);
-    group.near = 0;  // the group's share has fallen
+    if (share < group.share)
+        return;
+    group.near = 0;  // the group's share may have fallen
     group.near_until = -1;
-    refresh_share(group);
+    group.front.until = -1;
+    group.share = 0;
 }
 
 }  // namespace weir::alloc

@@ -6,6 +6,7 @@
 // A pair is one group on one resource. Threads: one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -49,8 +50,9 @@ class GroupLevels {
     [[nodiscard]] double use_of(std::uint32_t pair) const { return base_[pair] + view_level_ * slope_[pair]; }
     /// Tokens per level.
     [[nodiscard]] double rise_of(std::uint32_t pair) const { return slope_[pair]; }
-    /// After reach(): tokens per share.
+    /// After reach(): tokens per share, and a share up to which nothing jumps.
     [[nodiscard]] double slope_of(std::uint32_t pair) const { return view_speed_ * slope_[pair]; }
+    [[nodiscard]] double steady_until() const { return steady_until_; }
     /// Ends what reach() and look() show: everybody is where raise() left them.
     void undo();
     /// Whether flows of the group rise there, and what it uses when none do.
@@ -63,6 +65,17 @@ class GroupLevels {
     void set_full(std::uint32_t resource) { full_[resource] = 1; }
 
   private:
+    /// The lines of a group's pairs that can be the least up to a share, as long as the two that say so have
+    /// not changed: the least at its beginning, and the least at its end.
+    struct Front {
+        static constexpr std::uint32_t kMost = 6;
+        double until = -1;
+        std::array<std::uint32_t, 2> witness{};
+        std::array<double, 2> slope{};  // of the witnesses' lines
+        std::array<double, 2> offset{};
+        std::uint32_t count = 0;
+        std::array<std::uint32_t, kMost> pairs{};
+    };
     struct Group {
         double weight = 1;
         double level = 0;
@@ -80,6 +93,7 @@ class GroupLevels {
         // Only so many of its pairs, from first_pair on in near_, reach a share below the level near_until.
         std::uint32_t near = 0;
         double near_until = -1;
+        Front front;
     };
     struct Flow {
         double full_level;  // where it has its demand
@@ -106,6 +120,7 @@ class GroupLevels {
     struct Least {
         double level;
         double speed;
+        double offset;
     };
 
     void measure(const Problem& problem, std::span<const std::uint32_t> group_of_flow, Allocation& out);
@@ -115,18 +130,23 @@ class GroupLevels {
     void add_up(Group& group);
     void set_reach(std::uint32_t pair);
     [[nodiscard]] Least least_level(Group& group, double share);
+    [[nodiscard]] Least least_of(std::span<const std::uint32_t> pairs, double share) const;
     void find_near(Group& group, double share);
+    void find_front(Group& group, double share);
+    [[nodiscard]] bool holds(const Front& front, double share) const;
     void refresh_share(Group& group) const;
     [[nodiscard]] std::uint32_t next_active(const Group& group, std::uint32_t from) const;
     /// Takes a flow out of the slopes at fill `part`; at the group's expense when `floor` is its own.
     void leave(const Flow& flow, double part, double& floor, std::uint32_t& floor_resource);
     void refresh_floor(Group& group) const;
     double reach_slowly(Group& group, double share);
-    double show(double level, double speed) {
+    double show(double level, double speed, double steady_until) {
         view_level_ = level;
         view_speed_ = speed;
+        steady_until_ = steady_until;
         return level;
     }
+    double show(const Group& group, const Least& least, const Flow& next);
     /// Notes the pairs of a flow that leaves on trial.
     void remember(const Flow& flow);
 
@@ -152,6 +172,7 @@ class GroupLevels {
     std::vector<Before> trial_;
     double view_level_ = 0;
     double view_speed_ = 0;
+    double steady_until_ = 0;
 };
 
 }  // namespace weir::alloc

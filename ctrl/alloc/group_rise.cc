@@ -3,15 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace weir::alloc {
 namespace {
 
 constexpr double kNear = 1e-10;   // a resource is full when this part of it is left
 constexpr double kOver = 1e-11;   // and over when it is above by this part
-constexpr double kPoint = 1e-13;  // an interval of levels that is a point, relative
-constexpr std::size_t kFewFills = 4;
-constexpr std::size_t kManyFills = 12;
+constexpr double kPoint = 1e-12;  // an interval of levels that is a point, relative
+constexpr double kAbove = 1 + 2e-13;
+constexpr double kBelow = 1 - 2e-13;
+constexpr int kSmooth = 3;        // turns before somebody looks for a jump
+constexpr double kNotAsked = -1;  // for a share at which the resource is over: known to be at the target
+constexpr std::size_t kFewFills = 8;
+constexpr std::size_t kManyFills = 24;
 
 }  // namespace
 
@@ -84,12 +89,13 @@ void GroupRise::try_target() {
         }
     }
     for (std::uint32_t j = 0; j < used_.size(); ++j)
-        note_if_over(j);
+        if (groups_->can_fill(j))
+            note_if_over(j);
 }
 
 void GroupRise::note_if_over(std::uint32_t resource) {
-    if (over_here_[resource] || groups_->is_full(resource) || !groups_->can_fill(resource) ||
-        used_[resource] <= capacity_[resource] * (1 + kOver))
+    if (used_[resource] <= capacity_[resource] * (1 + kOver) || over_here_[resource] ||
+        groups_->is_full(resource))
         return;
     over_here_[resource] = 1;
     over_.push_back(resource);
@@ -103,7 +109,8 @@ void GroupRise::try_again(std::uint32_t g) {
         used_[j] += use - tried_[p];
         tried_[p] = use;
         known_[j] = 0;
-        note_if_over(j);
+        if (used_[j] > capacity_[j])
+            note_if_over(j);
     }
 }
 
@@ -141,42 +148,56 @@ bool GroupRise::next_fill(Allocation& out) {
 void GroupRise::find_suspects(const Crossing& first) {
     suspects_.clear();
     for (const std::uint32_t j : over_)
-        if (!known_[j] && (first.resource == kNone || is_over(j, first.high, true)))
-            suspects_.push_back(j);
+        if (!known_[j])
+            suspect(j, first.resource == kNone ? kNotAsked : first.high, true, suspects_);
+}
+
+bool GroupRise::suspect(std::uint32_t resource, double share, bool everybody, std::vector<Suspect>& out) {
+    if (share == kNotAsked) {
+        out.push_back({resource, (share_ + target_) / 2});
+        return true;
+    }
+    const Excess excess = excess_at(resource, share, everybody || lagging_.empty());
+    if (excess.tokens <= capacity_[resource] * kOver)
+        return false;
+    out.push_back({resource, share - excess.tokens / excess.slope});
+    return true;
 }
 
 GroupRise::Crossing GroupRise::first_crossing(const Crossing& known) {
     Crossing first = known;
-    for (const std::uint32_t j : suspects_) {
-        if (first.resource != known.resource && !is_over(j, first.high, true))
-            continue;
-        crossings_[j] = cross(j, share_, first.resource == kNone ? target_ : first.high);
-        known_[j] = 1;
-        if (crossings_[j].before(first))
-            first = crossings_[j];
-    }
-    return first;
-}
-
-GroupRise::Crossing GroupRise::first_crossing_of_lagging() {
-    Crossing first;
-    for (const std::uint32_t j : suspects_) {
-        const double high = first.resource == kNone ? share_ : first.high;
-        if (!is_over(j, high, false))
-            continue;
-        const Crossing crossing = cross(j, 0, high);
+    for (Suspect one : suspects_) {
+        again_.clear();
+        if (first.resource != known.resource) {
+            if (!suspect(one.resource, first.high, true, again_))
+                continue;
+            one = again_.front();
+        }
+        Crossing& crossing = crossings_[one.resource];
+        crossing = cross(one, share_, first.resource == kNone ? target_ : first.high);
+        known_[one.resource] = 1;
         if (crossing.before(first))
             first = crossing;
     }
     return first;
 }
 
-bool GroupRise::is_over(std::uint32_t resource, double share, bool everybody) {
-    return excess_at(resource, share, everybody || lagging_.empty()).tokens > capacity_[resource] * kOver;
+GroupRise::Crossing GroupRise::first_crossing_of_lagging() {
+    Crossing first;
+    for (const Suspect& one : suspects_) {
+        const double high = first.resource == kNone ? share_ : first.high;
+        again_.clear();
+        if (!suspect(one.resource, high, false, again_))
+            continue;
+        const Crossing crossing = cross(again_.front(), 0, high);
+        if (crossing.before(first))
+            first = crossing;
+    }
+    return first;
 }
 
 GroupRise::Excess GroupRise::excess_at(std::uint32_t resource, double share, bool everybody) {
-    Excess excess{-capacity_[resource], 0};
+    Excess excess{-capacity_[resource], 0, std::numeric_limits<double>::infinity()};
     groups_->undo();
     for (const GroupLevels::Member& member : groups_->members(resource)) {
         if (!groups_->rises_on(member.pair)) {
@@ -186,26 +207,38 @@ GroupRise::Excess GroupRise::excess_at(std::uint32_t resource, double share, boo
         const bool rises = everybody || lags_[member.group];
         groups_->reach(member.group, rises ? share : share_);
         excess.tokens += groups_->use_of(member.pair);
-        excess.slope += rises ? groups_->slope_of(member.pair) : 0;
+        if (!rises)
+            continue;
+        excess.slope += groups_->slope_of(member.pair);
+        excess.steady_until = std::min(excess.steady_until, groups_->steady_until());
     }
     return excess;
 }
 
-GroupRise::Crossing GroupRise::cross(std::uint32_t resource, double low, double high) {
+GroupRise::Crossing GroupRise::cross(const Suspect& suspect, double low, double high) {
+    const std::uint32_t resource = suspect.resource;
     const double capacity = capacity_[resource];
-    double next = (low + high) / 2;
+    double next = suspect.guess;
     for (int turn = 0; turn < 100 && high - low > kPoint * high; ++turn) {
-        if (!(next > low && next < high) || turn % 8 == 7)
+        if (!(next > low && next < high))
             next = (low + high) / 2;
         const Excess here = excess_at(resource, next, lagging_.empty());
+        const double newton = next - here.tokens / here.slope;
         if (here.tokens > capacity * kOver) {
             high = next;
-        } else {
-            low = next;
-            if (here.tokens > -capacity * kNear)
-                return {resource, low, low};
+            next = turn % 8 == 7 ? low : newton;
+            continue;
         }
-        next -= here.tokens / here.slope;
+        low = next;
+        if (here.tokens > -capacity * kNear)
+            return {resource, low, low};
+        next = turn % 8 == 7 ? low : newton;
+        if (turn < kSmooth || newton < here.steady_until)
+            continue;
+        // Just above where something may jump, and when that is over, just below.
+        next = here.steady_until * kAbove;
+        if (next >= high)
+            next = here.steady_until * kBelow;
     }
     Crossing crossing{resource, low, high};
     find_stops(crossing);
@@ -218,7 +251,8 @@ void GroupRise::find_stops(const Crossing& crossing) {
     for (const GroupLevels::Member& member : groups_->members(crossing.resource)) {
         const bool rises = lagging_.empty() || lags_[member.group];
         const double low = groups_->reach(member.group, rises ? crossing.low : share_);
-        const double high = rises ? groups_->reach(member.group, crossing.high) : low;
+        const double high =
+            rises && crossing.high > crossing.low ? groups_->reach(member.group, crossing.high) : low;
         stops_.push_back({low, high});
     }
 }

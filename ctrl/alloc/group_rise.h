@@ -46,6 +46,7 @@ class GroupRise {
     struct Excess {
         double tokens;
         double slope;
+        double steady_until;  // a share up to which nothing jumps
     };
     /// A group's levels at both ends of a crossing.
     struct Stop {
@@ -70,13 +71,18 @@ class GroupRise {
     Crossing first_crossing(const Crossing& known);
     /// The first to fill while those who lag rise to the others.
     Crossing first_crossing_of_lagging();
+    /// A resource that is over at some share, and where it may fill.
+    struct Suspect {
+        std::uint32_t resource;
+        double guess;
+    };
     /// Whether the resource is over when everybody is at `share`, or only those who lag and the others where
-    /// they are.
-    bool is_over(std::uint32_t resource, double share, bool everybody);
+    /// they are; if so it is added.
+    bool suspect(std::uint32_t resource, double share, bool everybody, std::vector<Suspect>& out);
     Excess excess_at(std::uint32_t resource, double share, bool everybody);
-    /// Newton's steps between the ends, which are exact where nothing happens between; bisection when they
-    /// leave.
-    Crossing cross(std::uint32_t resource, double low, double high);
+    /// Newton's steps between the ends, which are exact where nothing happens between, and a look at both
+    /// sides of where something may jump; bisection when they leave.
+    Crossing cross(const Suspect& suspect, double low, double high);
     /// Where the groups of the resource are at both ends.
     void find_stops(const Crossing& crossing);
     /// In a jump the groups go their ways from low to high in step: how far until the resource is full.
@@ -99,7 +105,8 @@ class GroupRise {
     std::vector<std::uint8_t> over_here_;
     std::vector<Crossing> crossings_;  // of those, where `known_`: nobody there has stopped since
     std::vector<std::uint8_t> known_;
-    std::vector<std::uint32_t> suspects_;
+    std::vector<Suspect> suspects_;
+    std::vector<Suspect> again_;  // one of them, looked at anew
     std::vector<Stop> stops_;
 };
 

@@ -185,3 +185,22 @@ TEST_CASE("random tenants come to what ever smaller quanta come to") {
         }
     }
 }
+
+TEST_CASE("many tenants on many resources come to what quanta come to") {
+    Random32 random(14);
+    for (int run = 0; run < 3; ++run) {
+        const Case one = random_case(random, {.flows = 150, .resources = 30, .tenants = 12});
+        const Allocation found = solve("hdrf", one);
+        constexpr double kQuanta = 300;
+        QuantumTree tree;
+        const Problem problem = one.problem();
+        tree.begin(problem, std::vector<double>(one.weights.size(), 1 / kQuanta));
+        while (tree.grant() != kNone) {
+        }
+        double apart = 0;
+        for (std::uint32_t i = 0; i < one.demand.flows(); ++i)
+            if (one.weights[i] > 0 && one.demand.begin(i) < one.demand.begin(i + 1))
+                apart += std::abs(found.fill[i] - tree.granted(i) / kQuanta);
+        CHECK(apart / one.demand.flows() < 0.005);
+    }
+}
