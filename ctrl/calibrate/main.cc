@@ -52,6 +52,12 @@ Samples load(Options& options) {
                              "this protocol cannot be asked anything yet");
     if (plan.endpoint.port == 0)
         plan.endpoint.port = service->usual_port();
+    if (plan.connections == 0)
+        plan.connections = service->usual_connections();
+    if (plan.outstanding < 2 * plan.connections)
+        throw cli::bad_input("--outstanding", std::to_string(plan.outstanding),
+                             std::to_string(2 * plan.connections) + " or more",
+                             "every connection needs two requests, so that half of them can be tried");
     (void)steps_of(*service, plan);
     std::optional<SwitchView> witness;
     if (!options.witness.socket.empty())

@@ -2,7 +2,7 @@
 #include "ctrl/calibrate/measure.h"
 
 #include <algorithm>
-#include <map>
+#include <bit>
 
 #include "common/units.h"
 #include "ctrl/calibrate/fit/estimate.h"
@@ -17,6 +17,7 @@ constexpr std::uint32_t kKeysAtOnce = 8;
 constexpr std::uint64_t kBytesOutstanding = 64U << 20;  // at most, of requests and answers that wait
 constexpr std::size_t kHalfRounds = 3;
 constexpr unsigned kMoreRounds = 3;  // times as many where they differ
+constexpr unsigned kMargin = 4;      // half of it must do as well, and a short trial errs
 constexpr double kEnough = 0.95;     // of the best rate, and more outstanding requests are of no use
 
 class Measurement {
@@ -36,14 +37,12 @@ class Measurement {
             steps_.push_back(loop_.look(step));
         }
         const double each = static_cast<double>(plan_.warm + plan_.length) / kNanosPerSec;
-        progress_.expect(steps_.size() * (plan_.rounds + kHalfRounds), each);
+        const auto windows = static_cast<std::size_t>(std::bit_width(plan_.outstanding / plan_.connections));
+        progress_.expect(steps_.size() * (plan_.rounds + kHalfRounds + windows), each);
     }
 
     void saturate() {
         for (const Counted& counted : steps_) {
-            auto& window = windows_[counted.step.operation];
-            if (window == 0)
-                window = window_of(counted);
             Measured one{.operation = counted.step.operation,
                          .payload = service_.sized(counted.step.operation) ? counted.step.size : 0,
                          .keys = counted.request.keys,
@@ -51,7 +50,7 @@ class Measurement {
                          .response_bytes = counted.response_bytes};
             const std::uint64_t bytes = one.request_bytes + one.response_bytes;
             const auto most = static_cast<unsigned>(kBytesOutstanding / std::max<std::uint64_t>(bytes, 1));
-            one.outstanding = std::min(window, std::max(most, 2 * plan_.connections));
+            one.outstanding = window_of(counted, std::clamp(most, 2 * plan_.connections, plan_.outstanding));
             measured_.push_back(std::move(one));
         }
     }
@@ -111,18 +110,20 @@ class Measurement {
         return trial;
     }
 
-    // Twice the fewest outstanding requests that give nearly the best rate.
-    unsigned window_of(const Counted& counted) {
+    // Four times the fewest outstanding requests that give nearly the best rate: large ones need fewer, and
+    // more would only overrun queues on the way.
+    unsigned window_of(const Counted& counted, unsigned most) {
         std::vector<std::pair<unsigned, double>> tried;
         const ClosedLoop::Stretch stretch{plan_.warm / 2, plan_.length / 4};
         double best = 0;
-        for (unsigned window = plan_.connections; window <= plan_.outstanding; window *= 2) {
+        for (unsigned window = plan_.connections; window <= most; window *= 2) {
             tried.emplace_back(window, loop_.run(counted, window, stretch).rate);
             best = std::max(best, tried.back().second);
+            progress_.step(counted.step.name());
         }
         const auto enough =
             std::ranges::find_if(tried, [&](const auto& one) { return one.second >= kEnough * best; });
-        return std::min(2 * enough->first, plan_.outstanding);
+        return std::min(kMargin * enough->first, most);
     }
 
     Service& service_;
@@ -131,7 +132,6 @@ class Measurement {
     Progress& progress_;
     ClosedLoop loop_;
     std::vector<Counted> steps_;
-    std::map<Operation, unsigned> windows_;
     std::vector<Measured> measured_;
 };
 

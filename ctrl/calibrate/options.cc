@@ -138,10 +138,6 @@ void check_together(const Options& options) {
     if (!ends)
         throw cli::bad_input("--plot", options.plot, "a name that ends in .svg",
                              "other pictures are not drawn");
-    if (plan.outstanding < 2 * plan.connections)
-        throw cli::bad_input("--outstanding", std::to_string(plan.outstanding),
-                             std::to_string(2 * plan.connections) + " or more",
-                             "every connection needs two requests, so that half of them can be tried");
     if (options.witness.socket.empty() && !options.witness.vnic.empty())
         throw cli::bad_input("--vnic", options.witness.vnic, "--socket PATH besides",
                              "no switch to ask about it");

@@ -21,9 +21,9 @@ struct Plan {
     unsigned rounds = 5;
     Nanos length = kNanosPerSec / 2;  ///< that is counted of each measurement
     Nanos warm = kNanosPerSec / 5;    ///< before it
-    unsigned connections = 4;
-    unsigned outstanding = 128;  ///< at most, of all connections
-    bool overwrite = false;      ///< what is there may be destroyed
+    unsigned connections = 0;         ///< 0: as many as the service's usual ones
+    unsigned outstanding = 128;       ///< at most, of all connections
+    bool overwrite = false;           ///< what is there may be destroyed
 };
 
 /// The switch that the load passes, if it is to be asked.

@@ -19,6 +19,9 @@ constexpr unsigned kFillOutstanding = 16;
 constexpr std::uint64_t kAnswersMin = 64;
 constexpr unsigned kStretched = 8;  // times as long at most, for so many answers
 
+constexpr const char* kGone =
+    "values have gone, or others write to these keys; give the appliance more memory";
+
 Nanos clock_of(clockid_t which) {
     timespec time{};
     ::clock_gettime(which, &time);
@@ -67,6 +70,10 @@ Counted ClosedLoop::look(const Step& step) {
         fail("another request", "the switch would not know this request for what it is");
     begin({.step = &step, .left = 1}, 1);
     drain();
+    task_.step = &step;
+    if (step.operation == Operation::kRead && step.keys == 1 && seen_bytes_ < step.size)
+        fail("an answer of " + bytes_text(seen_bytes_), kGone);
+    task_ = {};
     counted.response_bytes = seen_bytes_;
     return counted;
 }
@@ -162,7 +169,7 @@ void ClosedLoop::answered(Connection& connection, const Response& response, unsi
              "let it take requests of this kind and size, or leave them out (--operations, --sizes)");
     if (task_.response_bytes != 0 && response.bytes != task_.response_bytes)
         fail("an answer of " + bytes_text(response.bytes) + " instead of " + bytes_text(task_.response_bytes),
-             "values have gone, or others write to these keys; give the appliance more memory");
+             kGone);
 }
 
 unsigned ClosedLoop::receive(Connection& connection) {

@@ -13,7 +13,7 @@
 namespace weir::calibrate {
 namespace {
 
-constexpr std::uint64_t kBytesOfOneSize = 16U << 20;  // that the values of one size take together
+constexpr std::uint64_t kBytesOfOneSize = 4U << 20;  // that the values of one size take together
 constexpr std::uint64_t kPlacesMin = 4;
 constexpr std::uint64_t kPlacesMax = 1000;
 constexpr std::uint32_t kExpirySeconds = 86'400;  // for what is left behind when we are killed

@@ -14,6 +14,8 @@ class KeyValueService : public Service {
     }
     [[nodiscard]] std::vector<Operation> usual_operations() const override { return operations(); }
     [[nodiscard]] std::vector<std::uint64_t> usual_sizes() const override;
+    /// Many clients: few that pipeline are answered with fewer system calls.
+    [[nodiscard]] unsigned usual_connections() const override { return 64; }
     void plan(Step& step) const override;
     [[nodiscard]] std::optional<Step> filling(const Step& step) const override;
     [[nodiscard]] std::optional<Step> clearing(const Step& step) const override;

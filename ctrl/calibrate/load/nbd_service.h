@@ -19,6 +19,7 @@ class NbdService : public Service {
     [[nodiscard]] std::vector<std::uint64_t> usual_sizes() const override {
         return {512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576};
     }
+    [[nodiscard]] unsigned usual_connections() const override { return 4; }
     [[nodiscard]] bool destroys(Operation operation) const override {
         return operation == Operation::kWrite || operation == Operation::kDelete;
     }

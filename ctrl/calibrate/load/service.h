@@ -35,6 +35,7 @@ class Service {
     /// What is measured when nothing is said.
     [[nodiscard]] virtual std::vector<Operation> usual_operations() const = 0;
     [[nodiscard]] virtual std::vector<std::uint64_t> usual_sizes() const = 0;
+    [[nodiscard]] virtual unsigned usual_connections() const = 0;
     /// Whether requests for several keys are to be measured besides.
     [[nodiscard]] virtual bool several_keys() const { return false; }
     /// Writes destroy what is there, so somebody must have said that they may.

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""calibrate.py - Pulsar's Fig. 4 with appliances that are here: weir-calibrate measures them through a switch.
+
+    bench/papers/calibrate.py [memcached] [nbd]     needs root, memcached, nbdkit and a build; about 2 minutes each
+
+One host: VM 1 measures, VM 3 serves; each is a kernel of its own on a veth behind a vNIC. So that the appliance is slower than the
+way to it, memcached gets a twentieth of a core, and nbdkit's filters give the store costs that are known. Writes
+docs/results/calibrate.md with its tables and plots, of those that were not measured now from what was kept in the build folder.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
+
+import links  # noqa: E402  (the path above comes first)
+from frames import mac  # noqa: E402
+from hosts import Hosts  # noqa: E402
+from lib.host import BUILD, Place, machine, prepare, say, tool  # noqa: E402
+from processes import Process, stop_all, tail  # noqa: E402
+from wait import until  # noqa: E402
+
+RESULTS = ROOT / "docs" / "results"
+VM, SERVER = 1, 3
+ADDRESS = f"10.0.0.{SERVER}"
+PERIOD_US, QUOTA_US = 20000, 1000
+GROUP = pathlib.Path("/sys/fs/cgroup/cpu/weir-calibrate")   # of version 1; GROUP2 of version 2
+GROUP2 = pathlib.Path("/sys/fs/cgroup/weir-calibrate")
+CONNECTIONS, THREADS, READ_MS, WRITE_MS, RATE = 2, 4, 2, 4, 200
+BYTES_PER_S = RATE * 2**20 / 8
+APPLIANCES = {
+    "memcached": {"port": 11211, "protocol": "memcached", "title": "memcached with a twentieth of a core",
+                  "command": ["memcached", "-u", "root", "-t", "1", "-l", ADDRESS],
+                  "options": ["--noise", "15%", "--time", "400ms", "--warmup", "100ms",
+                              "--sizes", "64B,1KiB,4KiB,8KiB,16KiB,32KiB,64KiB"]},
+    "nbd": {"port": 10809, "protocol": "nbd", "title": "an NBD store whose costs are known",
+            "command": ["nbdkit", "--foreground", "--exit-with-parent", "--threads", str(THREADS), "--filter=rate",
+                        "--filter=delay", "memory", "64M", f"rate={RATE}M", "burstiness=0.1", f"delay-read={READ_MS}ms",
+                        f"delay-write={WRITE_MS}ms"],
+            "options": ["--operations", "read,write", "--overwrite", "--connections", str(CONNECTIONS), "--warmup", "500ms",
+                        "--base", "read:512B",
+                        "--sizes", "512B,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB"]}}
+PLAIN = {"name": "bytes", "unit": "bytes", "source": "as they are",
+         "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 0, "tokens": 1, "per": "1B"}}}
+
+
+def hold_back(pid):
+    """Leaves the process a part of a core; returns the group, which is to be removed when the process has ended."""
+    if GROUP.parent.joinpath("cpu.cfs_quota_us").exists():
+        GROUP.mkdir(exist_ok=True)
+        GROUP.joinpath("cpu.cfs_period_us").write_text(str(PERIOD_US))
+        GROUP.joinpath("cpu.cfs_quota_us").write_text(str(QUOTA_US))
+        GROUP.joinpath("cgroup.procs").write_text(str(pid))
+        return GROUP
+    GROUP2.mkdir(exist_ok=True)
+    GROUP2.joinpath("cpu.max").write_text(f"{QUOTA_US} {PERIOD_US}")
+    GROUP2.joinpath("cgroup.procs").write_text(str(pid))
+    return GROUP2
+
+
+def serve(site, inside, name):
+    """The appliance, once it listens."""
+    what = APPLIANCES[name]
+    words = [*what["command"]]
+    words[1:1] = ["-p", str(what["port"])]
+    server = Process([*inside, *words], site.path(f"{name}.log"))
+
+    def listens():
+        if not server.alive():
+            raise ChildProcessError(f"{name} ended: {tail(server.log)}")
+        return f":{what['port']:04X} 00000000:0000 0A" in pathlib.Path(f"/proc/{server.pid}/net/tcp").read_text()
+    until(listens, 10, f"{name} listening")
+    return server
+
+
+def measure(name):
+    """Writes the table and the plot; returns what weir-calibrate says."""
+    what = APPLIANCES[name]
+    group = None
+    with Place() as place:
+        try:
+            site = Hosts(str(place.path))
+            site.join()
+            cost = place.write("plain.json", PLAIN)
+            appliance = {"name": name, "address": ADDRESS, "port": what["port"], "protocol": what["protocol"], "cost": cost}
+            switch = site.start("a", 0, {"rate": "10Gbit"}, {VM: {"appliances": [{"name": name}]}, SERVER: {}}, poll="adaptive",
+                                appliances=[appliance], eal=["--no-pci", "--no-huge", "-m", "256", "--file-prefix=weir-calibrate"])
+            vm, host = site.kernel(VM), site.kernel(SERVER)
+            for inside, own, peer in ((vm, VM, SERVER), (host, SERVER, VM)):
+                links.command(f"{' '.join(inside)} ip neigh add 10.0.0.{peer} lladdr {mac(peer)} nud permanent dev eth{own}")
+            server = serve(site, host, name)
+            if name == "memcached":
+                group = hold_back(server.pid)
+            say(f"measuring {name}")
+            done = subprocess.run([*vm, tool("ctrl/calibrate/weir-calibrate"), what["protocol"], ADDRESS, *what["options"], "--json",
+                                   "--name", what["title"], "--socket", switch.socket, "--plot", place.file("plot.svg"), "--output",
+                                   place.file("table.json")], capture_output=True, text=True, timeout=900, check=False)
+            said = json.loads(done.stdout)
+            for fault in said.get("faults", []):
+                say(f"{name}: {fault['path']}: {fault['found']}; {fault['message']}")
+            if done.returncode != 0:
+                (BUILD / f"calibrate-{name}-refused.json").write_text(done.stdout)
+                sys.exit(f"calibrate.py: {name} was not measured; what was is in the build folder")
+            for file, kept in (("plot.svg", f"calibrate-{name}.svg"), ("table.json", f"calibrate-{name}.json")):
+                (RESULTS / kept).write_text(pathlib.Path(place.file(file)).read_text())
+        finally:
+            stop_all()
+            if group:
+                until(lambda: not group.joinpath("cgroup.procs").read_text(), 5, "memcached's end")
+                group.rmdir()
+    return {"machine": machine(), **said["data"]}
+
+
+def known(operation, payload, base):
+    """Tokens that the filters make of a request to the store, in requests of so many a second."""
+    delay = (READ_MS if operation == "read" else WRITE_MS) / 1000 / CONNECTIONS / THREADS
+    return 1000 * max(delay, payload / BYTES_PER_S) / base
+
+
+def section(name, data):
+    """One appliance as Markdown."""
+    by_size = {(one["operation"], one["request_bytes" if one["operation"] == "write" else "response_bytes"]): one
+               for one in data["measurements"] if one["keys"] == 1}
+    store = name == "nbd"
+    lines = [f"## {APPLIANCES[name]['title'][0].upper()}{APPLIANCES[name]['title'][1:]}", "", f"    {' '.join(APPLIANCES[name]['command'])}", "",
+             "| operation | size | counted | requests/s | noise | tokens | fitted | error |" + (" by the filters |" if store else ""),
+             "|---|---:|---:|---:|---:|---:|---:|---:|" + ("---:|" if store else "")]
+    for fit in data["fits"]:
+        for point in fit["points"]:
+            one = by_size[fit["operation"], point["size"]]
+            noise = (point["high"] - point["low"]) / 2 / point["per_second"]
+            cells = [fit["operation"], f"{one['payload_bytes']:,}", f"{point['size']:,}", f"{point['per_second']:,.0f}", f"{noise:.1%}",
+                     f"{point['tokens']:,.0f}", f"{point['fitted']:,.0f}", f"{point['fitted'] / point['tokens'] - 1:+.1%}"]
+            if store:
+                cells.append(f"{known(fit['operation'], one['payload_bytes'], READ_MS / 1000 / CONNECTIONS / THREADS):,.0f}")
+            lines.append(f"| {' | '.join(cells)} |")
+    asked = sum(one["asked"] for one in data["measurements"])
+    counted = sum(one["counted_by_switch"] for one in data["measurements"])
+    busy = max(one["generator"] for one in data["measurements"])
+    key = data["table"]["operations"]["read"].get("key")
+    lines += ["", *(f"- {fit['operation']}, by its {fit['size']}: {fit['text']}; {fit['worst_error']:.1%} off at most." for fit in data["fits"]),
+              f"- A token is {data['table']['unit']}; the appliance gives {data['capacity_tokens_per_second']:,.0f} a second."
+              + (f" A further key of a get costs {key}." if key else ""),
+              f"- {asked:,} requests were asked and {counted:,} counted by the switch. The load took {busy:.0%} of a core at most; medians lie "
+              f"within their noise with a confidence of {data['confidence']:.1%}.", "",
+              f"![costs](calibrate-{name}.svg)", "", f"The table: [calibrate-{name}.json](calibrate-{name}.json). {data['machine']['cpu']}, "
+              f"{data['machine']['cores']} cores, commit {data['machine']['commit']}, {data['machine']['time']}.", ""]
+    return lines
+
+
+INTRO = """# What requests cost: appliances measured
+
+Written by `bench/papers/calibrate.py`: [weir-calibrate](../../ctrl/calibrate/README.md) in a tenant's network namespace, its vNIC a veth of a
+running switch, the appliance behind another vNIC. Pulsar's Fig. 4 shows the same for its appliances: small requests cost as much as somewhat larger
+ones, then cost grows with size. Sizes are of values or blocks, `counted` are the bytes that the switch prices, headers included. Bytes.
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("appliances", nargs="*", metavar="|".join(APPLIANCES), default=list(APPLIANCES))
+    options = parser.parse_args()
+    if not set(options.appliances) <= set(APPLIANCES):
+        sys.exit(f"calibrate.py: {' '.join(options.appliances)}: there are {', '.join(APPLIANCES)}")
+    if not links.own_namespace():
+        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    prepare()
+    links.command("ip link set lo up")
+    lines = INTRO.split("\n")
+    for name in APPLIANCES:
+        kept = BUILD / f"calibrate-{name}.json"
+        if name in options.appliances:
+            kept.write_text(json.dumps(measure(name)) + "\n")
+        if kept.exists():
+            lines += section(name, json.loads(kept.read_text()))
+    (RESULTS / "calibrate.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
+if __name__ == "__main__":
+    main()
