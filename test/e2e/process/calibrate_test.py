@@ -67,6 +67,11 @@ class CalibrateTest(TwoHosts):
         with open(file) as stream:
             return json.load(stream), said["data"]
 
+    def between(self, least, value, most, what):
+        """A filter bounds a rate from above, and a busy machine takes from it."""
+        self.assertLess(least, value, what)
+        self.assertLess(value, most, what)
+
     def rates(self, data):
         """Median requests a second by the size asked for."""
         points = data["fits"][0]["points"]
@@ -74,34 +79,34 @@ class CalibrateTest(TwoHosts):
 
     def test_a_store_of_so_many_bytes_a_second_costs_by_the_byte(self):
         self.start("nbd", NBD_PORT)
-        self.store("rate", "rate=16M")
+        self.store("rate", "rate=32M")
         table, data = self.measured("nbd", "10.0.0.3", "--sizes", "4KiB,16KiB,64KiB")
         for size, rate in self.rates(data).items():
-            self.assertAlmostEqual(rate * size / 2e6, 1, delta=0.35, msg=f"{size} bytes")
+            self.between(0.3, rate * size / 4e6, 1.35, f"{size} bytes")
         self.assertIn(table["operations"]["read"]["shape"], ("linear", "minimum"))
         few, many = (data["fits"][0]["points"][i]["fitted"] for i in (0, 2))
-        self.assertAlmostEqual(many / few, 16, delta=6)
+        self.between(6, many / few, 24, "16 times the bytes")
 
     def test_a_store_of_so_many_requests_a_second_costs_the_same_for_all(self):
         self.start("nbd", NBD_PORT)
-        self.store("delay", "delay-read=40ms")
+        self.store("delay", "delay-read=20ms")
         _, data = self.measured("nbd", "10.0.0.3", "--sizes", "512B,2KiB,8KiB")
         for size, rate in self.rates(data).items():  # two connections of four threads
-            self.assertAlmostEqual(rate * 0.04 / 8, 1, delta=0.35, msg=f"{size} bytes")
+            self.between(0.3, rate * 0.02 / 8, 1.2, f"{size} bytes")
         fitted = [point["fitted"] for point in data["fits"][0]["points"]]
-        self.assertLess(max(fitted), 1.5 * min(fitted))
+        self.assertLess(max(fitted), 2 * min(fitted))
 
     def test_a_store_with_both_has_a_minimum_and_then_costs_by_the_byte(self):
         self.start("nbd", NBD_PORT)
         # What is saved up while requests are small is not to pay for the large ones.
-        self.store("rate", "delay", "rate=16M", "burstiness=0.1", "delay-read=40ms")
+        self.store("rate", "delay", "rate=32M", "burstiness=0.1", "delay-read=20ms")
         table, data = self.measured("nbd", "10.0.0.3", "--sizes", "1KiB,4KiB,32KiB,64KiB")
         rates = self.rates(data)
-        self.assertAlmostEqual(rates[1024] / rates[4096], 1, delta=0.35)
-        self.assertAlmostEqual(rates[32768] / rates[65536], 2, delta=0.8)
+        self.between(0.5, rates[1024] / rates[4096], 2, "below the knee")
+        self.between(1.2, rates[32768] / rates[65536], 3.3, "beyond it")
         fitted = {point["size"] - HEADER: point["fitted"] for point in data["fits"][0]["points"]}
-        self.assertLess(fitted[4096], 1.6 * fitted[1024])
-        self.assertAlmostEqual(fitted[65536] / fitted[1024], 200 / (2e6 / 65536), delta=3)
+        self.assertLess(fitted[4096], 2 * fitted[1024])
+        self.between(3, fitted[65536] / fitted[1024], 10, "64 KiB in units of 1 KiB, by the filters 6.6")
         self.assertIn(table["operations"]["read"]["shape"], ("minimum", "linear", "points"))
 
     def test_memcached_is_measured_counted_and_left_as_it_was(self):
