@@ -15,7 +15,10 @@ constexpr double kNearly = 0.95;
 }  // namespace
 
 ApplianceEstimates::ApplianceEstimates(const ClusterConfig& config)
-    : config_(config), told_(config.appliances.size()), sums_(config.appliances.size()) {
+    : config_(config),
+      told_(config.appliances.size()),
+      slowdown_(config.appliances.size(), 1),
+      sums_(config.appliances.size()) {
     for (const ClusterApplianceConfig& appliance : config.appliances) {
         searches_.emplace_back(
             estimate::CapacitySettings{.min = static_cast<double>(appliance.capacity_min),
@@ -84,6 +87,7 @@ void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
     reading.in_force = std::min(told_[appliance], reading.in_force);
     reading.mix = mix_;
     searches_[appliance].update(reading);
+    slowdown_[appliance] = searches_[appliance].slowdown(reading);
 }
 
 }  // namespace weir

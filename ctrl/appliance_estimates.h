@@ -23,6 +23,9 @@ class ApplianceEstimates {
 
     /// What to give out of an appliance in the next interval.
     [[nodiscard]] double rate(std::uint32_t appliance) const { return searches_[appliance].state().allocate; }
+    /// By what flows that queue at the appliance, and nowhere else, could use more of it: a closed loop whose
+    /// requests all wait there has nothing waiting at its enforcer, and eq. 6 takes it for content.
+    [[nodiscard]] double slowdown(std::uint32_t appliance) const { return slowdown_[appliance]; }
     [[nodiscard]] const estimate::CapacitySearch::State& state(std::uint32_t appliance) const {
         return searches_[appliance].state();
     }
@@ -44,6 +47,7 @@ class ApplianceEstimates {
     std::vector<estimate::CapacitySearch> searches_;  // by appliance
     std::vector<std::vector<double>> promised_;       // by appliance and tenant, tokens/s
     std::vector<double> told_;                        // tokens/s, by appliance
+    std::vector<double> slowdown_;                    // by appliance
     std::vector<ApplianceSum> sums_;
     std::vector<double> mix_;
 };

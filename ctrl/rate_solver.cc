@@ -97,10 +97,13 @@ void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands)
     parts_.clear();
     auto smoothed = smoothed_.begin();
     for (const auto& [flow, demand] : demands) {
-        const std::array<double, wire::kParts>& tokens = (smoothed++)->tokens;
+        std::array<double, wire::kParts> tokens = (smoothed++)->tokens;
         cluster.path_of(flow, path_);
         if (path_.empty())
             continue;
+        if (const ClusterEnd& end = *cluster.find_end(flow.destination); end.appliance)
+            for (double& part : tokens)
+                part *= appliances_.slowdown(end.index);
         put_demand(cluster, flow, tokens);
         flows_.push_back(flow);
         const ClusterEnd& source = *cluster.find_end(flow.source);

@@ -104,6 +104,10 @@ bool CapacitySearch::has_queue(const Reading& r) const {
     return least_latency_ > 0 && r.outstanding > times * least_latency_ * r.throughput;
 }
 
+double CapacitySearch::slowdown(const Reading& r) const {
+    return has_queue(r) && r.throughput > 0 ? r.outstanding / (least_latency_ * r.throughput) : 1;
+}
+
 /// As much as keeps an appliance busy that serves so many tokens/s.
 double CapacitySearch::busy_outstanding(double throughput) const {
     return kBusyOutstanding * least_latency_ * throughput;
@@ -202,7 +206,10 @@ void CapacitySearch::increase(const Reading& r) {
     state_.phase = Phase::kIncrease;
     state_.min_window = state_.estimate;
     stepped_back_ = false;
-    if (settings_.jump && top_seen_) {
+    // Requests begin to wait: there is not much more.
+    const bool nearly =
+        settings_.jump && least_latency_ > 0 && r.outstanding > busy_outstanding(r.throughput);
+    if (settings_.jump && (top_seen_ || nearly)) {
         settle(r);
         full_readings_ = settings_.check_intervals;  // checks see to the rest
         return;

@@ -39,6 +39,8 @@ class CapacitySearch {
     /// that is not plausible changes nothing.
     const State& update(const Reading& reading);
     [[nodiscard]] const State& state() const { return state_; }
+    /// How many times longer than ever requests are outstanding; 1 when they do not queue at the appliance.
+    [[nodiscard]] double slowdown(const Reading& reading) const;
 
   private:
     enum class Signal { kClear, kIdle, kShort, kViolation, kNothing };

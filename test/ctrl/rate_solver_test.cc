@@ -173,3 +173,22 @@ TEST_CASE("links with room do not hold back what the appliance would serve, full
     CHECK(back <= 10e9 / 8);
     CHECK(back >= 0.9 * 10e9 / 8 * 0.97);
 }
+
+TEST_CASE("a closed loop that waits at the appliance and not at its enforcer is not taken for content",
+          "[solver]") {
+    Site site;
+    RateSolver solver(site.config);
+    const auto rate_of_a = [&](double used, double outstanding, double used_b, double outstanding_b,
+                               double backlog_b) {
+        site.set("a", used, 0, outstanding);
+        site.set("b", used_b, backlog_b, outstanding_b);
+        for (const wire::FlowAllocation& rate : solver.solve(site.cluster, site.demands, true))
+            if (rate.flow.source == site.ids.at("a"))
+                return tokens(rate);
+        return 0.0;
+    };
+    (void)rate_of_a(500, 5, 2500, 25, 5000);  // 10 ms
+    (void)rate_of_a(500, 5, 2500, 25, 5000);
+    // Now 500 ms: b's long window fills the queue, and a's few requests wait in it.
+    CHECK(rate_of_a(200, 100, 3000, 1500, 0) >= 1000);
+}
