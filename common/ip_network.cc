@@ -10,7 +10,8 @@ namespace {
 constexpr unsigned kByteBits = 8;
 
 std::uint8_t mask_of(unsigned bits, unsigned byte) {
-    const unsigned set = std::clamp(static_cast<int>(bits) - static_cast<int>(byte * kByteBits), 0, 8);
+    const unsigned before = byte * kByteBits;
+    const unsigned set = std::min(bits > before ? bits - before : 0, kByteBits);
     return static_cast<std::uint8_t>(0xFF00U >> set);
 }
 

@@ -65,7 +65,6 @@ bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out
 }
 
 bool is_endpoint(std::string_view text) {
-    constexpr std::size_t kSocketBytesMax = 107;
     if (text.starts_with("ipc:///"))
         return !text.ends_with('/') && text.size() <= kSocketBytesMax + 6;
     if (!text.starts_with("tcp://"))
