@@ -42,7 +42,7 @@ struct FlowDemand {
     FlowKey flow;
     std::uint32_t marks = 0;
     std::uint32_t latency_us = 0;             ///< mean time of its requests at the appliance; 0 = none
-    std::array<float, kParts> used{};         ///< tokens that passed
+    std::array<float, kParts> used{};         ///< tokens that passed; at the appliance: were answered
     std::array<float, kParts> backlog{};      ///< tokens that waited at the end
     std::array<float, kParts> queued{};       ///< tokens waiting, mean over the samples
     std::array<float, kParts> outstanding{};  ///< tokens on their way, mean over the samples

@@ -32,6 +32,7 @@ struct Host {
     double asks = 0;
     double used = 0;
     std::uint64_t queued = 0;
+    double owed_per_second = 0;  ///< of what it asks: let through and never answered
     std::map<LocalFlow, PartRates> rates;
     std::uint64_t believed = kNone;  ///< rate of the appliance; none = the file's own limits
 
@@ -46,8 +47,11 @@ struct Host {
     }
     void tick(Nanos now) {
         used += asks * static_cast<double>(kTick) / 1e9;
-        const FlowSample sample{
-            .flow = {vnic, 0}, .used = {0, static_cast<std::uint64_t>(used), 0}, .queued = {0, queued, 0}};
+        const FlowSample sample{.flow = {vnic, 0},
+                                .used = {0, static_cast<std::uint64_t>(used), 0},
+                                .queued = {0, queued, 0},
+                                .outstanding_tokens = static_cast<std::uint64_t>(
+                                    owed_per_second * static_cast<double>(now) / 1e9)};
         link->sample({&sample, 1}, now);
         link->turn(now);
         if (link->take_rates(rates))
@@ -129,6 +133,14 @@ TEST_CASE("a switch has its guarantees at once, and a rate by its demand within 
     CHECK(world.h1.link->state() == State::kConnected);
     CHECK(world.h1.believed == Approx(700).margin(10));  // of 1000, what b1 leaves
     CHECK(world.h2.believed == Approx(300).margin(10));
+}
+
+TEST_CASE("what an appliance does not answer is not taken for served") {
+    World world;
+    world.h1.asks = 500;
+    world.h1.owed_per_second = 200;
+    world.run(3 * kInterval);
+    CHECK(world.h1.believed == Approx(300).epsilon(0.05));
 }
 
 TEST_CASE("a new flow is heard of before the interval ends") {

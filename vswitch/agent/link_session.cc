@@ -134,6 +134,10 @@ wire::FlowDemand LinkSession::record_of(const Tally& tally, wire::FlowKey key, N
         record.backlog[i] = tokens(static_cast<double>(tally.last.queued[i]));
         record.queued[i] = tokens(tally.queued[i] / samples);
     }
+    // What was let through and not answered was not served: so an appliance shows that falls behind.
+    const double owed = static_cast<double>(tally.last.outstanding_tokens) -
+                        static_cast<double>(tally.began.outstanding_tokens);
+    record.used[kAppliance] = tokens(std::max(0.0, double{record.used[kAppliance]} - owed * scale));
     record.outstanding[kAppliance] = tokens(tally.outstanding_tokens / samples);
     // What is on its way is known in tokens; its bytes are in proportion to what passed, so that eq. 6 says
     // of all parts the same.
