@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# papers.sh - runs a paper's evaluation in virtual time and writes docs/results/PAPER.md with its plots.
+# papers.sh - runs a paper's evaluation and writes docs/results/PAPER.md with its plots.
 #
-#   bench/papers.sh eyeq [--quick]     --quick: short runs that show that everything works; writes to build/ only
+#   bench/papers.sh eyeq [--quick]               in virtual time
+#   bench/papers.sh pulsar-dataplane [--quick]   with real packets and services: ten minutes, root
+#                                                --quick: short runs that show that everything works; writes to build/ only
 #
-# Builds weir-sim if there is none (WEIR_BUILD=FOLDER uses that folder's), runs the scenarios on all cores but never
-# more than needed, and keeps what each printed in build/papers/.
+# Builds what it needs (WEIR_BUILD=FOLDER uses that folder's) and keeps what each run printed in build/. Scenarios in virtual
+# time run on all cores; where packets are real, nothing else should run.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$root/test/support/progress.sh"
@@ -14,6 +16,13 @@ paper=${1:-}
 [ -n "$paper" ] && [ -e "$root/bench/papers/$paper.py" ] ||
     fail "which paper? there are: $(cd "$root/bench/papers" && ls ./*.md.in | sed 's|./||; s|[.]md[.]in||' | xargs)"
 shift
+
+if [ "$paper" = pulsar-dataplane ]; then
+    source "$root/bench/lib/bench.sh"
+    more_targets=(bench/tenants/kv-load bench/micro/tracker-bench test/rough-wire)
+    bench "papers/$paper.py" "$@"
+    exit
+fi
 
 # The interpreter that has matplotlib: a version manager's python3 may stand before the distribution's.
 python=""

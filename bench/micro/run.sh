@@ -13,7 +13,7 @@ repetitions=11
 for argument in "$@"; do
     case $argument in
         --json) json=yes ;;
-        --trackers) program=tracker-bench ;;
+        --trackers) program=tracker-bench; repetitions=7 ;;
         --alloc) program=alloc-bench; report=alloc_report.py; repetitions=5 ;;
         -*) echo "run.sh: unknown option $argument (see the head of $0)" >&2; exit 2 ;;
         *) folder=$argument ;;

@@ -4,7 +4,10 @@
 // track. In flight are 1024 turns, so that what comes next on a connection has left the nearest caches.
 //   body       1448 bytes within a body
 //   get        a memcached get in a segment of its own, and a hit in another
+//   binary     the same in memcached's binary protocol
 //   redis      the same for Redis
+//   nbd, iscsi, nvme   a read of 4 KiB in segments of 1448 bytes
+//   mix        ten exchanges as caches see them: gets of 30 bytes to 8 KiB, a set, acknowledgements of their own
 //   split      the same, the get in two segments
 //   set        values of 16 KiB in segments of 1448 bytes, and their responses
 //   pipelined  32 gets in one segment, 32 hits in another: ns per get and its hit
@@ -102,6 +105,9 @@ class Rig {
         return kBurst;
     }
     [[nodiscard]] const Counts& counts() const { return counts_; }
+    [[nodiscard]] double memory_mib() const {
+        return static_cast<double>(table_.memory_bytes() + tracker_.memory_bytes()) / (1 << 20);
+    }
 
   private:
     [[nodiscard]] ConnectionId id(std::uint32_t number) const {
@@ -164,6 +170,12 @@ class Rig {
     Counts counts_;
 };
 
+/// Connections. A fixed number of bursts, because a million connections take longer to make than to measure.
+void sizes(benchmark::internal::Benchmark* bench) {
+    constexpr int kBursts = 8000;
+    bench->Arg(1)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Iterations(kBursts);
+}
+
 /// Nanoseconds of this thread for each of so many.
 benchmark::Counter each(double count) {
     return {count * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert};
@@ -178,6 +190,7 @@ void measure(benchmark::State& state, Rig& rig, Step&& step) {
     const Counts before = rig.counts();
     for (auto _ : state)
         segments += step();
+    state.counters["memory_mib"] = rig.memory_mib();
     const std::uint64_t requests = rig.counts().requests - before.requests;
     if (requests > segments)
         state.counters["ns_per_request_and_response"] = each(static_cast<double>(requests));
@@ -202,6 +215,35 @@ std::string times(unsigned count, const std::string& text) {
 const std::string kGet = "get key:00012345\r\n";
 const std::string kHit = "VALUE key:00012345 0 100\r\n" + std::string(100, 'v') + "\r\nEND\r\n";
 
+/// Cut into segments.
+Exchange& say(Exchange& exchange, Side side, const std::string& bytes) {
+    for (std::size_t at = 0; at < bytes.size(); at += 1448)
+        exchange.push_back({side, bytes.substr(at, 1448)});
+    return exchange;
+}
+
+Exchange ask(const std::string& request, const std::string& response) {
+    Exchange exchange;
+    say(exchange, Side::kRequests, request);
+    return say(exchange, Side::kResponses, response);
+}
+
+std::string big(std::uint64_t value, unsigned bytes) {
+    std::string text;
+    while (bytes-- > 0)
+        text += static_cast<char>(value >> 8 * bytes);
+    return text;
+}
+std::string little(std::uint64_t value, unsigned bytes) {
+    std::string text = big(value, bytes);
+    std::ranges::reverse(text);
+    return text;
+}
+std::string zeroes(std::size_t count) {
+    return std::string(count, '\0');
+}
+const std::string kBlock(4096, 'd');
+
 void body(benchmark::State& state) {
     Rig rig("memcached", static_cast<std::size_t>(state.range(0)));
     const Exchange begin{{Side::kRequests, "set key:00012345 0 0 1000000000\r\n"}};
@@ -210,26 +252,78 @@ void body(benchmark::State& state) {
         rig.run(begin);
     measure(state, rig, [&] { return rig.run_body(middle); });
 }
-BENCHMARK(body)->Arg(1)->Arg(10'000)->Arg(100'000)->Arg(1'000'000);
+BENCHMARK(body)->Apply(sizes);
 
 void get(benchmark::State& state) {
     exchange(state, "memcached", {{Side::kRequests, kGet}, {Side::kResponses, kHit}});
 }
-BENCHMARK(get)->Arg(1)->Arg(10'000)->Arg(100'000)->Arg(1'000'000);
+BENCHMARK(get)->Apply(sizes);
 
 void redis(benchmark::State& state) {
     exchange(state, "redis",
              {{Side::kRequests, "*2\r\n$3\r\nGET\r\n$12\r\nkey:00012345\r\n"},
               {Side::kResponses, "$100\r\n" + std::string(100, 'v') + "\r\n"}});
 }
-BENCHMARK(redis)->Arg(1)->Arg(10'000)->Arg(100'000)->Arg(1'000'000);
+BENCHMARK(redis)->Apply(sizes);
+
+void binary(benchmark::State& state) {
+    const auto message = [](unsigned magic, unsigned key, unsigned extras, std::size_t body) {
+        return big(magic, 1) + zeroes(1) + big(key, 2) + big(extras, 1) + zeroes(3) + big(body, 4) + big(7, 4) + zeroes(8);
+    };
+    exchange(state, "memcached", ask(message(0x80, 12, 0, 12) + "key:00012345",
+                                     message(0x81, 0, 4, 104) + zeroes(4) + std::string(100, 'v')));
+}
+BENCHMARK(binary)->Apply(sizes);
+
+void nbd(benchmark::State& state) {
+    exchange(state, "nbd", ask(big(0x25609513, 4) + zeroes(4) + big(77, 8) + big(1 << 20, 8) + big(kBlock.size(), 4),
+                               big(0x67446698, 4) + zeroes(4) + big(77, 8) + kBlock));
+}
+BENCHMARK(nbd)->Apply(sizes);
+
+void iscsi(benchmark::State& state) {
+    const std::string read = big(0x01c0, 2) + zeroes(14) + big(9, 4) + big(kBlock.size(), 4) + zeroes(8) + big(0x2800, 2) +
+                             big(64, 4) + big(0, 1) + big(8, 2) + zeroes(7);
+    const std::string data = big(0x2581, 2) + zeroes(3) + big(kBlock.size(), 3) + zeroes(8) + big(9, 4) + zeroes(28);
+    exchange(state, "iscsi", ask(read, data + kBlock));
+}
+BENCHMARK(iscsi)->Apply(sizes);
+
+void nvme(benchmark::State& state) {
+    const auto common = [](unsigned type, unsigned flags, unsigned header, unsigned offset, std::size_t length) {
+        return big(type, 1) + big(flags, 1) + big(header, 1) + big(offset, 1) + little(length, 4);
+    };
+    constexpr unsigned kCommand = 0x1234;
+    const std::string read = common(4, 0, 72, 0, 72) + big(0x0240, 2) + little(kCommand, 2) + zeroes(20) + zeroes(8) +
+                             little(kBlock.size(), 4) + zeroes(3) + big(0x5a, 1) + little(64, 8) + little(7, 2) + zeroes(14);
+    const std::string data = common(7, 4, 24, 24, 24 + kBlock.size()) + little(kCommand, 2) + zeroes(6) +
+                             little(kBlock.size(), 4) + zeroes(4);
+    const std::string done = common(5, 0, 24, 0, 24) + zeroes(12) + little(kCommand, 2) + zeroes(2);
+    exchange(state, "nvme-tcp", ask(read, data + kBlock + done));
+}
+BENCHMARK(nvme)->Apply(sizes);
+
+void mix(benchmark::State& state) {
+    Exchange all;
+    for (const std::size_t bytes : {30, 100, 100, 300, 300, 500, 1000, 2000, 8192}) {
+        say(all, Side::kRequests, kGet);
+        say(all, Side::kResponses,
+            "VALUE key:00012345 0 " + std::to_string(bytes) + "\r\n" + std::string(bytes, 'v') + "\r\nEND\r\n");
+        all.push_back({Side::kRequests, ""});
+    }
+    say(all, Side::kRequests, "set key:00012345 0 0 300\r\n" + std::string(300, 'v') + "\r\n");
+    say(all, Side::kResponses, "STORED\r\n");
+    all.push_back({Side::kRequests, ""});
+    exchange(state, "memcached", all);
+}
+BENCHMARK(mix)->Apply(sizes);
 
 void split(benchmark::State& state) {
     exchange(
         state, "memcached",
         {{Side::kRequests, kGet.substr(0, 9)}, {Side::kRequests, kGet.substr(9)}, {Side::kResponses, kHit}});
 }
-BENCHMARK(split)->Arg(1)->Arg(10'000)->Arg(100'000)->Arg(1'000'000);
+BENCHMARK(split)->Apply(sizes);
 
 void set(benchmark::State& state) {
     const std::string whole = "set key:00012345 0 0 16384\r\n" + std::string(16'384, 'v') + "\r\n";
@@ -239,12 +333,12 @@ void set(benchmark::State& state) {
     pieces.push_back({Side::kResponses, "STORED\r\n"});
     exchange(state, "memcached", pieces);
 }
-BENCHMARK(set)->Arg(1)->Arg(10'000)->Arg(100'000)->Arg(1'000'000);
+BENCHMARK(set)->Apply(sizes);
 
 void pipelined(benchmark::State& state) {
     exchange(state, "memcached", {{Side::kRequests, times(32, kGet)}, {Side::kResponses, times(32, kHit)}});
 }
-BENCHMARK(pipelined)->Arg(1)->Arg(10'000)->Arg(100'000)->Arg(1'000'000);
+BENCHMARK(pipelined)->Apply(sizes);
 
 }  // namespace
 }  // namespace weir::bench

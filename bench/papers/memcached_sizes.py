@@ -4,8 +4,8 @@ and through one without an appliance on the same switch.
 
     bench/papers/memcached_sizes.py [--rounds N] [--seconds N]     root, memcached, a build with -Dbench=true; two minutes
 
-Clients and server are kernels in network namespaces on one core, the switch's worker has the other. The two clients take
-turns, so that both meet the same machine. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
+Clients and server are kernels in network namespaces on one core, the switch's worker has the other; all run in real time. The
+two clients take turns, so that both meet the same machine. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
 """
 import argparse
 import json
@@ -22,6 +22,7 @@ import links  # noqa: E402  (the path above comes first)
 from frames import mac  # noqa: E402
 from hosts import Hosts  # noqa: E402
 from lib.host import BUILD, Place, machine, prepare, say, tool  # noqa: E402
+from memcached import POLL, TENANT_PRIORITY, raise_pollers  # noqa: E402  (beside this file: who goes first on two cores)
 from processes import Process, stop_all, tail  # noqa: E402
 from wait import until  # noqa: E402
 
@@ -30,6 +31,7 @@ SIZES = [512 << i for i in range(8)]
 OPERATIONS = ("get", "set")
 CONNECTIONS = 32
 WORKER, OTHERS = 1, {0}
+FIRST = ("chrt", "--fifo", str(TENANT_PRIORITY))  # before whatever else the machine does
 NEVER = {"name": "kv", "limit": "1000Gtokens", "uplink": "400Gbit", "downlink": "400Gbit"}
 
 
@@ -40,13 +42,14 @@ class Bench:
         appliance = {"name": "kv", "address": f"10.0.0.{SERVER}", "port": PORT, "protocol": "memcached",
                      "cost": str(ROOT / "configs" / "costs" / "key_value_store.json")}
         self.switch = self.site.start("a", WORKER, {"rate": "100Gbit"},
-                                      {TRACKED: {"appliances": [NEVER]}, PLAIN: {}, SERVER: {}}, appliances=[appliance], poll="busy")
+                                      {TRACKED: {"appliances": [NEVER]}, PLAIN: {}, SERVER: {}}, appliances=[appliance], **POLL)
+        raise_pollers(self.switch.process.pid)
         self.kernels = {number: self.site.kernel(number) for number in (TRACKED, PLAIN, SERVER)}
         for number in (TRACKED, PLAIN):
             for one, other in ((number, SERVER), (SERVER, number)):
                 links.command(f"{' '.join(self.kernels[one])} ip neigh add 10.0.0.{other} lladdr {mac(other)} nud permanent dev eth{one}")
         log = self.site.path("memcached.log")
-        self.server = Process([*self.kernels[SERVER], "memcached", "-u", "root", "-l", f"10.0.0.{SERVER}", "-p", str(PORT), "-t", "1",
+        self.server = Process([*self.kernels[SERVER], *FIRST, "memcached", "-u", "root", "-l", f"10.0.0.{SERVER}", "-p", str(PORT), "-t", "1",
                                "-c", "4096"], log, cores=OTHERS)
         until(lambda: f":{PORT} " in self.listening(), 20, f"memcached listening: {tail(log)}")
 
@@ -58,7 +61,7 @@ class Bench:
         log = pathlib.Path(self.site.path("kv-load.log"))
         log.unlink(missing_ok=True)
         before = self.worker()
-        load = Process([*self.kernels[number], tool("bench/tenants/kv-load"), f"10.0.0.{SERVER}", str(PORT), str(CONNECTIONS), operation,
+        load = Process([*self.kernels[number], *FIRST, tool("bench/tenants/kv-load"), f"10.0.0.{SERVER}", str(PORT), str(CONNECTIONS), operation,
                         str(size), str(seconds)], str(log), cores=OTHERS)
         until(lambda: not load.alive(), seconds + 30, "the client's end")
         if load.stop() != 0:
@@ -117,8 +120,8 @@ def lines(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each turn")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of each turn")
     options = parser.parse_args()
     if not links.own_namespace():
         os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])

@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kWarmup = std::chrono::milliseconds(200);
+constexpr auto kWarmup = std::chrono::milliseconds(100);
 constexpr std::size_t kReadBytes = 256 * 1024;
 
 struct Options {

@@ -161,19 +161,9 @@ void RequestPath::find(VnicId vnic, Side side, Look& look) const {
     }
 }
 
-/// It is of no request or response, and may go.
-bool RequestPath::passes_by(const Look& look, Side side, Nanos now) {
-    const weir::Connection* const known = connections_.at(look.connection, look.slot, now);
-    const TcpView& view = look.view;
-    return known != nullptr && Tracker::passes_by(*known, side, view.seq, view.payload_bytes, view.flags);
-}
-
-/// It may have come into the table since look(), by an earlier frame of the burst.
+/// One that look() has not found; it may have come into the table since, by an earlier frame of the burst.
 weir::Connection* RequestPath::connection_of(const Look& look, Nanos now) {
-    weir::Connection* connection = connections_.at(look.connection, look.slot, now);
-    if (connection != nullptr)
-        return connection;
-    connection = connections_.find(look.connection, now);
+    weir::Connection* connection = connections_.find(look.connection, now);
     if (connection != nullptr)
         return connection;
     const Flow& flow = flows_[look.flow];
@@ -184,10 +174,11 @@ weir::Connection* RequestPath::connection_of(const Look& look, Nanos now) {
 }
 
 /// Without room to remember the connection its bytes cost something.
-RequestPath::Tracked RequestPath::track(const Look& look, Side side, const rte_mbuf* frame, Nanos now) {
+RequestPath::Tracked RequestPath::track(const Look& look, weir::Connection* known, Side side,
+                                        const rte_mbuf* frame, Nanos now) {
     const TcpView& view = look.view;
     Flow& flow = flows_[look.flow];
-    Tracked tracked{.connection = connection_of(look, now)};
+    Tracked tracked{.connection = known != nullptr ? known : connection_of(look, now)};
     Charges charges(*this, flow, look.flow, tracked.connection, now);
     if (tracked.connection == nullptr) {
         if (view.payload_bytes != 0)
@@ -238,10 +229,12 @@ void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
 
 /// @return false when the frame waits or is gone
 bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now) {
-    if (!gate_.waiting(look.flow) && passes_by(look, Side::kRequests, now))
+    const TcpView& view = look.view;
+    weir::Connection* const known = connections_.at(look.connection, look.slot, now);
+    if (known != nullptr && !gate_.waiting(look.flow) &&
+        Tracker::passes_by(*known, Side::kRequests, view.seq, view.payload_bytes, view.flags))
         return true;
     rte_mbuf* frame = batch.frames[at];
-    const TcpView& view = look.view;
     const std::uint32_t bytes = batch.bytes[at];
     const RequestGate::Span waits = gate_.held(look.flow, look.connection);
     const std::uint32_t end = view.seq + view.payload_bytes;
@@ -258,7 +251,7 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
         rte_pktmbuf_free(frame);
         return false;
     }
-    const Tracked tracked = track(look, Side::kRequests, frame, now);
+    const Tracked tracked = track(look, known, Side::kRequests, frame, now);
     Flow& flow = flows_[look.flow];
     if (view.payload_bytes != 0)  // sent before it was told to wait, or after it was told to go on
         (void)closed_.open(look.flow, look.connection);
@@ -286,13 +279,15 @@ void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
     look(to.fixed.id, Side::kResponses, run.frames, run.count, looks);
     for (std::uint16_t at = 0; at < run.count; ++at) {
         const Look& look = looks[at];
+        const TcpView& view = look.view;
         if (look.flow == kNoFlow)
             continue;
-        weir::Connection* connection = nullptr;
-        if (!passes_by(look, Side::kResponses, now))
-            connection = track(look, Side::kResponses, run.frames[at], now).connection;
-        else if (is_pressed(look.flow))
-            connection = connections_.at(look.connection, look.slot, now);
+        weir::Connection* connection = connections_.at(look.connection, look.slot, now);
+        if (connection == nullptr ||
+            !Tracker::passes_by(*connection, Side::kResponses, view.seq, view.payload_bytes, view.flags))
+            connection = track(look, connection, Side::kResponses, run.frames[at], now).connection;
+        else if (!is_pressed(look.flow))
+            continue;
         if (connection != nullptr && gate_.limited(look.flow))
             slow_down(look, run.frames[at], *connection, now);
     }

@@ -157,9 +157,9 @@ class RequestPath {
 
     void look(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count, Looks& looks) const;
     void find(VnicId vnic, Side side, Look& look) const;
-    [[nodiscard]] bool passes_by(const Look& look, Side side, Nanos now);
     [[nodiscard]] weir::Connection* connection_of(const Look& look, Nanos now);
-    [[nodiscard]] Tracked track(const Look& look, Side side, const rte_mbuf* frame, Nanos now);
+    [[nodiscard]] Tracked track(const Look& look, weir::Connection* known, Side side, const rte_mbuf* frame,
+                                Nanos now);
     [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now);
     void slow_down(const Look& look, rte_mbuf* frame, weir::Connection& connection, Nanos now);
     void look_at(Flow& flow, std::uint32_t id, Nanos now);

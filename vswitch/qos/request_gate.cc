@@ -62,13 +62,14 @@ RequestGate::Mask RequestGate::needs(const FlowState& flow, const CostVector& co
     return mask & flow.limited;
 }
 
+RequestGate::Mask RequestGate::lacks_window(const FlowState& flow, std::uint32_t tokens) {
+    return tokens != 0 && flow.window != nullptr && !flow.granted && !flow.window->has_room(tokens) ? kWindow : Mask{0};
+}
+
 RequestGate::Mask RequestGate::lacking(const FlowState& flow, const CostVector& cost, Nanos now) {
-    Mask mask = 0;
+    Mask mask = lacks_window(flow, cost[kWindowHold]);
     for (std::size_t i = 0; i < kPathResources; ++i)
         mask = static_cast<Mask>(mask | static_cast<unsigned>(!flow.buckets[i].can_pay(cost[i], now)) << i);
-    const std::uint32_t enters = cost[kWindowHold];
-    if (enters != 0 && flow.window != nullptr && !flow.granted && !flow.window->has_room(enters))
-        mask |= kWindow;
     return mask & flow.limited;
 }
 
@@ -84,9 +85,25 @@ bool RequestGate::admit(Flow id, Connection connection, const CostVector& cost, 
     FlowState& flow = flows_[id];
     if (flow.packets != 0 && ((needs(flow, cost) & flow.blocked) != 0 || find(connection) != kNone))
         return false;
-    if (lacking(flow, cost, now) != 0)
+    return pay_now(id, cost, now);
+}
+
+/// lacking() and pay() in one, so that each cost is priced once.
+bool RequestGate::pay_now(Flow id, const CostVector& cost, Nanos now) {
+    FlowState& flow = flows_[id];
+    const FineTime fine_now = to_fine(now);
+    std::array<FineTime, kPathResources> prices;
+    Mask lacks = lacks_window(flow, cost[kWindowHold]);
+    for (std::size_t i = 0; i < kPathResources; ++i) {
+        prices[i] = flow.buckets[i].price(cost[i]);
+        lacks = static_cast<Mask>(lacks | static_cast<unsigned>(!flow.buckets[i].affords(prices[i], fine_now)) << i);
+    }
+    if ((lacks & flow.limited) != 0)
         return false;
-    pay(flow, cost, now);
+    for (std::size_t i = 0; i < kPathResources; ++i) {
+        flow.buckets[i].take(prices[i], fine_now);
+        flow.used[i] += cost[i];
+    }
     enter(id, cost[kWindowHold], now);
     return true;
 }

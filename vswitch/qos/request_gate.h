@@ -163,6 +163,8 @@ class RequestGate {
     [[nodiscard]] static Mask needs(const FlowState& flow, const CostVector& cost);
     [[nodiscard]] static Mask lacking(const FlowState& flow, const CostVector& cost, Nanos now);
     [[nodiscard]] static Nanos ready_at(const FlowState& flow, const CostVector& cost, Mask lacks);
+    [[nodiscard]] static Mask lacks_window(const FlowState& flow, std::uint32_t tokens);
+    [[nodiscard]] bool pay_now(Flow flow, const CostVector& cost, Nanos now);
     static void pay(FlowState& flow, const CostVector& cost, Nanos now);
     [[nodiscard]] std::size_t hash(Connection connection) const {
         return connection * 0x9E37'79B9'7F4A'7C15 >> shift_;
