@@ -4,7 +4,7 @@
 #   test/run.sh [--quick] [--only SUITE]...
 #
 # Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
-# process tests under ASan and UBSan), tsan (rings, slots, counters), clang (builds without warnings), fuzz (a minute
+# process tests under ASan and UBSan, by clang without warnings), tsan (rings, slots, counters), fuzz (a minute
 # of every request protocol's parser, of the request path and of the controller's messages under ASan), guests (QEMU).
 # `--quick`: tidy, docs, unit, process.
 # Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.
@@ -13,7 +13,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$root/test/support/progress.sh"
 source "$root/test/support/build.sh"
 
-suites="tidy docs unit process asan tsan clang fuzz guests"
+suites="tidy docs unit process asan tsan fuzz guests"
 passed=0
 failed=0
 
@@ -34,8 +34,7 @@ unit() { python3 "$root/test/support/meson_tests.py" "$root/$1" "$2"; }
 e2e() { WEIR_BUILD=$root/$1 unshare --net -- python3 "$root/test/e2e/run.py" "$2"; }
 asan_unit() { build "$root/build-asan" address && unit build-asan unit; }
 tsan() { build "$root/build-tsan" thread common/libweir_common.a && unit build-tsan tsan; }
-fuzz() { build "$root/build-fuzz" fuzz timed-fuzzers && python3 "$root/test/support/fuzz.py" "$root/build-fuzz" 60; }
-clang_builds() { build "$root/build-clang" clang && echo "1 passed, 0 failed"; }
+fuzz() { build "$root/build-asan" address timed-fuzzers && python3 "$root/test/support/fuzz.py" "$root/build-asan" 60; }
 
 suite_tidy() { tally tidy python3 "$root/test/tidy_test.py"; }
 suite_docs() { tally docs python3 "$root/test/docs_test.py"; }
@@ -46,7 +45,6 @@ suite_asan() {
     tally asan-process e2e build-asan process
 }
 suite_tsan() { tally tsan tsan; }
-suite_clang() { tally clang clang_builds; }
 suite_fuzz() { tally fuzz fuzz; }
 suite_guests() { tally guests e2e build guests; }
 
