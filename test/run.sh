@@ -42,7 +42,7 @@ suite_unit() { tally unit unit build unit; }
 suite_process() { tally process e2e build process; }
 suite_asan() {
     tally asan-unit asan_unit
-    tally asan-process e2e build-asan process
+    WEIR_SANITIZED=1 tally asan-process e2e build-asan process
 }
 suite_tsan() { tally tsan tsan; }
 suite_fuzz() { tally fuzz fuzz; }

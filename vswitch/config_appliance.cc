@@ -84,9 +84,10 @@ ApplianceConfig read_appliance(const json& object, const std::string& path,
     return appliance;
 }
 
-std::string names_of(const std::vector<ApplianceConfig>& appliances) {
+template <typename Appliances>
+std::string names_of(const Appliances& appliances) {
     std::string names;
-    for (const ApplianceConfig& appliance : appliances)
+    for (const auto& appliance : appliances)
         names.append(names.empty() ? "" : ", ").append(appliance.name);
     return names.empty() ? "the name of an entry of \"appliances\"" : names;
 }
@@ -191,6 +192,42 @@ json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances)
         list.push_back(std::move(one));
     }
     return list;
+}
+
+json merge_vnic_appliances(const json& change, const std::vector<VnicApplianceConfig>& current) {
+    if (!change.is_array())
+        return change;
+    json rest = vnic_appliances_to_json(current);
+    json merged = json::array();
+    for (const json& part : change) {
+        const auto same = [&part](const json& other) {
+            return part.is_object() && part.contains("name") && other["name"] == part["name"];
+        };
+        merged.push_back(part);
+        const auto found = std::find_if(rest.begin(), rest.end(), same);
+        if (found == rest.end())
+            continue;
+        found->update(part);
+        merged.back() = *found;
+        rest.erase(found);
+    }
+    for (json& part : rest)
+        merged.push_back(std::move(part));
+    return merged;
+}
+
+void check_vnic_appliances(std::vector<VnicApplianceConfig>& changed,
+                           const std::vector<VnicApplianceConfig>& current, const std::string& path,
+                           Faults& faults) {
+    const auto place = [&current](const VnicApplianceConfig& part) {
+        return std::ranges::find(current, part.name, &VnicApplianceConfig::name) - current.begin();
+    };
+    const auto known = static_cast<std::ptrdiff_t>(current.size());
+    for (std::size_t i = 0; i < changed.size() && faults.empty(); ++i)
+        if (place(changed[i]) == known)
+            faults.push_back({path + '[' + std::to_string(i) + "].name", changed[i].name, names_of(current),
+                              "the vNIC has no part of it; remove the vNIC and add it anew"});
+    std::ranges::stable_sort(changed, {}, place);
 }
 
 void resolve_files(SwitchConfig& config, const std::string& config_file) {

@@ -25,6 +25,14 @@ void read_appliances(ObjectReader& root, std::vector<ApplianceConfig>& out, Faul
 void read_vnic_appliances(ObjectReader& vnic, std::vector<VnicApplianceConfig>& out, const SwitchConfig& base,
                           Faults& faults);
 [[nodiscard]] nlohmann::json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances);
+/// A change at run time: its entries first, each with what it leaves alone of the part that it names; then the
+/// other parts.
+[[nodiscard]] nlohmann::json merge_vnic_appliances(const nlohmann::json& change,
+                                                   const std::vector<VnicApplianceConfig>& current);
+/// Such a change names parts that the vNIC has; they are put into its own order.
+void check_vnic_appliances(std::vector<VnicApplianceConfig>& changed,
+                           const std::vector<VnicApplianceConfig>& current, const std::string& path,
+                           Faults& faults);
 /// Paths in the configuration are meant from its own folder.
 void resolve_files(SwitchConfig& config, const std::string& config_file);
 

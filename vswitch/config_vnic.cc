@@ -21,8 +21,8 @@ constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// What a running vNIC can change; the rest is negotiated with the guest or wired to queues.
-constexpr std::array<std::string_view, 7> kRunTimeKeys{
-    "reservation", "limit", "limit_pps", "shares", "cycle_shares", "buffers", "encrypt_limit"};
+constexpr std::array<std::string_view, 8> kRunTimeKeys{
+    "reservation", "limit", "limit_pps", "shares", "cycle_shares", "buffers", "encrypt_limit", "appliances"};
 
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
@@ -166,8 +166,11 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
             {path, show_value(change), "an object such as {\"limit\": \"2Gbit\"}", "nothing to change"}};
     json merged = vnic_to_json(current);
     merged.update(change);
+    if (change.contains("appliances"))
+        merged["appliances"] = merge_vnic_appliances(change["appliances"], current.appliances);
     Faults faults;
     VnicConfig vnic = read_vnic(merged, path, base, others, faults);
+    check_vnic_appliances(vnic.appliances, current.appliances, path + ".appliances", faults);
     if (change.contains("reservation"))
         check_total(vnic, path, base, others, faults);
     std::string changeable;

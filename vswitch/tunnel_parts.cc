@@ -19,7 +19,7 @@ bool read_digits(std::string text, std::array<std::uint8_t, 32>& key) {
     bool good = text.size() == 2 * key.size();
     for (std::size_t i = 0; good && i < text.size(); ++i) {
         good = std::isxdigit(static_cast<unsigned char>(text[i])) != 0;
-        key[i / 2] = static_cast<std::uint8_t>(key[i / 2] << 4 | nibble(text[i]));
+        key[i / 2] = static_cast<std::uint8_t>(unsigned{key[i / 2]} << 4 | nibble(text[i]));
     }
     return good;
 }

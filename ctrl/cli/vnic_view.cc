@@ -94,6 +94,22 @@ json value_of(const std::string& text) {
     return text;
 }
 
+// "disk.limit" is a key of the vNIC's part of the appliance "disk", whose own name may have dots; others are
+// the vNIC's.
+json& object_with(json& vnic, std::string& key) {
+    const std::size_t dot = key.rfind('.');
+    if (dot == std::string::npos || dot == 0)
+        return vnic;
+    const std::string appliance = key.substr(0, dot);
+    key.erase(0, dot + 1);
+    json& parts = vnic["appliances"];
+    for (json& part : parts)
+        if (part["name"] == appliance)
+            return part;
+    parts.push_back({{"name", appliance}});
+    return parts.back();
+}
+
 }  // namespace
 
 std::string vnic_list_text(const json& list, const Terminal& terminal) {
@@ -178,10 +194,11 @@ json object_of_pairs(const std::vector<std::string>& pairs) {
         if (equals == std::string::npos || equals == 0)
             throw bad_input("KEY=VALUE", pair, "key=value, such as limit=2Gbit",
                             "this is not a key and a value");
-        const std::string key = pair.substr(0, equals);
-        if (object.contains(key))
+        std::string key = pair.substr(0, equals);
+        json& of = object_with(object, key);
+        if (of.contains(key))
             throw bad_input("KEY=VALUE", pair, "each key once", "duplicate key");
-        object[key] = value_of(pair.substr(equals + 1));
+        of[key] = value_of(pair.substr(equals + 1));
     }
     return object;
 }

@@ -120,6 +120,12 @@ TEST_CASE("key=value pairs become an object of the right types") {
             R"({"limit": "2Gbit", "shares": 200, "tso": false, "limit_pps": null, "device": "net_tap0,iface=x=y"})"));
     CHECK(object_of_pairs({"mtu=-5", "name=007", "tenant="}) ==
           json::parse(R"({"mtu": -5, "name": 7, "tenant": ""})"));
+    CHECK(object_of_pairs({"disk.limit=5ktokens", "my.cache.burst=1s", "disk.shares=300", "limit=none"}) ==
+          json{{"limit", nullptr},
+               {"appliances",
+                {{{"name", "disk"}, {"limit", "5ktokens"}, {"shares", 300}},
+                 {{"name", "my.cache"}, {"burst", "1s"}}}}});
+    CHECK_THROWS_AS(object_of_pairs({"disk.limit=1tokens", "disk.limit=2tokens"}), Failure);
     CHECK_THROWS_AS(object_of_pairs({"limit"}), Failure);
     CHECK_THROWS_AS(object_of_pairs({"=5"}), Failure);
     CHECK_THROWS_AS(object_of_pairs({"a=1", "a=2"}), Failure);

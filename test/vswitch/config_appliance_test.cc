@@ -215,15 +215,30 @@ TEST_CASE("lists of appliances are bounded") {
     CHECK(has_fault(faults, "vnics[0].appliances", "at most 8 parts, such as"));
 }
 
-TEST_CASE("a running vNIC's appliances stay as they are") {
-    const SwitchConfig config = valid(with_parts({{{"name", "disk"}, {"limit", "5tokens"}}}).dump());
-    const auto shares = change_vnic(config.vnics[0], {{"shares", 7}}, "change", config, {});
+TEST_CASE("a running vNIC's parts of appliances change where they are named; no others come or go") {
+    const SwitchConfig config =
+        valid(with_parts({{{"name", "disk"}, {"limit", "5tokens"}, {"burst", "2s"}}, {{"name", "cache"}}}).dump());
+    const auto changed = [&](const json& change) { return change_vnic(config.vnics[0], change, "change", config, {}); };
+    const auto shares = changed({{"shares", 7}});
     REQUIRE(std::holds_alternative<VnicConfig>(shares));
     CHECK(std::get<VnicConfig>(shares).appliances.at(0).limit_tokens == 5U);
-    const auto limits =
-        change_vnic(config.vnics[0], {{"appliances", {{{"name", "disk"}}}}}, "change", config, {});
-    REQUIRE(std::holds_alternative<Faults>(limits));
-    CHECK(has_fault(std::get<Faults>(limits), "change.appliances", "cannot change while the vNIC runs"));
+    const auto limits = changed({{"appliances", {{{"name", "cache"}, {"limit", "9tokens"}},
+                                                 {{"name", "disk"}, {"limit", nullptr}}}}});
+    REQUIRE(std::holds_alternative<VnicConfig>(limits));
+    const std::vector<VnicApplianceConfig>& parts = std::get<VnicConfig>(limits).appliances;
+    REQUIRE(parts.size() == 2);
+    CHECK(parts[0].name == "disk");
+    CHECK_FALSE(parts[0].limit_tokens);
+    CHECK(parts[0].burst == 2 * kNanosPerSec);
+    CHECK(parts[1].limit_tokens == 9U);
+    const auto other = changed({{"appliances", {{{"name", "tape"}}}}});
+    REQUIRE(std::holds_alternative<Faults>(other));
+    CHECK(has_fault(std::get<Faults>(other), "change.appliances[0].name", "there is no such appliance"));
+    CHECK(std::holds_alternative<Faults>(changed({{"appliances", 5}})));
+    const SwitchConfig one = valid(with_parts({{{"name", "disk"}}}).dump());
+    const auto more = change_vnic(one.vnics[0], {{"appliances", {{{"name", "cache"}}}}}, "change", one, {});
+    REQUIRE(std::holds_alternative<Faults>(more));
+    CHECK(has_fault(std::get<Faults>(more), "change.appliances[0].name", "remove the vNIC and add it anew"));
 }
 
 TEST_CASE("cost tables are found by their name, or from the configuration's own folder") {

@@ -155,7 +155,7 @@ TEST_CASE("a change of what is wired or negotiated says so and names what can ch
         CHECK(faults[0].path == std::string("change.") + key);
     }
     CHECK(has_fault(change_faults({{"vlan", 3}}), "change.vlan",
-                    "allowed: reservation, limit, limit_pps, shares, cycle_shares, buffers, encrypt_limit; this cannot "
+                    "allowed: reservation, limit, limit_pps, shares, cycle_shares, buffers, encrypt_limit, appliances; this cannot "
                     "change while the vNIC runs"));
 }
 

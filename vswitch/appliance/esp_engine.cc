@@ -15,7 +15,6 @@
 namespace weir {
 namespace {
 
-constexpr std::uint16_t kIpv4Bytes = 20;
 constexpr std::uint16_t kIpv6Bytes = 40;
 constexpr std::uint8_t kEsp = 50;
 constexpr std::uint8_t kEtherIp = 97;

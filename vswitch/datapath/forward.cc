@@ -8,6 +8,7 @@
 #include "vswitch/datapath/flood.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/one_frame.h"
 #include "vswitch/datapath/worker.h"
 
 namespace weir {
@@ -52,26 +53,6 @@ void account(DirectionStats& stats, const Run& run, std::uint16_t sent) {
     stats.drop(DropReason::kWorkerRingFull, static_cast<std::uint64_t>(run.count - sent),
                run.bytes_total - bytes);
 }
-
-/// A frame alone, as a run.
-struct OneFrame {
-    OneFrame(rte_mbuf* what, std::uint32_t accounted_bytes)
-        : frame(what), bytes(accounted_bytes), wire_frames(offload::wire_frames(what)) {}
-    [[nodiscard]] Run run() {
-        const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
-        return {&frame,
-                &bytes,
-                &wire_frames,
-                1,
-                bytes,
-                wire_frames,
-                super_frame ? 0 : frame->pkt_len,
-                frame->ol_flags & kOffloadFlags};
-    }
-    rte_mbuf* frame;
-    std::uint32_t bytes;
-    std::uint16_t wire_frames;
-};
 
 }  // namespace
 
@@ -208,13 +189,6 @@ void Worker::stage(VnicPath& to, const Run& run) {
     delivery_.stage(to, run);
 }
 
-/// A frame that the switch itself has made, for one of its own VMs.
-void Worker::tell(VnicPath& to, rte_mbuf* frame) {
-    OneFrame one(frame, frame->pkt_len + to.fixed.overhead_bytes);
-    stage(to, one.run());
-    flush_touched();
-}
-
 std::uint16_t Worker::hand_over(VnicPath& to, const Run& run, FrameOrigin origin) {
     for (std::uint16_t i = 0; i < run.count; ++i)
         set_destination(run.frames[i], to.fixed.id, origin);
@@ -245,24 +219,6 @@ std::optional<DropReason> Worker::deliver_queued(rte_mbuf* frame) {
         return DropReason::kVnicRemoved;
     }
     return deliver_one(*to, frame) ? std::nullopt : std::optional(DropReason::kWorkerRingFull);
-}
-
-/// A request that has waited for its tokens goes on as if it came from the ring now.
-void Worker::let_go(VnicPath& from, const PacketRef& ref, Nanos now) {
-    auto* frame = static_cast<rte_mbuf*>(ref.packet);
-    from.queued_buffers -= ref.buffers;
-    from.stats.from_vm.queued.remove(1, ref.bytes);
-    from.queue_delay.add(now - ref.enqueued);
-    const Destination to = destination_of(frame);
-    if (to < limits::kVnicsMax && directory_[to] == nullptr) {
-        from.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
-        rte_pktmbuf_free(frame);
-        return;
-    }
-    OneFrame one(frame, ref.bytes);
-    route(from, one.run(), to, false, now);
-    flush_touched();
-    bill_.charge(from);
 }
 
 /// Sends what was staged; who has caused it pays.

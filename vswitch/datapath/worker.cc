@@ -153,13 +153,6 @@ unsigned Worker::wake_due(Nanos now) {
         });
 }
 
-/// Whom the appliances' windows have room for, and clients that were told to wait.
-unsigned Worker::serve_requests(Nanos now) {
-    requests_->open_clients(now, [&](VnicId vnic, rte_mbuf* update) { tell(*directory_[vnic], update); });
-    return requests_->serve_windows(
-        now, [&](VnicId vnic, const PacketRef& ref) { let_go(*directory_[vnic], ref, now); });
-}
-
 /// Leaves the VM's ring alone until its limit can pay `costs`.
 void Worker::park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now) {
     vnic.hold(HoldReason::kLimit, now);

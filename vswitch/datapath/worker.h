@@ -79,7 +79,6 @@ class Worker {
   private:
     // worker.cc: the loop
     unsigned wake_due(Nanos now);
-    unsigned serve_requests(Nanos now);
     unsigned poll_vnics(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
     std::uint16_t allowance(VnicPath& vnic, Nanos now);
@@ -95,7 +94,6 @@ class Worker {
     void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
     std::uint16_t deliver(VnicPath& to, const Run& run, bool whole);
     void stage(VnicPath& to, const Run& run);
-    void tell(VnicPath& to, rte_mbuf* frame);
     std::uint16_t hand_over(VnicPath& to, const Run& run, FrameOrigin origin);
     void from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now);
     bool deliver_one(VnicPath& to, rte_mbuf* frame);
@@ -108,12 +106,15 @@ class Worker {
     void flood_from_wire(rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan, Nanos now);
     unsigned poll_inbox(Nanos now);
     void take_from_worker(rte_mbuf* frame, Nanos now);
-    void let_go(VnicPath& from, const PacketRef& ref, Nanos now);
     // forward_tunnel.cc: what came through tunnels
     void from_tunnels(const EspBurst& burst, Nanos now);
     void decrypt(EspBurst& burst, Nanos now);
     void decrypted(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
     void from_tunnel_to(VnicPath& to, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
+    // forward_requests.cc: what has waited for an appliance
+    unsigned serve_requests(Nanos now);
+    void let_go(VnicPath& from, const PacketRef& ref, Nanos now);
+    void tell(VnicPath& to, rte_mbuf* frame);
     // commands.cc: what the agent wants
     void run_commands(Nanos now);
     void run_command(const WorkerCommand& command, Nanos now);

@@ -27,6 +27,8 @@ WINDOW, DELAY_MS, SHARES = 4, 20, {1: 300, 2: 100}
 
 
 class ApplianceTest(TwoHosts):
+    TIMED = True
+
     def start(self, cost, protocol="nbd", port=NBD_PORT, **limits):
         """The switch, a client's kernel and a server's; returns the words before a command in either."""
         self.join()
@@ -108,6 +110,11 @@ class ApplianceTest(TwoHosts):
         self.assertEqual((by["bucket"], by["appliance"]), ("appliance", "disk"))
         self.assertEqual(self.a.ctl("why", "vm3", "--interval", "200ms")["held_back_by"], None)
         self.assertEqual(self.a.ctl("flow", "list", "vm3", "--interval", "50ms")["flows"], [])
+
+        self.a.ctl("vnic", "set", "vm1", "disk.limit=2ktokens")
+        changed, = self.a.ctl("flow", "list", "vm1", "--interval", "1s")["flows"]
+        self.assertEqual(changed["limit_per_second"]["appliance"], 2000)
+        self.assertGreater(changed["used_per_second"]["appliance"], 1.5 * APPLIANCE_TOKENS)
         reader.stop()
 
     def test_a_window_bounds_what_is_outstanding_and_its_shares_divide_a_slow_store(self):

@@ -25,6 +25,8 @@ ATTEMPTS = 4
 
 
 class CalibrateTest(TwoHosts):
+    TIMED = True
+
     def start(self, protocol, port, **limits):
         self.join()
         cost = self.path("plain.json")

@@ -203,6 +203,8 @@ class ControllerTest(Case):
 
 
 class ControllerTrafficTest(TwoHosts):
+    TIMED = True
+
     """Two tenants' kernels read from one NBD server as fast as they may, 10 tokens a read, of 1000 a second."""
 
     def setUp(self):
