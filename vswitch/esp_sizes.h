@@ -1,5 +1,5 @@
-// esp_sizes.h - the algorithms of a tunnel and what they add to a frame: Ethernet in EtherIP in ESP in IP.
-// Source: RFC 4303 (ESP, transport mode), 3378 (EtherIP), 4106 (AES-GCM), 3602 and 4868 (AES-CBC with
+// esp_sizes.h - the algorithms of a tunnel and what they add to a frame: Ethernet in ESP in IP.
+// Source: RFC 4303 (ESP, transport mode), 8986 (Ethernet as next header), 4106 (AES-GCM), 3602 and 4868 (AES-CBC with
 // HMAC-SHA-256-128). Units: bytes; frames without FCS. Threads: any (values).
 #pragma once
 
@@ -24,7 +24,6 @@ inline constexpr std::array<EspAlgorithmText, 4> kEspAlgorithmTexts{{
 inline constexpr std::uint32_t kEspHeaderBytes = 8;    ///< SPI and sequence number
 inline constexpr std::uint32_t kEspTrailerBytes = 2;   ///< padding's length and next header
 inline constexpr std::uint32_t kIcvBytes = 16;
-inline constexpr std::uint32_t kEtherIpBytes = 2;
 inline constexpr std::uint32_t kEspFrontBytes = 14;    ///< the outer Ethernet header
 
 [[nodiscard]] constexpr bool is_gcm(EspAlgorithm algorithm) {
@@ -55,7 +54,7 @@ inline constexpr std::uint32_t kEspFrontBytes = 14;    ///< the outer Ethernet h
 /// What a frame is long when it has become one of the tunnel.
 [[nodiscard]] constexpr std::uint32_t esp_frame_bytes(EspAlgorithm algorithm, bool v6, std::uint32_t frame) {
     const std::uint32_t block = block_bytes(algorithm);
-    const std::uint32_t clear = kEtherIpBytes + frame + kEspTrailerBytes;
+    const std::uint32_t clear = frame + kEspTrailerBytes;
     return kEspFrontBytes + esp_around_bytes(algorithm, v6) + (clear + block - 1) / block * block;
 }
 
@@ -64,7 +63,7 @@ inline constexpr std::uint32_t kEspFrontBytes = 14;    ///< the outer Ethernet h
     const std::uint32_t around = esp_around_bytes(algorithm, v6);
     const std::uint32_t block = block_bytes(algorithm);
     const std::uint32_t clear = mtu > around ? (mtu - around) / block * block : 0;
-    return clear > kEtherIpBytes + kEspTrailerBytes ? clear - kEtherIpBytes - kEspTrailerBytes : 0;
+    return clear > kEspTrailerBytes ? clear - kEspTrailerBytes : 0;
 }
 /// One packet buffer holds the frame, what is put around it and the headroom (RTE_MBUF_DEFAULT_BUF_SIZE).
 inline constexpr std::uint32_t kEspFrameMax = 1900;

@@ -19,15 +19,13 @@ constexpr std::uint32_t kReplayWindow = 1024;
 constexpr std::size_t kSessionsKept = 4;
 /// Half of what a sequence number can count: the other half is time to agree on new keys.
 constexpr std::uint64_t kPacketsMax = std::uint64_t{1} << 31;
-constexpr std::uint8_t kEsp = 50;
-constexpr std::uint8_t kEtherIp = 97;
 
 void append(std::vector<std::uint8_t>& bytes, const void* data, std::size_t size) {
     const auto* from = static_cast<const std::uint8_t*>(data);
     bytes.insert(bytes.end(), from, from + size);
 }
 
-/// Ethernet, IP and EtherIP in front of every frame; the lengths are filled in later.
+/// Ethernet and IP in front of every packet; lengths and checksum are filled in later.
 std::vector<std::uint8_t> make_header(const TunnelConfig& tunnel, std::uint64_t local_mac) {
     const IpAddress local = IpAddress::parse(tunnel.local).value();
     const IpAddress remote = IpAddress::parse(tunnel.remote).value();
@@ -36,15 +34,14 @@ std::vector<std::uint8_t> make_header(const TunnelConfig& tunnel, std::uint64_t 
     append(header, &local_mac, 6);
     append(header, local.v6 ? "\x86\xDD" : "\x08\x00", 2);
     if (local.v6) {
-        append(header, "\x60\0\0\0\0\0\x61\x40", 8);
+        append(header, "\x60\0\0\0\0\0\x32\x40", 8);
         append(header, local.bytes.data(), 16);
         append(header, remote.bytes.data(), 16);
     } else {
-        append(header, "\x45\0\0\0\0\0\x40\0\x40\x61\0\0", 12);  // not to be fragmented
+        append(header, "\x45\0\0\0\0\0\x40\0\x40\x32\0\0", 12);  // not to be fragmented
         append(header, local.bytes.data(), 4);
         append(header, remote.bytes.data(), 4);
     }
-    append(header, "\x30\0", 2);
     return header;
 }
 
@@ -216,7 +213,7 @@ void Tunnels::say(TunnelId id, const KeyAgreement::Message& message, const Post&
     rte_mbuf* frame = rte_pktmbuf_alloc(pool_);
     if (frame == nullptr)
         return;
-    const auto head = static_cast<std::uint16_t>(end.header.size() - kEtherIpBytes);
+    const auto head = static_cast<std::uint16_t>(end.header.size());
     const auto length = static_cast<std::uint16_t>(head + message.size());
     auto* bytes = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(frame, length));
     std::memcpy(bytes, end.header.data(), head);
@@ -224,14 +221,11 @@ void Tunnels::say(TunnelId id, const KeyAgreement::Message& message, const Post&
     if (end.v6) {
         auto* ip = reinterpret_cast<rte_ipv6_hdr*>(bytes + kEspFrontBytes);
         ip->payload_len = rte_cpu_to_be_16(static_cast<std::uint16_t>(message.size()));
-        ip->proto = kEsp;
     } else {
         auto* ip = reinterpret_cast<rte_ipv4_hdr*>(bytes + kEspFrontBytes);
         ip->total_length = rte_cpu_to_be_16(static_cast<std::uint16_t>(length - kEspFrontBytes));
-        ip->next_proto_id = kEsp;
         ip->hdr_checksum = rte_ipv4_cksum(ip);
     }
-    static_assert(kEsp != kEtherIp);
     WorkerCommand command{WorkerCommand::Type::kSendFrame};
     command.frame = frame;
     post(0, command);

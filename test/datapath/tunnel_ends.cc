@@ -41,8 +41,8 @@ TunnelEnd tunnel_end(bool left) {
     made.spi_in = left ? kSpiRight : kSpiLeft;
     made.frame_max = esp_frame_max(made.algorithm, false, 1500);
     made.header = ethernet(mac(0xA0U + there), mac(0xA0U + here), kIpv4,
-                           {0x45, 0, 0,    0,   0,   0, 0x40, 0, 64,  97, 0, 0,
-                            192,  0, 2, here, 192, 0, 2, there, 0x30, 0});
+                           {0x45, 0, 0,    0,   0,   0, 0x40, 0, 64,  50, 0, 0,
+                            192,  0, 2, here, 192, 0, 2, there});
     made.networks = {*IpNetwork::parse(left ? "10.0.2.0/24" : "10.0.1.0/24")};
     made.cost = std::make_shared<const CostTable>();
     return made;

@@ -42,8 +42,7 @@ struct Target {
 
 /// The content behind the other end's outer header and an SPI.
 FrameBytes behind(const FrameBytes& header, FrameBytes more, std::uint32_t spi) {
-    FrameBytes frame(header.begin(), header.end() - kEtherIpBytes);
-    frame[23] = 50;
+    FrameBytes frame = header;
     write16(frame, 16, static_cast<std::uint16_t>(frame.size() - 14 + more.size()));
     if (spi != 0 && more.size() >= 4)
         write32(more, 0, spi);

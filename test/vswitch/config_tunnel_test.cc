@@ -113,15 +113,15 @@ TEST_CASE("a vNIC that encrypts is offered the MTU that fits, and no larger one"
         vnic.update(more);
         return valid(whole(tunnels, vnic).dump()).vnics.at(0).mtu;
     };
-    CHECK(mtu({tunnel()}, json::object()) == 1430);
-    CHECK(mtu({tunnel()}, {{"vlan", 5}}) == 1426);
+    CHECK(mtu({tunnel()}, json::object()) == 1432);
+    CHECK(mtu({tunnel()}, {{"vlan", 5}}) == 1428);
     CHECK(mtu({tunnel()}, {{"mtu", 1400}}) == 1400);
-    CHECK(mtu({tunnel({{"algorithm", "aes-128-cbc-sha256"}})}, json::object()) == 1422);
-    CHECK(mtu({tunnel({{"local", "fd00::1"}, {"remote", "fd00::2"}})}, json::object()) == 1410);
+    CHECK(mtu({tunnel({{"algorithm", "aes-128-cbc-sha256"}})}, json::object()) == 1424);
+    CHECK(mtu({tunnel({{"local", "fd00::1"}, {"remote", "fd00::2"}})}, json::object()) == 1412);
     json jumbo = whole({tunnel()}, {{"encrypt", true}});
     jumbo["uplink"]["mtu"] = 9000;
     CHECK(valid(jumbo.dump()).vnics.at(0).mtu == kEspFrameMax - 14);
-    CHECK(has_fault(faults_of(whole({tunnel()}, {{"encrypt", true}, {"mtu", 1431}}).dump()), "vnics[0].mtu",
+    CHECK(has_fault(faults_of(whole({tunnel()}, {{"encrypt", true}, {"mtu", 1433}}).dump()), "vnics[0].mtu",
                     "more does not fit"));
     CHECK(has_fault(faults_of(whole({}, {{"encrypt", true}}).dump()), "vnics[0].encrypt",
                     "there is no tunnel"));

@@ -5,9 +5,10 @@
 #include <rte_cryptodev.h>
 #include <rte_ip.h>
 #include <rte_mbuf.h>
-#include <sodium.h>
+#include <rte_prefetch.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "common/error.h"
@@ -17,9 +18,8 @@ namespace {
 
 constexpr std::uint16_t kIpv6Bytes = 40;
 constexpr std::uint8_t kEsp = 50;
-constexpr std::uint8_t kEtherIp = 97;
+constexpr std::uint8_t kEthernet = 143;  // RFC 8986 section 10.1
 constexpr unsigned kCongestion = 3;                // ECN: CE (RFC 3168)
-constexpr std::uint16_t kEtherIpVersion = 0x3000;  // RFC 3378 section 3
 constexpr std::uint32_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
 /// Behind the frame: padding (up to 17 with its two fields), ICV, and the AAD that rte_ipsec builds there.
 constexpr std::uint32_t kTail = 17 + kIcvBytes + 16;
@@ -30,19 +30,31 @@ std::uint16_t be16(const std::uint8_t* at) {
 }
 
 /// `op->sym` is an array of no elements, which compilers rightly distrust.
+rte_crypto_sym_op* symmetric(rte_crypto_op* operation) {
+    return rte_crypto_op_ctod_offset(operation, rte_crypto_sym_op*, sizeof(rte_crypto_op));
+}
 rte_mbuf* frame_of(rte_crypto_op* operation) {
-    return rte_crypto_op_ctod_offset(operation, rte_crypto_sym_op*, sizeof(rte_crypto_op))->m_src;
+    return symmetric(operation)->m_src;
+}
+
+bool works_at_once(std::uint8_t device) {
+    rte_cryptodev_info info{};
+    rte_cryptodev_info_get(device, &info);
+    return (info.feature_flags & RTE_CRYPTODEV_FF_SYM_CPU_CRYPTO) != 0;
 }
 
 /// DSCP and ECN of the packet in the frame, which the outer header repeats (RFC 6040); 0 for what is not IP.
 std::uint8_t traffic_class(const std::uint8_t* frame, std::uint32_t bytes) {
-    const std::uint32_t tag = bytes > 18 && be16(frame + 12) == 0x8100 ? 4 : 0;
-    if (bytes < 16 + tag)
+    if (bytes < 20)
         return 0;
-    const std::uint16_t type = be16(frame + 12 + tag);
-    if (type == 0x0800)
-        return frame[15 + tag];
-    return type == 0x86DD ? static_cast<std::uint8_t>(be16(frame + 14 + tag) >> 4) : std::uint8_t{0};
+    std::uint32_t type = 0;
+    std::memcpy(&type, frame + 12, sizeof(type));  // and the first two bytes behind it, in their order in memory
+    if ((type & 0xFFFF) == 0x0081)
+        std::memcpy(&type, frame + 16, sizeof(type));
+    if ((type & 0xFFFF) == 0x0008)
+        return static_cast<std::uint8_t>(type >> 24);
+    return (type & 0xFFFF) == 0xDD86 ? static_cast<std::uint8_t>((type >> 12 & 0xF0) | type >> 28)
+                                     : std::uint8_t{0};
 }
 
 /// Those of `frames` that are in `bad` have ended so. Rare.
@@ -57,16 +69,16 @@ std::uint8_t protocol_of(const rte_mbuf* frame, bool v6) {
     return *rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kEspFrontBytes + (v6 ? 6 : 9));
 }
 
-/// Takes what is around the frame off, and remembers whether the network has marked it. @return false when it is no EtherIP
+/// Takes what is around the frame off, and remembers whether the network has marked it. @return false when it is no
+/// frame
 bool unwrap(rte_mbuf* frame, bool v6) {
     const std::uint32_t front = kEspFrontBytes + outer_ip_bytes(v6);
-    constexpr std::uint32_t kLeast = kEtherIpBytes + 14;
-    if (frame->pkt_len < front + kLeast || protocol_of(frame, v6) != kEtherIp ||
-        be16(rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, front)) != kEtherIpVersion)
+    constexpr std::uint32_t kLeast = 14;
+    if (frame->pkt_len < front + kLeast || protocol_of(frame, v6) != kEthernet)
         return false;
     const auto* ip = rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kEspFrontBytes);
     frame->hash.usr = ((v6 ? ip[1] >> 4 : ip[1]) & kCongestion) == kCongestion;
-    rte_pktmbuf_adj(frame, static_cast<std::uint16_t>(front + kEtherIpBytes));
+    rte_pktmbuf_adj(frame, static_cast<std::uint16_t>(front));
     frame->ol_flags = 0;
     frame->tx_offload = 0;
     return true;
@@ -75,10 +87,7 @@ bool unwrap(rte_mbuf* frame, bool v6) {
 }  // namespace
 
 EspEngine::EspEngine(const CryptoDevice& device, std::uint16_t queue_pair, rte_mempool* pool)
-    : pool_(pool), device_(device.id()), queue_pair_(queue_pair) {
-    if (sodium_init() < 0)
-        throw HostError("libsodium does not start; it has no source of random bytes");
-    randombytes_buf(iv_key_.data(), iv_key_.size());
+    : pool_(pool), device_(device.id()), queue_pair_(queue_pair), at_once_(works_at_once(device.id())) {
     if (rte_crypto_op_bulk_alloc(device.operations(), RTE_CRYPTO_OP_TYPE_SYMMETRIC, operations_.data(),
                                  kCryptoBurst) != kCryptoBurst)
         throw HostError("'" + device.name() + "' has no operations left; make it with more queue pairs");
@@ -87,7 +96,6 @@ EspEngine::EspEngine(const CryptoDevice& device, std::uint16_t queue_pair, rte_m
 EspEngine::~EspEngine() {
     rte_mempool_put_bulk(operations_[0]->mempool, reinterpret_cast<void* const*>(operations_.data()),
                          kCryptoBurst);
-    sodium_memzero(iv_key_.data(), iv_key_.size());
 }
 
 /// One buffer that nobody else reads, with room on both sides; copies where it is not so.
@@ -105,29 +113,34 @@ EspOutcome EspEngine::make_room(rte_mbuf*& frame, std::uint32_t head, std::uint3
     return EspOutcome::kDone;
 }
 
-/// Puts Ethernet, IP and EtherIP in front of the frame.
 EspOutcome EspEngine::wrap(const EspSa& sa, rte_mbuf*& frame) {
-    const std::span<const std::uint8_t> header = sa.header();
-    const auto front = static_cast<std::uint16_t>(header.size());
-    const EspOutcome room = make_room(frame, front + kEspHeaderBytes + iv_bytes(sa.algorithm()), kTail);
+    const auto head = static_cast<std::uint32_t>(sa.header_bytes()) + kEspHeaderBytes + 16;
+    const EspOutcome room = make_room(frame, head, kTail);
     if (room != EspOutcome::kDone) [[unlikely]]
         return room;
-    const std::uint8_t tos =
-        traffic_class(rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->pkt_len);
-    auto* bytes = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_prepend(frame, front));
-    std::memcpy(bytes, header.data(), front);
-    std::uint8_t* ip = bytes + kEspFrontBytes;
-    if (sa.outer_v6()) {
-        ip[0] = static_cast<std::uint8_t>(ip[0] | tos >> 4);
-        ip[1] = static_cast<std::uint8_t>(ip[1] | tos << 4);
-    } else {
-        ip[1] = tos;
-    }
     frame->ol_flags = 0;
     frame->tx_offload = 0;
-    frame->l2_len = kEspFrontBytes;
-    frame->l3_len = outer_ip_bytes(sa.outer_v6()) & 0x1FF;
     return EspOutcome::kDone;
+}
+
+/// What rte_ipsec does not do for Ethernet, while the frame is still clear: the next header, the traffic class, the
+/// checksum.
+void EspEngine::finish(const EspSa& sa, rte_mbuf* frame) {
+    auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+    bytes[frame->pkt_len - kIcvBytes - 1] = kEthernet;
+    const std::size_t inside = sa.header_bytes() + kEspHeaderBytes + iv_bytes(sa.algorithm());
+    const std::uint8_t tos =
+        traffic_class(bytes + inside, frame->pkt_len - static_cast<std::uint32_t>(inside));
+    if (sa.outer_v6()) {
+        bytes[kEspFrontBytes] = static_cast<std::uint8_t>(0x60 | tos >> 4);
+        bytes[kEspFrontBytes + 1] = static_cast<std::uint8_t>(tos << 4);
+        return;
+    }
+    auto* ip = reinterpret_cast<rte_ipv4_hdr*>(bytes + kEspFrontBytes);
+    ip->type_of_service = tos;
+    std::uint32_t sum = sa.checksum_base() + ip->total_length + ip->packet_id + (std::uint32_t{tos} << 8);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    ip->hdr_checksum = static_cast<std::uint16_t>(~((sum & 0xFFFF) + (sum >> 16)));
 }
 
 /// Options, extension headers and fragments: no Weir sends them in a tunnel.
@@ -153,28 +166,19 @@ EspOutcome EspEngine::accept(const EspSa& sa, rte_mbuf*& frame) {
     return EspOutcome::kDone;
 }
 
-/// The IV of AES-CBC must not be foreseeable (RFC 3602 section 3). rte_ipsec has the device encrypt the
-/// packet's IV field too, under the operation's IV, and numbers them. Random bytes in the one and zeros in
-/// the other put E(random) on the wire. AES-GCM asks only that they differ, as sequence numbers do.
-void EspEngine::fresh_ivs(const EspSa& sa, std::uint16_t count) {
+/// The IV of AES-CBC must not be foreseeable (RFC 3602 section 3). rte_ipsec puts the sequence number into the
+/// packet's IV field and has the device encrypt that too, under the operation's IV; where this is zero, the wire
+/// gets E(sequence number), which NIST SP 800-38A recommends (appendix C): it never repeats with one key, and nobody
+/// without the key can tell it before. AES-GCM asks only that IVs differ, as sequence numbers do.
+void EspEngine::hide_ivs(std::uint16_t count) {
     constexpr std::size_t kIv = 16;
-    const std::uint32_t at = kEspFrontBytes + outer_ip_bytes(sa.outer_v6()) + kEspHeaderBytes;
-    std::array<std::uint8_t, kCryptoBurst * kIv> stream;
-    std::array<std::uint8_t, crypto_stream_chacha20_NONCEBYTES> nonce{};
-    static_assert(sizeof(iv_bursts_) == crypto_stream_chacha20_NONCEBYTES);
-    std::memcpy(nonce.data(), &iv_bursts_, sizeof(iv_bursts_));
-    ++iv_bursts_;
-    crypto_stream_chacha20(stream.data(), count * kIv, nonce.data(), iv_key_.data());
-    for (std::uint16_t i = 0; i < count; ++i) {
-        std::memcpy(rte_pktmbuf_mtod_offset(frame_of(operations_[i]), std::uint8_t*, at),
-                    stream.data() + i * kIv, kIv);
+    for (std::uint16_t i = 0; i < count; ++i)
         std::memset(rte_crypto_op_ctod_offset(operations_[i], std::uint8_t*, kIvOffset), 0, kIv);
-    }
 }
 
 /// Has the device do the prepared operations of `frames` and waits for them; the device keeps their order.
 /// @return how many it did well; these are the first then
-std::uint16_t EspEngine::run(Burst frames, Burst all, EspOutcomes& outcomes) {
+std::uint16_t EspEngine::run_queued(Burst frames, Burst all, EspOutcomes& outcomes) {
     const auto count = static_cast<std::uint16_t>(frames.size());
     std::array<rte_crypto_op*, kCryptoBurst> done;
     std::uint16_t given = 0;
@@ -203,13 +207,62 @@ std::uint16_t EspEngine::run(Burst frames, Burst all, EspOutcomes& outcomes) {
     return good;
 }
 
+/// The same for AES-GCM where the device does it in a call. For AES-CBC its queues are better: it works on several
+/// packets at a time.
+std::uint16_t EspEngine::run_at_once(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes) {
+    const auto count = static_cast<std::uint16_t>(frames.size());
+    std::array<rte_crypto_vec, kCryptoBurst> data;
+    std::array<rte_crypto_sgl, kCryptoBurst> lists;
+    std::array<rte_crypto_va_iova_ptr, kCryptoBurst> ivs;
+    std::array<rte_crypto_va_iova_ptr, kCryptoBurst> tags;
+    std::array<rte_crypto_va_iova_ptr, kCryptoBurst> headers;
+    std::array<std::int32_t, kCryptoBurst> status;
+    for (std::uint16_t i = 0; i < count; ++i) {
+        const rte_crypto_sym_op* operation = symmetric(operations_[i]);
+        data[i].base = rte_pktmbuf_mtod_offset(operation->m_src, void*, operation->aead.data.offset);
+        data[i].len = operation->aead.data.length;
+        data[i].tot_len = operation->aead.data.length;
+        lists[i] = {&data[i], 1};
+        ivs[i].va = rte_crypto_op_ctod_offset(operations_[i], void*, kIvOffset);
+        tags[i].va = operation->aead.digest.data;
+        headers[i].va = operation->aead.aad.data;
+    }
+    rte_crypto_sym_vec work{};
+    work.num = count;
+    work.src_sgl = lists.data();
+    work.iv = ivs.data();
+    work.digest = tags.data();
+    work.aad = headers.data();
+    work.status = status.data();
+    if (rte_cryptodev_sym_cpu_crypto_process(device_, sa.session()->crypto.ses, {}, &work) == count) [[likely]]
+        return count;
+    std::uint16_t good = 0;
+    for (std::uint16_t i = 0; i < count; ++i) {
+        rte_mbuf* frame = frames[i];
+        if (status[i] == 0)
+            frames[good++] = frame;
+        else
+            note(all, outcomes, {&frame, 1}, status[i] == EBADMSG ? EspOutcome::kBadTag : EspOutcome::kFailed);
+    }
+    return good;
+}
+
+std::uint16_t EspEngine::run(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes) {
+    return at_once_ && is_gcm(sa.algorithm()) ? run_at_once(sa, frames, all, outcomes)
+                                              : run_queued(frames, all, outcomes);
+}
+
 void EspEngine::encrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
     std::array<rte_mbuf*, kCryptoBurst> work;
     std::uint16_t count = 0;
     for (std::size_t i = 0; i < frames.size(); ++i) {
         outcomes[i] = wrap(sa, frames[i]);
-        if (outcomes[i] == EspOutcome::kDone) [[likely]]
+        if (outcomes[i] == EspOutcome::kDone) [[likely]] {
             work[count++] = frames[i];
+            const char* bytes = rte_pktmbuf_mtod(frames[i], const char*);
+            rte_prefetch0_write(bytes - RTE_CACHE_LINE_SIZE);  // the header's and the trailer's place
+            rte_prefetch0_write(bytes + frames[i]->data_len);
+        }
     }
     if (count == 0)
         return;
@@ -220,19 +273,13 @@ void EspEngine::encrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
     sa.count(prepared);
     if (prepared == 0)
         return;
+    for (rte_mbuf* frame : all.first(prepared))
+        finish(sa, frame);
     if (!is_gcm(sa.algorithm()))
-        fresh_ivs(sa, prepared);
-    count = run(all.first(prepared), frames, outcomes);
+        hide_ivs(prepared);
+    count = run(sa, all.first(prepared), frames, outcomes);
     const std::uint16_t good = count == 0 ? count : rte_ipsec_pkt_process(sa.session(), work.data(), count);
     note(frames, outcomes, all.subspan(good, count - good), EspOutcome::kFailed);
-    for (rte_mbuf* frame : all.first(good)) {
-        if (!sa.outer_v6()) {
-            auto* ip = rte_pktmbuf_mtod_offset(frame, rte_ipv4_hdr*, kEspFrontBytes);
-            ip->hdr_checksum = 0;
-            ip->hdr_checksum = rte_ipv4_cksum(ip);
-        }
-        frame->ol_flags = 0;
-    }
 }
 
 void EspEngine::decrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
@@ -249,7 +296,7 @@ void EspEngine::decrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
     const std::uint16_t prepared =
         rte_ipsec_pkt_crypto_prepare(sa.session(), work.data(), operations_.data(), count);
     note(frames, outcomes, all.subspan(prepared), EspOutcome::kReplayed);
-    count = prepared == 0 ? prepared : run(all.first(prepared), frames, outcomes);
+    count = prepared == 0 ? prepared : run(sa, all.first(prepared), frames, outcomes);
     const std::uint16_t good = count == 0 ? count : rte_ipsec_pkt_process(sa.session(), work.data(), count);
     // A packet whose twin came in the same burst is unpacked before it is found out; one with a wrong padding
     // is not.

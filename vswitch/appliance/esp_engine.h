@@ -1,5 +1,5 @@
 // esp_engine.h - one worker's queue pair of a crypto device: bursts of frames into ESP and out of it, at once.
-// Source: RFC 4303 over rte_ipsec and a cryptodev; EtherIP (RFC 3378) inside. Units: bytes.
+// Source: RFC 4303 over rte_ipsec and a cryptodev; Ethernet inside (next header 143, RFC 8986). Units: bytes.
 // Threads: made on the control thread, then one worker's, as the queue pair is.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace weir {
 /// What became of a frame.
 enum class EspOutcome : std::uint8_t {
     kDone,
-    kMalformed,  ///< truncated, with options or fragments, a wrong padding, no EtherIP inside
+    kMalformed,  ///< truncated, with options or fragments, a wrong padding, no frame inside
     kReplayed,
     kBadTag,
     kNoBuffer,  ///< had to be copied and the pool was empty
@@ -48,15 +48,17 @@ class EspEngine {
     EspOutcome make_room(rte_mbuf*& frame, std::uint32_t head, std::uint32_t tail);
     EspOutcome wrap(const EspSa& sa, rte_mbuf*& frame);
     EspOutcome accept(const EspSa& sa, rte_mbuf*& frame);
-    std::uint16_t run(Burst frames, Burst all, EspOutcomes& outcomes);
-    void fresh_ivs(const EspSa& sa, std::uint16_t count);
+    static void finish(const EspSa& sa, rte_mbuf* frame);
+    std::uint16_t run(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes);
+    std::uint16_t run_queued(Burst frames, Burst all, EspOutcomes& outcomes);
+    std::uint16_t run_at_once(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes);
+    void hide_ivs(std::uint16_t count);
 
     rte_mempool* pool_;
     std::uint8_t device_;
     std::uint16_t queue_pair_;
+    bool at_once_;  ///< the device works on the caller's stack, without its queues
     std::array<rte_crypto_op*, kCryptoBurst> operations_{};
-    std::array<std::uint8_t, 32> iv_key_{};
-    std::uint64_t iv_bursts_ = 0;
 };
 
 }  // namespace weir

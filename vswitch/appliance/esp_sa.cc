@@ -18,6 +18,17 @@ constexpr std::uint16_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sy
 constexpr std::uint8_t kIpInIp = 4;
 constexpr std::uint8_t kIpv6InIp = 41;
 
+/// Of the 16-bit words of the IPv4 header as it stands there, in their order in memory.
+std::uint32_t header_sum(std::span<const std::uint8_t> header) {
+    std::uint32_t sum = 0;
+    for (std::size_t at = kEspFrontBytes; at + 1 < header.size() && at < kEspFrontBytes + 20; at += 2) {
+        std::uint16_t word = 0;
+        std::memcpy(&word, header.data() + at, sizeof(word));
+        sum += word;
+    }
+    return sum;
+}
+
 std::uint16_t key_bytes(EspAlgorithm algorithm) {
     return static_cast<std::uint16_t>(cipher_key_bytes(algorithm));
 }
@@ -60,7 +71,8 @@ EspSa::EspSa(const CryptoDevice& device, const EspKeys& keys, const Parameters& 
     : algorithm_(parameters.algorithm),
       outer_v6_(parameters.outer_v6),
       spi_(keys.spi),
-      header_bytes_(parameters.header.size()) {
+      header_bytes_(parameters.header.size()),
+      checksum_base_(header_sum(parameters.header)) {
     if (keys.spi < 256)
         throw HostError("SPI " + std::to_string(keys.spi) + ": the first 256 are reserved; take another");
     std::ranges::copy(parameters.header, header_.begin());
@@ -94,11 +106,22 @@ void EspSa::make_session(const CryptoDevice& device, const EspKeys& keys, const 
         std::memcpy(&wanted.ipsec_xform.salt, keys.auth.data(), sizeof(wanted.ipsec_xform.salt));
     wanted.ipsec_xform.direction = out ? RTE_SECURITY_IPSEC_SA_DIR_EGRESS : RTE_SECURITY_IPSEC_SA_DIR_INGRESS;
     wanted.ipsec_xform.proto = RTE_SECURITY_IPSEC_SA_PROTO_ESP;
-    // Transport mode: what is protected is an EtherIP packet between the switches, and its IP header the outer.
-    wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TRANSPORT;
     wanted.ipsec_xform.replay_win_sz = parameters.replay_window;
     wanted.crypto_xform = transforms_.data();
-    wanted.trs.proto = parameters.outer_v6 ? kIpv6InIp : kIpInIp;
+    if (out) {
+        // By its tunnel mode rte_ipsec puts the whole header in front at once. It knows IP in IP only: the next
+        // header is corrected before the packet is encrypted (EspEngine::finish).
+        wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TUNNEL;
+        wanted.ipsec_xform.tunnel.type =
+            parameters.outer_v6 ? RTE_SECURITY_IPSEC_TUNNEL_IPV6 : RTE_SECURITY_IPSEC_TUNNEL_IPV4;
+        wanted.tun.hdr_len = static_cast<std::uint8_t>(header_bytes_);
+        wanted.tun.hdr_l3_off = kEspFrontBytes;
+        wanted.tun.next_proto = kIpInIp;
+        wanted.tun.hdr = header_.data();
+    } else {
+        wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TRANSPORT;
+        wanted.trs.proto = parameters.outer_v6 ? kIpv6InIp : kIpInIp;
+    }
     const int bytes = rte_ipsec_sa_size(&wanted);
     must(bytes > 0, "sizing its state");
     session_.sa = static_cast<rte_ipsec_sa*>(

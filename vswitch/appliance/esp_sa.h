@@ -28,7 +28,7 @@ class EspSa {
         bool outer_v6 = false;
         bool outbound = true;
         std::uint32_t replay_window = 0;  ///< packets, inbound
-        /// Outbound: Ethernet, IP and EtherIP in front of each frame; the length and the protocol, 97, are filled in.
+        /// Outbound: Ethernet and IP (protocol 50, checksum 0) in front of each packet; lengths are filled in.
         std::span<const std::uint8_t> header;
     };
 
@@ -42,7 +42,9 @@ class EspSa {
     [[nodiscard]] EspAlgorithm algorithm() const { return algorithm_; }
     [[nodiscard]] bool outer_v6() const { return outer_v6_; }
     [[nodiscard]] std::uint32_t spi() const { return spi_; }
-    [[nodiscard]] std::span<const std::uint8_t> header() const { return {header_.data(), header_bytes_}; }
+    [[nodiscard]] std::size_t header_bytes() const { return header_bytes_; }
+    /// Sum of the IPv4 header's words without what differs between packets.
+    [[nodiscard]] std::uint32_t checksum_base() const { return checksum_base_; }
 
     /// Sequence numbers used, or packets that were let in.
     [[nodiscard]] std::uint64_t packets() const { return packets_.value(); }
@@ -57,6 +59,7 @@ class EspSa {
     std::uint32_t spi_;
     std::array<std::uint8_t, 56> header_{};
     std::size_t header_bytes_;
+    std::uint32_t checksum_base_;
     rte_ipsec_session session_{};
     std::array<rte_crypto_sym_xform, 2> transforms_{};
     Counter packets_;

@@ -25,7 +25,7 @@ struct TunnelEnd {
     std::array<std::uint8_t, 16> local{};  ///< IPv4: the first four bytes
     std::uint32_t spi_in = 0;              ///< its low bits are zero
     std::uint32_t frame_max = 0;           ///< longest that it carries
-    std::vector<std::uint8_t> header;      ///< Ethernet, IP, EtherIP
+    std::vector<std::uint8_t> header;      ///< Ethernet and IP
     std::vector<IpNetwork> networks;
     std::shared_ptr<const CostTable> cost;
 };
