@@ -35,8 +35,8 @@ BYTES_PER_S = RATE * 2**20 / 8
 APPLIANCES = {
     "memcached": {"port": 11211, "protocol": "memcached", "title": "memcached with a twentieth of a core",
                   "command": ["memcached", "-u", "root", "-t", "1", "-l", ADDRESS],
-                  "options": ["--noise", "15%", "--time", "400ms", "--warmup", "100ms",
-                              "--sizes", "64B,1KiB,4KiB,8KiB,16KiB,32KiB,64KiB"]},
+                  "options": ["--noise", "15%", "--time", "800ms", "--outstanding", "256",
+                              "--sizes", "64B,1KiB,4KiB,16KiB,64KiB"]},
     "nbd": {"port": 10809, "protocol": "nbd", "title": "an NBD store whose costs are known",
             "command": ["nbdkit", "--foreground", "--exit-with-parent", "--threads", str(THREADS), "--filter=rate",
                         "--filter=delay", "memory", "64M", f"rate={RATE}M", "burstiness=0.1", f"delay-read={READ_MS}ms",
