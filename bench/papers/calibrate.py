@@ -77,8 +77,8 @@ def serve(site, inside, name):
     return server
 
 
-def measure(name):
-    """Writes the table and the plot; returns what weir-calibrate says."""
+def measure(name, anyway):
+    """Writes the table and the plot; returns what weir-calibrate says. `anyway`: in spite of objections."""
     what = APPLIANCES[name]
     group = None
     with Place() as place:
@@ -97,6 +97,7 @@ def measure(name):
                 group = hold_back(server.pid)
             say(f"measuring {name}")
             done = subprocess.run([*vm, tool("ctrl/calibrate/weir-calibrate"), what["protocol"], ADDRESS, *what["options"], "--json",
+                                   *(["--anyway"] if anyway else []),
                                    "--name", what["title"], "--socket", switch.socket, "--plot", place.file("plot.svg"), "--output",
                                    place.file("table.json")], capture_output=True, text=True, timeout=900, check=False)
             said = json.loads(done.stdout)
@@ -112,7 +113,7 @@ def measure(name):
             if group:
                 until(lambda: not group.joinpath("cgroup.procs").read_text(), 5, "memcached's end")
                 group.rmdir()
-    return {"machine": machine(), **said["data"]}
+    return {"machine": machine(), **said["data"], "objections": said.get("faults", [])}
 
 
 def known(operation, payload, base):
@@ -142,6 +143,9 @@ def section(name, data):
     counted = sum(one["counted_by_switch"] for one in data["measurements"])
     busy = max(one["generator"] for one in data["measurements"])
     key = data["table"]["operations"]["read"].get("key")
+    objections = [f"{fault['path']}: {fault['found']} (allowed: {fault['allowed']})" for fault in data["objections"]]
+    if objections:
+        lines += ["", f"**Written in spite of objections** (other programs were busy): {'; '.join(objections)}."]
     lines += ["", *(f"- {fit['operation']}, by its {fit['size']}: {fit['text']}; {fit['worst_error']:.1%} off at most." for fit in data["fits"]),
               f"- A token is {data['table']['unit']}; the appliance gives {data['capacity_tokens_per_second']:,.0f} a second."
               + (f" A further key of a get costs {key}." if key else ""),
@@ -163,6 +167,7 @@ ones, then cost grows with size. Sizes are of values or blocks, `counted` are th
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("appliances", nargs="*", metavar="|".join(APPLIANCES), default=list(APPLIANCES))
+    parser.add_argument("--anyway", action="store_true", help="write in spite of objections, and say so")
     options = parser.parse_args()
     if not set(options.appliances) <= set(APPLIANCES):
         sys.exit(f"calibrate.py: {' '.join(options.appliances)}: there are {', '.join(APPLIANCES)}")
@@ -174,7 +179,7 @@ def main():
     for name in APPLIANCES:
         kept = BUILD / f"calibrate-{name}.json"
         if name in options.appliances:
-            kept.write_text(json.dumps(measure(name)) + "\n")
+            kept.write_text(json.dumps(measure(name, options.anyway)) + "\n")
         if kept.exists():
             lines += section(name, json.loads(kept.read_text()))
     (RESULTS / "calibrate.md").write_text("\n".join(lines).rstrip() + "\n")
