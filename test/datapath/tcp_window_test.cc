@@ -132,7 +132,7 @@ TEST_CASE("clients are told in the order in which their windows were closed; who
     ClosedWindows closed(2, 4);
     const Freed one(segment(false, pattern(10)));
     const WindowUpdate update = WindowUpdate::of(one.frame, view_of(one.frame), 0);
-    for (const ConnectionId id : {5, 9, 13})  // one place of the hash table
+    for (const ConnectionId id : std::array<ConnectionId, 3>{5, 9, 13})  // one place of the hash table
         CHECK(closed.close(0, id, update));
     CHECK(closed.close(1, 6, update));
     CHECK_FALSE(closed.close(1, 7, update));  // full

@@ -19,7 +19,7 @@ pages_least=256
 base="g++ meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev cppzmq-dev libsodium-dev nlohmann-json3-dev
       libspdlog-dev libssl-dev libsqlite3-dev libcli11-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
-tests="clang-16 ccache tshark nbdkit memcached iptables"
+tests="clang-16 ccache tshark nbdkit libnbd-bin qemu-utils memcached iptables"
 bench="libbenchmark-dev python3-matplotlib memcached"
 peers="openvswitch-switch-dpdk"
 

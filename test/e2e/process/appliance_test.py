@@ -5,6 +5,7 @@ VM 1 is the client, VM 3 the server, on one host. Rates are low and bounds wide;
 
 import json
 import os
+import random
 import subprocess
 import sys
 
@@ -179,3 +180,22 @@ class ApplianceTest(TwoHosts):
         reader.stop()
         grown = {name: after[name] - before[name] for name in after}
         self.assertEqual((grown["TCPTimeouts"], grown["RetransSegs"]), (0, 0), grown)
+
+    def test_nbdcopy_and_qemu_io_bring_their_data_there_and_back_and_are_counted(self):
+        client, server = self.start(FLAT)
+        self.nbd_server(server)
+        data, back, uri = self.path("data"), self.path("back"), f"nbd://10.0.0.3:{NBD_PORT}"
+        with open(data, "wb") as stream:
+            stream.write(random.Random(1).randbytes(16 << 20))
+        # One writes 64 requests of 256 KiB at a time, over several connections; the other one after the other.
+        for command in (["nbdcopy", data, uri], ["qemu-io", "-f", "raw", "-c", "read 0 1M", "-c", "write -P 7 16M 64k",
+                                                 "-c", "flush", "-c", "read -P 7 16M 64k", uri]):
+            done = subprocess.run([*client, *command], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertNotIn("failed", done.stdout)
+        subprocess.run([*client, "nbdcopy", uri, back], timeout=60, check=True)
+        with open(data, "rb") as sent, open(back, "rb") as received:
+            self.assertEqual(received.read(16 << 20), sent.read())
+        flow, = self.a.ctl("flow", "list", "--interval", "50ms")["flows"]
+        self.assertGreaterEqual(flow["total"]["responses"], 64 + 64 + 4)
+        self.assertEqual((flow["outstanding"], flow["total"]["failed"], flow["total"]["plain_bytes"]), (0, 0, 0))

@@ -86,27 +86,6 @@ class CalibrateTest(TwoHosts):
         self.assertLess(least, value)
         self.assertLess(value, most)
 
-    def test_a_store_of_so_many_bytes_a_second_costs_by_the_byte(self):
-        self.start("nbd", NBD_PORT)
-        self.store("rate", "rate=16M")
-
-        def judge(shape, rates, tokens):
-            for size, rate in rates.items():
-                self.between(0.3, rate * size / 2e6, 1.35)
-            self.assertIn(shape, ("linear", "minimum"))
-            self.between(8, tokens[65536] / tokens[4096], 24)
-        self.settles(judge, "--sizes", "4KiB,16KiB,64KiB")
-
-    def test_a_store_of_so_many_requests_a_second_costs_the_same_for_all(self):
-        self.start("nbd", NBD_PORT)
-        self.store("delay", "delay-read=40ms")
-
-        def judge(_, rates, tokens):
-            for rate in rates.values():  # two connections of four threads
-                self.between(0.3, rate * 0.04 / 8, 1.2)
-            self.assertLess(max(tokens.values()), 2 * min(tokens.values()))
-        self.settles(judge, "--sizes", "512B,2KiB,8KiB")
-
     def test_a_store_with_both_has_a_minimum_and_then_costs_by_the_byte(self):
         self.start("nbd", NBD_PORT)
         # What is saved up while requests are small is not to pay for the large ones.

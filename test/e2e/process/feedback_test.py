@@ -27,6 +27,8 @@ def share(vnic, sent):
 
 
 class FeedbackTest(TwoHosts):
+    TIMED = True
+
     def wait_rate(self, host, name, at_least, at_most, direction="to_vm", seconds=30):
         """One second of the next `seconds` in which this rate is surely between these bounds, in bits/s."""
         def reached():

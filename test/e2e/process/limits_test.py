@@ -12,6 +12,8 @@ MBIT = 1_000_000
 
 
 class LimitsTest(Case):
+    TIMED = True
+
     def test_a_limit_in_bits_holds_at_small_and_large_frames_without_a_drop(self):
         self.start_switch(self.vnic(1, limit="20Mbit"), self.vnic(2))
         self.vm(2)
@@ -34,6 +36,8 @@ class LimitsTest(Case):
 
 
 class ContentionTest(Case):
+    TIMED = True
+
     """vm1 and vm2 both send all they can over a 40 Mbit wire; at its far end is a testpmd that takes everything."""
 
     def contend(self, **promises):
