@@ -143,14 +143,19 @@ std::optional<std::uint32_t> Names::find(const std::string& name) const {
     return it == numbers_.end() ? std::nullopt : std::optional(it->second);
 }
 
+/// One without a name has been refused already.
 std::string Names::list() const {
     constexpr std::size_t kShown = 6;
     std::string text;
-    for (std::size_t i = 0; i < std::min(names_.size(), kShown); ++i)
-        text += (i == 0 ? "" : ", ") + show_text(names_[i]);
-    if (names_.empty())
-        return "nothing: there are none";
-    return names_.size() > kShown ? text + ", ..." : text;
+    std::size_t shown = 0;
+    for (const std::string& name : names_) {
+        if (name.empty())
+            continue;
+        if (++shown > kShown)
+            return text + ", ...";
+        text += (shown == 1 ? "" : ", ") + show_text(name);
+    }
+    return shown == 0 ? "nothing: there are none" : text;
 }
 
 std::vector<Amount> read_amounts(ObjectReader& reader, std::string_view key, const Names& names, bool needed,
