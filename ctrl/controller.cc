@@ -151,20 +151,20 @@ void Controller::open(const Peer& peer, const Header& header, const wire::Hello&
     const bool known = sessions_[host] && sessions_[host]->number == header.session &&
                        !sessions_[host]->silent && sessions_[host]->route == peer.route;
     if (!known) {
+        // What it had it keeps until its first demands come; so do these, in the solver.
+        auto session = std::make_unique<Session>();
         if (sessions_[host])
-            drop_demands(*sessions_[host]);
-        sessions_[host] = std::make_unique<Session>();
+            session->rates = std::move(sessions_[host]->rates);
+        else if (const auto last = stored_.find(hello.host); last != stored_.end())
+            session->rates = last->second.flows;
+        session->host = host;
+        session->number = header.session;
+        session->origin = {.epoch = epoch_, .session = header.session};
+        session->listener = wire::Listener(epoch_, header.session, header.sequence);
+        sessions_[host] = std::move(session);
         note("welcome", "host " + hello.host);
     }
     Session& session = *sessions_[host];
-    if (!known) {
-        session.host = host;
-        session.number = header.session;
-        session.origin = {.epoch = epoch_, .session = header.session};
-        session.listener = wire::Listener(epoch_, header.session, header.sequence);
-        if (const auto last = stored_.find(hello.host); last != stored_.end())
-            session.rates = last->second.flows;
-    }
     session.route = peer.route;
     session.proven = !peer.host.empty();
     session.version = hello.version;

@@ -56,14 +56,16 @@ json Controller::status(Nanos now) const {
     for (const auto& [what, times] : notes_)
         if (what.starts_with("refused: ") || what.starts_with("malformed: "))
             refusals.push_back({{"what", what}, {"times", times}});
-    return {{"cluster", config_.name},
-            {"epoch", epoch_},
-            {"interval", interval_},
-            {"interval_ns", config_.interval},
-            {"flows", demands_.size()},
-            {"hosts", hosts},
-            {"counters", counters_json(counters_)},
-            {"refusals", refusals}};
+    json report{{"cluster", config_.name},
+                {"epoch", epoch_},
+                {"interval", interval_},
+                {"interval_ns", config_.interval},
+                {"flows", demands_.size()},
+                {"hosts", hosts},
+                {"counters", counters_json(counters_)},
+                {"refusals", refusals}};
+    solver_.describe(report);
+    return report;
 }
 
 json Controller::audit(std::size_t most) {

@@ -2,6 +2,7 @@
 #include "ctrl/rate_solver.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "ctrl/estimate/demand.h"
 
@@ -29,7 +30,8 @@ estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
 }  // namespace
 
 RateSolver::RateSolver(const ClusterConfig& config)
-    : seconds_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)),
+    : config_(config),
+      seconds_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)),
       appliances_(config),
       view_(config, seconds_),
       allocator_(entry_of(config.global)) {}
@@ -170,6 +172,18 @@ std::vector<wire::FlowAllocation> RateSolver::solve(const Cluster& cluster, cons
     put_rates(cluster, out);
     appliances_.told(cluster, out);
     return out;
+}
+
+void RateSolver::describe(nlohmann::json& status) const {
+    nlohmann::json& list = status["appliances"] = nlohmann::json::array();
+    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i) {
+        const estimate::CapacitySearch::State& state = appliances_.state(i);
+        list.push_back({{"name", config_.appliances[i].name},
+                        {"phase", estimate::name_of(state.phase)},
+                        {"estimate", state.estimate},
+                        {"allocate", state.allocate},
+                        {"window", {state.min_window, state.max_window}}});
+    }
 }
 
 }  // namespace weir

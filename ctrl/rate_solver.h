@@ -21,6 +21,8 @@ class RateSolver final : public Solver {
     [[nodiscard]] std::vector<wire::FlowAllocation> solve(const Cluster& cluster, const DemandTable& demands,
                                                           bool whole) override;
 
+    void describe(nlohmann::json& status) const override;
+
     [[nodiscard]] const ApplianceEstimates& appliances() const { return appliances_; }
 
   private:
@@ -37,6 +39,7 @@ class RateSolver final : public Solver {
     [[nodiscard]] std::array<double, wire::kParts> room_of(const Cluster& cluster, std::uint32_t flow) const;
     void put_rates(const Cluster& cluster, std::vector<wire::FlowAllocation>& out) const;
 
+    const ClusterConfig& config_;
     double seconds_;  // of an interval
     ApplianceEstimates appliances_;
     std::vector<Smoothed> smoothed_;  // in the order of flows

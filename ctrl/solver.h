@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "common/wire/records.h"
@@ -22,6 +23,8 @@ class Solver {
     /// place in the cluster
     [[nodiscard]] virtual std::vector<wire::FlowAllocation> solve(const Cluster& cluster,
                                                                   const DemandTable& demands, bool whole) = 0;
+    /// Adds to the controller's `status` what it believes.
+    virtual void describe(nlohmann::json& /*status*/) const {}
 };
 
 }  // namespace weir

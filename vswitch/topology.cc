@@ -159,8 +159,9 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
         vnic->device = std::make_unique<NicDevice>(settings, eal_.pool());
         vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
     }
+    vnic->rates = rates_of(config.name);
     vnic->path = std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_),
-                                            make_vnic_profile(config, config_), config_.flood_limit_pps,
+                                            profile_of(config, vnic->rates), config_.flood_limit_pps,
                                             eal_.ticks().to_nanos(rte_rdtsc()));
     return vnic;
 }

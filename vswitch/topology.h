@@ -75,6 +75,8 @@ class Topology final : public SwitchControl {
     void relay_news();
     void take_snapshots();
     VnicReport report_vnic(VnicId id) const;
+    /// What the controller lets the vNIC use; a vNIC that comes again has it at once.
+    [[nodiscard]] std::map<std::uint16_t, RequestRates> rates_of(const std::string& vnic) const;
     /// The configuration's limits, and the controller's rates below them.
     [[nodiscard]] VnicProfile profile_of(const VnicConfig& config,
                                          const std::map<std::uint16_t, RequestRates>& rates) const;
@@ -97,6 +99,7 @@ class Topology final : public SwitchControl {
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
     std::optional<ControllerReport> controller_;
+    RequestRatesByVnic controller_rates_;
 };
 
 }  // namespace weir

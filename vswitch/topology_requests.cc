@@ -25,6 +25,11 @@ void bound(std::optional<std::uint64_t>& limit, std::uint64_t rate, std::uint64_
 
 }  // namespace
 
+std::map<std::uint16_t, RequestRates> Topology::rates_of(const std::string& vnic) const {
+    const auto found = controller_rates_.find(vnic);
+    return found == controller_rates_.end() ? std::map<std::uint16_t, RequestRates>() : found->second;
+}
+
 VnicProfile Topology::profile_of(const VnicConfig& config,
                                  const std::map<std::uint16_t, RequestRates>& rates) const {
     VnicConfig bounded = config;
@@ -72,13 +77,13 @@ std::vector<RequestSample> Topology::sample_requests() {
 /// All changes are sent before any is waited for.
 void Topology::set_request_rates(const RequestRatesByVnic& rates) {
     const std::scoped_lock lock(mutex_);
+    controller_rates_ = rates;
     std::vector<std::uint64_t> last(workers_.size());
     for (VnicId id = 0; id < vnics_.size(); ++id) {
         if (!vnics_[id])
             continue;
         Vnic& vnic = *vnics_[id];
-        const auto found = rates.find(vnic.config.name);
-        const auto now = found == rates.end() ? std::map<std::uint16_t, RequestRates>() : found->second;
+        const auto now = rates_of(vnic.config.name);
         if (now == vnic.rates)
             continue;
         vnic.rates = now;

@@ -34,6 +34,19 @@ std::string hosts_text(const json& status, const Terminal& terminal) {
     return table.render(terminal.columns, terminal.colour);
 }
 
+std::string appliances_text(const json& status, const Terminal& terminal) {
+    if (list_at(status, "/appliances").empty())
+        return {};
+    Table table({{"APPLIANCE"}, {"SEARCH"}, {"ESTIMATE", true}, {"GIVEN OUT", true}, {"BETWEEN", true, 1}});
+    for (const json& each : list_at(status, "/appliances"))
+        table.add_row({text_at(each, "/name"), text_at(each, "/phase"),
+                       human_token_rate(number_at(each, "/estimate")),
+                       human_token_rate(number_at(each, "/allocate")),
+                       human_token_rate(number_at(each, "/window/0")) + " and " +
+                           human_token_rate(number_at(each, "/window/1"))});
+    return table.render(terminal.columns, terminal.colour) + '\n';
+}
+
 /// Counters that are not zero, by name; those of a group with its name before them.
 void collect(const json& counters, const std::string& before, std::string& out) {
     for (const auto& [name, value] : counters.items()) {
@@ -86,7 +99,8 @@ std::string controller_text(const json& status, const Terminal& terminal) {
             human_count(number_at(counters, "/solves")) + " times (" +
             human_count(number_at(counters, "/early_solves")) + " between intervals), heard " +
             human_count(number_at(counters, "/messages")) + " messages\n\n";
-    return text + hosts_text(status, terminal) + '\n' + refused_text(status);
+    return text + hosts_text(status, terminal) + '\n' + appliances_text(status, terminal) +
+           refused_text(status);
 }
 
 std::string audit_text(const json& audit, const Terminal& terminal) {

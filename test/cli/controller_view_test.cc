@@ -17,6 +17,7 @@ const json kStatus =
               {"name": "h2", "state": "absent"}],
     "counters": {"messages": 100, "solves": 45, "early_solves": 3,
                  "refused": {"malformed": {"magic": 2, "short": 0}, "stale": 1, "foreign": 0}},
+    "appliances": [{"name": "disk", "phase": "stable", "estimate": 6500, "allocate": 6400, "window": [6400, 6600]}],
     "sockets": {"denied": 5}, "refusals": [{"what": "refused: there is no host h9 in the cluster file", "times": 4}]})");
 
 bool has(const std::string& text, const char* fragment) {
@@ -33,6 +34,7 @@ TEST_CASE("the controller's status says who is there and what was refused") {
     CHECK(has(text, "flows 7, solved 45 times (3 between intervals), heard 100 messages"));
     CHECK(has(text, "h1    connected  shown      2      7  400 ms ago  0.1.0"));
     CHECK(has(text, "h2    absent     -          -      -           -  -"));
+    CHECK(has(text, "disk       stable  6.5 ktokens/s  6.4 ktokens/s  6.4 ktokens/s and 6.6 ktokens/s"));
     CHECK(has(text, "refused: malformed magic 2, stale 1, connections without a known key 5"));
     CHECK(has(text, "refused: there is no host h9 in the cluster file (4x)"));
     CHECK(has(text, "now: vNIC x9: it is not in the cluster file (host h1)"));
