@@ -241,12 +241,11 @@ TEST_CASE("a limit on encryption holds the ring back, and is kept") {
     limited.encrypt = true;
     limited.encrypt_limit = 1'000'000;  // a token a byte here
     a.host.change(0, limited);
-    std::uint64_t sent = 0;
     for (int round = 0; round < 100; ++round) {
         while (a.host.port(0).offered.size() < 64)
             a.host.port(0).offered.push_back(to_mbuf(buffer_pool(), there(1000)));
         a.host.run(10'000'000, 100'000);
-        sent += a.nic.drain() != 0;
+        (void)a.nic.drain();
     }
     const VnicStats stats = a.host.snapshot(0);
     CHECK(stats.encryption_tokens > 950'000);
