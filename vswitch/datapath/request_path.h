@@ -102,14 +102,22 @@ class RequestPath {
     static constexpr Nanos kExpectFor = 10'000'000;
     static constexpr std::uint32_t kClosedMax = 1 << 12;
 
-    struct Flow {
+    /// What every request reads comes first.
+    struct alignas(64) Flow {
         Flow(VnicId of, std::uint16_t to, CostFunction price) : vnic(of), appliance(to), cost(std::move(price)) {}
         VnicId vnic;
         std::uint16_t appliance;
         bool open = true;
         bool counts_cycles = false;
-        std::uint8_t slot = 0;  ///< among its vNIC's
+        std::uint8_t slot = 0;         ///< among its vNIC's
+        std::uint64_t at_service = 0;  ///< tokens of what has left and is not answered
+        std::unique_ptr<Histogram> latency = std::make_unique<Histogram>();
+        /// Bytes of responses whose length requests do not say, by operation, averaged.
+        std::array<std::uint32_t, kOperations> expected{};
+        CostFunction cost;
+        RequestFlowStats stats;
         GateProfile promised;
+        std::array<std::uint64_t, kPathResources> limit{};
         // How its clients are slowed down.
         Nanos looked_at = 0;   ///< when the next four were worked out
         bool pressed = false;  ///< another request would have to wait
@@ -118,13 +126,6 @@ class RequestPath {
         std::uint32_t allowance = 0;  ///< bytes on their way that a connection may have while something waits
         std::uint32_t invited = 0;    ///< requests of clients that have been told to go on
         Nanos opened_at = 0;
-        std::uint64_t at_service = 0;  ///< tokens of what has left and is not answered
-        CostFunction cost;
-        /// Bytes of responses whose length requests do not say, by operation, averaged.
-        std::array<std::uint32_t, kOperations> expected{};
-        std::array<std::uint64_t, kPathResources> limit{};
-        RequestFlowStats stats;
-        std::unique_ptr<Histogram> latency = std::make_unique<Histogram>();
     };
     /// What is found out about a burst before anything of it is tracked, so that memory is waited for once.
     struct Look {
@@ -157,6 +158,7 @@ class RequestPath {
 
     void look(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count, Looks& looks) const;
     void find(VnicId vnic, Side side, Look& look) const;
+    void prefetch(std::uint32_t flow) const;
     [[nodiscard]] weir::Connection* connection_of(const Look& look, Nanos now);
     [[nodiscard]] Tracked track(const Look& look, weir::Connection* known, Side side, const rte_mbuf* frame,
                                 Nanos now);
