@@ -17,8 +17,10 @@ using SolveKind = nlohmann::json(ObjectReader& problem, Faults& faults);
     KIND(allocation) \
     KIND(capacity) \
     KIND(demand) \
+    KIND(overcommit) \
     KIND(rcp) \
     KIND(placement) \
+    KIND(price) \
     KIND(vdc)
 // clang-format on
 

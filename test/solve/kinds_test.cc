@@ -192,3 +192,39 @@ TEST_CASE("solve placement: wrong problems are refused with their path") {
     CHECK(has_fault(faults_of({{"kind", "placement"}, {"topology", both}, {"tenants", {{{"id", "A"}}}}}),
                     "topology.appliances[0].host", "shares"));
 }
+
+TEST_CASE("solve price: what cannot be is refused with its path") {
+    const json good{{"kind", "price"}, {"p0", 1}, {"beta", 0.5}, {"link", 1000}, {"periods", json::array()}};
+    CHECK(answer_of(good)["total"]["charge"] == 0);
+    CHECK(answer_of(good)["total"]["fulfilment"].is_null());
+    json bad = good;
+    bad["p0"] = -1;
+    bad["beta"] = 1.5;
+    bad["periods"] = {{{"guarantee", "strict"}, {"reservation", 1001}, {"delivered", 1}},
+                      {{"guarantee", "dynamic"}, {"size", 100}, {"time", 0}, {"delivered", 1}},
+                      {{"guarantee", "dynamic"}, {"size", 1e6}, {"time", 60}, {"delivered", -1}},
+                      {{"guarantee", "gold"}, {"delivered", 1}},
+                      {{"guarantee", "fairness"}, {"reservation", 5}, {"delivered", 1}}};
+    const Faults faults = faults_of(bad);
+    CHECK(has_fault(faults, "p0", "out of range"));
+    CHECK(has_fault(faults, "beta", "out of range"));
+    CHECK(has_fault(faults, "periods[0].reservation", "0 to 1000"));
+    CHECK(has_fault(faults, "periods[1].time", "out of range"));
+    CHECK(has_fault(faults, "periods[2].size", "cannot carry"));
+    CHECK(has_fault(faults, "periods[2].delivered", "out of range"));
+    CHECK(has_fault(faults, "periods[3].guarantee", "strict"));
+    CHECK(has_fault(faults, "periods[4].reservation", ""));
+}
+
+TEST_CASE("solve overcommit: the points of SoftBW Fig. 2, and what is refused") {
+    json problem{{"kind", "overcommit"}, {"vms", 16}, {"utilisation", 0.1}, {"ratio", 6.9}};
+    CHECK(answer_of(problem)["failure_probability"].get<double>() == Approx(0.0482).margin(5e-5));
+    CHECK_FALSE(answer_of(problem).contains("ratio_within"));
+    problem["vms"] = 0;
+    problem["utilisation"] = 1.1;
+    problem["ratio"] = -1;
+    const Faults faults = faults_of(problem);
+    CHECK(has_fault(faults, "vms", "1 to 100000"));
+    CHECK(has_fault(faults, "utilisation", "out of range"));
+    CHECK(has_fault(faults, "ratio", "out of range"));
+}
