@@ -22,7 +22,8 @@ constexpr std::array kAccountings{Word<Accounting>{"wire", Accounting::kWire},
                                   Word<Accounting>{"l2", Accounting::kL2}};
 constexpr std::array kPollModes{Word<PollMode>{"busy", PollMode::kBusy},
                                 Word<PollMode>{"adaptive", PollMode::kAdaptive}};
-constexpr std::array kSchedulers{Word<Scheduler>{"wrr", Scheduler::kWrr}};
+constexpr std::array kSchedulers{Word<Scheduler>{"wrr", Scheduler::kWrr},
+                                 Word<Scheduler>{"fulfillment", Scheduler::kFulfillment}};
 constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto},
                                    Word<FlowOffload>{"off", FlowOffload::kOff}};
 constexpr std::array kFeedbackLaws{Word<FeedbackLaw>{"log", FeedbackLaw::kLog},
@@ -97,8 +98,8 @@ void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
     if (reader.read_quantity("headroom", Quantity::kPercent, headroom, {0, 500'000}))
         uplink.headroom = static_cast<double>(headroom) / 1e6;
     const json* scheduler = reader.take("scheduler");
-    if (scheduler != nullptr && (*scheduler == "fulfillment" || *scheduler == "rls"))
-        reader.fault("scheduler", "wrr", "not supported by this version");
+    if (scheduler != nullptr && *scheduler == "rls")
+        reader.fault("scheduler", "wrr, fulfillment", "not supported by this version");
     else
         reader.read_word<Scheduler>("scheduler", uplink.scheduler, kSchedulers);
     reader.read_word<FlowOffload>("flow_offload", uplink.flow_offload, kFlowOffloads);

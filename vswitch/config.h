@@ -17,10 +17,10 @@
 
 namespace weir {
 
-enum class VhostMode { kClient, kServer };  ///< who listens on the socket: QEMU (client), we (server)
-enum class Accounting { kWire, kL2 };       ///< what a byte is at links
-enum class Scheduler { kWrr };              ///< the uplink's scheduler
-enum class FlowOffload { kAuto, kOff };     ///< rte_flow steering
+enum class VhostMode { kClient, kServer };    ///< who listens on the socket: QEMU (client), we (server)
+enum class Accounting { kWire, kL2 };         ///< what a byte is at links
+enum class Scheduler { kWrr, kFulfillment };  ///< the uplink's scheduler
+enum class FlowOffload { kAuto, kOff };       ///< rte_flow steering
 enum class PollMode { kBusy, kAdaptive };
 enum class FeedbackLaw { kLog, kLinear };  ///< how the advertised rate follows the measured one
 

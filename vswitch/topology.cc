@@ -32,6 +32,8 @@ const char* scheduler_name(Scheduler scheduler) {
     switch (scheduler) {
         case Scheduler::kWrr:
             return "wrr";
+        case Scheduler::kFulfillment:
+            return "fulfillment";
     }
     return "";
 }

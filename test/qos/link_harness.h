@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "vswitch/qos/scheduler_factory.h"
@@ -26,11 +27,11 @@ struct Source {
 
 class LinkHarness {
   public:
-    explicit LinkHarness(std::uint64_t capacity, std::vector<Source> list)
+    explicit LinkHarness(std::uint64_t capacity, std::vector<Source> list, std::string_view scheduler = "wrr")
         : sources(std::move(list)),
           wheel(static_cast<std::uint32_t>(sources.size())),
           limiters(sources.size()),
-          link(make_link_scheduler("wrr",
+          link(make_link_scheduler(scheduler,
                                    {.classes = sources.size(), .queue_packets = 256, .limits = &wheel})) {
         link->set_capacity(capacity, 0);
         for (std::size_t i = 0; i < sources.size(); ++i) {

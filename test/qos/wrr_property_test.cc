@@ -1,5 +1,5 @@
-// wrr_property_test.cc - what must hold for any mix of classes: seeded random mixes, each judged by its
-// invariants.
+// wrr_property_test.cc - what must hold for any mix of classes under every scheduler: seeded random mixes,
+// each judged by its invariants.
 #include <algorithm>
 
 #include "test/qos/link_harness.h"
@@ -58,10 +58,12 @@ struct Lag {
 }  // namespace
 
 TEST_CASE("property: backlogged classes get what water_fill() says, within 1 %") {
+    const auto scheduler = GENERATE(as<std::string_view>{}, "wrr", "fulfillment");
+    INFO(scheduler);
     weir::testing::Random32 random(101);
     for (int trial = 0; trial < 15; ++trial) {
         const std::uint64_t capacity = kGbit * (1 + random() % 10);
-        LinkHarness h(capacity, random_mix(random, capacity));
+        LinkHarness h(capacity, random_mix(random, capacity), scheduler);
         h.run(60 * kMs, kStep);
         h.forget();
         h.run(150 * kMs, kStep);
@@ -85,10 +87,12 @@ TEST_CASE("property: backlogged classes get what water_fill() says, within 1 %")
 }
 
 TEST_CASE("property: no window exceeds the capacity by more than burst, debt and a frame") {
+    const auto scheduler = GENERATE(as<std::string_view>{}, "wrr", "fulfillment");
+    INFO(scheduler);
     weir::testing::Random32 random(103);
     for (int trial = 0; trial < 10; ++trial) {
         const std::uint64_t capacity = kGbit * (1 + random() % 10);
-        LinkHarness h(capacity, random_mix(random, capacity));
+        LinkHarness h(capacity, random_mix(random, capacity), scheduler);
         Overflow window{static_cast<double>(capacity)};
         for (int i = 0; i < 30'000; ++i) {
             if (i % 1000 == 0)
@@ -104,13 +108,15 @@ TEST_CASE("property: no window exceeds the capacity by more than burst, debt and
 
 TEST_CASE(
     "property: a backlogged reservation lags by two bursts at most; packets are conserved and in order") {
+    const auto scheduler = GENERATE(as<std::string_view>{}, "wrr", "fulfillment");
+    INFO(scheduler);
     weir::testing::Random32 random(107);
     for (int trial = 0; trial < 10; ++trial) {
         const std::uint64_t capacity = kGbit * (1 + random() % 10);
         std::vector<Source> mix = random_mix(random, capacity);
         for (Source& s : mix)
             s.limit = 0;
-        LinkHarness h(capacity, mix);
+        LinkHarness h(capacity, mix, scheduler);
         std::vector<Lag> lags(mix.size());
         std::uint64_t sent_in_all = 0;
         for (int i = 0; i < 30'000; ++i) {
@@ -144,12 +150,14 @@ TEST_CASE(
 }
 
 TEST_CASE("property: the link is never idle while an unlimited class is backlogged") {
+    const auto scheduler = GENERATE(as<std::string_view>{}, "wrr", "fulfillment");
+    INFO(scheduler);
     weir::testing::Random32 random(109);
     for (int trial = 0; trial < 10; ++trial) {
         const std::uint64_t capacity = kGbit * (1 + random() % 10);
         std::vector<Source> mix = random_mix(random, capacity);
         mix[0].limit = 0;
-        LinkHarness h(capacity, mix);
+        LinkHarness h(capacity, mix, scheduler);
         h.run(kMs, kStep);
         std::uint64_t sent = 0;
         for (int i = 0; i < 200; ++i) {

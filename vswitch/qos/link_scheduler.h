@@ -108,10 +108,14 @@ class LinkScheduler {
         return queue.empty() && queue.limiter->can_pay(bytes, now) && can_bypass(id, bytes, now);
     }
     /// Charges the link and the class's reservation. The caller has charged the limiter, after can_bypass().
-    void bypass(VnicId id, std::uint32_t bytes, Nanos now) { charge(classes_[id], bytes, now); }
+    void bypass(VnicId id, std::uint32_t bytes, Nanos now) {
+        Class& c = classes_[id];
+        c.bypassed += bytes;
+        charge(c, bytes, now);
+    }
     void bypass(VnicId id, FlowId flow, std::uint32_t bytes, Nanos now) {
         flows_[flow].limiter->pay(bytes, now);
-        charge(classes_[id], bytes, now);
+        bypass(id, bytes, now);
     }
     /// Something else has used the link.
     void charge_link(std::uint32_t bytes, Nanos now) { link_.pay(bytes, now); }
@@ -168,9 +172,10 @@ class LinkScheduler {
         FlowId ready_tail = kNoFlow;
         FlowId own_next = kNoFlow;  ///< behind kOwnQueue
         TokenBucket reserved{
-            make_profile(0, 0)};    ///< parked without a reservation: never pays, cannot be charged
-        std::uint64_t deficit = 0;  ///< for the policy: bytes it may still send in its turn
-        std::uint64_t quantum = 0;  ///< for the policy: bytes per turn
+            make_profile(0, 0)};     ///< parked without a reservation: never pays, cannot be charged
+        std::uint64_t deficit = 0;   ///< for the policy: bytes it may still send in its turn
+        std::uint64_t quantum = 0;   ///< for the policy: bytes per turn
+        std::uint64_t bypassed = 0;  ///< for the policy: bytes that it did not see; it sets this back
         ClassProfile profile;
         bool present = false;
         bool limited = false;  ///< backlogged, but out of the contest until wake()
@@ -183,6 +188,7 @@ class LinkScheduler {
     /// A class came, went or has other shares.
     virtual void shares_changed() = 0;
 
+    [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
     /// Has a packet that may be the next.
     [[nodiscard]] static bool has_ready(const Class& c) { return c.ready_head != kNoFlow; }
     [[nodiscard]] const PacketRef& front(const Class& c) const {

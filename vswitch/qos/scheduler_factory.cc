@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "vswitch/qos/fulfillment_scheduler.h"
 #include "vswitch/qos/wrr_scheduler.h"
 
 namespace weir {
@@ -16,8 +17,8 @@ std::unique_ptr<LinkScheduler> make(const LinkScheduler::Setup& setup) {
     return std::make_unique<T>(setup);
 }
 
-constexpr std::array<std::string_view, 1> kNames{"wrr"};
-constexpr std::array<Make, kNames.size()> kMakers{make<WrrScheduler>};
+constexpr std::array<std::string_view, 2> kNames{"wrr", "fulfillment"};
+constexpr std::array<Make, kNames.size()> kMakers{make<WrrScheduler>, make<FulfillmentScheduler>};
 
 }  // namespace
 
