@@ -2,10 +2,10 @@
 // each judged by its invariants.
 #include <algorithm>
 
+#include "common/water_fill.h"
 #include "test/qos/link_harness.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
-#include "vswitch/qos/water_fill.h"
 
 using namespace weir;
 using weir::testing::LinkHarness;

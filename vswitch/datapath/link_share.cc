@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "vswitch/qos/water_fill.h"
+#include "common/water_fill.h"
 
 namespace weir {
 namespace {

@@ -1,7 +1,7 @@
 // link_scheduler.cc - classes come, change, wait for their limit and go.
 #include "vswitch/qos/link_scheduler.h"
 
-#include "vswitch/qos/water_fill.h"
+#include "common/water_fill.h"
 
 namespace weir {
 

@@ -8,11 +8,9 @@
 #include <cstdint>
 
 #include "common/clock.h"
+#include "common/wide.h"
 
 namespace weir {
-
-__extension__ using Wide = unsigned __int128;
-__extension__ using SignedWide = __int128;
 
 /// Fine time: 1/128 ns. 63 bits of it are 2.28 years, the top bit marks a parked bucket.
 using FineTime = std::uint64_t;

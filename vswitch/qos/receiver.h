@@ -18,10 +18,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/water_fill.h"
 #include "vswitch/qos/crowd.h"
 #include "vswitch/qos/rate_law.h"
 #include "vswitch/qos/sender_table.h"
-#include "vswitch/qos/water_fill.h"
 
 namespace weir {
 

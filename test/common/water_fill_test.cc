@@ -1,5 +1,5 @@
 // water_fill_test.cc - divvy's worked numbers, the cases it leaves out, and what every answer must satisfy.
-#include "vswitch/qos/water_fill.h"
+#include "common/water_fill.h"
 
 #include <algorithm>
 #include <numeric>
@@ -110,5 +110,84 @@ TEST_CASE(
         REQUIRE(highest_fed <= lowest_open * (1 + 1e-6));
         if (f.unassigned > claims.size())
             REQUIRE(lowest_open == 1e300);
+    }
+}
+
+namespace {
+
+struct RealFilled {
+    std::vector<double> parts;
+    double unassigned;
+};
+
+RealFilled fill_real(double capacity, const std::vector<RealClaim>& claims) {
+    RealFilled f{std::vector<double>(claims.size()), 0};
+    f.unassigned = water_fill(capacity, claims, f.parts);
+    return f;
+}
+
+double sum_of(const RealFilled& f) {
+    return std::accumulate(f.parts.begin(), f.parts.end(), 0.0);
+}
+
+}  // namespace
+
+TEST_CASE("real numbers: V1 and V2, thirds, and what is over") {
+    constexpr double kFree = RealClaim::kNoLimit;
+    CHECK(fill_real(1000,
+                    {{100, 300, kFree, 1}, {400, kFree, kFree, 1}, {0, 150, kFree, 2}, {0, kFree, kFree, 4}})
+              .parts == std::vector<double>{100, 400, 150, 350});
+    CHECK(fill_real(300, {{0, 400, kFree, 1}, {0, 100, kFree, 1}}).parts == std::vector<double>{200, 100});
+    const RealFilled thirds = fill_real(1, {{}, {}, {}});
+    CHECK(thirds.parts == std::vector<double>(3, 1.0 / 3));
+    CHECK(thirds.unassigned == 0);
+    CHECK(fill_real(1000, {{0, 100, kFree, 1}, {0, kFree, 300, 1}, {50, kFree, kFree, 0}}).unassigned == 550);
+    CHECK(fill_real(1000, {{1500, kFree, kFree, 1}, {500, kFree, kFree, 9}}).parts ==
+          std::vector<double>{750, 250});
+    CHECK(fill_real(7, {}).unassigned == 7);
+}
+
+TEST_CASE("real numbers: shares that differ by 10^12 lose nothing") {
+    const RealFilled f = fill_real(
+        1e9, {{0, 10, RealClaim::kNoLimit, 1e6}, {0, RealClaim::kNoLimit, RealClaim::kNoLimit, 1e-6}});
+    CHECK(f.parts == std::vector<double>{10, 1e9 - 10});
+}
+
+TEST_CASE("real numbers: limits that bind one after the other end as well") {
+    std::vector<RealClaim> claims;
+    double level = 1;
+    for (int i = 0; i < 3000; ++i)
+        claims.push_back(
+            {.reservation = 0, .limit = level *= 1.01, .demand = RealClaim::kNoLimit, .shares = 1});
+    const double capacity = 0.9 * claims.back().limit * 100;
+    const RealFilled f = fill_real(capacity, claims);
+    REQUIRE(sum_of(f) + f.unassigned == Approx(capacity).epsilon(1e-9));
+    const double top = *std::max_element(f.parts.begin(), f.parts.end());
+    for (std::size_t i = 0; i < claims.size(); ++i)
+        REQUIRE(f.parts[i] == Approx(std::min(claims[i].limit, top)).epsilon(1e-9));
+}
+
+TEST_CASE("property: real and whole numbers give the same but for rounding") {
+    std::mt19937_64 random(18);
+    for (int trial = 0; trial < 500; ++trial) {
+        std::vector<Claim> whole(1 + random() % 20);
+        std::vector<RealClaim> real;
+        for (Claim& c : whole) {
+            c.reservation = random() % 3 == 0 ? random() % 1'000'000 : 0;
+            c.limit = random() % 3 == 0 ? random() % 2'000'000 : kNone;
+            c.demand = random() % 3 == 0 ? random() % 2'000'000 : kNone;
+            c.shares = static_cast<std::uint32_t>(random() % 1000);
+            const auto bound = [](std::uint64_t amount) {
+                return amount == kNone ? RealClaim::kNoLimit : static_cast<double>(amount);
+            };
+            real.push_back(
+                {static_cast<double>(c.reservation), bound(c.limit), bound(c.demand), double(c.shares)});
+        }
+        const std::uint64_t capacity = random() % 20'000'000;
+        const Filled expected = fill(capacity, whole);
+        const RealFilled f = fill_real(static_cast<double>(capacity), real);
+        for (std::size_t i = 0; i < whole.size(); ++i)
+            REQUIRE(f.parts[i] == Approx(static_cast<double>(expected.parts[i])).margin(25));
+        REQUIRE(sum_of(f) + f.unassigned == Approx(static_cast<double>(capacity)).margin(1e-3));
     }
 }

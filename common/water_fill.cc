@@ -1,0 +1,182 @@
+// water_fill.cc - the level is found by freezing, round by round, those whom their floor or their cap holds.
+#include "common/water_fill.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <type_traits>
+
+namespace weir {
+namespace {
+
+/// Rounds after which every second one halves the interval that the level is in: freezing alone takes as many
+/// rounds as there are claims when each frees just enough for the next.
+constexpr unsigned kPlainRounds = 8;
+/// Then the interval is one of rounding.
+constexpr unsigned kRoundsMost = 400;
+
+template <typename C>
+auto cap_of(const C& c) {
+    return std::min(std::max(c.limit, c.reservation), c.demand);
+}
+template <typename C>
+auto floor_of(const C& c) {
+    return std::min(c.reservation, cap_of(c));
+}
+
+/// part * amount / whole, which never overflows.
+std::uint64_t share_of(std::uint64_t amount, std::uint64_t part, Wide whole) {
+    return static_cast<std::uint64_t>(Wide{amount} * part / whole);
+}
+double share_of(double amount, double part, double whole) {
+    return amount * (part / whole);
+}
+
+template <typename C>
+struct Sums;
+template <>
+struct Sums<Claim> {
+    using Amount = Wide;
+    using Shares = std::uint64_t;
+};
+template <>
+struct Sums<RealClaim> {
+    using Amount = double;
+    using Shares = double;
+};
+
+/// Between which levels the one that fits lies; only real numbers are halved.
+struct Bracket {
+    double low = 0;
+    double high = INFINITY;
+};
+
+template <typename C>
+class Filling {
+  public:
+    using Amount = typename C::Amount;
+    using Shares = typename Sums<C>::Shares;
+
+    Filling(Amount capacity, std::span<const C> claims, std::span<Amount> allocation)
+        : amount_(capacity), claims_(claims), allocation_(allocation) {}
+
+    [[nodiscard]] Amount run() {
+        assert(claims_.size() == allocation_.size());
+        typename Sums<C>::Amount floors = 0;
+        for (const C& c : claims_)
+            floors += floor_of(c);
+        if (floors >= static_cast<typename Sums<C>::Amount>(amount_))
+            return scale(floors);
+        for (std::size_t i = 0; i < claims_.size(); ++i) {
+            allocation_[i] = kOpen;
+            if (claims_[i].shares > 0)
+                shares_ += claims_[i].shares;
+            else
+                freeze(i, floor_of(claims_[i]));
+        }
+        unsigned round = 0;
+        while (shares_ > 0 && round < kRoundsMost && freeze_round(round))
+            round += std::is_same_v<C, RealClaim> ? 1 : 0;
+        return give();
+    }
+
+  private:
+    static constexpr Amount kOpen = C::kNoLimit;  // marks an allocation that is not frozen yet
+
+    void freeze(std::size_t i, Amount at) {
+        allocation_[i] = at;
+        amount_ -= at;
+    }
+
+    /// There is not enough for the floors.
+    Amount scale(typename Sums<C>::Amount floors) {
+        Amount left = amount_;
+        for (std::size_t i = 0; i < claims_.size(); ++i) {
+            allocation_[i] = floors > 0 ? share_of(amount_, floor_of(claims_[i]), floors) : 0;
+            left -= allocation_[i];
+        }
+        return std::is_same_v<C, RealClaim> ? (floors > 0 ? Amount{0} : amount_) : left;
+    }
+
+    /// The amount whose parts are tested in this round: all that is left, or what half of the bracket needs.
+    [[nodiscard]] Amount tested(unsigned round) const {
+        if constexpr (std::is_same_v<C, RealClaim>) {
+            const bool halves = round >= kPlainRounds && round % 2 == 1 && std::isfinite(bracket_.high);
+            return halves ? (bracket_.low + bracket_.high) / 2 * shares_ : amount_;
+        }
+        return amount_;
+    }
+
+    /// Freezes those held by their floor if the tested level is too high, else those held by their cap.
+    /// @return false when all that is left is to be given by shares
+    bool freeze_round(unsigned round) {
+        const Amount amount = tested(round);
+        const Shares shares = shares_;
+        typename Sums<C>::Amount raised = 0;
+        typename Sums<C>::Amount saved = 0;
+        for (std::size_t i = 0; i < claims_.size(); ++i) {
+            if (allocation_[i] != kOpen)
+                continue;
+            const Amount part = share_of(amount, claims_[i].shares, shares);
+            raised += part < floor_of(claims_[i]) ? floor_of(claims_[i]) - part : 0;
+            saved += part > cap_of(claims_[i]) ? part - cap_of(claims_[i]) : 0;
+        }
+        const bool floors = amount + raised >= amount_ + saved;
+        if constexpr (std::is_same_v<C, RealClaim>)
+            (floors ? bracket_.high : bracket_.low) = amount / shares;
+        Shares open = 0;
+        for (std::size_t i = 0; i < claims_.size(); ++i) {
+            if (allocation_[i] != kOpen)
+                continue;
+            const Amount part = share_of(amount, claims_[i].shares, shares);
+            const Amount bound = floors ? floor_of(claims_[i]) : cap_of(claims_[i]);
+            if (floors ? part < bound : part > bound)
+                freeze(i, bound);
+            else
+                open += claims_[i].shares;
+        }
+        shares_ = open;
+        return raised > 0 || saved > 0 || amount != amount_;
+    }
+
+    /// What is left, to those that neither bound holds. @return what nobody could use
+    Amount give() {
+        if constexpr (std::is_same_v<C, RealClaim>) {
+            if (shares_ <= 0)
+                return std::max(amount_, 0.0);
+            for (std::size_t i = 0; i < claims_.size(); ++i)
+                if (allocation_[i] == kOpen)
+                    allocation_[i] = std::clamp(share_of(amount_, claims_[i].shares, shares_),
+                                                floor_of(claims_[i]), cap_of(claims_[i]));
+            return 0;
+        }
+        for (std::size_t i = 0; i < claims_.size() && shares_ > 0; ++i) {  // no token lost to rounding
+            if (allocation_[i] != kOpen)
+                continue;
+            const Shares own = claims_[i].shares;
+            freeze(i, share_of(amount_, claims_[i].shares, shares_));
+            shares_ -= own;
+        }
+        return amount_;
+    }
+
+    Amount amount_;
+    std::span<const C> claims_;
+    std::span<Amount> allocation_;
+    Shares shares_ = 0;  // of those that are open
+    Bracket bracket_;
+};
+
+}  // namespace
+
+std::uint64_t water_fill(std::uint64_t capacity, std::span<const Claim> claims,
+                         std::span<std::uint64_t> allocation) {
+    return Filling<Claim>(capacity, claims, allocation).run();
+}
+
+double water_fill(double capacity, std::span<const RealClaim> claims, std::span<double> allocation) {
+    return Filling<RealClaim>(capacity, claims, allocation).run();
+}
+
+}  // namespace weir
