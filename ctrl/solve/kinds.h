@@ -17,9 +17,11 @@ using SolveKind = nlohmann::json(ObjectReader& problem, Faults& faults);
     KIND(allocation) \
     KIND(capacity) \
     KIND(demand) \
+    KIND(divvy) \
     KIND(overcommit) \
     KIND(rcp) \
     KIND(placement) \
+    KIND(pools) \
     KIND(price) \
     KIND(vdc)
 // clang-format on

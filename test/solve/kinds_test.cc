@@ -228,3 +228,73 @@ TEST_CASE("solve overcommit: the points of SoftBW Fig. 2, and what is refused") 
     CHECK(has_fault(faults, "utilisation", "out of range"));
     CHECK(has_fault(faults, "ratio", "out of range"));
 }
+
+TEST_CASE("solve divvy: the cases that the paper leaves out, and what is refused") {
+    json problem{{"kind", "divvy"}, {"capacity", 1000}, {"children", json::array()}};
+    CHECK(answer_of(problem)["unassigned"] == 1000);
+    problem["children"] = {{{"id", "a"}, {"reservation", 1500}, {"shares", 1}},
+                           {{"id", "b"}, {"reservation", 500}, {"shares", 0}}};
+    CHECK(answer_of(problem)["children"][0]["allocation"] == 750);
+    problem["children"] = {{{"id", "a"}, {"reservation", 200}, {"demand", 50}, {"shares", 1}},
+                           {{"id", "b"}, {"limit", 300}}};
+    CHECK(answer_of(problem)["children"][0]["allocation"] == 200);
+    CHECK(answer_of(problem)["unassigned"] == 500);
+    problem["children"] = {{{"id", "a"}, {"reservation", 200}, {"limit", 100}},
+                           {{"id", "a"}, {"shares", -1}},
+                           {{"reservation", "much"}}};
+    const Faults faults = faults_of(problem);
+    CHECK(has_fault(faults, "children[0].limit", "at least the reservation"));
+    CHECK(has_fault(faults, "children[1].id", "there already"));
+    CHECK(has_fault(faults, "children[1].shares", "out of range"));
+    CHECK(has_fault(faults, "children[2].reservation", "wrong type"));
+    CHECK(has_fault(faults_of({{"kind", "divvy"}}), "capacity", "needed"));
+}
+
+TEST_CASE("solve pools: hosts that are away, pools in pools, and what is refused") {
+    json problem{{"kind", "pools"},
+                 {"capacity", 1000},
+                 {"root",
+                  {{"children",
+                    {{{"id", "p"},
+                      {"children",
+                       {{{"id", "q"}, {"children", {{{"id", "a"}, {"reservation", 300}, {"host", "h1"}}}}}}}},
+                     {{"id", "b"}, {"host", "h2"}}}}}}};
+    json answer = answer_of(problem);
+    CHECK(answer["nodes"][1] == json({{"id", "p"},
+                                      {"demand", nullptr},
+                                      {"reservation", 300},
+                                      {"limit", nullptr},
+                                      {"shares", 0.5},
+                                      {"entitlement", 500}}));
+    CHECK(answer["hosts"] ==
+          json({{{"id", "h1"}, {"queue_depth", 500}}, {{"id", "h2"}, {"queue_depth", 500}}}));
+    problem["root"]["children"][1]["absent"] = true;
+    answer = answer_of(problem);
+    CHECK(answer["nodes"][3]["entitlement"] == 1000);
+    CHECK(answer["hosts"][1]["queue_depth"] == 0);
+
+    problem["root"]["reservation"] = 200;
+    problem["root"]["children"][0]["demand"] = 5;
+    problem["root"]["children"][1]["limit"] = -1;
+    problem["hosts"] = {{"p", "h1"}, {"b", "h1"}, {"h3", 5}};
+    const Faults faults = faults_of(problem);
+    CHECK(has_fault(faults, "root.reservation", "300"));
+    CHECK(has_fault(faults, "root.children[0].demand", ""));
+    CHECK(has_fault(faults, "root.children[1].limit", "out of range"));
+    CHECK(has_fault(faults, "hosts.p", "leaf"));
+    CHECK(has_fault(faults, "hosts.b", "once"));
+    CHECK(has_fault(faults, "hosts.h3", "wrong type"));
+    CHECK(has_fault(faults_of({{"kind", "pools"}, {"capacity", 1}}), "root", "needed"));
+}
+
+TEST_CASE("solve pools: a tree that is too deep is refused, not followed") {
+    json node{{"id", "leaf"}};
+    for (int i = 0; i < 1500; ++i) {
+        json above{{"id", std::to_string(i)}, {"children", json::array()}};
+        above["children"].push_back(std::move(node));
+        node = std::move(above);
+    }
+    const Faults faults = faults_of({{"kind", "pools"}, {"capacity", 1}, {"root", node}});
+    REQUIRE(faults.size() == 1);
+    CHECK(faults[0].message.find("too deep") != std::string::npos);
+}
