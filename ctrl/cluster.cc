@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ctrl/pool_layout.h"
+
 namespace weir {
 namespace {
 
@@ -27,6 +29,10 @@ Cluster::Cluster(const ClusterConfig& config, const IdOf& id_of) : config_(confi
     host_vnics_.resize(config.hosts.size());
     for (const ClusterApplianceConfig& appliance : config.appliances)
         appliance_host_.push_back(index_of(config.hosts, appliance.host));
+    const std::set<std::string> pooled = pooled_appliances(config.pools);
+    for (std::uint32_t i = 0; i < config.appliances.size(); ++i)
+        if (pooled.contains(config.appliances[i].name))
+            pooled_.emplace(i, reserved_in_pools(config.pools, config.appliances[i].name));
     add_resources();
     add_ends(id_of);
 }
@@ -196,8 +202,12 @@ void Cluster::path_of(wire::FlowKey flow, std::vector<PathStep>& out) const {
 std::uint64_t Cluster::silent_tokens(const ClusterEnd& vnic, const ClusterEnd& appliance) const {
     const TenantConfig& tenant = config_.tenants[vnic.tenant];
     const TenantApplianceConfig& part = *part_of(vnic.tenant, appliance.index);
-    const double own = static_cast<double>(part.reservation_tokens) * tenant.vnics[vnic.index].weight /
-                       tenant_weights_[vnic.tenant];
+    double own = static_cast<double>(part.reservation_tokens) * tenant.vnics[vnic.index].weight /
+                 tenant_weights_[vnic.tenant];
+    if (const auto pooled = pooled_.find(appliance.index); pooled != pooled_.end()) {
+        const auto reserved = pooled->second.find(tenant.vnics[vnic.index].name);
+        own = reserved == pooled->second.end() ? 0 : reserved->second;
+    }
     const double trickle = static_cast<double>(config_.appliances[appliance.index].capacity_min) *
                            config_.headroom / static_cast<double>(users_[appliance.index]);
     return static_cast<std::uint64_t>(std::max({own, trickle, 1.0}));

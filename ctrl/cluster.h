@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/wire/messages.h"
@@ -116,6 +117,8 @@ class Cluster {
     std::vector<double> tenant_weights_;               // of its vNICs together
     std::vector<std::set<std::uint32_t>> host_vnics_;  // ids
     std::vector<std::uint64_t> users_;                 // vNICs that may use an appliance
+    /// By appliance that pools divide: what is reserved there by vNIC.
+    std::map<std::uint32_t, std::unordered_map<std::string, double>> pooled_;
 };
 
 }  // namespace weir

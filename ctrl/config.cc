@@ -71,7 +71,6 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
     read_part(reader, "headroom", config.headroom, {0, 500'000});
     read_part(reader, "resolve_change", config.resolve_change, {10'000, 1'000'000});
     reader.read_flag("overcommit", config.overcommit);
-    reader.reject("pools", "not supported by this version");
     reader.reject("prices", "not supported by this version");
 }
 
@@ -89,6 +88,7 @@ std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text) {
     read_topology(reader, config, faults);
     read_cluster_appliances(reader, config, faults);
     read_tenants(reader, config, faults);
+    read_pools(reader, config.pools, faults);
     reader.finish();
     if (json_text.value.is_object())
         check_cluster(config, faults);

@@ -44,6 +44,25 @@ struct ClusterApplianceConfig {
     std::uint64_t capacity_max = 0;  ///< that it surely has not more than
 };
 
+/// A VM in a pool: what it may have of the pool's appliance.
+struct PoolVnicConfig {
+    std::string name{};
+    std::uint64_t reservation_tokens = 0;
+    std::optional<std::uint64_t> limit_tokens{};
+    std::uint32_t shares = 100;
+};
+
+/// VMs, wherever they are, that share an appliance, or a part of what their parent has of it.
+struct PoolConfig {
+    std::string name{};
+    std::string parent{};                               ///< empty = the appliance itself
+    std::string appliance{};                            ///< empty = the parent's
+    std::optional<std::uint64_t> reservation_tokens{};  ///< absent = what is reserved in it
+    std::optional<std::uint64_t> limit_tokens{};
+    std::uint32_t shares = 100;
+    std::vector<PoolVnicConfig> vnics{};
+};
+
 struct TenantVnicConfig {
     std::string name{};                 ///< as in the switch's own file, unique in the cluster
     std::string host{};                 ///< where it must be; empty = where a switch says it has it
@@ -84,6 +103,7 @@ struct ClusterConfig {
     std::vector<HostConfig> hosts;
     std::vector<ClusterApplianceConfig> appliances;
     std::vector<TenantConfig> tenants;
+    std::vector<PoolConfig> pools;
 };
 
 /// Parses JSON with comments; on any fault returns all of them, in the order of the text. Never throws on

@@ -5,6 +5,7 @@
 
 #include "common/units.h"
 #include "ctrl/config_sections.h"
+#include "ctrl/pool_layout.h"
 
 namespace weir {
 namespace {
@@ -53,6 +54,21 @@ void check_keys(const ClusterConfig& config, Faults& faults) {
                               "with tcp every host needs one: weir-ctrl --make-key FILE prints it"});
 }
 
+/// Whoever reserves a part of an appliance that pools divide does so in a pool.
+void check_pooled_parts(const ClusterConfig& config, Faults& faults) {
+    const std::set<std::string> pooled = pooled_appliances(config.pools);
+    for (std::size_t i = 0; i < config.tenants.size(); ++i)
+        for (std::size_t j = 0; j < config.tenants[i].appliances.size(); ++j) {
+            const TenantApplianceConfig& part = config.tenants[i].appliances[j];
+            if (!pooled.contains(part.name) || (part.reservation_tokens == 0 && !part.limit_tokens))
+                continue;
+            const char* key = part.reservation_tokens != 0 ? ".reservation" : ".limit";
+            faults.push_back({at("tenants", i) + '.' + at("appliances", j) + key, "a bound beside pools",
+                              "none here: put it into a pool of \"" + part.name + '"',
+                              "what is divided by pools cannot be promised beside them"});
+        }
+}
+
 /// What the tenants' entries may name.
 struct Known {
     std::set<std::string> hosts;
@@ -81,6 +97,10 @@ void check_appliance_promises(const ClusterConfig& config, Faults& faults) {
     for (const TenantConfig& tenant : config.tenants)
         for (const TenantApplianceConfig& part : tenant.appliances)
             promised[part.name] += part.reservation_tokens;
+    const std::vector<std::uint64_t> pooled = pool_reservations(config.pools);
+    for (std::size_t i = 0; i < config.pools.size(); ++i)
+        if (config.pools[i].parent.empty())
+            promised[config.pools[i].appliance] += pooled[i];
     for (std::size_t i = 0; i < config.appliances.size(); ++i) {
         const ClusterApplianceConfig& appliance = config.appliances[i];
         const std::uint64_t sum = promised[appliance.name];
@@ -130,6 +150,8 @@ void check_cluster(const ClusterConfig& config, Faults& faults) {
                     faults);
     for (std::size_t i = 0; i < config.tenants.size(); ++i)
         check_tenant(config.tenants[i], at("tenants", i), known, faults);
+    check_pools(config, faults);
+    check_pooled_parts(config, faults);
     if (config.overcommit)
         return;
     check_appliance_promises(config, faults);

@@ -13,6 +13,8 @@ inline constexpr std::uint64_t kTokenRateMax = 1'000'000'000'000;  // tokens per
 void read_topology(ObjectReader& root, ClusterConfig& config, Faults& faults);
 void read_cluster_appliances(ObjectReader& root, ClusterConfig& config, Faults& faults);
 void read_tenants(ObjectReader& root, ClusterConfig& config, Faults& faults);
+void read_pools(ObjectReader& root, std::vector<PoolConfig>& out, Faults& faults);
+void check_pools(const ClusterConfig& config, Faults& faults);
 /// What holds between the lists: names that must exist, promises that must fit.
 void check_cluster(const ClusterConfig& config, Faults& faults);
 

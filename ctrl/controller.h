@@ -84,6 +84,10 @@ class Controller {
     /// For `weirctl status`.
     [[nodiscard]] nlohmann::json status(Nanos now) const;
     [[nodiscard]] nlohmann::json audit(std::size_t most);
+    /// For `weirctl pool show`.
+    [[nodiscard]] nlohmann::json pools() const;
+    /// Changes a pool from the next interval on. @return what is wrong; then nothing is changed
+    [[nodiscard]] Faults set_pool(const PoolChange& change);
 
   private:
     struct Session;

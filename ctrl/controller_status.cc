@@ -1,6 +1,7 @@
 // controller_status.cc - what `weirctl status` and `weirctl audit` show of the controller, as JSON.
 #include <nlohmann/json.hpp>
 
+#include "ctrl/pool_rates.h"
 #include "ctrl/session.h"
 
 namespace weir {
@@ -66,6 +67,19 @@ json Controller::status(Nanos now) const {
                 {"refusals", refusals}};
     solver_.describe(report);
     return report;
+}
+
+json Controller::pools() const {
+    json list = json::array();
+    solver_.describe_pools(list);
+    return {{"interval", interval_}, {"pools", list}};
+}
+
+Faults Controller::set_pool(const PoolChange& change) {
+    Faults faults = solver_.set_pool(change);
+    if (faults.empty())
+        note("pool", change.name + " changed");
+    return faults;
 }
 
 json Controller::audit(std::size_t most) {

@@ -1,10 +1,13 @@
-// operator_commands.cc - status, audit.
+// operator_commands.cc - status, audit, pool.show, pool.set.
 #include "ctrl/operator_commands.h"
 
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
+#include "common/config/field_kinds.h"
+#include "ctrl/config_sections.h"
+#include "ctrl/pool_rates.h"
 
 namespace weir {
 namespace {
@@ -24,6 +27,32 @@ json status(const Controller& controller, const ServerCounters& server, Nanos no
                       {"unreachable", server.unreachable},
                       {"full", server.full}};
     return out;
+}
+
+json set_pool(Controller& controller, ObjectReader& args, Faults& faults) {
+    constexpr Range kTokens{0, kTokenRateMax};
+    constexpr Range kShares{1, 10'000};
+    PoolChange wanted;
+    if (require(args, "name", "the name of a pool, or of a vNIC in one"))
+        args.read_text("name", wanted.name);
+    args.read_text("appliance", wanted.appliance);
+    const json* change = args.take("change");
+    const json none = json::object();
+    ObjectReader keys(change == nullptr ? none : *change, "change", faults);
+    std::uint64_t reservation = 0;
+    if (keys.read_quantity("reservation", Quantity::kTokenRate, reservation, kTokens))
+        wanted.reservation_tokens = reservation;
+    std::optional<std::uint64_t> limit;
+    if (keys.read_limit("limit", Quantity::kTokenRate, limit, {1, kTokenRateMax}))
+        wanted.limit_tokens = limit;
+    std::uint32_t shares = 0;
+    if (keys.read_integer("shares", shares, kShares))
+        wanted.shares = shares;
+    keys.finish();
+    args.finish();
+    if (faults.empty())
+        faults = controller.set_pool(wanted);
+    return json::object();
 }
 
 json run(Controller& controller, const ServerCounters& server, const json& request, Nanos now,
@@ -46,7 +75,14 @@ json run(Controller& controller, const ServerCounters& server, const json& reque
         args.finish();
         return faults.empty() ? controller.audit(last) : json();
     }
-    reader.fault("command", "audit, status", "the controller has no such command; the switches may");
+    if (command == "pool.show") {
+        args.finish();
+        return faults.empty() ? controller.pools() : json();
+    }
+    if (command == "pool.set")
+        return set_pool(controller, args, faults);
+    reader.fault("command", "audit, pool.set, pool.show, status",
+                 "the controller has no such command; the switches may");
     return {};
 }
 

@@ -27,6 +27,15 @@ estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
             .outstanding = double{flow.outstanding[part]}};
 }
 
+/// What a flow may not have of its appliance it needs no links for.
+void hold_to(double most, std::array<double, wire::kParts>& tokens) {
+    const double wanted = tokens[static_cast<std::size_t>(wire::Part::kAppliance)];
+    if (wanted <= most)
+        return;
+    for (double& part : tokens)
+        part *= most / wanted;
+}
+
 }  // namespace
 
 RateSolver::RateSolver(const ClusterConfig& config)
@@ -34,6 +43,7 @@ RateSolver::RateSolver(const ClusterConfig& config)
       seconds_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)),
       appliances_(config),
       view_(config, seconds_),
+      pools_(config),
       allocator_(entry_of(config.global)) {}
 
 /// An interval moves the averages on; in between, only what grows is news.
@@ -88,6 +98,22 @@ void RateSolver::put_demand(const Cluster& cluster, wire::FlowKey flow,
     view_.put(cluster, flow, tokens, inside_);
 }
 
+void RateSolver::divide_pools(const Cluster& cluster, const DemandTable& demands) {
+    constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
+    pools_.begin(cluster);
+    auto smoothed = smoothed_.begin();
+    for (const auto& [flow, demand] : demands) {
+        const double tokens = (smoothed++)->tokens[kTokens];
+        if (is_pooled(cluster, flow))
+            pools_.put(cluster, flow,
+                       tokens * appliances_.slowdown(cluster.find_end(flow.destination)->index) / seconds_,
+                       double{demand.used[kTokens]} / seconds_);
+    }
+    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i)
+        if (pools_.divides(i))
+            pools_.divide(i, appliances_.rate(i));
+}
+
 void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands) {
     view_.set_weights(cluster);
     set_capacity(cluster);
@@ -97,6 +123,7 @@ void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands)
     weights_.clear();
     flows_.clear();
     parts_.clear();
+    divide_pools(cluster, demands);
     auto smoothed = smoothed_.begin();
     for (const auto& [flow, demand] : demands) {
         std::array<double, wire::kParts> tokens = (smoothed++)->tokens;
@@ -106,6 +133,8 @@ void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands)
         if (const ClusterEnd& end = *cluster.find_end(flow.destination); end.appliance)
             for (double& part : tokens)
                 part *= appliances_.slowdown(end.index);
+        if (is_pooled(cluster, flow))
+            hold_to(pools_.entitlement(cluster, flow) * seconds_, tokens);
         put_demand(cluster, flow, tokens);
         flows_.push_back(flow);
         const ClusterEnd& source = *cluster.find_end(flow.source);
@@ -145,7 +174,9 @@ void RateSolver::put_rates(const Cluster& cluster, std::vector<wire::FlowAllocat
             rate = std::min(rate, static_cast<std::uint64_t>(std::max(kRateLeast, tokens / seconds_)));
         }
         auto& tokens = rates.rate[static_cast<std::size_t>(wire::Part::kAppliance)];
-        if (tokens != wire::kNoStatement)
+        if (is_pooled(cluster, flows_[flow]))  // that a link is short holds it back at the link
+            tokens = static_cast<std::uint64_t>(std::max(kRateLeast, pools_.rate(cluster, flows_[flow])));
+        else if (tokens != wire::kNoStatement)
             tokens = std::max(tokens, cluster.silent_tokens(flows_[flow]));
         if (!wire::is_gone(rates))
             out.push_back(rates);
@@ -172,6 +203,10 @@ std::vector<wire::FlowAllocation> RateSolver::solve(const Cluster& cluster, cons
     put_rates(cluster, out);
     appliances_.told(cluster, out);
     return out;
+}
+
+void RateSolver::describe_pools(nlohmann::json& pools) const {
+    pools = pools_.describe();
 }
 
 void RateSolver::describe(nlohmann::json& status) const {

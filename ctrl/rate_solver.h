@@ -10,6 +10,7 @@
 #include "ctrl/alloc/vdc.h"
 #include "ctrl/appliance_estimates.h"
 #include "ctrl/cluster.h"
+#include "ctrl/pool_rates.h"
 #include "ctrl/solver.h"
 #include "ctrl/vdc_view.h"
 
@@ -22,6 +23,8 @@ class RateSolver final : public Solver {
                                                           bool whole) override;
 
     void describe(nlohmann::json& status) const override;
+    void describe_pools(nlohmann::json& pools) const override;
+    [[nodiscard]] Faults set_pool(const PoolChange& change) override { return pools_.set(change); }
 
     [[nodiscard]] const ApplianceEstimates& appliances() const { return appliances_; }
 
@@ -34,6 +37,11 @@ class RateSolver final : public Solver {
 
     void smooth(const DemandTable& demands, bool whole);
     void set_capacity(const Cluster& cluster);
+    void divide_pools(const Cluster& cluster, const DemandTable& demands);
+    [[nodiscard]] bool is_pooled(const Cluster& cluster, wire::FlowKey flow) const {
+        const ClusterEnd& end = *cluster.find_end(flow.destination);
+        return end.appliance && pools_.divides(end.index);
+    }
     void set_problem(const Cluster& cluster, const DemandTable& demands);
     void put_demand(const Cluster& cluster, wire::FlowKey flow, std::array<double, wire::kParts> tokens);
     [[nodiscard]] std::array<double, wire::kParts> room_of(const Cluster& cluster, std::uint32_t flow) const;
@@ -45,6 +53,7 @@ class RateSolver final : public Solver {
     std::vector<Smoothed> smoothed_;  // in the order of flows
     std::vector<Smoothed> smoothed_next_;
     VdcView view_;
+    PoolRates pools_;
     alloc::VdcAllocator allocator_;
     alloc::DemandMatrix demand_;
     alloc::DemandMatrix inside_;

@@ -6,11 +6,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "common/error.h"
 #include "common/wire/records.h"
 
 namespace weir {
 
 class Cluster;
+struct PoolChange;
 
 /// What all switches said, flow by flow.
 using DemandTable = std::map<wire::FlowKey, wire::FlowDemand>;
@@ -25,6 +27,12 @@ class Solver {
                                                                   const DemandTable& demands, bool whole) = 0;
     /// Adds to the controller's `status` what it believes.
     virtual void describe(nlohmann::json& /*status*/) const {}
+    /// Adds its pools as they are now to a list.
+    virtual void describe_pools(nlohmann::json& /*pools*/) const {}
+    /// Changes a pool from the next interval on. @return what is wrong; then nothing is changed
+    [[nodiscard]] virtual Faults set_pool(const PoolChange& /*change*/) {
+        return {{"name", "a pool", "nothing", "there are no pools"}};
+    }
 };
 
 }  // namespace weir

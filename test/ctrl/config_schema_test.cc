@@ -47,13 +47,17 @@ std::vector<Section> sections() {
             {"appliances[0]", "/appliances/0", defs["appliance"]["properties"]},
             {"tenants[0]", "/tenants/0", defs["tenant"]["properties"]},
             {"tenants[0].vnics[0]", "/tenants/0/vnics/0", defs["vnic"]["properties"]},
-            {"tenants[0].appliances[0]", "/tenants/0/appliances/0", defs["part"]["properties"]}};
+            {"tenants[0].appliances[0]", "/tenants/0/appliances/0", defs["part"]["properties"]},
+            {"pools[0]", "/pools/0", defs["pool"]["properties"]},
+            {"pools[0].vnics[0]", "/pools/0/vnics/0", defs["member"]["properties"]}};
 }
 
 const char* const kGood = R"({"global": {}, "topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
     "hosts": [{"name": "h1"}]},
-    "appliances": [{"name": "d", "capacity_min": "5ktokens", "capacity_max": "10ktokens"}],
-    "tenants": [{"name": "A", "vnics": [{"name": "v"}], "appliances": [{"name": "d"}]}]})";
+    "appliances": [{"name": "d", "capacity_min": "5ktokens", "capacity_max": "10ktokens"},
+                   {"name": "e", "capacity_min": "5ktokens", "capacity_max": "10ktokens"}],
+    "tenants": [{"name": "A", "vnics": [{"name": "v"}], "appliances": [{"name": "d"}, {"name": "e"}]}],
+    "pools": [{"name": "p", "appliance": "e", "vnics": [{"name": "v"}]}]})";
 
 Faults faults_with(const Section& section, const std::string& key, const json& value) {
     json file = json::parse(kGood);

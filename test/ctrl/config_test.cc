@@ -1,6 +1,7 @@
 // config_test.cc - the cluster file: what it says, and every fault with its path.
 #include "ctrl/config.h"
 
+#include "ctrl/pool_layout.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
 
@@ -37,7 +38,7 @@ TEST_CASE("the documented example says what it says") {
     REQUIRE(config.hosts.size() == 2);
     CHECK(config.hosts[0].rack == "r1");
     CHECK(config.hosts[0].vms_max == 40);
-    REQUIRE(config.appliances.size() == 2);
+    REQUIRE(config.appliances.size() == 3);
     CHECK(config.appliances[0].host == "h2");
     CHECK(config.appliances[0].capacity_max == 10'000);
     CHECK(config.appliances[1].link_bps == 10'000'000'000);
@@ -68,7 +69,7 @@ TEST_CASE("all faults are listed, with their paths and in their order") {
     CHECK(test::has_fault(faults, "listen", "udp://x"));
     CHECK(test::has_fault(faults, "headroom", "out of range"));
     CHECK(test::has_fault(faults, "spam", "unknown key"));
-    CHECK(test::has_fault(faults, "pools", "not supported"));
+    CHECK(test::has_fault(faults, "pools", "wrong type"));
     CHECK(test::has_fault(faults, "topology.hosts[0].name", "needed"));
     CHECK(test::has_fault(faults, "topology.hosts[0].uplink", "needs a unit"));
     CHECK(test::has_fault(faults, "topology.hosts[0].key", "no CURVE public key"));
@@ -123,4 +124,88 @@ TEST_CASE("hostile texts are faults, not crashes") {
                              "{\"topology\": []}", "{\"global\": {\"weights\": 1e300}}", "{\"listen\": [1]}",
                              "{\"interval\": -1}", "{\"name\": \"a\", \"name\": \"b\"}"})
         CHECK_FALSE(bad(text).empty());
+}
+
+namespace {
+
+Faults bad_pools(const std::string& pools) {
+    return bad(R"({"appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "2ktokens"},
+                                  {"name": "tape", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
+        "tenants": [{"name": "A", "vnics": [{"name": "v"}, {"name": "w"}],
+                     "appliances": [{"name": "disk"}, {"name": "tape", "reservation": "5tokens"}]},
+                    {"name": "B", "vnics": [{"name": "x"}]}], "pools": )" +
+               pools + "}");
+}
+
+}  // namespace
+
+TEST_CASE("pools: trees of any depth, reservations added up where none is given") {
+    const ClusterConfig config = good(
+        R"({"appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
+        "tenants": [{"name": "A", "vnics": [{"name": "v"}, {"name": "w"}], "appliances": [{"name": "disk"}]}],
+        "pools": [{"name": "inner", "parent": "outer", "vnics": [{"name": "v", "reservation": "300tokens"}]},
+                  {"name": "outer", "appliance": "disk", "limit": "900tokens", "shares": 200,
+                   "vnics": [{"name": "w", "reservation": "100tokens", "limit": null, "shares": 7}]}]})");
+    CHECK(pool_reservations(config.pools) == std::vector<std::uint64_t>{300, 400});
+    const PoolLayout layout(config.pools, "disk", 1000);
+    const pool::PoolTree& tree = layout.tree();
+    REQUIRE(tree.size() == 5);
+    const pool::NodeIndex inner = *layout.find("inner", false);
+    const pool::NodeIndex outer = *layout.find("outer", false);
+    CHECK(tree.parent(inner) == outer);
+    CHECK(tree.parent(*layout.find("v", true)) == inner);
+    CHECK(tree.parent(*layout.find("w", true)) == outer);
+    CHECK(tree.controls(outer).reservation == 400);
+    CHECK(tree.controls(outer).limit == 900);
+    CHECK(tree.controls(outer).shares == 200);
+    CHECK(tree.controls(*layout.find("w", true)).shares == 7);
+    CHECK(layout.find("disk", false) == pool::kRoot);
+    CHECK_FALSE(layout.find("disk", true));
+    CHECK(reserved_in_pools(config.pools, "disk").at("v") == 300);
+}
+
+TEST_CASE(
+    "pools: reservations above the parent's, no shares, circles and strangers are refused by their paths") {
+    Faults faults = bad_pools(R"([
+        {"name": "a", "appliance": "disk", "reservation": "500tokens",
+         "vnics": [{"name": "v", "reservation": "400tokens"}, {"name": "v"}]},
+        {"name": "b", "parent": "a", "reservation": "200tokens", "shares": 0},
+        {"name": "c", "parent": "d"}, {"name": "d", "parent": "c"}, {"name": "e", "parent": "e"},
+        {"name": "f", "parent": "none"}, {"name": "g"},
+        {"name": "h", "parent": "a", "appliance": "tape"}, {"name": "h", "appliance": "spool"},
+        {"name": "tape", "appliance": "tape", "vnics": [{"name": "x"}, {"name": "y"}, {"name": "w", "shares": -1}]}])");
+    CHECK(test::has_fault(faults, "pools[0].reservation", "600tokens"));
+    CHECK(test::has_fault(faults, "pools[0].vnics[1].name", "another already"));
+    CHECK(test::has_fault(faults, "pools[1].shares", "1 to 10000"));
+    CHECK(test::has_fault(faults, "pools[2].parent", "circle"));
+    CHECK(test::has_fault(faults, "pools[3].parent", "circle"));
+    CHECK(test::has_fault(faults, "pools[4].parent", "circle"));
+    CHECK(test::has_fault(faults, "pools[5].parent", "no such entry"));
+    CHECK(test::has_fault(faults, "pools[6].appliance", "a pool divides an appliance"));
+    CHECK(test::has_fault(faults, "pools[7].appliance", "its parent's"));
+    CHECK(test::has_fault(faults, "pools[8].name", "each once"));
+    CHECK(test::has_fault(faults, "pools[8].appliance", "no such entry"));
+    CHECK(test::has_fault(faults, "pools[9].name", "no appliance"));
+    CHECK(test::has_fault(faults, "pools[9].vnics[0].name", "tenant B has it not"));
+    CHECK(test::has_fault(faults, "pools[9].vnics[1].name", "there is none"));
+    CHECK(test::has_fault(faults, "pools[9].vnics[2].shares", "1 to 10000"));
+    CHECK(test::has_fault(faults, "tenants[0].appliances[1].reservation", "pool of"));
+    faults =
+        bad_pools(R"([{"name": "a", "appliance": "disk", "reservation": "1100tokens", "limit": "1tokens"}])");
+    CHECK(test::has_fault(faults, "pools[0].limit", "breaks the promise"));
+    CHECK(test::has_fault(faults, "appliances[0].capacity_min", "1.1ktokens"));
+}
+
+TEST_CASE("pools: a change that cannot be kept is refused, and changes nothing") {
+    std::vector<PoolConfig> pools(2);
+    pools[0] = {.name = "a", .appliance = "disk", .reservation_tokens = 600, .limit_tokens = {}};
+    pools[1] = {.name = "b", .parent = "a", .reservation_tokens = 200, .limit_tokens = {}};
+    PoolLayout layout(pools, "disk", 1000);
+    const pool::NodeIndex a = *layout.find("a", false);
+    CHECK(test::has_fault(layout.set(a, {1001, pool::kNoLimit, 1}), "reservation", "1ktokens"));
+    CHECK(test::has_fault(layout.set(a, {100, pool::kNoLimit, 1}), "reservation", "200tokens"));
+    CHECK(test::has_fault(layout.set(a, {600, 599, 1}), "limit", "600tokens"));
+    CHECK(layout.tree().controls(a).reservation == 600);
+    CHECK(layout.set(a, {900, 900, 5}).empty());
+    CHECK(layout.tree().controls(a).limit == 900);
 }

@@ -2,6 +2,7 @@
 #include "ctrl/rate_solver.h"
 
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "test/support/catch.h"
 
@@ -191,4 +192,94 @@ TEST_CASE("a closed loop that waits at the appliance and not at its enforcer is 
     (void)rate_of_a(500, 5, 2500, 25, 5000);
     // Now 500 ms: b's long window fills the queue, and a's few requests wait in it.
     CHECK(rate_of_a(200, 100, 3000, 1500, 0) >= 1000);
+}
+
+namespace {
+
+constexpr const char* kPooled = R"({
+  "secret_key_file": "/k", "store": "/s", "interval": "1s",
+  "topology": {"hosts": [{"name": "h1", "uplink": "10Gbit"}]},
+  "appliances": [{"name": "disk", "capacity_min": "3ktokens", "capacity_max": "3ktokens"}],
+  "tenants": [{"name": "A", "vnics": [{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}],
+               "appliances": [{"name": "disk"}]}],
+  "pools": [{"name": "one", "appliance": "disk", "reservation": "1500tokens", "vnics": [{"name": "a"}, {"name": "b"}]},
+            {"name": "two", "appliance": "disk", "shares": 200, "vnics": [{"name": "c"}]}]
+})";
+
+/// Rates at the disk, in the order of the vNICs' names.
+std::vector<double> rates_of(RateSolver& solver, Site& site) {
+    std::vector<double> rates;
+    for (const wire::FlowAllocation& each : solver.solve(site.cluster, site.demands, true))
+        rates.push_back(tokens(each));
+    return rates;
+}
+
+}  // namespace
+
+TEST_CASE("pools divide their appliance: siblings first, a live change with the next interval", "[solver]") {
+    Site site(kPooled);
+    site.cluster.put_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
+    site.cluster.put_vnic(site.ids.at("d"), 0, "02:00:00:00:00:04", 0);
+    RateSolver solver(site.config);
+    for (const char* vnic : {"a", "b", "c", "d"})
+        site.set(vnic, 700, 5000, 20);
+    // one has its 1500, two and d (in no pool) share the rest 200:100.
+    CHECK(rates_of(solver, site) == std::vector<double>{750, 750, 1000, 500});
+    site.set("a", 0, 0, 0);
+    for (int i = 0; i < 60; ++i)
+        (void)rates_of(solver, site);
+    CHECK(rates_of(solver, site)[1] == 1500);
+    CHECK(rates_of(solver, site)[2] == 1000);
+
+    CHECK_FALSE(solver.set_pool({.name = "one", .reservation_tokens = 3001}).empty());
+    CHECK_FALSE(solver.set_pool({.name = "none", .shares = 1}).empty());
+    CHECK_FALSE(solver.set_pool({.name = "disk", .shares = 1}).empty());
+    REQUIRE(
+        solver
+            .set_pool(
+                {.name = "one", .reservation_tokens = 0, .limit_tokens = std::optional<std::uint64_t>(600)})
+            .empty());
+    CHECK(rates_of(solver, site)[1] == 600);
+    CHECK(rates_of(solver, site)[2] == 1600);
+    CHECK(rates_of(solver, site)[3] == 800);
+}
+
+TEST_CASE("pools: what a host that vanished had goes to the others; what is shown", "[solver]") {
+    Site site(kPooled);
+    site.cluster.put_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
+    RateSolver solver(site.config);
+    for (const char* vnic : {"a", "b", "c"})
+        site.set(vnic, 700, 5000, 20);
+    (void)rates_of(solver, site);
+    for (const char* vnic : {"a", "b"}) {
+        site.cluster.take_vnic(site.ids.at(vnic));
+        site.demands.erase({site.ids.at(vnic), site.ids.at("disk")});
+    }
+    CHECK(rates_of(solver, site) == std::vector<double>{3000});
+    nlohmann::json shown;
+    solver.describe_pools(shown);
+    REQUIRE(shown.size() == 1);
+    CHECK(shown[0]["appliance"] == "disk");
+    CHECK(shown[0]["capacity"] == 3000);
+    const nlohmann::json& nodes = shown[0]["nodes"];
+    REQUIRE(nodes.size() == 7);
+    CHECK(nodes[0]["parent"].is_null());
+    CHECK(nodes[1]["name"] == "one");
+    CHECK(nodes[1]["there"] == false);
+    CHECK(nodes[1]["static"]["reservation"] == 1500);
+    CHECK(nodes[4]["name"] == "two");
+    CHECK(nodes[4]["delivered"] == 700);
+    CHECK(nodes[4]["dynamic"]["limit"].is_null());
+    CHECK(nodes[5]["host"] == "h1");
+    CHECK(nodes[6]["name"] == "d");
+    CHECK(nodes[6]["kind"] == "vnic");
+}
+
+TEST_CASE("pools: in silence a vNIC has its part of what is reserved, and never nothing", "[solver]") {
+    Site site(kPooled);
+    const std::uint32_t disk = site.ids.at("disk");
+    CHECK(site.cluster.silent_tokens({site.ids.at("a"), disk}) == 750);
+    CHECK(site.cluster.silent_tokens({site.ids.at("c"), disk}) > 0);
+    CHECK(site.cluster.silent_tokens({site.ids.at("c"), disk}) < 100);
+    CHECK(site.cluster.silent_tokens({site.ids.at("d"), disk}) > 0);
 }

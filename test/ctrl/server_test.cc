@@ -199,6 +199,14 @@ TEST_CASE("the operator is answered, and told what was wrong with the question")
     CHECK(status["data"]["role"] == "controller");
     CHECK(status["data"]["sockets"]["denied"] == 0);
     CHECK(ask(R"({"schema": 1, "command": "audit", "args": {"last": 1}})")["data"]["entries"].size() == 1);
+    CHECK(ask(R"({"schema": 1, "command": "pool.show"})")["data"]["pools"].empty());
+    const auto set = [&](const std::string& args) {
+        return ask(R"({"schema": 1, "command": "pool.set", "args": )" + args + "}")["faults"][0]["path"];
+    };
+    CHECK(set("{}") == "args.name");
+    CHECK(set(R"({"name": "p"})") == "name");
+    CHECK(set(R"({"name": "p", "change": {"shares": 0}})") == "change.shares");
+    CHECK(set(R"({"name": "p", "change": {"weight": 5}})") == "change.weight");
     CHECK(ask(R"({"schema": 1, "command": "drops"})")["faults"][0]["path"] == "command");
     CHECK(ask(R"({"schema": 1, "command": "audit", "args": {"last": 0}})")["faults"][0]["path"] ==
           "args.last");

@@ -15,7 +15,7 @@ import time
 from case import SANITIZERS, Case
 from controller import INTERVAL, Controller, make_key
 from processes import Process
-from switch import ROOT, Switch
+from switch import ROOT, Refused, Switch
 from two_hosts import TwoHosts
 from wait import until
 
@@ -108,6 +108,25 @@ class ControllerTest(Case):
         self.assertEqual(self.limit(switch, "vm2"), 200)
         switch.ctl("vnic", "remove", "vm2")
         until(lambda: controller.host("h1")["vnics"] == 1, 20, "the controller hearing that vm2 has gone")
+
+    def test_pools_are_shown_as_trees_and_changed_while_all_runs(self):
+        shared = {"appliances": [{"name": "disk"}], "vnics": [{"name": "vm1"}, {"name": "vm2"}], "name": "A"}
+        controller = self.control("h1", tenants=[shared], pools=[
+            {"name": "sales", "appliance": "disk", "reservation": "600tokens"},
+            {"name": "web", "parent": "sales", "vnics": [{"name": "vm1", "reservation": "100tokens"}]}])
+        switch = self.join("h1", 1, 2)
+        self.wait_limit(switch, "vm1", 600)  # what is reserved in its pools, which nobody else is in
+
+        def nodes():
+            return {node["name"]: node for node in controller.ctl("pool", "show")["pools"][0]["nodes"]}
+        until(lambda: nodes()["vm1"].get("host") == "h1", 20, "the controller dividing pools")
+        self.assertEqual(nodes()["sales"]["static"], {"reservation": 600, "limit": None, "shares": 100})
+        self.assertEqual(nodes()["disk"]["entitlement"], 1000)
+        controller.ctl("pool", "set", "sales", "limit=700tokens", "shares=300")
+        until(lambda: nodes()["sales"]["entitlement"] == 700, 20, "the new limit")
+        self.assertEqual(nodes()["vm2"]["entitlement"], 300)
+        with self.assertRaises(Refused):
+            controller.ctl("pool", "set", "web", "reservation=601tokens")
 
     def test_without_the_controller_the_guarantees_hold_and_it_may_come_back(self):
         controller = self.control("h1")

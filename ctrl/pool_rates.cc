@@ -1,0 +1,179 @@
+// pool_rates.cc - demands in, entitlements out, by appliance.
+#include "ctrl/pool_rates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+namespace weir {
+namespace {
+
+using nlohmann::json;
+using pool::kAbsent;
+using pool::kRoot;
+using pool::NodeIndex;
+
+json controls_json(double reservation, double limit, double shares) {
+    return {{"reservation", reservation},
+            {"limit", std::isfinite(limit) ? json(limit) : json()},
+            {"shares", shares}};
+}
+
+bool uses(const TenantConfig& tenant, const std::string& appliance) {
+    return std::any_of(tenant.appliances.begin(), tenant.appliances.end(),
+                       [&](const TenantApplianceConfig& part) { return part.name == appliance; });
+}
+
+}  // namespace
+
+PoolRates::PoolRates(const ClusterConfig& config) : config_(config) {
+    const std::set<std::string> pooled = pooled_appliances(config.pools);
+    for (std::uint32_t i = 0; i < config.appliances.size() && !pooled.empty(); ++i) {
+        const ClusterApplianceConfig& appliance = config.appliances[i];
+        by_appliance_.push_back(kNoPool);
+        if (!pooled.contains(appliance.name))
+            continue;
+        by_appliance_.back() = static_cast<std::uint32_t>(pools_.size());
+        Pools& pools = pools_.emplace_back(Pools{
+            .appliance = i,
+            .layout = PoolLayout(config.pools, appliance.name, static_cast<double>(appliance.capacity_min)),
+            .leaves = {},
+            .hosts = {},
+            .wanted = {},
+            .used = {},
+            .division = {}});
+        for (const TenantConfig& tenant : config.tenants)
+            for (const TenantVnicConfig& vnic : tenant.vnics)
+                if (uses(tenant, appliance.name))
+                    (void)pools.layout.add_vnic(vnic.name);
+    }
+}
+
+void PoolRates::find_leaves(const Cluster& cluster) {
+    found_leaves_ = true;
+    for (Pools& pools : pools_)
+        for (NodeIndex node = 1; node < pools.layout.tree().size(); ++node)
+            if (const PoolLayout::Name& name = pools.layout.name(node); name.vnic)
+                pools.leaves.emplace(cluster.find_vnic(name.text)->id, node);
+}
+
+void PoolRates::begin(const Cluster& cluster) {
+    if (!found_leaves_)
+        find_leaves(cluster);
+    for (Pools& pools : pools_) {
+        pools.hosts.assign(pools.layout.tree().size(), {});
+        pools.wanted.assign(pools.layout.tree().size(), kAbsent);
+        pools.used.assign(pools.layout.tree().size(), 0);
+        for (const auto& [id, node] : pools.leaves) {
+            const ClusterEnd& vnic = *cluster.find_end(id);
+            if (vnic.host == kNowhere)
+                continue;
+            pools.wanted[node] = 0;
+            pools.hosts[node] = config_.hosts[vnic.host].name;
+        }
+    }
+}
+
+void PoolRates::put(const Cluster& cluster, wire::FlowKey flow, double wanted, double used) {
+    Pools& pools = pools_[by_appliance_[cluster.find_end(flow.destination)->index]];
+    const auto leaf = pools.leaves.find(flow.source);
+    if (leaf == pools.leaves.end() || pools.wanted[leaf->second] < 0)
+        return;
+    pools.wanted[leaf->second] += wanted;
+    pools.used[leaf->second] += used;
+}
+
+void PoolRates::divide(std::uint32_t appliance, double capacity) {
+    Pools& pools = pools_[by_appliance_[appliance]];
+    pools.capacity = capacity;
+    divider_.divide(pools.layout.tree(), pools.wanted, capacity, pools.division);
+    for (NodeIndex node = pools.layout.tree().size(); --node > 0;)
+        pools.used[pools.layout.tree().parent(node)] += pools.used[node];
+}
+
+std::pair<const pool::Division*, NodeIndex> PoolRates::place_of(const Cluster& cluster,
+                                                                wire::FlowKey flow) const {
+    const Pools& pools = pools_[by_appliance_[cluster.find_end(flow.destination)->index]];
+    const auto leaf = pools.leaves.find(flow.source);
+    if (leaf == pools.leaves.end())
+        return {nullptr, kRoot};
+    return {&pools.division, leaf->second};
+}
+
+double PoolRates::entitlement(const Cluster& cluster, wire::FlowKey flow) const {
+    const auto [division, node] = place_of(cluster, flow);
+    return division == nullptr ? 0 : division->entitlement[node];
+}
+
+double PoolRates::rate(const Cluster& cluster, wire::FlowKey flow) const {
+    const auto [division, node] = place_of(cluster, flow);
+    if (division == nullptr)
+        return 0;
+    const auto reserved = static_cast<double>(cluster.silent_tokens(flow));
+    return std::max(division->entitlement[node], std::min(reserved, division->limit[node]));
+}
+
+pool::Controls PoolRates::controls_after(const PoolChange& change, pool::Controls now) {
+    if (change.reservation_tokens)
+        now.reservation = static_cast<double>(*change.reservation_tokens);
+    if (change.limit_tokens)
+        now.limit = *change.limit_tokens ? static_cast<double>(**change.limit_tokens) : pool::kNoLimit;
+    if (change.shares)
+        now.shares = *change.shares;
+    return now;
+}
+
+Faults PoolRates::set(const PoolChange& change) {
+    Pools* where = nullptr;
+    NodeIndex node = kRoot;
+    for (Pools& pools : pools_) {
+        auto found = pools.layout.find(change.name, false);
+        if (!found)
+            found = pools.layout.find(change.name, true);
+        if (!found ||
+            (!change.appliance.empty() && change.appliance != config_.appliances[pools.appliance].name))
+            continue;
+        if (where != nullptr)
+            return {{"appliance", "nothing", "one of those that it is in a pool of",
+                     change.name + " stands in pools of several appliances"}};
+        where = &pools;
+        node = *found;
+    }
+    if (where == nullptr)
+        return {{"name", '"' + change.name + '"', "a pool, or a vNIC in one; weirctl pool show lists them",
+                 "there is nothing of this name"}};
+    if (node == kRoot)
+        return {{"name", '"' + change.name + '"', "a pool below it", "an appliance itself is not promised"}};
+    return where->layout.set(node, controls_after(change, where->layout.tree().controls(node)));
+}
+
+json PoolRates::describe() const {
+    json list = json::array();
+    for (const Pools& pools : pools_) {
+        const pool::PoolTree& tree = pools.layout.tree();
+        json nodes = json::array();
+        for (NodeIndex node = 0; node < tree.size(); ++node) {
+            const pool::Controls& own = tree.controls(node);
+            json one{{"name", pools.layout.name(node).text},
+                     {"kind", pools.layout.name(node).vnic ? "vnic" : "pool"},
+                     {"parent", node == kRoot ? json() : json(tree.parent(node))},
+                     {"static", controls_json(own.reservation, own.limit, own.shares)}};
+            if (!pools.division.demand.empty()) {  // else no interval has passed
+                const pool::Division& now = pools.division;
+                one["there"] = now.demand[node] >= 0;
+                one["dynamic"] = controls_json(now.reservation[node], now.limit[node], now.shares[node]);
+                one["demand"] = std::max(now.demand[node], 0.0);
+                one["entitlement"] = now.entitlement[node];
+                one["delivered"] = pools.used[node];
+                if (!pools.hosts[node].empty())
+                    one["host"] = pools.hosts[node];
+            }
+            nodes.push_back(std::move(one));
+        }
+        list.push_back({{"appliance", config_.appliances[pools.appliance].name},
+                        {"capacity", pools.capacity},
+                        {"nodes", std::move(nodes)}});
+    }
+    return list;
+}
+
+}  // namespace weir

@@ -1,0 +1,79 @@
+// pool_rates.h - what the vNICs of pools may have of their appliances, interval by interval; pools that
+// change while all runs. Source: SRP 3.1. Units: tokens/s. Threads: one owner. Keeps its working memory.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ctrl/cluster.h"
+#include "ctrl/pool/division.h"
+#include "ctrl/pool_layout.h"
+
+namespace weir {
+
+/// What an operator sets; what is not there stays.
+struct PoolChange {
+    std::string name{};       ///< of a pool, or of a vNIC in one
+    std::string appliance{};  ///< empty = the only one where there is something of this name
+    std::optional<std::uint64_t> reservation_tokens{};
+    std::optional<std::optional<std::uint64_t>> limit_tokens{};
+    std::optional<std::uint32_t> shares{};
+};
+
+class PoolRates {
+  public:
+    /// @param config outlives this
+    explicit PoolRates(const ClusterConfig& config);
+
+    [[nodiscard]] bool divides(std::uint32_t appliance) const {
+        return appliance < by_appliance_.size() && by_appliance_[appliance] != kNoPool;
+    }
+
+    // In this order, in every interval.
+
+    /// Forgets the last interval; vNICs that have no place take no part.
+    void begin(const Cluster& cluster);
+    /// A flow to an appliance that pools divide wants, and got, so much.
+    void put(const Cluster& cluster, wire::FlowKey flow, double wanted, double used);
+    void divide(std::uint32_t appliance, double capacity);
+
+    /// What the flow may have; 0 when its vNIC is not known there.
+    [[nodiscard]] double entitlement(const Cluster& cluster, wire::FlowKey flow) const;
+    /// What it is told: what is reserved for it in any case, should it ask in the middle of an interval; what
+    /// others have of that they lose with the next one.
+    [[nodiscard]] double rate(const Cluster& cluster, wire::FlowKey flow) const;
+
+    /// From the next interval on. @return what is wrong; then nothing is changed
+    [[nodiscard]] Faults set(const PoolChange& change);
+    /// For `weirctl pool show`.
+    [[nodiscard]] nlohmann::json describe() const;
+
+  private:
+    struct Pools {
+        std::uint32_t appliance;
+        PoolLayout layout;
+        std::unordered_map<std::uint32_t, pool::NodeIndex> leaves;  // by the vNIC's id
+        std::vector<std::string> hosts;                             // by node
+        std::vector<double> wanted;
+        std::vector<double> used;
+        double capacity = 0;
+        pool::Division division;
+    };
+
+    /// Where a flow's vNIC stands; nowhere when it is not known.
+    [[nodiscard]] std::pair<const pool::Division*, pool::NodeIndex> place_of(const Cluster& cluster,
+                                                                             wire::FlowKey flow) const;
+    void find_leaves(const Cluster& cluster);
+    [[nodiscard]] static pool::Controls controls_after(const PoolChange& change, pool::Controls now);
+
+    const ClusterConfig& config_;
+    std::vector<Pools> pools_;
+    std::vector<std::uint32_t> by_appliance_;  // into pools_; kNoPool
+    bool found_leaves_ = false;
+    pool::Divider divider_;
+};
+
+}  // namespace weir
