@@ -73,10 +73,12 @@ void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
     const ApplianceSum& sum = sums_[appliance];
     estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
     mix_.clear();
+    demands_.clear();
     for (std::size_t i = 0; i < sum.tenants.size(); ++i) {
         const TenantSum& tenant = sum.tenants[i];
         const double promised = promised_[appliance][i];
         mix_.push_back(tenant.used);
+        demands_.push_back(tenant.demand / seconds);
         reading.throughput += tenant.used / seconds;
         reading.offered += tenant.demand / seconds;
         reading.guaranteed += tenant.demand > 0 ? promised : 0;
@@ -86,8 +88,14 @@ void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
     reading.offered = std::min(reading.offered, estimate::kTokensMax);
     reading.in_force = std::min(told_[appliance], reading.in_force);
     reading.mix = mix_;
-    searches_[appliance].update(reading);
+    // As what is given out goes by guarantees: who wants more than its part has its part.
     slowdown_[appliance] = searches_[appliance].slowdown(reading);
+    for (double& demand : demands_)
+        demand *= slowdown_[appliance];
+    wanted_.resize(mix_.size());
+    estimate::share_by_weight(rate(appliance), demands_, promised_[appliance], wanted_);
+    reading.wanted = wanted_;
+    searches_[appliance].update(reading);
 }
 
 }  // namespace weir

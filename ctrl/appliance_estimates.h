@@ -50,6 +50,8 @@ class ApplianceEstimates {
     std::vector<double> slowdown_;                    // by appliance
     std::vector<ApplianceSum> sums_;
     std::vector<double> mix_;
+    std::vector<double> demands_;
+    std::vector<double> wanted_;
 };
 
 }  // namespace weir

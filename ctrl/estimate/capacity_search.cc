@@ -14,11 +14,10 @@ constexpr double kDefaultTolerance = 0.01;  // of max
 // What an overloaded appliance delivers may be less than its best.
 constexpr double kJumpBelow = 0.95;
 constexpr double kJumpAbove = 1.1;
-constexpr double kFirstStep = 2;  // times the estimate, while none was found yet
-constexpr double kStep = 1.15;
 constexpr double kFollowMost = 0.1;   // eq. 7 moves the estimate no further from where it settled
 constexpr double kCheckFirst = 0.03;  // a check that succeeds is followed by one of twice the step
 constexpr double kCheckMost = 0.25;
+constexpr unsigned kChecksRarest = 3;  // times check_intervals, when one after the other was too much
 constexpr double kBusyOutstanding =
     2;  // times what the least latency needs: enough to keep the appliance busy
 constexpr double kLatencyForgets = 1.02;
@@ -44,7 +43,8 @@ CapacitySearch::CapacitySearch(const CapacitySettings& settings)
       state_{.min_window = settings.min,
              .max_window = settings.max,
              .estimate = settings.min,
-             .allocate = settings.min} {
+             .allocate = settings.min},
+      check_wait_(settings.check_intervals) {
     assert(settings.min >= 0 && settings.min <= settings.max);
 }
 
@@ -63,9 +63,12 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
     }
     if (signal == Signal::kClear || signal == Signal::kIdle)
         congested_ = 0;
+    learn(signal, reading);
     if (signal != Signal::kShort && signal != Signal::kViolation && congested_ == 0)
         note_latency(reading);
-    if (state_.phase == Phase::kStable)
+    if (turn(reading))
+        ;  // everything begins anew
+    else if (state_.phase == Phase::kStable)
         stay(signal, reading);
     else
         search(signal, reading);
@@ -130,11 +133,6 @@ void CapacitySearch::note_latency(const Reading& r) {
     least_latency_ = least_latency_ > 0 ? std::min(latency, least_latency_ * kLatencyForgets) : latency;
 }
 
-bool CapacitySearch::believed(const Reading& r) {
-    congested_throughput_ = congested_ == 0 ? 0 : congested_throughput_ + r.throughput;
-    return ++congested_ >= settings_.readings;
-}
-
 void CapacitySearch::restart() {
     if (check_from_ > 0)
         state_.estimate = check_from_;
@@ -179,14 +177,14 @@ void CapacitySearch::congested(Signal signal, const Reading& r) {
     }
     // Right after a step up, and with a queue: it was the step. Nobody need be asked again.
     if (settings_.jump && signal == Signal::kShort && climbing_ && state_.phase != Phase::kStable &&
-        has_queue(r)) {
+        is_full(signal, r)) {
         if (!stepped_back_)  // else it is what the step left in the appliance
             step_back(r);
         else
             stepped_back_ = false;
         return;
     }
-    if (!believed(r))
+    if (++congested_ < settings_.readings)
         return;
     if (signal == Signal::kShort) {
         settings_.jump ? jump(r) : revert(r);
@@ -211,7 +209,8 @@ void CapacitySearch::increase(const Reading& r) {
         settings_.jump && least_latency_ > 0 && r.outstanding > busy_outstanding(r.throughput);
     if (settings_.jump && (top_seen_ || nearly)) {
         settle(r);
-        full_readings_ = settings_.check_intervals;  // checks see to the rest
+        if (shown(r, 0) <= 0)
+            full_readings_ = check_wait_;  // checks see to the rest
         return;
     }
     if (narrow()) {
@@ -224,8 +223,7 @@ void CapacitySearch::increase(const Reading& r) {
     // loses as much as is given out too much. Before the first is found there is more to go, and less to
     // lose.
     if (settings_.jump)
-        state_.estimate = std::min(state_.max_window,
-                                   (settled_ > 0 ? kStep : kFirstStep) * std::max(state_.estimate, margin()));
+        state_.estimate = std::min(state_.max_window, step_of(r) * std::max(state_.estimate, margin()));
     else
         state_.estimate += (state_.max_window - state_.min_window) / 2;
     climbing_ = true;
@@ -249,8 +247,9 @@ void CapacitySearch::revert(const Reading& r) {
 void CapacitySearch::step_back(const Reading& r) {
     state_.max_window = state_.estimate;
     const bool as_before = mix_.moved(r.mix) <= settings_.mix_change / 3;
-    state_.estimate = as_before && r.throughput > kNearly * state_.min_window
-                          ? std::clamp(r.throughput, state_.min_window, state_.estimate)
+    const double known = shown(r, as_before ? r.throughput : 0);
+    state_.estimate = known > kNearly * state_.min_window
+                          ? std::clamp(known, state_.min_window, state_.estimate)
                           : state_.min_window + (state_.estimate - state_.min_window) / 4;
     state_.phase = Phase::kRevert;
     top_seen_ = true;
@@ -274,8 +273,8 @@ void CapacitySearch::lower_floor() {
 }
 
 void CapacitySearch::jump(const Reading& r) {
-    const double delivered = congested_ > 1 ? congested_throughput_ / (congested_ - 1) : r.throughput;
-    state_.estimate = std::clamp(delivered, settings_.min, settings_.max);
+    // The last reading: in those before things may still have been changing.
+    state_.estimate = std::clamp(shown(r, r.throughput), settings_.min, settings_.max);
     state_.min_window = std::max(settings_.min, kJumpBelow * state_.estimate);
     state_.max_window = std::min(settings_.max, kJumpAbove * state_.estimate);
     top_seen_ = true;
@@ -284,7 +283,8 @@ void CapacitySearch::jump(const Reading& r) {
     outstanding_known_ = least_latency_ > 0;
     mix_.forget();
     // An overload serves another mix, and may be less than the best: as soon as its queue is gone, a check.
-    full_readings_ = settings_.check_intervals;
+    if (shown(r, 0) <= 0)
+        full_readings_ = check_wait_;
 }
 
 void CapacitySearch::settle(const Reading& r) {
@@ -300,11 +300,13 @@ void CapacitySearch::settle(const Reading& r) {
 void CapacitySearch::stay(Signal signal, const Reading& r) {
     const bool tried = state_.allocate >= state_.estimate - margin();
     if (check_from_ > 0 && (signal != Signal::kClear || !tried)) {  // it was too much, and shows what is not
-        state_.estimate =
-            signal == Signal::kShort ? std::clamp(r.throughput, check_from_, state_.estimate) : check_from_;
+        state_.estimate = signal == Signal::kShort
+                              ? std::clamp(shown(r, kBelow * r.throughput), check_from_, state_.estimate)
+                              : check_from_;
         settled_ = state_.estimate;
         check_from_ = check_step_ = 0;
         congested_ = full_readings_ = 0;
+        check_wait_ = std::min(2 * check_wait_, kChecksRarest * settings_.check_intervals);
         return;
     }
     switch (signal) {
@@ -352,7 +354,8 @@ void CapacitySearch::check() {
     if (check_from_ > 0) {
         settled_ = state_.estimate;
         check_step_ = std::min(2 * check_step_, kCheckMost);
-    } else if (full_readings_ >= settings_.check_intervals && settings_.check_intervals != 0 &&
+        check_wait_ = settings_.check_intervals;
+    } else if (full_readings_ >= check_wait_ && settings_.check_intervals != 0 &&
                state_.allocate >= state_.estimate - margin()) {  // nothing is drained
         check_step_ = kCheckFirst;
     } else {

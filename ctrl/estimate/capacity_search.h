@@ -9,7 +9,9 @@
 //     stays.
 //   - `jump`: what an overloaded appliance delivers is what it can deliver: one step, not a search. A step up
 //     that ends in a queue is taken back at once. Congestion that comes by itself is believed after
-//     `readings`; while they are gathered the queue tells, and nothing is added to it.
+//     `readings`; while they are gathered the queue tells, and nothing is added to it. And readings of a full
+//     appliance tell what a token of each kind takes of it (work_model.h), so that a change of the mix is met
+//     before it is felt.
 //   - `latency_factor`: closed loops never queue at enforcers while the appliance is the bottleneck; there
 //   the
 //     time that tokens are outstanding tells.
@@ -19,6 +21,7 @@
 
 #include "ctrl/estimate/capacity_settings.h"
 #include "ctrl/estimate/request_mix.h"
+#include "ctrl/estimate/work_model.h"
 
 namespace weir::estimate {
 
@@ -51,8 +54,14 @@ class CapacitySearch {
     [[nodiscard]] bool is_slow(const Reading& reading) const;
     [[nodiscard]] bool has_queue(const Reading& reading) const;
     void note_latency(const Reading& reading);
-    /// Counts congested readings; whether there were enough.
-    bool believed(const Reading& reading);
+    [[nodiscard]] bool is_full(Signal signal, const Reading& reading) const;
+    void learn(Signal signal, const Reading& reading);
+    /// Goes to what the mix that is to come takes, when that is another and known. @return whether it has
+    bool turn(const Reading& reading);
+    /// How many times the estimate to try next: the surer it is, the less.
+    [[nodiscard]] double step_of(const Reading& reading) const;
+    /// What a full appliance has shown for the mix that is to come, else `otherwise`.
+    [[nodiscard]] double shown(const Reading& reading, double otherwise) const;
     [[nodiscard]] bool queue_stays(const Reading& reading) const;
     void restart();
     void search(Signal signal, const Reading& reading);
@@ -76,11 +85,12 @@ class CapacitySearch {
     double tolerance_;
     State state_;
     RequestMix mix_;  // when the search or the stable phase began
+    RequestMix aim_;  // to come, when the estimate was last set for it
+    WorkModel work_;
+    std::vector<double> rates_;
     unsigned since_restart_ = 0;
 
-    unsigned congested_ = 0;  // readings in a row
-    double congested_throughput_ =
-        0;                       // sum over them but the first, in which things may still have been changing
+    unsigned congested_ = 0;     // readings in a row
     bool top_seen_ = false;      // something above the estimate was too much
     bool climbing_ = false;      // has gone up since the window was set
     bool stepped_back_ = false;  // the last reading led down
@@ -94,6 +104,7 @@ class CapacitySearch {
     unsigned full_readings_ = 0;  // in a row: asked for all, and delivered
     double check_from_ = 0;       // the estimate to go back to when a check fails; 0 = no check is on
     double check_step_ = 0;       // part of the estimate; of the last check
+    unsigned check_wait_;         // full readings between checks: more after each that was too much
 };
 
 }  // namespace weir::estimate

@@ -41,7 +41,8 @@ struct Reading {
     bool violated = false;     ///< a tenant that wants its guarantee got less
     double guaranteed = 0;     ///< tokens/s: `allocate` is not lowered below for a queue's sake
     double in_force = 0x1p53;  ///< tokens/s that enforcers let through, where that was less than `allocate`
-    std::span<const double> mix = {};  ///< tokens by kind of request (or tenant); empty = not known
+    std::span<const double> mix = {};     ///< tokens by kind of request (or tenant); empty = not known
+    std::span<const double> wanted = {};  ///< the mix that what is given out will make; empty = as `mix`
 };
 
 }  // namespace weir::estimate

@@ -102,12 +102,18 @@ class FluidAppliance {
                 demand > 1.01 * usage[i].used && usage[i].used < 0.99 * std::min(t.guarantee, demand);
         }
         r.mix = served_;
+        // All want more than their parts.
+        wanted_.assign(tenants.size(), 0);
+        for (std::size_t i = 0; i < tenants.size(); ++i)
+            wanted_[i] = tenants[i].active ? tenants[i].guarantee : 0;
+        r.wanted = wanted_;
         return r;
     }
 
     double work_;
     double latency_;
     std::vector<double> served_;
+    std::vector<double> wanted_;
 };
 
 }  // namespace weir::testing

@@ -1,0 +1,127 @@
+// work_model.cc - one equation a reading.
+#include "ctrl/estimate/work_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace weir::estimate {
+namespace {
+
+constexpr double kCounts = 0.01;  // of the tokens: less of a kind says nothing of it
+constexpr double kFarthest = 16;  // times the mean work of a token, or a part of it
+constexpr double kNewVariance = 0.25;
+constexpr double kForgets = 1e-5;  // what variances grow by with each full reading
+constexpr double kNoise = 2.5e-5;  // of a reading: half a percent, squared
+
+double sum_of(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace
+
+void WorkModel::learn(std::span<const double> rates, bool full, double typical) {
+    if (rates.size() > kKindsMost)
+        return;
+    if (kinds_ < rates.size()) {
+        kinds_ = rates.size();
+        work_.assign(kinds_, 0);
+        spread_.assign(kinds_ * kinds_, 0);
+    }
+    if (!begin(rates, full, typical))
+        return;
+    double used = 0;
+    for (std::size_t i = 0; i < rates.size(); ++i)
+        used += rates[i] * work_[i];
+    if (full || used > 1)
+        correct(rates, 1 - used, full);
+}
+
+/// Kinds that are new are taken to need what the others have left. @return whether all are known then
+bool WorkModel::begin(std::span<const double> rates, bool full, double typical) {
+    const double total = sum_of(rates);
+    double unknown = 0;
+    double used = 0;
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        used += rates[i] * work_[i];
+        if (work_[i] <= 0 && rates[i] > kCounts * total)
+            unknown += rates[i];
+    }
+    if (unknown <= 0)
+        return total > 0;
+    if (used <= 0 && !full)
+        return false;
+    double work = std::clamp((1 - used) / unknown, 1 / total / kFarthest, 1 / total * kFarthest);
+    if (!full)
+        work = std::min(work, typical);
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        if (work_[i] > 0 || rates[i] <= kCounts * total)
+            continue;
+        work_[i] = work;
+        for (std::size_t j = 0; j < kinds_; ++j)
+            spread(i, j) = spread(j, i) = 0;
+        spread(i, i) = kNewVariance;
+    }
+    return true;
+}
+
+/// The likeliest errors of each that together make this one. A bound makes nothing surer.
+void WorkModel::correct(std::span<const double> rates, double error, bool full) {
+    parts_.assign(kinds_, 0);
+    gain_.assign(kinds_, 0);
+    for (std::size_t i = 0; i < rates.size(); ++i)
+        parts_[i] = rates[i] * work_[i];
+    double variance = kNoise;
+    for (std::size_t i = 0; i < kinds_; ++i) {
+        if (parts_[i] > 0)
+            spread(i, i) = std::min(spread(i, i) + kForgets, kNewVariance);
+        for (std::size_t j = 0; j < kinds_; ++j)
+            gain_[i] += spread(i, j) * parts_[j];
+    }
+    for (std::size_t i = 0; i < kinds_; ++i)
+        variance += gain_[i] * parts_[i];
+    for (std::size_t i = 0; i < kinds_; ++i) {
+        work_[i] *= std::clamp(1 + gain_[i] / variance * error, 0.5, 2.0);
+        for (std::size_t j = 0; full && j < kinds_; ++j)
+            spread(i, j) -= gain_[i] * gain_[j] / variance;
+    }
+}
+
+double WorkModel::capacity(std::span<const double> parts) const {
+    const double total = sum_of(parts);
+    double work = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i] > kCounts * total && (i >= kinds_ || work_[i] <= 0))
+            return 0;
+        work += i < kinds_ ? parts[i] * work_[i] : 0;
+    }
+    return work > 0 ? total / work : 0;
+}
+
+double WorkModel::error(std::span<const double> parts) const {
+    if (parts.size() > kinds_ || capacity(parts) <= 0)
+        return 1;
+    const double scale = capacity(parts) / sum_of(parts);
+    double variance = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        for (std::size_t j = 0; j < parts.size(); ++j)
+            variance += spread(i, j) * parts[i] * work_[i] * parts[j] * work_[j] * scale * scale;
+    return std::sqrt(std::max(0.0, variance));
+}
+
+void share_by_weight(double capacity, std::span<const double> wanted, std::span<const double> weights,
+                     std::span<double> out) {
+    std::vector<std::size_t> order(wanted.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return wanted[a] * weights[b] < wanted[b] * weights[a]; });
+    double weight = sum_of(weights);
+    for (const std::size_t i : order) {
+        const double part = weight > 0 ? capacity * weights[i] / weight : 0;
+        out[i] = std::min(wanted[i], part);
+        capacity -= out[i];
+        weight -= weights[i];
+    }
+}
+
+}  // namespace weir::estimate

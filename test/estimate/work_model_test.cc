@@ -1,0 +1,93 @@
+// work_model_test.cc - what a token of each kind takes of an appliance, from mixes that filled it.
+#include "ctrl/estimate/work_model.h"
+
+#include <vector>
+
+#include "test/support/catch.h"
+#include "test/support/random.h"
+
+using namespace weir::estimate;
+
+namespace {
+
+// Pulsar's key-value store (6.2): tokens/s of each kind alone.
+constexpr double kD = 6840;
+constexpr double kC = 2795;
+
+std::vector<double> filled(double d, double c) {
+    const double all = 1 / (d / kD + c / kC);
+    return {all * d, all * c};
+}
+
+}  // namespace
+
+TEST_CASE("a full appliance shows what its kinds take, and so what another mix can have", "[work]") {
+    WorkModel model;
+    CHECK(model.capacity(std::vector<double>{1, 0}) == 0);
+    CHECK(model.error(std::vector<double>{1, 0}) == 1);
+    model.learn(filled(1, 0), true, 0);
+    CHECK(model.capacity(std::vector<double>{1, 0}) == Approx(kD));
+    CHECK(model.capacity(std::vector<double>{1, 2}) == 0);  // the other was never seen
+    // A tenant comes, with a fifteenth of the tokens: what is missing is its work.
+    model.learn(filled(14, 1), true, 0);
+    CHECK(model.capacity(std::vector<double>{1, 2}) == Approx(3 / (1 / kD + 2 / kC)).epsilon(0.01));
+    CHECK(model.capacity(std::vector<double>{1, 2}) == Approx(3485).epsilon(0.01));
+    CHECK(model.error(std::vector<double>{1, 2}) < 0.06);
+}
+
+TEST_CASE("what an appliance that is not full serves only bounds the work", "[work]") {
+    WorkModel model;
+    model.learn(std::vector<double>{1000, 0}, false, 1e-4);
+    CHECK(model.capacity(std::vector<double>{1, 0}) == 0);  // it may be far from full
+    model.learn(filled(1, 0), true, 0);
+    model.learn(std::vector<double>{1000, 1000}, false, 1 / kD);
+    CHECK(model.capacity(std::vector<double>{1, 1}) == Approx(kD));  // typical, until it is shown
+    CHECK(model.error(std::vector<double>{1, 1}) > 0.2);
+    // More went through than that says: it takes less. How much less is still open.
+    model.learn(std::vector<double>{4500, 4500}, false, 1 / kD);
+    CHECK(model.capacity(std::vector<double>{1, 1}) == Approx(9000).epsilon(0.01));
+    CHECK(model.error(std::vector<double>{1, 1}) > 0.15);
+}
+
+TEST_CASE("kinds that always came together are told apart when one goes, and not before", "[work]") {
+    WorkModel model;
+    model.learn(filled(1, 1), true, 0);
+    const std::vector<double> together{1, 1};
+    const std::vector<double> alone{1, 0};
+    CHECK(model.capacity(together) == Approx(2 / (1 / kD + 1 / kC)).epsilon(0.01));
+    CHECK(model.error(alone) > 0.2);
+    for (int i = 0; i < 3; ++i)
+        model.learn(filled(1, 0), true, 0);
+    CHECK(model.capacity(alone) == Approx(kD).epsilon(0.01));
+    CHECK(model.error(alone) < 0.02);
+    model.learn(filled(1, 1), true, 0);
+    CHECK(model.capacity(std::vector<double>{0, 1}) == Approx(kC).epsilon(0.05));
+}
+
+TEST_CASE("readings that err by a percent are averaged; an appliance that has changed is followed",
+          "[work]") {
+    WorkModel model;
+    weir::testing::Random32 random(7);
+    const auto noisy = [&](double times) {
+        std::vector<double> rates = filled(1 + random() % 4, 1 + random() % 4);
+        for (double& rate : rates)
+            rate *= times * (0.99 + 0.02 * static_cast<double>(random()) * 0x1p-32);
+        return rates;
+    };
+    for (int i = 0; i < 40; ++i)
+        model.learn(noisy(1), true, 0);
+    CHECK(model.capacity(std::vector<double>{1, 2}) == Approx(3485).epsilon(0.015));
+    for (int i = 0; i < 40; ++i)
+        model.learn(noisy(2), true, 0);
+    CHECK(model.capacity(std::vector<double>{1, 2}) == Approx(2 * 3485).epsilon(0.05));
+}
+
+TEST_CASE("tokens are shared by weight, and nobody gets more than it wants", "[work]") {
+    std::vector<double> out(3);
+    share_by_weight(600, std::vector<double>{1000, 1000, 50}, std::vector<double>{3, 2, 1}, out);
+    CHECK(out == std::vector<double>{330, 220, 50});
+    share_by_weight(600, std::vector<double>{10, 0, 50}, std::vector<double>{3, 2, 1}, out);
+    CHECK(out == std::vector<double>{10, 0, 50});
+    share_by_weight(600, std::vector<double>{100, 100, 100}, std::vector<double>{0, 0, 0}, out);
+    CHECK(out == std::vector<double>{0, 0, 0});
+}
