@@ -58,12 +58,11 @@ int run_services(const std::string& file, const std::string& costs, const Wishes
     if (const Faults* faults = std::get_if<Faults>(&loaded))
         return say(*faults);
     auto& scenario = std::get<ServiceScenario>(loaded);
-    if (!wishes.isolation.empty() && wishes.isolation != "off" && wishes.isolation != "weir") {
-        std::cerr << "--isolation: found " << wishes.isolation << "; allowed: off, weir\n";
+    if (!wishes.isolation.empty() && !find_isolation(wishes.isolation, scenario.isolation)) {
+        std::cerr << "--isolation: found " << wishes.isolation
+                  << "; allowed: off, appliances, network, weir\n";
         return kBadInput;
     }
-    if (!wishes.isolation.empty())
-        scenario.isolation = wishes.isolation == "weir";
     scenario.seed = wishes.seed.value_or(scenario.seed);
     return wishes.check ? 0 : run<ServiceSimulation>(scenario, wishes.timing);
 }
@@ -90,7 +89,9 @@ int main(int argc, char* argv[]) {
     Wishes wishes;
     app.add_option("FILE", file, "scenario (JSON with comments; configs/schema/scenario.schema.json)")
         ->required();
-    app.add_option("--isolation", wishes.isolation, "off, eyeq-linear or weir, instead of the scenario's");
+    app.add_option("--isolation", wishes.isolation,
+                   "off, eyeq-linear or weir (with services: off, appliances, network or weir), instead of "
+                   "the scenario's");
     app.add_option("--seed", wishes.seed, "instead of the scenario's");
     app.add_option("--costs", costs, "folder of the cost tables that services name")->capture_default_str();
     app.add_flag("--check", wishes.check, "validate and exit");

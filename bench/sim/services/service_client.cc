@@ -8,21 +8,37 @@ namespace {
 
 /// A bucket holds so much of its rate (algorithms 1.7: 10 to 50 ms keep bursts bounded).
 constexpr std::uint64_t kBurstPerSecond = 50;
+/// Besides what is asked for or answered.
+constexpr std::uint32_t kHeaderBytes = 100;
+
+template <typename Sums, typename Costs>
+void add(Sums& sums, const Costs& costs, double times) {
+    for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i] += times * costs[i];
+}
 
 }  // namespace
 
-ServiceClient::ServiceClient(Engine& engine, RequestPool& pool, ServiceQueue& service,
-                             const ServiceLoad& load, Random random)
-    : engine_(engine), pool_(pool), service_(service), load_(load), random_(random) {
+ServiceClient::ServiceClient(Engine& engine, RequestPool& pool, const ServiceLoad& load,
+                             const CostTable* costs, const Route& route, std::uint32_t first_connection,
+                             Random random)
+    : engine_(engine),
+      pool_(pool),
+      load_(load),
+      costs_(costs),
+      route_(route),
+      first_connection_(first_connection),
+      random_(random) {
     engine.at(load.from, *this, kBegin);
 }
 
-void ServiceClient::set_rate(std::uint64_t tokens_per_sec) {
-    bucket_.set_profile(
-        tokens_per_sec == UINT64_MAX
-            ? unlimited_profile()
-            : make_profile(tokens_per_sec, std::max<std::uint64_t>(1, tokens_per_sec / kBurstPerSecond)),
-        engine_.now());
+void ServiceClient::set_rates(const Rates& rates) {
+    for (std::size_t i = 0; i < rates.size(); ++i)
+        buckets_.bucket(i).set_profile(
+            rates[i] == wire::kNoStatement
+                ? unlimited_profile()
+                : make_profile(rates[i], std::max<std::uint64_t>(1, rates[i] / kBurstPerSecond)),
+            engine_.now());
     pump();
 }
 
@@ -33,7 +49,7 @@ void ServiceClient::fire(std::uint32_t what) {
             break;
         case kArrival:
             if (active()) {
-                issue();
+                issue(static_cast<std::uint32_t>(issued_ % load_.connections));
                 const double gap = random_.exponential(1e9 / load_.per_second);
                 engine_.after(static_cast<Nanos>(gap), *this, kArrival);
             }
@@ -53,78 +69,94 @@ void ServiceClient::begin() {
     if (load_.per_second > 0)
         fire(kArrival);
     for (std::uint32_t i = 0; i < load_.outstanding; ++i)
-        issue();
+        issue(i % load_.connections);
 }
 
-void ServiceClient::issue() {
+void ServiceClient::issue(std::uint32_t connection) {
     const RequestId id = pool_.take();
     ServiceRequest& request = pool_[id];
     request.client = this;
-    request.reads = random_.unit() < load_.reads;
+    request.route = &route_;
+    request.tenant = load_.tenant;
+    request.connection = first_connection_ + connection;
+    request.reads = costs_ != nullptr && random_.unit() < load_.reads;
     request.bytes = load_.bytes;
-    const Operation operation = request.reads ? Operation::kRead : Operation::kWrite;
-    request.tokens = service_.spec().costs->tokens(operation, request.reads ? 0 : load_.bytes,
-                                                   request.reads ? load_.bytes : 0);
-    request.issued = engine_.now();
+    const std::uint32_t out = request.reads ? 0 : load_.bytes;
+    const std::uint32_t in = request.reads ? load_.bytes : 0;
+    request.tokens = costs_ == nullptr
+                         ? load_.bytes
+                         : costs_->tokens(request.reads ? Operation::kRead : Operation::kWrite, out, in);
+    request.there = out + kHeaderBytes;
+    request.back = in + kHeaderBytes;
     ++issued_;
-    waiting_tokens_ += request.tokens;
-    waiting_.push_back(id);
+    add(waiting_, costs_of(id), 1);
+    queue_.push_back(id);
     pump();
+}
+
+ServiceClient::Buckets::Costs ServiceClient::costs_of(RequestId id) const {
+    const ServiceRequest& request = pool_[id];
+    if (costs_ == nullptr)
+        return {request.there, 0, 0};
+    return {request.there, request.tokens, request.back};
 }
 
 void ServiceClient::pump() {
     const Nanos now = engine_.now();
-    while (!waiting_.empty()) {
-        const RequestId id = waiting_.front();
-        ServiceRequest& request = pool_[id];
-        if (!bucket_.can_pay(request.tokens, now)) {
-            const Nanos at = std::max(bucket_.ready_at(request.tokens), now);
+    while (!queue_.empty()) {
+        const RequestId id = queue_.front();
+        const Buckets::Costs costs = costs_of(id);
+        if (!buckets_.admit(costs, now)) {
+            Nanos at = now;
+            for (std::size_t i = 0; i < costs.size(); ++i)
+                at = std::max(at, buckets_.bucket(i).ready_at(costs[i]));
             if (at < wakes_at_) {
                 wakes_at_ = at;
                 engine_.at(at, *this, kWake);
             }
             return;
         }
-        bucket_.pay(request.tokens, now);
-        waiting_.pop_front();
-        waiting_tokens_ -= request.tokens;
-        outstanding_tokens_ += request.tokens;
-        request.sent = now;
-        service_.send(id);
+        queue_.pop_front();
+        add(waiting_, costs, -1);
+        add(outstanding_, costs, 1);
+        pool_[id].sent = now;
+        pool_.onward(id);
     }
 }
 
 void ServiceClient::answered(RequestId id) {
-    const std::uint32_t tokens = pool_[id].tokens;
-    latency_sum_ += engine_.now() - pool_[id].sent;
-    pool_.give_back(id);
-    outstanding_tokens_ -= tokens;
-    served_tokens_ += tokens;
+    const Buckets::Costs costs = costs_of(id);
+    add(outstanding_, costs, -1);
+    add(used_, costs, 1);
+    served_tokens_ += pool_[id].tokens;
     ++served_requests_;
+    ++answers_;
+    latency_sum_ += engine_.now() - pool_[id].sent;
+    const std::uint32_t connection = pool_[id].connection - first_connection_;
+    pool_.give_back(id);
     if (load_.outstanding != 0 && active())
-        issue();
+        issue(connection);
 }
 
 void ServiceClient::sample() {
-    queued_sum_ += static_cast<double>(waiting_tokens_);
-    outstanding_sum_ += static_cast<double>(outstanding_tokens_);
+    add(queued_sum_, waiting_, 1);
+    add(outstanding_sum_, outstanding_, 1);
     ++samples_;
 }
 
 wire::FlowDemand ServiceClient::take_demand() {
-    constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
     const double samples = std::max(samples_, 1U);
     wire::FlowDemand demand;
-    demand.used[kTokens] = static_cast<float>(served_tokens_ - told_);
-    demand.backlog[kTokens] = static_cast<float>(waiting_tokens_);
-    demand.queued[kTokens] = static_cast<float>(queued_sum_ / samples);
-    demand.outstanding[kTokens] = static_cast<float>(outstanding_sum_ / samples);
-    const std::uint64_t answers = served_requests_ - told_requests_;
-    demand.latency_us = answers == 0 ? 0 : static_cast<std::uint32_t>(latency_sum_ / answers / 1000);
-    told_ = served_tokens_;
-    told_requests_ = served_requests_;
+    for (std::size_t i = 0; i < wire::kParts; ++i) {
+        demand.used[i] = static_cast<float>(used_[i]);
+        demand.backlog[i] = static_cast<float>(waiting_[i]);
+        demand.queued[i] = static_cast<float>(queued_sum_[i] / samples);
+        demand.outstanding[i] = static_cast<float>(outstanding_sum_[i] / samples);
+    }
+    demand.latency_us = answers_ == 0 ? 0 : static_cast<std::uint32_t>(latency_sum_ / answers_ / 1000);
+    used_ = queued_sum_ = outstanding_sum_ = {};
+    answers_ = 0;
     latency_sum_ = 0;
-    queued_sum_ = outstanding_sum_ = 0;
     samples_ = 0;
     return demand;
 }

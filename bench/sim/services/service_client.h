@@ -1,27 +1,34 @@
-// service_client.h - one VM at one service: a closed or open loop, and the enforcer of its flow on its host.
-// Source: Pulsar 4.2 (what enforcers measure), 4.4. Units: tokens, Nanos. Threads: one.
+// service_client.h - one VM at one service or sending to another VM: a closed or open loop, and the enforcer
+// of its flow on its host, which holds a bucket for each part of the way. Source: Pulsar 4.2 (what enforcers
+// measure), 4.4. Units: tokens, Nanos. Threads: one.
 #pragma once
 
+#include <array>
 #include <deque>
 
 #include "bench/sim/random.h"
-#include "bench/sim/services/service_queue.h"
+#include "bench/sim/services/service_request.h"
+#include "bench/sim/services/service_scenario.h"
 #include "common/wire/records.h"
-#include "vswitch/qos/token_bucket.h"
+#include "vswitch/qos/multi_bucket.h"
 
 namespace weir::sim {
 
 class ServiceClient final : public Handler {
   public:
-    /// @param load outlives the client
-    ServiceClient(Engine& engine, RequestPool& pool, ServiceQueue& service, const ServiceLoad& load,
-                  Random random);
+    using Rates = std::array<std::uint64_t, wire::kParts>;
+
+    /// @param load, costs, route outlive the client
+    /// @param costs of requests to an appliance; null: to a VM, and tokens are bytes
+    /// @param first_connection its number in the scenario, and those of the next follow it
+    ServiceClient(Engine& engine, RequestPool& pool, const ServiceLoad& load, const CostTable* costs,
+                  const Route& route, std::uint32_t first_connection, Random random);
 
     ServiceClient(const ServiceClient&) = delete;  // the engine knows where it is
     ServiceClient& operator=(const ServiceClient&) = delete;
 
-    /// What the flow may use from now on; UINT64_MAX = all.
-    void set_rate(std::uint64_t tokens_per_sec);
+    /// What the flow may use from now on, per second; wire::kNoStatement = all.
+    void set_rates(const Rates& rates);
     /// To be called every 10 ms.
     void sample();
     /// The interval's demand, and a new interval begins; kNew when it is the first with requests.
@@ -41,30 +48,39 @@ class ServiceClient final : public Handler {
 
     [[nodiscard]] bool active() const { return engine_.now() >= load_.from && engine_.now() < load_.to; }
     void begin();
-    void issue();
+    void issue(std::uint32_t connection);
     /// Sends what the bucket pays; else comes back when it can.
     void pump();
     void answered(RequestId id);
 
+    using Buckets = MultiBucket<wire::kParts>;
+    /// By part of the way.
+    using Sums = std::array<double, wire::kParts>;
+
+    [[nodiscard]] Buckets::Costs costs_of(RequestId id) const;
+
     Engine& engine_;
     RequestPool& pool_;
-    ServiceQueue& service_;
     const ServiceLoad& load_;
+    const CostTable* costs_;
+    const Route& route_;
+    std::uint32_t first_connection_;
     Random random_;
-    TokenBucket bucket_;
-    std::deque<RequestId> waiting_;
+    Buckets buckets_;
+    std::deque<RequestId> queue_;
     Nanos wakes_at_ = kNever;
 
     std::uint64_t issued_ = 0;
-    std::uint64_t waiting_tokens_ = 0;
-    std::uint64_t outstanding_tokens_ = 0;
     std::uint64_t served_tokens_ = 0;
     std::uint64_t served_requests_ = 0;
-    std::uint64_t told_ = 0;  // of served_tokens_, in earlier intervals
-    std::uint64_t told_requests_ = 0;
-    Nanos latency_sum_ = 0;  // of the interval's answers
-    double queued_sum_ = 0;
-    double outstanding_sum_ = 0;
+    Sums waiting_{};
+    Sums outstanding_{};
+    // Of the interval.
+    Sums used_{};
+    Sums queued_sum_{};
+    Sums outstanding_sum_{};
+    std::uint64_t answers_ = 0;
+    Nanos latency_sum_ = 0;
     unsigned samples_ = 0;
 };
 

@@ -1,33 +1,62 @@
 // service_queue.cc - requests come, wait for a server, and are answered.
 #include "bench/sim/services/service_queue.h"
 
+#include <algorithm>
+
 namespace weir::sim {
+namespace {
+
+constexpr double kWeightLeast = 1e-3;
+
+}  // namespace
+
+ServiceQueue::ServiceQueue(Engine& engine, RequestPool& pool, const ServiceSpec& spec,
+                           const std::vector<double>& weights)
+    : engine_(engine), pool_(pool), spec_(spec), lanes_(std::max<std::size_t>(1, weights.size())) {
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        lanes_[i].weight = std::max(weights[i], kWeightLeast);
+}
+
+ServiceQueue::Lane& ServiceQueue::lane_of(RequestId id) {
+    return lanes_.size() == 1 ? lanes_.front() : lanes_[pool_[id].tenant];
+}
+
+void ServiceQueue::accept(RequestId id) {
+    Lane& lane = lane_of(id);
+    if (lane.waiting.empty())
+        lane.tag = std::max(lane.tag, virtual_time_);
+    lane.waiting.push(pool_, id);
+    if (busy_ < spec_.servers) {
+        ++busy_;
+        begin(next()->waiting.pop(pool_));
+    }
+}
+
+ServiceQueue::Lane* ServiceQueue::next() {
+    Lane* first = nullptr;
+    for (Lane& lane : lanes_)
+        if (!lane.waiting.empty() && (first == nullptr || lane.tag < first->tag))
+            first = &lane;
+    return first;
+}
 
 void ServiceQueue::begin(RequestId id) {
     const ServiceRequest& request = pool_[id];
+    Lane& lane = lane_of(id);
+    virtual_time_ = lane.tag;
+    lane.tag += request.tokens / lane.weight;
     const ServiceCurve& curve = request.reads ? spec_.read : spec_.write;
-    engine_.after(curve.time_of(request.bytes), *this, id | kDone);
+    engine_.after(curve.time_of(request.bytes), *this, id);
 }
 
 void ServiceQueue::fire(std::uint32_t what) {
-    if ((what & kDone) == 0) {
-        if (busy_ == spec_.servers) {
-            queue_.push_back(what);
-            return;
-        }
-        ++busy_;
-        begin(what);
-        return;
-    }
-    const RequestId id = what & ~kDone;
-    served_tokens_ += pool_[id].tokens;
-    engine_.after(delay_, *pool_[id].client, id);
-    if (queue_.empty()) {
+    served_tokens_ += pool_[what].tokens;
+    if (Lane* lane = next(); lane != nullptr)
+        begin(lane->waiting.pop(pool_));
+    else
         --busy_;
-        return;
-    }
-    begin(queue_.front());
-    queue_.pop_front();
+    pool_[what].answered |= spec_.answers;
+    pool_.onward(what);
 }
 
 }  // namespace weir::sim

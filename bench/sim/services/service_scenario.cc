@@ -16,6 +16,11 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMost = 1000;
+constexpr Word<ServiceIsolation> kIsolations[] = {{"off", ServiceIsolation::kOff},
+                                                  {"appliances", ServiceIsolation::kAppliances},
+                                                  {"network", ServiceIsolation::kNetwork},
+                                                  {"weir", ServiceIsolation::kWeir}};
+constexpr Range kLinkRange{1'000'000, 1'000'000'000'000};
 constexpr Range kTokenRange{1, 1'000'000'000'000};
 constexpr Range kTimeRange{0, 86'400 * kNanosPerSec};
 
@@ -62,10 +67,21 @@ void read_curve(ObjectReader& reader, std::string_view key, ServiceCurve& out) {
     std::sort(out.points.begin(), out.points.end(), [](auto a, auto b) { return a.bytes < b.bytes; });
 }
 
+void read_host(ObjectReader& reader, ServiceScenario& scenario) {
+    ServiceHost& host = scenario.hosts.emplace_back();
+    if (require(reader, "name", "a name"))
+        reader.read_text("name", host.name);
+    if (require(reader, "link", "a rate, such as \"40Gbit\""))
+        reader.read_quantity("link", Quantity::kBitRate, host.link_bps, kLinkRange);
+    reader.read_quantity("encryption", Quantity::kTokenRate, host.encryption, kTokenRange);
+}
+
 void read_service(ObjectReader& reader, ServiceScenario& scenario, const std::string& costs, Faults& faults) {
     ServiceSpec& service = scenario.services.emplace_back();
     if (require(reader, "name", "a name"))
         reader.read_text("name", service.name);
+    if (reader.has("host"))
+        service.host = read_reference(reader, "host", scenario.hosts);
     reader.read_integer("servers", service.servers, {1, 10'000});
     read_curve(reader, "read", service.read);
     read_curve(reader, "write", service.write);
@@ -90,6 +106,17 @@ void read_tenant(ObjectReader& reader, ServiceScenario& scenario, Faults& faults
     if (require(reader, "name", "a name"))
         reader.read_text("name", tenant.name);
     reader.read_integer("vms", tenant.vms, {1, 10'000});
+    read_objects(reader, "placement", kMost, faults, [&](ObjectReader& entry, const std::string&) {
+        const std::uint32_t host = read_reference(entry, "host", scenario.hosts);
+        std::uint32_t vms = 1;
+        entry.read_integer("vms", vms, {1, 10'000});
+        tenant.hosts.insert(tenant.hosts.end(), vms, host);
+    });
+    if (!tenant.hosts.empty() && tenant.hosts.size() != tenant.vms)
+        reader.fault("placement", std::to_string(tenant.vms) + " VMs together",
+                     "there are " + std::to_string(tenant.hosts.size()));
+    reader.read_quantity("reservation", Quantity::kBitRate, tenant.reservation_bps, kLinkRange);
+    reader.read_quantity("encryption", Quantity::kTokenRate, tenant.encryption, kTokenRange);
     read_objects(reader, "services", kMost, faults, [&](ObjectReader& entry, const std::string&) {
         ServiceTenant::Part part{};
         part.service = read_reference(entry, "name", scenario.services);
@@ -101,8 +128,14 @@ void read_tenant(ObjectReader& reader, ServiceScenario& scenario, Faults& faults
 void read_load(ObjectReader& reader, ServiceScenario& scenario) {
     ServiceLoad& load = scenario.loads.emplace_back();
     load.tenant = read_reference(reader, "tenant", scenario.tenants);
-    load.service = read_reference(reader, "service", scenario.services);
     std::uint64_t value = 0;
+    if (!reader.has("to_vm"))
+        load.service = read_reference(reader, "service", scenario.services);
+    else if (load.tenant < scenario.tenants.size() &&
+             reader.read_integer("to_vm", value, {1, scenario.tenants[load.tenant].vms}))
+        load.to_vm = static_cast<std::uint32_t>(value - 1);
+    reader.read_integer("connections", load.connections, {1, 1000});
+    reader.read_flag("encrypted", load.encrypted);
     if (reader.read_quantity("reads", Quantity::kPercent, value, {0, 1'000'000}))
         load.reads = static_cast<double>(value) / 1e6;
     if (require(reader, "size", "bytes, such as \"8KiB\"") &&
@@ -120,6 +153,20 @@ void read_load(ObjectReader& reader, ServiceScenario& scenario) {
 }
 
 }  // namespace
+
+std::string_view name_of(ServiceIsolation isolation) {
+    return kIsolations[static_cast<std::size_t>(isolation)].text;
+}
+
+bool find_isolation(std::string_view name, ServiceIsolation& out) {
+    for (const Word<ServiceIsolation>& word : kIsolations) {
+        if (word.text != name)
+            continue;
+        out = word.value;
+        return true;
+    }
+    return false;
+}
 
 Nanos ServiceCurve::time_of(std::uint32_t bytes) const {
     const auto after =
@@ -149,7 +196,9 @@ std::variant<ServiceScenario, Faults> parse_service_scenario(std::string_view te
     reader.read_quantity("interval", Quantity::kDuration, scenario.interval,
                          {100'000'000, 60 * kNanosPerSec});
     reader.read_quantity("delay", Quantity::kDuration, scenario.delay, {0, kNanosPerSec});
-    reader.read_flag("isolation", scenario.isolation);
+    reader.read_word("isolation", scenario.isolation, std::span<const Word<ServiceIsolation>>(kIsolations));
+    read_objects(reader, "hosts", kMost, faults,
+                 [&](ObjectReader& entry, const std::string&) { read_host(entry, scenario); });
     read_objects(reader, "services", kMost, faults, [&](ObjectReader& entry, const std::string&) {
         read_service(entry, scenario, costs, faults);
     });

@@ -1,5 +1,6 @@
-// service_scenario.h - tenants whose VMs use shared services through enforcers, under the controller: what is
-// simulated. Source: Pulsar 6.2. Units: in the field names. Threads: built at start; read-only afterwards.
+// service_scenario.h - tenants whose VMs use shared services and the links to them through enforcers, under
+// the controller: what is simulated. Source: Pulsar 2.1, 6.1, 6.2. Units: in the field names. Threads: built
+// at start; read-only afterwards.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,16 @@
 
 namespace weir::sim {
 
+inline constexpr std::uint32_t kNone = UINT32_MAX;
+
+/// Who sees to it that tenants get what they were promised.
+enum class ServiceIsolation : std::uint8_t {
+    kOff,         ///< nobody
+    kAppliances,  ///< each appliance by itself, which serves tenants by their guarantees (Pisces, DRFQ)
+    kNetwork,     ///< the controller and enforcers, for links alone (Hadrian)
+    kWeir  ///< the controller and enforcers, for all; the switch's encryption by the tenants' guarantees
+};
+
 /// How long a server is busy with a request, by its size: linear between points, and beyond the last.
 struct ServiceCurve {
     struct Point {
@@ -30,12 +41,20 @@ struct ServiceCurve {
 /// Servers with one queue, first come, first served.
 struct ServiceSpec {
     std::string name;
+    std::uint32_t host = kNone;  ///< behind whose link it is; kNone = behind one that is never short
     std::uint32_t servers = 1;
     ServiceCurve read;
     ServiceCurve write;
     std::shared_ptr<const CostTable> costs;
     std::uint64_t capacity_min = 0;  ///< tokens/s, for the search
     std::uint64_t capacity_max = 0;
+    bool answers = true;  ///< what leaves it goes back
+};
+
+struct ServiceHost {
+    std::string name;
+    std::uint64_t link_bps = 0;    ///< each way
+    std::uint64_t encryption = 0;  ///< tokens/s (bytes) that its switch encrypts; 0 = any number
 };
 
 struct ServiceTenant {
@@ -45,13 +64,19 @@ struct ServiceTenant {
     };
     std::string name;
     std::uint32_t vms = 1;
+    std::vector<std::uint32_t> hosts;   ///< by VM; empty: each on one of its own, whose link is never short
+    std::uint64_t reservation_bps = 0;  ///< of each VM, each way
+    std::uint64_t encryption = 0;       ///< reserved, tokens/s
     std::vector<Part> parts;
 };
 
-/// What every VM of a tenant does with a service.
+/// What every VM of a tenant does with a service, or all but one of them with that one.
 struct ServiceLoad {
     std::uint32_t tenant = 0;
-    std::uint32_t service = 0;
+    std::uint32_t service = kNone;
+    std::uint32_t to_vm = kNone;  ///< instead of a service: all send to it, and tokens are bytes
+    bool encrypted = false;       ///< on its host, before it is sent
+    std::uint32_t connections = 1;
     double reads = 1;  ///< part of the requests; the others write
     std::uint32_t bytes = 0;
     std::uint32_t outstanding = 0;  ///< closed loop: that many at once
@@ -65,12 +90,22 @@ struct ServiceScenario {
     std::uint64_t seed = 1;
     Nanos duration = 0;
     Nanos interval = kNanosPerSec;
-    Nanos delay = 20'000;   ///< network, each way
-    bool isolation = true;  ///< enforcers and the controller; else everything passes
+    Nanos delay = 20'000;  ///< network, each way
+    ServiceIsolation isolation = ServiceIsolation::kWeir;
+    std::vector<ServiceHost> hosts;
     std::vector<ServiceSpec> services;
     std::vector<ServiceTenant> tenants;
     std::vector<ServiceLoad> loads;
+
+    /// Whether the controller and enforcers do anything.
+    [[nodiscard]] bool controlled() const {
+        return isolation == ServiceIsolation::kWeir || isolation == ServiceIsolation::kNetwork;
+    }
 };
+
+[[nodiscard]] std::string_view name_of(ServiceIsolation isolation);
+/// @return whether `name` is one: off, appliances, network, weir
+bool find_isolation(std::string_view name, ServiceIsolation& out);
 
 /// Parses JSON with comments; all faults, in the order of the text.
 /// @param costs folder of the cost tables that services name

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/sim/services/service_cluster.h"
+
 namespace weir::sim {
 namespace {
 
@@ -11,17 +13,24 @@ using nlohmann::json;
 constexpr Nanos kSampleEvery = 10'000'000;
 constexpr std::uint32_t kSample = 0;
 constexpr std::uint32_t kInterval = 1;
+constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
 constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
+constexpr ServiceClient::Rates kAll{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
+constexpr std::uint64_t kBitsPerByte = 8;
 
-std::string vm_name(const std::string& tenant, std::uint32_t vm) {
-    return tenant + "." + std::to_string(vm + 1);
+/// What came since the last time, a second.
+double per_second(std::uint64_t now, std::uint64_t& told, Nanos interval) {
+    const auto grown = static_cast<double>(now - told);
+    told = now;
+    return grown * kNanosPerSec / static_cast<double>(interval);
 }
 
 }  // namespace
 
 ServiceSimulation::ServiceSimulation(const ServiceScenario& scenario)
     : scenario_(scenario),
-      config_(make_config()),
+      config_(cluster_of(scenario)),
+      network_(scenario, engine_, pool_),
       cluster_(config_,
                [this](std::string_view, std::string_view name) {
                    return ids_.emplace(std::string(name), static_cast<std::uint32_t>(ids_.size() + 1))
@@ -29,56 +38,58 @@ ServiceSimulation::ServiceSimulation(const ServiceScenario& scenario)
                }),
       solver_(config_),
       sampling_(scenario.seed, UINT64_MAX),
-      service_told_(scenario.services.size()) {
-    for (const ServiceSpec& service : scenario.services)
-        services_.emplace_back(engine_, pool_, service, scenario.delay);
-    HostIndex host = 0;
-    for (const ServiceTenant& tenant : scenario.tenants)
-        for (std::uint32_t vm = 0; vm < tenant.vms; ++vm)
-            cluster_.put_vnic(ids_.at(vm_name(tenant.name, vm)), host++, "", 0);
+      service_told_(scenario.services.size()),
+      host_told_(scenario.hosts.size()) {
+    for (const TenantConfig& tenant : config_.tenants)
+        for (const TenantVnicConfig& vnic : tenant.vnics)
+            cluster_.put_vnic(ids_.at(vnic.name), cluster_.find_host(vnic.host), "", 0);
     for (const ServiceLoad& load : scenario.loads)
         for (std::uint32_t vm = 0; vm < scenario.tenants[load.tenant].vms; ++vm)
-            flows_.emplace_back(*this, load, vm);
+            if (vm != load.to_vm)
+                flows_.emplace_back(*this, load, vm);
     engine_.at(kSampleEvery, *this, kSample);
     engine_.at(scenario.interval, *this, kInterval);
 }
 
-/// Every VM on a host of its own, whose link is never short: here only services are.
-ClusterConfig ServiceSimulation::make_config() const {
-    ClusterConfig config;
-    config.interval = scenario_.interval;
-    for (const ServiceSpec& service : scenario_.services) {
-        ClusterApplianceConfig& appliance = config.appliances.emplace_back();
-        appliance.name = service.name;
-        appliance.capacity_min = service.capacity_min;
-        appliance.capacity_max = service.capacity_max;
+/// What is reserved, divided among the tenant's VMs.
+ServiceClient::Rates ServiceSimulation::silent_rates(const ServiceLoad& load) const {
+    ServiceClient::Rates rates = kAll;
+    const ServiceTenant& tenant = scenario_.tenants[load.tenant];
+    if (!scenario_.controlled())
+        return rates;
+    if (load.service == kNone) {
+        rates[kThere] = std::max<std::uint64_t>(1, tenant.reservation_bps / kBitsPerByte / tenant.vms);
+        return rates;
     }
-    for (const ServiceTenant& each : scenario_.tenants) {
-        TenantConfig& tenant = config.tenants.emplace_back();
-        tenant.name = each.name;
-        for (std::uint32_t vm = 0; vm < each.vms; ++vm) {
-            config.hosts.emplace_back().name = vm_name(each.name, vm);
-            tenant.vnics.emplace_back().name = vm_name(each.name, vm);
-        }
-        for (const ServiceTenant::Part& part : each.parts)
-            tenant.appliances.push_back({.name = scenario_.services[part.service].name,
-                                         .reservation_tokens = part.reservation,
-                                         .limit_tokens = {}});
-    }
-    return config;
+    std::uint64_t reservation = 0;
+    for (const ServiceTenant::Part& part : tenant.parts)
+        reservation += part.service == load.service ? part.reservation : 0;
+    if (scenario_.isolation == ServiceIsolation::kWeir)
+        rates[kTokens] = std::max<std::uint64_t>(1, reservation / tenant.vms);
+    return rates;
+}
+
+ServiceClient ServiceSimulation::make_client(const ServiceLoad& load, std::uint32_t vm) {
+    const CostTable* costs = load.service == kNone ? nullptr : scenario_.services[load.service].costs.get();
+    const std::uint32_t first = connections_;
+    connections_ += load.connections;
+    return {engine_,
+            pool_,
+            load,
+            costs,
+            network_.add_route(load, vm),
+            first,
+            Random(scenario_.seed, flows_.size())};
 }
 
 ServiceSimulation::Flow::Flow(ServiceSimulation& site, const ServiceLoad& load, std::uint32_t vm)
-    : key{site.ids_.at(vm_name(site.scenario_.tenants[load.tenant].name, vm)),
-          site.ids_.at(site.scenario_.services[load.service].name)},
-      client(site.engine_, site.pool_, site.services_[load.service], load,
-             Random(site.scenario_.seed, site.flows_.size())),
-      tenant(load.tenant) {
-    std::uint64_t reservation = 0;
-    for (const ServiceTenant::Part& part : site.scenario_.tenants[load.tenant].parts)
-        reservation += part.service == load.service ? part.reservation : 0;
-    silent_rate = std::max<std::uint64_t>(1, reservation / site.scenario_.tenants[load.tenant].vms);
-    client.set_rate(site.scenario_.isolation ? silent_rate : UINT64_MAX);
+    : key{site.ids_.at(vm_name(site.scenario_.tenants[load.tenant], vm)),
+          site.ids_.at(load.service == kNone ? vm_name(site.scenario_.tenants[load.tenant], load.to_vm)
+                                             : site.scenario_.services[load.service].name)},
+      client(site.make_client(load, vm)),
+      tenant(load.tenant),
+      silent(site.silent_rates(load)) {
+    client.set_rates(silent);
 }
 
 void ServiceSimulation::fire(std::uint32_t what) {
@@ -89,59 +100,72 @@ void ServiceSimulation::fire(std::uint32_t what) {
         engine_.after(kSampleEvery / 2 + sampling_.below(kSampleEvery), *this, kSample);
         return;
     }
-    if (scenario_.isolation)
+    if (scenario_.controlled())
         control();
     record();
     engine_.after(scenario_.interval, *this, kInterval);
 }
 
 void ServiceSimulation::control() {
+    demands_.clear();
     for (Flow& flow : flows_) {
-        wire::FlowDemand demand = flow.client.take_demand();
-        demand.flow = flow.key;
-        if (flow.client.seen())
-            demands_[flow.key] = demand;
+        const wire::FlowDemand demand = flow.client.take_demand();
+        if (!flow.client.seen())
+            continue;
+        // Two loads of a VM on one way are one flow, and one of them at a time is on.
+        wire::FlowDemand& sum = demands_[flow.key];
+        if (demand.used[kThere] >= sum.used[kThere])
+            sum = demand;
+        sum.flow = flow.key;
     }
-    std::map<wire::FlowKey, std::uint64_t> rates;
+    std::map<wire::FlowKey, ServiceClient::Rates> rates;
     for (const wire::FlowAllocation& rate : solver_.solve(cluster_, demands_, true))
-        rates[rate.flow] = rate.rate[kTokens];
+        rates[rate.flow] = rate.rate;
     for (Flow& flow : flows_) {
-        const auto rate = rates.find(flow.key);
-        const bool said = rate != rates.end() && rate->second != wire::kNoStatement;
-        flow.client.set_rate(said ? rate->second : flow.silent_rate);
+        const auto told = rates.find(flow.key);
+        ServiceClient::Rates next = told == rates.end() ? kAll : told->second;
+        if (scenario_.isolation == ServiceIsolation::kNetwork)
+            next[kTokens] = wire::kNoStatement;
+        for (std::size_t i = 0; i < next.size(); ++i)
+            next[i] = next[i] == wire::kNoStatement ? flow.silent[i] : next[i];
+        flow.client.set_rates(next);
     }
 }
 
 void ServiceSimulation::record() {
-    const double seconds = static_cast<double>(scenario_.interval) / kNanosPerSec;
     Row row{.at = engine_.now(),
             .served = std::vector<double>(scenario_.tenants.size()),
             .service_served = {},
+            .host_in = {},
             .estimate = {},
             .allocate = {}};
-    for (Flow& flow : flows_) {
-        row.served[flow.tenant] += static_cast<double>(flow.client.served_tokens() - flow.told) / seconds;
-        flow.told = flow.client.served_tokens();
-    }
-    for (std::uint32_t i = 0; i < services_.size(); ++i) {
-        row.service_served.push_back(static_cast<double>(services_[i].served_tokens() - service_told_[i]) /
-                                     seconds);
-        service_told_[i] = services_[i].served_tokens();
-        row.estimate.push_back(scenario_.isolation ? solver_.appliances().state(i).estimate : 0);
-        row.allocate.push_back(scenario_.isolation ? solver_.appliances().state(i).allocate : 0);
+    for (Flow& flow : flows_)
+        row.served[flow.tenant] += per_second(flow.client.served_tokens(), flow.told, scenario_.interval);
+    for (std::uint32_t i = 0; i < host_told_.size(); ++i)
+        row.host_in.push_back(per_second(network_.bytes_in(i), host_told_[i], scenario_.interval));
+    for (std::uint32_t i = 0; i < service_told_.size(); ++i) {
+        row.service_served.push_back(
+            per_second(network_.service(i).served_tokens(), service_told_[i], scenario_.interval));
+        row.estimate.push_back(scenario_.controlled() ? solver_.appliances().state(i).estimate : 0);
+        row.allocate.push_back(scenario_.controlled() ? solver_.appliances().state(i).allocate : 0);
     }
     rows_.push_back(std::move(row));
 }
 
 json ServiceSimulation::result() const {
-    json answer{{"title", scenario_.title},
-                {"isolation", scenario_.isolation},
-                {"seed", scenario_.seed},
-                {"interval_ns", scenario_.interval},
-                {"series", {{"tenants", json::object()}, {"services", json::object()}}}};
+    json answer{
+        {"title", scenario_.title},
+        {"isolation", name_of(scenario_.isolation)},
+        {"seed", scenario_.seed},
+        {"interval_ns", scenario_.interval},
+        {"events", engine_.fired()},
+        {"series", {{"tenants", json::object()}, {"services", json::object()}, {"hosts", json::object()}}}};
     for (std::size_t i = 0; i < scenario_.tenants.size(); ++i)
         for (const Row& row : rows_)
             answer["series"]["tenants"][scenario_.tenants[i].name]["served"].push_back(row.served[i]);
+    for (std::size_t i = 0; i < scenario_.hosts.size(); ++i)
+        for (const Row& row : rows_)
+            answer["series"]["hosts"][scenario_.hosts[i].name]["in"].push_back(row.host_in[i]);
     for (std::size_t i = 0; i < scenario_.services.size(); ++i) {
         json& service = answer["series"]["services"][scenario_.services[i].name];
         for (const Row& row : rows_) {

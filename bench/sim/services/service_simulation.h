@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/sim/services/service_client.h"
+#include "bench/sim/services/service_network.h"
 #include "ctrl/cluster.h"
 #include "ctrl/rate_solver.h"
 
@@ -21,6 +22,7 @@ class ServiceSimulation final : public Handler {
         Nanos at = 0;                        ///< its end
         std::vector<double> served;          ///< by tenant
         std::vector<double> service_served;  ///< by service
+        std::vector<double> host_in;         ///< by host: bytes/s that came over its link
         std::vector<double> estimate;        ///< by service: what the search thinks at its end
         std::vector<double> allocate;        ///< by service: what is given out next
     };
@@ -44,11 +46,12 @@ class ServiceSimulation final : public Handler {
         wire::FlowKey key;
         ServiceClient client;
         std::uint32_t tenant;
-        std::uint64_t silent_rate;  ///< while the controller says nothing
-        std::uint64_t told = 0;     ///< served, at the end of the last interval
+        ServiceClient::Rates silent;  ///< while the controller says nothing
+        std::uint64_t told = 0;       ///< served, at the end of the last interval
     };
 
-    [[nodiscard]] ClusterConfig make_config() const;
+    [[nodiscard]] ServiceClient::Rates silent_rates(const ServiceLoad& load) const;
+    [[nodiscard]] ServiceClient make_client(const ServiceLoad& load, std::uint32_t vm);
     void control();
     void record();
 
@@ -56,7 +59,8 @@ class ServiceSimulation final : public Handler {
     ClusterConfig config_;
     Engine engine_;
     RequestPool pool_;
-    std::deque<ServiceQueue> services_;
+    ServiceNetwork network_;
+    std::uint32_t connections_ = 0;  // of the flows so far
     std::map<std::string, std::uint32_t, std::less<>> ids_;
     Cluster cluster_;
     RateSolver solver_;
@@ -64,6 +68,7 @@ class ServiceSimulation final : public Handler {
     std::deque<Flow> flows_;
     DemandTable demands_;
     std::vector<std::uint64_t> service_told_;
+    std::vector<std::uint64_t> host_told_;
     std::vector<Row> rows_;
 };
 

@@ -1,0 +1,45 @@
+// service_link.h - a link that connections share as transport protocols do: each as much as any other,
+// whoever owns it (Pulsar 2.1). Messages wait without loss; who sends keeps a bounded number of them on the
+// way. Source: deficit round robin (Shreedhar and Varghese 1995), a jumbo frame at a time. Units: bytes,
+// Nanos. Threads: one.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "bench/sim/services/service_request.h"
+
+namespace weir::sim {
+
+class ServiceLink final : public Station, public Handler {
+  public:
+    /// @param engine, pool outlive the link
+    ServiceLink(Engine& engine, RequestPool& pool, double bits_per_sec, std::size_t connections)
+        : engine_(engine), pool_(pool), nanos_per_byte_(8e9 / bits_per_sec), lanes_(connections) {}
+
+    void accept(RequestId id) override;
+    /// A message has gone.
+    void fire(std::uint32_t what) override;
+
+    [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
+
+  private:
+    struct Lane {
+        RequestLane waiting;
+        std::uint32_t may_send = 0;  // bytes, of its turn
+    };
+
+    [[nodiscard]] std::uint32_t size_of(RequestId id);
+    void begin_next();
+
+    Engine& engine_;
+    RequestPool& pool_;
+    double nanos_per_byte_;
+    std::vector<Lane> lanes_;          // by connection
+    std::deque<std::uint32_t> turns_;  // connections with messages
+    bool busy_ = false;
+    double carried_ = 0;  // part of a nanosecond
+    std::uint64_t sent_bytes_ = 0;
+};
+
+}  // namespace weir::sim
