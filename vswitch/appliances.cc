@@ -6,6 +6,7 @@
 
 #include "common/ip_address.h"
 #include "cost_functions/protocol.h"
+#include "vswitch/scheduler_words.h"
 
 namespace weir {
 
@@ -27,6 +28,7 @@ std::vector<Appliance> make_appliances(const SwitchConfig& config, const std::ve
         if (!each.window_tokens)
             continue;
         appliance.window = *each.window_tokens;
+        appliance.scheduler = scheduler_name(each.scheduler);
         appliance.window_share = std::make_shared<LinkShare>(config.workers.size(), *each.window_tokens);
     }
     return appliances;

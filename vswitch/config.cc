@@ -11,6 +11,7 @@
 #include "common/config/config_text.h"
 #include "vswitch/config_fields.h"
 #include "vswitch/limits.h"
+#include "vswitch/scheduler_words.h"
 
 namespace weir {
 namespace {
@@ -22,8 +23,6 @@ constexpr std::array kAccountings{Word<Accounting>{"wire", Accounting::kWire},
                                   Word<Accounting>{"l2", Accounting::kL2}};
 constexpr std::array kPollModes{Word<PollMode>{"busy", PollMode::kBusy},
                                 Word<PollMode>{"adaptive", PollMode::kAdaptive}};
-constexpr std::array kSchedulers{Word<Scheduler>{"wrr", Scheduler::kWrr},
-                                 Word<Scheduler>{"fulfillment", Scheduler::kFulfillment}};
 constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto},
                                    Word<FlowOffload>{"off", FlowOffload::kOff}};
 constexpr std::array kFeedbackLaws{Word<FeedbackLaw>{"log", FeedbackLaw::kLog},
@@ -97,11 +96,7 @@ void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
     std::uint64_t headroom = 0;
     if (reader.read_quantity("headroom", Quantity::kPercent, headroom, {0, 500'000}))
         uplink.headroom = static_cast<double>(headroom) / 1e6;
-    const json* scheduler = reader.take("scheduler");
-    if (scheduler != nullptr && *scheduler == "rls")
-        reader.fault("scheduler", "wrr, fulfillment", "not supported by this version");
-    else
-        reader.read_word<Scheduler>("scheduler", uplink.scheduler, kSchedulers);
+    reader.read_word<Scheduler>("scheduler", uplink.scheduler, kSchedulers);
     reader.read_word<FlowOffload>("flow_offload", uplink.flow_offload, kFlowOffloads);
     reader.read_integer("mtu", uplink.mtu, kMtuRange);
     if (reader.read_integer("descriptors", uplink.descriptors, {64, 4096}) &&

@@ -19,7 +19,7 @@ namespace weir {
 
 enum class VhostMode { kClient, kServer };    ///< who listens on the socket: QEMU (client), we (server)
 enum class Accounting { kWire, kL2 };         ///< what a byte is at links
-enum class Scheduler { kWrr, kFulfillment };  ///< the uplink's scheduler
+enum class Scheduler { kWrr, kFulfillment, kRls };  ///< of the uplink, or of an appliance's window
 enum class FlowOffload { kAuto, kOff };       ///< rte_flow steering
 enum class PollMode { kBusy, kAdaptive };
 enum class FeedbackLaw { kLog, kLinear };  ///< how the advertised rate follows the measured one
@@ -54,6 +54,7 @@ struct ApplianceConfig {
     std::string cost;      ///< its cost table: a file, or the name of one that comes with the switch
     std::string program;   ///< file of the operator's eBPF program after the table; empty = none
     std::optional<std::uint64_t> window_tokens;  ///< that this host may have outstanding there; absent = any
+    Scheduler scheduler = Scheduler::kWrr;       ///< of those who wait for the window
 };
 
 /// An ESP tunnel to another Weir switch.

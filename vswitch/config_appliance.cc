@@ -11,6 +11,7 @@
 #include "vswitch/appliance_costs.h"
 #include "vswitch/config_fields.h"
 #include "vswitch/limits.h"
+#include "vswitch/scheduler_words.h"
 
 namespace weir {
 namespace {
@@ -79,6 +80,10 @@ ApplianceConfig read_appliance(const json& object, const std::string& path,
     read_file(reader, "cost", kCost, appliance.cost);
     read_file(reader, "program", "a file, such as \"writes.o\"", appliance.program);
     reader.read_limit("window", Quantity::kTokens, appliance.window_tokens, kTokensRange);
+    reader.read_word<Scheduler>("scheduler", appliance.scheduler, kSchedulers);
+    if (!appliance.window_tokens && appliance.scheduler != Scheduler::kWrr)
+        reader.fault("scheduler", "an appliance with a \"window\"",
+                     "nobody waits where any number may be outstanding");
     reader.finish();
     check_unique(reader, appliance, others);
     return appliance;

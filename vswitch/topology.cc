@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "vswitch/appliances.h"
 #include "vswitch/feedback_key.h"
+#include "vswitch/scheduler_words.h"
 
 namespace weir {
 namespace {
@@ -26,16 +27,6 @@ constexpr Nanos kLinkPollPeriod = 100'000'000;
 int turn_worker(void* thread) {
     static_cast<WorkerThread*>(thread)->run();
     return 0;
-}
-
-const char* scheduler_name(Scheduler scheduler) {
-    switch (scheduler) {
-        case Scheduler::kWrr:
-            return "wrr";
-        case Scheduler::kFulfillment:
-            return "fulfillment";
-    }
-    return "";
 }
 
 /// A secret of this run of the switch.

@@ -4,11 +4,13 @@
 import json
 import sys
 
-BOUNDS = {  # cycles per packet, many limiters against few
+BOUNDS = {  # cost per packet, many limiters or vNICs against few
     "wheel_100000_to_1": 1.25,
     "limiters_each_10000_to_1": 1.10,
+    "fulfillment_1000_to_1": 1.50,
 }
 RECEIVER_NS = 15  # meter, sender table, split and feedback together, per received frame of 64 bytes
+DECISION_NS = {"fulfillment/": 20, "rls/": 40}  # per packet, with 1 to 1000 vNICs backlogged
 TRACKER_MIB = 128  # a million connections
 TRACKER_NS = 25  # look-up and tracking, per segment; per request and response where many share one
 
@@ -36,6 +38,7 @@ def main(only_json):
     report = json.load(sys.stdin)
     cycles = medians(report, "cycles_per_")
     nanos = medians(report, "ns_per_")
+    decisions = medians(report, "decision_ns")
     if not cycles:
         return trackers(nanos, max(medians(report, "memory_mib").values()), only_json)
     ratios = {
@@ -45,6 +48,7 @@ def main(only_json):
         "limiters_each_10000_to_1": cycles["limiters_each/10000"] / cycles["limiters_each/1"],
         "limiters_10000_to_100": cycles["limiters/10000"] / cycles["limiters/100"],
         "backlogged_1000_to_1": cycles["backlogged/busy:1000/reserved:0"] / cycles["backlogged/busy:1/reserved:0"],
+        "fulfillment_1000_to_1": decisions["fulfillment/busy:1000/promised:400"] / decisions["fulfillment/busy:1/promised:400"],
     }
     if not only_json:
         for name, value in sorted(cycles.items()):
@@ -55,8 +59,10 @@ def main(only_json):
             met = "met" if ratios[name] <= bound else "MISSED"
             print(f"{'bound on ' + name:36} {bound:8.2f} x  {met}")
         print_nanos(nanos, RECEIVER_NS)
+        for scheduler, bound in DECISION_NS.items():
+            print_nanos({name: value for name, value in decisions.items() if name.startswith(scheduler)}, bound)
     print(json.dumps({"cycles": {name: round(value, 2) for name, value in cycles.items()},
-                      "nanos": {name: round(value, 2) for name, value in nanos.items()},
+                      "nanos": {name: round(value, 2) for name, value in (nanos | decisions).items()},
                       "ratios": {name: round(value, 3) for name, value in ratios.items()}}))
 
 

@@ -12,6 +12,11 @@
 
 namespace weir::testing {
 
+inline constexpr std::uint64_t kGbit = 125'000'000;  ///< bytes/s
+inline constexpr std::uint64_t kMbit = 125'000;
+inline constexpr Nanos kMs = 1'000'000;
+inline constexpr Nanos kUs = 1000;
+
 struct Source {
     ClassProfile profile = {};
     std::uint64_t limit = 0;     ///< bytes/s; 0 = none

@@ -5,14 +5,9 @@
 #include "test/support/catch.h"
 
 using namespace weir;
-using weir::testing::LinkHarness;
-using weir::testing::Source;
+using namespace weir::testing;
 
 namespace {
-
-constexpr std::uint64_t kGbit = 125'000'000;
-constexpr Nanos kMs = 1'000'000;
-constexpr Nanos kUs = 1000;
 
 ClassProfile shares(std::uint32_t n) {
     return {.shares = n};
@@ -22,20 +17,6 @@ ClassProfile reserved(std::uint64_t rate, std::uint32_t n = 100) {
 }
 
 }  // namespace
-
-TEST_CASE("V2 on the link: 1000 Mbit over (100,300,1) (400,-,1) (0,150,2) (0,-,4) is 100, 400, 150, 350") {
-    const std::uint64_t mbit = 125'000;
-    LinkHarness h(1000 * mbit,
-                  {Source{.profile = reserved(100 * mbit, 1), .limit = 300 * mbit},
-                   Source{.profile = reserved(400 * mbit, 1)},
-                   Source{.profile = shares(2), .limit = 150 * mbit}, Source{.profile = shares(4)}});
-    h.run(50 * kMs, 2 * kUs);
-    h.forget();
-    h.run(500 * kMs, 2 * kUs);
-    const std::array<double, 4> expected{100, 400, 150, 350};
-    for (std::size_t i = 0; i < 4; ++i)
-        CHECK(h.rate(i) / static_cast<double>(mbit) == Approx(expected[i]).epsilon(0.01));
-}
 
 TEST_CASE("shares 1:2:5 divide the link within 1 %, whatever the frame sizes") {
     LinkHarness h(10 * kGbit, {Source{.profile = shares(100), .frame = 88}, Source{.profile = shares(200)},
@@ -60,19 +41,6 @@ TEST_CASE("shares 1:1000 and super-frames: quanta smaller than packets still div
     CHECK(h.rate(0) / h.rate(1) == Approx(1).epsilon(0.01));
 }
 
-TEST_CASE("a reserved packet waits for nobody while the others flood") {
-    LinkHarness h(kGbit,
-                  {Source{.profile = reserved(kGbit / 2), .greedy = false}, Source{.frame = 88}, Source{}});
-    h.run(10 * kMs, kUs);
-    h.sources[0].delay_max = 0;
-    for (int i = 0; i < 2000; ++i) {  // 0.25 Gbit/s in single frames
-        REQUIRE(h.offer(0));
-        h.run(49 * kUs, kUs);
-    }
-    CHECK(h.sources[0].sent == 2000 * 1538);
-    CHECK(h.sources[0].delay_max == 0);
-}
-
 TEST_CASE("the link's rate is exact although reservations overdraw it") {
     LinkHarness h(kGbit, {Source{.profile = reserved(kGbit * 6 / 10), .greedy = false}, Source{}});
     h.run(10 * kMs, kUs);
@@ -85,17 +53,6 @@ TEST_CASE("the link's rate is exact although reservations overdraw it") {
     const double total = h.rate(0) + h.rate(1);
     CHECK(total / kGbit == Approx(1).epsilon(0.005));
     CHECK(h.sources[0].delay_max <= 2 * kUs);
-}
-
-TEST_CASE("a flood before it was contested costs a class at most one burst of its reservation") {
-    LinkHarness h(
-        kGbit, {Source{.profile = reserved(kGbit / 2, 1)}, Source{.profile = shares(1000), .greedy = false}});
-    h.run(kNanosPerSec, 5 * kUs);  // alone: twice its reservation
-    h.sources[1].greedy = true;
-    h.forget();
-    h.run(20 * kMs, kUs);
-    const std::uint64_t promised = kGbit / 2 / 50;
-    CHECK(h.sources[0].sent + burst_for_rate(kGbit / 2) + 2 * 1538 >= promised);
 }
 
 TEST_CASE("reservations over the capacity get the same fraction each; raising the capacity restores them") {
@@ -123,52 +80,4 @@ TEST_CASE("a reservation that was backlogged before there was any capacity count
     h.forget();
     h.run(50 * kMs, kUs);
     CHECK(h.rate(0) / kGbit == Approx(0.8).epsilon(0.02));
-}
-
-TEST_CASE("an idle class's reservation is lent to the others and there again when it returns") {
-    LinkHarness h(kGbit, {Source{.profile = reserved(kGbit * 8 / 10), .greedy = false}, Source{}});
-    h.run(50 * kMs, kUs);
-    CHECK(h.rate(1) / kGbit == Approx(1).epsilon(0.005));
-    h.sources[0].greedy = true;
-    h.run(2 * kMs, kUs);  // it starts with a full bucket
-    h.forget();
-    h.run(50 * kMs, kUs);
-    CHECK(h.rate(0) / kGbit == Approx(0.8).epsilon(0.02));
-    CHECK(h.rate(1) / kGbit == Approx(0.2).epsilon(0.05));
-}
-
-TEST_CASE("a change of shares counts at once") {
-    LinkHarness h(kGbit, {Source{.profile = shares(100)}, Source{.profile = shares(100)}});
-    h.run(20 * kMs, kUs);
-    h.link->change(0, shares(300), h.now);
-    h.forget();
-    h.run(200 * kMs, kUs);
-    CHECK(h.rate(0) / h.rate(1) == Approx(3).epsilon(0.01));
-}
-
-TEST_CASE("next_ready is when the next packet leaves, not later") {
-    LinkHarness h(kGbit, {Source{}, Source{.profile = reserved(kGbit / 10)}});
-    h.run(10 * kMs, kUs);
-    for (int i = 0; i < 1000; ++i) {
-        const Nanos at = h.link->next_ready(h.now);
-        REQUIRE(at >= h.now);
-        REQUIRE(at <= h.now + 13 * kUs);
-        if (at > h.now + 1) {
-            const Nanos jump = at - 1 - h.now;
-            h.now += jump;
-            REQUIRE(h.poll(0) == 0);
-            h.now += 1;
-        }
-        h.run(1, 1);
-    }
-}
-
-TEST_CASE("1000 classes of which all are busy share alike") {
-    std::vector<Source> sources(1000, Source{.profile = {.queue_bytes_max = 20'000}});
-    LinkHarness h(100 * kGbit, std::move(sources));
-    h.run(20 * kMs, 20 * kUs);
-    h.forget();
-    h.run(200 * kMs, 20 * kUs);
-    for (std::size_t i = 0; i < 1000; ++i)
-        REQUIRE(h.rate(i) / (0.1 * kGbit) == Approx(1).epsilon(0.01));
 }

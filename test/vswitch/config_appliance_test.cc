@@ -164,6 +164,8 @@ TEST_CASE("wrong keys of an appliance are named") {
     wrong("window", 64'000, "bare number");
     wrong("window", "64KiB", "such as 16ktokens");
     wrong("window", "0tokens", "1tokens to 1000Gtokens");
+    wrong("scheduler", "fifo", "allowed: wrr, fulfillment, rls");
+    wrong("scheduler", "rls", "an appliance with a \"window\"");
     wrong("windows", "1tokens", "did you mean \"window\"?");
 }
 
@@ -311,6 +313,14 @@ TEST_CASE("the tables that come with the switch are found from its build folder"
     CHECK_FALSE(is_shipped_table("ssd.json"));
     CHECK_FALSE(is_shipped_table("costs/ssd"));
     CHECK(fs::path(shipped_tables()).filename() == "costs");
+}
+
+TEST_CASE("who waits for a window is next by wrr, or by another scheduler") {
+    const auto scheduler_of = [](const json& more) {
+        return valid(json{{"appliances", json::array({disk_with(more)})}}.dump()).appliances[0].scheduler;
+    };
+    CHECK(scheduler_of({{"window", "64ktokens"}}) == Scheduler::kWrr);
+    CHECK(scheduler_of({{"window", "64ktokens"}, {"scheduler", "rls"}}) == Scheduler::kRls);
 }
 
 TEST_CASE("a part of the window needs one, and is no more than the limit") {

@@ -71,6 +71,8 @@ json vnic_with(const std::string& key, const json& value) {
 json appliance_with(const std::string& key, const json& value) {
     json appliance{
         {"name", "disk"}, {"address", "10.0.0.5"}, {"port", 10809}, {"protocol", "nbd"}, {"cost", "x"}};
+    if (key == "scheduler")
+        appliance["window"] = "64ktokens";
     appliance[key] = value;
     return {{"appliances", {appliance}}};
 }

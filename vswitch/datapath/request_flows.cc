@@ -43,7 +43,7 @@ RequestPath::RequestPath(const Setup& setup)
     for (std::uint16_t at = 0; at < appliances_.size(); ++at) {
         if (appliances_[at].window == UINT64_MAX)
             continue;
-        windows_.push_back({at, ApplianceGate({.scheduler = link_scheduler_names().front(),
+        windows_.push_back({at, ApplianceGate({.scheduler = appliances_[at].scheduler,
                                                .flows = limits::kRequestFlowsMax,
                                                .wheel = &setup.wheel})});
         windows_.back().gate.set_window(appliances_[at].window_share->allocation(worker_));

@@ -4,18 +4,13 @@
 namespace weir {
 namespace {
 
-/// 2^16 quanta of one byte are a super-frame.
-constexpr unsigned kBoostMax = 16;
 /// Classes whose time comes in one call; the rest comes in the next.
 constexpr unsigned kFireBudget = 64;
 
 }  // namespace
 
 FulfillmentScheduler::FulfillmentScheduler(const Setup& setup)
-    : LinkScheduler(setup),
-      quantum_(setup.quantum),
-      later_(static_cast<std::uint32_t>(setup.classes)),
-      promises_(setup.classes) {}
+    : LinkScheduler(setup), later_(static_cast<std::uint32_t>(setup.classes)), promises_(setup.classes) {}
 
 std::size_t FulfillmentScheduler::dequeue_burst(Nanos now, std::span<PacketRef> out) {
     if (later_.next_due() <= now)
@@ -26,78 +21,31 @@ std::size_t FulfillmentScheduler::dequeue_burst(Nanos now, std::span<PacketRef> 
 }
 
 std::size_t FulfillmentScheduler::serve_due(Nanos now, std::span<PacketRef> out) {
-    std::size_t sent = 0;
-    while (sent < out.size() && !due_.empty()) {
-        if (!due_round_.in_turn) {
-            const unsigned boost = next_turn(due_round_, due_);
-            Promise& next = promises_[due_round_.turn];
-            next.deficit += next.quantum << boost;
-        }
-        const auto id = static_cast<VnicId>(due_round_.turn);
+    const auto send = [&](std::size_t at, std::uint32_t bytes, std::size_t n) {
+        const auto id = static_cast<VnicId>(at);
+        if (!send_front(id, now, out[n]))
+            return false;
         Promise& promise = promises_[id];
-        const std::uint32_t bytes = front(classes_[id]).bytes;
-        if (promise.deficit < bytes) {
-            due_round_.in_turn = false;
-            continue;
-        }
-        if (!link_takes(bytes, now))
-            break;
-        promise.deficit -= bytes;
-        if (!send_front(id, now, out[sent]))
-            continue;
-        due_round_.served = true;
-        ++sent;
-        promise.due.depart(bytes, now);
+        promise.due.depart_due(bytes, now);
         if (active_.test(id) && !promise.due.has_come(now)) {
             due_.clear(id);
-            promise.deficit = 0;
-            due_round_.in_turn = false;
+            promise.account.deficit = 0;
+            due_turns_.end_turn(id);
             sort(id, now);
         }
-    }
-    return sent;
+        return true;
+    };
+    return due_turns_.serve(
+        due_, out.size(), [this](std::size_t id) -> TurnAccount& { return promises_[id].account; },
+        [this](std::size_t id) { return front_bytes(id); },
+        [this, now](std::uint32_t bytes) { return link_takes(bytes, now); }, send);
 }
 
 std::size_t FulfillmentScheduler::serve_spare(Nanos now, std::span<PacketRef> out) {
-    std::size_t sent = 0;
-    while (sent < out.size() && !active_.empty()) {
-        if (!spare_round_.in_turn) {
-            const unsigned boost = next_turn(spare_round_, active_);
-            Class& next = classes_[spare_round_.turn];
-            next.deficit += next.quantum << boost;
-        }
-        const auto id = static_cast<VnicId>(spare_round_.turn);
-        Class& c = classes_[id];
-        const std::uint32_t bytes = front(c).bytes;
-        if (c.deficit < bytes) {
-            spare_round_.in_turn = false;
-            continue;
-        }
-        if (!link_.can_pay(bytes, now))
-            break;
-        c.deficit -= bytes;
-        if (!send_front(id, now, out[sent]))
-            continue;
-        spare_round_.served = true;
-        ++sent;
+    return serve_by_shares(spare_turns_, active_, now, out, [this, now](VnicId id, std::uint32_t bytes) {
         if (!promises_[id].due.never())
             promises_[id].due.depart(bytes, now);
-    }
-    return sent;
-}
-
-/// A round in which no class could send doubles what the next one adds, for all alike: few rounds reach any
-/// packet. @return the boost
-unsigned FulfillmentScheduler::next_turn(Round& round, const BitmapTree<kClassesMax>& members) {
-    std::size_t next = members.find_from(round.turn + 1);
-    if (next == BitmapTree<kClassesMax>::kNone) {
-        next = members.find_from(0);
-        round.boost = round.served ? 0 : std::min(round.boost + 1, kBoostMax);
-        round.served = false;
-    }
-    round.turn = next;
-    round.in_turn = true;
-    return round.boost;
+    });
 }
 
 void FulfillmentScheduler::join(VnicId id, Nanos now) {
@@ -122,16 +70,12 @@ void FulfillmentScheduler::leave(VnicId id) {
     due_.clear(id);
     wanted_ -= promise.counted;
     promise.counted = 0;
-    promise.deficit = 0;
-    if (!has_ready(classes_[id]) || classes_[id].limited)
-        classes_[id].deficit = 0;
-    if (due_round_.turn == id)
-        due_round_.in_turn = false;
-    if (spare_round_.turn == id)
-        spare_round_.in_turn = false;
+    promise.account.deficit = 0;
+    due_turns_.end_turn(id);
+    end_share_turn(spare_turns_, id);
 }
 
-void FulfillmentScheduler::shares_changed() {
+void FulfillmentScheduler::shares_changed(Nanos now) {
     for (std::size_t i = 0; i < classes_.size(); ++i) {
         const ClassProfile& profile = classes_[i].profile;
         const std::uint64_t rate = classes_[i].present ? profile.reservation : 0;
@@ -141,28 +85,22 @@ void FulfillmentScheduler::shares_changed() {
         const BucketProfile guarantee = make_profile(rate, burst);
         if (guarantee == promise.due.profile())
             continue;
-        promise.due.set_profile(guarantee);
+        promise.due.set_profile(guarantee, now);
         if (promise.waiting)  // its time may come earlier now
             later_.remove(static_cast<std::uint32_t>(i));
         promise.waiting = false;
     }
-    set_quanta();
+    set_share_quanta();
+    set_guarantee_quanta();
 }
 
-void FulfillmentScheduler::set_quanta() {
-    std::uint32_t shares = 1;
+void FulfillmentScheduler::set_guarantee_quanta() {
     std::uint64_t rate = 1;
-    for (const Class& c : classes_) {
-        shares = c.present ? std::max(shares, c.profile.shares) : shares;
+    for (const Class& c : classes_)
         rate = c.present ? std::max(rate, c.profile.reservation) : rate;
-    }
-    const std::uint64_t unit = std::max<std::uint64_t>(1, quantum_ / shares);
-    for (std::size_t i = 0; i < classes_.size(); ++i) {
-        Class& c = classes_[i];
-        c.quantum = std::max<std::uint64_t>(1, unit * c.profile.shares);
-        promises_[i].quantum = std::max<std::uint64_t>(
-            1, static_cast<std::uint64_t>(Wide{quantum_} * c.profile.reservation / rate));
-    }
+    for (std::size_t i = 0; i < classes_.size(); ++i)
+        promises_[i].account.quantum = std::max<std::uint64_t>(
+            1, static_cast<std::uint64_t>(Wide{quantum_} * classes_[i].profile.reservation / rate));
 }
 
 void FulfillmentScheduler::sort(VnicId id, Nanos now) {
@@ -193,10 +131,8 @@ Nanos FulfillmentScheduler::next_ready(Nanos now) const {
     if (any_due && wanted_ <= capacity()) {
         at = std::min(at, link_.debt_within_at(kDebtMax));
     } else {
-        const Round& round = any_due ? due_round_ : spare_round_;
-        const BitmapTree<kClassesMax>& members = any_due ? due_ : active_;
-        const std::size_t next = round.in_turn ? round.turn : members.find_cyclic(round.turn + 1);
-        at = std::min(at, link_.ready_at(front(classes_[next]).bytes));
+        const std::size_t next = any_due ? due_turns_.next(due_) : spare_turns_.next(active_);
+        at = std::min(at, link_.ready_at(front_bytes(next)));
     }
     return at == kNever ? kNever : std::max(at, now);
 }

@@ -6,7 +6,8 @@
 namespace weir {
 
 LinkScheduler::LinkScheduler(const Setup& setup)
-    : limits_(*setup.limits),
+    : quantum_(setup.quantum),
+      limits_(*setup.limits),
       wheel_id_(setup.wheel_id),
       flow_wheel_id_(setup.flow_wheel_id),
       flows_(setup.flows, setup.flow_packets) {
@@ -23,7 +24,7 @@ void LinkScheduler::add(VnicId id, const ClassProfile& profile, Limiter* limiter
     c.limiter = limiter;
     c.profile = profile;
     c.profile.reservation = 0;
-    c.deficit = 0;
+    c.by_shares.deficit = 0;
     c.reserved = TokenBucket(make_profile(0, 0));
     change(id, profile, now);
 }
@@ -42,7 +43,7 @@ void LinkScheduler::change(VnicId id, const ClassProfile& profile, Nanos now) {
         else
             set_reservation(c, now);
     }
-    shares_changed();
+    shares_changed(now);
     if (has_ready(c)) {  // its reservation or its limit may pay earlier now
         forget(id);
         start(id, now);
@@ -57,7 +58,7 @@ void LinkScheduler::remove(VnicId id, Nanos now) {
     change(id, nothing, now);
     c.present = false;
     c.limiter = nullptr;
-    shares_changed();
+    shares_changed(now);
 }
 
 void LinkScheduler::set_capacity(std::uint64_t tokens_per_sec, Nanos now) {
@@ -87,6 +88,15 @@ void LinkScheduler::rescale_reservations(Nanos now) {
             start(static_cast<VnicId>(i), now);
         }
     }
+}
+
+void LinkScheduler::set_share_quanta() {
+    std::uint32_t most = 1;
+    for (const Class& c : classes_)
+        most = c.present ? std::max(most, c.profile.shares) : most;
+    const std::uint64_t unit = std::max<std::uint64_t>(1, quantum_ / most);
+    for (Class& c : classes_)
+        c.by_shares.quantum = std::max<std::uint64_t>(1, unit * c.profile.shares);
 }
 
 bool LinkScheduler::enqueue(VnicId id, const PacketRef& packet, Nanos now) {

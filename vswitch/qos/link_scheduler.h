@@ -24,6 +24,7 @@
 #include "vswitch/qos/multi_bucket.h"
 #include "vswitch/qos/packet_queue.h"
 #include "vswitch/qos/timing_wheel.h"
+#include "vswitch/qos/turns.h"
 
 namespace weir {
 
@@ -173,8 +174,7 @@ class LinkScheduler {
         FlowId own_next = kNoFlow;  ///< behind kOwnQueue
         TokenBucket reserved{
             make_profile(0, 0)};     ///< parked without a reservation: never pays, cannot be charged
-        std::uint64_t deficit = 0;   ///< for the policy: bytes it may still send in its turn
-        std::uint64_t quantum = 0;   ///< for the policy: bytes per turn
+        TurnAccount by_shares;       ///< for the policy: in turns by shares
         std::uint64_t bypassed = 0;  ///< for the policy: bytes that it did not see; it sets this back
         ClassProfile profile;
         bool present = false;
@@ -186,7 +186,7 @@ class LinkScheduler {
     /// It contends no more: empty, or waiting for its limit.
     virtual void leave(VnicId id) = 0;
     /// A class came, went or has other shares.
-    virtual void shares_changed() = 0;
+    virtual void shares_changed(Nanos now) = 0;
 
     [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
     /// Has a packet that may be the next.
@@ -194,10 +194,28 @@ class LinkScheduler {
     [[nodiscard]] const PacketRef& front(const Class& c) const {
         return c.ready_head == kOwnQueue ? c.queue.front() : flows_.front(c.ready_head);
     }
+    [[nodiscard]] std::uint32_t front_bytes(std::size_t id) const { return front(classes_[id]).bytes; }
     /// Sends the class's first packet if its limit pays; link and reservation were asked before. If not, the
     /// class leaves for the wheel. A class that has nothing left to send leaves too.
     [[nodiscard]] bool send_front(VnicId id, Nanos now, PacketRef& out);
 
+    // For policies that serve in turns by shares, as far as the link pays.
+
+    using Members = BitmapTree<kClassesMax>;
+    /// sent(id, bytes) hears of each packet.
+    template <class Sent>
+    [[nodiscard]] std::size_t serve_by_shares(Turns<kClassesMax>& turns, const Members& members, Nanos now,
+                                              std::span<PacketRef> out, Sent&& sent);
+    /// The class left the members: what it had earned is gone, unless it comes back at once.
+    void end_share_turn(Turns<kClassesMax>& turns, VnicId id) {
+        Class& c = classes_[id];
+        if (!has_ready(c) || c.limited)
+            c.by_shares.deficit = 0;
+        turns.end_turn(id);
+    }
+    void set_share_quanta();
+
+    std::uint64_t quantum_;  ///< of the class with most shares, or the largest guarantee, per turn
     TokenBucket link_{make_profile(0, 0)};
     std::vector<Class> classes_;
     std::size_t contenders_ = 0;  ///< classes between join and leave
@@ -308,6 +326,22 @@ inline bool LinkScheduler::send_front(VnicId id, Nanos now, PacketRef& out) {
     out = packet;
     pop_front(id, now);
     return true;
+}
+
+template <class Sent>
+std::size_t LinkScheduler::serve_by_shares(Turns<kClassesMax>& turns, const Members& members, Nanos now,
+                                           std::span<PacketRef> out, Sent&& sent) {
+    return turns.serve(
+        members, out.size(), [this](std::size_t id) -> TurnAccount& { return classes_[id].by_shares; },
+        [this](std::size_t id) { return front_bytes(id); },
+        [this, now](std::uint32_t bytes) { return link_.can_pay(bytes, now); },
+        [&](std::size_t at, std::uint32_t bytes, std::size_t n) {
+            const auto id = static_cast<VnicId>(at);
+            if (!send_front(id, now, out[n]))
+                return false;
+            sent(id, bytes);
+            return true;
+        });
 }
 
 /// Removes the class's first packet; the next one comes from the next flow in turn. A flow pays here, and

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "vswitch/qos/fulfillment_scheduler.h"
+#include "vswitch/qos/rls_scheduler.h"
 #include "vswitch/qos/wrr_scheduler.h"
 
 namespace weir {
@@ -17,8 +18,9 @@ std::unique_ptr<LinkScheduler> make(const LinkScheduler::Setup& setup) {
     return std::make_unique<T>(setup);
 }
 
-constexpr std::array<std::string_view, 2> kNames{"wrr", "fulfillment"};
-constexpr std::array<Make, kNames.size()> kMakers{make<WrrScheduler>, make<FulfillmentScheduler>};
+constexpr std::array<std::string_view, 3> kNames{"wrr", "fulfillment", "rls"};
+constexpr std::array<Make, kNames.size()> kMakers{make<WrrScheduler>, make<FulfillmentScheduler>,
+                                                  make<RlsScheduler>};
 
 }  // namespace
 

@@ -124,7 +124,7 @@ class ApplianceTest(TwoHosts):
             json.dump(FLAT, stream)
         parts = {number: {"appliances": [{"name": "disk", "shares": shares}]} for number, shares in SHARES.items()}
         disk = {"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd", "cost": path,
-                "window": f"{80 * WINDOW}tokens"}
+                "window": f"{80 * WINDOW}tokens", "scheduler": "rls"}
         self.join()
         self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {**parts, 3: {}}, {"appliances": [disk]})
         first, second, server = self.kernel(1), self.kernel(2), self.kernel(3)

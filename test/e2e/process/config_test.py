@@ -8,7 +8,7 @@ from switch import SWITCH, Switch
 
 HOSTILE = {
     "workers": [1, 1],
-    "uplink": {"device": "net_null0", "rate": "10", "scheduler": "rls", "mtu": 70000},
+    "uplink": {"device": "net_null0", "rate": "10", "scheduler": "fifo", "mtu": 70000},
     "vnics": [
         {"name": "vm1", "socket": "relative.sock", "mac": mac(1), "limit": "1Gbit", "reservation": "2Gbit"},
         {"name": "vm1", "socket": "/tmp/vm.sock", "mac": "01:00:5e:00:00:01", "shares": 0, "queues": "many"},
