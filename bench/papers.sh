@@ -2,6 +2,7 @@
 # papers.sh - runs a paper's evaluation and writes docs/results/PAPER.md with its plots.
 #
 #   bench/papers.sh eyeq [--quick]               in virtual time
+#   bench/papers.sh srp [--quick]                in virtual time, seconds
 #   bench/papers.sh pulsar-dataplane [--quick]   with real packets and services: ten minutes, root
 #                                                --quick: short runs that show that everything works; writes to build/ only
 #
@@ -32,7 +33,13 @@ done
 [ -n "$python" ] || fail "matplotlib is missing: apt-get install --no-install-recommends python3-matplotlib"
 
 folder=${WEIR_BUILD:-$root/build}
-if [ -z "${WEIR_BUILD:-}" ]; then
-    build "$folder" release bench/sim/weir-sim || fail "the build failed; see build/build.log"
+more=()
+targets=(bench/sim/weir-sim)
+if [ "$paper" = srp ]; then
+    targets+=(ctrl/cli/weirctl)
+    more=(--weirctl "$folder/ctrl/cli/weirctl")
 fi
-exec "$python" "$root/bench/papers/$paper.py" --sim "$folder/bench/sim/weir-sim" --work "$folder/papers/$paper" "$@"
+if [ -z "${WEIR_BUILD:-}" ]; then
+    build "$folder" release "${targets[@]}" || fail "the build failed; see build/build.log"
+fi
+exec "$python" "$root/bench/papers/$paper.py" --sim "$folder/bench/sim/weir-sim" --work "$folder/papers/$paper" "${more[@]}" "$@"

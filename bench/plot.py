@@ -61,6 +61,20 @@ def draw_series(path, results, host="0", begin=0.0, end=float("inf")):
     save(figure, path)
 
 
+def draw_lines(path, panels, label):
+    """panels: title -> {name: (seconds, values)}, one column each."""
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(5.6 if len(panels) == 1 else 4.2 * len(panels), 3.2), sharey=True,
+                                   squeeze=False)
+    for axis, (title, lines) in zip(axes[0], panels.items()):
+        for name, (times, values) in lines.items():
+            axis.plot(times, values, label=name, linewidth=1)
+        axis.set_title(title)
+        axis.set_xlabel("s")
+    axes[0][0].set_ylabel(label)
+    axes[0][0].legend(loc="upper right", framealpha=0.6, fontsize=7)
+    save(figure, path)
+
+
 def draw_quantiles(path, curves, label, logarithmic=True):
     """curves: name -> 101 quantiles."""
     figure, axis = pyplot.subplots(figsize=(5.2, 3.4))

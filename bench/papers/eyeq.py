@@ -6,12 +6,11 @@ Called by bench/papers.sh. The prose is bench/papers/eyeq.md.in; {{NAME}} in it 
 import argparse
 import json
 import pathlib
-import re
 import sys
 import time
 
 from analysis import mean_between, recovered_after, settled_after, swing, taken_over_after, used, windows
-from runs import ROOT, Runner, variant
+from runs import ROOT, Runner, render, variant
 
 sys.path.insert(0, str(ROOT / "bench"))
 import plot  # noqa: E402  (beside this folder)
@@ -202,13 +201,6 @@ def measured(found, folder):
     for key, name in (("fig7.htb", "htb"), ("table1.memcached", "memcached")):
         path = folder / f"{name}.json"
         found[key] = "\n".join(json.loads(path.read_text())["table"]) if path.exists() else "Not measured in this run."
-
-
-def render(template, found):
-    missing = sorted(set(re.findall(r"\{\{([^}]+)\}\}", template)) - set(found))
-    if missing:
-        raise KeyError(f"nothing was computed for {', '.join(missing)}")
-    return re.sub(r"\{\{([^}]+)\}\}", lambda match: found[match[1]], template)
 
 
 def main():

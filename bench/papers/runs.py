@@ -34,18 +34,27 @@ def variant(name, isolation, without=(), **changes):
     return scenario
 
 
+def render(template, found):
+    """A page with {{NAME}} replaced by what was computed under that name."""
+    missing = sorted(set(re.findall(r"\{\{([^}]+)\}\}", template)) - set(found))
+    if missing:
+        raise KeyError(f"nothing was computed for {', '.join(missing)}")
+    return re.sub(r"\{\{([^}]+)\}\}", lambda match: found[match[1]], template)
+
+
 class Runner:
     """Runs scenarios by name; results are dictionaries. Nothing is run twice by one program."""
 
-    def __init__(self, program, work):
+    def __init__(self, program, work, *arguments):
         self.program = pathlib.Path(program)
+        self.arguments = arguments
         self.work = pathlib.Path(work)
         self.work.mkdir(parents=True, exist_ok=True)
 
     def run_one(self, name, scenario):
         path = self.work / f"{name}.scenario.json"
         path.write_text(json.dumps(scenario, indent=1) + "\n")
-        done = subprocess.run([self.program, "--timing", path], capture_output=True, text=True, check=False,
+        done = subprocess.run([self.program, "--timing", *self.arguments, path], capture_output=True, text=True, check=False,
                               timeout=RUN_SECONDS_MAX)
         if done.returncode != 0:
             raise RuntimeError(f"{name}: weir-sim ended with {done.returncode}: {done.stderr.strip()}")

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "bench/sim/pools/pool_simulation.h"
 #include "bench/sim/services/service_simulation.h"
 #include "bench/sim/simulation.h"
 #include "common/config/config_text.h"
@@ -38,12 +39,17 @@ int say(const Faults& faults) {
     return kBadInput;
 }
 
-/// A scenario of services has "services", one of networks has not.
-bool has_services(const std::string& file) {
+enum class Kind { kNetwork, kServices, kPools };
+
+/// A scenario of services has "services", one of pools an "array", one of networks neither.
+Kind kind_of(const std::string& file) {
     std::ifstream stream(file);
     const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
     const JsonText read = read_json_text(text);
-    return read.readable && read.value.is_object() && read.value.contains("services");
+    const bool object = read.readable && read.value.is_object();
+    return object && read.value.contains("array")      ? Kind::kPools
+           : object && read.value.contains("services") ? Kind::kServices
+                                                       : Kind::kNetwork;
 }
 
 struct Wishes {
@@ -65,6 +71,21 @@ int run_services(const std::string& file, const std::string& costs, const Wishes
     }
     scenario.seed = wishes.seed.value_or(scenario.seed);
     return wishes.check ? 0 : run<ServiceSimulation>(scenario, wishes.timing);
+}
+
+int run_pools(const std::string& file, const std::string& costs, const Wishes& wishes) {
+    auto loaded = load_pool_scenario(file, costs);
+    if (const Faults* faults = std::get_if<Faults>(&loaded))
+        return say(*faults);
+    auto& scenario = std::get<PoolScenario>(loaded);
+    if (!wishes.isolation.empty() && wishes.isolation != "off" && wishes.isolation != "weir") {
+        std::cerr << "--isolation: found " << wishes.isolation << "; allowed: off, weir\n";
+        return kBadInput;
+    }
+    if (!wishes.isolation.empty())
+        scenario.control = wishes.isolation == "off" ? PoolControl::kOff : PoolControl::kSrp;
+    scenario.seed = wishes.seed.value_or(scenario.seed);
+    return wishes.check ? 0 : run<PoolSimulation>(scenario, wishes.timing);
 }
 
 int run_network(const std::string& file, const Wishes& wishes) {
@@ -97,5 +118,13 @@ int main(int argc, char* argv[]) {
     app.add_flag("--check", wishes.check, "validate and exit");
     app.add_flag("--timing", wishes.timing, "say on standard error how fast it ran");
     CLI11_PARSE(app, argc, argv);
-    return has_services(file) ? run_services(file, costs, wishes) : run_network(file, wishes);
+    switch (kind_of(file)) {
+        case Kind::kServices:
+            return run_services(file, costs, wishes);
+        case Kind::kPools:
+            return run_pools(file, costs, wishes);
+        case Kind::kNetwork:
+            break;
+    }
+    return run_network(file, wishes);
 }

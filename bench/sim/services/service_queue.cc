@@ -11,8 +11,12 @@ constexpr double kWeightLeast = 1e-3;
 }  // namespace
 
 ServiceQueue::ServiceQueue(Engine& engine, RequestPool& pool, const ServiceSpec& spec,
-                           const std::vector<double>& weights)
-    : engine_(engine), pool_(pool), spec_(spec), lanes_(std::max<std::size_t>(1, weights.size())) {
+                           const std::vector<double>& weights, Random random)
+    : engine_(engine),
+      pool_(pool),
+      spec_(spec),
+      random_(random),
+      lanes_(std::max<std::size_t>(1, weights.size())) {
     for (std::size_t i = 0; i < weights.size(); ++i)
         lanes_[i].weight = std::max(weights[i], kWeightLeast);
 }
@@ -46,7 +50,11 @@ void ServiceQueue::begin(RequestId id) {
     virtual_time_ = lane.tag;
     lane.tag += request.tokens / lane.weight;
     const ServiceCurve& curve = request.reads ? spec_.read : spec_.write;
-    engine_.after(curve.time_of(request.bytes), *this, id);
+    Nanos time = curve.time_of(request.bytes);
+    if (spec_.variation > 0)
+        time =
+            static_cast<Nanos>(static_cast<double>(time) * (1 + spec_.variation * (2 * random_.unit() - 1)));
+    engine_.after(time, *this, id);
 }
 
 void ServiceQueue::fire(std::uint32_t what) {

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "bench/sim/random.h"
 #include "bench/sim/services/service_request.h"
 #include "bench/sim/services/service_scenario.h"
 
@@ -16,7 +17,7 @@ class ServiceQueue final : public Station, public Handler {
     /// @param spec, engine, pool outlive the queue
     /// @param weights by tenant; empty: first come, first served. 0 counts as next to nothing
     ServiceQueue(Engine& engine, RequestPool& pool, const ServiceSpec& spec,
-                 const std::vector<double>& weights);
+                 const std::vector<double>& weights, Random random = {0, 0});
 
     void accept(RequestId id) override;
     /// A request is done.
@@ -40,6 +41,7 @@ class ServiceQueue final : public Station, public Handler {
     Engine& engine_;
     RequestPool& pool_;
     const ServiceSpec& spec_;
+    Random random_;  // not drawn from without variation
     std::vector<Lane> lanes_;
     double virtual_time_ = 0;
     std::uint32_t busy_ = 0;

@@ -37,6 +37,7 @@ struct ServiceRequest {
     std::uint32_t back = 0;
     std::uint32_t tenant = 0;
     std::uint32_t connection = 0;  ///< number in the whole scenario
+    Nanos issued = 0;
     Nanos sent = 0;
     RequestId next = kNoRequest;  ///< behind it where it waits
 };

@@ -5,10 +5,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "common/config/config_reader.h"
+#include "bench/sim/services/service_fields.h"
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
-#include "cost_functions/cost_table_reader.h"
 
 namespace weir::sim {
 namespace {
@@ -23,49 +22,6 @@ constexpr Word<ServiceIsolation> kIsolations[] = {{"off", ServiceIsolation::kOff
 constexpr Range kLinkRange{1'000'000, 1'000'000'000'000};
 constexpr Range kTokenRange{1, 1'000'000'000'000};
 constexpr Range kTimeRange{0, 86'400 * kNanosPerSec};
-
-template <typename Named>
-std::optional<std::uint32_t> find(const std::vector<Named>& list, const std::string& name) {
-    for (std::uint32_t i = 0; i < list.size(); ++i) {
-        if (list[i].name == name)
-            return i;
-    }
-    return std::nullopt;
-}
-
-/// The index of what is named at `key`; a fault when there is nothing of that name.
-template <typename Named>
-std::uint32_t read_reference(ObjectReader& reader, std::string_view key, const std::vector<Named>& list) {
-    std::string name;
-    if (!require(reader, key, "a name") || !reader.read_text(key, name))
-        return 0;
-    const auto found = find(list, name);
-    if (!found)
-        reader.fault(key, "a name from the list", "there is nothing of this name");
-    return found.value_or(0);
-}
-
-/// {"512B": "3us", "64KiB": "80us"}
-void read_curve(ObjectReader& reader, std::string_view key, ServiceCurve& out) {
-    constexpr const char* kAllowed = "times by size, such as {\"4KiB\": \"10us\", \"64KiB\": \"90us\"}";
-    const json* object = reader.take(key);
-    if (object == nullptr || !object->is_object() || object->empty() || object->size() > kMost) {
-        reader.fault(key, kAllowed, "this is needed");
-        return;
-    }
-    for (const auto& [size, time] : object->items()) {
-        const ParsedQuantity bytes = parse_quantity(Quantity::kSize, size);
-        const ParsedQuantity nanos = time.is_string()
-                                         ? parse_quantity(Quantity::kDuration, time.get<std::string>())
-                                         : ParsedQuantity{0, "no"};
-        if (!bytes.ok() || !nanos.ok() || bytes.value > UINT32_MAX || nanos.value > kNanosPerSec) {
-            reader.fault(key, kAllowed, "a size or a time is wrong");
-            return;
-        }
-        out.points.push_back({static_cast<std::uint32_t>(bytes.value), static_cast<double>(nanos.value)});
-    }
-    std::sort(out.points.begin(), out.points.end(), [](auto a, auto b) { return a.bytes < b.bytes; });
-}
 
 void read_host(ObjectReader& reader, ServiceScenario& scenario) {
     ServiceHost& host = scenario.hosts.emplace_back();
@@ -91,14 +47,7 @@ void read_service(ObjectReader& reader, ServiceScenario& scenario, const std::st
             reader.read_quantity(key, Quantity::kTokenRate, *out, kTokenRange);
     if (service.capacity_max < service.capacity_min)
         reader.fault("capacity_max", "at least capacity_min", "the window is empty");
-    std::string table;
-    if (!require(reader, "costs", "the name of a cost table") || !reader.read_text("costs", table))
-        return;
-    std::variant<CostTable, Faults> read = read_cost_table(costs + "/" + table + ".json");
-    if (const Faults* wrong = std::get_if<Faults>(&read))
-        faults.insert(faults.end(), wrong->begin(), wrong->end());
-    else
-        service.costs = std::make_shared<const CostTable>(std::move(std::get<CostTable>(read)));
+    read_costs(reader, costs, service, faults);
 }
 
 void read_tenant(ObjectReader& reader, ServiceScenario& scenario, Faults& faults) {

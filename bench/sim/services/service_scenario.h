@@ -48,7 +48,8 @@ struct ServiceSpec {
     std::shared_ptr<const CostTable> costs;
     std::uint64_t capacity_min = 0;  ///< tokens/s, for the search
     std::uint64_t capacity_max = 0;
-    bool answers = true;  ///< what leaves it goes back
+    bool answers = true;   ///< what leaves it goes back
+    double variation = 0;  ///< service times lie evenly within so much of their mean, to either side
 };
 
 struct ServiceHost {

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""srp.py - Storage Resource Pools' evaluation in virtual time: runs it, writes docs/results/srp.md and its plots.
+
+Called by bench/papers.sh. The prose is bench/papers/srp.md.in; {{NAME}} in it is a number that is computed here.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+from runs import ROOT, Runner, read_scenario, render
+
+sys.path.insert(0, str(ROOT / "bench"))
+import plot  # noqa: E402  (beside this folder)
+
+SEEDS = range(1, 6)
+SETTLED = 0.1  # of a host's new rate
+CHANGES = (60, 120)  # of fig8, s
+APPLICATIONS = {"mail": ("mail1", "mail2"), "oltp": ("oltp1", "oltp2"), "ws": ("ws1", "ws2", "ws3"), "dvdstore": ("dvdstore",)}
+
+
+def without_promises(scenario):
+    for pool in scenario["pools"]:
+        pool.pop("reservation", None)
+        pool.pop("limit", None)
+    return scenario
+
+
+def idle_vms():
+    """Fig. 6: the setting of Fig. 5, where three VMs fall idle one after the other."""
+    scenario = read_scenario("srp/fig5") | {"title": "SRP Fig. 6", "events": []}
+    for vm, end in (("VM1", "30s"), ("VM2", "60s"), ("VM3", "90s")):
+        next(each for each in scenario["vms"] if each["name"] == vm)["to"] = end
+    return scenario
+
+
+def scenarios():
+    runs = {f"fig5-{seed}": read_scenario("srp/fig5") | {"seed": seed} for seed in SEEDS}
+    runs |= {f"fig8-srp-{seed}": read_scenario("srp/fig8") | {"seed": seed} for seed in SEEDS}
+    runs |= {f"{name}-{control}": read_scenario(f"srp/{name}") | {"control": control}
+             for name in ("fig7", "fig8") for control in ("srp", "parda")}
+    runs["fig6"] = idle_vms()
+    runs["fig10-with"] = read_scenario("srp/fig10")
+    runs["fig10-without"] = without_promises(read_scenario("srp/fig10"))
+    return runs
+
+
+def mean(result, series, begin, end):
+    """Of rows that end in (begin, end], s."""
+    row = result["row_ns"] / 1e9
+    chosen = [value for i, value in enumerate(series) if begin < (i + 1) * row <= end]
+    return sum(chosen) / len(chosen)
+
+
+def served(result, vms, begin, end):
+    return sum(mean(result, result["series"]["vms"][vm], begin, end) for vm in vms)
+
+
+def number(value, digits=0):
+    return f"{value:,.{digits}f}"
+
+
+def percent(fraction):
+    return f"{100 * fraction:.1f} %"
+
+
+def fig3(found, weirctl):
+    """The worked example, by `weirctl solve`, with the demands as the text has them and as its result needs them."""
+    def leaf(name, demand, **more):
+        return {"id": name, "demand": demand, **more}
+    for reading, (a, b) in {"text": (600, 400), "result": (400, 600)}.items():
+        problem = {"kind": "pools", "capacity": 1200, "root": {"reservation": 1200, "limit": 2300, "shares": 1000, "children": [
+            {"id": "E", "shares": 3, "children": [leaf("A", a, reservation=400), leaf("B", b, shares=2)]},
+            {"id": "F", "shares": 1, "limit": 500, "children": [leaf("C", 400), leaf("D", 100)]}]}}
+        done = subprocess.run([weirctl, "solve", "-"], input=json.dumps(problem), capture_output=True, text=True, check=True)
+        for node in json.loads(done.stdout)["nodes"]:
+            limit = "none" if node["limit"] is None else number(node["limit"])
+            found[f"fig3-{reading}.{node['id']}"] = f"{number(node['reservation'])}, {limit}, {number(node['shares'])}"
+
+
+def fig5(found, results, plots):
+    parts = {"first": (10, 60), "then": (65, 120)}
+    reserved, ratio = [], []
+    for seed in SEEDS:
+        result = results[f"fig5-{seed}"]
+        pools = {name: {part: served(result, vms, *span) for part, span in parts.items()}
+                 for name, vms in (("RP1", ("VM1", "VM4")), ("RP2", ("VM2", "VM5")), ("RP3", ("VM3", "VM6")))}
+        reserved += [1 - pools["RP1"]["first"] / 1500, abs(1 - pools["RP1"]["then"] / 500)]
+        ratio += [abs(pools["RP2"][part] / pools["RP3"][part] / 2 - 1) for part in parts]
+    for part, span in parts.items():
+        for vm in range(1, 7):
+            found[f"fig5.{part}.VM{vm}"] = number(served(results["fig5-1"], (f"VM{vm}",), *span))
+        found[f"fig5.{part}.latency"] = number(mean(results["fig5-1"], results["fig5-1"]["series"]["latency_us"], *span) / 1e3, 1)
+        found[f"fig5.{part}.window"] = number(mean(results["fig5-1"], results["fig5-1"]["series"]["window"], *span))
+    found["fig5.reserved"] = percent(max(0, *reserved))
+    found["fig5.ratio"] = percent(max(ratio))
+    found["fig5.met"] = "met" if max(reserved) <= 0.03 and max(ratio) <= 0.05 else "missed"
+    plot.draw_lines(plots / "srp-fig5.svg", {"": lines(results["fig5-1"])}, "IOPS")
+
+
+def lines(result):
+    """VM -> (s, tokens/s)."""
+    row = result["row_ns"] / 1e9
+    return {vm: ([(i + 1) * row for i in range(len(series))], series) for vm, series in result["series"]["vms"].items()}
+
+
+def fig6(found, results, plots):
+    for part, span in {"all": (10, 30), "one": (35, 60), "two": (65, 90), "three": (95, 120)}.items():
+        for vm in range(1, 7):
+            found[f"fig6.{part}.VM{vm}"] = number(served(results["fig6"], (f"VM{vm}",), *span))
+    plot.draw_lines(plots / "srp-fig6.svg", {"": lines(results["fig6"])}, "IOPS")
+
+
+def fig7(found, results):
+    for control in ("srp", "parda"):
+        result = results[f"fig7-{control}"]
+        for vm in range(1, 7):
+            found[f"fig7-{control}.VM{vm}"] = number(served(result, (f"VM{vm}",), 20, 80))
+        for host in ("h1", "h2"):
+            found[f"fig7-{control}.{host}"] = number(mean(result, result["series"]["hosts"][host]["window"], 20, 80))
+
+
+def settled(result, change):
+    """Intervals from a change on until every host keeps within SETTLED of its rate of 20 to 60 s later, second by second."""
+    row, latest = result["row_ns"] / 1e9, 0
+    for series in result["series"]["vms"].values():
+        final = mean(result, series, change + 30, change + 60)
+        for first in range(round(change / row), min(round((change + 60) / row), len(series)) - 1):
+            if abs(sum(series[first:first + 2]) / 2 / final - 1) > SETTLED:
+                latest = max(latest, (first + 1) * row - change)
+    return latest / (result["interval_ns"] / 1e9)
+
+
+def fig8(found, results, plots):
+    spans = {"before": (30, 60), "doubled": (90, 120), "halved": (150, 180)}
+    for control in ("srp", "parda"):
+        result = results[f"fig8-{control}"]
+        for part, span in spans.items():
+            rates = [served(result, (f"VM{vm}",), *span) for vm in (1, 2, 3)]
+            found[f"fig8-{control}.{part}"] = " : ".join(number(rate / rates[0], 2) for rate in rates)
+            found[f"fig8-{control}.{part}.all"] = number(sum(rates))
+        for change in CHANGES:
+            found[f"fig8-{control}.{change}"] = number(settled(result, change), 1)
+    worst = max(settled(results[f"fig8-srp-{seed}"], change) for seed in SEEDS for change in CHANGES)
+    found["fig8.worst"] = number(worst, 1)
+    found["fig8.met"] = "met" if worst <= 2 else "missed"
+    plot.draw_lines(plots / "srp-fig8.svg", {"PARDA": lines(results["fig8-parda"]), "SRP": lines(results["fig8-srp"])}, "IOPS")
+
+
+def fig10(found, results):
+    for which in ("without", "with"):
+        vms = results[f"fig10-{which}"]["summary"]["vms"]
+        for application, names in APPLICATIONS.items():
+            rate = sum(vms[name]["requests_per_second"] for name in names)
+            found[f"fig10-{which}.{application}"] = number(rate)
+            found[f"fig11-{which}.{application}"] = number(
+                sum(vms[name]["requests_per_second"] * vms[name]["latency_us"] for name in names) / rate / 1e3, 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sim", required=True, help="the weir-sim program")
+    parser.add_argument("--weirctl", required=True, help="the weirctl program")
+    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for scenarios and results")
+    parser.add_argument("--quick", action="store_true", help="writes to the work folder only")
+    options = parser.parse_args()
+
+    began = time.monotonic()
+    runs = scenarios()
+    results, _ = Runner(options.sim, options.work, "--costs", ROOT / "configs" / "costs").run_all(runs)
+    target = options.work if options.quick else ROOT / "docs" / "results"
+    found = {"runs": str(len(runs)), "events": f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"}
+    fig3(found, options.weirctl)
+    for figure in (fig5, fig6, fig8):
+        figure(found, results, target)
+    fig7(found, results)
+    fig10(found, results)
+    (target / "srp.md").write_text(render((ROOT / "bench" / "papers" / "srp.md.in").read_text(), found))
+    (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    print(f"written: {target / 'srp.md'} ({time.monotonic() - began:.0f} s)", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

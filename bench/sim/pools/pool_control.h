@@ -1,0 +1,49 @@
+// pool_control.h - what is set at the hosts every interval: SRP as weir-ctrl's own parts do it, or PARDA with
+// the VMs' static bounds, to compare. Source: SRP 3, 5.2.3; PARDA as in algorithms 1.4. Threads: one.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "bench/sim/pools/pool_host.h"
+#include "ctrl/estimate/latency_window.h"
+#include "ctrl/pool/division.h"
+#include "ctrl/pool_layout.h"
+
+namespace weir::sim {
+
+class PoolController {
+  public:
+    /// @param scenario, hosts outlive this; hosts have all their VMs
+    PoolController(const PoolScenario& scenario, std::deque<PoolHost>& hosts);
+
+    /// What an operator does.
+    void apply(const PoolEvent& event);
+    /// An interval has passed.
+    void tick();
+
+    [[nodiscard]] double window() const;
+    [[nodiscard]] const PoolLayout& layout() const { return layout_; }
+    [[nodiscard]] const pool::Division& division() const { return division_; }
+    /// Where a host's VM stands.
+    [[nodiscard]] pool::NodeIndex node(std::size_t host, std::size_t vm) const { return nodes_[host][vm]; }
+
+  private:
+    void measure();
+    void run_srp();
+    void run_parda();
+
+    const PoolScenario& scenario_;
+    std::deque<PoolHost>& hosts_;
+    PoolLayout layout_;
+    std::vector<std::vector<pool::NodeIndex>> nodes_;  // by host and VM
+    std::vector<std::uint32_t> host_of_;               // by node
+    std::vector<double> demands_;                      // by node
+    std::vector<double> parda_;                        // by host
+    estimate::LatencyWindow window_;
+    estimate::LatencyReading reading_;
+    pool::Divider divider_;
+    pool::Division division_;
+};
+
+}  // namespace weir::sim
