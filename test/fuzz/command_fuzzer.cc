@@ -1,23 +1,16 @@
 // command_fuzzer.cc - any bytes as a request of the operator's socket: one well-formed reply, and the state
 // stays valid.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "test/fuzz/checks.h"
 #include "vswitch/agent/commands.h"
 
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using nlohmann::json;
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
 
 // A switch that only remembers its configuration.
 class FakeControl : public SwitchControl {

@@ -1,31 +1,14 @@
 // config_fuzzer.cc - any bytes as a configuration: a struct or faults, never both, and what is valid stays
 // valid.
-#include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "test/fuzz/checks.h"
 #include "vswitch/config.h"
 
 namespace {
 
 using namespace weir;
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
-
-void check_faults(const Faults& faults) {
-    require(!faults.empty(), "a refusal has faults");
-    for (const Fault& fault : faults) {
-        require(!fault.allowed.empty() && !fault.message.empty(),
-                "a fault says what is allowed and what is wrong");
-        const nlohmann::json text = fault.to_line();
-        require(!text.dump().empty(), "a fault is UTF-8");  // dump() throws when it is not
-    }
-}
+using namespace weir::fuzz;
 
 // Written out and read again, each vNIC is the same and still agrees with the ones before it.
 void check_round_trip(const SwitchConfig& config) {

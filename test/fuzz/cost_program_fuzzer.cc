@@ -3,8 +3,6 @@
 #include <rte_log.h>
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -13,23 +11,17 @@
 #include "cost_functions/program/ebpf_program.h"
 #include "cost_functions/program/instruction_check.h"
 #include "cost_functions/program/program_file.h"
+#include "test/fuzz/checks.h"
 
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using Program = std::vector<ebpf_insn>;
 
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
-
-void check_fault(const Fault& fault) {
-    require(!fault.path.empty() && !fault.allowed.empty() && !fault.message.empty(), "a fault is whole");
-    const nlohmann::json text = fault.to_line();
-    require(!text.dump().empty(), "a fault is UTF-8");  // dump() throws when it is not
+void check_refusal(const Fault& fault) {
+    require(!fault.path.empty(), "a fault says where");
+    check_fault(fault);
 }
 
 void check_runs(const EbpfProgram& program, std::string_view bytes) {
@@ -46,7 +38,7 @@ void check_program(const Program& instructions, std::string_view bytes) {
     const bool allowed = !check_instructions(instructions, "fuzz");
     const EbpfProgram::Loaded loaded = EbpfProgram::load(instructions, "fuzz");
     if (const Fault* fault = std::get_if<Fault>(&loaded)) {
-        check_fault(*fault);
+        check_refusal(*fault);
         return;
     }
     require(allowed, "what is loaded was checked");
@@ -99,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     const auto read = instructions_of(bytes, "fuzz");
     if (const Fault* fault = std::get_if<Fault>(&read))
-        check_fault(*fault);
+        check_refusal(*fault);
     else
         check_program(std::get<Program>(read), bytes);
     check_program(built_of(bytes), bytes);

@@ -1,30 +1,13 @@
 // cost_table_fuzzer.cc - any bytes as a cost table: a table or faults, never both; what costs less never
 // costs more.
-#include <cstdio>
-#include <cstdlib>
 
 #include "cost_functions/cost_table_reader.h"
+#include "test/fuzz/checks.h"
 
 namespace {
 
 using namespace weir;
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
-
-void check_faults(const Faults& faults) {
-    require(!faults.empty(), "a refusal has faults");
-    for (const Fault& fault : faults) {
-        require(!fault.allowed.empty() && !fault.message.empty(),
-                "a fault says what is allowed and what is wrong");
-        const nlohmann::json text = fault.to_line();
-        require(!text.dump().empty(), "a fault is UTF-8");  // dump() throws when it is not
-    }
-}
+using namespace weir::fuzz;
 
 void check_table(const CostTable& table) {
     require(!table.facts().name.empty() && !table.facts().unit.empty() && !table.facts().source.empty(),

@@ -5,15 +5,15 @@
 // is to (6), from (6), VLAN (2), rate (8), sequence (4), the bit that is changed (2); integers low byte
 // first.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
+#include "test/fuzz/checks.h"
 #include "vswitch/datapath/feedback_frame.h"
 
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr FeedbackKey kKey{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
@@ -21,13 +21,6 @@ constexpr std::size_t kHeadBytes = 28;
 constexpr std::size_t kMacBytes = 12;
 constexpr std::size_t kTagBytes = 4;
 constexpr std::size_t kPayloadBytes = 28;
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
 
 std::uint64_t number(const std::uint8_t* at, std::size_t bytes) {
     std::uint64_t value = 0;

@@ -6,14 +6,14 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "test/datapath/switch_harness.h"
+#include "test/fuzz/checks.h"
 
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using namespace weir::testing;
 
 constexpr std::size_t kHeadBytes = 10;
@@ -21,13 +21,6 @@ constexpr std::size_t kFramesMax = 64;
 constexpr std::uint64_t kFlags[] = {RTE_MBUF_F_TX_TCP_SEG,   RTE_MBUF_F_TX_IP_CKSUM, RTE_MBUF_F_TX_TCP_CKSUM,
                                     RTE_MBUF_F_TX_UDP_CKSUM, RTE_MBUF_F_TX_IPV4,     RTE_MBUF_F_TX_IPV6,
                                     RTE_MBUF_F_RX_FDIR_ID};
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
 
 /// A plain VM, one with all offloads, one whose super-frames are split before its limit, one in a VLAN that
 /// bridges.

@@ -9,12 +9,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "test/fuzz/checks.h"
 #include "test/support/eal_fixture.h"
 #include "test/support/fake_port.h"
 #include "test/support/frames.h"
@@ -23,6 +22,7 @@
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using namespace weir::testing;
 using Octets = std::span<const std::uint8_t>;
 
@@ -35,13 +35,6 @@ constexpr std::uint32_t kClient = 0x0A00'0001;
 constexpr std::uint32_t kService = 0x0A00'0002;
 constexpr std::array<std::string_view, 4> kServices{"memcached", "nbd", "redis", "iscsi"};
 constexpr std::size_t kIp6Service = 3;  // that one is spoken to over IPv6
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
 
 std::uint16_t port_of(std::size_t service) {
     return static_cast<std::uint16_t>(7000 + service);

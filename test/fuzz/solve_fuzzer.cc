@@ -1,32 +1,15 @@
 // solve_fuzzer.cc - any bytes as a problem: an answer or faults, never both; an allocation stays within what there is.
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "ctrl/solve/solve.h"
+#include "test/fuzz/checks.h"
 
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using nlohmann::json;
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
-
-void check_faults(const Faults& faults) {
-    require(!faults.empty(), "a refusal has faults");
-    for (const Fault& fault : faults) {
-        require(!fault.allowed.empty() && !fault.message.empty(),
-                "a fault says what is allowed and what is wrong");
-        const json text = fault.to_line();
-        require(!text.dump().empty(), "a fault is UTF-8");  // dump() throws when it is not
-    }
-}
 
 // Numbers of an answer are numbers: JSON shows what is not as null, which a reader takes for "none".
 void check_numbers(const json& value) {

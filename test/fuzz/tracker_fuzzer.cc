@@ -7,25 +7,18 @@
 //   bit 3: with FIN; bit 4: acknowledges all; bits 5-7: 7 for a body of 256 times as many bytes, which are
 //   not in the input; else the payload is cut into pieces of so many bytes, 0 for none
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "cost_functions/tracker.h"
+#include "test/fuzz/checks.h"
 
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using Octets = std::vector<std::uint8_t>;
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
 
 struct Events {
     std::vector<Request> requests;

@@ -5,28 +5,21 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "test/datapath/tunnel_ends.h"
+#include "test/fuzz/checks.h"
 #include "vswitch/appliance/key_agreement.h"
 
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using namespace weir::testing;
 
 constexpr std::size_t kHeadBytes = 4;
 constexpr std::size_t kFramesMax = 64;
 constexpr std::size_t kFrameMax = 1600;
 enum Shape { kRaw, kBehindHeader, kBehindSpi, kMessage, kEncrypted, kChanged, kShapes };
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
 
 struct Target {
     Target()

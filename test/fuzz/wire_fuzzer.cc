@@ -4,24 +4,17 @@
 // The first 32 bytes are the header, the rest is the body. The body is also read as whatever its type is with
 // a header that fits it, so that a fuzzer need not learn to count first.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "common/wire/channel.h"
 #include "common/wire/messages.h"
+#include "test/fuzz/checks.h"
 
 namespace {
 
 using namespace weir;
+using namespace weir::fuzz;
 using namespace weir::wire;
-
-void require(bool holds, const char* what) {
-    if (holds)
-        return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
 
 void check(const FlowDemand& record) {
     for (const auto* part : {&record.used, &record.backlog, &record.queued, &record.outstanding})
