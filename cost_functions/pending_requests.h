@@ -26,8 +26,10 @@ struct Pending {
     PendingId before = kNoPending;  ///< the one before it; of the oldest, nobody's
     PendingId chain = kNoPending;   ///< the next with its hash
     std::uint32_t number = 0;       ///< among the connection's answered requests
-    std::uint32_t request_bytes = 0;
+    // Not the two in the order of Request's: compilers would read both of that in one load, just after it was
+    // written in two stores, which no CPU forwards.
     std::uint32_t response_bytes = 0;
+    std::uint32_t request_bytes = 0;
     std::uint32_t received = 0;  ///< of parts of its response
     std::uint32_t tokens = 0;    ///< what it takes at the service until it is answered
     Operation operation = Operation::kBytes;
@@ -72,8 +74,8 @@ class PendingRequests {
                      .next = id,
                      .before = connection.pending,
                      .number = number,
-                     .request_bytes = request.request_bytes,
                      .response_bytes = request.response_bytes,
+                     .request_bytes = request.request_bytes,
                      .operation = request.operation,
                      .response_known = request.response_known};
         if (!ordered && recorded >= kWalked && !enter(connection, id)) {

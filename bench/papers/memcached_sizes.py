@@ -4,7 +4,8 @@ and through one without an appliance on the same switch.
 
     bench/papers/memcached_sizes.py [--rounds N] [--seconds N]     root, memcached, a build with -Dbench=true; two minutes
 
-Clients and server are kernels in network namespaces on one core, the switch's worker has the other; all run in real time. The
+Clients and server are kernels in network namespaces on one core, also with what they receive (RPS), the switch's worker has the
+other; all run in real time. The
 two clients take turns, so that both meet the same machine. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
 """
 import argparse
@@ -45,6 +46,8 @@ class Bench:
                                       {TRACKED: {"appliances": [NEVER]}, PLAIN: {}, SERVER: {}}, appliances=[appliance], **POLL)
         raise_pollers(self.switch.process.pid)
         self.kernels = {number: self.site.kernel(number) for number in (TRACKED, PLAIN, SERVER)}
+        for number, inside in self.kernels.items():
+            links.receive_on(f"eth{number}", OTHERS, " ".join(inside))
         for number in (TRACKED, PLAIN):
             for one, other in ((number, SERVER), (SERVER, number)):
                 links.command(f"{' '.join(self.kernels[one])} ip neigh add 10.0.0.{other} lladdr {mac(other)} nud permanent dev eth{one}")

@@ -25,8 +25,10 @@ void account_queued(VnicPath& from, const rte_mbuf* frame, std::uint32_t bytes) 
 /// Gathers what the requests of one segment cost, and settles what its responses did.
 class RequestPath::Charges {
   public:
-    Charges(RequestPath& path, Flow& flow, std::uint32_t id, const weir::Connection* connection, Nanos now)
-        : path_(path), flow_(flow), id_(id), connection_(connection), now_(now) {}
+    /// @param cost where what they cost is added up
+    Charges(RequestPath& path, Flow& flow, std::uint32_t id, const weir::Connection* connection, CostVector& cost,
+            Nanos now)
+        : path_(path), flow_(flow), id_(id), connection_(connection), cost_(cost), now_(now) {}
 
     void request(const Request& request) {
         const auto operation = static_cast<std::size_t>(request.operation);
@@ -34,14 +36,14 @@ class RequestPath::Charges {
                                    : request.response_known ? request.response_bytes
                                                             : flow_.expected[operation];
         const std::uint32_t tokens = flow_.cost.tokens(request, back, now_);
-        cost[0] += tokens;
-        cost[1] += path_.wire_bytes(request.request_bytes);
-        cost[2] += back != 0 ? path_.wire_bytes(back) : 0;
+        cost_[0] += tokens;
+        cost_[1] += path_.wire_bytes(request.request_bytes);
+        cost_[2] += back != 0 ? path_.wire_bytes(back) : 0;
         if (flow_.counts_cycles)
-            cost[3] += path_.appliances_[flow_.appliance].cycles->tokens(request.operation,
+            cost_[3] += path_.appliances_[flow_.appliance].cycles->tokens(request.operation,
                                                                          request.request_bytes, back);
         if (request.answered)
-            cost[kWindowHold] += path_.tracker_.pending().charge(*connection_, tokens);
+            cost_[kWindowHold] += path_.tracker_.pending().charge(*connection_, tokens);
         ++flow_.stats.requests;
         flow_.stats.outstanding += request.answered;
     }
@@ -60,11 +62,9 @@ class RequestPath::Charges {
             path_.gate_.settle(id_, PathResource::kDownlink, 0, path_.wire_bytes(bytes), now_);
             return;
         }
-        cost[0] += flow_.cost.tokens({.operation = Operation::kBytes, .request_bytes = bytes}, 0, now_);
-        cost[1] += path_.wire_bytes(bytes);
+        cost_[0] += flow_.cost.tokens({.operation = Operation::kBytes, .request_bytes = bytes}, 0, now_);
+        cost_[1] += path_.wire_bytes(bytes);
     }
-
-    CostVector cost{};
 
   private:
     /// Responses whose length was not known were charged by the average; what it errs by over some responses
@@ -91,6 +91,7 @@ class RequestPath::Charges {
     Flow& flow_;
     std::uint32_t id_;
     const weir::Connection* connection_;
+    CostVector& cost_;
     Nanos now_;
 };
 
@@ -147,8 +148,8 @@ void RequestPath::find(VnicId vnic, Side side, Look& look) const {
     const bool request = side == Side::kRequests;
     const std::uint8_t* const service = request ? view.destination() : view.source();
     const std::uint8_t* const client = request ? view.source() : view.destination();
-    const Ports ports = request ? Ports{view.source_port, view.destination_port}
-                                : Ports{view.destination_port, view.source_port};
+    const Ports ports = request ? Ports{view.source_port(), view.destination_port()}
+                                : Ports{view.destination_port(), view.source_port()};
     for (const Service& known : services_[vnic]) {
         if (known.port != ports.service || known.ip6 != view.ip6)
             continue;
@@ -190,11 +191,10 @@ RequestPath::Tracked RequestPath::track(const Look& look, weir::Connection* know
     const TcpView& view = look.view;
     Flow& flow = flows_[look.flow];
     Tracked tracked{.connection = known != nullptr ? known : connection_of(look, now)};
-    Charges charges(*this, flow, look.flow, tracked.connection, now);
+    Charges charges(*this, flow, look.flow, tracked.connection, tracked.cost, now);
     if (tracked.connection == nullptr) {
         if (view.payload_bytes != 0)
             charges.plain(side, view.payload_bytes);
-        tracked.cost = charges.cost;
         return tracked;
     }
     weir::Connection& connection = *tracked.connection;
@@ -204,7 +204,6 @@ RequestPath::Tracked RequestPath::track(const Look& look, weir::Connection* know
         goes_on = goes_on && tracker_.segment(connection, side, segment, now, charges);
     });
     tracked.end = connection.requests;
-    tracked.cost = charges.cost;
     if (!goes_on) {
         tracker_.pending().hold(connection, tracked.first);  // what has not left is not at the service
         forget(connection, &flow);

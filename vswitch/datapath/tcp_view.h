@@ -24,18 +24,19 @@ struct TcpView {
     std::uint16_t tcp_at;         ///< from the start of the frame
     std::uint16_t payload_at;     ///< likewise
     std::uint32_t payload_bytes;  ///< as the IP header says, padding left out
-    std::uint16_t source_port;
-    std::uint16_t destination_port;
+    std::uint32_t ports;          ///< source << 16 | destination: written and compared as one word
     std::uint32_t seq;
     std::uint32_t ack;
     const std::uint8_t* addresses;  ///< in the frame: source, then destination
 
+    [[nodiscard]] std::uint16_t source_port() const { return static_cast<std::uint16_t>(ports >> 16); }
+    [[nodiscard]] std::uint16_t destination_port() const { return static_cast<std::uint16_t>(ports); }
     [[nodiscard]] std::uint32_t address_bytes() const { return ip6 ? kIp6AddressBytes : kIp4AddressBytes; }
     [[nodiscard]] const std::uint8_t* source() const { return addresses; }
     [[nodiscard]] const std::uint8_t* destination() const { return addresses + address_bytes(); }
     /// Both are of one direction of one connection.
     [[nodiscard]] bool same_way(const TcpView& other) const {
-        if (ip6 != other.ip6 || source_port != other.source_port || destination_port != other.destination_port)
+        if (ip6 != other.ip6 || ports != other.ports)
             return false;
         return ip6 ? std::memcmp(addresses, other.addresses, 2 * kIp6AddressBytes) == 0
                    : std::memcmp(addresses, other.addresses, 2 * kIp4AddressBytes) == 0;
@@ -55,7 +56,7 @@ inline std::uint16_t word16(const std::uint8_t* at) {
     return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
 }
 inline std::uint32_t word32(const std::uint8_t* at) {
-    return std::uint32_t{word16(at)} << 16 | word16(at + 2);
+    return std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 | at[3];
 }
 
 /// @return where the TCP header begins, counted from `ip`, and sets `end`, where the packet ends; 0: none
@@ -103,8 +104,7 @@ inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpVie
     const std::uint32_t payload = at + (tcp[12] >> 4) * 4U;
     if (payload < at + kTcpBytes || payload > end || payload > room)
         return false;
-    view.source_port = word16(tcp);
-    view.destination_port = word16(tcp + 2);
+    view.ports = word32(tcp);
     view.seq = word32(tcp + 4);
     view.ack = word32(tcp + 8);
     view.flags = tcp[13];
