@@ -91,6 +91,10 @@ EspEngine::EspEngine(const CryptoDevice& device, std::uint16_t queue_pair, rte_m
     if (rte_crypto_op_bulk_alloc(device.operations(), RTE_CRYPTO_OP_TYPE_SYMMETRIC, operations_.data(),
                                  kCryptoBurst) != kCryptoBurst)
         throw HostError("'" + device.name() + "' has no operations left; make it with more queue pairs");
+    for (std::size_t i = 0; i < kCryptoBurst; ++i) {
+        call_.lists[i] = {&call_.data[i], 1};
+        call_.ivs[i].va = rte_crypto_op_ctod_offset(operations_[i], void*, kIvOffset);
+    }
 }
 
 EspEngine::~EspEngine() {
@@ -207,49 +211,48 @@ std::uint16_t EspEngine::run_queued(Burst frames, Burst all, EspOutcomes& outcom
     return good;
 }
 
-/// The same for AES-GCM where the device does it in a call. For AES-CBC its queues are better: it works on several
-/// packets at a time.
+/// The same where the device does it in a call.
 std::uint16_t EspEngine::run_at_once(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes) {
     const auto count = static_cast<std::uint16_t>(frames.size());
-    std::array<rte_crypto_vec, kCryptoBurst> data;
-    std::array<rte_crypto_sgl, kCryptoBurst> lists;
-    std::array<rte_crypto_va_iova_ptr, kCryptoBurst> ivs;
-    std::array<rte_crypto_va_iova_ptr, kCryptoBurst> tags;
-    std::array<rte_crypto_va_iova_ptr, kCryptoBurst> headers;
-    std::array<std::int32_t, kCryptoBurst> status;
+    const bool gcm = is_gcm(sa.algorithm());
+    rte_crypto_sym_ofs around{};
+    if (!gcm) {  // what is authenticated begins before what is encrypted; both end together
+        const rte_crypto_sym_op* first = symmetric(operations_[0]);
+        around.ofs.cipher.head =
+            static_cast<std::uint16_t>(first->cipher.data.offset - first->auth.data.offset);
+    }
     for (std::uint16_t i = 0; i < count; ++i) {
         const rte_crypto_sym_op* operation = symmetric(operations_[i]);
-        data[i].base = rte_pktmbuf_mtod_offset(operation->m_src, void*, operation->aead.data.offset);
-        data[i].len = operation->aead.data.length;
-        data[i].tot_len = operation->aead.data.length;
-        lists[i] = {&data[i], 1};
-        ivs[i].va = rte_crypto_op_ctod_offset(operations_[i], void*, kIvOffset);
-        tags[i].va = operation->aead.digest.data;
-        headers[i].va = operation->aead.aad.data;
+        const std::uint32_t at = gcm ? operation->aead.data.offset : operation->auth.data.offset;
+        call_.data[i].base = rte_pktmbuf_mtod_offset(operation->m_src, void*, at);
+        call_.data[i].len = gcm ? operation->aead.data.length : operation->auth.data.length;
+        call_.data[i].tot_len = call_.data[i].len;
+        call_.tags[i].va = gcm ? operation->aead.digest.data : operation->auth.digest.data;
+        call_.headers[i].va = operation->aead.aad.data;
     }
     rte_crypto_sym_vec work{};
     work.num = count;
-    work.src_sgl = lists.data();
-    work.iv = ivs.data();
-    work.digest = tags.data();
-    work.aad = headers.data();
-    work.status = status.data();
-    if (rte_cryptodev_sym_cpu_crypto_process(device_, sa.session()->crypto.ses, {}, &work) == count) [[likely]]
+    work.src_sgl = call_.lists.data();
+    work.iv = call_.ivs.data();
+    work.digest = call_.tags.data();
+    work.aad = call_.headers.data();
+    work.status = call_.status.data();
+    if (rte_cryptodev_sym_cpu_crypto_process(device_, sa.session()->crypto.ses, around, &work) == count) [[likely]]
         return count;
     std::uint16_t good = 0;
     for (std::uint16_t i = 0; i < count; ++i) {
         rte_mbuf* frame = frames[i];
-        if (status[i] == 0)
+        if (call_.status[i] == 0)
             frames[good++] = frame;
         else
-            note(all, outcomes, {&frame, 1}, status[i] == EBADMSG ? EspOutcome::kBadTag : EspOutcome::kFailed);
+            note(all, outcomes, {&frame, 1},
+                 call_.status[i] == EBADMSG ? EspOutcome::kBadTag : EspOutcome::kFailed);
     }
     return good;
 }
 
 std::uint16_t EspEngine::run(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes) {
-    return at_once_ && is_gcm(sa.algorithm()) ? run_at_once(sa, frames, all, outcomes)
-                                              : run_queued(frames, all, outcomes);
+    return at_once_ ? run_at_once(sa, frames, all, outcomes) : run_queued(frames, all, outcomes);
 }
 
 void EspEngine::encrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {

@@ -3,6 +3,8 @@
 // Threads: made on the control thread, then one worker's, as the queue pair is.
 #pragma once
 
+#include <rte_crypto_sym.h>
+
 #include <array>
 #include <cstdint>
 #include <span>
@@ -54,11 +56,22 @@ class EspEngine {
     std::uint16_t run_at_once(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes);
     void hide_ivs(std::uint16_t count);
 
+    /// What a call is given; by operation, parts of it for good.
+    struct Call {
+        std::array<rte_crypto_vec, kCryptoBurst> data{};
+        std::array<rte_crypto_sgl, kCryptoBurst> lists{};
+        std::array<rte_crypto_va_iova_ptr, kCryptoBurst> ivs{};
+        std::array<rte_crypto_va_iova_ptr, kCryptoBurst> tags{};
+        std::array<rte_crypto_va_iova_ptr, kCryptoBurst> headers{};
+        std::array<std::int32_t, kCryptoBurst> status{};
+    };
+
     rte_mempool* pool_;
     std::uint8_t device_;
     std::uint16_t queue_pair_;
     bool at_once_;  ///< the device works on the caller's stack, without its queues
     std::array<rte_crypto_op*, kCryptoBurst> operations_{};
+    Call call_;
 };
 
 }  // namespace weir
