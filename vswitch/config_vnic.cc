@@ -15,7 +15,6 @@ using nlohmann::json;
 constexpr Range kLimitRange{64'000, kRateMax};      // bit/s
 constexpr Range kLimitPpsRange{10, 1'000'000'000};  // packet/s
 constexpr Range kReservationRange{0, kRateMax};     // bit/s
-constexpr Range kSharesRange{1, 10'000};
 constexpr Range kBuffersRange{64, 1'048'576};
 constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},

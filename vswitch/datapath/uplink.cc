@@ -79,6 +79,18 @@ void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReas
     rte_pktmbuf_free(frame);
 }
 
+/// The vNIC's VLAN, if it has one. @return false when the frame was dropped
+bool Uplink::tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
+    constexpr unsigned kPcpShift = 13;
+    if (from.fixed.vlan == 0)
+        return true;
+    frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | from.profile.pcp << kPcpShift);
+    if (rte_vlan_insert(&frame) == 0)
+        return true;
+    drop(from, frame, bytes, DropReason::kNoBuffer);
+    return false;
+}
+
 /// VLAN tag, MTU, checksums that the NIC does not make. @return false when the frame was dropped
 bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
@@ -90,14 +102,8 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
     }
     if (!offload::accepted_as_is(frame->ol_flags & ~RTE_MBUF_F_TX_TCP_SEG, device_.offloads()))
         offload::fill_checksums(frame);
-    if (from.fixed.vlan != 0) {
-        constexpr unsigned kPcpShift = 13;
-        frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | from.profile.pcp << kPcpShift);
-        if (rte_vlan_insert(&frame) != 0) {
-            drop(from, frame, bytes, DropReason::kNoBuffer);
-            return false;
-        }
-    }
+    if (!tag(from, frame, bytes))
+        return false;
     if ((frame->ol_flags & kOffloadFlags) != 0 && nic_.prepare(&frame, 1) == 0) {
         drop(from, frame, bytes, DropReason::kBadOffload);
         return false;

@@ -90,6 +90,7 @@ class Uplink {
     void queue(VnicPath& from, FlowId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now);
     void take_out(VnicPath& path, const PacketRef& ref);
     [[nodiscard]] bool passes_whole(const VnicPath& from, const rte_mbuf* frame) const;
+    bool tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes);
     bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes);
     bool goes_directly(VnicPath& from, FlowId flow, std::uint32_t bytes, std::uint32_t wire_frames,
                        std::uint16_t frames, Nanos now);

@@ -47,14 +47,8 @@ void Uplink::encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, N
         return;
     }
     offload::fill_checksums(frame);
-    if (from.fixed.vlan != 0) {
-        constexpr unsigned kPcpShift = 13;
-        frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | from.profile.pcp << kPcpShift);
-        if (rte_vlan_insert(&frame) != 0) {
-            drop(from, frame, bytes, DropReason::kNoBuffer);
-            return;
-        }
-    }
+    if (!tag(from, frame, bytes))
+        return;
     if (tunnel != kAllTunnels) {
         send_into(from, frame, bytes, tunnel, now);
         return;
