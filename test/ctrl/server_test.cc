@@ -15,6 +15,7 @@
 #include "test/ctrl/fake_switch.h"
 #include "test/ctrl/max_min_solver.h"
 #include "test/support/catch.h"
+#include "test/support/temp_folder.h"
 
 using namespace weir;
 using namespace std::chrono_literals;
@@ -29,19 +30,9 @@ struct Keys {
     Keys() { REQUIRE(zmq_curve_keypair(open, secret) == 0); }
 };
 
-struct Folder {
-    std::string path;
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "weir-server-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path); }
-};
-
 // A controller with its sockets, turned by hand.
 struct Cell {
-    Folder folder;
+    test::TempFolder folder;
     Keys own;
     Keys h1;
     Keys h2;
@@ -54,9 +45,9 @@ struct Cell {
     explicit Cell(bool tcp) {
         config.hosts = {{.name = "h1", .rack = "", .key = h1.open},
                         {.name = "h2", .rack = "", .key = h2.open}};
-        config.control_socket = folder.path + "/ctrl.sock";
+        config.control_socket = folder.file("ctrl.sock");
         config.listen = {tcp ? "tcp://127.0.0.1:" + std::to_string(port())
-                             : "ipc://" + folder.path + "/ctrl.ipc"};
+                             : "ipc://" + folder.file("ctrl.ipc")};
         controller = std::make_unique<Controller>(config, solver, store, 1'000);
         server = std::make_unique<Server>(config, tcp ? own.secret : "");
     }
@@ -239,8 +230,8 @@ TEST_CASE("the epoch loop solves once an interval and stops when told") {
 }
 
 TEST_CASE("a key is made once, read again, and never overwritten") {
-    const Folder folder;
-    const std::string file = folder.path + "/key";
+    const test::TempFolder folder;
+    const std::string file = folder.file("key");
     const std::string open = make_key(file);
     CHECK(is_curve_key(open));
     const std::string secret = read_key(file);
@@ -251,7 +242,7 @@ TEST_CASE("a key is made once, read again, and never overwritten") {
     CHECK((std::filesystem::status(file).permissions() & std::filesystem::perms::group_read) ==
           std::filesystem::perms::none);
     CHECK_THROWS_AS(make_key(file), HostError);
-    std::ofstream(folder.path + "/bad") << "short\n";
-    CHECK_THROWS_AS(read_key(folder.path + "/bad"), HostError);
-    CHECK_THROWS_AS(read_key(folder.path + "/none"), HostError);
+    std::ofstream(folder.file("bad")) << "short\n";
+    CHECK_THROWS_AS(read_key(folder.file("bad")), HostError);
+    CHECK_THROWS_AS(read_key(folder.file("none")), HostError);
 }

@@ -6,28 +6,16 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "common/error.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
+#include "test/support/temp_folder.h"
 
 using namespace weir;
 
 namespace {
-
-// A folder that goes with the test.
-struct Folder {
-    std::string path;
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "weir-store-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path); }
-    [[nodiscard]] std::string file() const { return path + "/ctrl.db"; }
-};
 
 std::string why_not(const std::string& path) {
     try {
@@ -63,8 +51,8 @@ constexpr std::uint32_t kHosts = 20;
 }  // namespace
 
 TEST_CASE("epochs rise, also when the clock does not") {
-    const Folder folder;
-    Store store(folder.file());
+    const test::TempFolder folder;
+    Store store(folder.file("ctrl.db"));
     CHECK(store.last_epoch() == 0);
     CHECK(store.begin_epoch(1'000) == 1'000);
     CHECK(store.begin_epoch(1'000) == 1'001);
@@ -74,39 +62,39 @@ TEST_CASE("epochs rise, also when the clock does not") {
 }
 
 TEST_CASE("a specification is kept once, and the last is the one") {
-    const Folder folder;
+    const test::TempFolder folder;
     {
-        Store store(folder.file());
+        Store store(folder.file("ctrl.db"));
         CHECK_FALSE(store.specification());
         CHECK(store.save_specification("{}", 1));
         CHECK_FALSE(store.save_specification("{}", 2));
         CHECK(store.save_specification("{ }", 3));
     }
-    CHECK(Store(folder.file()).specification() == "{ }");
+    CHECK(Store(folder.file("ctrl.db")).specification() == "{ }");
 }
 
 TEST_CASE("a name keeps its number, over restarts too") {
-    const Folder folder;
+    const test::TempFolder folder;
     std::uint32_t web = 0;
     {
-        Store store(folder.file());
+        Store store(folder.file("ctrl.db"));
         web = store.endpoint_id("vnic", "web");
         CHECK(web != store.endpoint_id("appliance", "web"));
         CHECK(web == store.endpoint_id("vnic", "web"));
     }
-    Store again(folder.file());
+    Store again(folder.file("ctrl.db"));
     CHECK(again.endpoint_id("vnic", "web") == web);
     CHECK(again.endpoint_id("vnic", "db") != web);
 }
 
 TEST_CASE("last allocations come back; a host without any is forgotten") {
-    const Folder folder;
+    const test::TempFolder folder;
     {
-        Store store(folder.file());
+        Store store(folder.file("ctrl.db"));
         store.save_allocations({{"h1", allocation(3)}, {"h2", allocation(3)}});
         store.save_allocations({{"h1", allocation(4)}, {"h2", {}}});
     }
-    const auto read = Store(folder.file()).allocations();
+    const auto read = Store(folder.file("ctrl.db")).allocations();
     REQUIRE(read.size() == 1);
     CHECK(read.at("h1").epoch == 5);
     CHECK(read.at("h1").interval == 4);
@@ -114,8 +102,8 @@ TEST_CASE("last allocations come back; a host without any is forgotten") {
 }
 
 TEST_CASE("the audit trail tells the last things in their order") {
-    const Folder folder;
-    Store store(folder.file());
+    const test::TempFolder folder;
+    Store store(folder.file("ctrl.db"));
     for (int i = 0; i < 5; ++i)
         store.audit("welcome", "h" + std::to_string(i), i);
     const auto tail = store.audit_tail(2);
@@ -126,16 +114,16 @@ TEST_CASE("the audit trail tells the last things in their order") {
 }
 
 TEST_CASE("a store that cannot be opened says why and what to do") {
-    const Folder folder;
-    CHECK(why_not(folder.path + "/none/ctrl.db").find("folder") != std::string::npos);
-    std::ofstream(folder.path + "/noise.db") << std::string(4096, 'x');
-    CHECK(why_not(folder.path + "/noise.db").find("no store of ours") != std::string::npos);
-    const Store first(folder.file());
-    CHECK(why_not(folder.file()).find("another weir-ctrl uses it") != std::string::npos);
+    const test::TempFolder folder;
+    CHECK(why_not(folder.file("none/ctrl.db")).find("folder") != std::string::npos);
+    std::ofstream(folder.file("noise.db")) << std::string(4096, 'x');
+    CHECK(why_not(folder.file("noise.db")).find("no store of ours") != std::string::npos);
+    const Store first(folder.file("ctrl.db"));
+    CHECK(why_not(folder.file("ctrl.db")).find("another weir-ctrl uses it") != std::string::npos);
 }
 
 TEST_CASE("killed at any moment, all that was committed is there, and nothing by halves") {
-    const Folder folder;
+    const test::TempFolder folder;
     testing::Random32 random{11};
     std::uint32_t interval = 0;
     for (int round = 0; round < 15; ++round) {
@@ -145,7 +133,7 @@ TEST_CASE("killed at any moment, all that was committed is there, and nothing by
         REQUIRE(child >= 0);
         if (child == 0) {
             close(ends[0]);
-            save_until_killed(folder.file(), ends[1], interval);
+            save_until_killed(folder.file("ctrl.db"), ends[1], interval);
         }
         close(ends[1]);
         std::uint32_t said = 0;
@@ -159,7 +147,7 @@ TEST_CASE("killed at any moment, all that was committed is there, and nothing by
         }
         close(ends[0]);
 
-        Store store(folder.file());
+        Store store(folder.file("ctrl.db"));
         const auto saved = store.allocations();
         REQUIRE(saved.size() == kHosts);
         interval = saved.begin()->second.interval;

@@ -1,13 +1,9 @@
 // config_examples_test.cc - the examples are valid, default.jsonc is the defaults, and the schema is the
 // parser.
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
 
+#include "test/support/config_schema.h"
 #include "test/vswitch/config_support.h"
 #include "vswitch/tunnel_parts.h"
 
@@ -19,23 +15,13 @@ namespace {
 
 const std::string kConfigs = std::string(WEIR_SOURCE_ROOT) + "/configs/";
 
-std::string contents(const std::string& path) {
-    std::ifstream file(path);
-    REQUIRE(file.is_open());
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 const json& schema() {
     static const json parsed = json::parse(contents(kConfigs + "schema/switch.schema.json"));
     return parsed;
 }
 
-// One object of the configuration: its schema, and how a member is put into an otherwise good configuration.
-struct Section {
-    const char* name;
-    const json& properties;
-    json (*with)(const std::string& key, const json& value);
-};
+// How a member is put into an otherwise good configuration.
+using With = json (*)(const std::string& key, const json& value);
 
 json root_with(const std::string& key, const json& value) {
     json config{{"workers", {1}}};
@@ -98,39 +84,21 @@ json vnic_appliance_with(const std::string& key, const json& value) {
     return config;
 }
 
-std::vector<Section> sections() {
+SchemaSection section(const char* path, const json& properties, With with) {
+    return {path, properties,
+            [with](const std::string& key, const json& value) { return faults_of(with(key, value).dump()); }};
+}
+
+std::vector<SchemaSection> sections() {
     return {
-        {"", schema()["properties"], root_with},
-        {"uplink", schema()["properties"]["uplink"]["properties"], uplink_with},
-        {"feedback", schema()["properties"]["feedback"]["properties"], feedback_with},
-        {"controller", schema()["properties"]["controller"]["properties"], controller_with},
-        {"tunnels[0]", schema()["$defs"]["tunnel"]["properties"], tunnel_with},
-        {"appliances[0]", schema()["$defs"]["appliance"]["properties"], appliance_with},
-        {"vnics[0]", schema()["$defs"]["vnic"]["properties"], vnic_with},
-        {"vnics[0].appliances[0]", schema()["$defs"]["vnic_appliance"]["properties"], vnic_appliance_with}};
-}
-
-std::string path_in(const Section& section, const std::string& key) {
-    return section.name[0] == '\0' ? key : std::string(section.name) + '.' + key;
-}
-
-// Whether the parser has nothing to say about this one member.
-bool accepts(const Section& section, const std::string& key, const json& value) {
-    return !has_fault(faults_of(section.with(key, value).dump()), path_in(section, key), "");
-}
-
-// The parser's own keys: it lists them beside an unknown one.
-std::set<std::string> parser_keys(const Section& section) {
-    const Faults faults = faults_of(section.with("no_such_key_anywhere", 1).dump());
-    const auto unknown = std::find_if(faults.begin(), faults.end(), [&](const Fault& fault) {
-        return fault.path == path_in(section, "no_such_key_anywhere");
-    });
-    REQUIRE(unknown != faults.end());
-    std::set<std::string> keys;
-    std::istringstream list(unknown->allowed);
-    for (std::string key; std::getline(list >> std::ws, key, ',');)
-        keys.insert(key);
-    return keys;
+        section("", schema()["properties"], root_with),
+        section("uplink", schema()["properties"]["uplink"]["properties"], uplink_with),
+        section("feedback", schema()["properties"]["feedback"]["properties"], feedback_with),
+        section("controller", schema()["properties"]["controller"]["properties"], controller_with),
+        section("tunnels[0]", schema()["$defs"]["tunnel"]["properties"], tunnel_with),
+        section("appliances[0]", schema()["$defs"]["appliance"]["properties"], appliance_with),
+        section("vnics[0]", schema()["$defs"]["vnic"]["properties"], vnic_with),
+        section("vnics[0].appliances[0]", schema()["$defs"]["vnic_appliance"]["properties"], vnic_appliance_with)};
 }
 
 }  // namespace
@@ -157,8 +125,8 @@ TEST_CASE("every example is a valid configuration") {
 
 TEST_CASE("default.jsonc names every key, and its values are the defaults") {
     const std::string text = contents(kConfigs + "default.jsonc");
-    for (const Section& section : sections())
-        for (const std::string& key : parser_keys(section))
+    for (const SchemaSection& section : sections())
+        for (const std::string& key : section.parser_keys())
             CHECK(text.find("\"" + key + "\":") != std::string::npos);
 
     const SwitchConfig written = valid(text);
@@ -191,46 +159,20 @@ TEST_CASE("default.jsonc names every key, and its values are the defaults") {
 }
 
 TEST_CASE("the schema has the parser's keys and no others") {
-    for (const Section& section : sections()) {
-        std::set<std::string> keys;
-        for (const auto& [key, property] : section.properties.items())
-            keys.insert(key);
-        CHECK(keys == parser_keys(section));
-    }
+    for (const SchemaSection& section : sections())
+        CHECK(section.schema_keys() == section.parser_keys());
 }
 
 TEST_CASE("the schema's bounds of whole numbers are the parser's") {
     std::size_t bounded = 0;
-    for (const Section& section : sections()) {
-        for (const auto& [key, property] : section.properties.items()) {
-            if (!property.contains("minimum"))
-                continue;
-            INFO(section.name << " " << key);
-            const std::int64_t min = property.at("minimum");
-            const std::int64_t max = property.at("maximum");
-            CHECK((accepts(section, key, min) || key == "agent_core"));
-            CHECK(accepts(section, key, max));
-            CHECK_FALSE(accepts(section, key, min - 1));
-            CHECK_FALSE(accepts(section, key, max + 1));
-            ++bounded;
-        }
-    }
+    for (const SchemaSection& section : sections())
+        bounded += check_bounds(section, "agent_core");
     CHECK(bounded >= 10);
 }
 
 TEST_CASE("the schema's words, examples and defaults are taken by the parser") {
-    for (const Section& section : sections()) {
-        for (const auto& [key, property] : section.properties.items()) {
-            INFO(section.name << " " << key);
-            for (const char* list : {"enum", "examples"})
-                for (const json& value : property.value(list, json::array()))
-                    CHECK(accepts(section, key, value));
-            if (property.contains("default"))
-                CHECK(accepts(section, key, property["default"]));
-            if (property.contains("enum"))
-                CHECK_FALSE(accepts(section, key, "no such word"));
-        }
-    }
+    for (const SchemaSection& section : sections())
+        check_values(section);
 }
 
 TEST_CASE("what default.jsonc says is what the schema says") {
