@@ -2,7 +2,7 @@
 """memcached_sizes.py - Pulsar's Fig. 15 with a real memcached: GETs and SETs of 512 B to 64 KiB through a vNIC whose limits never bind,
 and through one without an appliance on the same switch.
 
-    bench/papers/memcached_sizes.py [--rounds N] [--seconds N]     root, memcached, a build with -Dbench=true; two minutes
+    bench/papers/memcached_sizes.py [--rounds N] [--seconds N]     root, memcached, a build with -Dbench=true; four minutes
 
 Clients and server are kernels in network namespaces on one core, also with what they receive (RPS), the switch's worker has the
 other; all run in real time. The
@@ -23,7 +23,7 @@ import links  # noqa: E402  (the path above comes first)
 from frames import mac  # noqa: E402
 from hosts import Hosts  # noqa: E402
 from lib.host import BUILD, Place, machine, prepare, say, tool  # noqa: E402
-from memcached import POLL, TENANT_PRIORITY, raise_pollers  # noqa: E402  (beside this file: who goes first on two cores)
+from memcached import TENANT_PRIORITY  # noqa: E402  (beside this file: who goes first on two cores)
 from processes import Process, stop_all, tail  # noqa: E402
 from wait import until  # noqa: E402
 
@@ -43,8 +43,7 @@ class Bench:
         appliance = {"name": "kv", "address": f"10.0.0.{SERVER}", "port": PORT, "protocol": "memcached",
                      "cost": str(ROOT / "configs" / "costs" / "key_value_store.json")}
         self.switch = self.site.start("a", WORKER, {"rate": "100Gbit"},
-                                      {TRACKED: {"appliances": [NEVER]}, PLAIN: {}, SERVER: {}}, appliances=[appliance], **POLL)
-        raise_pollers(self.switch.process.pid)
+                                      {TRACKED: {"appliances": [NEVER]}, PLAIN: {}, SERVER: {}}, appliances=[appliance], poll="busy")
         self.kernels = {number: self.site.kernel(number) for number in (TRACKED, PLAIN, SERVER)}
         for number, inside in self.kernels.items():
             links.receive_on(f"eth{number}", OTHERS, " ".join(inside))
@@ -123,7 +122,7 @@ def lines(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each turn")
     options = parser.parse_args()
     if not links.own_namespace():
