@@ -252,10 +252,6 @@ std::array<CostTable::Row, kOperations> read_rows(ObjectReader& table, const Con
     return rows;
 }
 
-std::variant<CostTable, Faults> refused(Fault fault) {
-    return Faults{std::move(fault)};
-}
-
 }  // namespace
 
 CostTable load_cost_table(const json& value, Faults& faults, const std::string& path) {
@@ -282,22 +278,12 @@ CostTable load_cost_table(const json& value, Faults& faults, const std::string& 
 }
 
 std::variant<CostTable, Faults> parse_cost_table(std::string_view text) {
-    JsonText parsed = read_json_text(text);
-    if (!parsed.readable)
-        return std::move(parsed.faults);
-    Faults faults = std::move(parsed.faults);
-    CostTable table = load_cost_table(parsed.value, faults);
-    if (faults.empty())
-        return table;
-    sort_by_place(faults, parsed.places, text);
-    return faults;
+    return parse_document<CostTable>(
+        text, [](const json& value, Faults& faults) { return load_cost_table(value, faults); });
 }
 
 std::variant<CostTable, Faults> read_cost_table(const std::string& file) {
-    std::variant<std::string, Fault> text = read_text_file(file);
-    if (Fault* fault = std::get_if<Fault>(&text))
-        return refused(std::move(*fault));
-    return parse_cost_table(std::get<std::string>(text));
+    return load_document(file, parse_cost_table);
 }
 
 }  // namespace weir

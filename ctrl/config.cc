@@ -77,32 +77,24 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
 }  // namespace
 
 std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text) {
-    JsonText json_text = read_json_text(text);
-    if (!json_text.readable)
-        return std::move(json_text.faults);
-    Faults faults = std::move(json_text.faults);
-    ClusterConfig config;
-    ObjectReader reader(json_text.value, "", faults);
-    read_head(reader, config);
-    read_global(reader, config, faults);
-    read_topology(reader, config, faults);
-    read_cluster_appliances(reader, config, faults);
-    read_tenants(reader, config, faults);
-    read_pools(reader, config.pools, faults);
-    reader.finish();
-    if (json_text.value.is_object())
-        check_cluster(config, faults);
-    if (faults.empty())
+    return parse_document<ClusterConfig>(text, [](const json& root, Faults& faults) {
+        ClusterConfig config;
+        ObjectReader reader(root, "", faults);
+        read_head(reader, config);
+        read_global(reader, config, faults);
+        read_topology(reader, config, faults);
+        read_cluster_appliances(reader, config, faults);
+        read_tenants(reader, config, faults);
+        read_pools(reader, config.pools, faults);
+        reader.finish();
+        if (root.is_object())
+            check_cluster(config, faults);
         return config;
-    sort_by_place(faults, json_text.places, text);
-    return faults;
+    });
 }
 
 std::variant<ClusterConfig, Faults> load_cluster(const std::string& path) {
-    const auto text = read_text_file(path);
-    if (const Fault* fault = std::get_if<Fault>(&text))
-        return Faults{*fault};
-    return parse_cluster(std::get<std::string>(text));
+    return load_document(path, parse_cluster);
 }
 
 std::string_view name_of(Mechanism mechanism) {

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "common/config/config_text.h"
+#include "common/config/fault_report.h"
 #include "ctrl/epoch_loop.h"
 #include "ctrl/rate_solver.h"
 #include "ctrl/server.h"
@@ -25,11 +26,8 @@ void on_signal(int) {
     stop.store(true, std::memory_order_relaxed);
 }
 
-int complain(const weir::Faults& faults, const std::string& file) {
-    for (const weir::Fault& fault : faults)
-        std::fprintf(stderr, "%s: %s\n", file.c_str(), fault.to_line().c_str());
-    std::fprintf(stderr, "%s: %zu fault%s; nothing was started\n", file.c_str(), faults.size(),
-                 faults.size() == 1 ? "" : "s");
+int refuse(const weir::Faults& faults, const std::string& file) {
+    weir::complain(faults, file);
     return kBadConfiguration;
 }
 
@@ -102,10 +100,10 @@ int main(int argc, char** argv) {
     }
     const auto text = weir::read_text_file(file);
     if (const auto* fault = std::get_if<weir::Fault>(&text))
-        return complain({*fault}, file);
+        return refuse({*fault}, file);
     const auto outcome = weir::parse_cluster(std::get<std::string>(text));
     if (const auto* faults = std::get_if<weir::Faults>(&outcome))
-        return complain(*faults, file);
+        return refuse(*faults, file);
     if (check) {
         std::printf("%s: valid\n", file.c_str());
         return 0;

@@ -5,6 +5,7 @@
 
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
+#include "common/config/fault_report.h"
 #include "common/config/field_kinds.h"
 #include "ctrl/config_sections.h"
 #include "ctrl/pool_rates.h"
@@ -98,11 +99,8 @@ std::string answer_operator(Controller& controller, const ServerCounters& server
     json reply{{"schema", kSchema}, {"ok", faults.empty()}};
     if (faults.empty())
         reply["data"] = std::move(data);
-    for (const Fault& fault : faults)
-        reply["faults"].push_back({{"path", fault.path},
-                                   {"found", fault.found},
-                                   {"allowed", fault.allowed},
-                                   {"message", fault.message}});
+    else
+        reply["faults"] = faults_to_json(faults);
     return reply.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

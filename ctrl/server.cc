@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <zmq_addon.hpp>
 
 #include "common/error.h"
 
@@ -24,13 +26,7 @@ std::span<const std::uint8_t> bytes_of(const zmq::message_t& part) {
 /// All frames of one message; empty when none has come.
 std::vector<zmq::message_t> receive(zmq::socket_t& socket) {
     std::vector<zmq::message_t> parts;
-    for (bool more = true; more;) {
-        zmq::message_t part;
-        if (!socket.recv(part, zmq::recv_flags::dontwait))
-            return {};
-        more = part.more();
-        parts.push_back(std::move(part));
-    }
+    (void)zmq::recv_multipart(socket, std::back_inserter(parts), zmq::recv_flags::dontwait);
     return parts;
 }
 

@@ -191,31 +191,23 @@ std::uint64_t UplinkConfig::capacity_bps() const {
 }
 
 std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
-    JsonText json_text = read_json_text(text);
-    if (!json_text.readable)
-        return std::move(json_text.faults);
-    Faults faults = std::move(json_text.faults);
-    SwitchConfig config;
-    ObjectReader reader(json_text.value, "", faults);
-    read_switch(reader, config);
-    read_uplink(reader, config.uplink, faults);
-    read_feedback(reader, config, config.feedback, faults);
-    read_controller(reader, config.controller, faults);
-    read_tunnels(reader, config.uplink, config.tunnels, faults);
-    read_appliances(reader, config.appliances, faults);
-    read_vnics(reader, config, faults);
-    reader.finish();
-    if (faults.empty())
+    return parse_document<SwitchConfig>(text, [](const json& root, Faults& faults) {
+        SwitchConfig config;
+        ObjectReader reader(root, "", faults);
+        read_switch(reader, config);
+        read_uplink(reader, config.uplink, faults);
+        read_feedback(reader, config, config.feedback, faults);
+        read_controller(reader, config.controller, faults);
+        read_tunnels(reader, config.uplink, config.tunnels, faults);
+        read_appliances(reader, config.appliances, faults);
+        read_vnics(reader, config, faults);
+        reader.finish();
         return config;
-    sort_by_place(faults, json_text.places, text);
-    return faults;
+    });
 }
 
 std::variant<SwitchConfig, Faults> load_config(const std::string& path) {
-    const auto text = read_text_file(path);
-    if (const Fault* fault = std::get_if<Fault>(&text))
-        return Faults{*fault};
-    auto parsed = parse_config(std::get<std::string>(text));
+    auto parsed = load_document(path, parse_config);
     auto* config = std::get_if<SwitchConfig>(&parsed);
     if (config == nullptr)
         return parsed;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "common/config/fault_report.h"
 #include "cost_functions/program/ebpf_program.h"
 #include "vswitch/agent/agent.h"
 #include "vswitch/agent/telemetry.h"
@@ -35,11 +36,8 @@ std::variant<std::shared_ptr<const weir::CostProgram>, weir::Fault> read_program
     return std::get<std::shared_ptr<const weir::EbpfProgram>>(std::move(loaded));
 }
 
-int complain(const weir::Faults& faults, const std::string& file) {
-    for (const weir::Fault& fault : faults)
-        std::fprintf(stderr, "%s: %s\n", file.c_str(), fault.to_line().c_str());
-    std::fprintf(stderr, "%s: %zu fault%s; nothing was started\n", file.c_str(), faults.size(),
-                 faults.size() == 1 ? "" : "s");
+int refuse(const weir::Faults& faults, const std::string& file) {
+    weir::complain(faults, file);
     return kBadConfiguration;
 }
 
@@ -79,14 +77,14 @@ int main(int argc, char** argv) {
 
     const auto outcome = weir::load_config(file);
     if (const auto* faults = std::get_if<weir::Faults>(&outcome))
-        return complain(*faults, file);
+        return refuse(*faults, file);
     const auto& config = std::get<weir::SwitchConfig>(outcome);
     const auto costs = weir::load_appliances(config, read_program);
     if (const auto* faults = std::get_if<weir::Faults>(&costs))
-        return complain(*faults, file);
+        return refuse(*faults, file);
     const auto tunnels = weir::load_tunnels(config);
     if (const auto* faults = std::get_if<weir::Faults>(&tunnels))
-        return complain(*faults, file);
+        return refuse(*faults, file);
     if (check) {
         std::printf("%s: valid\n", file.c_str());
         return 0;

@@ -125,15 +125,9 @@ void read_times(ObjectReader& reader, Scenario& scenario) {
                      "the series would have no or too many points");
 }
 
-}  // namespace
-
-std::variant<Scenario, Faults> parse_scenario(std::string_view text, const std::string& folder) {
-    JsonText json_text = read_json_text(text);
-    if (!json_text.readable)
-        return std::move(json_text.faults);
-    Faults faults = std::move(json_text.faults);
+Scenario read_scenario(const json& root, const std::string& folder, Faults& faults) {
     Scenario scenario;
-    ObjectReader reader(json_text.value, "", faults);
+    ObjectReader reader(root, "", faults);
     std::string schema;  // for editors
     reader.read_text("$schema", schema);
     reader.read_text("title", scenario.title);
@@ -151,17 +145,19 @@ std::variant<Scenario, Faults> parse_scenario(std::string_view text, const std::
     scenario.watch = read_host_set(reader, "watch", scenario.network.hosts, "none");
     reader.finish();
     check_reservations(scenario, faults);
-    if (faults.empty())
-        return scenario;
-    sort_by_place(faults, json_text.places, text);
-    return faults;
+    return scenario;
+}
+
+}  // namespace
+
+std::variant<Scenario, Faults> parse_scenario(std::string_view text, const std::string& folder) {
+    return parse_document<Scenario>(
+        text, [&](const json& root, Faults& faults) { return read_scenario(root, folder, faults); });
 }
 
 std::variant<Scenario, Faults> load_scenario(const std::string& path) {
-    const auto text = read_text_file(path);
-    if (const Fault* fault = std::get_if<Fault>(&text))
-        return Faults{*fault};
-    return parse_scenario(std::get<std::string>(text), std::filesystem::path(path).parent_path().string());
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return load_document(path, [&](const std::string& text) { return parse_scenario(text, folder); });
 }
 
 std::string_view isolation_name(Isolation isolation) {

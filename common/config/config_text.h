@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "common/error.h"
@@ -40,6 +41,29 @@ struct JsonText {
 
 /// Sorts by place in the text, keeping the order of equals, and adds "(line N)" to the messages.
 void sort_by_place(Faults& faults, const TextPlaces& places, std::string_view text);
+
+/// A text as a T: `read(const nlohmann::json&, Faults&)` makes it of the text's value. Faults come in the order of the text.
+template <class T, class Read>
+[[nodiscard]] std::variant<T, Faults> parse_document(std::string_view text, Read&& read) {
+    JsonText json_text = read_json_text(text);
+    if (!json_text.readable)
+        return std::move(json_text.faults);
+    Faults faults = std::move(json_text.faults);
+    T value = read(std::as_const(json_text.value), faults);
+    if (faults.empty())
+        return std::variant<T, Faults>(std::in_place_type<T>, std::move(value));
+    sort_by_place(faults, json_text.places, text);
+    return faults;
+}
+
+/// What `parse(const std::string&)` makes of a file's text, or why there is none.
+template <class Parse>
+[[nodiscard]] auto load_document(const std::string& path, Parse&& parse) -> decltype(parse(path)) {
+    const auto text = read_text_file(path);
+    if (const Fault* fault = std::get_if<Fault>(&text))
+        return Faults{*fault};
+    return parse(std::get<std::string>(text));
+}
 
 /// A value as a fault shows it: compact, at most 60 bytes, whole UTF-8 characters, no control characters.
 [[nodiscard]] std::string show_value(const nlohmann::json& value);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/config/config_text.h"
+#include "common/config/fault_report.h"
 #include "ctrl/calibrate/measure.h"
 #include "ctrl/calibrate/picture.h"
 #include "ctrl/calibrate/report.h"
@@ -78,22 +79,12 @@ void write_file(const char* option, const std::string& file, const std::string& 
                            {{option, file, "a file that can be written", "it could not be"}});
 }
 
-json faults_json(const Faults& faults) {
-    json list = json::array();
-    for (const Fault& fault : faults)
-        list.push_back({{"path", fault.path},
-                        {"found", fault.found},
-                        {"allowed", fault.allowed},
-                        {"message", fault.message}});
-    return list;
-}
-
 void print_faults(const Faults& faults, bool as_json) {
     for (const Fault& fault : faults)
         if (!as_json)
             std::cerr << "weir-calibrate: " << fault.to_line() << '\n';
     if (as_json)
-        std::cout << json{{"schema", 1}, {"ok", false}, {"faults", faults_json(faults)}}.dump() << std::endl;
+        std::cout << json{{"schema", 1}, {"ok", false}, {"faults", faults_to_json(faults)}}.dump() << std::endl;
 }
 
 int conclude(const Options& options, const Samples& samples, const TableFit& fit) {
@@ -103,7 +94,7 @@ int conclude(const Options& options, const Samples& samples, const TableFit& fit
         std::cout << json{{"schema", 1},
                           {"ok", good},
                           {"data", report_json(samples, fit)},
-                          {"faults", faults_json(fit.objections)}}
+                          {"faults", faults_to_json(fit.objections)}}
                          .dump(-1, ' ', false, json::error_handler_t::replace)
                   << std::endl;
     else

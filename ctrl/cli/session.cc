@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "common/config/fault_report.h"
 #include "ctrl/cli/client.h"
 
 namespace weir::cli {
@@ -33,13 +34,7 @@ void print_faults(const Faults& faults, bool json_wanted) {
             std::cerr << "weirctl: " << fault.to_line() << '\n';
         return;
     }
-    json list = json::array();
-    for (const Fault& fault : faults)
-        list.push_back({{"path", fault.path},
-                        {"found", fault.found},
-                        {"allowed", fault.allowed},
-                        {"message", fault.message}});
-    std::cout << dump({{"schema", 1}, {"ok", false}, {"faults", list}}) << std::endl;
+    std::cout << dump({{"schema", 1}, {"ok", false}, {"faults", faults_to_json(faults)}}) << std::endl;
 }
 
 void require_command(CLI::App& app) {

@@ -36,17 +36,14 @@ Solved solve(const json& problem) {
 }
 
 Solved solve_text(std::string_view text) {
-    JsonText read = read_json_text(text);
-    if (!read.readable)
-        return std::move(read.faults);
-    Solved solved = solve(read.value);
-    Faults faults = std::move(read.faults);
-    if (Faults* found = std::get_if<Faults>(&solved))
-        faults.insert(faults.end(), found->begin(), found->end());
-    if (faults.empty())
-        return solved;
-    sort_by_place(faults, read.places, text);
-    return faults;
+    return parse_document<json>(text, [](const json& problem, Faults& faults) {
+        Solved solved = solve(problem);
+        if (Faults* found = std::get_if<Faults>(&solved)) {
+            faults.insert(faults.end(), found->begin(), found->end());
+            return json();
+        }
+        return std::get<json>(std::move(solved));
+    });
 }
 
 }  // namespace weir::solver

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <vector>
+#include <zmq_addon.hpp>
 
 #include "common/error.h"
 
@@ -50,13 +52,8 @@ void CommandSocket::serve(std::chrono::milliseconds patience, const Answer& answ
         zmq::poll(items.data(), items.size(), patience);
         for (int served = 0; served < kRequestsPerTurn; ++served) {
             std::vector<zmq::message_t> parts;
-            for (bool more = true; more;) {
-                zmq::message_t part;
-                if (!socket_.recv(part, zmq::recv_flags::dontwait))
-                    return;
-                more = part.more();
-                parts.push_back(std::move(part));
-            }
+            if (!zmq::recv_multipart(socket_, std::back_inserter(parts), zmq::recv_flags::dontwait))
+                return;
             if (parts.size() < 2)
                 continue;  // no envelope: not a request
             const std::string reply = answer(parts.back().to_string_view());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
+#include "common/config/fault_report.h"
 #include "vswitch/agent/flow_json.h"
 #include "vswitch/agent/report_json.h"
 
@@ -135,13 +136,7 @@ json run(SwitchControl& control, const json& request) {
 }
 
 json refusal(const Faults& faults) {
-    json list = json::array();
-    for (const Fault& fault : faults)
-        list.push_back({{"path", fault.path},
-                        {"found", fault.found},
-                        {"allowed", fault.allowed},
-                        {"message", fault.message}});
-    return {{"schema", kSchemaVersion}, {"ok", false}, {"faults", list}};
+    return {{"schema", kSchemaVersion}, {"ok", false}, {"faults", faults_to_json(faults)}};
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <array>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <random>
+#include <zmq_addon.hpp>
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
@@ -104,13 +106,8 @@ void CtrlLink::refresh_hello(Nanos now) {
 void CtrlLink::receive(Nanos now) {
     for (int taken = 0; taken < kMessagesPerTurn; ++taken) {
         std::vector<zmq::message_t> parts;
-        for (bool more = true; more;) {
-            zmq::message_t part;
-            if (!socket_.recv(part, zmq::recv_flags::dontwait))
-                return;
-            more = part.more();
-            parts.push_back(std::move(part));
-        }
+        if (!zmq::recv_multipart(socket_, std::back_inserter(parts), zmq::recv_flags::dontwait))
+            return;
         // Of another number of frames: no header of ours, and counted as such.
         const bool two = parts.size() == 2;
         session_.receive({parts[0].data<std::uint8_t>(), two ? parts[0].size() : 0},

@@ -2,8 +2,6 @@
 #include "bench/sim/services/service_scenario.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "bench/sim/services/service_fields.h"
 #include "common/config/config_text.h"
@@ -130,14 +128,11 @@ Nanos ServiceCurve::time_of(std::uint32_t bytes) const {
     return static_cast<Nanos>(std::max(0.0, a.nanos + part * (b.nanos - a.nanos)));
 }
 
-std::variant<ServiceScenario, Faults> parse_service_scenario(std::string_view text,
-                                                             const std::string& costs) {
-    JsonText read = read_json_text(text);
-    if (!read.readable)
-        return std::move(read.faults);
-    Faults faults = std::move(read.faults);
+namespace {
+
+ServiceScenario read_scenario(const json& root, const std::string& costs, Faults& faults) {
     ServiceScenario scenario;
-    ObjectReader reader(read.value, "", faults);
+    ObjectReader reader(root, "", faults);
     reader.read_text("title", scenario.title);
     reader.read_integer("seed", scenario.seed, {0, UINT64_MAX});
     if (require(reader, "duration", "a time, such as \"30s\""))
@@ -156,19 +151,20 @@ std::variant<ServiceScenario, Faults> parse_service_scenario(std::string_view te
     read_objects(reader, "loads", kMost, faults,
                  [&](ObjectReader& entry, const std::string&) { read_load(entry, scenario); });
     reader.finish();
-    if (faults.empty())
-        return scenario;
-    sort_by_place(faults, read.places, text);
-    return faults;
+    return scenario;
+}
+
+}  // namespace
+
+std::variant<ServiceScenario, Faults> parse_service_scenario(std::string_view text,
+                                                             const std::string& costs) {
+    return parse_document<ServiceScenario>(
+        text, [&](const json& root, Faults& faults) { return read_scenario(root, costs, faults); });
 }
 
 std::variant<ServiceScenario, Faults> load_service_scenario(const std::string& file,
                                                             const std::string& costs) {
-    std::ifstream stream(file);
-    if (!stream)
-        return Faults{{file, "no readable file", "a scenario", "the file cannot be read"}};
-    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-    return parse_service_scenario(text, costs);
+    return load_document(file, [&](const std::string& text) { return parse_service_scenario(text, costs); });
 }
 
 }  // namespace weir::sim
