@@ -37,7 +37,7 @@ struct Appliance {
     std::shared_ptr<const CostProgram> program;
     std::shared_ptr<const CostTable> cycles;  ///< of the worker, for each request; null: not charged
     std::uint64_t window = UINT64_MAX;        ///< tokens that may be outstanding; UINT64_MAX: any number
-    std::string_view scheduler;               ///< where there is a window: a name that make_link_scheduler() knows
+    std::string_view scheduler = "wrr";       ///< where there is a window: a name that make_link_scheduler() knows
     std::shared_ptr<LinkShare> window_share;  ///< where there is a window: it divided among the workers
 };
 
