@@ -4,14 +4,11 @@ One at a time per folder; the folder holds its cluster file, log, store and sock
 """
 
 import contextlib
-import json
 import os
-import signal
 import sqlite3
 import subprocess
 
-from processes import Process, tail
-from switch import BUILD, WEIRCTL, Refused
+from daemon import BUILD, Daemon
 from wait import until
 
 CONTROLLER = os.path.join(BUILD, "ctrl", "weir-ctrl")
@@ -24,59 +21,17 @@ def make_key(path):
     return done.stdout.strip()
 
 
-class Controller:
+class Controller(Daemon):
     """`cluster` is the cluster file as a dictionary; sockets, store and a short interval are filled in."""
 
+    PROGRAM = CONTROLLER
+
     def __init__(self, folder, cluster):
-        self.folder = folder
-        self.socket = os.path.join(folder, "ctrl.sock")
-        self.log = os.path.join(folder, "ctrl.log")
-        self.file = os.path.join(folder, "cluster.jsonc")
+        super().__init__(folder, "cluster.jsonc", "ctrl.log", "ctrl.sock")
         self.store = os.path.join(folder, "ctrl.db")
         self.endpoint = f"ipc://{folder}/ctrl.ipc"
-        self.process = None
-        self.cluster = {"interval": f"{int(INTERVAL * 1000)}ms", "listen": [self.endpoint],
-                        "control_socket": self.socket, "store": self.store, **cluster}
-
-    def write(self):
-        with open(self.file, "w") as stream:
-            json.dump(self.cluster, stream, indent=2)
-        return self.file
-
-    def check(self):
-        """`weir-ctrl --check`: (status, output)."""
-        done = subprocess.run([CONTROLLER, "--config", self.write(), "--check"], capture_output=True, text=True,
-                              timeout=20, check=False)
-        return done.returncode, done.stdout + done.stderr
-
-    def launch(self):
-        self.process = Process([CONTROLLER, "--config", self.write()], self.log)
-        return self
-
-    def start(self, seconds=20):
-        self.launch()
-        until(self.answers, seconds, "weir-ctrl answering weirctl")
-        return self
-
-    def answers(self):
-        if not self.process.alive():
-            raise ChildProcessError(f"weir-ctrl ended with {self.process.child.returncode}: {tail(self.log)}")
-        try:
-            return bool(self.ctl("status"))
-        except (Refused, subprocess.TimeoutExpired):
-            return False
-
-    def ctl(self, *words):
-        """A command of the controller's socket; its `data`, or Refused."""
-        done = subprocess.run([WEIRCTL, "--socket", self.socket, "--json", *words], capture_output=True, text=True,
-                              timeout=10, check=False)
-        try:
-            reply = json.loads(done.stdout)
-        except json.JSONDecodeError:
-            raise Refused(words, (done.stdout + done.stderr).strip()) from None
-        if not reply.get("ok"):
-            raise Refused(words, reply.get("faults"))
-        return reply["data"]
+        self.settings = self.cluster = {"interval": f"{int(INTERVAL * 1000)}ms", "listen": [self.endpoint],
+                                        "control_socket": self.socket, "store": self.store, **cluster}
 
     def host(self, name):
         return next(host for host in self.ctl("status")["hosts"] if host["name"] == name)
@@ -88,11 +43,3 @@ class Controller:
         """The rows that the store answers with; only while no controller has it."""
         with contextlib.closing(sqlite3.connect(self.store)) as store:
             return store.execute(question).fetchall()
-
-    def stop(self, how=signal.SIGTERM):
-        status = self.process.stop(how) if self.process else 0
-        self.process = None
-        return status
-
-    def kill(self):
-        return self.stop(signal.SIGKILL)

@@ -1,0 +1,91 @@
+"""daemon.py - what a weir-switch and a weir-ctrl of our own have in common: a file, a log, a command socket.
+
+One at a time per folder.
+"""
+
+import json
+import os
+import signal
+import subprocess
+
+from processes import Process, tail
+from wait import until
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build"))
+WEIRCTL = os.path.join(BUILD, "ctrl", "cli", "weirctl")
+
+
+class Refused(Exception):
+    """weirctl said no; `faults` as in its JSON."""
+
+    def __init__(self, words, faults):
+        super().__init__(f"weirctl {' '.join(words)}: {faults}")
+        self.faults = faults
+
+
+class Daemon:
+    """`program` with `settings`, a dictionary, as its `file`; commands go to `socket`."""
+
+    PROGRAM = None
+    NICE = -10
+
+    def __init__(self, folder, file, log, socket):
+        self.folder = folder
+        self.file = os.path.join(folder, file)
+        self.log = os.path.join(folder, log)
+        self.socket = os.path.join(folder, socket)
+        self.name = os.path.basename(self.PROGRAM)
+        self.process = None
+        self.settings = {}
+
+    def write(self):
+        with open(self.file, "w") as stream:
+            json.dump(self.settings, stream, indent=2)
+        return self.file
+
+    def check(self):
+        """The program's `--check`: (status, output)."""
+        done = subprocess.run([self.PROGRAM, "--config", self.write(), "--check"], capture_output=True, text=True,
+                              timeout=20, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def launch(self):
+        """Starts the process and does not wait."""
+        self.process = Process([self.PROGRAM, "--config", self.write()], self.log, nice=self.NICE)
+        return self
+
+    def start(self, seconds=20):
+        """Starts it and waits until it answers. Returns itself."""
+        self.launch()
+        until(self.answers, seconds, f"{self.name} answering weirctl")
+        return self
+
+    def answers(self):
+        if not self.process.alive():
+            raise ChildProcessError(f"{self.name} ended with {self.process.child.returncode}: {tail(self.log)}")
+        try:
+            return bool(self.ctl("status"))
+        except (Refused, subprocess.TimeoutExpired):
+            return False
+
+    def ctl(self, *words):
+        """A weirctl command; its `data`, or Refused."""
+        done = subprocess.run([WEIRCTL, "--socket", self.socket, "--json", *words], capture_output=True, text=True,
+                              timeout=10, check=False)
+        try:
+            reply = json.loads(done.stdout)
+        except json.JSONDecodeError:
+            raise Refused(words, (done.stdout + done.stderr).strip()) from None
+        if not reply.get("ok", done.returncode == 0):
+            raise Refused(words, reply.get("faults"))
+        return reply.get("data", reply)
+
+    def stop(self, how=signal.SIGTERM):
+        """Ends it; returns its exit status."""
+        status = self.process.stop(how) if self.process else 0
+        self.process = None
+        return status
+
+    def kill(self):
+        return self.stop(signal.SIGKILL)
