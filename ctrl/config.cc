@@ -6,6 +6,7 @@
 
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
+#include "ctrl/cluster_plan.h"
 #include "ctrl/config_sections.h"
 
 namespace weir {
@@ -71,13 +72,15 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
     read_part(reader, "headroom", config.headroom, {0, 500'000});
     read_part(reader, "resolve_change", config.resolve_change, {10'000, 1'000'000});
     reader.read_flag("overcommit", config.overcommit);
+    read_part(reader, "overcommit_utilisation", config.overcommit_utilisation, {10'000, 1'000'000});
+    read_part(reader, "overcommit_failure_max", config.overcommit_failure_max, {0, 1'000'000});
     reader.reject("prices", "not supported by this version");
 }
 
 }  // namespace
 
-std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text) {
-    return parse_document<ClusterConfig>(text, [](const json& root, Faults& faults) {
+std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, Promises promises) {
+    return parse_document<ClusterConfig>(text, [promises](const json& root, Faults& faults) {
         ClusterConfig config;
         ObjectReader reader(root, "", faults);
         read_head(reader, config);
@@ -89,12 +92,15 @@ std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text) {
         reader.finish();
         if (root.is_object())
             check_cluster(config, faults);
+        if (root.is_object() && promises == Promises::kMustFit)
+            for (Fault& fault : faults_of(config, plan_cluster(config)))
+                faults.push_back(std::move(fault));
         return config;
     });
 }
 
-std::variant<ClusterConfig, Faults> load_cluster(const std::string& path) {
-    return load_document(path, parse_cluster);
+std::variant<ClusterConfig, Faults> load_cluster(const std::string& path, Promises promises) {
+    return load_document(path, [promises](std::string_view text) { return parse_cluster(text, promises); });
 }
 
 std::string_view name_of(Mechanism mechanism) {

@@ -69,6 +69,8 @@ struct TenantVnicConfig {
     std::uint64_t reservation_bps = 0;  ///< each way, to and from the tenant's other vNICs (hose)
     std::optional<std::uint64_t> limit_bps{};
     std::uint32_t weight = 100;  ///< among the tenant's vNICs
+
+    bool operator==(const TenantVnicConfig&) const = default;
 };
 
 /// A virtual appliance: the tenant's part of a shared one.
@@ -76,6 +78,10 @@ struct TenantApplianceConfig {
     std::string name{};  ///< of the appliance
     std::uint64_t reservation_tokens = 0;
     std::optional<std::uint64_t> limit_tokens{};
+    /// Guaranteed to and from it, each way; absent = what the tenant's vNICs have together.
+    std::optional<std::uint64_t> bandwidth_bps{};
+
+    bool operator==(const TenantApplianceConfig&) const = default;
 };
 
 struct TenantConfig {
@@ -85,6 +91,8 @@ struct TenantConfig {
     std::uint32_t weight = 100;         ///< among tenants, where `global.weights` says so
     std::vector<TenantVnicConfig> vnics;
     std::vector<TenantApplianceConfig> appliances;
+
+    bool operator==(const TenantConfig&) const = default;
 };
 
 struct ClusterConfig {
@@ -96,7 +104,9 @@ struct ClusterConfig {
     std::string store = "/var/lib/weir/ctrl.db";
     double headroom = 0.03;        ///< 0..0.5 of every link, for new flows
     double resolve_change = 0.25;  ///< a demand that changes by this part of a resource is solved at once
-    bool overcommit = false;       ///< promises may exceed what surely is there
+    bool overcommit = false;       ///< promises may exceed what surely is there, as often as the next two say
+    double overcommit_utilisation = 0.15;  ///< of what it was promised a vNIC uses so much on average
+    double overcommit_failure_max = 0.05;  ///< promises of a link or appliance may fail for this part of time
     Mechanism global = Mechanism::kHdrf;
     GlobalWeights global_weights = GlobalWeights::kGuarantees;
     std::vector<RackConfig> racks;
@@ -106,11 +116,16 @@ struct ClusterConfig {
     std::vector<PoolConfig> pools;
 };
 
+/// Whether promises that cannot be kept are faults.
+enum class Promises : std::uint8_t { kMustFit, kUnchecked };
+
 /// Parses JSON with comments; on any fault returns all of them, in the order of the text. Never throws on
 /// input.
-[[nodiscard]] std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text);
+[[nodiscard]] std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text,
+                                                                Promises promises = Promises::kMustFit);
 /// Reads the file; a missing or unreadable file is a fault too.
-[[nodiscard]] std::variant<ClusterConfig, Faults> load_cluster(const std::string& path);
+[[nodiscard]] std::variant<ClusterConfig, Faults> load_cluster(const std::string& path,
+                                                               Promises promises = Promises::kMustFit);
 
 [[nodiscard]] std::string_view name_of(Mechanism mechanism);
 [[nodiscard]] std::string_view name_of(GuaranteeKind kind);

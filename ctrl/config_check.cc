@@ -1,9 +1,7 @@
-// config_check.cc - what holds between the lists of the cluster file: names, keys, promises that fit.
+// config_check.cc - what holds between the lists of the cluster file: names and keys.
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "common/units.h"
 #include "ctrl/config_sections.h"
 #include "ctrl/pool_layout.h"
 
@@ -92,44 +90,6 @@ void check_tenant(const TenantConfig& tenant, const std::string& path, Known& kn
                     "appliances", faults);
 }
 
-void check_appliance_promises(const ClusterConfig& config, Faults& faults) {
-    std::map<std::string, std::uint64_t> promised;
-    for (const TenantConfig& tenant : config.tenants)
-        for (const TenantApplianceConfig& part : tenant.appliances)
-            promised[part.name] += part.reservation_tokens;
-    const std::vector<std::uint64_t> pooled = pool_reservations(config.pools);
-    for (std::size_t i = 0; i < config.pools.size(); ++i)
-        if (config.pools[i].parent.empty())
-            promised[config.pools[i].appliance] += pooled[i];
-    for (std::size_t i = 0; i < config.appliances.size(); ++i) {
-        const ClusterApplianceConfig& appliance = config.appliances[i];
-        const std::uint64_t sum = promised[appliance.name];
-        if (sum > appliance.capacity_min && appliance.capacity_min != 0)
-            faults.push_back({at("appliances", i) + ".capacity_min",
-                              "reservations of " + format_quantity(Quantity::kTokenRate, sum),
-                              "at most " + format_quantity(Quantity::kTokenRate, appliance.capacity_min) +
-                                  ", or \"overcommit\": true",
-                              "the appliance cannot surely keep these promises"});
-    }
-}
-
-void check_link_promises(const ClusterConfig& config, Faults& faults) {
-    std::map<std::string, std::uint64_t> promised;
-    for (const TenantConfig& tenant : config.tenants)
-        for (const TenantVnicConfig& vnic : tenant.vnics)
-            promised[vnic.host] += vnic.reservation_bps;
-    for (std::size_t i = 0; i < config.hosts.size(); ++i) {
-        const HostConfig& host = config.hosts[i];
-        const auto most =
-            static_cast<std::uint64_t>(static_cast<double>(host.uplink_bps) * (1 - config.headroom));
-        if (promised[host.name] > most)
-            faults.push_back(
-                {at("topology.hosts", i) + ".uplink", "reservations of " + format_rate(promised[host.name]),
-                 "at most " + format_rate(most) + " (the uplink less the headroom), or \"overcommit\": true",
-                 "the uplink cannot keep these promises"});
-    }
-}
-
 }  // namespace
 
 void check_cluster(const ClusterConfig& config, Faults& faults) {
@@ -152,10 +112,6 @@ void check_cluster(const ClusterConfig& config, Faults& faults) {
         check_tenant(config.tenants[i], at("tenants", i), known, faults);
     check_pools(config, faults);
     check_pooled_parts(config, faults);
-    if (config.overcommit)
-        return;
-    check_appliance_promises(config, faults);
-    check_link_promises(config, faults);
 }
 
 }  // namespace weir

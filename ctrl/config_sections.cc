@@ -58,6 +58,7 @@ void read_tenant_appliance(ObjectReader& reader, TenantConfig& tenant) {
     read_needed_name(reader, "name", "the name of an entry of \"appliances\"", part.name);
     reader.read_quantity("reservation", Quantity::kTokenRate, part.reservation_tokens, {0, kTokenRateMax});
     reader.read_limit("limit", Quantity::kTokenRate, part.limit_tokens, kTokenRange);
+    reader.read_limit("bandwidth", Quantity::kBitRate, part.bandwidth_bps, {0, kLinkRateMax});
     if (part.limit_tokens && *part.limit_tokens < part.reservation_tokens)
         reader.fault(
             "limit",

@@ -15,7 +15,7 @@ void read_cluster_appliances(ObjectReader& root, ClusterConfig& config, Faults& 
 void read_tenants(ObjectReader& root, ClusterConfig& config, Faults& faults);
 void read_pools(ObjectReader& root, std::vector<PoolConfig>& out, Faults& faults);
 void check_pools(const ClusterConfig& config, Faults& faults);
-/// What holds between the lists: names that must exist, promises that must fit.
+/// What holds between the lists: names that must exist, and be unique.
 void check_cluster(const ClusterConfig& config, Faults& faults);
 
 }  // namespace weir

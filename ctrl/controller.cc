@@ -33,6 +33,7 @@ Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store
       epoch_(store.begin_epoch(unix_time)),
       cluster_(config, [&store](std::string_view kind,
                                 std::string_view name) { return store.endpoint_id(kind, name); }),
+      admission_(config),
       sessions_(config.hosts.size()),
       stored_(store.allocations()) {}
 
@@ -182,7 +183,7 @@ void Controller::open(const Peer& peer, const Header& header, const wire::Hello&
 }
 
 std::string Controller::why_not_placed(HostIndex host, const wire::HelloVnic& vnic, const ClusterEnd* end,
-                                       Nanos now) const {
+                                       Nanos now) {
     if (end == nullptr)
         return "it is not in the cluster file";
     const TenantConfig& tenant = config_.tenants[end->tenant];
@@ -194,7 +195,7 @@ std::string Controller::why_not_placed(HostIndex host, const wire::HelloVnic& vn
     if (end->host != kNowhere && end->host != host && sessions_[end->host] &&
         alive(*sessions_[end->host], now))
         return "host " + config_.hosts[end->host].name + " has it";
-    return "";
+    return admission_.why_not(*end, host);
 }
 
 void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos now) {
@@ -215,6 +216,7 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
             continue;
         drop_demands_of(end->id);
         moved_.insert(end->tenant);
+        admission_.put(*end, session.host);
         cluster_.put_vnic(end->id, session.host, vnic.mac, vnic.vlan);
     }
     for (const std::uint32_t id : before) {
@@ -222,6 +224,7 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
             continue;
         moved_.insert(cluster_.find_end(id)->tenant);
         drop_demands_of(id);
+        admission_.take(*cluster_.find_end(id));
         cluster_.take_vnic(id);
     }
 }

@@ -18,6 +18,7 @@
 #include "common/clock.h"
 #include "common/wire/channel.h"
 #include "common/wire/messages.h"
+#include "ctrl/admission.h"
 #include "ctrl/cluster.h"
 #include "ctrl/solver.h"
 #include "ctrl/store/store.h"
@@ -88,6 +89,8 @@ class Controller {
     [[nodiscard]] nlohmann::json pools() const;
     /// Changes a pool from the next interval on. @return what is wrong; then nothing is changed
     [[nodiscard]] Faults set_pool(const PoolChange& change);
+    /// The file it runs by and where the vNICs are: what `weirctl apply --dry-run` compares with.
+    [[nodiscard]] nlohmann::json running();
 
   private:
     struct Session;
@@ -97,7 +100,7 @@ class Controller {
     void open(const Peer& peer, const wire::Header& header, const wire::Hello& hello, Nanos now);
     void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
     [[nodiscard]] std::string why_not_placed(HostIndex host, const wire::HelloVnic& vnic,
-                                             const ClusterEnd* end, Nanos now) const;
+                                             const ClusterEnd* end, Nanos now);
     void demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
     void note_change(const wire::FlowDemand* before, const wire::FlowDemand& now);
     void drop_demands(const Session& session);
@@ -120,6 +123,7 @@ class Controller {
     std::uint64_t epoch_;
     std::uint32_t interval_ = 0;
     Cluster cluster_;
+    Admission admission_;
     std::vector<std::unique_ptr<Session>> sessions_;  // by host; null = never came
     std::map<std::string, HostIndex, std::less<>> routes_;
     std::map<std::string, StoredAllocation> stored_;  // of the last life, until the host is solved for

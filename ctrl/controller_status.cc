@@ -82,6 +82,14 @@ Faults Controller::set_pool(const PoolChange& change) {
     return faults;
 }
 
+json Controller::running() {
+    json hosts = json::object();
+    for (HostIndex host = 0; host < config_.hosts.size(); ++host)
+        for (const std::uint32_t id : cluster_.vnics_of(host))
+            hosts[cluster_.name_of(*cluster_.find_end(id))] = config_.hosts[host].name;
+    return {{"specification", store_.specification().value_or("")}, {"vnics", hosts}};
+}
+
 json Controller::audit(std::size_t most) {
     json entries = json::array();
     for (const AuditEntry& entry : store_.audit_tail(most))

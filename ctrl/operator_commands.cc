@@ -1,4 +1,4 @@
-// operator_commands.cc - status, audit, pool.show, pool.set.
+// operator_commands.cc - audit, pool.show, pool.set, running, status.
 #include "ctrl/operator_commands.h"
 
 #include <nlohmann/json.hpp>
@@ -82,7 +82,11 @@ json run(Controller& controller, const ServerCounters& server, const json& reque
     }
     if (command == "pool.set")
         return set_pool(controller, args, faults);
-    reader.fault("command", "audit, pool.set, pool.show, status",
+    if (command == "running") {
+        args.finish();
+        return faults.empty() ? controller.running() : json();
+    }
+    reader.fault("command", "audit, pool.set, pool.show, running, status",
                  "the controller has no such command; the switches may");
     return {};
 }

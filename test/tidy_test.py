@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "ctrl/placement": PURE | {"ctrl/alloc"}, "ctrl/store": PURE | {"common/wire"},
     "ctrl/solve": {"common", "common/config", "vswitch/qos", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
                    "ctrl/placement"},
-    "ctrl/cli": {"ctrl/config.h", "ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
+    "ctrl/cli": {"ctrl/cluster_plan.h", "ctrl/config.h", "ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
                                  "ctrl/placement"},
     "ctrl/calibrate/fit": PURE | {"common/config"},
     "ctrl/calibrate/load": PURE | {"cost_functions/protocols", "ctrl/cli/failure.h"},

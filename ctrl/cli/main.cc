@@ -1,5 +1,5 @@
 // main.cc - weirctl: the operator's command. Exit 0 done, 1 the switch refused or is away, 2 wrong usage or
-// input.
+// input, 3 a plan does not fit.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     add_doctor_command(app, session);
     add_guest_commands(app, session);
     add_solve_command(app, session);
+    add_plan_commands(app, session);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -40,6 +40,7 @@ void add_pool_commands(CLI::App& app, Session& session);    ///< pool show|set
 void add_top_command(CLI::App& app, Session& session);      ///< top
 void add_doctor_command(CLI::App& app, Session& session);   ///< doctor
 void add_solve_command(CLI::App& app, Session& session);    ///< solve
+void add_plan_commands(CLI::App& app, Session& session);    ///< plan, apply --dry-run
 void add_guest_commands(CLI::App& app, Session& session);   ///< qemu-args, libvirt-xml
 
 }  // namespace weir::cli

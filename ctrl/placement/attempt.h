@@ -41,6 +41,7 @@ class Attempt {
     [[nodiscard]] const Topology& topology() const { return *topology_; }
     [[nodiscard]] const Ledger& ledger() const { return *ledger_; }
     [[nodiscard]] const Layout& layout() const { return layout_; }
+    [[nodiscard]] const Side& whole() const { return whole_; }
     [[nodiscard]] const Side& at_host(std::uint32_t host) const { return hosts_[host]; }
     [[nodiscard]] Tokens bandwidth(std::uint32_t virtual_appliance) const {
         return bandwidth_[virtual_appliance];

@@ -86,12 +86,16 @@ std::vector<Need> needs_of(const Topology& topology, Guarantee guarantee, const 
     Sides tokens;
     Sides slots;
     for (std::size_t i = 0; i < layout.hosts.size(); ++i) {
+        if (layout.hosts[i] == kAnywhere)
+            continue;
         const Side side{.vnics = tenant.vnics[i].reservation};
         hosts.add(layout.hosts[i], side);
         racks.add(topology.hosts[layout.hosts[i]].rack, side);
         slots.add(layout.hosts[i], {.vnics = 1});
     }
     for (std::size_t i = 0; i < layout.appliances.size(); ++i) {
+        if (layout.appliances[i] == kAnywhere)
+            continue;
         const Appliance& appliance = topology.appliances[layout.appliances[i]];
         const Side side{.appliances = bandwidth_of(tenant, tenant.appliances[i])};
         hosts.add(appliance.host, side);

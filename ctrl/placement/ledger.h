@@ -21,7 +21,8 @@ struct Need {
 [[nodiscard]] Tokens bandwidth_of(const Tenant& tenant, const VirtualAppliance& appliance);
 [[nodiscard]] Side whole_of(const Tenant& tenant);
 
-/// The tenant's needs in that layout, without those that are zero.
+/// The tenant's needs in that layout, without those that are zero. What is kAnywhere is not there yet: it
+/// needs nothing, but others may talk to it.
 [[nodiscard]] std::vector<Need> needs_of(const Topology& topology, Guarantee guarantee, const Tenant& tenant,
                                          const Layout& layout);
 

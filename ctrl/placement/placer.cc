@@ -29,7 +29,7 @@ double harm_of_vnic(const Attempt& attempt, const Tenant& tenant, std::uint32_t 
     Harm harm(attempt.ledger());
     const Side inside = attempt.at_host(host) + Side{.vnics = tenant.vnics[vnic].reservation};
     harm.count({ConstraintKind::kHostLink, host},
-               need_of(attempt.ledger().guarantee(), inside, whole_of(tenant)));
+               need_of(attempt.ledger().guarantee(), inside, attempt.whole()));
     // Full slots are worse than any link that still has room.
     return attempt.slots_left(host) == 0 ? harm.worst + 1000 : harm.worst;
 }

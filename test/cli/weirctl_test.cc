@@ -1,5 +1,6 @@
 // weirctl_test.cc - the program itself: exit status, standard output, and what it asks the switch.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -36,6 +37,15 @@ Result run(const std::string& arguments) {
     return result;
 }
 
+const char* const kCluster = R"({"topology": {"hosts": [{"name": "h1"}, {"name": "h2"}]}, "tenants": [
+    {"name": "B", "vnics": [{"name": "b1", "reservation": "6Gbit"}, {"name": "b2", "host": "h2", "reservation": "6Gbit"}]}]})";
+
+std::string file_with(const std::string& text) {
+    const std::string file = "weirctl-test-" + std::to_string(::getpid()) + ".json";
+    std::ofstream(file) << text;
+    return file;
+}
+
 // A switch that replays the canned answers and keeps the last request.
 class CannedSwitch {
   public:
@@ -68,6 +78,8 @@ class CannedSwitch {
             data = canned_flows();
         else if (command == "why")
             data = canned_why();
+        else if (command == "running")
+            data = {{"specification", kCluster}, {"vnics", {{"b1", "h1"}}}};
         else if (command == "drops")
             data = canned_drops();
         else if (command == "vnic.remove" && data["name"] == "nobody")
@@ -217,6 +229,31 @@ TEST_CASE("flow list and why compare two readings, of one vNIC when it is named"
     CHECK(why.output.find("db: up, offered") == 0);
     CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "why", "args": {"name": "db"}})"));
     CHECK(json::parse(fake.ctl("why db --json --interval 50ms").output)["data"]["buckets"].size() == 6);
+}
+
+TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {
+    const std::string example = std::string(WEIR_SOURCE_ROOT) + "/configs/cluster.jsonc";
+    const Result fits = run("plan " + example);
+    CHECK(fits.status == 0);
+    CHECK(fits.output.find("the controller takes this file\n") != std::string::npos);
+    std::string more = kCluster;
+    more.insert(more.rfind("]}"), R"(, {"name": "C", "vnics": [{"name": "c1", "host": "h1", "reservation": "5Gbit"},
+                                                              {"name": "c2", "host": "h2", "reservation": "5Gbit"}]})");
+    const std::string file = file_with(more);
+    const Result broken = run("--json plan " + file);
+    CHECK(broken.status == 3);
+    CHECK(json::parse(broken.output)["ok"] == false);
+    CHECK(json::parse(broken.output)["data"]["broken"].size() == 2);
+    CannedSwitch fake;
+    const Result dry = fake.ctl("--json apply --dry-run " + file);
+    CHECK(dry.status == 3);
+    CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "running", "args": {}})"));
+    CHECK(json::parse(dry.output)["data"]["tenants"][0]["vnics"][0]["host"] == "h1");
+    CHECK(json::parse(dry.output)["data"]["tenants"][1]["standing"] == "new");
+    CHECK(fake.ctl("apply " + file).status == 2);
+    CHECK(run("--socket /nowhere.sock apply --dry-run " + file).status == 1);
+    CHECK(run("plan " + file_with("{\"interval\": 3}")).status == 2);
+    std::remove(file.c_str());
 }
 
 TEST_CASE("a vNIC is read for QEMU from the switch or from a configuration") {

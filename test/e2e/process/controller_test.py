@@ -15,7 +15,7 @@ import time
 from case import SANITIZERS, Case
 from controller import INTERVAL, Controller, make_key
 from processes import Process
-from switch import ROOT, Refused, Switch
+from switch import ROOT, WEIRCTL, Refused, Switch
 from two_hosts import TwoHosts
 from wait import until
 
@@ -223,6 +223,33 @@ class ControllerTest(Case):
         for path in ("interval", "topology.hosts[1].name", "tenants[0].appliances[0].name"):
             self.assertIn(f"cluster.jsonc: {path}: found", said)
         self.assertIn("3 faults; nothing was started", said)
+
+    def plan(self, cluster, *words):
+        """weirctl on a cluster file: (status, its data)."""
+        planned = Controller(self.folder, {**self.controller.cluster, **cluster})
+        planned.file = self.path("planned.jsonc")
+        done = subprocess.run([WEIRCTL, "--json", *words, planned.write()], capture_output=True, text=True, timeout=20,
+                              check=False)
+        return done.returncode, json.loads(done.stdout).get("data")
+
+    def test_a_vnic_whose_guarantee_does_not_fit_is_refused_and_a_dry_run_says_what_would_break(self):
+        vnics = [{"name": f"vm{number}", "reservation": f"{gbit}Gbit"} for number, gbit in ((1, 6), (2, 6), (3, 5), (4, 5))]
+        vnics[1]["host"] = vnics[3]["host"] = "h2"
+        tenants = [{"name": "A", "vnics": vnics[:2]}, {"name": "B", "vnics": vnics[2:]}]
+        controller = self.control("h1", "h2", tenants=tenants)      # vm3 would fit beside vm4
+        self.wait_link(self.join("h1", 1, 3), "connected")
+        until(lambda: controller.host("h1")["refused_vnics"], 20, "vm3 refused")
+        self.assertEqual(controller.host("h1")["refused_vnics"], [
+            "vm3: its guarantee does not fit: the uplink of host h1 would need 11Gbit of 9.7Gbit"])
+        status, plan = self.plan({"tenants": tenants}, "plan")
+        self.assertEqual((status, plan["admitted"]), (0, True))
+        more = [*tenants, {"name": "C", "vnics": [{"name": "c1", "host": "h1", "reservation": "5Gbit"},
+                                                  {"name": "c2", "host": "h2", "reservation": "5Gbit"}]}]
+        status, plan = self.plan({"tenants": more}, "--socket", controller.socket, "apply", "--dry-run")
+        self.assertEqual((status, plan["admitted"]), (3, False))
+        self.assertEqual(plan["tenants"][0]["vnics"][0], {"name": "vm1", "host": "h1", "reservation": 6_000_000_000})
+        self.assertEqual({broken["tenant"] for broken in plan["broken"]}, {"A", "C"})
+        self.assertTrue(all(broken["new"] for broken in plan["broken"]))
 
 
 class ControllerTrafficTest(TwoHosts):

@@ -1,0 +1,38 @@
+// admission.h - whether a vNIC that a switch brings may have its guarantee there: the running half of
+// ctrl/cluster_plan. A vNIC whose host the file names was admitted with the file.
+// Source: Pulsar 4.5. Units: tokens (at links: bytes) per second. Threads: one owner.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ctrl/cluster.h"
+#include "ctrl/cluster_plan.h"
+#include "ctrl/placement/ledger.h"
+
+namespace weir {
+
+class Admission {
+  public:
+    /// @param config outlives it
+    explicit Admission(const ClusterConfig& config);
+    Admission(const Admission&) = delete;
+    Admission& operator=(const Admission&) = delete;
+
+    /// What its guarantee would need too much of on that host; empty = it may come.
+    [[nodiscard]] std::string why_not(const ClusterEnd& vnic, HostIndex host);
+    void put(const ClusterEnd& vnic, HostIndex host);
+    void take(const ClusterEnd& vnic);
+
+  private:
+    void move(TenantIndex tenant, std::uint32_t vnic, std::uint32_t host);
+    [[nodiscard]] std::uint32_t vnics_behind(placement::Constraint constraint) const;
+
+    const ClusterConfig& config_;
+    placement::Topology topology_;
+    std::vector<placement::Tenant> tenants_;
+    std::vector<placement::Layout> layouts_;  // kAnywhere = with no switch
+    placement::Ledger ledger_;
+};
+
+}  // namespace weir
