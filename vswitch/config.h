@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
+#include "common/guarantee.h"
 #include "vswitch/esp_sizes.h"
 
 namespace weir {
@@ -84,7 +85,10 @@ struct VnicConfig {
     std::optional<MacAddress> mac;           ///< required unless anti_spoofing is false
     std::uint16_t vlan = 0;                  ///< access VLAN 1..4094; 0 = untagged
     bool anti_spoofing = true;               ///< drop foreign source MACs and any VLAN tag from the guest
-    std::uint64_t reservation_bps = 0;       ///< 0 = none
+    std::optional<Guarantee> guarantee;      ///< absent = strict with a reservation, shares without
+    std::uint64_t reservation_bps = 0;       ///< 0 = none; of a dynamic guarantee size / time
+    std::uint64_t size_bytes = 0;            ///< of a dynamic guarantee
+    Nanos time = 0;                          ///< of a dynamic guarantee
     std::optional<std::uint64_t> limit_bps;  ///< absent = none
     std::optional<std::uint64_t> limit_pps;  ///< absent = none
     std::uint32_t shares = 100;              ///< 1..10000

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
+#include "common/config/guarantee_words.h"
+#include "common/wide.h"
 #include "vswitch/config_fields.h"
 #include "vswitch/limits.h"
 
@@ -15,13 +17,17 @@ using nlohmann::json;
 constexpr Range kLimitRange{64'000, kRateMax};      // bit/s
 constexpr Range kLimitPpsRange{10, 1'000'000'000};  // packet/s
 constexpr Range kReservationRange{0, kRateMax};     // bit/s
+constexpr Range kSizeRange{1'000, 1'000'000'000'000'000};               // bytes
+constexpr Range kTimeRange{kNanosPerSec, 30 * 24 * 3600 * kNanosPerSec};  // a month
+constexpr std::uint64_t kDynamicLeast = 1'000;  // bit/s
+constexpr unsigned kBitsPerByte = 8;
 constexpr Range kBuffersRange{64, 1'048'576};
 constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// What a running vNIC can change; the rest is negotiated with the guest or wired to queues.
-constexpr std::array<std::string_view, 8> kRunTimeKeys{
-    "reservation", "limit", "limit_pps", "shares", "cycle_shares", "buffers", "encrypt_limit", "appliances"};
+constexpr std::array<std::string_view, 11> kRunTimeKeys{
+    "guarantee", "reservation", "size", "time", "limit", "limit_pps", "shares", "cycle_shares", "buffers", "encrypt_limit", "appliances"};
 
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
@@ -48,18 +54,68 @@ void read_offloads(ObjectReader& reader, VnicConfig& vnic) {
         reader.fault("tso", "false, or \"checksum\": true", "segmentation needs checksum offload");
 }
 
-void read_guarantees(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
+/// @return what a dynamic guarantee is on average, in bit/s
+std::uint64_t read_dynamic(ObjectReader& reader, VnicConfig& vnic) {
+    bool both = true;
+    for (const std::string_view key : {"size", "time"}) {
+        if (!reader.has(key))
+            reader.fault(key, key == "size" ? "an amount of data, such as \"10GiB\"" : "a time, such as \"600s\"",
+                         "a dynamic guarantee is a size within a time");
+        both = both && reader.has(key);
+    }
+    both = reader.read_quantity("size", Quantity::kSize, vnic.size_bytes, kSizeRange) && both;
+    both = reader.read_quantity("time", Quantity::kDuration, vnic.time, kTimeRange) && both;
+    if (!both)
+        return 0;
+    const auto rate = static_cast<std::uint64_t>(Wide{vnic.size_bytes} * kBitsPerByte * kNanosPerSec / vnic.time);
+    if (rate < kDynamicLeast || rate > kRateMax)
+        reader.fault("size", format_rate(kDynamicLeast) + " to " + format_rate(kRateMax) + " over its time",
+                     "that is " + format_rate(rate));
+    return rate;
+}
+
+/// What goes with a kind of guarantee, and what does not.
+void read_kind(ObjectReader& reader, VnicConfig& vnic) {
+    Guarantee kind{};
+    if (reader.read_word<Guarantee>("guarantee", kind, kGuaranteeWords))
+        vnic.guarantee = kind;
+    const bool has_reservation = reader.has("reservation");
     reader.read_quantity("reservation", Quantity::kBitRate, vnic.reservation_bps, kReservationRange);
+    if (vnic.guarantee == Guarantee::kDynamic) {
+        if (has_reservation)
+            reader.fault("reservation", "nothing beside a dynamic guarantee", "its size and time say the rate");
+        vnic.reservation_bps = read_dynamic(reader, vnic);
+        return;
+    }
+    for (const std::string_view key : {"size", "time"})
+        if (reader.take(key) != nullptr)
+            reader.fault(key, "nothing, or \"guarantee\": \"dynamic\"", "it belongs to a dynamic guarantee");
+    if (vnic.guarantee == Guarantee::kStrict && vnic.reservation_bps == 0)
+        reader.fault("reservation", "a rate, such as \"2Gbit\"", "a strict guarantee is a rate");
+    if (!vnic.guarantee || vnic.guarantee == Guarantee::kStrict)
+        return;
+    const char* const kWhy = "without a guarantee of a rate there is none";
+    if (vnic.reservation_bps != 0)
+        reader.fault("reservation", "0bit, or \"guarantee\": \"strict\"", kWhy);
+    if (vnic.guarantee == Guarantee::kBestEffort && reader.has("shares"))
+        reader.fault("shares", "nothing, or \"guarantee\": \"fairness\"", "best effort has one share");
+}
+
+void read_guarantees(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
+    read_kind(reader, vnic);
     reader.read_limit("limit", Quantity::kBitRate, vnic.limit_bps, kLimitRange);
     reader.read_limit("limit_pps", Quantity::kPacketRate, vnic.limit_pps, kLimitPpsRange);
     reader.read_integer("shares", vnic.shares, kSharesRange);
     reader.read_integer("cycle_shares", vnic.cycle_shares, kSharesRange);
     reader.read_integer("buffers", vnic.buffers, kBuffersRange);
+    const char* const kPromise = vnic.guarantee == Guarantee::kDynamic ? "size" : "reservation";
+    if (vnic.guarantee == Guarantee::kBestEffort)
+        vnic.shares = 1;
     if (vnic.limit_bps && vnic.reservation_bps > *vnic.limit_bps)
-        reader.fault("reservation", "at most the limit, " + format_rate(*vnic.limit_bps),
+        reader.fault(kPromise, "at most the limit, " + format_rate(*vnic.limit_bps),
                      "the reservation is above the limit");
     if (vnic.reservation_bps > 0 && base.uplink.device.empty())
-        reader.fault("reservation", "0bit, or an \"uplink\"",
+        reader.fault(kPromise, "0bit, or an \"uplink\"",
                      "a reservation is a part of the uplink, and there is none");
 }
 
@@ -71,7 +127,6 @@ void read_place(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base
     if (reader.read_integer("worker", worker, {0, std::max<std::size_t>(base.workers.size(), 1) - 1}))
         vnic.worker = worker;
     vnic.isolation = base.isolation;
-    reader.reject("guarantee", "not supported by this version, which gives every reservation strictly");
     reader.reject("spread", "not supported by this version, which runs a vNIC on one worker");
 }
 
@@ -102,7 +157,7 @@ void check_total(const VnicConfig& vnic, const std::string& path, const SwitchCo
         total += other.reservation_bps;
     if (vnic.reservation_bps == 0 || reservation_excess(base, total) == 0)
         return;
-    faults.push_back({path + ".reservation", format_rate(vnic.reservation_bps), reservation_rule(base),
+    faults.push_back({path + (vnic.guarantee == Guarantee::kDynamic ? ".size" : ".reservation"), format_rate(vnic.reservation_bps), reservation_rule(base),
                       "with the other vNICs that would be " + format_rate(total)});
 }
 
@@ -164,13 +219,18 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
         return Faults{
             {path, show_value(change), "an object such as {\"limit\": \"2Gbit\"}", "nothing to change"}};
     json merged = vnic_to_json(current);
+    if (change.contains("guarantee"))  // what belonged to another kind goes with it
+        for (const char* key : {"reservation", "size", "time", "shares"})
+            if (std::string_view(key) != "shares" || change["guarantee"] == "best_effort" ||
+                current.guarantee == Guarantee::kBestEffort)
+                merged.erase(key);
     merged.update(change);
     if (change.contains("appliances"))
         merged["appliances"] = merge_vnic_appliances(change["appliances"], current.appliances);
     Faults faults;
     VnicConfig vnic = read_vnic(merged, path, base, others, faults);
     check_vnic_appliances(vnic.appliances, current.appliances, path + ".appliances", faults);
-    if (change.contains("reservation"))
+    if (vnic.reservation_bps != current.reservation_bps || change.contains("reservation"))
         check_total(vnic, path, base, others, faults);
     std::string changeable;
     for (const std::string_view key : kRunTimeKeys)
@@ -192,12 +252,20 @@ json vnic_to_json(const VnicConfig& vnic) {
     json out{{"name", vnic.name},
              {"vlan", vnic.vlan},
              {"anti_spoofing", vnic.anti_spoofing},
-             {"reservation", format_rate(vnic.reservation_bps)},
-             {"shares", vnic.shares},
              {"cycle_shares", vnic.cycle_shares},
              {"queues", vnic.queues},
              {"tso", vnic.tso},
              {"checksum", vnic.checksum}};
+    if (vnic.guarantee)
+        out["guarantee"] = guarantee_name(*vnic.guarantee);
+    if (vnic.guarantee == Guarantee::kDynamic) {
+        out["size"] = format_quantity(Quantity::kSize, vnic.size_bytes);
+        out["time"] = format_duration(vnic.time);
+    } else {
+        out["reservation"] = format_rate(vnic.reservation_bps);
+    }
+    if (vnic.guarantee != Guarantee::kBestEffort)
+        out["shares"] = vnic.shares;
     if (vnic.device.empty()) {
         const auto is_mode = [&vnic](const Word<VhostMode>& word) { return word.value == vnic.mode; };
         out["socket"] = vnic.socket;

@@ -15,6 +15,7 @@
 #include "vswitch/appliances.h"
 #include "vswitch/feedback_key.h"
 #include "vswitch/scheduler_words.h"
+#include "vswitch/topology_guarantees.h"
 
 namespace weir {
 namespace {
@@ -152,10 +153,11 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
         vnic->device = std::make_unique<NicDevice>(settings, eal_.pool());
         vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
     }
+    const Nanos now = eal_.ticks().to_nanos(rte_rdtsc());
     vnic->rates = rates_of(config.name);
+    vnic->guarantee.emplace(promise_of(config), 0, now);
     vnic->path = std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_),
-                                            profile_of(config, vnic->rates), config_.flood_limit_pps,
-                                            eal_.ticks().to_nanos(rte_rdtsc()));
+                                            profile_of(config, *vnic), config_.flood_limit_pps, now);
     return vnic;
 }
 
@@ -257,11 +259,10 @@ void Topology::change_vnic(const VnicConfig& changed) {
     const std::scoped_lock lock(mutex_);
     const VnicId id = find(changed.name);
     Vnic& vnic = *vnics_[id];
-    vnic.profile = profile_of(changed, vnic.rates);
-    WorkerCommand command{WorkerCommand::Type::kChangeVnic};
-    command.vnic = id;
-    command.profile = &vnic.profile;
-    tell(vnic.path->fixed.owner, command);
+    take_snapshots();
+    vnic.guarantee->change(promise_of(changed), vnic.snapshot.from_vm.delivered.bytes,
+                           eal_.ticks().to_nanos(rte_rdtsc()));
+    await(vnic.path->fixed.owner, post_profile(id, changed));
     vnic.config = changed;
     spdlog::info("vNIC {} changed", changed.name);
 }
@@ -290,6 +291,7 @@ void Topology::tick() {
     relay_news();
     const Nanos now = eal_.ticks().to_nanos(rte_rdtsc());
     tunnels_->tick(now, [this](WorkerId worker, const WorkerCommand& command) { return post(worker, command); });
+    turn_guarantees(now);
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;
@@ -315,6 +317,7 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
     report.stats = stats;
+    report.guarantee = guarantee_report(*vnic.guarantee);
     for (const RequestPath::Reading& reading : vnic.requests)
         report.request_flows.push_back({reading.appliance, reading.stats});
     report.queue_delay_p50 = delay.percentile(0.50);

@@ -21,6 +21,7 @@
 #include "vswitch/ports/nic_port.h"
 #include "vswitch/ports/quiescence.h"
 #include "vswitch/ports/vhost_driver.h"
+#include "vswitch/qos/guarantee_meter.h"
 #include "vswitch/tunnels.h"
 
 namespace weir {
@@ -57,6 +58,7 @@ class Topology final : public SwitchControl {
         VnicStats snapshot;   // as last received
         std::vector<RequestPath::Reading> requests;
         std::map<std::uint16_t, RequestRates> rates;  // the controller's, by appliance
+        std::optional<GuaranteeMeter> guarantee;      // in what the last period left of it
     };
 
     void build_uplink();
@@ -74,12 +76,15 @@ class Topology final : public SwitchControl {
     void tell_all(const WorkerCommand& command);
     void relay_news();
     void take_snapshots();
+    /// Ends the period of every guarantee; those that vary get their next rate.
+    void turn_guarantees(Nanos now);
     VnicReport report_vnic(VnicId id) const;
     /// What the controller lets the vNIC use; a vNIC that comes again has it at once.
     [[nodiscard]] std::map<std::uint16_t, RequestRates> rates_of(const std::string& vnic) const;
-    /// The configuration's limits, and the controller's rates below them.
-    [[nodiscard]] VnicProfile profile_of(const VnicConfig& config,
-                                         const std::map<std::uint16_t, RequestRates>& rates) const;
+    /// The configuration's limits, the controller's rates below them, and the guarantee as it is now.
+    [[nodiscard]] VnicProfile profile_of(const VnicConfig& config, const Vnic& vnic) const;
+    /// To the vNIC's owner, without waiting for its answer. @return the command's number
+    std::uint64_t post_profile(VnicId id, const VnicConfig& config);
 
     Eal& eal_;
     SwitchConfig config_;  // vnics are kept in vnics_
@@ -98,6 +103,7 @@ class Topology final : public SwitchControl {
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
+    Nanos guarantees_turned_ = 0;
     std::optional<ControllerReport> controller_;
     RequestRatesByVnic controller_rates_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vswitch/topology.h"
+#include "vswitch/topology_guarantees.h"
 
 namespace weir {
 namespace {
@@ -30,10 +31,9 @@ std::map<std::uint16_t, RequestRates> Topology::rates_of(const std::string& vnic
     return found == controller_rates_.end() ? std::map<std::uint16_t, RequestRates>() : found->second;
 }
 
-VnicProfile Topology::profile_of(const VnicConfig& config,
-                                 const std::map<std::uint16_t, RequestRates>& rates) const {
-    VnicConfig bounded = config;
-    for (const auto& [appliance, rate] : rates) {
+VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) const {
+    VnicConfig bounded = as_guaranteed_now(config, *vnic.guarantee);
+    for (const auto& [appliance, rate] : vnic.rates) {
         if (appliance >= config_.appliances.size())
             continue;
         const std::string& name = config_.appliances[appliance].name;
@@ -87,12 +87,7 @@ void Topology::set_request_rates(const RequestRatesByVnic& rates) {
         if (now == vnic.rates)
             continue;
         vnic.rates = now;
-        vnic.profile = profile_of(vnic.config, vnic.rates);
-        WorkerCommand command{WorkerCommand::Type::kChangeVnic};
-        command.vnic = id;
-        command.profile = &vnic.profile;
-        const WorkerId owner = vnic.path->fixed.owner;
-        last[owner] = post(owner, command);
+        last[vnic.path->fixed.owner] = post_profile(id, vnic.config);
     }
     for (WorkerId id = 0; id < workers_.size(); ++id)
         if (last[id] != 0)

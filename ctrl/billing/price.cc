@@ -43,10 +43,4 @@ Charge charge_of(const Prices& prices, const Period& period) {
     return charge;
 }
 
-double dynamic_rate(double size, double time, double left, double time_left) {
-    if (left <= 0 || time_left <= 0 || time <= 0)
-        return 0;
-    return std::min(left / time_left, size / time);
-}
-
 }  // namespace weir::billing

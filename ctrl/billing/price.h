@@ -5,14 +5,12 @@
 
 #include <optional>
 
+#include "common/guarantee.h"
+
 namespace weir::billing {
 
-enum class Guarantee {
-    kStrict,      ///< a rate B
-    kDynamic,     ///< a size S within a time T
-    kFairness,    ///< a fair part of what the others leave
-    kBestEffort,  ///< nothing; it costs nothing
-};
+using weir::dynamic_rate;
+using weir::Guarantee;
 
 struct Prices {
     double p0 = 1;    ///< for one unit of rate over one period
@@ -39,10 +37,5 @@ struct Charge {
 /// that of the vNIC's whole rate: were it that of the excess alone, a promise of less than what is used
 /// could cost more than a larger one as soon as beta is above 1/2.
 [[nodiscard]] Charge charge_of(const Prices& prices, const Period& period);
-
-/// What is promised on average while a dynamic guarantee lasts: S / T.
-/// @param left what is still to be sent of S, @param time_left what is still there of T
-/// @return s' / t', never above S / T; 0 when all is sent or the time is over (then it is fairness)
-[[nodiscard]] double dynamic_rate(double size, double time, double left, double time_left);
 
 }  // namespace weir::billing

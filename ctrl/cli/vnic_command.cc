@@ -79,7 +79,7 @@ void add_set(CLI::App& vnic, Session& session) {
     auto name = std::make_shared<std::string>();
     auto pairs = std::make_shared<std::vector<std::string>>();
     CLI::App* set =
-        vnic.add_subcommand("set", "change reservation, limit, limit_pps, shares, cycle_shares, buffers, encrypt_limit, "
+        vnic.add_subcommand("set", "change guarantee, reservation, size, time, limit, limit_pps, shares, cycle_shares, buffers, encrypt_limit, "
                                    "and of its part of an appliance DISK.limit, DISK.shares, ...");
     set->add_option("NAME", *name)->required();
     set->add_option("KEY=VALUE", *pairs, "such as limit=2Gbit, shares=200, limit=none, disk.limit=5ktokens")->required();

@@ -142,6 +142,20 @@ std::string vnic_list_text(const json& list, const Terminal& terminal) {
     return table.render(terminal.columns, terminal.colour);
 }
 
+/// What is promised now; of a dynamic guarantee also what is left.
+std::string guarantee_text(const json& vnic) {
+    const std::string kind = text_at(vnic, "/guarantee/kind");
+    const json& dynamic = at(vnic, "/guarantee/dynamic");
+    if (!dynamic.is_object())
+        return kind;
+    const auto part = [&](const char* size, const char* time, const char* between) {
+        return human_count(number_at(dynamic, size)) + "B" + between + human_duration(number_at(dynamic, time));
+    };
+    return (kind == "dynamic" ? kind : "dynamic, now " + kind) + ": " + part("/size_bytes", "/time_ns", " in ") +
+           "; left " + part("/left_bytes", "/time_left_ns", " in ") + ", now " +
+           human_rate(number_at(vnic, "/guarantee/rate_bps"));
+}
+
 std::string vnic_text(const json& vnic, const std::string& accounting, const Terminal& terminal) {
     const std::string state = text_at(vnic, "/state");
     std::string text = text_at(vnic, "/name") + ": " +
@@ -157,6 +171,8 @@ std::string vnic_text(const json& vnic, const std::string& accounting, const Ter
                                 ", limit " + limits_text(vnic) + ", shares " +
                                 whole_text(number_at(vnic, "/shares")) + ", cycle shares " +
                                 whole_text(number_at(vnic, "/cycle_shares")));
+    if (at(vnic, "/guarantee").is_object())
+        text += line("guarantee", guarantee_text(vnic));
     text += line("features", names_text(list_at(vnic, "/features")));
     text += line("steering", steering_text(vnic));
     text += line("held back", duration_at(vnic, "/held_back_ns/total") + ": own limit " +

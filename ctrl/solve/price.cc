@@ -1,22 +1,18 @@
 // price.cc - the kind `price`: what billing periods cost (SoftBW 4.3, Table 2).
 #include "ctrl/billing/price.h"
 
-#include <array>
+#include <span>
 
+#include "common/config/guarantee_words.h"
 #include "ctrl/solve/fields.h"
 #include "ctrl/solve/kinds.h"
 
 namespace weir::solver {
 
-using billing::Guarantee;
 using nlohmann::json;
 
 namespace {
 
-constexpr std::array kGuarantees{Word<Guarantee>{"strict", Guarantee::kStrict},
-                                 Word<Guarantee>{"dynamic", Guarantee::kDynamic},
-                                 Word<Guarantee>{"fairness", Guarantee::kFairness},
-                                 Word<Guarantee>{"best_effort", Guarantee::kBestEffort}};
 constexpr Bounds kAboveZero{1e-9, 1e18};
 
 /// S / T beyond the link is refused as B is: one vNIC cannot have more.
@@ -35,7 +31,7 @@ void read_dynamic(ObjectReader& reader, double link, double& promised) {
 billing::Period read_period(ObjectReader& reader, double link) {
     billing::Period period;
     need(reader, "guarantee", "\"strict\", \"dynamic\", \"fairness\" or \"best_effort\"");
-    reader.read_word("guarantee", period.guarantee, std::span<const Word<Guarantee>>(kGuarantees));
+    reader.read_word("guarantee", period.guarantee, std::span<const Word<Guarantee>>(kGuaranteeWords));
     if (period.guarantee == Guarantee::kStrict)
         need_number(reader, "reservation", period.promised, {0, link});
     if (period.guarantee == Guarantee::kDynamic)

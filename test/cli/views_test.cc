@@ -68,6 +68,23 @@ vm2   down        0  -                     0         none          none     100 
     CHECK(vnic_list_text({{"vnics", json::array()}}, kPipe) == "no vNICs\n");
 }
 
+TEST_CASE("a vNIC's guarantee is shown as it is now") {
+    const auto line = [](const char* guarantee) {
+        nlohmann::json vnic = canned_vnic();
+        vnic["guarantee"] = nlohmann::json::parse(guarantee);
+        const std::string text = vnic_text(vnic, "wire", kPipe);
+        const std::size_t from = text.find("  guarantee");
+        return text.substr(from, text.find('\n', from) - from);
+    };
+    CHECK(line(R"({"kind": "strict", "rate_bps": 2000000000})") == "  guarantee     strict");
+    CHECK(line(R"({"kind": "dynamic", "rate_bps": 600000000, "dynamic": {"size_bytes": 10000000000,
+                   "time_ns": 100000000000, "left_bytes": 3000000000, "time_left_ns": 40000000000}})") ==
+          "  guarantee     dynamic: 10 GB in 100 s; left 3 GB in 40 s, now 600 Mbit/s");
+    CHECK(line(R"({"kind": "fairness", "rate_bps": 0, "dynamic": {"size_bytes": 10000000000,
+                   "time_ns": 100000000000, "left_bytes": 0, "time_left_ns": 40000000000}})") ==
+          "  guarantee     dynamic, now fairness: 10 GB in 100 s; left 0B in 40 s, now 0 bit/s");
+}
+
 TEST_CASE("one vNIC is shown with its promise, its traffic and what held it back") {
     CHECK(vnic_text(canned_vnic(), "wire", kPipe) == R"(vm1: up, worker 0, tenant A
   port          /run/weir/vm1.sock (vhost-user, QEMU listens), queue pairs 2, MTU 1500

@@ -92,6 +92,51 @@ TEST_CASE("a vNIC is written in the configuration's words and reads back as itse
     CHECK(vnic_to_json(valid_vnic(vnic_to_json(valid_vnic(device)))) == vnic_to_json(valid_vnic(device)));
 }
 
+TEST_CASE("kinds of guarantees, what goes with them, and that they read back as themselves") {
+    const VnicConfig dynamic =
+        valid_vnic(small_with({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "100s"}}));
+    CHECK(dynamic.guarantee == Guarantee::kDynamic);
+    CHECK(dynamic.reservation_bps == 800'000'000);  // 10 GB in 100 s
+    CHECK(vnic_to_json(valid_vnic(vnic_to_json(dynamic))) == vnic_to_json(dynamic));
+    const VnicConfig best = valid_vnic(small_with({{"guarantee", "best_effort"}}));
+    CHECK(best.shares == 1);
+    CHECK(vnic_to_json(valid_vnic(vnic_to_json(best))) == vnic_to_json(best));
+    CHECK_FALSE(valid_vnic(small()).guarantee);
+
+    const auto wrong = [](const json& more, const char* key, const char* fragment) {
+        CHECK(has_fault(vnic_faults(small_with(more)), std::string("vnic.") + key, fragment));
+    };
+    wrong({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "9s"}, {"reservation", "1Gbit"}}, "reservation",
+          "its size and time say the rate");
+    wrong({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "1s"}}, "size", "would be 80Gbit");
+    wrong({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "1s"}, {"limit", "1Gbit"}}, "size",
+          "at most the limit, 1Gbit");
+    wrong({{"guarantee", "fairness"}, {"reservation", "1Gbit"}}, "reservation", "without a guarantee of a rate");
+    wrong({{"guarantee", "best_effort"}, {"shares", 100}}, "shares", "best effort has one share");
+}
+
+TEST_CASE("a running vNIC gets another kind of guarantee, and what belonged to the old one goes with it") {
+    VnicConfig vnic = valid_vnic(small_with({{"reservation", "1Gbit"}, {"shares", 70}}));
+    const auto change = [&vnic](const json& object) {
+        auto changed = change_vnic(vnic, object, "change", base_config(), {});
+        if (const Faults* faults = std::get_if<Faults>(&changed))
+            FAIL(lines_of(*faults));
+        vnic = std::get<VnicConfig>(changed);
+    };
+    change({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "100s"}});
+    CHECK(vnic.reservation_bps == 800'000'000);
+    CHECK(vnic.shares == 70);
+    change({{"time", "200s"}});
+    CHECK(vnic.reservation_bps == 400'000'000);
+    change({{"guarantee", "best_effort"}});
+    CHECK(vnic.reservation_bps == 0);
+    CHECK(vnic.time == 0);
+    change({{"guarantee", "strict"}, {"reservation", "2Gbit"}});
+    CHECK(vnic.shares == 100);
+    change({{"guarantee", "fairness"}});
+    CHECK(vnic.reservation_bps == 0);
+}
+
 TEST_CASE("a guest without checksum offload gets no segmentation, and asking for it is a fault") {
     CHECK_FALSE(valid_vnic(small_with({{"checksum", false}})).tso);
     CHECK(has_fault(vnic_faults(small_with({{"checksum", false}, {"tso", true}})), "vnic.tso",
@@ -155,7 +200,7 @@ TEST_CASE("a change of what is wired or negotiated says so and names what can ch
         CHECK(faults[0].path == std::string("change.") + key);
     }
     CHECK(has_fault(change_faults({{"vlan", 3}}), "change.vlan",
-                    "allowed: reservation, limit, limit_pps, shares, cycle_shares, buffers, encrypt_limit, appliances; this cannot "
+                    "allowed: guarantee, reservation, size, time, limit, limit_pps, shares, cycle_shares, buffers, encrypt_limit, appliances; this cannot "
                     "change while the vNIC runs"));
 }
 

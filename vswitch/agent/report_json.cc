@@ -1,6 +1,8 @@
 // report_json.cc - structs to JSON, field by field.
 #include "vswitch/agent/report_json.h"
 
+#include "common/config/guarantee_words.h"
+
 namespace weir {
 namespace {
 
@@ -148,6 +150,16 @@ json or_null(const std::optional<T>& value) {
     return value ? json(*value) : json(nullptr);
 }
 
+json guarantee_json(const VnicReport& vnic) {
+    json out{{"kind", guarantee_name(vnic.guarantee.kind)}, {"rate_bps", vnic.guarantee.rate_bps}};
+    if (vnic.config.guarantee == Guarantee::kDynamic)
+        out["dynamic"] = {{"size_bytes", vnic.config.size_bytes},
+                          {"time_ns", vnic.config.time},
+                          {"left_bytes", vnic.guarantee.left_bytes},
+                          {"time_left_ns", vnic.guarantee.time_left}};
+    return out;
+}
+
 }  // namespace
 
 json uplink_json(const SwitchReport& report) {
@@ -190,6 +202,7 @@ json vnic_json(const VnicReport& vnic) {
             {"worker", vnic.worker},
             {"queues", config.queues},
             {"reservation_bps", config.reservation_bps},
+            {"guarantee", guarantee_json(vnic)},
             {"limit_bps", or_null(config.limit_bps)},
             {"limit_pps", or_null(config.limit_pps)},
             {"shares", config.shares},

@@ -20,6 +20,14 @@ struct RequestFlowReport {
     RequestFlowStats stats;
 };
 
+/// What a vNIC is promised now.
+struct GuaranteeReport {
+    Guarantee kind = Guarantee::kFairness;  ///< fairness too once a dynamic guarantee is over
+    std::uint64_t rate_bps = 0;             ///< of a dynamic guarantee what is left of it now
+    std::uint64_t left_bytes = 0;           ///< of a dynamic guarantee
+    Nanos time_left = 0;                    ///< of a dynamic guarantee
+};
+
 struct VnicReport {
     VnicId id = 0;
     WorkerId worker = 0;
@@ -29,6 +37,7 @@ struct VnicReport {
     std::vector<std::string> features;
     std::uint64_t ring_errors = 0;
     VnicStats stats;
+    GuaranteeReport guarantee;
     Nanos queue_delay_p50 = 0;
     Nanos queue_delay_p99 = 0;
     Nanos queue_delay_max = 0;

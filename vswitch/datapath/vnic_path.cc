@@ -15,6 +15,9 @@ constexpr std::uint64_t kBitsPerByte = 8;
 constexpr std::uint64_t kSplitBelowBps = 1'000'000'000;
 constexpr std::uint32_t kSuperFrameMax = 32 * 1024;
 /// Buffers a vNIC may hold in queues unless configured: a full queue of minimum-size frames.
+/// What a vNIC with a fairness guarantee has at least: a thousandth of the uplink, 64 kbit/s if that is more.
+constexpr std::uint64_t kFairnessPart = 1000;
+constexpr std::uint64_t kFairnessLeast = 8000;
 constexpr std::uint32_t kBuffersDefault = 1024;
 /// Frames that may wait for the limit: a burst of 32 super-frames split into segments of 1448 bytes (1472),
 /// so that nothing that was taken is lost.
@@ -84,6 +87,9 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     profile.encryption_limited = vnic.encrypt_limit.has_value();
     profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
     profile.uplink.reservation = vnic.reservation_bps / kBitsPerByte;
+    if (vnic.guarantee == Guarantee::kFairness)  // what others were promised does not shut it out (SoftBW 5.2)
+        profile.uplink.reservation = std::max<std::uint64_t>(
+            kFairnessLeast, config.uplink.capacity_bps() / kBitsPerByte / kFairnessPart);
     profile.uplink.shares = vnic.shares;
     set_requests(profile, vnic, config);
     if (vnic.reservation_bps == 0) {

@@ -40,10 +40,10 @@ class ContentionTest(Case):
 
     """vm1 and vm2 both send all they can over a 40 Mbit wire; at its far end is a testpmd that takes everything."""
 
-    def contend(self, **promises):
+    def contend(self, scheduler="wrr", **promises):
         self.start_switch(*(self.vnic(number, **promises.get(f"vm{number}", {})) for number in (1, 2)),
                           uplink={"device": f"net_vhost0,iface={self.path('wire.sock')}", "rate": "40Mbit",
-                                  "headroom": "10%"})
+                                  "headroom": "10%", "scheduler": scheduler})
         Testpmd(self.folder, [{"path": self.path("wire.sock"), "mac": mac(9)}], "rxonly").start()
         until(lambda: self.switch.ctl("status")["uplink"]["state"] == "up", 20, "the uplink coming up")
         for number in (1, 2):
@@ -68,6 +68,19 @@ class ContentionTest(Case):
         part = span.amount("vm1") / (span.amount("vm1") + span.amount("vm2"))
         self.assertGreater(part, 0.80)              # 30 of 36 Mbit are 0.83; of the other 6, vm1 gets next to nothing
         self.assertLess(part, 0.88)
+
+    def test_a_dynamic_guarantee_given_live_is_kept_by_rls_and_ends_in_fairness(self):
+        self.contend("rls", vm1={"shares": 1}, vm2={"shares": 10_000})
+        self.switch.ctl("vnic", "set", "vm1", "guarantee=dynamic", "size=8MB", "time=4s")
+        guarantee = self.switch.vnic("vm1")["guarantee"]
+        self.assertEqual((guarantee["kind"], guarantee["rate_bps"]), ("dynamic", 16 * MBIT))
+        guarantee = until(lambda: self.ended("vm1"), 30, "the dynamic guarantee being over")
+        self.assertLess(guarantee["dynamic"]["left_bytes"], 4_000_000)    # by its share it would be nearly all
+        self.assertEqual(guarantee["rate_bps"], 0)
+
+    def ended(self, name):
+        guarantee = self.switch.vnic(name)["guarantee"]
+        return guarantee if guarantee["kind"] == "fairness" else None
 
     def test_what_one_vm_leaves_the_other_gets(self):
         self.contend(vm1={"reservation": "10Mbit", "limit": "10Mbit"})

@@ -1,0 +1,26 @@
+// guarantee.h - what kinds of bandwidth a vNIC can be promised. Source: SoftBW 4.1. Units: any one unit.
+// Threads: any.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace weir {
+
+enum class Guarantee : std::uint8_t {
+    kStrict,      ///< a rate B
+    kDynamic,     ///< a size S within a time T
+    kFairness,    ///< a fair part of what the others leave
+    kBestEffort,  ///< nothing; it costs nothing
+};
+
+/// What is to be promised now so that the rest of S is sent in the rest of T.
+/// @param left what is still to be sent of S, @param time_left what is still there of T
+/// @return s' / t', never above S / T; 0 when all is sent or the time is over (then it is fairness)
+[[nodiscard]] inline double dynamic_rate(double size, double time, double left, double time_left) {
+    if (left <= 0 || time_left <= 0 || time <= 0)
+        return 0;
+    return std::min(left / time_left, size / time);
+}
+
+}  // namespace weir

@@ -1,0 +1,50 @@
+// guarantee_meter.cc - divides, once per period and vNIC.
+#include "vswitch/qos/guarantee_meter.h"
+
+#include <cmath>
+
+namespace weir {
+
+GuaranteeMeter::GuaranteeMeter(const Promise& promise, std::uint64_t delivered, Nanos now)
+    : delivered_(delivered), began_(now) {
+    start(promise);
+}
+
+void GuaranteeMeter::start(const Promise& promise) {
+    promise_ = promise;
+    rate_ = promise.rate;
+    const bool dynamic = promise.kind == Guarantee::kDynamic;
+    left_ = dynamic ? promise.size : 0;
+    time_left_ = dynamic ? promise.time : 0;
+}
+
+std::optional<GuaranteeMeter::Period> GuaranteeMeter::change(const Promise& promise, std::uint64_t delivered,
+                                                             Nanos now) {
+    const std::optional<Period> ended = end_period(delivered, now);
+    if (promise != promise_)
+        start(promise);
+    return ended;
+}
+
+std::optional<GuaranteeMeter::Period> GuaranteeMeter::end_period(std::uint64_t delivered, Nanos now) {
+    if (now <= began_)
+        return std::nullopt;
+    const Period ended{.began = began_,
+                       .ended = now,
+                       .kind = kind(),
+                       .promised = over() ? 0 : promise_.rate,
+                       .delivered = delivered - std::min(delivered, delivered_)};
+    if (promise_.kind == Guarantee::kDynamic) {
+        left_ -= std::min(left_, ended.delivered);
+        time_left_ -= std::min(time_left_, now - began_);
+        const auto seconds = [](Nanos time) { return static_cast<double>(time) * 1e-9; };
+        rate_ = static_cast<std::uint64_t>(
+            std::ceil(dynamic_rate(static_cast<double>(promise_.size), seconds(promise_.time),
+                                   static_cast<double>(left_), seconds(time_left_))));
+    }
+    delivered_ = delivered;
+    began_ = now;
+    return ended;
+}
+
+}  // namespace weir

@@ -1,0 +1,76 @@
+// topology_guarantees.cc - periods of the vNICs' guarantees: what they got, and what varies with it.
+#include "vswitch/topology_guarantees.h"
+
+#include <algorithm>
+
+#include "vswitch/topology.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint64_t kBits = 8;
+constexpr Nanos kPeriod = kNanosPerSec;
+
+}  // namespace
+
+Promise promise_of(const VnicConfig& config) {
+    Promise promise;
+    promise.kind =
+        config.guarantee.value_or(config.reservation_bps != 0 ? Guarantee::kStrict : Guarantee::kFairness);
+    promise.rate = config.reservation_bps / kBits;
+    promise.size = config.size_bytes;
+    promise.time = config.time;
+    return promise;
+}
+
+VnicConfig as_guaranteed_now(const VnicConfig& config, const GuaranteeMeter& meter) {
+    VnicConfig now = config;
+    if (config.guarantee != Guarantee::kDynamic)
+        return now;
+    now.guarantee = meter.kind();
+    now.reservation_bps = meter.rate() * kBits;
+    return now;
+}
+
+GuaranteeReport guarantee_report(const GuaranteeMeter& meter) {
+    return {.kind = meter.kind(),
+            .rate_bps = meter.rate() * kBits,
+            .left_bytes = meter.left(),
+            .time_left = meter.time_left()};
+}
+
+std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
+    Vnic& vnic = *vnics_[id];
+    vnic.profile = profile_of(config, vnic);
+    WorkerCommand command{WorkerCommand::Type::kChangeVnic};
+    command.vnic = id;
+    command.profile = &vnic.profile;
+    return post(vnic.path->fixed.owner, command);
+}
+
+/// All changes are sent before any is waited for. A worker that does not answer is spoken of elsewhere: the
+/// period then lasts longer.
+void Topology::turn_guarantees(Nanos now) {
+    if (now - guarantees_turned_ < kPeriod)
+        return;
+    guarantees_turned_ = now;
+    try {
+        take_snapshots();
+        std::vector<std::uint64_t> last(workers_.size());
+        for (VnicId id = 0; id < vnics_.size(); ++id) {
+            if (!vnics_[id])
+                continue;
+            Vnic& vnic = *vnics_[id];
+            const std::uint64_t before = vnic.guarantee->rate();
+            vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now);
+            if (vnic.guarantee->rate() != before)
+                last[vnic.path->fixed.owner] = post_profile(id, vnic.config);
+        }
+        for (WorkerId id = 0; id < workers_.size(); ++id)
+            if (last[id] != 0)
+                await(id, last[id]);
+    } catch (const HostError&) {
+    }
+}
+
+}  // namespace weir
