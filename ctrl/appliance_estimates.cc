@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ctrl/estimate/demand.h"
+#include "ctrl/pool_layout.h"
 
 namespace weir {
 namespace {
@@ -11,15 +12,20 @@ namespace {
 constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
 /// Samples and the ends of intervals err by so much.
 constexpr double kNearly = 0.95;
+/// Who has less at the appliance, on average, and nothing waiting, asks for no more.
+constexpr float kIdleOutstanding = 0.5F;
 
 }  // namespace
 
 ApplianceEstimates::ApplianceEstimates(const ClusterConfig& config)
     : config_(config),
       told_(config.appliances.size()),
+      told_flows_(config.appliances.size()),
       slowdown_(config.appliances.size(), 1),
       sums_(config.appliances.size()) {
+    const std::set<std::string> pooled = pooled_appliances(config.pools);
     for (const ClusterApplianceConfig& appliance : config.appliances) {
+        pooled_.push_back(pooled.contains(appliance.name) ? 1 : 0);
         searches_.emplace_back(
             estimate::CapacitySettings{.min = static_cast<double>(appliance.capacity_min),
                                        .max = static_cast<double>(appliance.capacity_max)});
@@ -57,19 +63,37 @@ void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& deman
             demand.latency_us != 0 ? usage.used * demand.latency_us / 1e6 / seconds : usage.outstanding;
     }
     for (std::uint32_t i = 0; i < searches_.size(); ++i)
-        judge(i, seconds);
+        judge(i, seconds, left_by_idle(i, demands, seconds));
 }
 
 void ApplianceEstimates::told(const Cluster& cluster, const std::vector<wire::FlowAllocation>& rates) {
     std::fill(told_.begin(), told_.end(), 0.0);
+    for (auto& flows : told_flows_)
+        flows.clear();
     for (const wire::FlowAllocation& rate : rates) {
         const ClusterEnd* end = cluster.find_end(rate.flow.destination);
-        if (end != nullptr && end->appliance && rate.rate[kTokens] != wire::kNoStatement)
-            told_[end->index] += static_cast<double>(rate.rate[kTokens]);
+        if (end == nullptr || !end->appliance || rate.rate[kTokens] == wire::kNoStatement)
+            continue;
+        told_[end->index] += static_cast<double>(rate.rate[kTokens]);
+        if (pooled_[end->index] != 0)
+            told_flows_[end->index].emplace_back(rate.flow, static_cast<double>(rate.rate[kTokens]));
     }
 }
 
-void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
+double ApplianceEstimates::left_by_idle(std::uint32_t appliance, const DemandTable& demands,
+                                        double seconds) const {
+    double left = 0;
+    for (const auto& [flow, told] : told_flows_[appliance]) {
+        const auto found = demands.find(flow);
+        const bool gone = found == demands.end();
+        if (gone || (found->second.backlog[kTokens] <= 0 && found->second.queued[kTokens] <= 0 &&
+                     found->second.outstanding[kTokens] < kIdleOutstanding))
+            left += gone ? told : std::max(0.0, told - double{found->second.used[kTokens]} / seconds);
+    }
+    return left;
+}
+
+void ApplianceEstimates::judge(std::uint32_t appliance, double seconds, double idle) {
     const ApplianceSum& sum = sums_[appliance];
     estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
     mix_.clear();
@@ -86,7 +110,7 @@ void ApplianceEstimates::judge(std::uint32_t appliance, double seconds) {
             tenant.held_back && tenant.used < kNearly * std::min(tenant.demand, promised * seconds);
     }
     reading.offered = std::min(reading.offered, estimate::kTokensMax);
-    reading.in_force = std::min(told_[appliance], reading.in_force);
+    reading.in_force = std::min(told_[appliance] - idle, reading.in_force);
     reading.mix = mix_;
     // As what is given out goes by guarantees: who wants more than its part has its part.
     slowdown_[appliance] = searches_[appliance].slowdown(reading);

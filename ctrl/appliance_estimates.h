@@ -41,13 +41,19 @@ class ApplianceEstimates {
         double outstanding = 0;
     };
 
-    void judge(std::uint32_t appliance, double seconds);
+    void judge(std::uint32_t appliance, double seconds, double idle);
+    /// Of an appliance that pools divide: what flows were told and did not ask for, tokens/s. What a VM
+    /// leaves that falls idle is its siblings' from the next interval on, and until then nobody's.
+    [[nodiscard]] double left_by_idle(std::uint32_t appliance, const DemandTable& demands,
+                                      double seconds) const;
 
     const ClusterConfig& config_;
     std::vector<estimate::CapacitySearch> searches_;  // by appliance
     std::vector<std::vector<double>> promised_;       // by appliance and tenant, tokens/s
     std::vector<double> told_;                        // tokens/s, by appliance
-    std::vector<double> slowdown_;                    // by appliance
+    std::vector<std::uint8_t> pooled_;                // by appliance
+    std::vector<std::vector<std::pair<wire::FlowKey, double>>> told_flows_;  // by appliance that is pooled
+    std::vector<double> slowdown_;                                           // by appliance
     std::vector<ApplianceSum> sums_;
     std::vector<double> mix_;
     std::vector<double> demands_;

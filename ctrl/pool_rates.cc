@@ -12,6 +12,13 @@ using pool::kAbsent;
 using pool::kRoot;
 using pool::NodeIndex;
 
+/// A flow that used so much of what it was told was held back by it.
+constexpr double kNearly = 0.95;
+/// One that was not may grow by so much within an interval.
+constexpr double kRoom = 1.1;
+/// One that was idle keeps so much of an equal part, with which it shows that it wakes.
+constexpr double kLeast = 0.05;
+
 json controls_json(double reservation, double limit, double shares) {
     return {{"reservation", reservation},
             {"limit", std::isfinite(limit) ? json(limit) : json()},
@@ -40,6 +47,7 @@ PoolRates::PoolRates(const ClusterConfig& config) : config_(config) {
             .hosts = {},
             .wanted = {},
             .used = {},
+            .least = {},
             .division = {}});
         for (const TenantConfig& tenant : config.tenants)
             for (const TenantVnicConfig& vnic : tenant.vnics)
@@ -56,13 +64,15 @@ void PoolRates::find_leaves(const Cluster& cluster) {
                 pools.leaves.emplace(cluster.find_vnic(name.text)->id, node);
 }
 
-void PoolRates::begin(const Cluster& cluster) {
+void PoolRates::begin(const Cluster& cluster, bool whole) {
     if (!found_leaves_)
         find_leaves(cluster);
     for (Pools& pools : pools_) {
-        pools.hosts.assign(pools.layout.tree().size(), {});
-        pools.wanted.assign(pools.layout.tree().size(), kAbsent);
-        pools.used.assign(pools.layout.tree().size(), 0);
+        const NodeIndex nodes = pools.layout.tree().size();
+        pools.least = whole || pools.wanted.empty() ? std::vector<double>(nodes) : pools.wanted;
+        pools.hosts.assign(nodes, {});
+        pools.wanted.assign(nodes, kAbsent);
+        pools.used.assign(nodes, 0);
         for (const auto& [id, node] : pools.leaves) {
             const ClusterEnd& vnic = *cluster.find_end(id);
             if (vnic.host == kNowhere)
@@ -84,10 +94,23 @@ void PoolRates::put(const Cluster& cluster, wire::FlowKey flow, double wanted, d
 
 void PoolRates::divide(std::uint32_t appliance, double capacity) {
     Pools& pools = pools_[by_appliance_[appliance]];
+    const pool::PoolTree& tree = pools.layout.tree();
+    const double least =
+        capacity * kLeast / static_cast<double>(std::max<std::size_t>(1, pools.leaves.size()));
+    for (const auto& [id, node] : pools.leaves) {
+        double& wanted = pools.wanted[node];
+        if (wanted < 0)
+            continue;
+        const double used = pools.used[node];
+        const double told = pools.division.entitlement.empty() ? 0 : pools.division.entitlement[node];
+        const bool held_back = used > 0 && used >= kNearly * told;
+        wanted = std::max({held_back ? capacity : std::max(wanted, used * kRoom), least, pools.least[node]});
+        wanted = std::min(wanted, std::max(capacity, least));
+    }
     pools.capacity = capacity;
-    divider_.divide(pools.layout.tree(), pools.wanted, capacity, pools.division);
-    for (NodeIndex node = pools.layout.tree().size(); --node > 0;)
-        pools.used[pools.layout.tree().parent(node)] += pools.used[node];
+    divider_.divide(tree, pools.wanted, capacity, pools.division);
+    for (NodeIndex node = tree.size(); --node > 0;)
+        pools.used[tree.parent(node)] += pools.used[node];
 }
 
 std::pair<const pool::Division*, NodeIndex> PoolRates::place_of(const Cluster& cluster,

@@ -23,6 +23,10 @@ struct PoolChange {
     std::optional<std::uint32_t> shares{};
 };
 
+/// What a vNIC wants is seen from what it got: one that used all that it was told may want anything, since
+/// what a switch does not let through stays with the guest, where nobody can count it. So demands follow in
+/// an interval or two, upwards and downwards; a moving average would keep from siblings what an idle VM
+/// leaves.
 class PoolRates {
   public:
     /// @param config outlives this
@@ -35,7 +39,8 @@ class PoolRates {
     // In this order, in every interval.
 
     /// Forgets the last interval; vNICs that have no place take no part.
-    void begin(const Cluster& cluster);
+    /// @param whole an interval has passed; else demands only grow
+    void begin(const Cluster& cluster, bool whole);
     /// A flow to an appliance that pools divide wants, and got, so much.
     void put(const Cluster& cluster, wire::FlowKey flow, double wanted, double used);
     void divide(std::uint32_t appliance, double capacity);
@@ -57,8 +62,9 @@ class PoolRates {
         PoolLayout layout;
         std::unordered_map<std::uint32_t, pool::NodeIndex> leaves;  // by the vNIC's id
         std::vector<std::string> hosts;                             // by node
-        std::vector<double> wanted;
+        std::vector<double> wanted;                                 // by node, as the next two
         std::vector<double> used;
+        std::vector<double> least;  // of what is wanted
         double capacity = 0;
         pool::Division division;
     };

@@ -98,16 +98,17 @@ void RateSolver::put_demand(const Cluster& cluster, wire::FlowKey flow,
     view_.put(cluster, flow, tokens, inside_);
 }
 
-void RateSolver::divide_pools(const Cluster& cluster, const DemandTable& demands) {
+void RateSolver::divide_pools(const Cluster& cluster, const DemandTable& demands, bool whole) {
     constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
-    pools_.begin(cluster);
-    auto smoothed = smoothed_.begin();
+    pools_.begin(cluster, whole);
     for (const auto& [flow, demand] : demands) {
-        const double tokens = (smoothed++)->tokens[kTokens];
-        if (is_pooled(cluster, flow))
-            pools_.put(cluster, flow,
-                       tokens * appliances_.slowdown(cluster.find_end(flow.destination)->index) / seconds_,
-                       double{demand.used[kTokens]} / seconds_);
+        if (!is_pooled(cluster, flow))
+            continue;
+        const double wanted =
+            estimate::demand_of(usage_of(demand, kTokens), double{wire::kTokensMax}).value_or(0);
+        pools_.put(cluster, flow,
+                   wanted * appliances_.slowdown(cluster.find_end(flow.destination)->index) / seconds_,
+                   double{demand.used[kTokens]} / seconds_);
     }
     for (std::uint32_t i = 0; i < config_.appliances.size(); ++i)
         if (pools_.divides(i))
@@ -123,7 +124,6 @@ void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands)
     weights_.clear();
     flows_.clear();
     parts_.clear();
-    divide_pools(cluster, demands);
     auto smoothed = smoothed_.begin();
     for (const auto& [flow, demand] : demands) {
         std::array<double, wire::kParts> tokens = (smoothed++)->tokens;
@@ -188,6 +188,7 @@ std::vector<wire::FlowAllocation> RateSolver::solve(const Cluster& cluster, cons
     if (whole)
         appliances_.update(cluster, demands, seconds_);
     smooth(demands, whole);
+    divide_pools(cluster, demands, whole);
     set_problem(cluster, demands);
     allocator_.allocate({.demand = demand_,
                          .inside = inside_,

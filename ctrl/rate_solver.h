@@ -37,7 +37,7 @@ class RateSolver final : public Solver {
 
     void smooth(const DemandTable& demands, bool whole);
     void set_capacity(const Cluster& cluster);
-    void divide_pools(const Cluster& cluster, const DemandTable& demands);
+    void divide_pools(const Cluster& cluster, const DemandTable& demands, bool whole);
     [[nodiscard]] bool is_pooled(const Cluster& cluster, wire::FlowKey flow) const {
         const ClusterEnd& end = *cluster.find_end(flow.destination);
         return end.appliance && pools_.divides(end.index);

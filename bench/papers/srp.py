@@ -177,6 +177,8 @@ def main():
         figure(found, results, target)
     fig7(found, results)
     fig10(found, results)
+    real = options.work.parents[1] / "pools.json"  # of pools.py
+    found["real"] = "\n".join(json.loads(real.read_text())["table"]) if real.exists() else "Not measured in this run."
     (target / "srp.md").write_text(render((ROOT / "bench" / "papers" / "srp.md.in").read_text(), found))
     (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
     print(f"written: {target / 'srp.md'} ({time.monotonic() - began:.0f} s)", file=sys.stderr)

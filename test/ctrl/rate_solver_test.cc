@@ -226,10 +226,15 @@ TEST_CASE("pools divide their appliance: siblings first, a live change with the 
     // one has its 1500, two and d (in no pool) share the rest 200:100.
     CHECK(rates_of(solver, site) == std::vector<double>{750, 750, 1000, 500});
     site.set("a", 0, 0, 0);
-    for (int i = 0; i < 60; ++i)
-        (void)rates_of(solver, site);
-    CHECK(rates_of(solver, site)[1] == 1500);
+    // All at once to its sibling, but for the 0.05 * 3000 / 4 with which an idle one shows that it wakes.
+    CHECK(rates_of(solver, site)[1] == 1462);
     CHECK(rates_of(solver, site)[2] == 1000);
+    // It wakes and uses that much: then it may want anything.
+    site.set("a", 37, 0, 2);
+    CHECK(rates_of(solver, site)[1] == 750);
+    // One that takes 300 where it may have more is left a little room to grow, and no more.
+    site.set("a", 300, 0, 2);
+    CHECK(rates_of(solver, site)[1] == 1170);
 
     CHECK_FALSE(solver.set_pool({.name = "one", .reservation_tokens = 3001}).empty());
     CHECK_FALSE(solver.set_pool({.name = "none", .shares = 1}).empty());
@@ -239,7 +244,8 @@ TEST_CASE("pools divide their appliance: siblings first, a live change with the 
             .set_pool(
                 {.name = "one", .reservation_tokens = 0, .limit_tokens = std::optional<std::uint64_t>(600)})
             .empty());
-    CHECK(rates_of(solver, site)[1] == 600);
+    site.set("a", 0, 0, 0);
+    CHECK(rates_of(solver, site)[1] == 562);
     CHECK(rates_of(solver, site)[2] == 1600);
     CHECK(rates_of(solver, site)[3] == 800);
 }
@@ -282,4 +288,29 @@ TEST_CASE("pools: in silence a vNIC has its part of what is reserved, and never 
     CHECK(site.cluster.silent_tokens({site.ids.at("c"), disk}) > 0);
     CHECK(site.cluster.silent_tokens({site.ids.at("c"), disk}) < 100);
     CHECK(site.cluster.silent_tokens({site.ids.at("d"), disk}) > 0);
+}
+
+TEST_CASE("pools: a vNIC that falls idle says nothing against the appliance", "[solver]") {
+    std::string file = kPooled;
+    file.replace(file.find(R"("capacity_max": "3ktokens")"), 26, R"("capacity_max": "20ktokens")");
+    Site site(file.c_str());
+    RateSolver solver(site.config);
+    std::map<std::uint32_t, double> told;
+    double lowest = 1e9;
+    for (int interval = 0; interval < 60; ++interval) {
+        double wanted = 0;
+        for (const char* vnic : {"a", "b"})
+            wanted += interval >= 40 && *vnic == 'a' ? 0 : told[site.ids.at(vnic)];
+        const double part = wanted > 8000 ? 8000 / wanted : 1;
+        for (const char* vnic : {"a", "b"}) {
+            const bool idle = interval >= 40 && *vnic == 'a';
+            site.set(vnic, idle ? 0 : part * told[site.ids.at(vnic)], idle ? 0 : 5000, idle ? 0 : 20);
+        }
+        for (const wire::FlowAllocation& each : solver.solve(site.cluster, site.demands, true))
+            told[each.flow.source] = tokens(each);
+        if (interval >= 40)
+            lowest = std::min(lowest, solver.appliances().rate(0));
+    }
+    CHECK(lowest > 0.9 * 8000);
+    CHECK(told[site.ids.at("b")] > 0.9 * 8000);
 }

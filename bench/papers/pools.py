@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""pools.py - SRP's Fig. 5 and 6 once for real: six clients on two switches read from one NBD store, in three pools.
+
+    bench/papers/pools.py     root, nbdkit; two minutes
+
+The store answers 1000 reads of 4 KiB a second (nbdkit's rate filter), of which weir-ctrl divides 980. RP1 (VM 1, 4) has 500 reserved, RP2 (2, 5) and
+RP3 (3, 6) share the rest 2:1. Then either RP1 is limited to 170 by `weirctl pool set`, or VM 1 falls idle. Writes pools.json to the build folder (WEIR_BUILD).
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
+
+import links  # noqa: E402  (the path above comes first)
+from controller import Controller  # noqa: E402
+from frames import mac  # noqa: E402
+from hosts import Hosts  # noqa: E402
+from lib.host import BUILD, Place, machine, prepare, say  # noqa: E402
+from processes import Process, stop_all, tail  # noqa: E402
+from wait import until  # noqa: E402
+
+CLIENTS = {"a": (1, 2, 3), "b": (4, 5, 6)}
+POOLS = {"RP1": (1, 4), "RP2": (2, 5), "RP3": (3, 6)}
+SERVER, PORT = 7, 10809
+SIZE, PER_SECOND = 4096, 1000
+CONNECTIONS = 8
+TURN, END = 35, 65  # s: when something changes, and when all ends
+WINDOWS = {"before": (15, 35), "after": (45, 65)}
+DISK = {"name": "disk", "capacity_min": "980tokens", "capacity_max": "980tokens"}  # known, so that it is not searched for
+
+
+def cluster():
+    return {"interval": "1s", "topology": {"hosts": [{"name": name} for name in CLIENTS]}, "appliances": [DISK],
+            "tenants": [{"name": "T", "vnics": [{"name": f"vm{vm}"} for vms in CLIENTS.values() for vm in vms],
+                         "appliances": [{"name": "disk"}]}],
+            "pools": [{"name": name, "appliance": "disk", "shares": shares, "vnics": [{"name": f"vm{vm}"} for vm in POOLS[name]],
+                       **more} for name, shares, more in (("RP1", 100, {"reservation": "500tokens"}), ("RP2", 200, {}),
+                                                          ("RP3", 100, {}))]}
+
+
+class Bench:
+    """Two switches on a wire, six clients' kernels and that of the store, and the controller."""
+
+    def __init__(self, folder):
+        self.site = Hosts(folder)
+        self.site.join()
+        self.controller = Controller(folder, cluster()).start()
+        disk = {"name": "disk", "address": f"10.0.0.{SERVER}", "port": PORT, "protocol": "nbd",
+                "cost": str(ROOT / "configs" / "costs" / "storage_requests.json")}
+        keys = {"controller": {"connect": self.controller.endpoint}, "appliances": [disk], "poll_sleep_max": "100us"}
+        self.switches = []
+        for core, (name, vms) in enumerate(CLIENTS.items()):
+            vnics = {vm: {"appliances": [{"name": "disk", "burst": "100ms"}]} for vm in vms}
+            if name == "b":
+                vnics[SERVER] = {}
+            eal = ["--no-pci", "--no-huge", "-m", "256", "--no-telemetry", f"--file-prefix=weir-pools-{name}"]
+            self.switches.append(self.site.start(name, core, {"rate": "1Gbit"}, vnics, eal=eal, **keys))
+        self.kernels = {number: self.site.kernel(number) for vms in (*CLIENTS.values(), (SERVER,)) for number in vms}
+        for number, inside in self.kernels.items():
+            peers = self.kernels if number == SERVER else (SERVER,)
+            for peer in peers:
+                if peer != number:
+                    links.command(f"{' '.join(inside)} ip neigh add 10.0.0.{peer} lladdr {mac(peer)} nud permanent dev eth{number}")
+        self.store = Process([*self.kernels[SERVER], "nbdkit", "--foreground", "--exit-with-parent", "--port", str(PORT),
+                              "--threads", "64", "--filter", "rate", "memory", "64M", f"rate={PER_SECOND * SIZE * 8}"],
+                             self.site.path("nbdkit.log"))
+        until(self.serves, 20, f"nbdkit listening: {tail(self.store.log)}")
+        until(lambda: all(switch.ctl("status")["controller"]["state"] == "connected" for switch in self.switches), 20,
+              "both switches connected to the controller")
+
+    def serves(self):
+        said = subprocess.run([*self.kernels[SERVER], "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False)
+        return f":{PORT} " in said.stdout
+
+    def read(self, number, seconds):
+        program = ROOT / "test" / "support" / "nbd_client.py"
+        return Process([*self.kernels[number], sys.executable, str(program), f"10.0.0.{SERVER}", str(PORT), "--connections",
+                        str(CONNECTIONS), f"{SIZE}:{seconds}"], self.site.path(f"client{number}.log"))
+
+    def run(self, idle=None, limit=None):
+        """Reads a second by VM, in each window."""
+        clients = {number: self.read(number, TURN if number == idle else END) for vms in CLIENTS.values() for number in vms}
+        began = time.monotonic()
+        if limit:
+            time.sleep(TURN)  # the load goes on meanwhile
+            self.controller.ctl("pool", "set", "RP1", "reservation=0tokens", f"limit={limit}tokens")
+        for number, client in clients.items():
+            until(lambda client=client: not client.alive(), began + END + 40 - time.monotonic(), f"the end of client {number}")
+        times = {number: json.loads(pathlib.Path(client.log).read_text().splitlines()[-1])["reads"][0]["times"]
+                 for number, client in clients.items()}
+        return {name: {number: sum(begin < at <= end for at in each) / (end - begin) for number, each in times.items()}
+                for name, (begin, end) in WINDOWS.items()}
+
+    def stop(self):
+        for switch in self.switches:
+            if switch.stop() != 0:
+                raise RuntimeError(f"a switch ended badly: {tail(switch.log)}")
+        self.controller.stop()
+
+
+def measure(**change):
+    with Place() as place:
+        bench = None
+        try:
+            bench = Bench(str(place.path))
+            found = bench.run(**change)
+            bench.stop()
+            return found
+        finally:
+            if bench:
+                bench.site.unplug()
+            stop_all()
+
+
+def lines(found):
+    order = [vm for vms in POOLS.values() for vm in vms]
+    table = [f"| reads/s | {' | '.join(f'VM{vm}' for vm in order)} | {' | '.join(POOLS)} |", "|---|" + "---:|" * (len(order) + len(POOLS))]
+    for row, rates in found.items():
+        pools = [sum(rates[vm] for vm in vms) for vms in POOLS.values()]
+        table.append(f"| {row} | " + " | ".join(f"{value:,.0f}" for value in [*(rates[vm] for vm in order), *pools]) + " |")
+    return table
+
+
+def main():
+    if not links.own_namespace():
+        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    prepare()
+    links.command("ip link set lo up")
+    limited = measure(limit=170)
+    say(f"limited: {limited}")
+    idle = measure(idle=1)
+    say(f"VM 1 idle: {idle}")
+    found = {"reservation of 500": limited["before"], "limit of 170": limited["after"], "again, reservation of 500": idle["before"],
+             "VM1 idle": idle["after"]}
+    table = lines(found)
+    (BUILD / "pools.json").write_text(json.dumps({"machine": machine(), "reads_per_second": found, "table": table}, indent=1) + "\n")
+    print("\n".join(table))
+
+
+if __name__ == "__main__":
+    main()
