@@ -44,6 +44,8 @@ void read_listen(ObjectReader& reader, std::vector<std::string>& out) {
     out = std::move(texts);
 }
 
+constexpr double kPriceMax = 1e9;
+
 void read_part(ObjectReader& reader, std::string_view key, double& out, Range range) {
     std::uint64_t millionths = 0;
     if (reader.read_quantity(key, Quantity::kPercent, millionths, range))
@@ -60,6 +62,31 @@ void read_global(ObjectReader& root, ClusterConfig& config, Faults& faults) {
     reader.finish();
 }
 
+/// Read only as a whole: a price that is missing is not 0.
+void read_prices(ObjectReader& root, ClusterConfig& config, Faults& faults) {
+    const json* object = root.take("prices");
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, "prices", faults);
+    const std::size_t before = faults.size();
+    billing::Prices prices{.p0 = 0, .beta = 0.5, .link = 0};
+    const bool priced = require(reader, "p0", "a number: what 1 Mbit/s costs for a second");
+    const json* p0 = reader.take("p0");
+    if (priced && p0 != nullptr) {
+        prices.p0 = p0->is_number() ? p0->get<double>() : -1;
+        if (!(prices.p0 >= 0 && prices.p0 <= kPriceMax))
+            reader.fault("p0", "a number from 0 to 1000000000", "a price is no less than nothing");
+    }
+    read_part(reader, "beta", prices.beta, {0, 1'000'000});
+    std::uint64_t link_bps = 0;
+    require(reader, "link", "a rate, such as \"10Gbit\": that of a host's uplink");
+    reader.read_quantity("link", Quantity::kBitRate, link_bps, {1'000'000, kLinkRateMax});
+    prices.link = static_cast<double>(link_bps) / 1e6;
+    reader.finish();
+    if (faults.size() == before && object->is_object())
+        config.prices = prices;
+}
+
 void read_head(ObjectReader& reader, ClusterConfig& config) {
     std::string schema;  // for editors; the parser is the authority
     reader.read_text("$schema", schema);
@@ -74,7 +101,6 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
     reader.read_flag("overcommit", config.overcommit);
     read_part(reader, "overcommit_utilisation", config.overcommit_utilisation, {10'000, 1'000'000});
     read_part(reader, "overcommit_failure_max", config.overcommit_failure_max, {0, 1'000'000});
-    reader.reject("prices", "not supported by this version");
 }
 
 }  // namespace
@@ -85,6 +111,7 @@ std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, Promise
         ObjectReader reader(root, "", faults);
         read_head(reader, config);
         read_global(reader, config, faults);
+        read_prices(reader, config, faults);
         read_topology(reader, config, faults);
         read_cluster_appliances(reader, config, faults);
         read_tenants(reader, config, faults);

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
+#include "ctrl/billing/price.h"
 
 namespace weir {
 
@@ -107,6 +108,7 @@ struct ClusterConfig {
     bool overcommit = false;       ///< promises may exceed what surely is there, as often as the next two say
     double overcommit_utilisation = 0.15;  ///< of what it was promised a vNIC uses so much on average
     double overcommit_failure_max = 0.05;  ///< promises of a link or appliance may fail for this part of time
+    std::optional<billing::Prices> prices{};  ///< rates in Mbit/s; absent = nothing is billed
     Mechanism global = Mechanism::kHdrf;
     GlobalWeights global_weights = GlobalWeights::kGuarantees;
     std::vector<RackConfig> racks;

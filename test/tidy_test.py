@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "vswitch/appliance": PURE | CONFIG | {"vswitch/esp_sizes.h"},
     "vswitch/agent": PURE | CONFIG | {"common/wire", "vswitch/qos"},
     "ctrl/alloc": PURE, "ctrl/estimate": PURE, "ctrl/pool": PURE | {"ctrl/alloc"}, "ctrl/billing": PURE,
-    "ctrl/placement": PURE | {"ctrl/alloc"}, "ctrl/store": PURE | {"common/wire"},
+    "ctrl/placement": PURE | {"ctrl/alloc"}, "ctrl/store": PURE | {"common/wire", "ctrl/billing"},
     "ctrl/solve": {"common", "common/config", "vswitch/qos", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",
                    "ctrl/placement"},
     "ctrl/cli": {"ctrl/cluster_plan.h", "ctrl/config.h", "ctrl/solve"} | PURE | CONFIG | {"common/wire", "ctrl/alloc", "ctrl/estimate", "ctrl/pool", "ctrl/billing",

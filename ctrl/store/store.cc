@@ -38,6 +38,7 @@ void insert_audit(Database& database, std::string_view kind, std::string_view te
 
 Store::Store(const std::string& path) : database_(path) {
     make_tables();
+    bill_.emplace(database_);
     Statement trim(database_, "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?");
     trim.bind(kAuditMax).execute();
     Statement ends(database_, "SELECT id, kind, name FROM endpoints");

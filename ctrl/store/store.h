@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/wire/records.h"
+#include "ctrl/store/bill_store.h"
 #include "ctrl/store/database.h"
 
 namespace weir {
@@ -55,6 +56,8 @@ class Store {
     /// What cannot be read any more is left out.
     [[nodiscard]] std::map<std::string, StoredAllocation> allocations();
 
+    [[nodiscard]] BillStore& bill() { return *bill_; }
+
     void audit(std::string_view kind, std::string_view text, std::int64_t unix_time);
     /// The last entries, the oldest of them first.
     [[nodiscard]] std::vector<AuditEntry> audit_tail(std::size_t most);
@@ -62,6 +65,7 @@ class Store {
   private:
     void make_tables();
     Database database_;
+    std::optional<BillStore> bill_;  // once the tables are known to be ours
     std::map<std::string, std::uint32_t, std::less<>> ids_;  // "kind name"
 };
 

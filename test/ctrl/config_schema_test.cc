@@ -17,7 +17,7 @@ const json& schema() {
     return parsed;
 }
 
-const char* const kGood = R"({"global": {}, "topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
+const char* const kGood = R"({"global": {}, "prices": {"p0": 1, "link": "10Gbit"}, "topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
     "hosts": [{"name": "h1"}]},
     "appliances": [{"name": "d", "capacity_min": "5ktokens", "capacity_max": "10ktokens"},
                    {"name": "e", "capacity_min": "5ktokens", "capacity_max": "10ktokens"}],
@@ -40,6 +40,7 @@ std::vector<SchemaSection> sections() {
     const json& root = schema()["properties"];
     return {section("", "", root),
             section("global", "/global", root["global"]["properties"]),
+            section("prices", "/prices", root["prices"]["properties"]),
             section("topology", "/topology", root["topology"]["properties"]),
             section("topology.racks[0]", "/topology/racks/0", defs["rack"]["properties"]),
             section("topology.hosts[0]", "/topology/hosts/0", defs["host"]["properties"]),

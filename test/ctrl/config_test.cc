@@ -25,6 +25,23 @@ Faults bad(std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("prices are whole, and none is below nothing") {
+    const auto fault_at = [](const std::string& prices) {
+        auto outcome = parse_cluster(R"({"prices": )" + prices + "}", Promises::kUnchecked);
+        const Faults* faults = std::get_if<Faults>(&outcome);
+        std::string paths;
+        for (const Fault& fault : faults == nullptr ? Faults{} : *faults)
+            paths += fault.path + ' ';
+        return paths;
+    };
+    CHECK(fault_at(R"({"p0": -0.01, "link": "1Gbit"})").find("prices.p0 ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": "1", "link": "1Gbit"})").find("prices.p0 ") != std::string::npos);
+    CHECK(fault_at(R"({"link": "1Gbit"})").find("prices.p0 ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": 1})").find("prices.link ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": 1, "link": "1Gbit", "beta": "101%"})").find("prices.beta ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": 1, "link": "1Gbit"})").find("prices") == std::string::npos);
+}
+
 TEST_CASE("the documented example says what it says") {
     auto outcome = load_cluster(WEIR_SOURCE_ROOT "/configs/cluster.jsonc");
     const Faults* faults = std::get_if<Faults>(&outcome);

@@ -1,0 +1,82 @@
+// sha256.cc - as the standard writes it down.
+#include "common/sha256.h"
+
+#include <bit>
+#include <cstddef>
+
+namespace weir {
+namespace {
+
+constexpr std::array<std::uint32_t, 64> kRound{
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+constexpr std::size_t kBlock = 64;
+
+using State = std::array<std::uint32_t, 8>;
+
+void mix(State& state, const std::uint8_t* block) {
+    std::array<std::uint32_t, 64> w{};
+    for (std::size_t i = 0; i < 16; ++i)
+        w[i] = std::uint32_t{block[4 * i]} << 24 | std::uint32_t{block[4 * i + 1]} << 16 |
+               std::uint32_t{block[4 * i + 2]} << 8 | std::uint32_t{block[4 * i + 3]};
+    for (std::size_t i = 16; i < 64; ++i) {
+        const std::uint32_t a = w[i - 15];
+        const std::uint32_t b = w[i - 2];
+        w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ (a >> 3)) + w[i - 7] +
+               (std::rotr(b, 17) ^ std::rotr(b, 19) ^ (b >> 10));
+    }
+    auto [a, b, c, d, e, f, g, h] = state;
+    for (std::size_t i = 0; i < 64; ++i) {
+        const std::uint32_t one = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
+                                  ((e & f) ^ (~e & g)) + kRound[i] + w[i];
+        const std::uint32_t two =
+            (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+        h = g;
+        g = f;
+        f = e;
+        e = d + one;
+        d = c;
+        c = b;
+        b = a;
+        a = one + two;
+    }
+    const State more{a, b, c, d, e, f, g, h};
+    for (std::size_t i = 0; i < state.size(); ++i)
+        state[i] += more[i];
+}
+
+}  // namespace
+
+Sha256 sha256(std::string_view text) {
+    State state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    std::string padded(text);
+    padded += '\x80';
+    padded.resize((padded.size() + 8 + kBlock - 1) / kBlock * kBlock - 8, '\0');
+    const std::uint64_t bits = std::uint64_t{text.size()} * 8;
+    for (unsigned shift = 64; shift > 0; shift -= 8)
+        padded += static_cast<char>(bits >> (shift - 8) & 0xFF);
+    for (std::size_t at = 0; at < padded.size(); at += kBlock)
+        mix(state, reinterpret_cast<const std::uint8_t*>(padded.data()) + at);
+    Sha256 hash;
+    for (std::size_t i = 0; i < hash.size(); ++i)
+        hash[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+    return hash;
+}
+
+std::string to_hex(const Sha256& hash) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text;
+    for (const std::uint8_t byte : hash) {
+        text += kDigits[byte >> 4];
+        text += kDigits[byte & 15];
+    }
+    return text;
+}
+
+}  // namespace weir
