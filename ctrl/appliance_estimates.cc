@@ -30,12 +30,14 @@ ApplianceEstimates::ApplianceEstimates(const ClusterConfig& config)
             estimate::CapacitySettings{.min = static_cast<double>(appliance.capacity_min),
                                        .max = static_cast<double>(appliance.capacity_max)});
         std::vector<double>& promised = promised_.emplace_back();
-        for (const TenantConfig& tenant : config.tenants) {
-            promised.push_back(0);
-            for (const TenantApplianceConfig& part : tenant.appliances)
-                promised.back() +=
-                    part.name == appliance.name ? static_cast<double>(part.reservation_tokens) : 0;
-        }
+        users_.emplace_back();
+        for (TenantIndex tenant = 0; tenant < config.tenants.size(); ++tenant)
+            for (const TenantApplianceConfig& part : config.tenants[tenant].appliances) {
+                if (part.name != appliance.name)
+                    continue;
+                users_.back().push_back(tenant);
+                promised.push_back(static_cast<double>(part.reservation_tokens));
+            }
     }
 }
 
@@ -98,8 +100,8 @@ void ApplianceEstimates::judge(std::uint32_t appliance, double seconds, double i
     estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
     mix_.clear();
     demands_.clear();
-    for (std::size_t i = 0; i < sum.tenants.size(); ++i) {
-        const TenantSum& tenant = sum.tenants[i];
+    for (std::size_t i = 0; i < users_[appliance].size(); ++i) {
+        const TenantSum& tenant = sum.tenants[users_[appliance][i]];
         const double promised = promised_[appliance][i];
         mix_.push_back(tenant.used);
         demands_.push_back(tenant.demand / seconds);

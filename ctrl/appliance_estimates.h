@@ -49,7 +49,8 @@ class ApplianceEstimates {
 
     const ClusterConfig& config_;
     std::vector<estimate::CapacitySearch> searches_;  // by appliance
-    std::vector<std::vector<double>> promised_;       // by appliance and tenant, tokens/s
+    std::vector<std::vector<TenantIndex>> users_;     // by appliance: tenants that have a part of it
+    std::vector<std::vector<double>> promised_;       // by appliance and user, tokens/s
     std::vector<double> told_;                        // tokens/s, by appliance
     std::vector<std::uint8_t> pooled_;                // by appliance
     std::vector<std::vector<std::pair<wire::FlowKey, double>>> told_flows_;  // by appliance that is pooled

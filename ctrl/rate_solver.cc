@@ -12,6 +12,10 @@ namespace {
 /// A flow that used nothing is not in the way of others; a rate of 0 would keep it so for ever.
 constexpr double kRateLeast = 1;
 constexpr double kRoomMost = 100;
+/// Requests of who is new may cost an appliance so much more than their tokens say; left free of it at most.
+constexpr double kStrange = 0.5;
+constexpr double kStrangeMost = 0.25;
+constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
 
 const alloc::MechanismEntry& entry_of(Mechanism wanted) {
     for (const alloc::MechanismEntry& entry : alloc::kMechanisms)
@@ -47,7 +51,7 @@ RateSolver::RateSolver(const ClusterConfig& config)
       allocator_(entry_of(config.global)) {}
 
 /// An interval moves the averages on; in between, only what grows is news.
-void RateSolver::smooth(const DemandTable& demands, bool whole) {
+void RateSolver::smooth(const Cluster& cluster, const DemandTable& demands, bool whole) {
     smoothed_next_.clear();
     auto known = smoothed_.begin();
     for (const auto& [flow, demand] : demands) {
@@ -65,14 +69,51 @@ void RateSolver::smooth(const DemandTable& demands, bool whole) {
         }
         smoothed_next_.push_back(next);
     }
+    welcome(cluster);
     smoothed_.swap(smoothed_next_);
+}
+
+/// What a new flow wants is not known yet: where others are already, at least what it is promised, or they
+/// would have that too. When all are new, the controller is.
+void RateSolver::welcome(const Cluster& cluster) {
+    newcomers_.assign(config_.appliances.size(), 0);
+    strangers_.clear();
+    auto known = smoothed_.begin();
+    for (std::uint32_t i = 0; i < smoothed_next_.size() && !smoothed_.empty(); ++i) {
+        while (known != smoothed_.end() && known->flow < smoothed_next_[i].flow)
+            ++known;
+        if (known == smoothed_.end() || known->flow != smoothed_next_[i].flow)
+            strangers_.push_back(i);
+    }
+    if (strangers_.empty())
+        return;
+    const auto appliance_of = [&](wire::FlowKey flow) {
+        const ClusterEnd* end = cluster.find_end(flow.destination);
+        return end != nullptr && end->appliance && cluster.allows(flow) ? end->index : kNowhere;
+    };
+    occupied_.assign(config_.appliances.size(), 0);
+    for (const Smoothed& flow : smoothed_)
+        if (const std::uint32_t appliance = appliance_of(flow.flow); appliance != kNowhere)
+            occupied_[appliance] = 1;
+    for (const std::uint32_t i : strangers_) {
+        Smoothed& next = smoothed_next_[i];
+        const std::uint32_t appliance = appliance_of(next.flow);
+        if (appliance == kNowhere || !occupied_[appliance])
+            continue;
+        const double promised = seconds_ * static_cast<double>(cluster.silent_tokens(next.flow));
+        next.tokens[kTokens] = std::max(next.tokens[kTokens], promised);
+        newcomers_[appliance] += promised;
+    }
 }
 
 void RateSolver::set_capacity(const Cluster& cluster) {
     capacity_.clear();
     for (const ClusterResource& resource : cluster.resources()) {
         const bool searched = resource.kind == ClusterResource::Kind::kTokens;
-        capacity_.push_back(seconds_ * (searched ? appliances_.rate(resource.index) : resource.capacity));
+        double capacity = seconds_ * (searched ? appliances_.rate(resource.index) : resource.capacity);
+        if (searched)
+            capacity -= std::min(kStrange * newcomers_[resource.index], kStrangeMost * capacity);
+        capacity_.push_back(capacity);
     }
 }
 
@@ -99,7 +140,6 @@ void RateSolver::put_demand(const Cluster& cluster, wire::FlowKey flow,
 }
 
 void RateSolver::divide_pools(const Cluster& cluster, const DemandTable& demands, bool whole) {
-    constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
     pools_.begin(cluster, whole);
     for (const auto& [flow, demand] : demands) {
         if (!is_pooled(cluster, flow))
@@ -187,7 +227,7 @@ std::vector<wire::FlowAllocation> RateSolver::solve(const Cluster& cluster, cons
                                                     bool whole) {
     if (whole)
         appliances_.update(cluster, demands, seconds_);
-    smooth(demands, whole);
+    smooth(cluster, demands, whole);
     divide_pools(cluster, demands, whole);
     set_problem(cluster, demands);
     allocator_.allocate({.demand = demand_,

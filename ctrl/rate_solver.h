@@ -35,7 +35,9 @@ class RateSolver final : public Solver {
         std::array<double, wire::kParts> tokens;
     };
 
-    void smooth(const DemandTable& demands, bool whole);
+    void smooth(const Cluster& cluster, const DemandTable& demands, bool whole);
+    /// Sees to it that flows that are new can have of an appliance what they are promised.
+    void welcome(const Cluster& cluster);
     void set_capacity(const Cluster& cluster);
     void divide_pools(const Cluster& cluster, const DemandTable& demands, bool whole);
     [[nodiscard]] bool is_pooled(const Cluster& cluster, wire::FlowKey flow) const {
@@ -52,6 +54,9 @@ class RateSolver final : public Solver {
     ApplianceEstimates appliances_;
     std::vector<Smoothed> smoothed_;  // in the order of flows
     std::vector<Smoothed> smoothed_next_;
+    std::vector<double> newcomers_;       // by appliance: promised to flows that are new
+    std::vector<std::uint8_t> occupied_;  // by appliance: somebody was there before
+    std::vector<std::uint32_t> strangers_;
     VdcView view_;
     PoolRates pools_;
     alloc::VdcAllocator allocator_;

@@ -14,10 +14,12 @@ constexpr double kQueueFalls = 0.9;
 /// Of what it can serve: a queue hurts those most who keep little outstanding.
 constexpr double kSafe = 0.995;
 constexpr double kSure = 0.06;
+constexpr double kErrors = 1.5;  // standard deviations that a step is
 constexpr double kStepLeast = 0.02;
+constexpr double kStepMost = 0.25;
 constexpr double kFirstStep = 2;  // times the estimate, while none was found yet
 constexpr double kStep = 1.15;
-constexpr double kTurnBelow = 0.95;
+constexpr double kTurnBelow = 1.05;
 constexpr double kTurnAbove = 1.1;
 
 }  // namespace
@@ -46,7 +48,9 @@ double CapacitySearch::shown(const Reading& r, double otherwise) const {
 
 double CapacitySearch::step_of(const Reading& r) const {
     const double error = work_.error(r.wanted.empty() ? r.mix : r.wanted);
-    return 1 + std::clamp(error, kStepLeast, (settled_ > 0 ? kStep : kFirstStep) - 1);
+    if (error >= 1)
+        return settled_ > 0 ? kStep : kFirstStep;
+    return 1 + std::clamp(kErrors * error, kStepLeast, kStepMost);
 }
 
 bool CapacitySearch::turn(const Reading& r) {
@@ -60,10 +64,11 @@ bool CapacitySearch::turn(const Reading& r) {
     aim_.remember(r.wanted);
     mix_.remember(r.wanted);
     state_.estimate = std::clamp(capacity, settings_.min, settings_.max);
-    state_.min_window = std::max(settings_.min, kTurnBelow * state_.estimate);
-    state_.max_window = std::min(settings_.max, kTurnAbove * state_.estimate);
+    const double error = work_.error(r.wanted);
+    state_.min_window = std::max(settings_.min, state_.estimate / (kTurnBelow + kErrors * error));
+    state_.max_window = std::min(settings_.max, state_.estimate * (kTurnAbove + 2 * kErrors * error));
     state_.phase = Phase::kIncrease;
-    top_seen_ = work_.error(r.wanted) < kSure;
+    top_seen_ = error < kSure;
     climbing_ = true;
     stepped_back_ = outstanding_known_ = false;
     congested_ = since_restart_ = 0;

@@ -144,21 +144,26 @@ void ServiceClient::sample() {
     ++samples_;
 }
 
-wire::FlowDemand ServiceClient::take_demand() {
+wire::FlowDemand ServiceClient::demand(double part) const {
     const double samples = std::max(samples_, 1U);
     wire::FlowDemand demand;
     for (std::size_t i = 0; i < wire::kParts; ++i) {
-        demand.used[i] = static_cast<float>(used_[i]);
+        demand.used[i] = static_cast<float>(used_[i] / part);
         demand.backlog[i] = static_cast<float>(waiting_[i]);
         demand.queued[i] = static_cast<float>(queued_sum_[i] / samples);
         demand.outstanding[i] = static_cast<float>(outstanding_sum_[i] / samples);
     }
     demand.latency_us = answers_ == 0 ? 0 : static_cast<std::uint32_t>(latency_sum_ / answers_ / 1000);
+    return demand;
+}
+
+wire::FlowDemand ServiceClient::take_demand() {
+    const wire::FlowDemand all = demand(1);
     used_ = queued_sum_ = outstanding_sum_ = {};
     answers_ = 0;
     latency_sum_ = 0;
     samples_ = 0;
-    return demand;
+    return all;
 }
 
 }  // namespace weir::sim

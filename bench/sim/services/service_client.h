@@ -31,7 +31,9 @@ class ServiceClient final : public Handler {
     void set_rates(const Rates& rates);
     /// To be called every 10 ms.
     void sample();
-    /// The interval's demand, and a new interval begins; kNew when it is the first with requests.
+    /// The demand of an interval of which `part` has passed, as if all of it went on alike.
+    [[nodiscard]] wire::FlowDemand demand(double part) const;
+    /// That of the whole interval, and a new one begins.
     [[nodiscard]] wire::FlowDemand take_demand();
 
     /// An answer, or a time that has come.

@@ -17,6 +17,8 @@ constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
 constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
 constexpr ServiceClient::Rates kAll{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
 constexpr std::uint64_t kBitsPerByte = 8;
+/// A switch waits for so much of an interval since it last said something (vswitch/agent/link_session.cc).
+constexpr Nanos kEarlyPart = 10;
 
 /// What came since the last time, a second.
 double per_second(std::uint64_t now, std::uint64_t& told, Nanos interval) {
@@ -96,6 +98,8 @@ void ServiceSimulation::fire(std::uint32_t what) {
     if (what == kSample) {
         for (Flow& flow : flows_)
             flow.client.sample();
+        if (scenario_.controlled())
+            control_early();
         // Clocks of agents and buckets are not in step.
         engine_.after(kSampleEvery / 2 + sampling_.below(kSampleEvery), *this, kSample);
         return;
@@ -106,20 +110,44 @@ void ServiceSimulation::fire(std::uint32_t what) {
     engine_.after(scenario_.interval, *this, kInterval);
 }
 
+/// Two loads of a VM on one way are one flow, and one of them at a time is on.
+void ServiceSimulation::put_demand(const Flow& flow, const wire::FlowDemand& demand) {
+    wire::FlowDemand& sum = demands_[flow.key];
+    if (demand.used[kThere] >= sum.used[kThere])
+        sum = demand;
+    sum.flow = flow.key;
+}
+
 void ServiceSimulation::control() {
     demands_.clear();
     for (Flow& flow : flows_) {
         const wire::FlowDemand demand = flow.client.take_demand();
-        if (!flow.client.seen())
-            continue;
-        // Two loads of a VM on one way are one flow, and one of them at a time is on.
-        wire::FlowDemand& sum = demands_[flow.key];
-        if (demand.used[kThere] >= sum.used[kThere])
-            sum = demand;
-        sum.flow = flow.key;
+        if (flow.client.seen())
+            put_demand(flow, demand);
     }
+    tell(true);
+}
+
+void ServiceSimulation::control_early() {
+    const Nanos passed = engine_.now() % scenario_.interval;
+    if (engine_.now() < told_at_ + scenario_.interval / kEarlyPart || passed == 0)
+        return;
+    bool news = false;
+    for (const Flow& flow : flows_) {
+        if (!flow.client.seen() || demands_.contains(flow.key))
+            continue;
+        put_demand(flow,
+                   flow.client.demand(static_cast<double>(passed) / static_cast<double>(scenario_.interval)));
+        news = true;
+    }
+    if (news)
+        tell(false);
+}
+
+void ServiceSimulation::tell(bool whole) {
+    told_at_ = engine_.now();
     std::map<wire::FlowKey, ServiceClient::Rates> rates;
-    for (const wire::FlowAllocation& rate : solver_.solve(cluster_, demands_, true))
+    for (const wire::FlowAllocation& rate : solver_.solve(cluster_, demands_, whole))
         rates[rate.flow] = rate.rate;
     for (Flow& flow : flows_) {
         const auto told = rates.find(flow.key);

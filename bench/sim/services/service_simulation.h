@@ -52,7 +52,12 @@ class ServiceSimulation final : public Handler {
 
     [[nodiscard]] ServiceClient::Rates silent_rates(const ServiceLoad& load) const;
     [[nodiscard]] ServiceClient make_client(const ServiceLoad& load, std::uint32_t vm);
+    /// An interval has ended.
     void control();
+    /// Flows that the controller does not know yet are told of in the middle of an interval, as switches do.
+    void control_early();
+    void put_demand(const Flow& flow, const wire::FlowDemand& demand);
+    void tell(bool whole);
     void record();
 
     const ServiceScenario& scenario_;
@@ -67,6 +72,7 @@ class ServiceSimulation final : public Handler {
     Random sampling_;
     std::deque<Flow> flows_;
     DemandTable demands_;
+    Nanos told_at_ = 0;
     std::vector<std::uint64_t> service_told_;
     std::vector<std::uint64_t> host_told_;
     std::vector<Row> rows_;
