@@ -3,6 +3,7 @@
 #
 #   bench/papers.sh eyeq [--quick]               in virtual time
 #   bench/papers.sh srp [--quick]                in virtual time, seconds
+#   bench/papers.sh pulsar [--quick]             in virtual time, and how long the solver takes: five minutes
 #   bench/papers.sh pulsar-dataplane [--quick]   with real packets and services: ten minutes, root
 #                                                --quick: short runs that show that everything works; writes to build/ only
 #
@@ -38,6 +39,8 @@ targets=(bench/sim/weir-sim)
 if [ "$paper" = srp ]; then
     targets+=(ctrl/cli/weirctl)
     more=(--weirctl "$folder/ctrl/cli/weirctl")
+elif [ "$paper" = pulsar ]; then
+    targets+=(bench/sim/demand-error bench/micro/alloc-bench bench/interval/interval-bench ctrl/cli/weirctl)
 fi
 if [ -z "${WEIR_BUILD:-}" ]; then
     build "$folder" release "${targets[@]}" || fail "the build failed; see build/build.log"

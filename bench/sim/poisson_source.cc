@@ -16,6 +16,12 @@ double mean_size(const SizeTable& sizes) {
     return mean;
 }
 
+double size_at(const SizeTable& sizes, double part) {
+    const auto above = std::ranges::upper_bound(sizes, part, {}, &SizeTable::value_type::second);
+    const SizeTable::value_type from = above == sizes.begin() ? SizeTable::value_type{0, 0} : above[-1];
+    return from.first + (part - from.second) / (above->second - from.second) * (above->first - from.first);
+}
+
 PoissonSource::PoissonSource(const Site& site, const SourceSpec& spec, std::uint64_t index)
     : TcpSource(site, spec), random_(site.seed, index), tags_(spec.from.size() * spec.to.size(), kNone) {
     const auto bytes_per_ns = static_cast<double>(site.hosts[spec.from[0]]->nic().rate()) / 1e9;
@@ -24,13 +30,8 @@ PoissonSource::PoissonSource(const Site& site, const SourceSpec& spec, std::uint
         next_arrival(i);
 }
 
-/// The table's inverse, linear between its points and from 0.
 std::uint64_t PoissonSource::draw_size() {
-    const double u = random_.unit();
-    const auto above = std::ranges::upper_bound(spec_.sizes, u, {}, &SizeTable::value_type::second);
-    const SizeTable::value_type from = above == spec_.sizes.begin() ? SizeTable::value_type{0, 0} : above[-1];
-    const double part = (u - from.second) / (above->second - from.second);
-    return 1 + static_cast<std::uint64_t>(from.first + part * (above->first - from.first));
+    return 1 + static_cast<std::uint64_t>(size_at(spec_.sizes, random_.unit()));
 }
 
 void PoissonSource::next_arrival(std::uint32_t sender) {

@@ -106,5 +106,7 @@ class PoissonSource final : public TcpSource {
 
 /// The mean of a size table.
 [[nodiscard]] double mean_size(const SizeTable& sizes);
+/// The table's inverse, linear between its points and from 0. @param part 0 <= part < 1
+[[nodiscard]] double size_at(const SizeTable& sizes, double part);
 
 }  // namespace weir::sim

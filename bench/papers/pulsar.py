@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""pulsar.py - Pulsar's evaluation with the controller's own code: runs it, writes docs/results/pulsar.md and its plots.
+
+Called by bench/papers.sh. The prose is bench/papers/pulsar.md.in; {{NAME}} in it is a number that is computed here.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import pulsar_plots as plots
+from runs import ROOT, Runner, read_scenario, render
+
+sys.path.insert(0, str(ROOT / "bench" / "micro"))
+import alloc_report  # noqa: E402  (in another folder)
+
+SCHEMES = {"off": "without", "appliances": "per appliance", "network": "network only", "weir": "Weir"}
+PROMISED = {"A": 400, "B": 1600, "C": 800, "D": 800}  # MT/s, end to end (6.1)
+SETTLED = 10  # intervals: from here on, means of Fig. 12
+ARRIVALS = (0, 15, 30)  # s, of Fig. 14
+SIZES = ("web-search", "data-mining", "eyeq-fabric")
+BENCH = r"^(drf|hdrf)/vms:(6000|12000|18000|24000|48000|96000)/load:100/"
+PROGRAM_SECONDS_MAX = 200
+
+
+def under(name, isolation, **changes):
+    return read_scenario(f"pulsar/{name}") | {"isolation": isolation} | changes
+
+
+def fig3_loads():
+    """{name: loads}: A like B, and four times as aggressive, over one link, in closed and in open loops."""
+    loads = {}
+    for times in (1, 4):
+        link = {"to_vm": 7, "size": "64KiB"}
+        loads[f"network-{times}"] = [link | {"tenant": "A", "connections": times, "outstanding": 4 * times},
+                                     link | {"tenant": "B", "connections": 1, "outstanding": 4}]
+        files = {"service": "files", "size": "64KiB"}
+        loads[f"closed-{times}"] = [files | {"tenant": "A", "outstanding": 8 * times}, files | {"tenant": "B", "outstanding": 8}]
+        # Together B's rate and A's are more than the store can do; B's alone is less than half of it.
+        loads[f"open-{times}"] = [files | {"tenant": "A", "rate": f"{2500 * times}tokens"}, files | {"tenant": "B", "rate": "2500tokens"}]
+    return loads
+
+
+def scenarios():
+    runs = {f"fig12-{scheme}": under("fig12", scheme) for scheme in SCHEMES}
+    for store in ("key-value", "file-store"):
+        for scheme in ("off", "weir"):
+            runs[f"fig14-{store}-{scheme}"] = under(f"fig14-{store}", scheme)
+    for scheme in ("off", "weir"):
+        runs[f"fig1-{scheme}"] = under("fig1", scheme)
+        for name, loads in fig3_loads().items():
+            runs[f"fig3-{name}-{scheme}"] = under("fig3", scheme, loads=loads)
+    return runs
+
+
+def tokens(result, tenant, begin, end=None):
+    """Mean and least of the tenant's intervals, MT/s."""
+    served = [each / 1e6 for each in result["series"]["tenants"][tenant]["served"][begin:end]]
+    return sum(served) / len(served), min(served)
+
+
+def fig1(found, results, target):
+    for scheme in ("off", "weir"):
+        for phase in range(3):
+            for tenant in "ABC":
+                mean, _ = tokens(results[f"fig1-{scheme}"], tenant, 4 * phase + 1, 4 * phase + 4)
+                found[f"fig1-{scheme}.{phase + 1}.{tenant}"] = f"{mean * 8 / 1e3:.1f}"
+
+
+def fig3(found, results, target):
+    for name in fig3_loads():
+        for scheme in ("off", "weir"):
+            shares = [tokens(results[f"fig3-{name}-{scheme}"], tenant, 6)[0] for tenant in "AB"]
+            found[f"fig3-{name}-{scheme}"] = f"{100 * shares[0] / sum(shares):.0f} : {100 * shares[1] / sum(shares):.0f}"
+
+
+def fig12(found, results, target):
+    served = {}
+    for scheme, label in SCHEMES.items():
+        served[label] = {}
+        for tenant, promised in PROMISED.items():
+            mean, least = tokens(results[f"fig12-{scheme}"], tenant, SETTLED)
+            served[label][tenant] = mean
+            missed = "" if least >= 0.99 * promised else f", **{100 * (1 - mean / promised):.0f} % short**"
+            found[f"fig12-{scheme}.{tenant}"] = f"{mean:,.0f}{missed}"
+        found[f"fig12-{scheme}.all"] = f"{sum(served[label].values()):,.0f}"
+    weir = results["fig12-weir"]
+    # The search begins at the bottom of the window and goes too far once.
+    below = [i + 1 for i in range(1, SETTLED) for tenant, promised in PROMISED.items()
+             if weir["series"]["tenants"][tenant]["served"][i] < 0.99e6 * promised]
+    found["fig12.settled"] = str(SETTLED)
+    found["fig12-weir.search"] = f"{len(below)}" if below else "none"
+    plots.draw_schemes(target / "pulsar-fig12.svg", served, PROMISED)
+
+
+def phase_of(found, key, result, begin, end, tenants):
+    """What the estimate and the tenants do from one arrival to the next; interval k ends k seconds after the arrival."""
+    (service,) = result["series"]["services"].values()
+    names = list(tenants)
+    real = sum(service["served"][end - 4:end]) / 4
+    errors = [abs(each / real - 1) for each in service["estimate"][begin:end]]
+    stable = next(k for k in range(len(errors)) if max(errors[k:]) <= 0.05) + 1
+    found[f"{key}.real"] = f"{real / 1e6:,.0f}"
+    found[f"{key}.stable"] = str(stable)
+    found[f"{key}.error"] = f"{100 * max(errors[stable - 1:]):.1f} %"
+    least = {name: [served / tenants[name] for served in result["series"]["tenants"][name]["served"][begin:end]] for name in names}
+    found[f"{key}.least"] = f"{100 * min(min(each[1:]) for each in least.values()):.0f} %"
+    found[f"{key}.first"] = f"{100 * min(each[0] for each in least.values()):.0f} %"
+    shares = [max(abs(least[name][k] / least[names[-1]][k] - 1) for name in names) for k in range(5, end - begin)]
+    found[f"{key}.ratio"] = f"{100 * max(shares):.1f} %" if len(names) > 1 else "-"
+
+
+def fig14(found, results, target):
+    for store, unit in (("key-value", 200e6), ("file-store", 100e6)):
+        result = results[f"fig14-{store}-weir"]
+        guarantees = {"B": 3 * unit, "C": 2 * unit, "D": unit}
+        ends = (*ARRIVALS[1:], len(result["series"]["tenants"]["B"]["served"]))
+        for phase, (begin, end) in enumerate(zip(ARRIVALS, ends)):
+            present = {name: guarantees[name] for name in "BCD"[2 - phase:]}
+            phase_of(found, f"fig14-{store}.{phase + 1}", result, begin, end, present)
+        for tenant, promised in guarantees.items():
+            found[f"fig14-{store}-off.{tenant}"] = f"{100e6 * tokens(results[f'fig14-{store}-off'], tenant, 35)[0] / promised:.0f} %"
+        plots.draw_capacity(target / f"pulsar-fig14-{store}.svg", result, 1)
+
+
+def run_json(command, text=None):
+    done = subprocess.run([str(part) for part in command], input=text, capture_output=True, text=True, check=False,
+                          timeout=PROGRAM_SECONDS_MAX)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def search(weirctl, real, **settings):
+    """The search on an appliance that keeps what is too much in a queue: one row of `solve` after the other."""
+    problem = {"kind": "capacity", "min": 5000, "max": 10000, "tolerance": 100, "intervals": []} | settings
+    given, queue, rows = problem["min"], 0, []
+    for _ in range(14):
+        served = min(real, given + queue)
+        queue = max(0, queue + given - real)
+        problem["intervals"].append({"throughput": served, "offered": 20000, "outstanding": 10 + queue, "violated": False})
+        rows.append(run_json([weirctl, "solve", "-"], json.dumps(problem))["intervals"][-1])
+        given = rows[-1].get("allocate", rows[-1]["estimate"])
+    return rows
+
+
+def fig8(found, programs, target):
+    real = 6500
+    searches = {"the paper's search": search(programs["weirctl"], real, readings=1),
+                "the controller's": search(programs["weirctl"], real, jump=True)}
+    for key, rows in zip(("plain", "weir"), searches.values()):
+        found[f"fig8-{key}"] = ", ".join(f"{row['estimate']:.0f}" for row in rows[:11])
+        found[f"fig8-{key}.at"] = str(next(k for k in range(len(rows)) if all(
+            abs(row["estimate"] / real - 1) <= 0.035 for row in rows[k:])) + 1)
+    plots.draw_search(target / "pulsar-fig8.svg", searches, real)
+
+
+def fig16(found, programs, target):
+    report = run_json([programs["alloc-bench"], f"--benchmark_filter={BENCH}", "--benchmark_format=json", "--benchmark_min_time=0.05",
+                       "--benchmark_repetitions=3", "--benchmark_report_aggregates_only=true"])
+    rows = alloc_report.rows(report)
+    curves = {}
+    for mechanism in ("drf", "hdrf"):
+        for vms in (6000, 12000, 18000, 24000):
+            found[f"fig16-{mechanism}.{vms}"] = " | ".join(
+                f"{rows[f'{mechanism}/vms:{vms}/load:100/active:{part}']['ms']:.2f}" for part in (20, 40, 60, 80, 100))
+        series, exponent = alloc_report.growth(rows, mechanism)
+        found[f"fig16-{mechanism}.growth"] = ", ".join(f"{flows // 1000}k: {ms:.1f}" for flows, ms, _ in series)
+        found[f"fig16-{mechanism}.exponent"] = f"{exponent:.2f}"
+        curves[{"drf": "DRF", "hdrf": "H-DRF"}[mechanism]] = [(flows, ms) for flows, ms, _ in series]
+    plots.draw_lines(target / "pulsar-fig16.svg", curves, "flows", "ms")
+
+
+def fig17(found, programs, target):
+    curves, table = {}, []
+    for name in SIZES:
+        rows = run_json([programs["demand-error"], ROOT / "bench" / "scenarios" / "sizes" / f"{name}.txt"])
+        curves[name] = [(row["interval_s"], row["error"]) for row in rows]
+        table.append(f"| {name} | " + " | ".join(f"{100 * row['error']:.0f}" for row in rows) + " |")
+        found[f"fig17.{name}"] = f"{min(rows, key=lambda row: row['error'])['interval_s']:g}"
+    found["fig17.head"] = " | ".join(f"{seconds:g} s" for seconds, _ in curves[SIZES[0]])
+    found["fig17.table"] = "\n".join(table)
+    plots.draw_lines(target / "pulsar-fig17.svg", curves, "interval, s", "error, part of what was used")
+
+
+def control_plane(found, programs, quick):
+    result = run_json([programs["interval-bench"], 200 if quick else 2000, 3])
+    for key in ("bytes_up_per_flow", "bytes_down_per_flow", "header_bytes_per_switch", "cpu_ms", "peak_memory_mib"):
+        found[f"interval.{key}"] = f"{result[key]:.0f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sim", required=True, type=pathlib.Path, help="the weir-sim program; the others are in the same build folder")
+    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for scenarios and results")
+    parser.add_argument("--quick", action="store_true", help="few events; writes to the work folder only")
+    options = parser.parse_args()
+
+    began = time.monotonic()
+    runs = scenarios()
+    if options.quick:
+        runs |= {name: scenario | {"duration": "12s"} for name, scenario in runs.items() if name.startswith("fig12")}
+    results, _ = Runner(options.sim, options.work, "--costs", ROOT / "configs" / "costs").run_all(runs)
+    target = options.work if options.quick else ROOT / "docs" / "results"
+    build = options.sim.resolve().parents[2]
+    programs = {"weirctl": build / "ctrl/cli/weirctl", "alloc-bench": build / "bench/micro/alloc-bench",
+                "demand-error": build / "bench/sim/demand-error", "interval-bench": build / "bench/interval/interval-bench"}
+    found = {}
+    for figure in (fig1, fig3, fig12, fig14):
+        figure(found, results, target)
+    for figure in (fig8, fig16, fig17):
+        figure(found, programs, target)
+    control_plane(found, programs, options.quick)
+    found["runs"] = str(len(runs))
+    found["events"] = f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"
+    (target / "pulsar.md").write_text(render((ROOT / "bench" / "papers" / "pulsar.md.in").read_text(), found))
+    (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    print(f"written: {target / 'pulsar.md'} ({time.monotonic() - began:.0f} s)", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
