@@ -15,8 +15,13 @@ constexpr double kAbove = 1 + 2e-13;
 constexpr double kBelow = 1 - 2e-13;
 constexpr int kSmooth = 3;        // turns before somebody looks for a jump
 constexpr double kNotAsked = -1;  // for a share at which the resource is over: known to be at the target
-constexpr std::size_t kFewFills = 8;
-constexpr std::size_t kManyFills = 24;
+constexpr std::uint8_t kUnknown = 0;
+constexpr std::uint8_t kChecked = 1;  // later than the first that was known
+constexpr std::uint8_t kKnown = 2;
+// How many fills a step may have: a look at all groups is worth so many, and more of them when there are more
+// groups.
+constexpr std::size_t kFillsLeast = 24;
+constexpr std::size_t kGroupsPerFill = 16;
 
 }  // namespace
 
@@ -47,14 +52,15 @@ void GroupRise::begin(const Problem& problem, std::span<const double> group_weig
     aim_.assign(groups_->groups(), 0.0);
     tried_.assign(groups_->pairs(), 0.0);
     over_here_.assign(capacity_.size(), 0);
-    known_.assign(capacity_.size(), 0);
+    known_.assign(capacity_.size(), kUnknown);
     crossings_.assign(capacity_.size(), {});
 }
 
 void GroupRise::step(Allocation& out) {
+    const std::size_t most = std::max(kFillsLeast, live_.size() / kGroupsPerFill);
     target_ = share_ + rise_;
     try_target();
-    for (int turn = 0; over_.size() > kManyFills && turn < 24; ++turn) {
+    for (int turn = 0; over_.size() > most && turn < 24; ++turn) {
         rise_ /= 2;
         target_ = share_ + rise_;
         try_target();
@@ -72,7 +78,7 @@ void GroupRise::step(Allocation& out) {
             settled_[groups_->resource(p)] += groups_->use_of(p);
     }
     std::erase_if(live_, [this](auto g) { return !groups_->busy(g); });
-    if (fills < kFewFills)
+    if (fills < most / 3)
         rise_ *= 2;
 }
 
@@ -80,7 +86,7 @@ void GroupRise::try_target() {
     used_ = settled_;
     over_.clear();
     std::fill(over_here_.begin(), over_here_.end(), std::uint8_t{0});
-    std::fill(known_.begin(), known_.end(), std::uint8_t{0});
+    std::fill(known_.begin(), known_.end(), kUnknown);
     for (const std::uint32_t g : live_) {
         aim_[g] = groups_->reach(g, target_);
         for (std::uint32_t p = groups_->first_pair(g); p < groups_->end_pair(g); ++p) {
@@ -108,7 +114,7 @@ void GroupRise::try_again(std::uint32_t g) {
         const double use = groups_->use_of(p);
         used_[j] += use - tried_[p];
         tried_[p] = use;
-        known_[j] = 0;
+        known_[j] = kUnknown;
         if (used_[j] > capacity_[j])
             note_if_over(j);
     }
@@ -122,7 +128,7 @@ bool GroupRise::next_fill(Allocation& out) {
     });
     Crossing first;
     for (const std::uint32_t j : over_)
-        if (known_[j] && crossings_[j].before(first))
+        if (known_[j] == kKnown && crossings_[j].before(first))
             first = crossings_[j];
     find_suspects(first);
     if (!lagging_.empty()) {
@@ -147,9 +153,14 @@ bool GroupRise::next_fill(Allocation& out) {
 
 void GroupRise::find_suspects(const Crossing& first) {
     suspects_.clear();
-    for (const std::uint32_t j : over_)
-        if (!known_[j])
-            suspect(j, first.resource == kNone ? kNotAsked : first.high, true, suspects_);
+    later_.clear();
+    for (const std::uint32_t j : over_) {
+        if (known_[j] == kChecked)
+            later_.push_back({j, (share_ + target_) / 2});
+        else if (known_[j] == kUnknown &&
+                 !suspect(j, first.resource == kNone ? kNotAsked : first.high, true, suspects_))
+            known_[j] = kChecked;
+    }
 }
 
 bool GroupRise::suspect(std::uint32_t resource, double share, bool everybody, std::vector<Suspect>& out) {
@@ -175,9 +186,16 @@ GroupRise::Crossing GroupRise::first_crossing(const Crossing& known) {
         }
         Crossing& crossing = crossings_[one.resource];
         crossing = cross(one, share_, first.resource == kNone ? target_ : first.high);
-        known_[one.resource] = 1;
+        known_[one.resource] = kKnown;
         if (crossing.before(first))
             first = crossing;
+    }
+    // Who was later than the first once is asked when, not time and again whether.
+    for (const Suspect& one : later_) {
+        crossings_[one.resource] = cross(one, share_, target_);
+        known_[one.resource] = kKnown;
+        if (crossings_[one.resource].before(first))
+            first = crossings_[one.resource];
     }
     return first;
 }

@@ -103,9 +103,10 @@ class GroupRise {
     std::vector<double> used_;     // per resource, at the target
     std::vector<std::uint32_t> over_;
     std::vector<std::uint8_t> over_here_;
-    std::vector<Crossing> crossings_;  // of those, where `known_`: nobody there has stopped since
+    std::vector<Crossing> crossings_;  // of those, where it is known: nobody there has stopped since
     std::vector<std::uint8_t> known_;
     std::vector<Suspect> suspects_;
+    std::vector<Suspect> later_;
     std::vector<Suspect> again_;  // one of them, looked at anew
     std::vector<Stop> stops_;
 };
