@@ -219,6 +219,19 @@ TEST_CASE("a frame passes once: not in the same burst, not later, not when older
     CHECK(buffers_in_use() == 0);
 }
 
+TEST_CASE("no sequence number comes twice: the last frames are refused when all are used") {
+    using enum EspOutcome;
+    Ends ends(kKinds[0]);
+    ends.out.count(UINT32_MAX - 2);
+    std::vector<FrameBytes> out;
+    const auto work = [&](auto burst, auto& outcomes) { left().encrypt(ends.out, burst, outcomes); };
+    CHECK(run({plain(90), plain(91), plain(92)}, 0, out, work) == Outcomes{kDone, kDone, kFailed});
+    CHECK(run({plain(90)}, 0, out, work) == Outcomes{kFailed});
+    REQUIRE(out.size() == 2);
+    CHECK(read32(out[1], esp_at(kKinds[0]) + 4) == UINT32_MAX);
+    CHECK(buffers_in_use() == 0);
+}
+
 TEST_CASE("what is wrong with one frame of a burst is no other's, and every one keeps its place") {
     using enum EspOutcome;
     Ends ends(kKinds[0]);

@@ -17,12 +17,13 @@ namespace weir {
 namespace {
 
 constexpr std::uint16_t kIpv6Bytes = 40;
+constexpr std::uint32_t kGcmIvBytes = 8;
+constexpr std::uint32_t kCbcIvBytes = 16;
 constexpr std::uint8_t kEsp = 50;
 constexpr std::uint8_t kEthernet = 143;  // RFC 8986 section 10.1
 constexpr unsigned kCongestion = 3;                // ECN: CE (RFC 3168)
 constexpr std::uint32_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
-/// Behind the frame: padding (up to 17 with its two fields), ICV, and the AAD that rte_ipsec builds there.
-constexpr std::uint32_t kTail = 17 + kIcvBytes + 16;
+/// Behind the frame: the AAD that rte_ipsec builds there.
 constexpr std::uint32_t kTailInbound = 16;
 
 std::uint16_t be16(const std::uint8_t* at) {
@@ -41,20 +42,6 @@ bool works_at_once(std::uint8_t device) {
     rte_cryptodev_info info{};
     rte_cryptodev_info_get(device, &info);
     return (info.feature_flags & RTE_CRYPTODEV_FF_SYM_CPU_CRYPTO) != 0;
-}
-
-/// DSCP and ECN of the packet in the frame, which the outer header repeats (RFC 6040); 0 for what is not IP.
-std::uint8_t traffic_class(const std::uint8_t* frame, std::uint32_t bytes) {
-    if (bytes < 20)
-        return 0;
-    std::uint32_t type = 0;
-    std::memcpy(&type, frame + 12, sizeof(type));  // and the first two bytes behind it, in their order in memory
-    if ((type & 0xFFFF) == 0x0081)
-        std::memcpy(&type, frame + 16, sizeof(type));
-    if ((type & 0xFFFF) == 0x0008)
-        return static_cast<std::uint8_t>(type >> 24);
-    return (type & 0xFFFF) == 0xDD86 ? static_cast<std::uint8_t>((type >> 12 & 0xF0) | type >> 28)
-                                     : std::uint8_t{0};
 }
 
 /// Those of `frames` that are in `bad` have ended so. Rare.
@@ -91,10 +78,8 @@ EspEngine::EspEngine(const CryptoDevice& device, std::uint16_t queue_pair, rte_m
     if (rte_crypto_op_bulk_alloc(device.operations(), RTE_CRYPTO_OP_TYPE_SYMMETRIC, operations_.data(),
                                  kCryptoBurst) != kCryptoBurst)
         throw HostError("'" + device.name() + "' has no operations left; make it with more queue pairs");
-    for (std::size_t i = 0; i < kCryptoBurst; ++i) {
+    for (std::size_t i = 0; i < kCryptoBurst; ++i)
         call_.lists[i] = {&call_.data[i], 1};
-        call_.ivs[i].va = rte_crypto_op_ctod_offset(operations_[i], void*, kIvOffset);
-    }
 }
 
 EspEngine::~EspEngine() {
@@ -115,36 +100,6 @@ EspOutcome EspEngine::make_room(rte_mbuf*& frame, std::uint32_t head, std::uint3
     rte_pktmbuf_free(frame);
     frame = copy;
     return EspOutcome::kDone;
-}
-
-EspOutcome EspEngine::wrap(const EspSa& sa, rte_mbuf*& frame) {
-    const auto head = static_cast<std::uint32_t>(sa.header_bytes()) + kEspHeaderBytes + 16;
-    const EspOutcome room = make_room(frame, head, kTail);
-    if (room != EspOutcome::kDone) [[unlikely]]
-        return room;
-    frame->ol_flags = 0;
-    frame->tx_offload = 0;
-    return EspOutcome::kDone;
-}
-
-/// What rte_ipsec does not do for Ethernet, while the frame is still clear: the next header, the traffic class, the
-/// checksum.
-void EspEngine::finish(const EspSa& sa, rte_mbuf* frame) {
-    auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
-    bytes[frame->pkt_len - kIcvBytes - 1] = kEthernet;
-    const std::size_t inside = sa.header_bytes() + kEspHeaderBytes + iv_bytes(sa.algorithm());
-    const std::uint8_t tos =
-        traffic_class(bytes + inside, frame->pkt_len - static_cast<std::uint32_t>(inside));
-    if (sa.outer_v6()) {
-        bytes[kEspFrontBytes] = static_cast<std::uint8_t>(0x60 | tos >> 4);
-        bytes[kEspFrontBytes + 1] = static_cast<std::uint8_t>(tos << 4);
-        return;
-    }
-    auto* ip = reinterpret_cast<rte_ipv4_hdr*>(bytes + kEspFrontBytes);
-    ip->type_of_service = tos;
-    std::uint32_t sum = sa.checksum_base() + ip->total_length + ip->packet_id + (std::uint32_t{tos} << 8);
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    ip->hdr_checksum = static_cast<std::uint16_t>(~((sum & 0xFFFF) + (sum >> 16)));
 }
 
 /// Options, extension headers and fragments: no Weir sends them in a tunnel.
@@ -168,16 +123,6 @@ EspOutcome EspEngine::accept(const EspSa& sa, rte_mbuf*& frame) {
     frame->l3_len = outer_ip_bytes(sa.outer_v6()) & 0x1FF;
     frame->ol_flags &= ~RTE_MBUF_F_RX_SEC_OFFLOAD_FAILED;
     return EspOutcome::kDone;
-}
-
-/// The IV of AES-CBC must not be foreseeable (RFC 3602 section 3). rte_ipsec puts the sequence number into the
-/// packet's IV field and has the device encrypt that too, under the operation's IV; where this is zero, the wire
-/// gets E(sequence number), which NIST SP 800-38A recommends (appendix C): it never repeats with one key, and nobody
-/// without the key can tell it before. AES-GCM asks only that IVs differ, as sequence numbers do.
-void EspEngine::hide_ivs(std::uint16_t count) {
-    constexpr std::size_t kIv = 16;
-    for (std::uint16_t i = 0; i < count; ++i)
-        std::memset(rte_crypto_op_ctod_offset(operations_[i], std::uint8_t*, kIvOffset), 0, kIv);
 }
 
 /// Has the device do the prepared operations of `frames` and waits for them; the device keeps their order.
@@ -211,25 +156,12 @@ std::uint16_t EspEngine::run_queued(Burst frames, Burst all, EspOutcomes& outcom
     return good;
 }
 
-/// The same where the device does it in a call.
+/// The same where the device does it in a call, of which all is prepared.
 std::uint16_t EspEngine::run_at_once(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes) {
     const auto count = static_cast<std::uint16_t>(frames.size());
-    const bool gcm = is_gcm(sa.algorithm());
-    rte_crypto_sym_ofs around{};
-    if (!gcm) {  // what is authenticated begins before what is encrypted; both end together
-        const rte_crypto_sym_op* first = symmetric(operations_[0]);
-        around.ofs.cipher.head =
-            static_cast<std::uint16_t>(first->cipher.data.offset - first->auth.data.offset);
-    }
-    for (std::uint16_t i = 0; i < count; ++i) {
-        const rte_crypto_sym_op* operation = symmetric(operations_[i]);
-        const std::uint32_t at = gcm ? operation->aead.data.offset : operation->auth.data.offset;
-        call_.data[i].base = rte_pktmbuf_mtod_offset(operation->m_src, void*, at);
-        call_.data[i].len = gcm ? operation->aead.data.length : operation->auth.data.length;
-        call_.data[i].tot_len = call_.data[i].len;
-        call_.tags[i].va = gcm ? operation->aead.digest.data : operation->auth.digest.data;
-        call_.headers[i].va = operation->aead.aad.data;
-    }
+    rte_crypto_sym_ofs around{};  // what is authenticated begins before what is encrypted; both end together
+    around.ofs.cipher.head =
+        static_cast<std::uint16_t>(is_gcm(sa.algorithm()) ? 0 : kEspHeaderBytes + (sa.outbound() ? 0 : kCbcIvBytes));
     rte_crypto_sym_vec work{};
     work.num = count;
     work.src_sgl = call_.lists.data();
@@ -237,7 +169,7 @@ std::uint16_t EspEngine::run_at_once(const EspSa& sa, Burst frames, Burst all, E
     work.digest = call_.tags.data();
     work.aad = call_.headers.data();
     work.status = call_.status.data();
-    if (rte_cryptodev_sym_cpu_crypto_process(device_, sa.session()->crypto.ses, around, &work) == count) [[likely]]
+    if (rte_cryptodev_sym_cpu_crypto_process(device_, sa.crypto_session(), around, &work) == count) [[likely]]
         return count;
     std::uint16_t good = 0;
     for (std::uint16_t i = 0; i < count; ++i) {
@@ -251,15 +183,77 @@ std::uint16_t EspEngine::run_at_once(const EspSa& sa, Burst frames, Burst all, E
     return good;
 }
 
-std::uint16_t EspEngine::run(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes) {
-    return at_once_ ? run_at_once(sa, frames, all, outcomes) : run_queued(frames, all, outcomes);
+/// A call for the operations that rte_ipsec has prepared.
+void EspEngine::gather(const EspSa& sa, std::uint16_t count) {
+    const bool gcm = is_gcm(sa.algorithm());
+    for (std::uint16_t i = 0; i < count; ++i) {
+        const rte_crypto_sym_op* operation = symmetric(operations_[i]);
+        const std::uint32_t at = gcm ? operation->aead.data.offset : operation->auth.data.offset;
+        put(i, rte_pktmbuf_mtod_offset(operation->m_src, std::uint8_t*, at),
+            gcm ? operation->aead.data.length : operation->auth.data.length,
+            gcm ? operation->aead.digest.data : operation->auth.digest.data, operation->aead.aad.data);
+        call_.ivs[i].va = rte_crypto_op_ctod_offset(operations_[i], void*, kIvOffset);
+    }
+}
+
+void EspEngine::put(std::uint16_t at, std::uint8_t* data, std::uint32_t bytes, std::uint8_t* tag,
+                    std::uint8_t* header) {
+    call_.data[at].base = data;
+    call_.data[at].len = bytes;
+    call_.data[at].tot_len = bytes;
+    call_.tags[at].va = tag;
+    call_.headers[at].va = header;
+}
+
+/// One wrapped frame of a burst, for a call.
+void EspEngine::prepare_call(const EspSa& sa, std::uint16_t at, const EspFront::Packet& packet) {
+    std::uint8_t* const iv = packet.esp + kEspHeaderBytes;
+    call_.ivs[at].va = nonces_[at].data();
+    if (is_gcm(sa.algorithm())) {
+        std::memcpy(nonces_[at].data(), sa.salt().data(), sa.salt().size());
+        std::memcpy(nonces_[at].data() + sa.salt().size(), iv, kGcmIvBytes);
+        put(at, iv + kGcmIvBytes, packet.encrypted, iv + kGcmIvBytes + packet.encrypted, packet.esp);
+        return;
+    }
+    nonces_[at].fill(0);
+    const std::uint32_t bytes = kEspHeaderBytes + kCbcIvBytes + packet.encrypted;
+    put(at, packet.esp, bytes, packet.esp + bytes, packet.esp);
+}
+
+/// ... and for the device's queue.
+void EspEngine::prepare_operation(const EspSa& sa, std::uint16_t at, rte_mbuf* frame, const EspFront::Packet& packet) {
+    rte_crypto_op* const operation = operations_[at];
+    rte_crypto_sym_op* const work = symmetric(operation);
+    auto* const nonce = rte_crypto_op_ctod_offset(operation, std::uint8_t*, kIvOffset);
+    const auto esp = static_cast<std::uint32_t>(packet.esp - rte_pktmbuf_mtod(frame, std::uint8_t*));
+    const auto place = [frame](std::uint32_t offset) { return rte_pktmbuf_iova_offset(frame, offset); };
+    operation->type = RTE_CRYPTO_OP_TYPE_SYMMETRIC;
+    operation->status = RTE_CRYPTO_OP_STATUS_NOT_PROCESSED;
+    rte_crypto_op_attach_sym_session(operation, sa.crypto_session());
+    work->m_src = frame;
+    work->m_dst = nullptr;
+    if (is_gcm(sa.algorithm())) {
+        std::memcpy(nonce, sa.salt().data(), sa.salt().size());
+        std::memcpy(nonce + sa.salt().size(), packet.esp + kEspHeaderBytes, kGcmIvBytes);
+        const std::uint32_t data = esp + kEspHeaderBytes + kGcmIvBytes;
+        work->aead.data = {data, packet.encrypted};
+        work->aead.digest = {packet.esp + (data - esp) + packet.encrypted, place(data + packet.encrypted)};
+        work->aead.aad = {packet.esp, place(esp)};
+        return;
+    }
+    std::memset(nonce, 0, kCbcIvBytes);
+    const std::uint32_t bytes = kEspHeaderBytes + kCbcIvBytes + packet.encrypted;
+    work->cipher.data = {esp + kEspHeaderBytes, bytes - kEspHeaderBytes};
+    work->auth.data = {esp, bytes};
+    work->auth.digest = {packet.esp + bytes, place(esp + bytes)};
 }
 
 void EspEngine::encrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
     std::array<rte_mbuf*, kCryptoBurst> work;
     std::uint16_t count = 0;
+    const EspFront& front = sa.front();
     for (std::size_t i = 0; i < frames.size(); ++i) {
-        outcomes[i] = wrap(sa, frames[i]);
+        outcomes[i] = make_room(frames[i], front.head_bytes(), EspFront::kTailBytes);
         if (outcomes[i] == EspOutcome::kDone) [[likely]] {
             work[count++] = frames[i];
             const char* bytes = rte_pktmbuf_mtod(frames[i], const char*);
@@ -270,19 +264,25 @@ void EspEngine::encrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
     if (count == 0)
         return;
     const Burst all(work.data(), count);
-    const std::uint16_t prepared =
-        rte_ipsec_pkt_crypto_prepare(sa.session(), work.data(), operations_.data(), count);
-    note(frames, outcomes, all.subspan(prepared), EspOutcome::kFailed);
-    sa.count(prepared);
-    if (prepared == 0)
+    std::uint32_t sequence = 0;
+    const std::uint16_t numbered = sa.number(count, sequence);
+    note(frames, outcomes, all.subspan(numbered), EspOutcome::kFailed);
+    if (numbered == 0)
         return;
-    for (rte_mbuf* frame : all.first(prepared))
-        finish(sa, frame);
-    if (!is_gcm(sa.algorithm()))
-        hide_ivs(prepared);
-    count = run(sa, all.first(prepared), frames, outcomes);
-    const std::uint16_t good = count == 0 ? count : rte_ipsec_pkt_process(sa.session(), work.data(), count);
-    note(frames, outcomes, all.subspan(good, count - good), EspOutcome::kFailed);
+    for (std::uint16_t i = 0; i < numbered; ++i) {
+        work[i]->ol_flags = 0;
+        work[i]->tx_offload = 0;
+        const EspFront::Packet packet = front.wrap(work[i], sequence + i);
+        if (at_once_)
+            prepare_call(sa, i, packet);
+        else
+            prepare_operation(sa, i, work[i], packet);
+    }
+    (void)run(sa, all.first(numbered), frames, outcomes);
+}
+
+std::uint16_t EspEngine::run(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes) {
+    return at_once_ ? run_at_once(sa, frames, all, outcomes) : run_queued(frames, all, outcomes);
 }
 
 void EspEngine::decrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
@@ -299,6 +299,8 @@ void EspEngine::decrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
     const std::uint16_t prepared =
         rte_ipsec_pkt_crypto_prepare(sa.session(), work.data(), operations_.data(), count);
     note(frames, outcomes, all.subspan(prepared), EspOutcome::kReplayed);
+    if (at_once_)
+        gather(sa, prepared);
     count = prepared == 0 ? prepared : run(sa, all.first(prepared), frames, outcomes);
     const std::uint16_t good = count == 0 ? count : rte_ipsec_pkt_process(sa.session(), work.data(), count);
     // A packet whose twin came in the same burst is unpacked before it is found out; one with a wrong padding

@@ -1,5 +1,5 @@
 // esp_engine.h - one worker's queue pair of a crypto device: bursts of frames into ESP and out of it, at once.
-// Source: RFC 4303 over rte_ipsec and a cryptodev; Ethernet inside (next header 143, RFC 8986). Units: bytes.
+// Source: RFC 4303 over a cryptodev, inbound with rte_ipsec; Ethernet inside (next header 143, RFC 8986). Units: bytes.
 // Threads: made on the control thread, then one worker's, as the queue pair is.
 #pragma once
 
@@ -48,13 +48,14 @@ class EspEngine {
     using Burst = std::span<rte_mbuf*>;
 
     EspOutcome make_room(rte_mbuf*& frame, std::uint32_t head, std::uint32_t tail);
-    EspOutcome wrap(const EspSa& sa, rte_mbuf*& frame);
     EspOutcome accept(const EspSa& sa, rte_mbuf*& frame);
-    static void finish(const EspSa& sa, rte_mbuf* frame);
     std::uint16_t run(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes);
     std::uint16_t run_queued(Burst frames, Burst all, EspOutcomes& outcomes);
     std::uint16_t run_at_once(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes);
-    void hide_ivs(std::uint16_t count);
+    void put(std::uint16_t at, std::uint8_t* data, std::uint32_t bytes, std::uint8_t* tag, std::uint8_t* header);
+    void gather(const EspSa& sa, std::uint16_t count);
+    void prepare_call(const EspSa& sa, std::uint16_t at, const EspFront::Packet& packet);
+    void prepare_operation(const EspSa& sa, std::uint16_t at, rte_mbuf* frame, const EspFront::Packet& packet);
 
     /// What a call is given; by operation, parts of it for good.
     struct Call {
@@ -72,6 +73,7 @@ class EspEngine {
     bool at_once_;  ///< the device works on the caller's stack, without its queues
     std::array<rte_crypto_op*, kCryptoBurst> operations_{};
     Call call_;
+    std::array<std::array<std::uint8_t, 16>, kCryptoBurst> nonces_{};
 };
 
 }  // namespace weir

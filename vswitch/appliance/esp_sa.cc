@@ -1,4 +1,4 @@
-// esp_sa.cc - translates keys to cryptodev transforms and rte_ipsec parameters.
+// esp_sa.cc - translates keys to cryptodev transforms and, inbound, rte_ipsec parameters.
 #include "vswitch/appliance/esp_sa.h"
 
 #include <rte_cryptodev.h>
@@ -17,17 +17,6 @@ namespace {
 constexpr std::uint16_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
 constexpr std::uint8_t kIpInIp = 4;
 constexpr std::uint8_t kIpv6InIp = 41;
-
-/// Of the 16-bit words of the IPv4 header as it stands there, in their order in memory.
-std::uint32_t header_sum(std::span<const std::uint8_t> header) {
-    std::uint32_t sum = 0;
-    for (std::size_t at = kEspFrontBytes; at + 1 < header.size() && at < kEspFrontBytes + 20; at += 2) {
-        std::uint16_t word = 0;
-        std::memcpy(&word, header.data() + at, sizeof(word));
-        sum += word;
-    }
-    return sum;
-}
 
 std::uint16_t key_bytes(EspAlgorithm algorithm) {
     return static_cast<std::uint16_t>(cipher_key_bytes(algorithm));
@@ -68,15 +57,13 @@ rte_crypto_sym_xform hmac(const EspKeys& keys, bool outbound) {
 }  // namespace
 
 EspSa::EspSa(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters)
-    : algorithm_(parameters.algorithm),
-      outer_v6_(parameters.outer_v6),
-      spi_(keys.spi),
-      header_bytes_(parameters.header.size()),
-      checksum_base_(header_sum(parameters.header)) {
+    : device_name_(device.name()), algorithm_(parameters.algorithm), outer_v6_(parameters.outer_v6), spi_(keys.spi) {
     if (keys.spi < 256)
         throw HostError("SPI " + std::to_string(keys.spi) + ": the first 256 are reserved; take another");
-    std::ranges::copy(parameters.header, header_.begin());
+    std::copy_n(keys.auth.begin(), salt_.size(), salt_.begin());
     try {
+        if (parameters.outbound)
+            front_.emplace(algorithm_, outer_v6_, spi_, parameters.header);
         make_session(device, keys, parameters);
     } catch (...) {
         release();
@@ -84,56 +71,50 @@ EspSa::EspSa(const CryptoDevice& device, const EspKeys& keys, const Parameters& 
     }
 }
 
+void EspSa::must(bool good, const char* what) const {
+    if (!good)
+        throw HostError("SPI " + std::to_string(spi_) + " on '" + device_name_ + "': " + what +
+                        " fails; give a device that can do its algorithm and has sessions left");
+}
+
 void EspSa::make_session(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters) {
-    const auto must = [&](bool good, const char* what) {
-        if (!good)
-            throw HostError("SPI " + std::to_string(keys.spi) + " on '" + device.name() + "': " + what +
-                            " fails; give a device that can do its algorithm and has sessions left");
-    };
     const bool out = parameters.outbound;
-    const EspAlgorithm algorithm = parameters.algorithm;
-    if (is_gcm(algorithm)) {
-        transforms_[0] = gcm(keys, algorithm, out);
+    if (is_gcm(algorithm_)) {
+        transforms_[0] = gcm(keys, algorithm_, out);
     } else {
         // Encrypt-then-MAC: the order of work is the order of the chain.
-        transforms_[out ? 0 : 1] = cbc(keys, algorithm, out);
+        transforms_[out ? 0 : 1] = cbc(keys, algorithm_, out);
         transforms_[out ? 1 : 0] = hmac(keys, out);
         transforms_[0].next = &transforms_[1];
     }
+    if (!out)
+        make_ipsec(keys, parameters);
+    session_.type = RTE_SECURITY_ACTION_TYPE_NONE;
+    session_.crypto.dev_id = device.id();
+    session_.crypto.ses = static_cast<rte_cryptodev_sym_session*>(
+        rte_cryptodev_sym_session_create(device.id(), transforms_.data(), device.sessions()));
+    must(session_.crypto.ses != nullptr, "its crypto session");
+    if (!out)
+        must(rte_ipsec_session_prepare(&session_) == 0, "preparing it");
+}
+
+void EspSa::make_ipsec(const EspKeys& keys, const Parameters& parameters) {
     rte_ipsec_sa_prm wanted{};
     wanted.ipsec_xform.spi = keys.spi;
-    if (is_gcm(algorithm))
-        std::memcpy(&wanted.ipsec_xform.salt, keys.auth.data(), sizeof(wanted.ipsec_xform.salt));
-    wanted.ipsec_xform.direction = out ? RTE_SECURITY_IPSEC_SA_DIR_EGRESS : RTE_SECURITY_IPSEC_SA_DIR_INGRESS;
+    if (is_gcm(algorithm_))
+        std::memcpy(&wanted.ipsec_xform.salt, salt_.data(), sizeof(wanted.ipsec_xform.salt));
+    wanted.ipsec_xform.direction = RTE_SECURITY_IPSEC_SA_DIR_INGRESS;
     wanted.ipsec_xform.proto = RTE_SECURITY_IPSEC_SA_PROTO_ESP;
     wanted.ipsec_xform.replay_win_sz = parameters.replay_window;
     wanted.crypto_xform = transforms_.data();
-    if (out) {
-        // By its tunnel mode rte_ipsec puts the whole header in front at once. It knows IP in IP only: the next
-        // header is corrected before the packet is encrypted (EspEngine::finish).
-        wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TUNNEL;
-        wanted.ipsec_xform.tunnel.type =
-            parameters.outer_v6 ? RTE_SECURITY_IPSEC_TUNNEL_IPV6 : RTE_SECURITY_IPSEC_TUNNEL_IPV4;
-        wanted.tun.hdr_len = static_cast<std::uint8_t>(header_bytes_);
-        wanted.tun.hdr_l3_off = kEspFrontBytes;
-        wanted.tun.next_proto = kIpInIp;
-        wanted.tun.hdr = header_.data();
-    } else {
-        wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TRANSPORT;
-        wanted.trs.proto = parameters.outer_v6 ? kIpv6InIp : kIpInIp;
-    }
+    wanted.ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TRANSPORT;
+    wanted.trs.proto = outer_v6_ ? kIpv6InIp : kIpInIp;
     const int bytes = rte_ipsec_sa_size(&wanted);
     must(bytes > 0, "sizing its state");
     session_.sa = static_cast<rte_ipsec_sa*>(
         rte_zmalloc("weir_esp_sa", static_cast<std::size_t>(bytes), RTE_CACHE_LINE_SIZE));
     must(session_.sa != nullptr, "memory for its state");
     must(rte_ipsec_sa_init(session_.sa, &wanted, static_cast<std::uint32_t>(bytes)) > 0, "making its state");
-    session_.type = RTE_SECURITY_ACTION_TYPE_NONE;
-    session_.crypto.dev_id = device.id();
-    session_.crypto.ses = static_cast<rte_cryptodev_sym_session*>(
-        rte_cryptodev_sym_session_create(device.id(), transforms_.data(), device.sessions()));
-    must(session_.crypto.ses != nullptr, "its crypto session");
-    must(rte_ipsec_session_prepare(&session_) == 0, "preparing it");
 }
 
 void EspSa::release() {

@@ -1,4 +1,5 @@
-// esp_sa.h - one direction of an ESP tunnel: its keys, its crypto session and its rte_ipsec state.
+// esp_sa.h - one direction of an ESP tunnel: its keys, its crypto session; outbound what it puts around frames, inbound
+// its rte_ipsec state.
 // Source: RFC 4303 (ESP), 4106 (AES-GCM), 3602 (AES-CBC), 4868 (HMAC-SHA-256-128). Units: bytes, packets.
 // Threads: made and unmade on the control thread, used by one worker; packets() by any.
 #pragma once
@@ -7,10 +8,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "common/counter.h"
 #include "vswitch/appliance/crypto_device.h"
+#include "vswitch/appliance/esp_front.h"
 #include "vswitch/esp_sizes.h"
 
 namespace weir {
@@ -38,13 +42,25 @@ class EspSa {
     EspSa(const EspSa&) = delete;
     EspSa& operator=(const EspSa&) = delete;
 
+    /// Inbound: what checks and unpacks.
     [[nodiscard]] const rte_ipsec_session* session() const { return &session_; }
+    [[nodiscard]] auto* crypto_session() const { return session_.crypto.ses; }
+    /// Outbound.
+    [[nodiscard]] const EspFront& front() const { return *front_; }
+    [[nodiscard]] const std::array<std::uint8_t, 4>& salt() const { return salt_; }
+    /// Takes the next sequence numbers, which never repeat: `first` and on. @return how many there were left, of these
+    [[nodiscard]] std::uint16_t number(std::uint16_t wanted, std::uint32_t& first) {
+        const std::uint64_t used = packets_.value();
+        const std::uint64_t left = UINT32_MAX - used;
+        const std::uint16_t given = left < wanted ? static_cast<std::uint16_t>(left) : wanted;
+        first = static_cast<std::uint32_t>(used + 1);
+        packets_.add(given);
+        return given;
+    }
     [[nodiscard]] EspAlgorithm algorithm() const { return algorithm_; }
+    [[nodiscard]] bool outbound() const { return front_.has_value(); }
     [[nodiscard]] bool outer_v6() const { return outer_v6_; }
     [[nodiscard]] std::uint32_t spi() const { return spi_; }
-    [[nodiscard]] std::size_t header_bytes() const { return header_bytes_; }
-    /// Sum of the IPv4 header's words without what differs between packets.
-    [[nodiscard]] std::uint32_t checksum_base() const { return checksum_base_; }
 
     /// Sequence numbers used, or packets that were let in.
     [[nodiscard]] std::uint64_t packets() const { return packets_.value(); }
@@ -52,14 +68,16 @@ class EspSa {
 
   private:
     void make_session(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters);
+    void make_ipsec(const EspKeys& keys, const Parameters& parameters);
+    void must(bool good, const char* what) const;
     void release();
 
+    std::string device_name_;
     EspAlgorithm algorithm_;
     bool outer_v6_;
     std::uint32_t spi_;
-    std::array<std::uint8_t, 56> header_{};
-    std::size_t header_bytes_;
-    std::uint32_t checksum_base_;
+    std::array<std::uint8_t, 4> salt_{};  ///< AES-GCM's
+    std::optional<EspFront> front_;
     rte_ipsec_session session_{};
     std::array<rte_crypto_sym_xform, 2> transforms_{};
     Counter packets_;
