@@ -1,0 +1,184 @@
+// control_part.cc - the agent's session and the controller over a line without delay: what both compute when
+// a flow begins between two intervals. Sockets, ticks and waiting are left out.
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/setup/parts.h"
+#include "bench/setup/spans.h"
+#include "ctrl/controller.h"
+#include "ctrl/rate_solver.h"
+#include "vswitch/agent/link_session.h"
+
+namespace weir::bench {
+namespace {
+
+constexpr unsigned kVnicsPerHost = 12;
+constexpr unsigned kTenantsPerHost = 3;
+constexpr unsigned kVnicsPerTenant = 48;
+constexpr Nanos kSample = 10'000'000;
+constexpr std::uint64_t kUsed = 1'000;
+
+std::string name(const char* kind, std::size_t number) {
+    return kind + std::to_string(number);
+}
+
+std::size_t tenant_of(std::size_t host, std::size_t vnic, std::size_t tenants) {
+    return (host * kTenantsPerHost + vnic % kTenantsPerHost) % tenants;
+}
+
+/// As in Pulsar 6.4: tenants of 48 vNICs, each on twelve hosts or so, and an appliance for ten hosts.
+ClusterConfig cluster_of(unsigned hosts) {
+    ClusterConfig config;
+    config.global = Mechanism::kDrf;  // as Pulsar's evaluation has it
+    for (unsigned i = 0; i < std::max(1U, hosts / 10); ++i)
+        config.appliances.push_back({.name = name("app", i), .capacity_min = 20'000, .capacity_max = 20'000});
+    const unsigned tenants = std::max(kTenantsPerHost, hosts * kVnicsPerHost / kVnicsPerTenant);
+    for (unsigned t = 0; t < tenants; ++t) {
+        TenantConfig tenant;
+        tenant.name = name("t", t);
+        tenant.appliances.push_back(
+            {.name = name("app", t % config.appliances.size()), .reservation_tokens = 500});
+        config.tenants.push_back(std::move(tenant));
+    }
+    for (unsigned h = 0; h < hosts; ++h) {
+        config.hosts.push_back({.name = name("h", h)});
+        for (unsigned v = 0; v < kVnicsPerHost; ++v)
+            config.tenants[tenant_of(h, v, tenants)].vnics.push_back(
+                {.name = name("v", h * kVnicsPerHost + v)});
+    }
+    return config;
+}
+
+struct Host {
+    Peer peer;
+    std::unique_ptr<LinkSession> session;
+    std::vector<FlowSample> samples;
+    std::map<LocalFlow, PartRates> rates;
+
+    Host(unsigned number, const ClusterConfig& config) {
+        peer.route = name("h", number);
+        session = std::make_unique<LinkSession>(number * 1'000 + 1, 0);
+        wire::Hello hello{.host = name("h", number), .version = "bench"};
+        for (unsigned v = 0; v < kVnicsPerHost; ++v) {
+            const TenantConfig& tenant = config.tenants[tenant_of(number, v, config.tenants.size())];
+            if (v < kTenantsPerHost)
+                hello.appliances.push_back({tenant.appliances[0].name, "10.0.0.9", 1});
+            hello.vnics.push_back({.name = name("v", number * kVnicsPerHost + v)});
+            samples.push_back(
+                {.flow = {hello.vnics.back().name, static_cast<std::uint16_t>(v % kTenantsPerHost)}});
+        }
+        session->set_hello(hello);
+    }
+    void use(std::size_t flow) {
+        samples[flow].used = {samples[flow].used[0], samples[flow].used[1] + kUsed, 0};
+    }
+};
+
+class Line {
+  public:
+    explicit Line(unsigned hosts)
+        : config_(cluster_of(hosts)), solver_(config_), controller_(config_, solver_, store_, 1'000) {
+        for (unsigned h = 0; h < hosts; ++h)
+            hosts_.emplace_back(h, config_);
+        for (int turn = 0; turn < 3; ++turn)
+            everybody(turn == 2);
+        interval();
+    }
+
+    /// All flows but the first of each host go on, and the controller ticks.
+    void interval() {
+        for (int sample = 0; sample < 2; ++sample)
+            everybody(true);
+        now_ += config_.interval;
+        everybody(true);
+        controller_.tick(now_, 1'000);
+        answers();
+        now_ += config_.interval / 5;  // now a new flow may be told of at once
+    }
+
+    struct Times {
+        Spans said, solved, heard, all;
+    };
+    /// The first flow of host `number` begins.
+    void begin(unsigned number, Times& times) {
+        Host& host = hosts_[number];
+        host.session->sample(host.samples, now_);
+        host.use(0);
+        now_ += kSample;
+        std::vector<LinkMessage> words;
+        times.said.time([&] {
+            host.session->sample(host.samples, now_);
+            host.session->turn(now_);
+            words = host.session->take_outgoing();
+        });
+        std::vector<Outgoing> answers;
+        times.solved.time([&] {
+            for (const LinkMessage& word : words)
+                controller_.receive(host.peer, word.header, word.body, now_);
+            controller_.solve_early(now_);
+            answers = controller_.take_outgoing();
+        });
+        times.heard.time([&] {
+            for (const Outgoing& answer : answers)
+                if (answer.route == host.peer.route)
+                    host.session->receive(answer.header, answer.body, now_);
+            if (!host.session->take_rates(host.rates))
+                throw std::runtime_error("no rate came for the new flow");
+        });
+        for (const Outgoing& answer : answers)
+            if (answer.route != host.peer.route)
+                deliver(answer);
+        times.all.add(
+            std::chrono::duration_cast<Spans::Clock::duration>(std::chrono::duration<double, std::micro>(
+                times.said.last() + times.solved.last() + times.heard.last())));
+    }
+    [[nodiscard]] std::size_t flows() const { return hosts_.size() * kVnicsPerHost; }
+
+  private:
+    void everybody(bool work) {
+        now_ += kSample;
+        for (Host& host : hosts_) {
+            for (std::size_t flow = 1; work && flow < host.samples.size(); ++flow)
+                host.use(flow);
+            host.session->sample(host.samples, now_);
+            host.session->turn(now_);
+            for (const LinkMessage& word : host.session->take_outgoing())
+                controller_.receive(host.peer, word.header, word.body, now_);
+        }
+        answers();
+    }
+    void answers() {
+        for (const Outgoing& answer : controller_.take_outgoing())
+            deliver(answer);
+    }
+    void deliver(const Outgoing& answer) {
+        Host& host = hosts_[std::stoul(answer.route.substr(1))];
+        host.session->receive(answer.header, answer.body, now_);
+        (void)host.session->take_rates(host.rates);
+    }
+
+    ClusterConfig config_;
+    RateSolver solver_;
+    Store store_{":memory:"};
+    Controller controller_;
+    std::vector<Host> hosts_;
+    Nanos now_ = kNanosPerSec;
+};
+
+}  // namespace
+
+nlohmann::json measure_control(unsigned hosts, unsigned times) {
+    Line line(hosts);
+    Line::Times spans;
+    for (unsigned i = 0; i < std::min(times, hosts); ++i)
+        line.begin(i, spans);
+    return {{"flows", line.flows()},
+            {"agent_says", spans.said.summary()},
+            {"controller", spans.solved.summary()},
+            {"agent_hears", spans.heard.summary()},
+            {"all", spans.all.summary()}};
+}
+
+}  // namespace weir::bench
