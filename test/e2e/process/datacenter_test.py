@@ -1,0 +1,153 @@
+"""datacenter_test.py - Pulsar's virtual datacenters for real: two switches, a controller over tcp with keys, an NBD store and
+a memcached, four tenants. On each service a tenant with two connections stands beside one with 24.
+
+The services are slow in truth (the store by a filter, memcached by its VM's limit), so that who is not isolated takes from
+the others. Nothing is timed: rates are read until they are as they should be, within a bound.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import links
+from controller import Controller, make_key
+from hosts import start
+from processes import Process, tail
+from switch import ROOT
+from two_hosts import TwoHosts
+from wait import until
+
+NBD, MEMCACHED = ("10.0.0.5", 10809), ("10.0.0.6", 11211)
+TOKENS = 10             # of a request, whatever it asks
+READ_BYTES = 512
+STORE_BPS = 110 * READ_BYTES * 8    # what the store can really do: 1.1 of what the controller gives out
+RESERVED = {"vm1": 500, "vm2": 200, "vm3": 1000, "vm4": 300}
+SECONDS = 90            # for rates to settle on a machine that does other things
+
+
+def request_cost():
+    return {"name": "10 a request", "unit": "tokens", "source": "test",
+            "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": TOKENS, "tokens": 0, "per": "1B"}}}
+
+
+class DatacenterTest(TwoHosts):
+    TIMED = True
+
+    def setUp(self):
+        super().setUp()
+        self.controller = None
+        self.addCleanup(lambda: links.command("ip link set lo up"))
+        self.join()
+        self.keys = {name: make_key(self.path(f"{name}.key")) for name in ("ctrl", "a", "b")}
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.endpoint = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+        with open(self.path("cost.json"), "w") as stream:
+            json.dump(request_cost(), stream)
+
+    def control(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        tenants = [{"name": name, "vnics": [{"name": vnic}],
+                    "appliances": [{"name": appliance, "reservation": f"{RESERVED[vnic]}tokens"}]}
+                   for name, vnic, appliance in (("A", "vm1", "disk"), ("B", "vm2", "disk"), ("C", "vm3", "cache"),
+                                                 ("D", "vm4", "cache"))]
+        return Controller(folder, {
+            "listen": [self.endpoint], "secret_key_file": self.path("ctrl.key"),
+            "topology": {"hosts": [{"name": name, "key": self.keys[name]} for name in ("a", "b")]},
+            "appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "1ktokens"},
+                           {"name": "cache", "capacity_min": "2500tokens", "capacity_max": "2500tokens"}],
+            "tenants": tenants}).start()
+
+    def switches(self, isolated):
+        """Host a has vm1 to vm3, host b vm4 and the services' vm5 and vm6."""
+        def keys(name):
+            link = {"connect": self.endpoint, "server_key": self.keys["ctrl"], "secret_key_file": self.path(f"{name}.key")}
+            services = [{"name": "disk", "address": NBD[0], "port": NBD[1], "protocol": "nbd", "cost": self.path("cost.json")},
+                        {"name": "cache", "address": MEMCACHED[0], "port": MEMCACHED[1], "protocol": "memcached",
+                         "cost": self.path("cost.json")}]
+            return {"appliances": services, **({"controller": link} if isolated else {})}
+
+        def uses(appliance):
+            return {"appliances": [{"name": appliance, "burst": "100ms"}]}
+        self.b = self.host("b", 0, {"rate": "1Gbit"}, None, {4: uses("cache"), 5: {}, 6: {"limit": "3Mbit"}}, keys("b"))
+        self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {1: uses("disk"), 2: uses("disk"), 3: uses("cache")}, keys("a"))
+        self.kernels = {number: self.kernel(number) for number in range(1, 7)}
+        self.serve(5, NBD[1], "nbdkit", "--foreground", "--exit-with-parent", "--port", str(NBD[1]), "--filter=rate", "memory",
+                   "1M", f"rate={STORE_BPS}")
+        self.serve(6, MEMCACHED[1], "memcached", "-u", "root", "-l", MEMCACHED[0], "-p", str(MEMCACHED[1]), "-t", "1")
+
+    def serve(self, number, port, *command):
+        server = Process([*self.kernels[number], *command], self.path(f"server{number}.log"))
+
+        def listening():
+            if not server.alive():
+                raise ChildProcessError(f"{command[0]} ended: {tail(server.log)}")
+            return f":{port} " in subprocess.run([*self.kernels[number], "ss", "-Hltn"], capture_output=True, text=True,
+                                                 timeout=10, check=False).stdout
+        until(listening, 20, command[0])
+
+    def client(self, number, program, *arguments):
+        return Process([*self.kernels[number], sys.executable, os.path.join(ROOT, "test", "support", program),
+                        *map(str, arguments)], self.path(f"client{number}.log"))
+
+    def load(self):
+        for number, connections in ((1, 2), (2, 24)):
+            self.client(number, "nbd_client.py", *NBD, "--connections", connections, f"{READ_BYTES}:600")
+        for number, connections in ((3, 2), (4, 24)):
+            self.client(number, "memcached_reader.py", *MEMCACHED, connections, 1000)
+
+    def used(self, name, interval="1s"):
+        """Tokens per second that the vNIC's requests have taken."""
+        flow, = (self.b if name == "vm4" else self.a).ctl("flow", "list", name, "--interval", interval)["flows"]
+        return flow["used_per_second"]["appliance"]
+
+    def wait_guarantees(self, *names):
+        """Each has at some moment what it reserved; all want more. Less a tenth, for readings that cut a request."""
+        for name in names or RESERVED:
+            until(lambda name=name: self.used(name) >= 0.9 * RESERVED[name], SECONDS, f"the guarantee of {name}")
+
+    def wait_links(self, state, *hosts):
+        for host in hosts or (self.a, self.b):
+            until(lambda host=host: host.ctl("status")["controller"]["state"] == state, 30,
+                  f"the link of {host.config['host']} {state}")
+
+    def test_guarantees_hold_whatever_becomes_of_the_controller(self):
+        self.controller = self.control(self.path("first"))
+        self.switches(isolated=True)
+        self.wait_links("connected")
+        self.load()
+        self.wait_guarantees()
+        self.controller.kill()
+        self.wait_links("silent")
+        self.wait_guarantees()
+        self.controller.start()
+        self.wait_links("connected")
+        self.wait_guarantees("vm1", "vm3")
+        # Another takes its place, which knows nothing but the file.
+        self.controller.kill()
+        epoch = self.a.ctl("status")["controller"]["epoch"]
+        self.controller = self.control(self.path("second"))
+        until(lambda: self.a.ctl("status")["controller"]["epoch"] > epoch, 30, "the new controller's epoch")
+        self.wait_links("connected")
+        self.wait_guarantees("vm1", "vm3")
+        # Cut off, while both ends live.
+        links.command("ip link set lo down")
+        self.wait_links("silent")
+        self.wait_guarantees("vm1", "vm3")
+        links.command("ip link set lo up")
+        self.wait_links("connected")
+        # A switch goes down under its VMs and comes back.
+        self.b.kill()
+        start(self.b)
+        self.wait_links("connected")
+        self.wait_guarantees("vm1", "vm3")
+        self.assertEqual(self.controller.stop(), 0)
+
+    def test_without_isolation_the_greedy_take_from_the_others(self):
+        self.switches(isolated=False)
+        self.load()
+        for name, greedy in (("vm1", "vm2"), ("vm3", "vm4")):
+            until(lambda name=name, greedy=greedy: 0 < self.used(name) < 0.6 * RESERVED[name] and
+                  self.used(greedy) > RESERVED[greedy], SECONDS, f"{name} below its guarantee beside {greedy}")
