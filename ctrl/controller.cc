@@ -16,7 +16,7 @@ using wire::Type;
 constexpr std::size_t kNotesMax = 1'000;
 /// Whether the controller may hear it at all.
 bool from_switch(Type type) {
-    return type == Type::kHello || type == Type::kDemand || type == Type::kHeartbeat;
+    return type == Type::kHello || type == Type::kDemand || type == Type::kUsage || type == Type::kHeartbeat;
 }
 
 wire::Bytes bytes_of(const std::string& text) {
@@ -108,6 +108,8 @@ void Controller::receive(const Peer& peer, std::span<const std::uint8_t> head,
     }
     if (header.type == Type::kDemand)
         demand(session, header, body);
+    if (header.type == Type::kUsage)
+        usage(session, body);
 }
 
 void Controller::hello(const Peer& peer, const Header& header, std::span<const std::uint8_t> body,

@@ -91,6 +91,8 @@ class Controller {
     [[nodiscard]] Faults set_pool(const PoolChange& change);
     /// The file it runs by and where the vNICs are: what `weirctl apply --dry-run` compares with.
     [[nodiscard]] nlohmann::json running();
+    /// For `weirctl bill`. @param verify also walks through all of the bill
+    [[nodiscard]] nlohmann::json bill(const BillSpan& span, bool verify);
 
   private:
     struct Session;
@@ -102,6 +104,7 @@ class Controller {
     [[nodiscard]] std::string why_not_placed(HostIndex host, const wire::HelloVnic& vnic,
                                              const ClusterEnd* end, Nanos now);
     void demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
+    void usage(Session& session, std::span<const std::uint8_t> body);
     void note_change(const wire::FlowDemand* before, const wire::FlowDemand& now);
     void drop_demands(const Session& session);
     void drop_demands_of(std::uint32_t vnic);

@@ -1,4 +1,4 @@
-// operator_commands.cc - audit, pool.show, pool.set, running, status.
+// operator_commands.cc - audit, bill, pool.show, pool.set, running, status.
 #include "ctrl/operator_commands.h"
 
 #include <nlohmann/json.hpp>
@@ -56,6 +56,26 @@ json set_pool(Controller& controller, ObjectReader& args, Faults& faults) {
     return json::object();
 }
 
+json bill(Controller& controller, ObjectReader& args, Faults& faults) {
+    constexpr Range kSeconds{0, 4'000'000'000};
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    BillSpan span;
+    args.read_text("tenant", span.tenant);
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+    args.read_integer("from", from, kSeconds);
+    const bool ends = args.read_integer("to", to, kSeconds);
+    bool verify = false;
+    args.read_flag("verify", verify);
+    if (ends && to < from)
+        args.fault("to", "a time after \"from\"", "the span runs backwards");
+    args.finish();
+    span.from = static_cast<std::int64_t>(from) * kSecond;
+    if (ends)
+        span.to = static_cast<std::int64_t>(to) * kSecond;
+    return faults.empty() ? controller.bill(span, verify) : json();
+}
+
 json run(Controller& controller, const ServerCounters& server, const json& request, Nanos now,
          Faults& faults) {
     ObjectReader reader(request, "", faults);
@@ -76,6 +96,8 @@ json run(Controller& controller, const ServerCounters& server, const json& reque
         args.finish();
         return faults.empty() ? controller.audit(last) : json();
     }
+    if (command == "bill")
+        return bill(controller, args, faults);
     if (command == "pool.show") {
         args.finish();
         return faults.empty() ? controller.pools() : json();
@@ -86,7 +108,7 @@ json run(Controller& controller, const ServerCounters& server, const json& reque
         args.finish();
         return faults.empty() ? controller.running() : json();
     }
-    reader.fault("command", "audit, pool.set, pool.show, running, status",
+    reader.fault("command", "audit, bill, pool.set, pool.show, running, status",
                  "the controller has no such command; the switches may");
     return {};
 }

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <optional>
 #include <random>
@@ -48,6 +49,9 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const std::vector<Appli
       quiescence_(static_cast<unsigned>(config.workers.size())),
       appliances_(make_appliances(config, costs)) {
     config_.vnics.clear();
+    unix_origin_ = static_cast<std::uint64_t>(std::chrono::nanoseconds(
+                       std::chrono::system_clock::now().time_since_epoch()).count()) -
+                   eal_.ticks().to_nanos(rte_rdtsc());
     build_uplink();
     build_workers(tunnels);
     worker_snapshots_.resize(workers_.size());
@@ -260,8 +264,8 @@ void Topology::change_vnic(const VnicConfig& changed) {
     const VnicId id = find(changed.name);
     Vnic& vnic = *vnics_[id];
     take_snapshots();
-    vnic.guarantee->change(promise_of(changed), vnic.snapshot.from_vm.delivered.bytes,
-                           eal_.ticks().to_nanos(rte_rdtsc()));
+    note_usage(changed.name, vnic.guarantee->change(promise_of(changed), vnic.snapshot.from_vm.delivered.bytes,
+                                                    eal_.ticks().to_nanos(rte_rdtsc())));
     await(vnic.path->fixed.owner, post_profile(id, changed));
     vnic.config = changed;
     spdlog::info("vNIC {} changed", changed.name);
@@ -269,7 +273,12 @@ void Topology::change_vnic(const VnicConfig& changed) {
 
 void Topology::remove_vnic(const std::string& name) {
     const std::scoped_lock lock(mutex_);
-    remove(find(name));
+    const VnicId id = find(name);
+    take_snapshots();
+    Vnic& vnic = *vnics_[id];
+    note_usage(name, vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes,
+                                                eal_.ticks().to_nanos(rte_rdtsc())));
+    remove(id);
     spdlog::info("vNIC {} removed", name);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -43,6 +44,7 @@ class Topology final : public SwitchControl {
     void remove_vnic(const std::string& name) override;
     [[nodiscard]] std::vector<RequestSample> sample_requests() override;
     void set_request_rates(const RequestRatesByVnic& rates) override;
+    [[nodiscard]] std::vector<UsageReport> take_usage() override;
     void note_controller(const ControllerReport& controller) override;
     void tick() override;
 
@@ -78,6 +80,7 @@ class Topology final : public SwitchControl {
     void take_snapshots();
     /// Ends the period of every guarantee; those that vary get their next rate.
     void turn_guarantees(Nanos now);
+    void note_usage(const std::string& vnic, const std::optional<GuaranteeMeter::Period>& period);
     VnicReport report_vnic(VnicId id) const;
     /// What the controller lets the vNIC use; a vNIC that comes again has it at once.
     [[nodiscard]] std::map<std::uint16_t, RequestRates> rates_of(const std::string& vnic) const;
@@ -104,6 +107,8 @@ class Topology final : public SwitchControl {
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
     Nanos guarantees_turned_ = 0;
+    std::deque<UsageReport> usage_;
+    std::uint64_t unix_origin_ = 0;  // of our clock
     std::optional<ControllerReport> controller_;
     RequestRatesByVnic controller_rates_;
 };

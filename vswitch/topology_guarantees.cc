@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kBits = 8;
 constexpr Nanos kPeriod = kNanosPerSec;
+constexpr std::size_t kUsageMost = 4 * limits::kVnicsMax;
 
 }  // namespace
 
@@ -48,6 +49,26 @@ std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
     return post(vnic.path->fixed.owner, command);
 }
 
+void Topology::note_usage(const std::string& vnic, const std::optional<GuaranteeMeter::Period>& period) {
+    if (!period || period->delivered == 0)
+        return;
+    if (usage_.size() == kUsageMost)
+        usage_.pop_front();
+    usage_.push_back({.vnic = vnic,
+                      .kind = period->kind,
+                      .began = unix_origin_ + period->began,
+                      .ended = unix_origin_ + period->ended,
+                      .promised = period->promised,
+                      .delivered = period->delivered});
+}
+
+std::vector<UsageReport> Topology::take_usage() {
+    const std::scoped_lock lock(mutex_);
+    std::vector<UsageReport> taken(usage_.begin(), usage_.end());
+    usage_.clear();
+    return taken;
+}
+
 /// All changes are sent before any is waited for. A worker that does not answer is spoken of elsewhere: the
 /// period then lasts longer.
 void Topology::turn_guarantees(Nanos now) {
@@ -62,7 +83,8 @@ void Topology::turn_guarantees(Nanos now) {
                 continue;
             Vnic& vnic = *vnics_[id];
             const std::uint64_t before = vnic.guarantee->rate();
-            vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now);
+            note_usage(vnic.config.name,
+                       vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now));
             if (vnic.guarantee->rate() != before)
                 last[vnic.path->fixed.owner] = post_profile(id, vnic.config);
         }

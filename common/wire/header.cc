@@ -5,6 +5,7 @@
 
 #include "common/wire/bytes.h"
 #include "common/wire/records.h"
+#include "common/wire/usage.h"
 
 namespace weir::wire {
 namespace {
@@ -18,6 +19,10 @@ std::size_t record_bytes(Type type) {
             return kDemandBytes;
         case Type::kAllocation:
             return kAllocationBytes;
+        case Type::kUsage:
+            return kUsageBytes;
+        case Type::kBilled:
+            return kBilledBytes;
         default:
             return 1;
     }
@@ -25,7 +30,7 @@ std::size_t record_bytes(Type type) {
 
 bool is_type(std::uint8_t value) {
     return value >= static_cast<std::uint8_t>(Type::kHello) &&
-           value <= static_cast<std::uint8_t>(Type::kHeartbeat);
+           value <= static_cast<std::uint8_t>(Type::kBilled);
 }
 
 }  // namespace
@@ -37,8 +42,8 @@ const char* name_of(Malformed reason) {
 }
 
 const char* name_of(Type type) {
-    constexpr std::array<const char*, 7> kNames{"",       "HELLO",      "WELCOME",  "TABLES",
-                                                "DEMAND", "ALLOCATION", "HEARTBEAT"};
+    constexpr std::array<const char*, 9> kNames{"",           "HELLO",     "WELCOME", "TABLES", "DEMAND",
+                                                "ALLOCATION", "HEARTBEAT", "USAGE",   "BILLED"};
     return kNames[static_cast<std::size_t>(type)];
 }
 
@@ -81,7 +86,7 @@ Malformed decode_header(std::span<const std::uint8_t> bytes, std::size_t body_by
     if ((read.flags & ~flags::kAll) != 0)
         return Malformed::kFlags;
     read.type = static_cast<Type>(type);
-    if (read.type == Type::kHeartbeat && read.count != 0)
+    if ((read.type == Type::kHeartbeat && read.count != 0) || (read.type == Type::kBilled && read.count != 1))
         return Malformed::kCount;
     if (body_bytes > kBodyBytesMax || body_bytes != std::size_t{read.count} * record_bytes(read.type))
         return Malformed::kSize;

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     add_vnic_commands(app, session);
     add_flow_commands(app, session);
     add_pool_commands(app, session);
+    add_bill_command(app, session);
     add_top_command(app, session);
     add_doctor_command(app, session);
     add_guest_commands(app, session);

@@ -37,6 +37,7 @@ void add_status_commands(CLI::App& app, Session& session);  ///< status, drops, 
 void add_vnic_commands(CLI::App& app, Session& session);    ///< vnic list|show|set|add|remove
 void add_flow_commands(CLI::App& app, Session& session);    ///< flow list, why
 void add_pool_commands(CLI::App& app, Session& session);    ///< pool show|set
+void add_bill_command(CLI::App& app, Session& session);     ///< bill
 void add_top_command(CLI::App& app, Session& session);      ///< top
 void add_doctor_command(CLI::App& app, Session& session);   ///< doctor
 void add_solve_command(CLI::App& app, Session& session);    ///< solve

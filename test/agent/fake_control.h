@@ -65,6 +65,7 @@ class FakeControl final : public SwitchControl {
     }
     std::vector<RequestSample> sample_requests() override { return samples; }
     void set_request_rates(const RequestRatesByVnic& told) override { rates = told; }
+    std::vector<UsageReport> take_usage() override { return std::exchange(usage, {}); }
     void note_controller(const ControllerReport& now) override { controller = now; }
     void tick() override {}
 
@@ -72,6 +73,7 @@ class FakeControl final : public SwitchControl {
     std::vector<WorkerReport> workers;
     std::vector<RequestSample> samples;
     RequestRatesByVnic rates;
+    std::vector<UsageReport> usage;
     ControllerReport controller;
     RequestFlowStats requests;         ///< of every flow
     std::string complaint;             ///< what the host refuses with

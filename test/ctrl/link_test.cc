@@ -256,3 +256,58 @@ TEST_CASE("what is no message of the controller's changes nothing") {
     CHECK(link.counters().foreign == before.foreign + 2);
     CHECK(world.h1.believed == told);
 }
+
+TEST_CASE("every period is billed once, over a line that loses and repeats, whatever the controller lives through") {
+    World world;
+    world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.run(kInterval);
+    world.loss_percent = 20;
+    std::uint64_t delivered = 0;
+    std::uint64_t ended = 1'795'257'000'000'000'000;
+    for (int i = 0; i < 60; ++i, ended += kInterval) {
+        for (Host* host : {&world.h1, &world.h2}) {
+            const std::uint64_t bytes = 1'000 + world.random() % 1'000'000;
+            delivered += bytes;
+            host->link->add_usage({host->vnic, {.guarantee = Guarantee::kStrict,
+                                                .began = ended - kInterval,
+                                                .ended = ended,
+                                                .promised = 1'000'000,
+                                                .delivered = bytes}});
+        }
+        if (i % 20 == 7)
+            world.controller.reset();  // dead for two seconds
+        if (i % 20 == 9)
+            world.restart();
+        world.run(kInterval);
+    }
+    world.loss_percent = 0;
+    world.run(20 * kInterval);
+    std::uint64_t billed = 0;
+    for (const BillSum& sum : world.store.bill().sum({})) {
+        CHECK(sum.periods == 60);
+        billed += sum.delivered;
+    }
+    CHECK(billed == delivered);
+    CHECK(world.h1.link->usage().waiting() == 0);
+    CHECK_FALSE(world.store.bill().first_altered());
+}
+
+TEST_CASE("without prices nothing is billed, and no switch waits for it") {
+    World world;
+    world.run(3 * kInterval);
+    world.h1.link->add_usage({"a1", {.began = 1, .ended = 2, .delivered = 1}});
+    world.h1.link->add_usage({"nobody", {.began = 1, .ended = 2, .delivered = 1}});
+    world.run(kInterval);
+    CHECK(world.h1.link->usage().waiting() == 0);
+    CHECK(world.store.bill().lines() == 0);
+}
+
+TEST_CASE("a switch bills for its own vNICs only") {
+    World world;
+    world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.run(3 * kInterval);
+    world.h1.link->add_usage({"b1", {.guarantee = Guarantee::kStrict, .began = 1, .ended = 2, .delivered = 1}});
+    world.run(kInterval);
+    CHECK(world.store.bill().lines() == 0);
+    CHECK(world.h1.link->usage().waiting() == 0);
+}

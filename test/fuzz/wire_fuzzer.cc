@@ -8,6 +8,7 @@
 
 #include "common/wire/channel.h"
 #include "common/wire/messages.h"
+#include "common/wire/usage.h"
 #include "test/fuzz/checks.h"
 
 namespace {
@@ -71,6 +72,17 @@ void read_body(Type type, std::span<const std::uint8_t> body) {
             return read_records<FlowDemand>(body, kDemandBytes);
         case Type::kAllocation:
             return read_records<FlowAllocation>(body, kAllocationBytes);
+        case Type::kUsage: {
+            std::vector<Usage> records;
+            const std::size_t refused = decode(body, records);
+            Bytes again;
+            for (const Usage& record : records)
+                encode(record, again);
+            require(again.size() == body.size() - refused * kUsageBytes, "periods are written as they were read");
+            return;
+        }
+        case Type::kBilled:
+            return require(encode_billed(decode_billed(body)).size() == body.size(), "an end is a number");
         case Type::kHeartbeat:
             return;
     }

@@ -116,6 +116,13 @@ void CtrlLink::receive(Nanos now) {
 }
 
 void CtrlLink::sample(Nanos now) {
+    for (const UsageReport& each : control_.take_usage())
+        session_.add_usage({each.vnic,
+                            {.guarantee = each.kind,
+                             .began = each.began,
+                             .ended = each.ended,
+                             .promised = each.promised,
+                             .delivered = each.delivered}});
     std::vector<FlowSample> samples;
     for (const RequestSample& each : control_.sample_requests()) {
         const RequestFlowStats& stats = each.flow.stats;

@@ -203,6 +203,15 @@ void LinkSession::say_demands(Nanos now, bool whole) {
     ++counters_.demands;
 }
 
+void LinkSession::say_usage(Nanos now) {
+    wire::Bytes body = usage_.say(vnic_ids_, now);
+    if (body.empty())
+        return;
+    Header header = origin_.next(Type::kUsage, interval_);
+    header.count = static_cast<std::uint32_t>(body.size() / wire::kUsageBytes);
+    send(header, std::move(body));
+}
+
 void LinkSession::turn(Nanos now) {
     if (valid_until_ != 0 && now > valid_until_ && state_ != State::kSilent) {
         state_ = State::kSilent;
@@ -215,6 +224,8 @@ void LinkSession::turn(Nanos now) {
         say_hello(now);
     if (unknown)
         return;
+    if (!tables_missing_)
+        say_usage(now);
     if (now >= demand_due_) {
         say_demands(now, true);
         demand_due_ += ((now - demand_due_) / welcome_.interval + 1) * welcome_.interval;
@@ -272,6 +283,7 @@ void LinkSession::take_welcome(const Header& header, std::string_view text, Nano
     interval_ = header.interval;
     listener_ = wire::Listener(header.epoch, session_, header.sequence);
     teller_.start_over();
+    usage_.start_over();
     tables_missing_ = true;
     hello_wanted_ = false;
     if (state_ != State::kConnected)
@@ -306,6 +318,8 @@ void LinkSession::take(const Header& header, std::span<const std::uint8_t> body,
         teller_.start_over();
     if (header.type == Type::kTables)
         return take_tables(text_of(body));
+    if (header.type == Type::kBilled)
+        usage_.billed(wire::decode_billed(body));
     if (header.type != Type::kAllocation)
         return;
     std::vector<wire::FlowAllocation> records;

@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "common/wire/channel.h"
 #include "common/wire/messages.h"
+#include "vswitch/agent/usage_queue.h"
 
 namespace weir {
 
@@ -65,6 +66,8 @@ class LinkSession {
 
     /// What the switch is and has. Another than before begins a new session.
     void set_hello(const wire::Hello& hello);
+    /// A period of a vNIC has ended.
+    void add_usage(const UsageSample& sample) { usage_.add(sample); }
     /// Every 10 ms: all flows.
     void sample(std::span<const FlowSample> samples, Nanos now);
     void receive(std::span<const std::uint8_t> header, std::span<const std::uint8_t> body, Nanos now);
@@ -81,6 +84,7 @@ class LinkSession {
     [[nodiscard]] std::uint64_t epoch() const { return origin_.epoch; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
     [[nodiscard]] const LinkCounters& counters() const { return counters_; }
+    [[nodiscard]] const UsageQueue& usage() const { return usage_; }
 
   private:
     /// A flow within the interval that is going on.
@@ -99,6 +103,7 @@ class LinkSession {
     void begin_session();
     void say_hello(Nanos now);
     void say_demands(Nanos now, bool whole);
+    void say_usage(Nanos now);
     [[nodiscard]] bool early_due(Nanos now) const;
     [[nodiscard]] wire::FlowDemand record_of(const Tally& tally, wire::FlowKey key, Nanos now) const;
     [[nodiscard]] std::optional<wire::FlowKey> key_of(const LocalFlow& flow) const;
@@ -127,6 +132,7 @@ class LinkSession {
     std::map<wire::FlowKey, wire::FlowAllocation> allocations_;
     std::map<LocalFlow, Tally> tallies_;
     std::map<wire::FlowKey, wire::FlowDemand> records_;  ///< as last said
+    UsageQueue usage_;
     std::vector<LinkMessage> outgoing_;
     std::optional<Nanos> hello_at_;  ///< when the last was said
     Nanos demand_due_ = 0;

@@ -44,6 +44,16 @@ struct VnicReport {
     std::vector<RequestFlowReport> request_flows;
 };
 
+/// What a vNIC was promised and got in a period that has ended; nothing is said of one without traffic.
+struct UsageReport {
+    std::string vnic;
+    Guarantee kind = Guarantee::kFairness;
+    std::uint64_t began = 0;  ///< Unix nanoseconds by the clock of the switch's start, which never goes back
+    std::uint64_t ended = 0;
+    std::uint64_t promised = 0;   ///< bytes per second
+    std::uint64_t delivered = 0;  ///< bytes
+};
+
 struct WorkerReport {
     WorkerId id = 0;
     unsigned core = 0;
@@ -128,6 +138,8 @@ class SwitchControl {
     /// What the controller lets flows use, under the limits of the configuration, which hold alone for what
     /// is not named. @throws HostError as report()
     virtual void set_request_rates(const RequestRatesByVnic& rates) = 0;
+    /// What has ended since the last call, in that order; what nobody takes is forgotten, the oldest first.
+    [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;
     /// What report() says of the controller from now on.
     virtual void note_controller(const ControllerReport& controller) = 0;
     /// The agent's tick: link state, addresses that one worker learned and the others should know.

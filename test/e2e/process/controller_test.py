@@ -128,6 +128,32 @@ class ControllerTest(Case):
         with self.assertRaises(Refused):
             controller.ctl("pool", "set", "web", "reservation=601tokens")
 
+    def test_every_byte_is_billed_once_though_the_controller_is_killed_meanwhile(self):
+        controller = self.control("h1", prices={"p0": 1, "link": "1Gbit"})
+        self.switch = self.join("h1", 1, 2)
+        self.wait_link(self.switch, "connected")
+        self.vm(2)
+        self.switch.ctl("vnic", "set", "vm1", "limit_pps=5kpps")
+        sender = self.sender(1, 2)
+        until(lambda: controller.ctl("bill")["lines"] >= 2, 20, "the first periods on the bill")
+        controller.kill()
+        time.sleep(2.5)
+        controller.start()
+        until(lambda: controller.ctl("bill")["lines"] >= 6, 30, "what was sent meanwhile on the bill")
+        sender.halt()
+
+        def settled():
+            sent = self.switch.vnic("vm1")["from_vm"]["delivered"]["bytes"]
+            row, = controller.ctl("bill", "--tenant", "A", "--verify")["rows"]
+            return sent == row["delivered_bytes"]
+        until(settled, 20, "every byte on the bill")
+        bill = controller.ctl("bill", "--verify", "--from", "2026-01-01")
+        self.assertIsNone(bill["first_altered"])
+        self.assertEqual([(row["vnic"], row["guarantee"]) for row in bill["rows"]], [("vm1", "fairness")])
+        self.assertGreater(bill["charge"], 0)
+        with self.assertRaises(Refused):
+            controller.ctl("bill", "--from", "2026-01-02", "--to", "2026-01-01")
+
     def test_without_the_controller_the_guarantees_hold_and_it_may_come_back(self):
         controller = self.control("h1")
         switch = self.join("h1", 1)
