@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/sha256.h"
+#include "ctrl/billing/digest.h"
 #include "ctrl/billing/price.h"
 
 namespace weir::billing {

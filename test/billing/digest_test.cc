@@ -1,5 +1,5 @@
-// sha256_test.cc - the standard's own examples, and the lengths where padding turns over.
-#include "common/sha256.h"
+// digest_test.cc - the standard's own examples, and the lengths where padding turns over.
+#include "ctrl/billing/digest.h"
 
 #include "test/support/catch.h"
 

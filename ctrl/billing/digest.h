@@ -1,4 +1,4 @@
-// sha256.h - a hash that nobody finds two texts for. Source: FIPS 180-4. Threads: any. Not for a poll thread.
+// digest.h - a hash that nobody finds two texts for. Source: FIPS 180-4. Threads: any. Not for a poll thread.
 #pragma once
 
 #include <array>
