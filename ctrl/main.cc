@@ -4,31 +4,22 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
 
 #include "common/config/config_text.h"
 #include "common/config/fault_report.h"
+#include "common/daemon.h"
 #include "ctrl/epoch_loop.h"
 #include "ctrl/rate_solver.h"
 #include "ctrl/server.h"
 
 namespace {
 
-constexpr int kHostFailed = 1;
-constexpr int kBadConfiguration = 2;
-
-std::atomic<bool> stop{false};
-
-void on_signal(int) {
-    stop.store(true, std::memory_order_relaxed);
-}
-
 int refuse(const weir::Faults& faults, const std::string& file) {
     weir::complain(faults, file);
-    return kBadConfiguration;
+    return weir::kBadConfiguration;
 }
 
 /// Every switch is a connection, and there may be thousands.
@@ -46,8 +37,7 @@ void make_store_folder(const std::string& store) {
 }
 
 int run(const weir::ClusterConfig& config, const std::string& text) {
-    std::signal(SIGINT, on_signal);
-    std::signal(SIGTERM, on_signal);
+    const std::atomic<bool>& stop = weir::stop_on_signals();
     raise_file_limit();
     try {
         const std::string key = config.secret_key_file.empty() ? "" : weir::read_key(config.secret_key_file);
@@ -65,7 +55,7 @@ int run(const weir::ClusterConfig& config, const std::string& text) {
         return 0;
     } catch (const weir::HostError& error) {
         std::fprintf(stderr, "weir-ctrl: %s\n", error.what());
-        return kHostFailed;
+        return weir::kHostFailed;
     }
 }
 
@@ -75,7 +65,7 @@ int print_new_key(const std::string& file) {
         return 0;
     } catch (const weir::HostError& error) {
         std::fprintf(stderr, "weir-ctrl: %s\n", error.what());
-        return kHostFailed;
+        return weir::kHostFailed;
     }
 }
 
@@ -96,7 +86,7 @@ int main(int argc, char** argv) {
         return print_new_key(key);
     if (file.empty()) {
         std::fprintf(stderr, "weir-ctrl: --config FILE or --make-key FILE is needed; --help says more\n");
-        return kBadConfiguration;
+        return weir::kBadConfiguration;
     }
     const auto text = weir::read_text_file(file);
     if (const auto* fault = std::get_if<weir::Fault>(&text))

@@ -3,11 +3,10 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 
 #include "common/config/fault_report.h"
+#include "common/daemon.h"
 #include "cost_functions/program/ebpf_program.h"
 #include "vswitch/agent/agent.h"
 #include "vswitch/agent/telemetry.h"
@@ -19,16 +18,6 @@
 
 namespace {
 
-/// Exit codes, as sysexits-like as design section 5 asks for.
-constexpr int kHostFailed = 1;
-constexpr int kBadConfiguration = 2;
-
-std::atomic<bool> stop{false};
-
-void on_signal(int) {
-    stop.store(true, std::memory_order_relaxed);
-}
-
 std::variant<std::shared_ptr<const weir::CostProgram>, weir::Fault> read_program(const std::string& file) {
     auto loaded = weir::EbpfProgram::read(file);
     if (auto* fault = std::get_if<weir::Fault>(&loaded))
@@ -38,13 +27,12 @@ std::variant<std::shared_ptr<const weir::CostProgram>, weir::Fault> read_program
 
 int refuse(const weir::Faults& faults, const std::string& file) {
     weir::complain(faults, file);
-    return kBadConfiguration;
+    return weir::kBadConfiguration;
 }
 
 int run(const weir::SwitchConfig& config, const std::vector<weir::ApplianceCosts>& costs,
         const std::vector<weir::TunnelParts>& tunnels) {
-    std::signal(SIGINT, on_signal);
-    std::signal(SIGTERM, on_signal);
+    const std::atomic<bool>& stop = weir::stop_on_signals();
     try {
         weir::Eal eal(config);
         weir::Topology topology(eal, config, costs, tunnels);
@@ -60,7 +48,7 @@ int run(const weir::SwitchConfig& config, const std::vector<weir::ApplianceCosts
         return 0;
     } catch (const weir::HostError& error) {
         std::fprintf(stderr, "weir-switch: %s\n", error.what());
-        return kHostFailed;
+        return weir::kHostFailed;
     }
 }
 
