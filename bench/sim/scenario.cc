@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/sim/scenario_fields.h"
+#include "vswitch/scheduler_words.h"
 
 namespace weir::sim {
 namespace {
@@ -63,6 +64,8 @@ void read_hosts_section(ObjectReader& root, HostsSpec& hosts, Faults& faults) {
     reader.read_quantity("feedback_delay", Quantity::kDuration, hosts.feedback_delay, {0, kNanosPerSec});
     reader.read_integer("ring", hosts.ring, {1, 4096});
     reader.read_integer("nic_descriptors", hosts.nic_descriptors, {1, 4096});
+    reader.read_word<Scheduler>("scheduler", hosts.scheduler, kSchedulers);
+    reader.read_flag("overcommit", hosts.overcommit);
     reader.read_quantity("stack_delay", Quantity::kDuration, hosts.stack_delay, {0, kNanosPerSec});
     reader.finish();
 }
@@ -105,6 +108,8 @@ void check_reservations(const Scenario& scenario, Faults& faults) {
     for (const TenantSpec& tenant : scenario.tenants)
         for (const std::uint32_t host : tenant.hosts)
             promised[host] += tenant.reservation_bps;
+    if (scenario.hosts.overcommit)
+        return;
     const auto most = std::max_element(promised.begin(), promised.end());
     if (*most > capacity)
         faults.push_back(

@@ -12,6 +12,7 @@
 #include "bench/sim/fabric.h"
 #include "bench/sim/tcp_sender.h"
 #include "common/error.h"
+#include "vswitch/config.h"
 
 namespace weir::sim {
 
@@ -24,6 +25,8 @@ struct HostsSpec {
     std::uint32_t ring = 128;              ///< packets that a guest may have waiting
     std::uint32_t nic_descriptors = 1024;  ///< packets that wait in the NIC, with isolation off
     Nanos stack_delay = 0;                 ///< of the receiving guest
+    Scheduler scheduler = Scheduler::kWrr;  ///< of the uplink
+    bool overcommit = false;                ///< more may be promised than the link has
 };
 
 /// One vNIC on each of its hosts, all with the same promises.

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "vswitch/limits.h"
+#include "vswitch/scheduler_words.h"
 
 namespace weir::sim {
 namespace {
@@ -60,7 +61,7 @@ WeirEdge::WeirEdge(World& world, Host& host, const HostsSpec& spec, std::uint64_
       vnics_(static_cast<std::uint32_t>(host.profiles().size())),
       wheel_(vnics_ + places(vnics_, peers)),
       flows_(places(vnics_, peers), vnics_, {.rate_min = kRateMin, .line_rate = rate_bps / 8}),
-      scheduler_(make_link_scheduler("wrr", {.classes = vnics_,
+      scheduler_(make_link_scheduler(scheduler_name(spec.scheduler), {.classes = vnics_,
                                              .queue_packets = kQueuePackets,
                                              .limits = &wheel_,
                                              .flows = flows_.capacity(),

@@ -39,6 +39,7 @@ constexpr Wrong kWrong[] = {
     {R"({"network": {"rate": "10"}})", "network.rate", "such as 10Gbit"},
     {R"({"network": {"ecmp": "both"}})", "network.ecmp", "flow, packet"},
     {R"({"hosts": {"headroom": "60%"}})", "hosts.headroom", "0% to 50%"},
+    {R"({"hosts": {"scheduler": "fifo"}})", "hosts.scheduler", "wrr, fulfillment, rls"},
     {R"({"tenants": [{}]})", "tenants[0].name", "a name"},
     {R"({"tenants": [{"name": "a"}, {"name": "a"}]})", "tenants[1].name", "another tenant"},
     {R"({"tenants": [{"name": "a", "hosts": "0-2"}]})", "tenants[0].hosts", "of 0 to 1"},
@@ -82,6 +83,16 @@ constexpr Wrong kWrong[] = {
 };
 
 }  // namespace
+
+TEST_CASE("more may be promised than the link has where that is said") {
+    const auto refused = [](const char* hosts) {
+        const Faults faults = faults_of(std::string(R"({"hosts": )") + hosts + R"(, "tenants": [
+            {"name": "a", "reservation": "6Gbit"}, {"name": "b", "reservation": "6Gbit"}]})");
+        return std::ranges::any_of(faults, [](const Fault& fault) { return fault.path == "tenants"; });
+    };
+    CHECK(refused("{}"));
+    CHECK_FALSE(refused(R"({"overcommit": true})"));
+}
 
 TEST_CASE("a wrong scenario is refused with the place, what was found and what is allowed") {
     for (const Wrong& wrong : kWrong) {
