@@ -9,6 +9,7 @@ namespace {
 
 /// Times the least latency: nothing that the appliance does could be faster.
 constexpr double kSurelyFull = 8;
+constexpr double kShortAndFull = 1.5;  // when it served less than it might have
 /// Of what it was, or less: there was none at the end.
 constexpr double kQueueFalls = 0.9;
 /// Of what it can serve: a queue hurts those most who keep little outstanding.
@@ -27,7 +28,7 @@ constexpr double kTurnAbove = 1.1;
 bool CapacitySearch::is_full(Signal signal, const Reading& r) const {
     if (least_latency_ <= 0 || r.throughput <= 0 || r.outstanding < kQueueFalls * last_outstanding_)
         return false;
-    return signal == Signal::kShort ? r.outstanding > busy_outstanding(r.throughput)
+    return signal == Signal::kShort ? r.outstanding > kShortAndFull * least_latency_ * r.throughput
                                     : r.outstanding > kSurelyFull * least_latency_ * r.throughput;
 }
 
