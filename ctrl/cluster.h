@@ -63,6 +63,7 @@ class Cluster {
     [[nodiscard]] const ClusterEnd* find_end(std::uint32_t id) const;
     [[nodiscard]] const ClusterEnd* find_vnic(std::string_view name) const;
     [[nodiscard]] const std::string& name_of(const ClusterEnd& end) const;
+    [[nodiscard]] std::uint32_t appliance_id(std::uint32_t appliance) const { return appliance_ends_[appliance]; }
     [[nodiscard]] const std::set<std::uint32_t>& vnics_of(HostIndex host) const { return host_vnics_[host]; }
 
     /// The largest part of any resource that the tenant has reserved, at least a ten-thousandth: what it

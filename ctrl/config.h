@@ -43,6 +43,7 @@ struct ClusterApplianceConfig {
     std::uint64_t link_bps = 0;      ///< of its own link, each way; 0 = never short
     std::uint64_t capacity_min = 0;  ///< tokens per second that it surely has: what may be promised
     std::uint64_t capacity_max = 0;  ///< that it surely has not more than
+    Nanos latency = 0;  ///< within which it is held where pools divide it; 0 = its capacity is searched for
 };
 
 /// A VM in a pool: what it may have of the pool's appliance.

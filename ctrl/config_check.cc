@@ -55,6 +55,11 @@ void check_keys(const ClusterConfig& config, Faults& faults) {
 /// Whoever reserves a part of an appliance that pools divide does so in a pool.
 void check_pooled_parts(const ClusterConfig& config, Faults& faults) {
     const std::set<std::string> pooled = pooled_appliances(config.pools);
+    for (std::size_t i = 0; i < config.appliances.size(); ++i)
+        if (config.appliances[i].latency != 0 && !pooled.contains(config.appliances[i].name))
+            faults.push_back({at("appliances", i) + ".latency", "an appliance without pools",
+                              "at an appliance that \"pools\" divide",
+                              "what may be outstanding is divided by entitlements, which pools have"});
     for (std::size_t i = 0; i < config.tenants.size(); ++i)
         for (std::size_t j = 0; j < config.tenants[i].appliances.size(); ++j) {
             const TenantApplianceConfig& part = config.tenants[i].appliances[j];

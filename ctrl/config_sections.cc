@@ -97,6 +97,7 @@ void read_cluster_appliances(ObjectReader& root, ClusterConfig& config, Faults& 
                                        std::pair{"capacity_max", &appliance.capacity_max}})
             if (require(entry, key, "tokens per second, such as \"5ktokens\""))
                 entry.read_quantity(key, Quantity::kTokenRate, *out, kTokenRange);
+        entry.read_quantity("latency", Quantity::kDuration, appliance.latency, {10'000, 10 * kNanosPerSec});
         if (appliance.capacity_max < appliance.capacity_min && appliance.capacity_max != 0)
             entry.fault("capacity_max", "at least capacity_min", "the window is empty");
         if (!appliance.host.empty() && appliance.link_bps != 0)

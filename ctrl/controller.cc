@@ -326,6 +326,15 @@ void Controller::solve(bool whole) {
         if (host != kNowhere && sessions_[host] && sessions_[host]->has_told)
             sessions_[host]->rates.push_back(flow);
     }
+    std::set<HostIndex> merged;
+    for (const Solver::Window& window : solver_.windows(cluster_))
+        if (sessions_[window.host] && sessions_[window.host]->has_told) {
+            sessions_[window.host]->rates.push_back(window.record);
+            merged.insert(window.host);
+        }
+    for (const HostIndex host : merged)
+        std::sort(sessions_[host]->rates.begin(), sessions_[host]->rates.end(),
+                  [](const auto& a, const auto& b) { return a.flow < b.flow; });
 }
 
 void Controller::tell(Session& session, bool even_nothing) {

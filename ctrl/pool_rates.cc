@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 namespace weir {
 namespace {
 
@@ -19,6 +21,14 @@ constexpr double kRoom = 1.1;
 /// One that was idle keeps so much of an equal part, with which it shows that it wakes.
 constexpr double kLeast = 0.05;
 
+/// Where windows hold an appliance, flows may for a moment have so much of what they are entitled to.
+constexpr double kWindowRoom = 2;
+
+/// A host's requests are at most so many times as long on their way as all hosts' are, or as short; and so
+/// much of what is measured is believed in each interval.
+constexpr double kLonger = 2;
+constexpr double kSmoothing = 0.3;
+
 json controls_json(double reservation, double limit, double shares) {
     return {{"reservation", reservation},
             {"limit", std::isfinite(limit) ? json(limit) : json()},
@@ -32,7 +42,8 @@ bool uses(const TenantConfig& tenant, const std::string& appliance) {
 
 }  // namespace
 
-PoolRates::PoolRates(const ClusterConfig& config) : config_(config) {
+PoolRates::PoolRates(const ClusterConfig& config)
+    : config_(config), interval_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)) {
     const std::set<std::string> pooled = pooled_appliances(config.pools);
     for (std::uint32_t i = 0; i < config.appliances.size() && !pooled.empty(); ++i) {
         const ClusterApplianceConfig& appliance = config.appliances[i];
@@ -49,6 +60,15 @@ PoolRates::PoolRates(const ClusterConfig& config) : config_(config) {
             .used = {},
             .least = {},
             .division = {}});
+        if (appliance.latency != 0) {
+            const double threshold =
+                static_cast<double>(appliance.latency) / static_cast<double>(kNanosPerSec);
+            const double least = std::max(1.0, static_cast<double>(appliance.capacity_min) * threshold);
+            const double most = std::max(least, static_cast<double>(appliance.capacity_max) * threshold);
+            pools.window.emplace(
+                estimate::LatencySettings{.threshold = threshold, .window_min = least, .window_max = most},
+                least);
+        }
         for (const TenantConfig& tenant : config.tenants)
             for (const TenantVnicConfig& vnic : tenant.vnics)
                 if (uses(tenant, appliance.name))
@@ -113,6 +133,66 @@ void PoolRates::divide(std::uint32_t appliance, double capacity) {
         pools.used[tree.parent(node)] += pools.used[node];
 }
 
+void PoolRates::put_outstanding(const Cluster& cluster, const wire::FlowDemand& demand) {
+    constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
+    Pools& pools = pools_[by_appliance_[cluster.find_end(demand.flow.destination)->index]];
+    pools.reading.outstanding += double{demand.outstanding[kTokens]};
+    pools.answered += double{demand.used[kTokens]};
+    Way& way = pools.ways[cluster.find_end(demand.flow.source)->host];
+    way.outstanding += double{demand.outstanding[kTokens]};
+    way.answered += double{demand.used[kTokens]};
+}
+
+std::optional<double> PoolRates::capacity_by_latency(std::uint32_t appliance, bool whole) {
+    Pools& pools = pools_[by_appliance_[appliance]];
+    estimate::LatencyReading reading = std::exchange(pools.reading, {});
+    const double answered = std::exchange(pools.answered, 0);
+    for (auto& [host, way] : pools.ways) {
+        const double outstanding = std::exchange(way.outstanding, 0);
+        const double own = std::exchange(way.answered, 0);
+        if (!whole || own <= 0 || reading.outstanding <= 0)
+            continue;
+        const double longer = (outstanding / own) / (reading.outstanding / answered);
+        way.longer += kSmoothing * (std::clamp(longer, 1 / kLonger, kLonger) - way.longer);
+    }
+    if (!pools.window)
+        return std::nullopt;
+    // Little's law. The requests' own latency has what they waited in the switch, too.
+    reading.latency = answered > 0 ? reading.outstanding * interval_ / answered : 0;
+    if (whole)
+        pools.window->update(reading);
+    return pools.window->rate();
+}
+
+std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
+    constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
+    std::vector<Solver::Window> out;
+    const auto add = [&out](HostIndex host, wire::FlowKey key, double value) {
+        out.push_back({host, {.flow = key}});
+        out.back().record.rate[kTokens] = static_cast<std::uint64_t>(std::max(1.0, std::round(value)));
+    };
+    for (const Pools& pools : pools_) {
+        if (!pools.window || pools.division.entitlement.empty())
+            continue;
+        const std::uint32_t appliance = cluster.appliance_id(pools.appliance);
+        std::map<HostIndex, double> entitled;
+        for (const auto& [id, node] : pools.leaves) {
+            const HostIndex host = cluster.find_end(id)->host;
+            if (host == kNowhere)
+                continue;
+            entitled[host] += pools.division.entitlement[node];
+            add(host, {id, appliance | wire::kReserved}, pools.division.entitlement[node]);
+        }
+        for (const auto& [host, sum] : entitled)
+            add(host, {wire::kWholeHost, appliance},
+                pools.window->window() * sum / pools.window->rate() * pools.longer(host));
+    }
+    std::sort(out.begin(), out.end(), [](const Solver::Window& a, const Solver::Window& b) {
+        return std::pair(a.host, a.record.flow) < std::pair(b.host, b.record.flow);
+    });
+    return out;
+}
+
 std::pair<const pool::Division*, NodeIndex> PoolRates::place_of(const Cluster& cluster,
                                                                 wire::FlowKey flow) const {
     const Pools& pools = pools_[by_appliance_[cluster.find_end(flow.destination)->index]];
@@ -131,8 +211,11 @@ double PoolRates::rate(const Cluster& cluster, wire::FlowKey flow) const {
     const auto [division, node] = place_of(cluster, flow);
     if (division == nullptr)
         return 0;
+    const Pools& pools = pools_[by_appliance_[cluster.find_end(flow.destination)->index]];
     const auto reserved = static_cast<double>(cluster.silent_tokens(flow));
-    return std::max(division->entitlement[node], std::min(reserved, division->limit[node]));
+    // Windows hold the appliance: rates only bound what a host without one, or a surprise, can do.
+    const double room = pools.window ? kWindowRoom : 1;
+    return std::min(std::max(room * division->entitlement[node], reserved), division->limit[node]);
 }
 
 pool::Controls PoolRates::controls_after(const PoolChange& change, pool::Controls now) {
@@ -194,6 +277,7 @@ json PoolRates::describe() const {
         }
         list.push_back({{"appliance", config_.appliances[pools.appliance].name},
                         {"capacity", pools.capacity},
+                        {"window", pools.window ? json(pools.window->window()) : json()},
                         {"nodes", std::move(nodes)}});
     }
     return list;

@@ -2,6 +2,7 @@
 // change while all runs. Source: SRP 3.1. Units: tokens/s. Threads: one owner. Keeps its working memory.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -9,8 +10,10 @@
 #include <vector>
 
 #include "ctrl/cluster.h"
+#include "ctrl/estimate/latency_window.h"
 #include "ctrl/pool/division.h"
 #include "ctrl/pool_layout.h"
+#include "ctrl/solver.h"
 
 namespace weir {
 
@@ -44,6 +47,23 @@ class PoolRates {
     /// A flow to an appliance that pools divide wants, and got, so much.
     void put(const Cluster& cluster, wire::FlowKey flow, double wanted, double used);
     void divide(std::uint32_t appliance, double capacity);
+    /// What a flow had at its appliance, and got from it.
+    void put_outstanding(const Cluster& cluster, const wire::FlowDemand& demand);
+    /// Of an appliance that is held by latency: what it does so, after another interval when it is a whole
+    /// one.
+    [[nodiscard]] std::optional<double> capacity_by_latency(std::uint32_t appliance, bool whole);
+    /// The same, as it is now.
+    [[nodiscard]] std::optional<double> held_by_latency(std::uint32_t appliance) const {
+        if (!divides(appliance) || !pools_[by_appliance_[appliance]].window)
+            return std::nullopt;
+        return pools_[by_appliance_[appliance]].window->rate();
+    }
+    [[nodiscard]] double capacity(std::uint32_t appliance) const {
+        return pools_[by_appliance_[appliance]].capacity;
+    }
+    /// Eq. 6, but that hosts whose requests are longer on their way have more of them there (Little's law);
+    /// and each flow's entitlement as what is reserved for it.
+    [[nodiscard]] std::vector<Solver::Window> windows(const Cluster& cluster) const;
 
     /// What the flow may have; 0 when its vNIC is not known there.
     [[nodiscard]] double entitlement(const Cluster& cluster, wire::FlowKey flow) const;
@@ -57,6 +77,12 @@ class PoolRates {
     [[nodiscard]] nlohmann::json describe() const;
 
   private:
+    /// A host's way to an appliance.
+    struct Way {
+        double outstanding = 0;  // sums of flows
+        double answered = 0;
+        double longer = 1;  // its latency by that of all; smoothed
+    };
     struct Pools {
         std::uint32_t appliance;
         PoolLayout layout;
@@ -65,7 +91,15 @@ class PoolRates {
         std::vector<double> wanted;                                 // by node, as the next two
         std::vector<double> used;
         std::vector<double> least;  // of what is wanted
+        [[nodiscard]] double longer(HostIndex host) const {
+            const auto way = ways.find(host);
+            return way == ways.end() ? 1 : way->second.longer;
+        }
         double capacity = 0;
+        std::optional<estimate::LatencyWindow> window{};
+        estimate::LatencyReading reading{};  // sums of flows
+        double answered = 0;                 // tokens
+        std::map<HostIndex, Way> ways{};
         pool::Division division;
     };
 
@@ -76,6 +110,7 @@ class PoolRates {
     [[nodiscard]] static pool::Controls controls_after(const PoolChange& change, pool::Controls now);
 
     const ClusterConfig& config_;
+    double interval_;  // s
     std::vector<Pools> pools_;
     std::vector<std::uint32_t> by_appliance_;  // into pools_; kNoPool
     bool found_leaves_ = false;

@@ -110,8 +110,11 @@ void RateSolver::set_capacity(const Cluster& cluster) {
     capacity_.clear();
     for (const ClusterResource& resource : cluster.resources()) {
         const bool searched = resource.kind == ClusterResource::Kind::kTokens;
-        double capacity = seconds_ * (searched ? appliances_.rate(resource.index) : resource.capacity);
-        if (searched)
+        const bool pooled = searched && pools_.divides(resource.index);
+        double capacity = seconds_ * (pooled     ? pools_.capacity(resource.index)
+                                      : searched ? appliances_.rate(resource.index)
+                                                 : resource.capacity);
+        if (searched && !pooled)
             capacity -= std::min(kStrange * newcomers_[resource.index], kStrangeMost * capacity);
         capacity_.push_back(capacity);
     }
@@ -149,10 +152,11 @@ void RateSolver::divide_pools(const Cluster& cluster, const DemandTable& demands
         pools_.put(cluster, flow,
                    wanted * appliances_.slowdown(cluster.find_end(flow.destination)->index) / seconds_,
                    double{demand.used[kTokens]} / seconds_);
+        pools_.put_outstanding(cluster, demand);
     }
     for (std::uint32_t i = 0; i < config_.appliances.size(); ++i)
         if (pools_.divides(i))
-            pools_.divide(i, appliances_.rate(i));
+            pools_.divide(i, pools_.capacity_by_latency(i, whole).value_or(appliances_.rate(i)));
 }
 
 void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands) {
@@ -259,6 +263,13 @@ void RateSolver::describe(nlohmann::json& status) const {
                         {"estimate", state.estimate},
                         {"allocate", state.allocate},
                         {"window", {state.min_window, state.max_window}}});
+        if (const auto held = pools_.held_by_latency(i)) {
+            const ClusterApplianceConfig& bounds = config_.appliances[i];
+            list.back().update({{"phase", "latency"},
+                                {"estimate", *held},
+                                {"allocate", *held},
+                                {"window", {bounds.capacity_min, bounds.capacity_max}}});
+        }
     }
 }
 

@@ -22,6 +22,9 @@ class RateSolver final : public Solver {
     [[nodiscard]] std::vector<wire::FlowAllocation> solve(const Cluster& cluster, const DemandTable& demands,
                                                           bool whole) override;
 
+    [[nodiscard]] std::vector<Window> windows(const Cluster& cluster) const override {
+        return pools_.windows(cluster);
+    }
     void describe(nlohmann::json& status) const override;
     void describe_pools(nlohmann::json& pools) const override;
     [[nodiscard]] Faults set_pool(const PoolChange& change) override { return pools_.set(change); }

@@ -25,6 +25,13 @@ class Solver {
     /// place in the cluster
     [[nodiscard]] virtual std::vector<wire::FlowAllocation> solve(const Cluster& cluster,
                                                                   const DemandTable& demands, bool whole) = 0;
+    /// After solve(): what hosts may have outstanding at appliances, and what of it is reserved for flows, as
+    /// records.h says; each with the host that is to hear it. Ordered by host, then by flow.
+    struct Window {
+        std::uint32_t host;
+        wire::FlowAllocation record;
+    };
+    [[nodiscard]] virtual std::vector<Window> windows(const Cluster& /*cluster*/) const { return {}; }
     /// Adds to the controller's `status` what it believes.
     virtual void describe(nlohmann::json& /*status*/) const {}
     /// Adds its pools as they are now to a list.

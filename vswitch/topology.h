@@ -44,6 +44,7 @@ class Topology final : public SwitchControl {
     void remove_vnic(const std::string& name) override;
     [[nodiscard]] std::vector<RequestSample> sample_requests() override;
     void set_request_rates(const RequestRatesByVnic& rates) override;
+    void set_request_windows(const RequestWindows& windows) override;
     [[nodiscard]] std::vector<UsageReport> take_usage() override;
     void note_controller(const ControllerReport& controller) override;
     void tick() override;
@@ -84,6 +85,7 @@ class Topology final : public SwitchControl {
     VnicReport report_vnic(VnicId id) const;
     /// What the controller lets the vNIC use; a vNIC that comes again has it at once.
     [[nodiscard]] std::map<std::uint16_t, RequestRates> rates_of(const std::string& vnic) const;
+    void reserve_in_windows(VnicConfig& vnic) const;
     /// The configuration's limits, the controller's rates below them, and the guarantee as it is now.
     [[nodiscard]] VnicProfile profile_of(const VnicConfig& config, const Vnic& vnic) const;
     /// To the vNIC's owner, without waiting for its answer. @return the command's number
@@ -111,6 +113,7 @@ class Topology final : public SwitchControl {
     std::uint64_t unix_origin_ = 0;  // of our clock
     std::optional<ControllerReport> controller_;
     RequestRatesByVnic controller_rates_;
+    RequestWindows controller_windows_;
 };
 
 }  // namespace weir

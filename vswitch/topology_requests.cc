@@ -1,6 +1,7 @@
 // topology_requests.cc - what the controller asks of the switch: the tallies of request flows, and rates for
 // them.
 #include <algorithm>
+#include <utility>
 
 #include "vswitch/topology.h"
 #include "vswitch/topology_guarantees.h"
@@ -48,7 +49,53 @@ VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) con
             bound(part.downlink_bps, of(PathResource::kDownlink), kBytesLeast, kBytesMost, kBits);
         }
     }
+    reserve_in_windows(bounded);
     return make_vnic_profile(bounded, config_);
+}
+
+/// The controller's reservations, where it made any.
+void Topology::reserve_in_windows(VnicConfig& vnic) const {
+    const auto own = controller_windows_.reservations.find(vnic.name);
+    if (own == controller_windows_.reservations.end())
+        return;
+    for (const auto& [appliance, tokens] : own->second) {
+        if (appliance >= config_.appliances.size() || !config_.appliances[appliance].window_tokens)
+            continue;
+        const auto part = std::ranges::find(vnic.appliances, config_.appliances[appliance].name,
+                                            &VnicApplianceConfig::name);
+        if (part != vnic.appliances.end())
+            part->reservation_tokens = std::min(tokens, kTokensMost);
+    }
+}
+
+void Topology::set_request_windows(const RequestWindows& windows) {
+    const std::scoped_lock lock(mutex_);
+    if (windows == controller_windows_)
+        return;
+    const auto before = std::exchange(controller_windows_, windows);
+    for (std::uint16_t i = 0; i < config_.appliances.size(); ++i) {
+        if (!config_.appliances[i].window_tokens)
+            continue;
+        const auto told = windows.tokens.find(i);
+        appliances_[i].window_share->set_capacity(
+            told == windows.tokens.end() ? *config_.appliances[i].window_tokens
+                                         : std::clamp<std::uint64_t>(told->second, 1, kTokensMost));
+    }
+    std::vector<std::uint64_t> last(workers_.size());
+    for (VnicId id = 0; id < vnics_.size(); ++id) {
+        if (!vnics_[id])
+            continue;
+        const std::string& name = vnics_[id]->config.name;
+        const auto of = [&name](const RequestWindows& all) {
+            const auto found = all.reservations.find(name);
+            return found == all.reservations.end() ? std::map<std::uint16_t, std::uint64_t>() : found->second;
+        };
+        if (of(before) != of(windows))
+            last[vnics_[id]->path->fixed.owner] = post_profile(id, vnics_[id]->config);
+    }
+    for (WorkerId id = 0; id < workers_.size(); ++id)
+        if (last[id] != 0)
+            await(id, last[id]);
 }
 
 std::vector<RequestSample> Topology::sample_requests() {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """pools.py - SRP's Fig. 5 and 6 once for real: six clients on two switches read from one NBD store, in three pools.
 
-    bench/papers/pools.py     root, nbdkit; two minutes
+    bench/papers/pools.py     root, nbdkit; three and a half minutes
 
 The store answers 1000 reads of 4 KiB a second (nbdkit's rate filter), of which weir-ctrl divides 980. RP1 (VM 1, 4) has 500 reserved, RP2 (2, 5) and
-RP3 (3, 6) share the rest 2:1. Then either RP1 is limited to 170 by `weirctl pool set`, or VM 1 falls idle. Writes pools.json to the build folder (WEIR_BUILD).
+RP3 (3, 6) share the rest 2:1. Then either RP1 is limited to 170 by `weirctl pool set`, or VM 1 falls idle;
+the former also with the store held by latency. Writes pools.json to the build folder (WEIR_BUILD).
 """
 import json
 import os
@@ -31,11 +32,13 @@ SIZE, PER_SECOND = 4096, 1000
 CONNECTIONS = 8
 TURN, END = 35, 65  # s: when something changes, and when all ends
 WINDOWS = {"before": (15, 35), "after": (45, 65)}
-DISK = {"name": "disk", "capacity_min": "980tokens", "capacity_max": "980tokens"}  # known, so that it is not searched for
+# Known, so that it is not searched for; or held by latency.
+KNOWN = {"name": "disk", "capacity_min": "980tokens", "capacity_max": "980tokens"}
+HELD = {"name": "disk", "capacity_min": "600tokens", "capacity_max": "2ktokens", "latency": "20ms"}
 
 
-def cluster():
-    return {"interval": "1s", "topology": {"hosts": [{"name": name} for name in CLIENTS]}, "appliances": [DISK],
+def cluster(disk):
+    return {"interval": "1s", "topology": {"hosts": [{"name": name} for name in CLIENTS]}, "appliances": [disk],
             "tenants": [{"name": "T", "vnics": [{"name": f"vm{vm}"} for vms in CLIENTS.values() for vm in vms],
                          "appliances": [{"name": "disk"}]}],
             "pools": [{"name": name, "appliance": "disk", "shares": shares, "vnics": [{"name": f"vm{vm}"} for vm in POOLS[name]],
@@ -46,12 +49,12 @@ def cluster():
 class Bench:
     """Two switches on a wire, six clients' kernels and that of the store, and the controller."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, held):
         self.site = Hosts(folder)
         self.site.join()
-        self.controller = Controller(folder, cluster()).start()
+        self.controller = Controller(folder, cluster(HELD if held else KNOWN)).start()
         disk = {"name": "disk", "address": f"10.0.0.{SERVER}", "port": PORT, "protocol": "nbd",
-                "cost": str(ROOT / "configs" / "costs" / "storage_requests.json")}
+                "cost": str(ROOT / "configs" / "costs" / "storage_requests.json"), **({"window": "64tokens"} if held else {})}
         keys = {"controller": {"connect": self.controller.endpoint}, "appliances": [disk], "poll_sleep_max": "100us"}
         self.switches = []
         for core, (name, vms) in enumerate(CLIENTS.items()):
@@ -67,7 +70,7 @@ class Bench:
                 if peer != number:
                     links.command(f"{' '.join(inside)} ip neigh add 10.0.0.{peer} lladdr {mac(peer)} nud permanent dev eth{number}")
         self.store = Process([*self.kernels[SERVER], "nbdkit", "--foreground", "--exit-with-parent", "--port", str(PORT),
-                              "--threads", "64", "--filter", "rate", "memory", "64M", f"rate={PER_SECOND * SIZE * 8}"],
+                              "--threads", "64", "--filter", "rate", "memory", "64M", f"rate={PER_SECOND * SIZE * 8}", "burstiness=0.1"],
                              self.site.path("nbdkit.log"))
         until(self.serves, 20, f"nbdkit listening: {tail(self.store.log)}")
         until(lambda: all(switch.ctl("status")["controller"]["state"] == "connected" for switch in self.switches), 20,
@@ -103,11 +106,11 @@ class Bench:
         self.controller.stop()
 
 
-def measure(**change):
+def measure(held=False, **change):
     with Place() as place:
         bench = None
         try:
-            bench = Bench(str(place.path))
+            bench = Bench(str(place.path), held)
             found = bench.run(**change)
             bench.stop()
             return found
@@ -135,8 +138,11 @@ def main():
     say(f"limited: {limited}")
     idle = measure(idle=1)
     say(f"VM 1 idle: {idle}")
+    by_latency = measure(held=True, limit=170)
+    say(f"held by latency: {by_latency}")
     found = {"reservation of 500": limited["before"], "limit of 170": limited["after"], "again, reservation of 500": idle["before"],
-             "VM1 idle": idle["after"]}
+             "VM1 idle": idle["after"], "held by latency: reservation of 500": by_latency["before"],
+             "held by latency: limit of 170": by_latency["after"]}
     table = lines(found)
     (BUILD / "pools.json").write_text(json.dumps({"machine": machine(), "reads_per_second": found, "table": table}, indent=1) + "\n")
     print("\n".join(table))

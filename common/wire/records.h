@@ -29,6 +29,12 @@ inline constexpr float kTokensMax = 1e15F;
 /// In a rate: the controller says nothing, what the switch has by itself counts.
 inline constexpr std::uint64_t kNoStatement = UINT64_MAX;
 
+/// What a FlowAllocation may speak of besides a flow's rates. From this source to an appliance: how many of its
+/// tokens the switch that hears it may have outstanding there (`rate` of the appliance).
+inline constexpr std::uint32_t kWholeHost = 0;
+/// Added to an appliance as destination: what of that is reserved for the source, tokens per second.
+inline constexpr std::uint32_t kReserved = 0x8000'0000;
+
 struct FlowKey {
     std::uint32_t source = 0;
     std::uint32_t destination = 0;

@@ -19,8 +19,8 @@ const json& schema() {
 
 const char* const kGood = R"({"global": {}, "prices": {"p0": 1, "link": "10Gbit"}, "topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
     "hosts": [{"name": "h1"}]},
-    "appliances": [{"name": "d", "capacity_min": "5ktokens", "capacity_max": "10ktokens"},
-                   {"name": "e", "capacity_min": "5ktokens", "capacity_max": "10ktokens"}],
+    "appliances": [{"name": "e", "capacity_min": "5ktokens", "capacity_max": "10ktokens"},
+                   {"name": "d", "capacity_min": "5ktokens", "capacity_max": "10ktokens"}],
     "tenants": [{"name": "A", "vnics": [{"name": "v"}], "appliances": [{"name": "d"}, {"name": "e"}]}],
     "pools": [{"name": "p", "appliance": "e", "vnics": [{"name": "v"}]}]})";
 

@@ -210,6 +210,10 @@ TEST_CASE(
     faults =
         bad_pools(R"([{"name": "a", "appliance": "disk", "reservation": "1100tokens", "limit": "1tokens"}])");
     CHECK(test::has_fault(faults, "pools[0].limit", "breaks the promise"));
+    CHECK(test::has_fault(
+        bad(R"({"appliances": [{"name": "d", "capacity_min": "1tokens", "capacity_max": "2tokens",
+                                 "latency": "20ms"}]})"),
+        "appliances[0].latency", "pools"));
     CHECK(test::has_fault(faults, "appliances[0].capacity_min", "1.1ktokens"));
 }
 

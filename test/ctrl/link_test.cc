@@ -311,3 +311,23 @@ TEST_CASE("a switch bills for its own vNICs only") {
     CHECK(world.store.bill().lines() == 0);
     CHECK(world.h1.link->usage().waiting() == 0);
 }
+
+TEST_CASE("windows and what is reserved in them reach their host, and are gone in silence", "[link]") {
+    World world;
+    world.h1.asks = 100;
+    world.run(3 * kInterval);
+    CHECK(world.h1.link->windows().tokens.empty());
+    const wire::FlowKey flow{world.store.endpoint_id("vnic", "a1"),
+                             world.store.endpoint_id("appliance", "disk")};
+    world.solver.told = {
+        {0, {.flow = {wire::kWholeHost, flow.destination}, .rate = {kNone, 30, kNone}}},
+        {0, {.flow = {flow.source, flow.destination | wire::kReserved}, .rate = {kNone, 500, kNone}}}};
+    world.run(2 * kInterval);
+    CHECK(world.h1.link->windows().tokens == std::map<std::uint16_t, std::uint64_t>{{0, 30}});
+    CHECK(world.h1.link->windows().reservations == std::map<LocalFlow, std::uint64_t>{{{"a1", 0}, 500}});
+    CHECK(world.h2.link->windows().tokens.empty());
+    world.controller.reset();
+    world.run(6 * kInterval);
+    CHECK(world.h1.link->windows().tokens.empty());
+    CHECK(world.h1.link->windows().reservations.empty());
+}

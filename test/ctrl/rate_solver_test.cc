@@ -314,3 +314,45 @@ TEST_CASE("pools: a vNIC that falls idle says nothing against the appliance", "[
     CHECK(lowest > 0.9 * 8000);
     CHECK(told[site.ids.at("b")] > 0.9 * 8000);
 }
+
+TEST_CASE("pools: held by latency, windows follow eq. 4 and hosts have their parts of them", "[solver]") {
+    std::string file = kPooled;
+    const auto change = [&file](std::string_view from, std::string_view to) {
+        file.replace(file.find(from), from.size(), to);
+    };
+    change(R"("capacity_min": "3ktokens", "capacity_max": "3ktokens")",
+           R"("capacity_min": "1ktokens", "capacity_max": "9ktokens", "latency": "20ms")");
+    change("1500tokens", "900tokens");
+    change(R"({"name": "h1", "uplink": "10Gbit"})", R"({"name": "h1"}, {"name": "h2"})");
+    Site site(file.c_str());
+    site.cluster.put_vnic(site.ids.at("c"), 1, "02:00:00:00:00:03", 0);
+    RateSolver solver(site.config);
+    double window = 20;  // of 1000 tokens/s and 20 ms
+    std::vector<Solver::Window> windows;
+    for (int interval = 0; interval < 20; ++interval) {
+        for (const char* vnic : {"a", "b", "c"})
+            site.set(vnic, 1000, 5000, window / 3);  // of an appliance of 3000 tokens/s
+        (void)solver.solve(site.cluster, site.demands, true);
+        windows = solver.windows(site.cluster);
+        window = 0;
+        for (const Solver::Window& each : windows)
+            window +=
+                each.record.flow.source == wire::kWholeHost ? static_cast<double>(each.record.rate[1]) : 0;
+    }
+    CHECK(window == Approx(60).margin(1));
+    // one has 1000 of its 100 shares, two has 2000 of its 200: a and b on the first host, c on the second.
+    REQUIRE(windows.size() == 5);
+    const std::uint32_t disk = site.ids.at("disk");
+    CHECK(windows[0].record.flow == wire::FlowKey{wire::kWholeHost, disk});
+    CHECK(windows[0].host == 0);
+    CHECK(static_cast<double>(windows[0].record.rate[1]) == Approx(20).margin(1));
+    CHECK(windows[1].record.flow == wire::FlowKey{site.ids.at("a"), disk | wire::kReserved});
+    CHECK(static_cast<double>(windows[1].record.rate[1]) == Approx(500).epsilon(0.03));
+    CHECK(windows[3].host == 1);
+    CHECK(static_cast<double>(windows[3].record.rate[1]) == Approx(40).margin(1));
+    CHECK(static_cast<double>(windows[4].record.rate[1]) == Approx(2000).epsilon(0.03));
+    nlohmann::json status;
+    solver.describe(status);
+    CHECK(status["appliances"][0]["phase"] == "latency");
+    CHECK(status["appliances"][0]["estimate"].get<double>() == Approx(3000).epsilon(0.03));
+}

@@ -143,6 +143,11 @@ void CtrlLink::apply() {
     for (const auto& [flow, parts] : rates_)
         rates[flow.vnic][flow.appliance] = by_resource(parts);
     control_.set_request_rates(rates);
+    const HostWindows told = session_.windows();
+    RequestWindows windows{.tokens = told.tokens, .reservations = {}};
+    for (const auto& [flow, tokens] : told.reservations)
+        windows.reservations[flow.vnic][flow.appliance] = tokens;
+    control_.set_request_windows(windows);
 }
 
 void CtrlLink::send() {

@@ -350,4 +350,25 @@ bool LinkSession::take_rates(std::map<LocalFlow, PartRates>& rates) {
     return true;
 }
 
+HostWindows LinkSession::windows() const {
+    HostWindows windows;
+    if (state_ == State::kSilent)
+        return windows;
+    const auto said = [this](wire::FlowKey key) -> std::optional<std::uint64_t> {
+        const auto found = allocations_.find(key);
+        if (found == allocations_.end() || found->second.rate[kAppliance] == wire::kNoStatement)
+            return std::nullopt;
+        return found->second.rate[kAppliance];
+    };
+    for (std::size_t i = 0; i < hello_.appliances.size(); ++i)
+        if (const auto id = appliance_ids_.find(hello_.appliances[i].name); id != appliance_ids_.end())
+            if (const auto tokens = said({wire::kWholeHost, id->second}))
+                windows.tokens[static_cast<std::uint16_t>(i)] = *tokens;
+    for (const auto& [flow, name] : names_)
+        if (const auto key = key_of(flow))
+            if (const auto tokens = said({key->source, key->destination | wire::kReserved}))
+                windows.reservations[flow] = *tokens;
+    return windows;
+}
+
 }  // namespace weir

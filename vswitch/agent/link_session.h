@@ -38,6 +38,12 @@ struct FlowSample {
     std::uint64_t responses = 0;
 };
 
+/// What this host may have outstanding at appliances, and what of it is reserved for whom.
+struct HostWindows {
+    std::map<std::uint16_t, std::uint64_t> tokens{};
+    std::map<LocalFlow, std::uint64_t> reservations{};
+};
+
 using PartRates = std::array<std::uint64_t, wire::kParts>;  ///< per second; kNoStatement where none
 
 struct LinkMessage {
@@ -78,6 +84,9 @@ class LinkSession {
     /// @return whether rates changed since the last call; then `rates` is what all flows may use now
     [[nodiscard]] bool take_rates(std::map<LocalFlow, PartRates>& rates);
 
+    /// Likewise; empty where the controller says nothing of it, or nothing at all any more.
+    [[nodiscard]] HostWindows windows() const;
+
     [[nodiscard]] State state() const { return state_; }
     [[nodiscard]] const std::string& refusal() const { return refusal_; }
     [[nodiscard]] const std::string& cluster() const { return welcome_.cluster; }
@@ -93,7 +102,7 @@ class LinkSession {
         FlowSample began;  ///< when the interval did
         Nanos since = 0;
         Nanos sampled = 0;
-        Nanos active = 0;  ///< when it last did something
+        Nanos active = 0;                           ///< when it last did something
         std::array<double, wire::kParts> queued{};  ///< sums over the samples, as the next two
         double outstanding_tokens = 0;
         double outstanding = 0;

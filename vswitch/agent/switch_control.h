@@ -109,6 +109,14 @@ using RequestRates = std::array<std::uint64_t, kPathResources>;
 /// By the vNIC's name, then by index into the configuration's appliances.
 using RequestRatesByVnic = std::map<std::string, std::map<std::uint16_t, RequestRates>>;
 
+/// What this host may have outstanding at appliances, and what of that is for whom; by index into the
+/// configuration's appliances. What is not named is as configured.
+struct RequestWindows {
+    std::map<std::uint16_t, std::uint64_t> tokens;
+    std::map<std::string, std::map<std::uint16_t, std::uint64_t>> reservations;  ///< by vNIC, tokens/s
+    bool operator==(const RequestWindows&) const = default;
+};
+
 struct SwitchReport {
     const SwitchConfig* config = nullptr;
     std::uint64_t uptime_ns = 0;
@@ -140,6 +148,8 @@ class SwitchControl {
     virtual void set_request_rates(const RequestRatesByVnic& rates) = 0;
     /// What has ended since the last call, in that order; what nobody takes is forgotten, the oldest first.
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;
+    /// What the controller holds appliances' latencies by, at those that have a window.
+    virtual void set_request_windows(const RequestWindows& /*windows*/) {}
     /// What report() says of the controller from now on.
     virtual void note_controller(const ControllerReport& controller) = 0;
     /// The agent's tick: link state, addresses that one worker learned and the others should know.

@@ -16,7 +16,13 @@ constexpr std::uint64_t kStartFraction = 16;
 
 LinkShare::LinkShare(std::size_t workers, std::uint64_t capacity) : workers_(workers), capacity_(capacity) {
     for (std::size_t i = 0; i < workers_; ++i)
-        slots_[i].allocation.store(capacity_ / workers_, std::memory_order_relaxed);
+        slots_[i].allocation.store(capacity / workers_, std::memory_order_relaxed);
+}
+
+void LinkShare::set_capacity(std::uint64_t capacity) {
+    capacity_.store(capacity, std::memory_order_relaxed);
+    if (workers_ == 1)
+        slots_[0].allocation.store(capacity, std::memory_order_relaxed);
 }
 
 void LinkShare::report(WorkerId worker, const LinkDemand& demand) {
@@ -30,16 +36,17 @@ void LinkShare::report(WorkerId worker, const LinkDemand& demand) {
 void LinkShare::divide() {
     std::array<Claim, limits::kWorkersMax> claims;
     std::array<std::uint64_t, limits::kWorkersMax> parts{};
+    const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < workers_; ++i) {
         Slot& slot = slots_[i];
         const std::uint64_t used = slot.used.load(std::memory_order_relaxed);
-        const std::uint64_t modest = used + used / 2 + capacity_ / workers_ / kStartFraction;
+        const std::uint64_t modest = used + used / 2 + capacity / workers_ / kStartFraction;
         claims[i].shares = std::max(1U, slot.shares.load(std::memory_order_relaxed));
         claims[i].demand = slot.backlogged.load(std::memory_order_relaxed) ? Claim::kNoLimit : modest;
         claims[i].reservation = std::min(slot.reservation.load(std::memory_order_relaxed), claims[i].demand);
     }
     const std::uint64_t left =
-        water_fill(capacity_, std::span(claims).first(workers_), std::span(parts).first(workers_));
+        water_fill(capacity, std::span(claims).first(workers_), std::span(parts).first(workers_));
     for (std::size_t i = 0; i < workers_; ++i)  // what nobody asked for is there for who wakes up first
         slots_[i].allocation.store(parts[i] + left / workers_, std::memory_order_relaxed);
 }

@@ -35,6 +35,8 @@ class LinkShare {
     }
     /// Once per kPeriod.
     void divide();
+    /// Another from now on; where several workers share it, from the next divide() on. By any one thread.
+    void set_capacity(std::uint64_t capacity);
 
   private:
     /// Each word is a latest value of its own; a mix of two periods does no harm.
@@ -47,7 +49,7 @@ class LinkShare {
     };
 
     std::size_t workers_;
-    std::uint64_t capacity_;
+    std::atomic<std::uint64_t> capacity_;
     std::array<Slot, limits::kWorkersMax> slots_{};
 };
 

@@ -162,6 +162,9 @@ void RequestPath::negotiate_windows(Nanos now) {
 }
 
 void RequestPath::keep_house(Nanos now) {
+    if (!shared_)
+        for (Window& window : windows_)  // the controller may have changed it
+            window.gate.set_window(appliances_[window.appliance].window_share->allocation(worker_));
     connections_.sweep(now, kSweepPlaces,
                        [this](weir::Connection& connection) { forget(connection, flow_of(connection)); });
 }
