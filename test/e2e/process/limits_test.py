@@ -71,11 +71,13 @@ class ContentionTest(Case):
 
     def test_a_dynamic_guarantee_given_live_is_kept_by_rls_and_ends_in_fairness(self):
         self.contend("rls", vm1={"shares": 1}, vm2={"shares": 10_000})
-        self.switch.ctl("vnic", "set", "vm1", "guarantee=dynamic", "size=8MB", "time=4s")
+        self.switch.ctl("vnic", "set", "vm1", "guarantee=dynamic", "size=20MB", "time=10s")
         guarantee = self.switch.vnic("vm1")["guarantee"]
-        self.assertEqual((guarantee["kind"], guarantee["rate_bps"]), ("dynamic", 16 * MBIT))
-        guarantee = until(lambda: self.ended("vm1"), 30, "the dynamic guarantee being over")
-        self.assertLess(guarantee["dynamic"]["left_bytes"], 4_000_000)    # by its share it would be nearly all
+        self.assertEqual(guarantee["kind"], "dynamic")
+        self.assertGreater(guarantee["rate_bps"], 0)
+        self.assertLessEqual(guarantee["rate_bps"], 16 * MBIT)    # less when a second has ended since
+        guarantee = until(lambda: self.ended("vm1"), 40, "the dynamic guarantee being over")
+        self.assertLess(guarantee["dynamic"]["left_bytes"], 10_000_000)    # by its share it would be nearly all
         self.assertEqual(guarantee["rate_bps"], 0)
 
     def ended(self, name):
