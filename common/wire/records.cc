@@ -13,6 +13,7 @@ namespace {
 /// Smaller changes are left for the snapshot: they are within the headroom.
 constexpr double kDemandChange = 0.01;
 constexpr double kRateChange = 0.005;
+constexpr unsigned kMarksShift = 28;  // the latency is below
 
 // 0, and anything within `part` of what was said, is no change; from or to 0 always is.
 bool changed(double said, double now, double part) {
@@ -46,8 +47,10 @@ bool possible(const FlowAllocation& record) {
 void read(Reader& in, FlowDemand& record) {
     in.get(record.flow.source);
     in.get(record.flow.destination);
-    in.get(record.marks);
-    in.get(record.latency_us);
+    std::uint32_t marks_and_latency = 0;
+    in.get(marks_and_latency);
+    record.marks = marks_and_latency >> kMarksShift;
+    record.latency_us = marks_and_latency & FlowDemand::kLatencyMax;
     for (auto* part : {&record.used, &record.backlog, &record.queued, &record.outstanding})
         for (float& value : *part)
             in.get(value);
@@ -115,8 +118,7 @@ void encode(const FlowDemand& record, Bytes& body) {
     Writer out(&body[body.size() - kDemandBytes]);
     out.put(record.flow.source);
     out.put(record.flow.destination);
-    out.put(record.marks);
-    out.put(record.latency_us);
+    out.put(record.marks << kMarksShift | std::min(record.latency_us, FlowDemand::kLatencyMax));
     for (const auto* part : {&record.used, &record.backlog, &record.queued, &record.outstanding})
         for (const float value : *part)
             out.put(value);

@@ -17,7 +17,7 @@
 
 namespace weir::wire {
 
-inline constexpr std::size_t kDemandBytes = 64;
+inline constexpr std::size_t kDemandBytes = 60;  // with its part of a header below 64, from eight flows a message on
 inline constexpr std::size_t kAllocationBytes = 32;
 
 /// The parts of a flow's vectors. A flow to another vNIC has the way there alone.
@@ -46,8 +46,9 @@ struct FlowDemand {
     static constexpr std::uint32_t kNew = 1;   ///< its first packets came in this interval
     static constexpr std::uint32_t kGone = 2;  ///< nothing is known of it any more; all else is 0
     FlowKey flow;
+    static constexpr std::uint32_t kLatencyMax = (1U << 28) - 1;  ///< us: four minutes and more
     std::uint32_t marks = 0;
-    std::uint32_t latency_us = 0;             ///< mean time of its requests at the appliance; 0 = none
+    std::uint32_t latency_us = 0;  ///< mean time of its requests at the appliance; 0 = none; at most kLatencyMax is said
     std::array<float, kParts> used{};         ///< tokens that passed; at the appliance: were answered
     std::array<float, kParts> backlog{};      ///< tokens that waited at the end
     std::array<float, kParts> queued{};       ///< tokens waiting, mean over the samples

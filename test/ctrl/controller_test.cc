@@ -318,7 +318,7 @@ TEST_CASE("a large change is answered before the interval ends, a small one is n
     CHECK(world.controller->counters().early_solves == 1);
 }
 
-TEST_CASE("only what changed is said, 64 bytes up and 32 down for a flow") {
+TEST_CASE("only what changed is said, 60 bytes up and 32 down for a flow") {
     World world;
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 100, 0});
@@ -329,6 +329,6 @@ TEST_CASE("only what changed is said, 64 bytes up and 32 down for a flow") {
     world.h1.want("a1", "disk", {0, 200, 0});
     world.pass_interval();
     const ControllerCounters& after = world.controller->counters();
-    CHECK(after.bytes_in - before.bytes_in == wire::kHeaderBytes + 64);
+    CHECK(after.bytes_in - before.bytes_in == wire::kHeaderBytes + 60);
     CHECK(after.bytes_out - before.bytes_out == wire::kHeaderBytes + 32);
 }

@@ -41,13 +41,13 @@ std::size_t refused(const FlowDemand& record) {
 
 }  // namespace
 
-TEST_CASE("a demand is these 64 bytes, as the protocol's page shows them") {
+TEST_CASE("a demand is these 60 bytes, as the protocol's page shows them") {
     const std::string dump = test::hex(bytes_of(example()));
     CHECK(dump ==
-          "03 00 00 00 11 00 00 00 01 00 00 00 fa 00 00 00\n"
-          "00 40 9c 47 00 00 7a 44 00 1b b7 49 00 00 00 00\n"
-          "00 00 48 43 00 00 00 00 00 00 00 00 00 00 48 42\n"
-          "00 00 00 00 00 00 00 00 00 00 c8 42 00 00 00 00");
+          "03 00 00 00 11 00 00 00 fa 00 00 10 00 40 9c 47\n"
+          "00 00 7a 44 00 1b b7 49 00 00 00 00 00 00 48 43\n"
+          "00 00 00 00 00 00 00 00 00 00 48 42 00 00 00 00\n"
+          "00 00 00 00 00 00 c8 42 00 00 00 00");
     CHECK(test::protocol_page().find(dump) != std::string::npos);
 }
 
@@ -107,6 +107,15 @@ TEST_CASE("a flow to itself, a flow twice and unknown marks are refused") {
     CHECK(read[0].used[0] == 10);
 }
 
+TEST_CASE("a latency of more than four minutes is said as that") {
+    FlowDemand record = example();
+    record.latency_us = UINT32_MAX;
+    std::vector<FlowDemand> read;
+    CHECK(decode(bytes_of(record), read) == 0);
+    CHECK(read.at(0).latency_us == FlowDemand::kLatencyMax);
+    CHECK(read.at(0).marks == FlowDemand::kNew);
+}
+
 TEST_CASE("changes below a part are not worth saying; to and from nothing always is") {
     CHECK_FALSE(differs(test::demand(1, 2, 1000), test::demand(1, 2, 1009)));
     CHECK(differs(test::demand(1, 2, 1000), test::demand(1, 2, 1011)));
@@ -133,7 +142,7 @@ TEST_CASE("any possible record is read as it was written") {
         if (written.flow.source == written.flow.destination)
             continue;
         written.marks = random() % 4;
-        written.latency_us = random();
+        written.latency_us = random() & FlowDemand::kLatencyMax;
         for (auto part :
              {&FlowDemand::used, &FlowDemand::backlog, &FlowDemand::queued, &FlowDemand::outstanding})
             for (float& value : written.*part)
