@@ -213,6 +213,22 @@ std::uint64_t Cluster::silent_tokens(const ClusterEnd& vnic, const ClusterEnd& a
     return static_cast<std::uint64_t>(std::max({own, trickle, 1.0}));
 }
 
+std::uint64_t Cluster::least_bytes(wire::FlowKey flow) const {
+    const ClusterEnd& source = ends_.at(flow.source);
+    const ClusterEnd& destination = ends_.at(flow.destination);
+    const auto reserved = [this](const ClusterEnd& vnic) {
+        return static_cast<double>(config_.tenants[vnic.tenant].vnics[vnic.index].reservation_bps) /
+               kBitsPerByte;
+    };
+    double trickle = 0;
+    if (source.host != kNowhere)
+        trickle = static_cast<double>(config_.hosts[source.host].uplink_bps) / kBitsPerByte *
+                  config_.headroom /
+                  static_cast<double>(std::max<std::size_t>(host_vnics_[source.host].size(), 1));
+    return static_cast<std::uint64_t>(
+        std::max({std::min(reserved(source), reserved(destination)), trickle, 1.0}));
+}
+
 double Cluster::guaranteed_share(TenantIndex tenant) const {
     double share = 1e-4;
     for (const Part& part : tenant_parts_[tenant])

@@ -222,6 +222,9 @@ void RateSolver::put_rates(const Cluster& cluster, std::vector<wire::FlowAllocat
             tokens = static_cast<std::uint64_t>(std::max(kRateLeast, pools_.rate(cluster, flows_[flow])));
         else if (tokens != wire::kNoStatement)
             tokens = std::max(tokens, cluster.silent_tokens(flows_[flow]));
+        auto& there = rates.rate[static_cast<std::size_t>(wire::Part::kThere)];
+        if (there != wire::kNoStatement && !cluster.find_end(flows_[flow].destination)->appliance)
+            there = std::max(there, cluster.least_bytes(flows_[flow]));
         if (!wire::is_gone(rates))
             out.push_back(rates);
     }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/clock.h"
@@ -13,6 +14,17 @@
 #include "vswitch/drop_reason.h"
 
 namespace weir {
+
+/// What a vNIC sends to one address over the wire, where the controller rules it.
+struct PeerReading {
+    std::uint64_t address = 0;  ///< MacAddress::bits
+    std::uint64_t bytes = 0;    ///< that have left
+    std::uint64_t queued = 0;   ///< bytes that wait
+};
+struct PeerRule {
+    std::uint64_t address = 0;
+    std::optional<std::uint64_t> rate{};  ///< bytes per second, UINT64_MAX: only counted; none: no rule any more
+};
 
 struct Tally {
     std::uint64_t packets = 0;

@@ -117,7 +117,8 @@ void Topology::build_workers(const std::vector<TunnelParts>& tunnels) {
                                          .mtu = config_.uplink.mtu,
                                          .out = *out_share_,
                                          .in = *in_share_,
-                                         .feedback = feedback ? &*feedback : nullptr});
+                                         .feedback = feedback ? &*feedback : nullptr,
+                                         .ruled_below = config_.controller.connect.empty() ? 0 : config_.uplink.rate_bps / 8});
     }
     tunnels_ = std::make_unique<Tunnels>(config_, tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0, workers_);
     for (const auto& worker : workers_)

@@ -46,6 +46,8 @@ class Topology final : public SwitchControl {
     void set_request_rates(const RequestRatesByVnic& rates) override;
     void set_request_windows(const RequestWindows& windows) override;
     [[nodiscard]] std::vector<UsageReport> take_usage() override;
+    [[nodiscard]] std::vector<PeerSample> sample_peers() override;
+    void set_peer_rates(const PeerRates& rates) override;
     void note_controller(const ControllerReport& controller) override;
     void tick() override;
 
@@ -61,6 +63,9 @@ class Topology final : public SwitchControl {
         VnicStats snapshot;   // as last received
         std::vector<RequestPath::Reading> requests;
         std::map<std::uint16_t, RequestRates> rates;  // the controller's, by appliance
+        std::map<std::uint64_t, std::uint64_t> peer_rates;  // likewise, by address
+        std::vector<PeerRule> peer_rules;                   // as last sent to the worker
+        std::vector<PeerReading> peers;
         std::optional<GuaranteeMeter> guarantee;      // in what the last period left of it
     };
 

@@ -1,5 +1,5 @@
-// topology_requests.cc - what the controller asks of the switch: the tallies of request flows, and rates for
-// them.
+// topology_requests.cc - what the controller asks of the switch: the tallies of request flows and of traffic
+// between VMs, and rates for them.
 #include <algorithm>
 #include <utility>
 
@@ -15,6 +15,21 @@ constexpr std::uint64_t kBits = 8;
 constexpr std::uint64_t kTokensMost = 1'000'000'000'000;
 constexpr std::uint64_t kBytesLeast = 125;
 constexpr std::uint64_t kBytesMost = 50'000'000'000;
+/// Rules that a worker takes in one go: some microseconds.
+constexpr std::size_t kRulesAtOnce = 64;
+
+/// What has to be said so that `now` holds where `before` did.
+std::vector<PeerRule> rules_between(const std::map<std::uint64_t, std::uint64_t>& before,
+                                    const std::map<std::uint64_t, std::uint64_t>& now) {
+    std::vector<PeerRule> rules;
+    for (const auto& [address, rate] : before)
+        if (!now.contains(address))
+            rules.push_back({address, std::nullopt});
+    for (const auto& [address, rate] : now)
+        if (const auto was = before.find(address); was == before.end() || was->second != rate)
+            rules.push_back({address, rate});
+    return rules;
+}
 
 /// The lower of the operator's limit and the controller's rate, in the limit's unit.
 void bound(std::optional<std::uint64_t>& limit, std::uint64_t rate, std::uint64_t least, std::uint64_t most,
@@ -135,6 +150,60 @@ void Topology::set_request_rates(const RequestRatesByVnic& rates) {
             continue;
         vnic.rates = now;
         last[vnic.path->fixed.owner] = post_profile(id, vnic.config);
+    }
+    for (WorkerId id = 0; id < workers_.size(); ++id)
+        if (last[id] != 0)
+            await(id, last[id]);
+}
+
+std::vector<PeerSample> Topology::sample_peers() {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::uint64_t> last(workers_.size());
+    for (VnicId id = 0; id < vnics_.size(); ++id) {
+        if (!vnics_[id] || vnics_[id]->peers.empty())
+            continue;
+        WorkerCommand command{WorkerCommand::Type::kReadPeers};
+        command.vnic = id;
+        command.peers = vnics_[id]->peers;
+        const WorkerId owner = vnics_[id]->path->fixed.owner;
+        last[owner] = post(owner, command);
+    }
+    for (WorkerId id = 0; id < workers_.size(); ++id)
+        if (last[id] != 0)
+            await(id, last[id]);
+    std::vector<PeerSample> samples;
+    for (const auto& vnic : vnics_)
+        if (vnic)
+            for (const PeerReading& peer : vnic->peers)
+                samples.push_back({vnic->config.name, peer});
+    return samples;
+}
+
+void Topology::set_peer_rates(const PeerRates& rates) {
+    const std::scoped_lock lock(mutex_);
+    if (!uplink_)
+        return;
+    const std::map<std::uint64_t, std::uint64_t> none;
+    std::vector<std::uint64_t> last(workers_.size());
+    for (VnicId id = 0; id < vnics_.size(); ++id) {
+        if (!vnics_[id])
+            continue;
+        Vnic& vnic = *vnics_[id];
+        const auto told = rates.find(vnic.config.name);
+        const auto& now = told == rates.end() ? none : told->second;
+        vnic.peer_rules = rules_between(vnic.peer_rates, now);
+        vnic.peer_rates = now;
+        vnic.peers.clear();
+        for (const auto& [address, rate] : now)
+            vnic.peers.push_back({.address = address});
+        const WorkerId owner = vnic.path->fixed.owner;
+        for (std::size_t first = 0; first < vnic.peer_rules.size(); first += kRulesAtOnce) {
+            WorkerCommand command{WorkerCommand::Type::kRulePeers};
+            command.vnic = id;
+            command.rules = std::span(vnic.peer_rules)
+                                .subspan(first, std::min(kRulesAtOnce, vnic.peer_rules.size() - first));
+            last[owner] = post(owner, command);
+        }
     }
     for (WorkerId id = 0; id < workers_.size(); ++id)
         if (last[id] != 0)

@@ -66,6 +66,8 @@ class FakeControl final : public SwitchControl {
     std::vector<RequestSample> sample_requests() override { return samples; }
     void set_request_rates(const RequestRatesByVnic& told) override { rates = told; }
     std::vector<UsageReport> take_usage() override { return std::exchange(usage, {}); }
+    std::vector<PeerSample> sample_peers() override { return peer_samples; }
+    void set_peer_rates(const PeerRates& told) override { peer_rates = told; }
     void note_controller(const ControllerReport& now) override { controller = now; }
     void tick() override {}
 
@@ -74,6 +76,8 @@ class FakeControl final : public SwitchControl {
     std::vector<RequestSample> samples;
     RequestRatesByVnic rates;
     std::vector<UsageReport> usage;
+    std::vector<PeerSample> peer_samples;
+    PeerRates peer_rates;
     ControllerReport controller;
     RequestFlowStats requests;         ///< of every flow
     std::string complaint;             ///< what the host refuses with

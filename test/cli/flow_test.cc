@@ -136,7 +136,7 @@ its ring was left alone 12.5% of the time because of its own limit, 8 Gbit/s, 2 
 its ring was left alone 50.0% of the time because its backlog towards the uplink was full: a reservation or more shares let it pass earlier
 requests to disk waited for tokens at the appliance 41.0% of the time: its part is 800 tokens/s
 requests to disk waited for the way back 10.2% of the time: its part is 40 kbit/s
-1 destination has asked it for a lower rate (feedback); 12 pps were dropped as destination_congested: the receiving side is short, not this host
+1 destination has asked it for a lower rate (feedback); 12 pps were dropped as destination_congested: the receiving side is short, or the controller's rate for it; not this host
 )");
 }
 

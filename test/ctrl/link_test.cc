@@ -135,6 +135,61 @@ TEST_CASE("a switch has its guarantees at once, and a rate by its demand within 
     CHECK(world.h2.believed == Approx(300).margin(10));
 }
 
+TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, and in silence no more") {
+    const ClusterConfig config =
+        std::get<ClusterConfig>(parse_cluster(R"({"headroom": "0%", "topology": {"hosts":
+        [{"name": "h1", "uplink": "8Mbit"}, {"name": "h2", "uplink": "8Mbit"}]}, "tenants": [
+            {"name": "A", "vnics": [{"name": "a1"}, {"name": "a2"}]},
+            {"name": "B", "vnics": [{"name": "b1"}, {"name": "b2"}]}]})"));
+    test::MaxMinSolver solver;
+    Store store(":memory:");
+    Controller controller(config, solver, store, 1'000);
+    LinkSession one(100, 0);
+    LinkSession two(200, 0);
+    one.set_hello({.host = "h1",
+                   .version = "t",
+                   .vnics = {{"a1", "A", "52:54:00:00:00:01", 0}, {"b1", "B", "52:54:00:00:00:02", 0}},
+                   .appliances = {}});
+    two.set_hello({.host = "h2",
+                   .version = "t",
+                   .vnics = {{"a2", "A", "52:54:00:00:00:03", 0}, {"b2", "B", "52:54:00:00:00:04", 0}},
+                   .appliances = {}});
+    Nanos now = kNanosPerSec;
+    std::uint64_t sent = 0;
+    std::map<LocalFlow, PartRates> rates;
+    const LocalFlow flow{"a1", 0, "52:54:00:00:00:03"};
+    const auto turn = [&](LinkSession& session, const char* route, bool heard) {
+        session.turn(now);
+        for (const LinkMessage& message : session.take_outgoing())
+            if (heard)
+                controller.receive({.route = route, .host = ""}, message.header, message.body, now);
+    };
+    const auto run = [&](Nanos span, bool heard) {
+        for (Nanos passed = 0; passed < span; passed += kTick) {
+            now += kTick;
+            sent += 20'000;  // 2 MB/s, of a link of 1 MB/s
+            const FlowSample sample{.flow = flow, .used = {sent, 0, 0}};
+            one.sample({&sample, 1}, now);
+            turn(one, "r1", heard);
+            turn(two, "r2", heard);
+            if (heard && (passed + kTick) % kInterval == 0)
+                controller.tick(now, 1'000);
+            for (const Outgoing& message : controller.take_outgoing())
+                (message.route == "r1" ? one : two).receive(message.header, message.body, now);
+            (void)one.take_rates(rates);
+        }
+    };
+    run(kInterval + 2 * kTick, true);
+    CHECK(rates.size() == 2);  // a1 to a2, b1 to b2: nobody to another tenant's, or on the same host
+    REQUIRE(rates.contains(flow));
+    run(3 * kInterval, true);
+    CHECK(static_cast<double>(rates.at(flow)[0]) == Approx(1e6).epsilon(0.01));
+    CHECK(rates.at(flow)[1] == kNone);
+    run(5 * kInterval, false);
+    CHECK(one.state() == State::kSilent);
+    CHECK(rates.at(flow)[0] == kNone);  // counted still
+}
+
 TEST_CASE("what an appliance does not answer is not taken for served") {
     World world;
     world.h1.asks = 500;

@@ -229,3 +229,39 @@ TEST_CASE("a vNIC that goes takes its limiters along, and what waits in them is 
     }
     CHECK(buffers_in_use() == before);
 }
+
+TEST_CASE("what the controller rules is counted and held to its rate, and nothing else is") {
+    RingNic nic(1, 4096);
+    SwitchConfig config = with_feedback();
+    SwitchHarness host(config, &nic);
+    const VnicId vm1 = host.add(vm(1));
+    std::vector<PeerRule> rules{{kPeer, 100'000'000 / 8}, {mac(0x97), UINT64_MAX}};
+    WorkerCommand command{WorkerCommand::Type::kRulePeers};
+    command.vnic = vm1;
+    command.rules = rules;
+    host.tell(0, command);
+    const auto offer = [&] {
+        for (const std::uint64_t to : {kPeer, mac(0x98)})
+            for (int i = 0; i < 2; ++i)
+                host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), datagram(to, mac(1), to == kPeer ? 1400 : 300)));
+    };
+    Taken taken = run(host, nic, 100'000'000, offer);
+    CHECK(static_cast<double>(taken.bytes.at(kPeer)) * 80 == Approx(100e6).epsilon(0.02));
+    CHECK(static_cast<double>(taken.bytes.at(mac(0x98))) * 80 == Approx(2 * 366 * 8 * 50e3).epsilon(0.02));
+    std::vector<PeerReading> peers{{.address = kPeer}, {.address = mac(0x97)}, {.address = mac(0x98)}};
+    command.type = WorkerCommand::Type::kReadPeers;
+    command.peers = peers;
+    host.tell(0, command);
+    CHECK(static_cast<double>(peers[0].bytes) == Approx(static_cast<double>(taken.bytes.at(kPeer))).epsilon(0.02));
+    CHECK(peers[0].queued > 0);
+    CHECK(peers[1].bytes == 0);
+    CHECK(peers[2].bytes == 0);  // not ruled
+    rules = {{kPeer, std::nullopt}, {mac(0x97), std::nullopt}};
+    command.type = WorkerCommand::Type::kRulePeers;
+    command.rules = rules;
+    host.tell(0, command);
+    run(host, nic, 50'000'000, [] {});  // what waited
+    taken = run(host, nic, 100'000'000, offer);
+    CHECK(static_cast<double>(taken.bytes.at(kPeer)) * 80 > 400e6);
+    CHECK(balanced(host.stats(vm1).from_vm));
+}

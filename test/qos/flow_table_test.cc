@@ -127,3 +127,49 @@ TEST_CASE("the table holds what it holds, and a removed vNIC gives its places ba
         CHECK(flows.find(0, peer) != kNoFlow);
     CHECK(flows.hear(5, 99, kGbit, 1, 0).heard == Heard::kOpened);
 }
+
+TEST_CASE("a ruled flow is held to the lower of the rule and what its destination asks for", "[flow_table]") {
+    FlowTable table(16, 4, {.rate_min = 1'000, .line_rate = 1'000'000});
+    const auto opened = table.rule(1, 77, kUnbounded, 1'000);
+    REQUIRE(opened.heard == FlowTable::Heard::kOpened);
+    const FlowId flow = opened.flow;
+    CHECK(table.rate(flow) == 1'000'000);  // it is only counted
+    table.count(flow, 100);
+    table.count(flow, 50);
+    CHECK(table.bytes(flow) == 150);
+    CHECK(table.rule(1, 77, 500, 1'000).heard == FlowTable::Heard::kChanged);
+    CHECK(table.rate(flow) == 500);  // a rule may be lower than feedback ever is
+    CHECK(table.hear(1, 77, 400'000, 9, 1'000).heard == FlowTable::Heard::kChanged);
+    CHECK(table.rate(flow) == 500);
+    table.rule(1, 77, 700'000, 1'000);
+    CHECK(table.rate(flow) == 400'000);
+    CHECK(table.hear(1, 77, 900'000, 9, 1'000).heard == FlowTable::Heard::kStale);
+    CHECK(table.asked(1) == 0);
+    CHECK(table.unrule(1, 77, 1'000).heard == FlowTable::Heard::kChanged);
+    CHECK(table.asked(1) == 1);
+    CHECK(table.asked() == 1);
+    CHECK(table.rate(flow) == 400'000);
+    CHECK(table.unrule(1, 77, 1'000).heard == FlowTable::Heard::kNoNeed);
+    CHECK(table.unrule(2, 77, 1'000).heard == FlowTable::Heard::kNoNeed);
+    CHECK(table.bytes(flow) == 150);
+}
+
+TEST_CASE("a ruled flow stays while it is ruled, and feedback's silence ends", "[flow_table]") {
+    constexpr Nanos kSecond = kNanosPerSec;
+    FlowTable table(16, 4, {.rate_min = 1'000, .line_rate = 1'000'000});
+    const FlowId flow = table.rule(1, 77, 800'000, kSecond).flow;
+    table.hear(1, 77, 100'000, 1, kSecond);
+    table.use(flow, kSecond);
+    const auto sweep = [&](Nanos now) {
+        table.sweep(
+            now, 16, [](FlowId) { return true; }, [](FlowId) {});
+    };
+    sweep(kSecond + 200'000'000);
+    CHECK(table.rate(flow) == 50'000);
+    sweep(4 * kSecond);  // unused since: nobody asks for anything
+    CHECK(table.size() == 1);
+    CHECK(table.rate(flow) == 800'000);
+    table.unrule(1, 77, 4 * kSecond);
+    sweep(5 * kSecond);
+    CHECK(table.size() == 0);
+}

@@ -133,6 +133,10 @@ void CtrlLink::sample(Nanos now) {
                            .outstanding = stats.outstanding,
                            .responses = stats.responses});
     }
+    for (const PeerSample& each : control_.sample_peers())
+        samples.push_back({.flow = {each.vnic, 0, MacAddress{each.peer.address}.to_string()},
+                           .used = {each.peer.bytes, 0, 0},
+                           .queued = {each.peer.queued, 0, 0}});
     session_.sample(samples, now);
 }
 
@@ -140,14 +144,20 @@ void CtrlLink::apply() {
     if (!session_.take_rates(rates_))
         return;
     RequestRatesByVnic rates;
-    for (const auto& [flow, parts] : rates_)
-        rates[flow.vnic][flow.appliance] = by_resource(parts);
+    PeerRates peers;
+    for (const auto& [flow, parts] : rates_) {
+        if (flow.peer.empty())
+            rates[flow.vnic][flow.appliance] = by_resource(parts);
+        else if (const auto mac = MacAddress::parse(flow.peer))
+            peers[flow.vnic][mac->bits] = parts[kThere];
+    }
     control_.set_request_rates(rates);
     const HostWindows told = session_.windows();
     RequestWindows windows{.tokens = told.tokens, .reservations = {}};
     for (const auto& [flow, tokens] : told.reservations)
         windows.reservations[flow.vnic][flow.appliance] = tokens;
     control_.set_request_windows(windows);
+    control_.set_peer_rates(peers);
 }
 
 void CtrlLink::send() {

@@ -14,6 +14,7 @@ constexpr Nanos kHelloApart = 100'000'000;  // however often it is asked for
 constexpr Nanos kSampleLeast = 10'000'000;
 constexpr Nanos kEarlyPart = 10;  // demands between two intervals: so many at most
 constexpr Nanos kIdleIntervals = 3;
+constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
 constexpr auto kAppliance = static_cast<std::size_t>(wire::Part::kAppliance);
 
 std::string_view text_of(std::span<const std::uint8_t> body) {
@@ -44,6 +45,7 @@ void LinkSession::set_hello(const wire::Hello& hello) {
     for (const wire::HelloVnic& vnic : hello.vnics)
         for (std::size_t i = 0; i < hello.appliances.size(); ++i)
             names_[{vnic.name, static_cast<std::uint16_t>(i)}] = hello.appliances[i].name;
+    peers_.clear();  // TABLES come again
     std::erase_if(tallies_, [this](const auto& each) { return !names_.contains(each.first); });
     rates_changed_ = true;
     begin_session();
@@ -77,8 +79,8 @@ void LinkSession::sample(std::span<const FlowSample> samples, Nanos now) {
     for (const FlowSample& sample : samples) {
         auto [at, fresh] = tallies_.try_emplace(sample.flow);
         Tally& tally = at->second;
-        const bool reset =
-            !fresh && sample.used[kAppliance] < tally.last.used[kAppliance];  // the vNIC came again
+        const bool reset = !fresh && (sample.used[kAppliance] < tally.last.used[kAppliance] ||
+                                      sample.used[kThere] < tally.last.used[kThere]);  // the vNIC came again
         if (fresh || reset) {
             tally = Tally{};
             tally.last = sample;
@@ -109,10 +111,12 @@ void LinkSession::restart(Tally& tally) {
 }
 
 std::optional<wire::FlowKey> LinkSession::key_of(const LocalFlow& flow) const {
+    const auto vnic = vnic_ids_.find(flow.vnic);
+    if (const auto peer = peers_.find(flow); peer != peers_.end() && vnic != vnic_ids_.end())
+        return wire::FlowKey{vnic->second, peer->second};
     const auto name = names_.find(flow);
     if (name == names_.end())
         return std::nullopt;
-    const auto vnic = vnic_ids_.find(flow.vnic);
     const auto appliance = appliance_ids_.find(name->second);
     if (vnic == vnic_ids_.end() || appliance == appliance_ids_.end())
         return std::nullopt;
@@ -309,6 +313,7 @@ void LinkSession::take_tables(std::string_view text) {
         (end.kind == wire::Endpoint::Kind::kVnic ? vnic_ids_ : appliance_ids_)[end.name] = end.id;
     for (const wire::FlowAllocation& guarantee : tables->guarantees)
         guarantees_[guarantee.flow] = guarantee;
+    take_peers(*tables);
     rates_changed_ = true;
 }
 
@@ -330,45 +335,6 @@ void LinkSession::take(const Header& header, std::span<const std::uint8_t> body,
                      state_ != State::kConnected;
     state_ = State::kConnected;
     valid_until_ = now + welcome_.validity * welcome_.interval;
-}
-
-bool LinkSession::take_rates(std::map<LocalFlow, PartRates>& rates) {
-    if (!std::exchange(rates_changed_, false))
-        return false;
-    rates.clear();
-    for (const auto& [flow, name] : names_) {
-        const auto key = key_of(flow);
-        if (!key)
-            continue;
-        const auto told = allocations_.find(*key);
-        const auto kept = guarantees_.find(*key);
-        if (state_ != State::kSilent && told != allocations_.end())
-            rates[flow] = told->second.rate;
-        else if (kept != guarantees_.end())
-            rates[flow] = kept->second.rate;
-    }
-    return true;
-}
-
-HostWindows LinkSession::windows() const {
-    HostWindows windows;
-    if (state_ == State::kSilent)
-        return windows;
-    const auto said = [this](wire::FlowKey key) -> std::optional<std::uint64_t> {
-        const auto found = allocations_.find(key);
-        if (found == allocations_.end() || found->second.rate[kAppliance] == wire::kNoStatement)
-            return std::nullopt;
-        return found->second.rate[kAppliance];
-    };
-    for (std::size_t i = 0; i < hello_.appliances.size(); ++i)
-        if (const auto id = appliance_ids_.find(hello_.appliances[i].name); id != appliance_ids_.end())
-            if (const auto tokens = said({wire::kWholeHost, id->second}))
-                windows.tokens[static_cast<std::uint16_t>(i)] = *tokens;
-    for (const auto& [flow, name] : names_)
-        if (const auto key = key_of(flow))
-            if (const auto tokens = said({key->source, key->destination | wire::kReserved}))
-                windows.reservations[flow] = *tokens;
-    return windows;
 }
 
 }  // namespace weir

@@ -25,6 +25,7 @@ namespace weir {
 struct LocalFlow {
     std::string vnic{};
     std::uint16_t appliance = 0;  ///< index into the switch's list
+    std::string peer{};           ///< instead: the address of another VM of the tenant, on another host
     auto operator<=>(const LocalFlow&) const = default;
 };
 
@@ -45,6 +46,8 @@ struct HostWindows {
 };
 
 using PartRates = std::array<std::uint64_t, wire::kParts>;  ///< per second; kNoStatement where none
+/// Flows between VMs that a switch rules at most: each is a limiter in the data path.
+inline constexpr std::size_t kPeersMost = 4'096;
 
 struct LinkMessage {
     wire::HeaderBytes header;
@@ -74,7 +77,7 @@ class LinkSession {
     void set_hello(const wire::Hello& hello);
     /// A period of a vNIC has ended.
     void add_usage(const UsageSample& sample) { usage_.add(sample); }
-    /// Every 10 ms: all flows.
+    /// Every 10 ms: all flows, of those between VMs all that `take_rates` named.
     void sample(std::span<const FlowSample> samples, Nanos now);
     void receive(std::span<const std::uint8_t> header, std::span<const std::uint8_t> body, Nanos now);
     /// Says what is due, and notices silence.
@@ -122,10 +125,13 @@ class LinkSession {
     void take_welcome(const wire::Header& header, std::string_view text, Nanos now);
     void take(const wire::Header& header, std::span<const std::uint8_t> body, Nanos now);
     void take_tables(std::string_view text);
+    void take_peers(const wire::Tables& tables);
+    [[nodiscard]] PartRates rates_of(wire::FlowKey key) const;
     void send(wire::Header header, wire::Bytes body);
 
     wire::Hello hello_;
     std::map<LocalFlow, std::string> names_;  ///< of the appliance
+    std::map<LocalFlow, std::uint32_t> peers_;  ///< flows between VMs, and the endpoint that they go to
     State state_ = State::kConnecting;
     std::string refusal_;
     std::uint32_t session_;

@@ -116,6 +116,14 @@ struct RequestWindows {
     std::map<std::string, std::map<std::uint16_t, std::uint64_t>> reservations;  ///< by vNIC, tokens/s
     bool operator==(const RequestWindows&) const = default;
 };
+/// What a vNIC sends over the wire to another of its tenant.
+struct PeerSample {
+    std::string vnic;
+    PeerReading peer;
+};
+/// Bytes per second that it may send there (UINT64_MAX: it is only counted), by the vNIC's name and the
+/// other's MacAddress::bits.
+using PeerRates = std::map<std::string, std::map<std::uint64_t, std::uint64_t>>;
 
 struct SwitchReport {
     const SwitchConfig* config = nullptr;
@@ -150,6 +158,10 @@ class SwitchControl {
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;
     /// What the controller holds appliances' latencies by, at those that have a window.
     virtual void set_request_windows(const RequestWindows& /*windows*/) {}
+    /// The tallies of all that set_peer_rates() named. @throws HostError as report()
+    [[nodiscard]] virtual std::vector<PeerSample> sample_peers() = 0;
+    /// The controller's word on traffic between VMs over the wire, all of it. @throws HostError as report()
+    virtual void set_peer_rates(const PeerRates& rates) = 0;
     /// What report() says of the controller from now on.
     virtual void note_controller(const ControllerReport& controller) = 0;
     /// The agent's tick: link state, addresses that one worker learned and the others should know.

@@ -51,6 +51,14 @@ void Worker::run_command(const WorkerCommand& command, Nanos now) {
             if (requests_)
                 requests_->read(command.vnic, now, *command.requests);
             break;
+        case Type::kRulePeers:
+            for (const PeerRule& rule : command.rules)
+                uplink_->rule(command.vnic, rule.address, rule.rate, now);
+            break;
+        case Type::kReadPeers:
+            for (PeerReading& peer : command.peers)
+                uplink_->read_peer(command.vnic, peer);
+            break;
         case Type::kSendFrame:
             uplink_->send_control(command.frame, now);
             break;

@@ -205,6 +205,8 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
         queue(from, flow, frame, {frame, now, bytes, wire_frames, frame->nb_segs}, now);
         return;
     }
+    if (flow != kNoFlow)
+        flows_.count(flow, bytes);
     count_sent(from.stats, 1, bytes);
     stats.tx.queued.add(1, bytes);
     hand_over(frame, bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
@@ -280,9 +282,10 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
         send_one(from, run.frames[i], run.bytes[i], run.wire_frames[i], now);
 }
 
-FlowTable::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
-                              Nanos now) {
-    const auto [heard, flow] = flows_.hear(vnic, address, rate, sequence, now);
+/// Makes the scheduler ask the limiter as it is now.
+FlowTable::Heard Uplink::take_over(const FlowTable::Result& result, VnicId vnic, std::uint64_t address,
+                                   Nanos now) {
+    const auto [heard, flow] = result;
     const auto belongs = [address](const PacketRef& ref) {
         return read_head(static_cast<rte_mbuf*>(ref.packet)).destination == address;
     };
@@ -294,6 +297,24 @@ FlowTable::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t 
     if (heard == FlowTable::Heard::kChanged)
         scheduler_->change_flow(flow, now);
     return heard;
+}
+
+FlowTable::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
+                              Nanos now) {
+    return take_over(flows_.hear(vnic, address, rate, sequence, now), vnic, address, now);
+}
+
+bool Uplink::rule(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now) {
+    const FlowTable::Result result =
+        rate ? flows_.rule(vnic, address, *rate, now) : flows_.unrule(vnic, address, now);
+    return take_over(result, vnic, address, now) != FlowTable::Heard::kFull;
+}
+
+void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {
+    const FlowId flow = flows_.find(vnic, peer.address);
+    const bool ruled = flow != kNoFlow && flows_.ruled(flow);
+    peer.bytes = ruled ? flows_.bytes(flow) : 0;
+    peer.queued = ruled ? scheduler_->flow_backlog_bytes(flow) : 0;
 }
 
 void Uplink::sweep_flows(Nanos now) {
@@ -308,7 +329,8 @@ void Uplink::sweep_flows(Nanos now) {
 
 bool Uplink::send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now) {
     const std::uint32_t bytes =
-        (tunnel == kNoTunnel ? frame->pkt_len : tunnels_->outer_bytes(tunnel, frame->pkt_len)) + overhead_bytes_;
+        (tunnel == kNoTunnel ? frame->pkt_len : tunnels_->outer_bytes(tunnel, frame->pkt_len)) +
+        overhead_bytes_;
     set_source(frame, kNoVnic);
     stats.tx.offered.add(1, bytes);
     if (!device_.link_up() || !nic_has_room(1)) {
@@ -334,6 +356,9 @@ unsigned Uplink::depart(Nanos now) {
         from.queued_buffers -= ref.buffers;
         from.stats.from_vm.queued.remove(1, ref.bytes);
         count_sent(from.stats, 1, ref.bytes);
+        if (flows_.any(from.fixed.id))
+            if (const FlowId flow = flows_.find(from.fixed.id, read_head(frame).destination); flow != kNoFlow)
+                flows_.count(flow, ref.bytes);
         from.queue_delay.add(now - ref.enqueued);
         hand_over(frame, ref.bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
     }

@@ -56,10 +56,15 @@ class Uplink {
     /// A destination tells a vNIC a rate.
     FlowTable::Heard hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
                           Nanos now);
+    /// The controller rules what the vNIC sends to an address, or (nullopt) does so no longer.
+    /// @return false when there is no room for another limiter
+    bool rule(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now);
+    /// Of a ruled flow: what has passed, and what waits.
+    void read_peer(VnicId vnic, PeerReading& peer) const;
     /// Limiters in silence: some of them at each call.
     void sweep_flows(Nanos now);
-    [[nodiscard]] std::uint32_t limiters() const { return flows_.size(); }
-    [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return flows_.size(vnic); }
+    [[nodiscard]] std::uint32_t limiters() const { return flows_.asked(); }
+    [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return flows_.asked(vnic); }
 
     /// A frame of the switch's own, past the queues. @return false when the NIC is behind; the frame is gone
     bool send_control(rte_mbuf* frame, Nanos now) { return send_control(frame, kNoTunnel, now); }
@@ -84,6 +89,7 @@ class Uplink {
     /// Frames handed over to the NIC that it has not taken yet.
     static constexpr std::uint16_t kPendingMax = 2 * limits::kBurst;
 
+    FlowTable::Heard take_over(const FlowTable::Result& result, VnicId vnic, std::uint64_t address, Nanos now);
     void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
     void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     void send_adapted(VnicPath& from, const Run& run, Nanos now);

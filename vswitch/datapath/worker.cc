@@ -46,13 +46,17 @@ Worker::~Worker() = default;
 
 void Worker::set_uplink(const UplinkPart& part) {
     const bool told = part.feedback != nullptr;
+    const bool ruled = part.ruled_below != 0;
+    FlowTable::Profile unasked;
+    unasked.line_rate = std::max<std::uint64_t>(part.ruled_below, 2);
+    unasked.rate_min = std::min(unasked.rate_min, unasked.line_rate);
     LinkScheduler::Setup scheduler;
     scheduler.classes = limits::kVnicsMax;
     scheduler.queue_packets = limits::kQueuePackets;
     scheduler.limits = &wheel_;
     scheduler.wheel_id = kClassIds;
-    scheduler.flows = told ? limits::kFlowsMax : 0;
-    scheduler.flow_packets = told ? limits::kFlowPacketsMax : 0;
+    scheduler.flows = told || ruled ? limits::kFlowsMax : 0;
+    scheduler.flow_packets = told || ruled ? limits::kFlowPacketsMax : 0;
     scheduler.flow_wheel_id = kFlowIds;
     uplink_ = std::make_unique<Uplink>(
         Uplink::Setup{.device = part.device,
@@ -62,8 +66,8 @@ void Worker::set_uplink(const UplinkPart& part) {
                       .directory = directory_.data(),
                       .overhead_bytes = setup_.overhead_bytes,
                       .mtu = part.mtu,
-                      .flow_profile = told ? part.feedback->flows : FlowTable::Profile{},
-                      .flows = told ? limits::kFlowsMax : 2});
+                      .flow_profile = told ? part.feedback->flows : unasked,
+                      .flows = told || ruled ? limits::kFlowsMax : 2});
     out_share_ = &part.out;
     in_share_ = &part.in;
     uplink_->set_capacity(out_share_->allocation(setup_.id), 0);
@@ -294,6 +298,8 @@ void Worker::housekeeping(Nanos now) {
     macs_.age(now);
     if (feedback_)
         feedback_->keep_house(now);
+    else if (uplink_)
+        uplink_->sweep_flows(now);
     if (requests_)
         requests_->keep_house(now);
     for (VnicPath* vnic : mine_)

@@ -49,6 +49,8 @@ class Worker {
         LinkShare& out;
         LinkShare& in;
         const FeedbackProfile* feedback;  ///< nullptr: off
+        std::uint64_t ruled_below = 0;  ///< a controller may limit what goes to single destinations, to less
+                                        ///< than so many bytes per second; 0: there is none
     };
     /// Gives the worker its queue and its part of the uplink; before the first run_once().
     void set_uplink(const UplinkPart& part);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "common/clock.h"
 #include "common/spsc_ring.h"
@@ -25,6 +26,8 @@ struct WorkerCommand {
         kSnapshotVnic,
         kSnapshotWorker,
         kReadRequests,
+        kRulePeers,
+        kReadPeers,
         kSendFrame,       ///< a frame of the agent's, consumed
         kReceiveSession,  ///< of a tunnel; and send with it:
         kSendSession
@@ -37,6 +40,8 @@ struct WorkerCommand {
     VnicStats* vnic_stats = nullptr;
     WorkerSnapshot* snapshot = nullptr;
     std::vector<RequestPath::Reading>* requests = nullptr;
+    std::span<const PeerRule> rules{};
+    std::span<PeerReading> peers{};
     rte_mbuf* frame = nullptr;
     TunnelId tunnel = kNoTunnel;
     const EspSession* session = nullptr;

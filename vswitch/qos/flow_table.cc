@@ -32,7 +32,9 @@ FlowTable::FlowTable(std::uint32_t capacity, std::size_t vnics, const Profile& p
       shift_(64 - static_cast<unsigned>(std::countr_zero(capacity))),
       buckets_(capacity, kNoFlow),
       flows_(capacity),
-      counts_(vnics) {
+      rules_(capacity),
+      counts_(vnics),
+      ruled_counts_(vnics) {
     assert(std::has_single_bit(capacity) && capacity > 1);
 }
 
@@ -49,8 +51,54 @@ FlowTable::Result FlowTable::hear(VnicId vnic, std::uint64_t address, std::uint6
     flow.sequence = sequence;
     flow.heard_at = now;
     flow.silent = false;
-    set_rate(flow, rate, now);
+    set_heard(at, rate, now);
     return {Heard::kChanged, at};
+}
+
+FlowTable::Result FlowTable::rule(VnicId vnic, std::uint64_t address, std::uint64_t rate, Nanos now) {
+    FlowId at = find(vnic, address);
+    const bool fresh = at == kNoFlow;
+    if (fresh) {
+        const Result opened = open(vnic, address, profile_.line_rate, 0, now);
+        if (opened.flow == kNoFlow)
+            return opened;
+        at = opened.flow;
+        flows_[at].silent = true;  // whatever its destination says first is news
+    }
+    Flow& flow = flows_[at];
+    if (!flow.ruled)
+        rules_[at] = {.heard = flow.rate};
+    set_ruled(flow, true);
+    rules_[at].cap = std::max<std::uint64_t>(rate, 1);
+    set_heard(at, rules_[at].heard, now);
+    return {fresh ? Heard::kOpened : Heard::kChanged, at};
+}
+
+FlowTable::Result FlowTable::unrule(VnicId vnic, std::uint64_t address, Nanos now) {
+    const FlowId at = find(vnic, address);
+    if (at == kNoFlow || !flows_[at].ruled)
+        return {Heard::kNoNeed, kNoFlow};
+    set_ruled(flows_[at], false);
+    set_rate(flows_[at], rules_[at].heard, now);
+    return {Heard::kChanged, at};
+}
+
+void FlowTable::set_ruled(Flow& flow, bool ruled) {
+    if (flow.ruled == ruled)
+        return;
+    flow.ruled = ruled;
+    const std::uint32_t step = ruled ? 1 : UINT32_MAX;
+    ruled_ += step;
+    ruled_counts_[flow.vnic] += step;
+}
+
+void FlowTable::set_heard(FlowId at, std::uint64_t rate, Nanos now) {
+    rate = std::clamp(rate, profile_.rate_min, profile_.line_rate);
+    if (flows_[at].ruled) {
+        rules_[at].heard = rate;
+        rate = std::min(rate, rules_[at].cap);
+    }
+    set_rate(flows_[at], rate, now);
 }
 
 FlowTable::Result FlowTable::open(VnicId vnic, std::uint64_t address, std::uint64_t rate,
@@ -74,13 +122,12 @@ FlowTable::Result FlowTable::open(VnicId vnic, std::uint64_t address, std::uint6
     head = at;
     ++size_;
     ++counts_[vnic];
-    set_rate(flow, rate, now);
+    set_heard(at, rate, now);
     flow.limiter.pay(static_cast<std::uint32_t>(burst_of(flow.rate)) - phase_of(sequence), now);
     return {Heard::kOpened, at};
 }
 
 void FlowTable::set_rate(Flow& flow, std::uint64_t rate, Nanos now) {
-    rate = std::clamp(rate, profile_.rate_min, profile_.line_rate);
     if (rate == flow.rate)
         return;
     flow.rate = rate;
@@ -93,6 +140,7 @@ void FlowTable::forget(FlowId at) {
     while (*link != at)
         link = &flows_[*link].next;
     *link = flow.next;
+    set_ruled(flow, false);
     --counts_[flow.vnic];
     --size_;
     flow.vnic = kNoVnic;

@@ -1,4 +1,5 @@
-// flow_table.h - the flows that have a limiter of their own, because their destination asked for it.
+// flow_table.h - the flows that have a limiter of their own, because their destination asked for it, or the
+// controller rules them: then the lower of both rates holds, and what passes is counted.
 // Source: EyeQ 3.3 (per-destination limiters only on feedback, halving in silence, garbage collection).
 // Units: tokens are accounted bytes; tokens per second; ns. Threads: one owner (a worker). Allocates only
 // when built.
@@ -22,6 +23,8 @@ namespace weir {
 /// Index of a flow with a limiter.
 using FlowId = std::uint32_t;
 inline constexpr FlowId kNoFlow = UINT32_MAX;
+/// A rate that is none.
+inline constexpr std::uint64_t kUnbounded = UINT64_MAX;
 
 class FlowTable {
   public:
@@ -61,6 +64,15 @@ class FlowTable {
     /// any is taken, so that a receiver that has restarted is heard.
     Result hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence, Nanos now);
 
+    /// The controller's word: the flow may use no more than `rate` from now on, and is counted; kUnbounded: it
+    /// is only counted. @return opened, changed, or full
+    Result rule(VnicId vnic, std::uint64_t address, std::uint64_t rate, Nanos now);
+    /// The controller says nothing of it any more. @return changed, or no need when there is no such flow
+    Result unrule(VnicId vnic, std::uint64_t address, Nanos now);
+    [[nodiscard]] bool ruled(FlowId flow) const { return flows_[flow].ruled; }
+    /// What has passed since the flow is ruled.
+    [[nodiscard]] std::uint64_t bytes(FlowId flow) const { return rules_[flow].bytes; }
+
     /// The flow has no limiter any more; nothing waits in it.
     void forget(FlowId flow);
 
@@ -69,6 +81,11 @@ class FlowTable {
     [[nodiscard]] std::uint64_t rate(FlowId flow) const { return flows_[flow].rate; }
     /// The flow has traffic.
     void use(FlowId flow, Nanos now) { flows_[flow].used_at = ticks(now); }
+    /// So much of it passes.
+    void count(FlowId flow, std::uint32_t bytes) {
+        if (flows_[flow].ruled)
+            rules_[flow].bytes += bytes;
+    }
 
     /// Looks at the next `budget` places: halves rates in silence, and forgets flows that are idle or free,
     /// if let_go(flow) agrees (nothing waits in it). changed(flow) tells of other rates.
@@ -79,7 +96,9 @@ class FlowTable {
     void remove(VnicId vnic, Closed&& closed);
 
     [[nodiscard]] std::uint32_t size() const { return size_; }
-    [[nodiscard]] std::uint32_t size(VnicId vnic) const { return counts_[vnic]; }
+    /// Without those that are ruled.
+    [[nodiscard]] std::uint32_t asked() const { return size_ - ruled_; }
+    [[nodiscard]] std::uint32_t asked(VnicId vnic) const { return counts_[vnic] - ruled_counts_[vnic]; }
     [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(flows_.size()); }
 
   private:
@@ -97,6 +116,13 @@ class FlowTable {
         std::uint32_t sequence = 0;
         VnicId vnic = kNoVnic;
         bool silent = false;  ///< its rate was halved since it was heard
+        bool ruled = false;
+    };
+    /// Of a flow that is ruled; read where rates change, not where frames pass a limit.
+    struct Rule {
+        std::uint64_t cap = 0;
+        std::uint64_t heard = 0;  ///< what the destination asked for; the line rate when it asks for nothing
+        std::uint64_t bytes = 0;
     };
     static_assert(sizeof(Flow) == 64);
 
@@ -107,20 +133,32 @@ class FlowTable {
     }
     Result open(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence, Nanos now);
     void set_rate(Flow& flow, std::uint64_t rate, Nanos now);
+    void set_ruled(Flow& flow, bool ruled);
+    /// What the destination asks for, under the rule.
+    void set_heard(FlowId at, std::uint64_t rate, Nanos now);
+    [[nodiscard]] std::uint64_t heard(FlowId at) const {
+        return flows_[at].ruled ? rules_[at].heard : flows_[at].rate;
+    }
+    [[nodiscard]] bool unused(const Flow& flow, Nanos now) const {
+        return ticks(now) - flow.used_at > idle_ticks_;
+    }
     [[nodiscard]] bool dispensable(const Flow& flow, Nanos now) const {
-        return flow.rate >= profile_.line_rate || ticks(now) - flow.used_at > idle_ticks_;
+        return !flow.ruled && (flow.rate >= profile_.line_rate || unused(flow, now));
     }
 
     Profile profile_;
     Ticks idle_ticks_;  ///< at least `idle`
     unsigned shift_;
     std::uint32_t size_ = 0;
+    std::uint32_t ruled_ = 0;
     FlowId end_ = 0;         ///< places from here on were not in use since the table was empty
     FlowId free_ = kNoFlow;  ///< places before that are free
     FlowId cursor_ = 0;      ///< the sweep's next place
     std::vector<FlowId> buckets_;
     std::vector<Flow> flows_;
+    std::vector<Rule> rules_;            // by flow
     std::vector<std::uint32_t> counts_;  // by vNIC
+    std::vector<std::uint32_t> ruled_counts_;
 };
 
 template <typename LetGo, typename Changed>
@@ -134,10 +172,11 @@ void FlowTable::sweep(Nanos now, unsigned budget, LetGo&& let_go, Changed&& chan
             continue;
         if (dispensable(flow, now) && let_go(at)) {
             forget(at);
-        } else if (flow.rate < profile_.line_rate && now >= flow.heard_at + profile_.silence) {
+        } else if (heard(at) < profile_.line_rate && now >= flow.heard_at + profile_.silence) {
             flow.silent = true;
             flow.heard_at = now;
-            set_rate(flow, flow.rate / 2, now);
+            // A ruled flow stays; what was asked of it while it was in use is forgotten alike.
+            set_heard(at, flow.ruled && unused(flow, now) ? profile_.line_rate : heard(at) / 2, now);
             changed(at);
         }
     }

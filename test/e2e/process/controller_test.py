@@ -341,3 +341,44 @@ class ControllerTrafficTest(TwoHosts):
         self.wait_limits(vm2=(900, 1000))
         status = self.controller.ctl("status")
         self.assertEqual(status["counters"]["refused"]["records"], 0)
+
+
+class RuledTrafficTest(TwoHosts):
+    """Two tenants' VMs send to their own on the other host; the controller knows of a link that is narrower than the wire."""
+
+    TIMED = True
+
+    def setUp(self):
+        super().setUp()
+        self.join()
+        pairs = (("A", 1, 3, 8), ("B", 2, 4, 4))
+        self.controller = Controller(self.folder, {
+            "topology": {"hosts": [{"name": name, "uplink": "20Mbit"} for name in ("a", "b")]},
+            "tenants": [{"name": name, "vnics": [{"name": f"vm{number}", "reservation": f"{mbit}Mbit"} for number in ends]}
+                        for name, *ends, mbit in pairs]}).start()
+        link = {"controller": {"connect": self.controller.endpoint}}
+        self.b = self.host("b", 0, {"rate": "1Gbit"}, None, {3: {}, 4: {}}, link)
+        self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {1: {}, 2: {}}, link)
+
+    def rates(self):
+        """Mbit/s that vm1 and vm2 sent in the last second."""
+        def sent():
+            return [self.a.vnic(name)["from_vm"]["delivered"]["bytes"] for name in ("vm1", "vm2")]
+        before, began = sent(), time.monotonic()
+        time.sleep(1)
+        seconds = time.monotonic() - began
+        return [(now - then) * 8e-6 / seconds for then, now in zip(before, sent())]
+
+    def wait_rates(self, within, what):
+        until(lambda: within(*self.rates()), 60, what)
+
+    def test_traffic_between_vms_keeps_to_what_the_controller_gives(self):
+        until(lambda: self.a.ctl("status")["controller"]["flows"] == 2, 20, "both flows ruled")
+        self.send(1, 30_000_000, 3)
+        self.wait_rates(lambda first, _: 15 < first < 21, "vm1 with the whole link")
+        self.send(2, 30_000_000, 4)
+        self.wait_rates(lambda first, second: first > 7.5 and second > 3.8 and first + second < 21, "both with their parts")
+        self.controller.kill()
+        self.wait_rates(lambda first, second: first > 25 and second > 25, "no rule without a controller")
+        self.controller.start()
+        self.wait_rates(lambda first, second: first > 7.5 and second > 3.8 and first + second < 21, "both ruled again")
