@@ -47,6 +47,9 @@ class FakeControl : public SwitchControl {
     void remove_vnic(const std::string& name) override { config_.vnics.erase(find(name)); }
     std::vector<RequestSample> sample_requests() override { return {}; }
     void set_request_rates(const RequestRatesByVnic&) override {}
+    std::vector<UsageReport> take_usage() override { return {}; }
+    std::vector<PeerSample> sample_peers() override { return {}; }
+    void set_peer_rates(const PeerRates&) override {}
     void note_controller(const ControllerReport&) override {}
     void tick() override {}
 
