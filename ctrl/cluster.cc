@@ -216,17 +216,17 @@ std::uint64_t Cluster::silent_tokens(const ClusterEnd& vnic, const ClusterEnd& a
 std::uint64_t Cluster::least_bytes(wire::FlowKey flow) const {
     const ClusterEnd& source = ends_.at(flow.source);
     const ClusterEnd& destination = ends_.at(flow.destination);
-    const auto reserved = [this](const ClusterEnd& vnic) {
-        return static_cast<double>(config_.tenants[vnic.tenant].vnics[vnic.index].reservation_bps) /
-               kBitsPerByte;
+    // An end's part: what is left of it for one peer when all of the tenant's talk to it, so that floors add up to no more
+    // than was reserved, or the headroom of the host's link.
+    const auto part = [this](const ClusterEnd& vnic) {
+        const auto& vnics = config_.tenants[vnic.tenant].vnics;
+        double bits = static_cast<double>(vnics[vnic.index].reservation_bps);
+        if (vnic.host != kNowhere)
+            bits = std::max(bits, static_cast<double>(config_.hosts[vnic.host].uplink_bps) * config_.headroom /
+                                      static_cast<double>(std::max<std::size_t>(host_vnics_[vnic.host].size(), 1)));
+        return bits / kBitsPerByte / static_cast<double>(std::max<std::size_t>(vnics.size(), 2) - 1);
     };
-    double trickle = 0;
-    if (source.host != kNowhere)
-        trickle = static_cast<double>(config_.hosts[source.host].uplink_bps) / kBitsPerByte *
-                  config_.headroom /
-                  static_cast<double>(std::max<std::size_t>(host_vnics_[source.host].size(), 1));
-    return static_cast<std::uint64_t>(
-        std::max({std::min(reserved(source), reserved(destination)), trickle, 1.0}));
+    return static_cast<std::uint64_t>(std::max(std::min(part(source), part(destination)), 1.0));
 }
 
 double Cluster::guaranteed_share(TenantIndex tenant) const {

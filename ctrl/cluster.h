@@ -84,8 +84,8 @@ class Cluster {
     [[nodiscard]] std::uint64_t silent_tokens(wire::FlowKey flow) const {
         return silent_tokens(ends_.at(flow.source), ends_.at(flow.destination));
     }
-    /// Bytes per second that an allowed flow between VMs is never held below: what both ends reserved, and a
-    /// part of the headroom for who is new.
+    /// Bytes per second that an allowed flow between VMs is never held below: of what both ends reserved, or of their
+    /// links' headroom for who is new, the part of one peer among all.
     [[nodiscard]] std::uint64_t least_bytes(wire::FlowKey flow) const;
     /// What the host's switch has to know: the ends that its vNICs may talk to, and what they may use in
     /// silence.
