@@ -17,8 +17,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kTextBytesMax = 4U << 20;
-constexpr std::size_t kDepthMax = 16;
+constexpr std::size_t kDepthMax = 128;
 constexpr std::size_t kValuesMax = 200'000;
+// Paths are kept with every value and named in every fault: a long key above many values would fill memory.
+constexpr std::size_t kPathBytesMax = 1024;
 constexpr std::size_t kDuplicatesMax = 1'000;
 
 // Reads the text while telling the handler how far the parser has come.
@@ -120,10 +122,12 @@ class Builder : public nlohmann::json_sax<json> {
 
     bool open(json value) {
         if (levels_.size() == kDepthMax)
-            return fail("this is nested deeper than 16 levels");
+            return fail("this is nested deeper than 128 levels");
         if (++values_ > kValuesMax)
             return fail("there are more than 200000 values");
         std::string own = path();
+        if (own.size() > kPathBytesMax)
+            return fail("the names above this are longer than 1024 bytes together");
         json* placed = place(std::move(value));
         levels_.push_back({placed, std::move(own), {}});
         return true;

@@ -36,7 +36,8 @@ struct JsonText {
 /// The whole file, or why it cannot be read.
 [[nodiscard]] std::variant<std::string, Fault> read_text_file(const std::string& path);
 
-/// Never throws on input. Bounds: 4 MiB, 16 levels, 200,000 values.
+/// Never throws on input. Bounds: 4 MiB, 128 levels whose keys have 1,024 bytes together, 200,000
+/// values.
 [[nodiscard]] JsonText read_json_text(std::string_view text);
 
 /// Sorts by place in the text, keeping the order of equals, and adds "(line N)" to the messages.

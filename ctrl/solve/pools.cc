@@ -16,7 +16,6 @@ using pool::NodeIndex;
 
 namespace {
 
-constexpr unsigned kDepthMost = 1000;
 constexpr std::uint32_t kNoHost = UINT32_MAX;
 constexpr const char* kHostsAllowed = "hosts of leaves, such as {\"vm1\": \"h1\"} or {\"h1\": [\"vm1\"]}";
 
@@ -34,8 +33,7 @@ class NodeReader {
     NodeReader(PoolProblem& problem, Faults& faults) : problem_(problem), faults_(faults) {}
 
     /// A node and all below it. @return its reservation
-    double read(ObjectReader& reader, NodeIndex parent, unsigned depth) {
-        const bool is_root = depth == 0;
+    double read(ObjectReader& reader, NodeIndex parent, bool is_root) {
         if (is_root && !reader.has("id"))
             problem_.names.add("root");
         else
@@ -46,7 +44,7 @@ class NodeReader {
         problem_.host_of.push_back(kNoHost);
         double below = 0;
         if (reader.has("children"))
-            below = read_children(reader, node, depth);
+            below = read_children(reader, node);
         if (problem_.tree.is_leaf(node))
             read_leaf(reader, node);
         if (!reader.has("reservation"))
@@ -59,16 +57,11 @@ class NodeReader {
     }
 
   private:
-    double read_children(ObjectReader& reader, NodeIndex node, unsigned depth) {
+    double read_children(ObjectReader& reader, NodeIndex node) {
         double below = 0;
-        if (depth == kDepthMost) {
-            (void)reader.take("children");
-            reader.fault("children", "at most 1000 levels", "the tree is too deep");
-            return 0;
-        }
         for_objects(reader, "children", false, faults_, [&](ObjectReader& child) {
             if (problem_.tree.size() <= kListMost)
-                below += read(child, node, depth + 1);
+                below += read(child, node, false);
         });
         if (problem_.tree.size() > kListMost)
             reader.fault("children", "at most 100000 nodes", "the tree is too large");
@@ -162,7 +155,7 @@ json solve_pools(ObjectReader& problem, Faults& faults) {
     if (const json* root = problem.take("root")) {
         ObjectReader reader(*root, "root", faults);
         if (root->is_object()) {
-            NodeReader(pools, faults).read(reader, kRoot, 0);
+            NodeReader(pools, faults).read(reader, kRoot, true);
             reader.finish();
         }
     }

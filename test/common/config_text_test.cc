@@ -70,10 +70,13 @@ TEST_CASE("text that is not UTF-8 is refused, and shown in UTF-8") {
 
 TEST_CASE("size, depth and number of values are bounded") {
     CHECK(only_fault(std::string(10U << 20, ' ')).message == "the text is too large");
-    CHECK(only_fault(repeated("[", 1'000'000)).message == "this is nested deeper than 16 levels");
-    CHECK(only_fault(repeated("{\"a\":", 500'000)).message == "this is nested deeper than 16 levels");
+    CHECK(only_fault(repeated("[", 1'000'000)).message == "this is nested deeper than 128 levels");
+    CHECK(only_fault(repeated("{\"a\":", 500'000)).message == "this is nested deeper than 128 levels");
     CHECK(only_fault("[" + repeated("1,", 1'000'000) + "1]").message == "there are more than 200000 values");
-    CHECK(read_json_text(repeated("[", 16) + repeated("]", 16)).readable);
+    CHECK(read_json_text("{\"" + repeated("k", 1024) + "\": [1]}").readable);
+    CHECK(only_fault("{\"" + repeated("k", 1025) + "\": [1]}").message ==
+          "the names above this are longer than 1024 bytes together");
+    CHECK(read_json_text(repeated("[", 128) + repeated("]", 128)).readable);
 }
 
 TEST_CASE("numbers that no double holds are refused; others are kept") {
