@@ -22,6 +22,8 @@ constexpr std::uint8_t kKnown = 2;
 // groups.
 constexpr std::size_t kFillsLeast = 24;
 constexpr std::size_t kGroupsPerFill = 16;
+// Resources that fill at one share are not parted by smaller steps: no step is a smaller part of its target.
+constexpr double kStepLeast = 1e-9;
 
 }  // namespace
 
@@ -60,7 +62,7 @@ void GroupRise::step(Allocation& out) {
     const std::size_t most = std::max(kFillsLeast, live_.size() / kGroupsPerFill);
     target_ = share_ + rise_;
     try_target();
-    for (int turn = 0; over_.size() > most && turn < 24; ++turn) {
+    for (int turn = 0; over_.size() > most && turn < 24 && rise_ > kStepLeast * target_; ++turn) {
         rise_ /= 2;
         target_ = share_ + rise_;
         try_target();

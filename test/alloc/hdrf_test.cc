@@ -204,3 +204,26 @@ TEST_CASE("many tenants on many resources come to what quanta come to") {
         CHECK(apart / one.demand.flows() < 0.005);
     }
 }
+
+TEST_CASE("resources that fill at one share, or nearly, are filled") {
+    Random32 random(15);
+    for (const double apart : {0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-4}) {
+        for (const std::uint32_t twins : {30U, 400U}) {
+            Case one;
+            for (std::uint32_t t = 0; t < twins; ++t) {
+                const std::uint32_t tenant = one.node();
+                one.capacity.push_back(18'500 * (1 + apart * uniform(random, 0, 1)));
+                for (int flow = 0; flow < 12; ++flow) {
+                    one.demand.put(t, 22'000);
+                    one.demand.end_flow();
+                    one.weights.push_back(1);
+                    one.tree.node_of_flow.push_back(tenant);
+                }
+            }
+            const Allocation found = solve("hdrf", one);
+            INFO(twins << " twins " << apart << " apart");
+            for (std::uint32_t t = 0; t < twins; ++t)
+                REQUIRE(found.used[t] == Approx(one.capacity[t]).epsilon(1e-8));
+        }
+    }
+}
