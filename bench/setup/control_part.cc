@@ -31,7 +31,6 @@ std::size_t tenant_of(std::size_t host, std::size_t vnic, std::size_t tenants) {
 /// As in Pulsar 6.4: tenants of 48 vNICs, each on twelve hosts or so, and an appliance for ten hosts.
 ClusterConfig cluster_of(unsigned hosts) {
     ClusterConfig config;
-    config.global = Mechanism::kDrf;  // as Pulsar's evaluation has it
     for (unsigned i = 0; i < std::max(1U, hosts / 10); ++i)
         config.appliances.push_back({.name = name("app", i), .capacity_min = 20'000, .capacity_max = 20'000});
     const unsigned tenants = std::max(kTenantsPerHost, hosts * kVnicsPerHost / kVnicsPerTenant);
