@@ -3,14 +3,10 @@
 
 Called by bench/papers.sh. The prose is bench/papers/eyeq.md.in; {{NAME}} in it is a number that is computed here.
 """
-import argparse
-import json
-import pathlib
 import sys
-import time
 
 from analysis import mean_between, recovered_after, settled_after, swing, taken_over_after, used, windows
-from runs import ROOT, Runner, render, variant
+from runs import ROOT, Runner, arguments, measured, publish, variant
 
 sys.path.insert(0, str(ROOT / "bench"))
 import plot  # noqa: E402  (beside this folder)
@@ -196,34 +192,15 @@ def conservation(found, results, plots):
     plot.draw_series(plots / "eyeq-idle-share.svg", {name: results[f"idle-share-{name}"] for name in LAWS}, end=45 * MS)
 
 
-def measured(found, folder):
-    """What other programs of this folder have left in the build folder: real packets, real time."""
-    for key, name in (("fig7.htb", "htb"), ("table1.memcached", "memcached")):
-        path = folder / f"{name}.json"
-        found[key] = "\n".join(json.loads(path.read_text())["table"]) if path.exists() else "Not measured in this run."
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sim", required=True, help="the weir-sim program")
-    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for scenarios and results")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the time; writes to the work folder only")
-    options = parser.parse_args()
-
-    began = time.monotonic()
+    options = arguments(__doc__, quick="a tenth of the time")
     runs = scenarios()
     results, _ = Runner(options.sim, options.work).run_all(shortened(runs) if options.quick else runs)
-    target = options.work if options.quick else ROOT / "docs" / "results"
     found = {}
     for figure in (fig2, fig6, fig8, table1, fig9, conservation):
-        figure(found, results, target)
-    measured(found, options.work.parents[1])
-    found["runs"] = str(len(runs))
-    found["events"] = f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"
-    page = render((ROOT / "bench" / "papers" / "eyeq.md.in").read_text(), found)
-    (target / "eyeq.md").write_text(page)
-    (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    print(f"written: {target / 'eyeq.md'} ({time.monotonic() - began:.0f} s)", file=sys.stderr)
+        figure(found, results, options.target)
+    found |= {"fig7.htb": measured(options, "htb"), "table1.memcached": measured(options, "memcached")}
+    publish("eyeq", options, results, found)
     return 0
 
 

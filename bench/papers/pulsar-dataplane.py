@@ -10,13 +10,12 @@ docs/results/pulsar-dataplane.md.
 import argparse
 import json
 import os
-import pathlib
-import re
 import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from runs import RESULTS, ROOT, render
+
 sys.path.insert(0, str(ROOT / "bench"))
 
 import requests as null_server  # noqa: E402  (bench/requests.py; the path above comes first)
@@ -73,13 +72,6 @@ def words(found):
             "commit": found["requests"]["machine"]["commit"] or "?", "cpu": found["requests"]["machine"]["cpu"]}
 
 
-def render(template, known):
-    missing = sorted(set(re.findall(r"\{\{([^}]+)\}\}", template)) - set(known))
-    if missing:
-        raise KeyError(f"nothing was measured for {', '.join(missing)}")
-    return re.sub(r"\{\{([^}]+)\}\}", lambda match: known[match[1]], template)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="short runs; writes to the build folder only")
@@ -92,7 +84,7 @@ def main():
         run_all(options.quick)
     found = {name: json.loads((BUILD / f"{name}.json").read_text())
              for name in ("requests", "memcached_sizes", "counts", "two_buckets", "trackers")}
-    target = (BUILD if options.quick else ROOT / "docs" / "results") / "pulsar-dataplane.md"
+    target = (BUILD if options.quick else RESULTS) / "pulsar-dataplane.md"
     target.write_text(render((PAPERS / "pulsar-dataplane.md.in").read_text(), words(found)))
     say(f"written: {target} ({time.monotonic() - began:.0f} s)")
 

@@ -3,16 +3,13 @@
 
 Called by bench/papers.sh. The prose is bench/papers/pulsar.md.in; {{NAME}} in it is a number that is computed here.
 """
-import argparse
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import time
 
 import pulsar_plots as plots
-from runs import ROOT, Runner, read_scenario, render
+from runs import ROOT, Runner, arguments, publish, read_scenario
 
 sys.path.insert(0, str(ROOT / "bench" / "micro"))
 import alloc_report  # noqa: E402  (in another folder)
@@ -210,33 +207,22 @@ def control_plane(found, programs, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sim", required=True, type=pathlib.Path, help="the weir-sim program; the others are in the same build folder")
-    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for scenarios and results")
-    parser.add_argument("--quick", action="store_true", help="few events; writes to the work folder only")
-    options = parser.parse_args()
-
-    began = time.monotonic()
+    options = arguments(__doc__, quick="few events", sim="the weir-sim program; the others are in the same build folder")
     options.work.mkdir(parents=True, exist_ok=True)
     runs = scenarios(options.work.resolve())
     if options.quick:
         runs |= {name: scenario | {"duration": "12s"} for name, scenario in runs.items() if name.startswith("fig12")}
     results, _ = Runner(options.sim, options.work, "--costs", COSTS).run_all(runs)
-    target = options.work if options.quick else ROOT / "docs" / "results"
     build = options.sim.resolve().parents[2]
     programs = {"weirctl": build / "ctrl/cli/weirctl", "alloc-bench": build / "bench/micro/alloc-bench",
                 "demand-error": build / "bench/sim/demand-error", "interval-bench": build / "bench/interval/interval-bench"}
     found = {}
     for figure in (fig1, fig3, fig12, fig14):
-        figure(found, results, target)
+        figure(found, results, options.target)
     for figure in (fig8, fig16, fig17):
-        figure(found, programs, target)
+        figure(found, programs, options.target)
     control_plane(found, programs, options.quick)
-    found["runs"] = str(len(runs))
-    found["events"] = f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"
-    (target / "pulsar.md").write_text(render((ROOT / "bench" / "papers" / "pulsar.md.in").read_text(), found))
-    (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    print(f"written: {target / 'pulsar.md'} ({time.monotonic() - began:.0f} s)", file=sys.stderr)
+    publish("pulsar", options, results, found)
     return 0
 
 

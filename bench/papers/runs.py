@@ -1,4 +1,5 @@
-"""runs.py - runs variants of scenarios with weir-sim, several at once, and says how far it has come."""
+"""runs.py - runs variants of scenarios with weir-sim, several at once, says how far it has come, and writes a paper's page."""
+import argparse
 import concurrent.futures
 import json
 import os
@@ -10,6 +11,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "bench" / "scenarios"
+RESULTS = ROOT / "docs" / "results"
 RUN_SECONDS_MAX = 300
 
 
@@ -40,6 +42,39 @@ def render(template, found):
     if missing:
         raise KeyError(f"nothing was computed for {', '.join(missing)}")
     return re.sub(r"\{\{([^}]+)\}\}", lambda match: found[match[1]], template)
+
+
+def arguments(doc, quick="", **programs):
+    """The command line that every paper in virtual time has, as bench/papers.sh gives it, and `target`: where its page goes.
+
+    @param quick what --quick leaves out, if anything
+    @param programs name=help of further programs
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, text in ({"sim": "the weir-sim program"} | programs).items():
+        parser.add_argument(f"--{name}", required=True, type=pathlib.Path, help=text)
+    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for scenarios and results")
+    parser.add_argument("--quick", action="store_true", help=f"{quick and quick + '; '}writes to the work folder only")
+    options = parser.parse_args()
+    options.began = time.monotonic()
+    options.target = options.work if options.quick else RESULTS
+    return options
+
+
+def measured(options, name):
+    """The table that another program of this folder has left in the build folder: real packets, real time."""
+    path = options.work.parents[1] / f"{name}.json"
+    return "\n".join(json.loads(path.read_text())["table"]) if path.exists() else "Not measured in this run."
+
+
+def publish(name, options, results, found):
+    """Writes the page of what was found and, beside the results that it comes from, its numbers."""
+    found["runs"] = str(len(results))
+    found["events"] = f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"
+    page = options.target / f"{name}.md"
+    page.write_text(render((ROOT / "bench" / "papers" / f"{name}.md.in").read_text(), found))
+    (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    print(f"written: {page} ({time.monotonic() - options.began:.0f} s)", file=sys.stderr)
 
 
 class Runner:

@@ -3,14 +3,10 @@
 
 Called by bench/papers.sh. The prose is bench/papers/softbw.md.in; {{NAME}} in it is a number that is computed here.
 """
-import argparse
-import json
-import pathlib
 import sys
-import time
 
 from analysis import mean_between, recovered_after, windows
-from runs import ROOT, Runner, render, variant
+from runs import ROOT, Runner, arguments, publish, variant
 
 sys.path.insert(0, str(ROOT / "bench"))
 import plot  # noqa: E402  (beside this folder)
@@ -113,24 +109,14 @@ def fig8(found, results):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sim", required=True, help="the weir-sim program")
-    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for scenarios and results")
-    parser.add_argument("--quick", action="store_true", help="writes to the work folder only")
-    options = parser.parse_args()
-
-    began = time.monotonic()
-    runs = scenarios()
-    results, _ = Runner(options.sim, options.work).run_all(runs)
-    target = options.work if options.quick else ROOT / "docs" / "results"
-    found = {"runs": str(len(runs)), "events": f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"}
+    options = arguments(__doc__)
+    results, _ = Runner(options.sim, options.work).run_all(scenarios())
+    found = {}
     fig5(found, results)
-    fig6(found, results, target)
+    fig6(found, results, options.target)
     fig7(found, results)
     fig8(found, results)
-    (target / "softbw.md").write_text(render((ROOT / "bench" / "papers" / "softbw.md.in").read_text(), found))
-    (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    print(f"written: {target / 'softbw.md'} ({time.monotonic() - began:.0f} s)", file=sys.stderr)
+    publish("softbw", options, results, found)
     return 0
 
 

@@ -3,14 +3,11 @@
 
 Called by bench/papers.sh. The prose is bench/papers/srp.md.in; {{NAME}} in it is a number that is computed here.
 """
-import argparse
 import json
-import pathlib
 import subprocess
 import sys
-import time
 
-from runs import ROOT, Runner, read_scenario, render
+from runs import ROOT, Runner, arguments, measured, publish, read_scenario
 
 sys.path.insert(0, str(ROOT / "bench"))
 import plot  # noqa: E402  (beside this folder)
@@ -160,28 +157,16 @@ def fig10(found, results):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sim", required=True, help="the weir-sim program")
-    parser.add_argument("--weirctl", required=True, help="the weirctl program")
-    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for scenarios and results")
-    parser.add_argument("--quick", action="store_true", help="writes to the work folder only")
-    options = parser.parse_args()
-
-    began = time.monotonic()
-    runs = scenarios()
-    results, _ = Runner(options.sim, options.work, "--costs", ROOT / "configs" / "costs").run_all(runs)
-    target = options.work if options.quick else ROOT / "docs" / "results"
-    found = {"runs": str(len(runs)), "events": f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"}
+    options = arguments(__doc__, weirctl="the weirctl program")
+    results, _ = Runner(options.sim, options.work, "--costs", ROOT / "configs" / "costs").run_all(scenarios())
+    found = {}
     fig3(found, options.weirctl)
     for figure in (fig5, fig6, fig8):
-        figure(found, results, target)
+        figure(found, results, options.target)
     fig7(found, results)
     fig10(found, results)
-    real = options.work.parents[1] / "pools.json"  # of pools.py
-    found["real"] = "\n".join(json.loads(real.read_text())["table"]) if real.exists() else "Not measured in this run."
-    (target / "srp.md").write_text(render((ROOT / "bench" / "papers" / "srp.md.in").read_text(), found))
-    (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    print(f"written: {target / 'srp.md'} ({time.monotonic() - began:.0f} s)", file=sys.stderr)
+    found["real"] = measured(options, "pools")
+    publish("srp", options, results, found)
     return 0
 
 
