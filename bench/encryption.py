@@ -2,12 +2,13 @@
 """encryption.py - cycles per frame of 1400 bytes: the switch's ESP (checks, headers, sequence numbers, trailer, IVs
 and the crypto device) beside dpdk-test-crypto-perf, which feeds the same device with the same algorithm in bursts of 32.
 
-Both use the same few buffers again and again (theirs come from a mempool's cache), on one core and in turn, ours between two runs of theirs, so that what else the machine does meets both alike.
+Both use the same few buffers again and again (theirs come from a mempool's cache), in hugepages as the switch's are, on one core and in
+turn, ours between two runs of theirs, so that what else the machine does meets both alike.
 """
 import json
 import re
 
-from lib.host import LOAD_CORE, Place, SWITCH_CORE, parser, prepare, run, say, tool
+from lib.host import EAL_SWITCH, Place, SWITCH_CORE, parser, prepare, run, say, tool
 from lib.report import median, number, print_targets, save, table, target
 
 SIZE = 1400
@@ -32,9 +33,9 @@ def device_alone(name, seconds):
     driver, _, algorithm = CASES[name]
     size = CHAIN_SIZE if algorithm is CHAIN else SIZE
     operations = int(PER_SECOND[driver] * seconds)
-    said = run("dpdk-test-crypto-perf", "--lcores", f"0@{LOAD_CORE},1@{SWITCH_CORE}", "--no-pci", "--no-huge", "-m", "256",
-               "--no-telemetry", "--no-shconf", f"--vdev={driver}", "--", "--devtype", driver, "--ptest", "throughput", *algorithm,
-               "--digest-sz", "16", "--buffer-sz", str(size), "--burst-sz", "32", "--total-ops", str(operations), "--silent", timeout=60)
+    said = run("dpdk-test-crypto-perf", *EAL_SWITCH, "--no-telemetry", f"--vdev={driver}", "--", "--devtype", driver,
+               "--ptest", "throughput", *algorithm, "--digest-sz", "16", "--buffer-sz", str(size), "--burst-sz", "32",
+               "--total-ops", str(operations), "--silent", timeout=60)
     lines = [line.split() for line in said.splitlines() if re.match(rf"\s*\d+\s+{size}\s+32\s", line)]
     if not lines:
         raise RuntimeError(f"dpdk-test-crypto-perf: {said.strip()[-300:]}")
@@ -57,16 +58,27 @@ def measure(name, seconds):
             "device_moved": abs(after - before) / alone, "ours": found, "percent": 100 * alone / found}
 
 
-def report(samples, options):
-    def of(name, key):
-        return median([sample[key] for sample in samples if sample["case"] == name])
+HEAD = ["", "algorithm", "device alone, cycles", "our ESP, cycles", "of the device %"]
 
-    names = [name for name in CASES if of(name, "ours") is not None]
-    table(f"Encryption of frames of {SIZE} bytes, bursts of 32 (medians)",
-          ["", "algorithm", "device alone, cycles", "our ESP, cycles", "of the device %"],
-          [[CASES[name][0], CASES[name][1], number(of(name, "device_alone"), 0), number(of(name, "ours"), 0),
-            number(of(name, "percent"), 1)] for name in names])
-    marks = [target(f"{CASES[name][0]}, {CASES[name][1]}", of(name, "percent"), LEAST_PERCENT, " %", least=True) for name in names]
+
+def of(samples, name, key):
+    return median([sample[key] for sample in samples if sample["case"] == name])
+
+
+def measured(samples):
+    return [name for name in CASES if of(samples, name, "ours") is not None]
+
+
+def rows(samples):
+    """Under HEAD, the medians of each case."""
+    return [[CASES[name][0], CASES[name][1], number(of(samples, name, "device_alone"), 0), number(of(samples, name, "ours"), 0),
+             number(of(samples, name, "percent"), 1)] for name in measured(samples)]
+
+
+def report(samples, options):
+    table(f"Encryption of frames of {SIZE} bytes, bursts of 32 (medians)", HEAD, rows(samples))
+    marks = [target(f"{CASES[name][0]}, {CASES[name][1]}", of(samples, name, "percent"), LEAST_PERCENT, " %", least=True)
+             for name in measured(samples)]
     print_targets(marks, "Encryption against the device's own throughput")
     save(options.output, "encryption", vars(options), samples, marks)
 

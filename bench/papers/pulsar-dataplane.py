@@ -18,6 +18,7 @@ from runs import RESULTS, ROOT, render
 
 sys.path.insert(0, str(ROOT / "bench"))
 
+import encryption  # noqa: E402
 import requests as null_server  # noqa: E402  (bench/requests.py; the path above comes first)
 from lib.host import BUILD, say  # noqa: E402
 
@@ -27,7 +28,8 @@ TRACKERS = BUILD / "trackers.json"
 RUNS = (([ROOT / "bench" / "requests.py", "--output", BUILD / "requests.json"], ["--rounds", "1", "--pairs", "1"], 400),
         ([PAPERS / "memcached_sizes.py"], ["--rounds", "1", "--seconds", "0.2"], 600),
         ([PAPERS / "counts.py"], ["--requests", "20000"], 700),
-        ([PAPERS / "two_buckets.py"], [], 120))
+        ([PAPERS / "two_buckets.py"], [], 120),
+        ([ROOT / "bench" / "encryption.py", "--output", BUILD / "encryption.json"], ["--rounds", "1", "--seconds", "0.1"], 300))
 SIZES = ("1", "10000", "100000", "1000000")
 BENCHES = {"mix": "mix of a cache: ten exchanges of 30 bytes to 8 KiB, with acknowledgements", "body": "within a body",
            "set": "memcached, SET of 16 KiB", "get": "memcached, GET and hit", "binary": "the same, binary protocol",
@@ -67,6 +69,7 @@ def words(found):
     return {"real": "\n".join(found["memcached_sizes"]["table"]), "counts": "\n".join(found["counts"]["table"]),
             "two_buckets": "\n".join(found["two_buckets"]["table"]),
             "null": table(null_server.HEAD, [null_server.cells(row) for row in null]), "trackers": trackers(found["trackers"]),
+            "encryption": table(encryption.HEAD, encryption.rows(found["encryption"]["samples"])),
             "memory": f"{found['trackers']['memory_mib']:.0f}", "real.count": str(len(ratios)), "real.met": str(sum(ratio >= null_server.LEAST for ratio in ratios)),
             "real.median": f"{sorted(ratios)[len(ratios) // 2]:.3f}", "null.more": f"{max(more):.0f}",
             "commit": found["requests"]["machine"]["commit"] or "?", "cpu": found["requests"]["machine"]["cpu"]}
@@ -83,7 +86,7 @@ def main():
     if not options.render:
         run_all(options.quick)
     found = {name: json.loads((BUILD / f"{name}.json").read_text())
-             for name in ("requests", "memcached_sizes", "counts", "two_buckets", "trackers")}
+             for name in ("requests", "memcached_sizes", "counts", "two_buckets", "trackers", "encryption")}
     target = (BUILD if options.quick else RESULTS) / "pulsar-dataplane.md"
     target.write_text(render((PAPERS / "pulsar-dataplane.md.in").read_text(), words(found)))
     say(f"written: {target} ({time.monotonic() - began:.0f} s)")
