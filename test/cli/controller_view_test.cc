@@ -3,9 +3,11 @@
 
 #include "ctrl/cli/status_view.h"
 #include "test/support/catch.h"
+#include "test/support/text.h"
 
 using namespace weir::cli;
 using nlohmann::json;
+using weir::test::has;
 
 namespace {
 
@@ -19,10 +21,6 @@ const json kStatus =
                  "refused": {"malformed": {"magic": 2, "short": 0}, "stale": 1, "foreign": 0}},
     "appliances": [{"name": "disk", "phase": "stable", "estimate": 6500, "allocate": 6400, "window": [6400, 6600]}],
     "sockets": {"denied": 5}, "refusals": [{"what": "refused: there is no host h9 in the cluster file", "times": 4}]})");
-
-bool has(const std::string& text, const char* fragment) {
-    return text.find(fragment) != std::string::npos;
-}
 
 }  // namespace
 

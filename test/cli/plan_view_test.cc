@@ -2,9 +2,11 @@
 #include "ctrl/cli/plan_view.h"
 
 #include "test/support/catch.h"
+#include "test/support/text.h"
 
 using namespace weir::cli;
 using nlohmann::json;
+using weir::test::has;
 
 namespace {
 
@@ -27,10 +29,6 @@ json canned_plan() {
              "tenants": {"A": 6000000000, "B": 6000000000}}],
         "broken": [{"tenant": "A", "what": "the uplink of host h1", "unit": "bit/s", "guaranteed": 6000000000,
                     "possible": 5000000000, "new": true}]})");
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -127,11 +127,7 @@ TEST_CASE("a burst has its guarantee within 1 ms on a link that is full (SoftBW 
 TEST_CASE("what went past the queues uses up the guarantee") {
     LinkHarness h(kGbit, {promised(kGbit / 10), Source{.greedy = false}});
     h.sources[0].greedy = false;
-    for (int i = 0; i < 4000; ++i) {  // 0.9 Gbit/s past the queues
-        if (h.link->can_bypass(0, 1538, h.now))
-            h.link->bypass(0, 1538, h.now);
-        h.now += 13'672;
-    }
+    h.run_past(0, 4000, 13'672);  // 0.9 Gbit/s
     h.sources[0].greedy = h.sources[1].greedy = true;
     h.link->change(1, {.shares = 10'000}, h.now);
     h.forget();

@@ -1,0 +1,12 @@
+// text.h - what tests ask of a text. Threads: tests only.
+#pragma once
+
+#include <string_view>
+
+namespace weir::test {
+
+inline bool has(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace weir::test
