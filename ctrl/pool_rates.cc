@@ -104,7 +104,7 @@ void PoolRates::begin(const Cluster& cluster, bool whole) {
 }
 
 void PoolRates::put(const Cluster& cluster, wire::FlowKey flow, double wanted, double used) {
-    Pools& pools = pools_[by_appliance_[cluster.find_end(flow.destination)->index]];
+    Pools& pools = pools_of(cluster, flow);
     const auto leaf = pools.leaves.find(flow.source);
     if (leaf == pools.leaves.end() || pools.wanted[leaf->second] < 0)
         return;
@@ -113,7 +113,7 @@ void PoolRates::put(const Cluster& cluster, wire::FlowKey flow, double wanted, d
 }
 
 void PoolRates::divide(std::uint32_t appliance, double capacity) {
-    Pools& pools = pools_[by_appliance_[appliance]];
+    Pools& pools = pools_of(appliance);
     const pool::PoolTree& tree = pools.layout.tree();
     const double least =
         capacity * kLeast / static_cast<double>(std::max<std::size_t>(1, pools.leaves.size()));
@@ -135,7 +135,7 @@ void PoolRates::divide(std::uint32_t appliance, double capacity) {
 
 void PoolRates::put_outstanding(const Cluster& cluster, const wire::FlowDemand& demand) {
     constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
-    Pools& pools = pools_[by_appliance_[cluster.find_end(demand.flow.destination)->index]];
+    Pools& pools = pools_of(cluster, demand.flow);
     pools.reading.outstanding += double{demand.outstanding[kTokens]};
     pools.answered += double{demand.used[kTokens]};
     Way& way = pools.ways[cluster.find_end(demand.flow.source)->host];
@@ -144,7 +144,7 @@ void PoolRates::put_outstanding(const Cluster& cluster, const wire::FlowDemand& 
 }
 
 std::optional<double> PoolRates::capacity_by_latency(std::uint32_t appliance, bool whole) {
-    Pools& pools = pools_[by_appliance_[appliance]];
+    Pools& pools = pools_of(appliance);
     estimate::LatencyReading reading = std::exchange(pools.reading, {});
     const double answered = std::exchange(pools.answered, 0);
     for (auto& [host, way] : pools.ways) {
@@ -193,29 +193,29 @@ std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
     return out;
 }
 
-std::pair<const pool::Division*, NodeIndex> PoolRates::place_of(const Cluster& cluster,
-                                                                wire::FlowKey flow) const {
-    const Pools& pools = pools_[by_appliance_[cluster.find_end(flow.destination)->index]];
+std::pair<const PoolRates::Pools*, NodeIndex> PoolRates::place_of(const Cluster& cluster,
+                                                                  wire::FlowKey flow) const {
+    const Pools& pools = pools_of(cluster.find_end(flow.destination)->index);
     const auto leaf = pools.leaves.find(flow.source);
     if (leaf == pools.leaves.end())
         return {nullptr, kRoot};
-    return {&pools.division, leaf->second};
+    return {&pools, leaf->second};
 }
 
 double PoolRates::entitlement(const Cluster& cluster, wire::FlowKey flow) const {
-    const auto [division, node] = place_of(cluster, flow);
-    return division == nullptr ? 0 : division->entitlement[node];
+    const auto [pools, node] = place_of(cluster, flow);
+    return pools == nullptr ? 0 : pools->division.entitlement[node];
 }
 
 double PoolRates::rate(const Cluster& cluster, wire::FlowKey flow) const {
-    const auto [division, node] = place_of(cluster, flow);
-    if (division == nullptr)
+    const auto [pools, node] = place_of(cluster, flow);
+    if (pools == nullptr)
         return 0;
-    const Pools& pools = pools_[by_appliance_[cluster.find_end(flow.destination)->index]];
     const auto reserved = static_cast<double>(cluster.silent_tokens(flow));
     // Windows hold the appliance: rates only bound what a host without one, or a surprise, can do.
-    const double room = pools.window ? kWindowRoom : 1;
-    return std::min(std::max(room * division->entitlement[node], reserved), division->limit[node]);
+    const double room = pools->window ? kWindowRoom : 1;
+    return std::min(std::max(room * pools->division.entitlement[node], reserved),
+                    pools->division.limit[node]);
 }
 
 pool::Controls PoolRates::controls_after(const PoolChange& change, pool::Controls now) {

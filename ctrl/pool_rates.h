@@ -54,13 +54,11 @@ class PoolRates {
     [[nodiscard]] std::optional<double> capacity_by_latency(std::uint32_t appliance, bool whole);
     /// The same, as it is now.
     [[nodiscard]] std::optional<double> held_by_latency(std::uint32_t appliance) const {
-        if (!divides(appliance) || !pools_[by_appliance_[appliance]].window)
+        if (!divides(appliance) || !pools_of(appliance).window)
             return std::nullopt;
-        return pools_[by_appliance_[appliance]].window->rate();
+        return pools_of(appliance).window->rate();
     }
-    [[nodiscard]] double capacity(std::uint32_t appliance) const {
-        return pools_[by_appliance_[appliance]].capacity;
-    }
+    [[nodiscard]] double capacity(std::uint32_t appliance) const { return pools_of(appliance).capacity; }
     /// Eq. 6, but that hosts whose requests are longer on their way have more of them there (Little's law);
     /// and each flow's entitlement as what is reserved for it.
     [[nodiscard]] std::vector<Solver::Window> windows(const Cluster& cluster) const;
@@ -103,9 +101,17 @@ class PoolRates {
         pool::Division division;
     };
 
-    /// Where a flow's vNIC stands; nowhere when it is not known.
-    [[nodiscard]] std::pair<const pool::Division*, pool::NodeIndex> place_of(const Cluster& cluster,
-                                                                             wire::FlowKey flow) const;
+    /// Of an appliance that pools divide; of the one that a flow goes to.
+    [[nodiscard]] const Pools& pools_of(std::uint32_t appliance) const {
+        return pools_[by_appliance_[appliance]];
+    }
+    [[nodiscard]] Pools& pools_of(std::uint32_t appliance) { return pools_[by_appliance_[appliance]]; }
+    [[nodiscard]] Pools& pools_of(const Cluster& cluster, wire::FlowKey flow) {
+        return pools_of(cluster.find_end(flow.destination)->index);
+    }
+    /// Where a flow's vNIC stands; nullptr when it is not known there.
+    [[nodiscard]] std::pair<const Pools*, pool::NodeIndex> place_of(const Cluster& cluster,
+                                                                    wire::FlowKey flow) const;
     void find_leaves(const Cluster& cluster);
     [[nodiscard]] static pool::Controls controls_after(const PoolChange& change, pool::Controls now);
 
