@@ -238,6 +238,17 @@ void Topology::tell_all(const WorkerCommand& command) {
         tell(worker->id(), command);
 }
 
+void Topology::tell_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& send) {
+    std::vector<std::uint64_t> last(workers_.size());
+    for (VnicId id = 0; id < vnics_.size(); ++id)
+        if (vnics_[id])
+            if (const std::uint64_t number = send(id, *vnics_[id]); number != 0)
+                last[vnics_[id]->path->fixed.owner] = number;
+    for (WorkerId id = 0; id < workers_.size(); ++id)
+        if (last[id] != 0)
+            await(id, last[id]);
+}
+
 VnicId Topology::find(const std::string& name) const {
     for (VnicId id = 0; id < vnics_.size(); ++id)
         if (vnics_[id] && vnics_[id]->config.name == name)
@@ -346,20 +357,18 @@ void Topology::take_snapshots() {
         command.tunnels = &tunnels_->reading(worker->id());
         last[worker->id()] = post(worker->id(), command);
     }
-    for (VnicId id = 0; id < vnics_.size(); ++id) {
-        if (!vnics_[id])
-            continue;
-        const WorkerId owner = vnics_[id]->path->fixed.owner;
+    tell_owners([this](VnicId id, Vnic& vnic) {
+        const WorkerId owner = vnic.path->fixed.owner;
         WorkerCommand command{WorkerCommand::Type::kSnapshotVnic};
         command.vnic = id;
-        command.vnic_stats = &vnics_[id]->snapshot;
-        last[owner] = post(owner, command);
-        if (vnics_[id]->config.appliances.empty())
-            continue;
+        command.vnic_stats = &vnic.snapshot;
+        const std::uint64_t number = post(owner, command);
+        if (vnic.config.appliances.empty())
+            return number;
         command.type = WorkerCommand::Type::kReadRequests;
-        command.requests = &vnics_[id]->requests;
-        last[owner] = post(owner, command);
-    }
+        command.requests = &vnic.requests;
+        return post(owner, command);
+    });
     for (const auto& worker : workers_)
         await(worker->id(), last[worker->id()]);
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -82,6 +83,9 @@ class Topology final : public SwitchControl {
     void await(WorkerId worker, std::uint64_t number);
     void tell(WorkerId worker, const WorkerCommand& command);
     void tell_all(const WorkerCommand& command);
+    /// For each vNIC: what is to be posted to its owner. All is posted before any answer is waited for.
+    /// @param send returns the number of the last command that it posted, or 0
+    void tell_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& send);
     void relay_news();
     void take_snapshots();
     /// Ends the period of every guarantee; those that vary get their next rate.

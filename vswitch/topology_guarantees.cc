@@ -69,28 +69,19 @@ std::vector<UsageReport> Topology::take_usage() {
     return taken;
 }
 
-/// All changes are sent before any is waited for. A worker that does not answer is spoken of elsewhere: the
-/// period then lasts longer.
+/// A worker that does not answer is spoken of elsewhere: the period then lasts longer.
 void Topology::turn_guarantees(Nanos now) {
     if (now - guarantees_turned_ < kPeriod)
         return;
     guarantees_turned_ = now;
     try {
         take_snapshots();
-        std::vector<std::uint64_t> last(workers_.size());
-        for (VnicId id = 0; id < vnics_.size(); ++id) {
-            if (!vnics_[id])
-                continue;
-            Vnic& vnic = *vnics_[id];
+        tell_owners([this, now](VnicId id, Vnic& vnic) -> std::uint64_t {
             const std::uint64_t before = vnic.guarantee->rate();
             note_usage(vnic.config.name,
                        vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now));
-            if (vnic.guarantee->rate() != before)
-                last[vnic.path->fixed.owner] = post_profile(id, vnic.config);
-        }
-        for (WorkerId id = 0; id < workers_.size(); ++id)
-            if (last[id] != 0)
-                await(id, last[id]);
+            return vnic.guarantee->rate() == before ? 0 : post_profile(id, vnic.config);
+        });
     } catch (const HostError&) {
     }
 }

@@ -96,38 +96,26 @@ void Topology::set_request_windows(const RequestWindows& windows) {
             told == windows.tokens.end() ? *config_.appliances[i].window_tokens
                                          : std::clamp<std::uint64_t>(told->second, 1, kTokensMost));
     }
-    std::vector<std::uint64_t> last(workers_.size());
-    for (VnicId id = 0; id < vnics_.size(); ++id) {
-        if (!vnics_[id])
-            continue;
-        const std::string& name = vnics_[id]->config.name;
+    tell_owners([&](VnicId id, Vnic& vnic) -> std::uint64_t {
+        const std::string& name = vnic.config.name;
         const auto of = [&name](const RequestWindows& all) {
             const auto found = all.reservations.find(name);
             return found == all.reservations.end() ? std::map<std::uint16_t, std::uint64_t>() : found->second;
         };
-        if (of(before) != of(windows))
-            last[vnics_[id]->path->fixed.owner] = post_profile(id, vnics_[id]->config);
-    }
-    for (WorkerId id = 0; id < workers_.size(); ++id)
-        if (last[id] != 0)
-            await(id, last[id]);
+        return of(before) == of(windows) ? 0 : post_profile(id, vnic.config);
+    });
 }
 
 std::vector<RequestSample> Topology::sample_requests() {
     const std::scoped_lock lock(mutex_);
-    std::vector<std::uint64_t> last(workers_.size());
-    for (VnicId id = 0; id < vnics_.size(); ++id) {
-        if (!vnics_[id] || vnics_[id]->config.appliances.empty())
-            continue;
+    tell_owners([this](VnicId id, Vnic& vnic) -> std::uint64_t {
+        if (vnic.config.appliances.empty())
+            return 0;
         WorkerCommand command{WorkerCommand::Type::kReadRequests};
         command.vnic = id;
-        command.requests = &vnics_[id]->requests;
-        const WorkerId owner = vnics_[id]->path->fixed.owner;
-        last[owner] = post(owner, command);
-    }
-    for (WorkerId id = 0; id < workers_.size(); ++id)
-        if (last[id] != 0)
-            await(id, last[id]);
+        command.requests = &vnic.requests;
+        return post(vnic.path->fixed.owner, command);
+    });
     std::vector<RequestSample> samples;
     for (const auto& vnic : vnics_)
         if (vnic)
@@ -136,41 +124,28 @@ std::vector<RequestSample> Topology::sample_requests() {
     return samples;
 }
 
-/// All changes are sent before any is waited for.
 void Topology::set_request_rates(const RequestRatesByVnic& rates) {
     const std::scoped_lock lock(mutex_);
     controller_rates_ = rates;
-    std::vector<std::uint64_t> last(workers_.size());
-    for (VnicId id = 0; id < vnics_.size(); ++id) {
-        if (!vnics_[id])
-            continue;
-        Vnic& vnic = *vnics_[id];
+    tell_owners([this](VnicId id, Vnic& vnic) -> std::uint64_t {
         const auto now = rates_of(vnic.config.name);
         if (now == vnic.rates)
-            continue;
+            return 0;
         vnic.rates = now;
-        last[vnic.path->fixed.owner] = post_profile(id, vnic.config);
-    }
-    for (WorkerId id = 0; id < workers_.size(); ++id)
-        if (last[id] != 0)
-            await(id, last[id]);
+        return post_profile(id, vnic.config);
+    });
 }
 
 std::vector<PeerSample> Topology::sample_peers() {
     const std::scoped_lock lock(mutex_);
-    std::vector<std::uint64_t> last(workers_.size());
-    for (VnicId id = 0; id < vnics_.size(); ++id) {
-        if (!vnics_[id] || vnics_[id]->peers.empty())
-            continue;
+    tell_owners([this](VnicId id, Vnic& vnic) -> std::uint64_t {
+        if (vnic.peers.empty())
+            return 0;
         WorkerCommand command{WorkerCommand::Type::kReadPeers};
         command.vnic = id;
-        command.peers = vnics_[id]->peers;
-        const WorkerId owner = vnics_[id]->path->fixed.owner;
-        last[owner] = post(owner, command);
-    }
-    for (WorkerId id = 0; id < workers_.size(); ++id)
-        if (last[id] != 0)
-            await(id, last[id]);
+        command.peers = vnic.peers;
+        return post(vnic.path->fixed.owner, command);
+    });
     std::vector<PeerSample> samples;
     for (const auto& vnic : vnics_)
         if (vnic)
@@ -184,11 +159,7 @@ void Topology::set_peer_rates(const PeerRates& rates) {
     if (!uplink_)
         return;
     const std::map<std::uint64_t, std::uint64_t> none;
-    std::vector<std::uint64_t> last(workers_.size());
-    for (VnicId id = 0; id < vnics_.size(); ++id) {
-        if (!vnics_[id])
-            continue;
-        Vnic& vnic = *vnics_[id];
+    tell_owners([&](VnicId id, Vnic& vnic) {
         const auto told = rates.find(vnic.config.name);
         const auto& now = told == rates.end() ? none : told->second;
         vnic.peer_rules = rules_between(vnic.peer_rates, now);
@@ -196,18 +167,16 @@ void Topology::set_peer_rates(const PeerRates& rates) {
         vnic.peers.clear();
         for (const auto& [address, rate] : now)
             vnic.peers.push_back({.address = address});
-        const WorkerId owner = vnic.path->fixed.owner;
+        std::uint64_t number = 0;
         for (std::size_t first = 0; first < vnic.peer_rules.size(); first += kRulesAtOnce) {
             WorkerCommand command{WorkerCommand::Type::kRulePeers};
             command.vnic = id;
             command.rules = std::span(vnic.peer_rules)
                                 .subspan(first, std::min(kRulesAtOnce, vnic.peer_rules.size() - first));
-            last[owner] = post(owner, command);
+            number = post(vnic.path->fixed.owner, command);
         }
-    }
-    for (WorkerId id = 0; id < workers_.size(); ++id)
-        if (last[id] != 0)
-            await(id, last[id]);
+        return number;
+    });
 }
 
 void Topology::note_controller(const ControllerReport& controller) {
