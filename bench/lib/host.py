@@ -106,6 +106,12 @@ def machine():
             "cpu": _cpu(), "cores": os.cpu_count(), "kernel": platform.release(), "packages": packages}
 
 
+def leave_table(name, table, **found):
+    """Prints the lines of a table and leaves them, with what they come from, in the build folder for bench/papers.sh."""
+    (BUILD / f"{name}.json").write_text(json.dumps({"machine": machine(), **found, "table": table}, indent=1) + "\n")
+    print("\n".join(table))
+
+
 def parser(bench, about, rounds=3, seconds=2.0):
     """The options that every bench has."""
     options = argparse.ArgumentParser(description=about.splitlines()[0].split(" - ", 1)[1])

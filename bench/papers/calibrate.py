@@ -9,7 +9,6 @@ docs/results/calibrate.md with its tables and plots, of those that were not meas
 """
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -171,10 +170,8 @@ def main():
     options = parser.parse_args()
     if not set(options.appliances) <= set(APPLIANCES):
         sys.exit(f"calibrate.py: {' '.join(options.appliances)}: there are {', '.join(APPLIANCES)}")
-    if not links.own_namespace():
-        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    links.enter_own_namespace()
     prepare()
-    links.command("ip link set lo up")
     lines = INTRO.split("\n")
     for name in APPLIANCES:
         kept = BUILD / f"calibrate-{name}.json"

@@ -7,8 +7,6 @@ Client and server are kernels in network namespaces behind vNICs; test/support/r
 the build folder (WEIR_BUILD).
 """
 import argparse
-import json
-import os
 import pathlib
 import sys
 import time
@@ -18,7 +16,7 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
 
 import links  # noqa: E402  (the path above comes first)
 from hosts import Hosts  # noqa: E402
-from lib.host import BUILD, Place, machine, prepare, say  # noqa: E402
+from lib.host import Place, leave_table, prepare, say  # noqa: E402
 from processes import stop_all  # noqa: E402
 from rough_requests import RoughRequests, faults  # noqa: E402
 
@@ -62,15 +60,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--requests", type=int, default=1_000_000)
     options = parser.parse_args()
-    if not links.own_namespace():
-        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    links.enter_own_namespace()
     prepare()
-    links.command("ip link set lo up")
     said = measure(options.requests)
-    table = lines(said)
     say(f"{'exact' if not faults(said) else 'NOT exact'}: {faults(said) or ''}")
-    (BUILD / "counts.json").write_text(json.dumps({"machine": machine(), "said": said, "table": table}, indent=1) + "\n")
-    print("\n".join(table))
+    leave_table("counts", lines(said), said=said)
     return 1 if faults(said) else 0
 
 

@@ -13,13 +13,16 @@ Rounds are interleaved and medians reported, in TSC cycles. Writes FOLDER/htb.js
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test" / "support"))
+
+import links  # noqa: E402  (the path above comes first)
+
 COUNTS = (1, 100, 1000, 10000)
 FIRST_CLASS = 0x10  # as in bench/raw/udp_classes.cc
 AT_LEAST = 5  # times fewer cycles than HTB, at 1,000
@@ -33,7 +36,6 @@ def run(*command, **options):
 
 def make_wire():
     """A veth whose other end drops what comes at once: it is for somebody else's MAC."""
-    run("ip", "link", "set", "lo", "up")
     run("ip", "link", "add", "near", "type", "veth", "peer", "name", "far")
     run("ip", "address", "add", "10.99.0.1/24", "dev", "near")
     for end in ("near", "far"):
@@ -117,9 +119,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
-    if os.environ.get("WEIR_HTB_NAMESPACE") is None:
-        os.environ["WEIR_HTB_NAMESPACE"] = "own"
-        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    links.enter_own_namespace()
     make_wire()
     found = measure(options.build.resolve(), options.rounds)
     lines = [*table(found), "", *verdicts(found)]

@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
 import links  # noqa: E402  (the path above comes first)
 from frames import mac  # noqa: E402
 from hosts import Hosts  # noqa: E402
-from lib.host import BUILD, Place, machine, prepare, say, tool  # noqa: E402
+from lib.host import Place, leave_table, prepare, say, tool  # noqa: E402
 from processes import RUNNING, Process, stop_all, tail  # noqa: E402
 from wait import until  # noqa: E402
 
@@ -199,14 +199,10 @@ def main():
     options = parser.parse_args()
     if shutil.which("memcached") is None:
         sys.exit("memcached.py: memcached is missing; test/support/setup.sh --bench installs it")
-    if not links.own_namespace():
-        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    links.enter_own_namespace()
     prepare()
-    links.command("ip link set lo up")
     rows = measure(options.rounds, options.seconds)
-    lines = [*table(rows), "", *spread(rows)]
-    (BUILD / "memcached.json").write_text(json.dumps({"machine": machine(), "rounds": rows, "table": lines}, indent=1) + "\n")
-    print("\n".join(lines))
+    leave_table("memcached", [*table(rows), "", *spread(rows)], rounds=rows)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ RP3 (3, 6) share the rest 2:1. Then either RP1 is limited to 170 by `weirctl poo
 the former also with the store held by latency. Writes pools.json to the build folder (WEIR_BUILD).
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import links  # noqa: E402  (the path above comes first)
 from controller import Controller  # noqa: E402
 from frames import mac  # noqa: E402
 from hosts import Hosts  # noqa: E402
-from lib.host import BUILD, Place, machine, prepare, say  # noqa: E402
+from lib.host import Place, leave_table, prepare, say  # noqa: E402
 from processes import Process, stop_all, tail  # noqa: E402
 from wait import until  # noqa: E402
 
@@ -130,10 +129,8 @@ def lines(found):
 
 
 def main():
-    if not links.own_namespace():
-        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    links.enter_own_namespace()
     prepare()
-    links.command("ip link set lo up")
     limited = measure(limit=170)
     say(f"limited: {limited}")
     idle = measure(idle=1)
@@ -143,9 +140,7 @@ def main():
     found = {"reservation of 500": limited["before"], "limit of 170": limited["after"], "again, reservation of 500": idle["before"],
              "VM1 idle": idle["after"], "held by latency: reservation of 500": by_latency["before"],
              "held by latency: limit of 170": by_latency["after"]}
-    table = lines(found)
-    (BUILD / "pools.json").write_text(json.dumps({"machine": machine(), "reads_per_second": found, "table": table}, indent=1) + "\n")
-    print("\n".join(table))
+    leave_table("pools", lines(found), reads_per_second=found)
 
 
 if __name__ == "__main__":

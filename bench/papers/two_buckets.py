@@ -7,7 +7,6 @@
 Writes two_buckets.json to the build folder (WEIR_BUILD).
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -17,7 +16,7 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
 
 import links  # noqa: E402  (the path above comes first)
 from hosts import Hosts  # noqa: E402
-from lib.host import BUILD, Place, machine, prepare, say  # noqa: E402
+from lib.host import Place, leave_table, prepare, say  # noqa: E402
 from processes import Process, stop_all, tail  # noqa: E402
 from wait import until  # noqa: E402
 
@@ -87,17 +86,13 @@ def lines(found):
 
 
 def main():
-    if not links.own_namespace():
-        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    links.enter_own_namespace()
     prepare()
-    links.command("ip link set lo up")
     found = {}
     for buckets in ("multi", "single"):
         found[buckets] = reads(buckets)
         say(f"{buckets}: {found[buckets]}")
-    table = lines(found)
-    (BUILD / "two_buckets.json").write_text(json.dumps({"machine": machine(), "reads_per_second": found, "table": table}, indent=1) + "\n")
-    print("\n".join(table))
+    leave_table("two_buckets", lines(found), reads_per_second=found)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 import ctypes
 import fcntl
+import os
 import socket
 import struct
 import subprocess
+import sys
 
 SIOCETHTOOL, ETHTOOL_STXCSUM = 0x8946, 0x17
 
@@ -24,6 +26,16 @@ def command(*lines):
 def own_namespace():
     """True when this process is alone in a new network namespace: it has no interface but the loopback."""
     return [name for _, name in socket.if_nameindex()] == ["lo"]
+
+
+def enter_own_namespace():
+    """Starts this program again in a network namespace of its own, if it is in none; its loopback is up then."""
+    if not own_namespace():
+        if os.environ.get("WEIR_NAMESPACE"):
+            raise LinkError("even a new network namespace has interfaces besides lo; unload the tunnel modules that make them")
+        os.environ["WEIR_NAMESPACE"] = "own"
+        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    command("ip link set lo up")
 
 
 def up(*names):
