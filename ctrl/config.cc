@@ -46,12 +46,6 @@ void read_listen(ObjectReader& reader, std::vector<std::string>& out) {
 
 constexpr double kPriceMax = 1e9;
 
-void read_part(ObjectReader& reader, std::string_view key, double& out, Range range) {
-    std::uint64_t millionths = 0;
-    if (reader.read_quantity(key, Quantity::kPercent, millionths, range))
-        out = static_cast<double>(millionths) / 1e6;
-}
-
 void read_global(ObjectReader& root, ClusterConfig& config, Faults& faults) {
     const json* object = root.take("global");
     if (object == nullptr)

@@ -93,9 +93,7 @@ void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
                      "the uplink needs a device");
     read_device(reader, "device", uplink.device);
     reader.read_quantity("rate", Quantity::kBitRate, uplink.rate_bps, {1'000'000, kRateMax});
-    std::uint64_t headroom = 0;
-    if (reader.read_quantity("headroom", Quantity::kPercent, headroom, {0, 500'000}))
-        uplink.headroom = static_cast<double>(headroom) / 1e6;
+    read_part(reader, "headroom", uplink.headroom, {0, 500'000});
     reader.read_word<Scheduler>("scheduler", uplink.scheduler, kSchedulers);
     reader.read_word<FlowOffload>("flow_offload", uplink.flow_offload, kFlowOffloads);
     reader.read_integer("mtu", uplink.mtu, kMtuRange);

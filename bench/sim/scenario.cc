@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/sim/scenario_fields.h"
+#include "common/config/field_kinds.h"
 #include "vswitch/scheduler_words.h"
 
 namespace weir::sim {
@@ -38,9 +39,7 @@ void read_network(ObjectReader& root, FabricSpec& network, Faults& faults) {
     reader.read_quantity("delay", Quantity::kDuration, network.delay, {0, kNanosPerSec});
     reader.read_quantity("port_buffer", Quantity::kSize, network.port_buffer, kBufferRange);
     reader.read_quantity("shared_buffer", Quantity::kSize, network.shared_buffer, kBufferRange);
-    std::uint64_t threshold = 0;
-    if (reader.read_quantity("buffer_threshold", Quantity::kPercent, threshold, {10'000, 100'000'000}))
-        network.buffer_threshold = static_cast<double>(threshold) / 1e6;
+    read_part(reader, "buffer_threshold", network.buffer_threshold, {10'000, 100'000'000});
     reader.read_limit("ecn_threshold", Quantity::kSize, network.ecn_threshold, kBufferRange);
     reader.read_flag("best_effort_class", network.best_effort_class);
     reader.read_word<Ecmp>("ecmp", network.ecmp, kEcmps);
@@ -57,9 +56,7 @@ void read_hosts_section(ObjectReader& root, HostsSpec& hosts, Faults& faults) {
     if (object == nullptr)
         return;
     ObjectReader reader(*object, "hosts", faults);
-    std::uint64_t headroom = 0;
-    if (reader.read_quantity("headroom", Quantity::kPercent, headroom, {0, 500'000}))
-        hosts.headroom = static_cast<double>(headroom) / 1e6;
+    read_part(reader, "headroom", hosts.headroom, {0, 500'000});
     reader.read_quantity("feedback_period", Quantity::kDuration, hosts.feedback_period, {50'000, 10'000'000});
     reader.read_quantity("feedback_delay", Quantity::kDuration, hosts.feedback_delay, {0, kNanosPerSec});
     reader.read_integer("ring", hosts.ring, {1, 4096});

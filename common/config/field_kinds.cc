@@ -1,4 +1,4 @@
-// field_kinds.cc - names, sockets and files.
+// field_kinds.cc - names, sockets, files and parts.
 #include "common/config/field_kinds.h"
 
 #include <algorithm>
@@ -104,6 +104,14 @@ bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out
         return false;
     }
     out = std::move(text);
+    return true;
+}
+
+bool read_part(ObjectReader& reader, std::string_view key, double& out, Range range) {
+    std::uint64_t millionths = 0;
+    if (!reader.read_quantity(key, Quantity::kPercent, millionths, range))
+        return false;
+    out = static_cast<double>(millionths) / 1e6;
     return true;
 }
 

@@ -1,4 +1,4 @@
-// field_kinds.h - the kinds of field that every configuration has: names, sockets, files.
+// field_kinds.h - the kinds of field that every configuration has: names, sockets, files, parts.
 // Threads: any; never used on a poll thread.
 #pragma once
 
@@ -24,6 +24,8 @@ bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out)
 /// 40 characters of Z85, as ZeroMQ prints CURVE keys.
 [[nodiscard]] bool is_curve_key(std::string_view text);
 bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out);
+/// A percentage, as a part of 1. @param range in millionths
+bool read_part(ObjectReader& reader, std::string_view key, double& out, Range range = {0, 1'000'000});
 /// A fault when the key is not there. @return whether it is
 bool require(ObjectReader& reader, std::string_view key, const char* allowed);
 

@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "bench/sim/services/service_fields.h"
 #include "common/config/config_text.h"
 #include "ctrl/config_sections.h"
 #include "ctrl/pool_layout.h"
-#include "vswitch/qos/scheduler_factory.h"
+#include "vswitch/scheduler_words.h"
 
 namespace weir::sim {
 namespace {
@@ -24,12 +22,6 @@ constexpr Range kLatencyRange{1'000, 10 * kNanosPerSec};
 constexpr std::array kControls{Word<PoolControl>{"off", PoolControl::kOff},
                                Word<PoolControl>{"srp", PoolControl::kSrp},
                                Word<PoolControl>{"parda", PoolControl::kParda}};
-
-void read_part(ObjectReader& reader, std::string_view key, double& out) {
-    std::uint64_t millionths = 0;
-    if (reader.read_quantity(key, Quantity::kPercent, millionths, {0, 1'000'000}))
-        out = static_cast<double>(millionths) / 1e6;
-}
 
 void read_tokens(ObjectReader& reader, std::string_view key, double& out) {
     std::uint64_t tokens = 0;
@@ -125,20 +117,11 @@ void check(const PoolScenario& scenario, Faults& faults) {
         if (!names.contains(scenario.events[i].name))
             faults.push_back({"events[" + std::to_string(i) + "].name", scenario.events[i].name,
                               "a name from \"pools\" or \"vms\"", "there is none"});
-    const auto schedulers = link_scheduler_names();
-    if (std::find(schedulers.begin(), schedulers.end(), scenario.scheduler) == schedulers.end())
-        faults.push_back({"scheduler", scenario.scheduler, "a scheduler of the switch", "there is none"});
 }
 
-}  // namespace
-
-std::variant<PoolScenario, Faults> parse_pool_scenario(std::string_view text, const std::string& costs) {
-    JsonText read = read_json_text(text);
-    if (!read.readable)
-        return std::move(read.faults);
-    Faults faults = std::move(read.faults);
+PoolScenario read_scenario(const json& root, const std::string& costs, Faults& faults) {
     PoolScenario scenario;
-    ObjectReader reader(read.value, "", faults);
+    ObjectReader reader(root, "", faults);
     reader.read_text("title", scenario.title);
     reader.read_integer("seed", scenario.seed, {0, UINT64_MAX});
     if (require(reader, "duration", "a time, such as \"30s\""))
@@ -149,7 +132,9 @@ std::variant<PoolScenario, Faults> parse_pool_scenario(std::string_view text, co
     reader.read_quantity("record", Quantity::kDuration, scenario.record, {1'000'000, 60 * kNanosPerSec});
     reader.read_quantity("delay", Quantity::kDuration, scenario.delay, {0, kNanosPerSec});
     reader.read_word<PoolControl>("control", scenario.control, kControls);
-    reader.read_text("scheduler", scenario.scheduler);
+    Scheduler scheduler{};
+    if (reader.read_word<Scheduler>("scheduler", scheduler, kSchedulers))
+        scenario.scheduler = scheduler_name(scheduler);
     read_part(reader, "gamma", scenario.gamma);
     read_tokens(reader, "parda_beta", scenario.parda_beta);
     read_array(reader, scenario, costs, faults);
@@ -160,18 +145,18 @@ std::variant<PoolScenario, Faults> parse_pool_scenario(std::string_view text, co
                  [&](ObjectReader& entry, const std::string&) { read_event(entry, scenario); });
     reader.finish();
     check(scenario, faults);
-    if (faults.empty())
-        return scenario;
-    sort_by_place(faults, read.places, text);
-    return faults;
+    return scenario;
+}
+
+}  // namespace
+
+std::variant<PoolScenario, Faults> parse_pool_scenario(std::string_view text, const std::string& costs) {
+    return parse_document<PoolScenario>(
+        text, [&](const json& root, Faults& faults) { return read_scenario(root, costs, faults); });
 }
 
 std::variant<PoolScenario, Faults> load_pool_scenario(const std::string& file, const std::string& costs) {
-    std::ifstream stream(file);
-    if (!stream)
-        return Faults{{file, "no readable file", "a scenario", "the file cannot be read"}};
-    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-    return parse_pool_scenario(text, costs);
+    return load_document(file, [&](const std::string& text) { return parse_pool_scenario(text, costs); });
 }
 
 }  // namespace weir::sim

@@ -44,7 +44,7 @@ PoolSimulation::PoolSimulation(const PoolScenario& scenario)
     for (std::uint32_t i = 0; i < scenario.events.size(); ++i)
         engine_.at(scenario.events[i].at, *this, i);
     engine_.at(scenario.interval, *this, kTick);
-    engine_.at(scenario.record == 0 ? scenario.interval : scenario.record, *this, kRow);
+    engine_.at(row_length(), *this, kRow);
     engine_.at(scenario.warmup, *this, kWarm);
 }
 
@@ -62,7 +62,7 @@ void PoolSimulation::fire(std::uint32_t what) {
             break;
         case kRow:
             record();
-            engine_.after(scenario_.record == 0 ? scenario_.interval : scenario_.record, *this, kRow);
+            engine_.after(row_length(), *this, kRow);
             break;
         case kWarm:
             for (PoolVm& vm : vms_)
@@ -74,7 +74,6 @@ void PoolSimulation::fire(std::uint32_t what) {
 }
 
 void PoolSimulation::record() {
-    const Nanos length = scenario_.record == 0 ? scenario_.interval : scenario_.record;
     Row row{.at = engine_.now(),
             .served = {},
             .host_window = {},
@@ -83,7 +82,7 @@ void PoolSimulation::record() {
     double tokens = 0;
     for (PoolVm& vm : vms_) {
         const PoolTally tally = vm.take(1);
-        row.served.push_back(rate(tally.tokens, length));
+        row.served.push_back(rate(tally.tokens, row_length()));
         row.host_served[vm.spec().host] += row.served.back();
         tokens += static_cast<double>(tally.tokens);
         row.latency_us += tally.array_latency / 1000;
@@ -139,7 +138,7 @@ json PoolSimulation::result() const {
     return {{"title", scenario_.title},
             {"seed", scenario_.seed},
             {"interval_ns", scenario_.interval},
-            {"row_ns", scenario_.record == 0 ? scenario_.interval : scenario_.record},
+            {"row_ns", row_length()},
             {"events", events()},
             {"series", series()},
             {"summary", {{"vms", std::move(vms)}}}};

@@ -38,6 +38,9 @@ class PoolSimulation final : public Handler {
 
   private:
     void record();
+    [[nodiscard]] Nanos row_length() const {
+        return scenario_.record == 0 ? scenario_.interval : scenario_.record;
+    }
     [[nodiscard]] nlohmann::json series() const;
 
     const PoolScenario& scenario_;

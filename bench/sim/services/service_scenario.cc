@@ -83,8 +83,7 @@ void read_load(ObjectReader& reader, ServiceScenario& scenario) {
         load.to_vm = static_cast<std::uint32_t>(value - 1);
     reader.read_integer("connections", load.connections, {1, 1000});
     reader.read_flag("encrypted", load.encrypted);
-    if (reader.read_quantity("reads", Quantity::kPercent, value, {0, 1'000'000}))
-        load.reads = static_cast<double>(value) / 1e6;
+    read_part(reader, "reads", load.reads);
     if (require(reader, "size", "bytes, such as \"8KiB\"") &&
         reader.read_quantity("size", Quantity::kSize, value, {1, 64 << 20}))
         load.bytes = static_cast<std::uint32_t>(value);
