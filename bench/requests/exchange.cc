@@ -9,6 +9,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "common/big_endian.h"
+
 namespace weir::requests {
 namespace {
 
@@ -29,25 +31,6 @@ constexpr std::size_t kDestinationPort = 36;
 constexpr std::size_t kSeq = 38;
 constexpr std::size_t kAcknowledged = 42;
 constexpr std::size_t kFlags = 47;
-
-void put16(std::uint8_t* at, std::uint32_t value) {
-    const auto wire = rte_cpu_to_be_16(static_cast<std::uint16_t>(value));
-    std::memcpy(at, &wire, sizeof wire);
-}
-void put32(std::uint8_t* at, std::uint32_t value) {
-    const auto wire = rte_cpu_to_be_32(value);
-    std::memcpy(at, &wire, sizeof wire);
-}
-std::uint16_t get16(const std::uint8_t* at) {
-    std::uint16_t wire = 0;
-    std::memcpy(&wire, at, sizeof wire);
-    return rte_be_to_cpu_16(wire);
-}
-std::uint32_t get32(const std::uint8_t* at) {
-    std::uint32_t wire = 0;
-    std::memcpy(&wire, at, sizeof wire);
-    return rte_be_to_cpu_32(wire);
-}
 
 Message message(std::string head, std::uint32_t value, std::string tail) {
     const auto bytes = static_cast<std::uint32_t>(head.size() + value + tail.size());
@@ -99,7 +82,7 @@ void Exchange::build_header(Side side) {
     std::uint8_t* at = end.header.data();
     std::memcpy(at, ends_[other(side)].port.mac().data(), 6);
     std::memcpy(at + 6, end.port.mac().data(), 6);
-    put16(at + 12, RTE_ETHER_TYPE_IPV4);
+    put_be16(at + 12, RTE_ETHER_TYPE_IPV4);
     rte_ipv4_hdr ip{};
     ip.version_ihl = RTE_IPV4_VHL_DEF;
     ip.time_to_live = 64;
@@ -111,7 +94,7 @@ void Exchange::build_header(Side side) {
     tcp.data_off = 5 << 4;
     tcp.rx_win = 0xFFFF;
     std::memcpy(at + 34, &tcp, sizeof tcp);
-    put16(at + (asks ? kDestinationPort : kSourcePort), kServicePort);
+    put_be16(at + (asks ? kDestinationPort : kSourcePort), kServicePort);
 }
 
 rte_mbuf* Exchange::fresh() {
@@ -161,8 +144,8 @@ unsigned Exchange::receive(Side side) {
 
 void Exchange::take(Side side, rte_mbuf* frame) {
     const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
-    const std::uint32_t number = get16(bytes + (side == kClient ? kDestinationPort : kSourcePort)) - kFirstPort;
-    const std::uint32_t payload = get16(bytes + kIpLength) - (kHeaderBytes - RTE_ETHER_HDR_LEN);
+    const std::uint32_t number = be16(bytes + (side == kClient ? kDestinationPort : kSourcePort)) - kFirstPort;
+    const std::uint32_t payload = be16(bytes + kIpLength) - (kHeaderBytes - RTE_ETHER_HDR_LEN);
     if (frame->data_len < kHeaderBytes || number >= connections_.size() || payload == 0) {
         rte_pktmbuf_free(frame);
         return;
@@ -171,7 +154,7 @@ void Exchange::take(Side side, rte_mbuf* frame) {
     const Message& expected = ends_[other(side)].message;
     const std::uint32_t begun = connection.seq[other(side)] - expected.bytes;  // it has been said whole
     tally.payload += payload;
-    if (get32(bytes + kSeq) != begun + connection.received[side]) {
+    if (be32(bytes + kSeq) != begun + connection.received[side]) {
         ++tally.strays;
         rte_pktmbuf_free(frame);
         return;
@@ -212,10 +195,10 @@ void Exchange::send(Side side, std::uint32_t number, rte_mbuf* frame, std::uint8
     End& end = ends_[side];
     auto* at = rte_pktmbuf_mtod(frame, std::uint8_t*);
     std::memcpy(at, end.header.data(), kHeaderBytes);
-    put16(at + kIpLength, kHeaderBytes - RTE_ETHER_HDR_LEN + payload);
-    put16(at + (side == kClient ? kSourcePort : kDestinationPort), kFirstPort + number);
-    put32(at + kSeq, connection.seq[side]);
-    put32(at + kAcknowledged,
+    put_be16(at + kIpLength, kHeaderBytes - RTE_ETHER_HDR_LEN + payload);
+    put_be16(at + (side == kClient ? kSourcePort : kDestinationPort), kFirstPort + number);
+    put_be32(at + kSeq, connection.seq[side]);
+    put_be32(at + kAcknowledged,
           connection.seq[other(side)] - ends_[other(side)].message.bytes + connection.received[side]);
     at[kFlags] = flags;
     connection.seq[side] += payload;

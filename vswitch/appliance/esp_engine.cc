@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/big_endian.h"
 #include "common/error.h"
 
 namespace weir {
@@ -25,10 +26,6 @@ constexpr unsigned kCongestion = 3;                // ECN: CE (RFC 3168)
 constexpr std::uint32_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
 /// Behind the frame: the AAD that rte_ipsec builds there.
 constexpr std::uint32_t kTailInbound = 16;
-
-std::uint16_t be16(const std::uint8_t* at) {
-    return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
-}
 
 /// `op->sym` is an array of no elements, which compilers rightly distrust.
 rte_crypto_sym_op* symmetric(rte_crypto_op* operation) {

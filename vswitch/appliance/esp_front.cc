@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/big_endian.h"
+
 namespace weir {
 namespace {
 
@@ -15,15 +17,6 @@ constexpr std::uint32_t kIp6Front = kEspFrontBytes + 40 + kEspHeaderBytes;
 constexpr std::uint8_t kEthernet = 143;  // RFC 8986 section 10.1
 /// RFC 4303 section 2.4; one more than there can be.
 constexpr std::array<std::uint8_t, 16> kPadding{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-
-void put16(std::uint8_t* at, std::uint32_t value) {
-    const rte_be16_t word = rte_cpu_to_be_16(static_cast<std::uint16_t>(value));
-    std::memcpy(at, &word, sizeof word);
-}
-void put32(std::uint8_t* at, std::uint32_t value) {
-    const rte_be32_t word = rte_cpu_to_be_32(value);
-    std::memcpy(at, &word, sizeof word);
-}
 
 /// Of the 16-bit words of the IPv4 header as it stands there, in their order in memory.
 std::uint32_t header_sum(std::span<const std::uint8_t> header) {
@@ -60,7 +53,7 @@ EspFront::EspFront(EspAlgorithm algorithm, bool outer_v6, std::uint32_t spi, std
       outer_v6_(outer_v6) {
     const std::uint32_t before = front_bytes_ - kEspHeaderBytes;
     std::ranges::copy(header.first(std::min<std::size_t>(header.size(), before)), front_.begin());
-    put32(front_.data() + before, spi);
+    put_be32(front_.data() + before, spi);
 }
 
 void EspFront::finish_ip4(std::uint8_t* ip, std::uint32_t sequence, std::uint32_t bytes,
@@ -97,14 +90,14 @@ EspFront::Packet EspFront::wrap(rte_mbuf* frame, std::uint32_t sequence) const {
         std::memcpy(start, front_.data(), kIp6Front);
         ip[0] = static_cast<std::uint8_t>(0x60 | tos >> 4);
         ip[1] = static_cast<std::uint8_t>(tos << 4);
-        put16(ip + 4, bytes - kEspFrontBytes - 40);
+        put_be16(ip + 4, bytes - kEspFrontBytes - 40);
     } else {
         std::memcpy(start, front_.data(), kIp4Front);
         finish_ip4(ip, sequence, bytes - kEspFrontBytes, tos);
     }
-    put32(iv - 4, sequence);
+    put_be32(iv - 4, sequence);
     std::memset(iv, 0, 4);
-    put32(iv + 4, sequence);
+    put_be32(iv + 4, sequence);
     if (iv_bytes_ > 8)
         std::memset(iv + 8, 0, 8);
     frame->data_off = static_cast<std::uint16_t>(frame->data_off - head_bytes());

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "common/big_endian.h"
 #include "common/error.h"
 
 namespace weir {
@@ -26,22 +27,13 @@ constexpr Nanos kAnswerPeriod = 20'000'000;
 constexpr std::uint32_t kTags = kSpiMessage >> kSpiTagShift;
 constexpr std::uint8_t kAdoptedFlag = 1;
 
-void put32(std::uint8_t* at, std::uint32_t value) {
-    for (int i = 0; i < 4; ++i)
-        at[i] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
-}
-
-std::uint32_t get32(const std::uint8_t* at) {
-    return std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 | at[3];
-}
-
 /// BLAKE2b of a label and a number under a key.
 template <std::size_t Bytes>
 void derive(std::array<std::uint8_t, Bytes>& out, const TunnelKey& key, std::string_view label,
             std::uint32_t number) {
     std::array<std::uint8_t, 32> text{};
     std::ranges::copy(label, text.begin());
-    put32(text.data() + text.size() - 4, number);
+    put_be32(text.data() + text.size() - 4, number);
     crypto_generichash(out.data(), out.size(), text.data(), text.size(), key.data(), key.size());
 }
 
@@ -70,8 +62,8 @@ void KeyAgreement::make_offer() {
 
 KeyAgreement::Message KeyAgreement::seal(const Words& words) {
     Message message{};
-    put32(message.data(), setup_.spi_out | kSpiMessage);
-    put32(message.data() + 4, ++messages_);
+    put_be32(message.data(), setup_.spi_out | kSpiMessage);
+    put_be32(message.data() + 4, ++messages_);
     std::uint8_t* nonce = message.data() + kHeaderBytes;
     randombytes_buf(nonce, kNonceBytes);
     std::array<std::uint8_t, kWordsBytes> text{};
@@ -89,7 +81,7 @@ KeyAgreement::Message KeyAgreement::seal(const Words& words) {
 
 KeyAgreement::Heard KeyAgreement::open(std::span<const std::uint8_t> bytes, Words& words) const {
     std::array<std::uint8_t, kWordsBytes> text{};
-    if (bytes.size() != kMessageBytes || get32(bytes.data()) != (setup_.spi_in | kSpiMessage))
+    if (bytes.size() != kMessageBytes || be32(bytes.data()) != (setup_.spi_in | kSpiMessage))
         return Heard::kForged;
     const std::uint8_t* nonce = bytes.data() + kHeaderBytes;
     if (crypto_aead_xchacha20poly1305_ietf_decrypt(
@@ -120,7 +112,7 @@ bool KeyAgreement::adopt(const Words& words, Nanos now) {
     sodium_memzero(text.data(), text.size());
     std::array<std::uint8_t, 16> mark{};
     derive(mark, session.secret, "weir tag", 0);
-    session.tag = static_cast<std::uint8_t>(get32(mark.data()) % kTags);
+    session.tag = static_cast<std::uint8_t>(be32(mark.data()) % kTags);
     session.mine = offer_.open;
     session.theirs = words.mine;
     session.workers = words.workers;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/big_endian.h"
 #include "cost_functions/connection.h"
 #include "vswitch/datapath/frame.h"
 
@@ -52,20 +53,13 @@ inline constexpr std::uint32_t kIp4Bytes = 20;
 inline constexpr std::uint32_t kIp6Bytes = 40;
 inline constexpr std::uint32_t kTcpBytes = 20;
 
-inline std::uint16_t word16(const std::uint8_t* at) {
-    return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
-}
-inline std::uint32_t word32(const std::uint8_t* at) {
-    return std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 | at[3];
-}
-
 /// @return where the TCP header begins, counted from `ip`, and sets `end`, where the packet ends; 0: none
 inline std::uint32_t read_ip4(const std::uint8_t* ip, TcpView& view, std::uint32_t& end) {
-    if (ip[0] >> 4 != 4 || ip[9] != kProtocolTcp || (word16(ip + 6) & 0x3FFF) != 0)
+    if (ip[0] >> 4 != 4 || ip[9] != kProtocolTcp || (be16(ip + 6) & 0x3FFF) != 0)
         return 0;
     view.ip6 = false;
     view.addresses = ip + 12;
-    end = word16(ip + 2);
+    end = be16(ip + 2);
     const std::uint32_t header = (ip[0] & 0x0FU) * 4;
     return header >= kIp4Bytes ? header : 0;
 }
@@ -75,7 +69,7 @@ inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpVie
         return 0;
     view.ip6 = true;
     view.addresses = ip + 8;
-    end = kIp6Bytes + word16(ip + 4);
+    end = kIp6Bytes + be16(ip + 4);
     return kIp6Bytes;
 }
 
@@ -104,9 +98,9 @@ inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpVie
     const std::uint32_t payload = at + (tcp[12] >> 4) * 4U;
     if (payload < at + kTcpBytes || payload > end || payload > room)
         return false;
-    view.ports = word32(tcp);
-    view.seq = word32(tcp + 4);
-    view.ack = word32(tcp + 8);
+    view.ports = be32(tcp);
+    view.seq = be32(tcp + 4);
+    view.ack = be32(tcp + 8);
     view.flags = tcp[13];
     view.tcp_at = static_cast<std::uint16_t>(kEthernetHeaderBytes + at);
     view.payload_at = static_cast<std::uint16_t>(kEthernetHeaderBytes + payload);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/big_endian.h"
 #include "vswitch/datapath/frame.h"
 
 namespace weir {
@@ -17,18 +18,6 @@ constexpr std::uint8_t kOptionEnd = 0;
 constexpr std::uint8_t kOptionNothing = 1;
 constexpr std::uint8_t kOptionScale = 3;
 constexpr unsigned kScaleMax = 14;
-
-std::uint16_t get16(const std::uint8_t* at) {
-    return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
-}
-void put16(std::uint8_t* at, std::uint32_t value) {
-    at[0] = static_cast<std::uint8_t>(value >> 8);
-    at[1] = static_cast<std::uint8_t>(value);
-}
-void put32(std::uint8_t* at, std::uint32_t value) {
-    put16(at, value >> 16);
-    put16(at + 2, value & 0xFFFF);
-}
 
 constexpr std::size_t kSeqAt = 4;
 constexpr std::size_t kAckAt = 8;
@@ -60,18 +49,18 @@ unsigned window_scale(const rte_mbuf* syn, const TcpView& view) {
 /// A checksum that the sender left to its hardware is of the pseudo header alone.
 void lower_window(rte_mbuf* frame, const TcpView& view, std::uint16_t field) {
     auto* tcp = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, view.tcp_at);
-    const std::uint16_t before = get16(tcp + kWindowAt);
+    const std::uint16_t before = be16(tcp + kWindowAt);
     if (before <= field || rte_mbuf_refcnt_read(frame) != 1 || RTE_MBUF_CLONED(frame))
         return;
-    put16(tcp + kWindowAt, field);
+    put_be16(tcp + kWindowAt, field);
     if ((frame->ol_flags & (RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG)) != 0)
         return;
-    const std::uint16_t old = get16(tcp + kChecksumAt);
+    const std::uint16_t old = be16(tcp + kChecksumAt);
     std::uint32_t sum = std::uint32_t{static_cast<std::uint16_t>(~old)} +
                         static_cast<std::uint16_t>(~before) + field;
     sum = (sum & 0xFFFF) + (sum >> 16);
     sum = (sum & 0xFFFF) + (sum >> 16);
-    put16(tcp + kChecksumAt, ~sum & 0xFFFF);
+    put_be16(tcp + kChecksumAt, ~sum & 0xFFFF);
 }
 
 WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsigned scale) {
@@ -86,14 +75,14 @@ WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsign
     std::memcpy(out + tcp_at, bytes + view.tcp_at, kTcpBytes);
     std::uint8_t* tcp = out + tcp_at;
     const bool fin = (view.flags & Segment::kFin) != 0;
-    put32(tcp + kSeqAt, view.seq + view.payload_bytes + (syn || fin ? 1 : 0));
-    put32(tcp + kAckAt, view.ack);
+    put_be32(tcp + kSeqAt, view.seq + view.payload_bytes + (syn || fin ? 1 : 0));
+    put_be32(tcp + kAckAt, view.ack);
     tcp[kLengthAt] = kTcpBytes / 4 << 4;
     tcp[kFlagsAt] = Segment::kAck;
-    const std::uint32_t field = get16(tcp + kWindowAt);
-    put16(tcp + kWindowAt, syn ? field >> scale : field);  // of a SYN it is not scaled
-    put16(tcp + kChecksumAt, 0);
-    put16(tcp + kChecksumAt + 2, 0);  // urgent pointer
+    const std::uint32_t field = be16(tcp + kWindowAt);
+    put_be16(tcp + kWindowAt, syn ? field >> scale : field);  // of a SYN it is not scaled
+    put_be16(tcp + kChecksumAt, 0);
+    put_be16(tcp + kChecksumAt + 2, 0);  // urgent pointer
     if (view.ip6) {
         auto* ip = reinterpret_cast<rte_ipv6_hdr*>(out + kEthernetHeaderBytes);
         ip->payload_len = rte_cpu_to_be_16(kTcpBytes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/big_endian.h"
 #include "vswitch/appliance/key_agreement.h"
 
 namespace weir {
@@ -72,8 +73,7 @@ TunnelPath::Found TunnelPath::find(const rte_mbuf* frame) const {
     const std::span<const std::uint8_t> bytes = bytes_of(frame);
     const bool v6 = family(bytes) == 6;
     const std::uint8_t* at = bytes.data() + (v6 ? kLeast6 : kLeast4) - kEspHeaderBytes;
-    const std::uint32_t spi = std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 |
-                              std::uint32_t{at[2]} << 8 | at[3];
+    const std::uint32_t spi = be32(at);
     const auto mine = std::ranges::find_if(setup_.tunnels, [&](const TunnelEnd& end) {
         return end.v6 == v6 && end.spi_in == (spi & ~kSpiLowMask);
     });

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/big_endian.h"
+
 namespace weir {
 namespace {
 
@@ -14,10 +16,6 @@ constexpr std::uint16_t kIpv4 = 0x0800;
 constexpr std::uint16_t kArp = 0x0806;
 constexpr std::uint16_t kVlan = 0x8100;
 constexpr std::uint16_t kIpv6 = 0x86DD;
-
-std::uint16_t be16(const std::uint8_t* at) {
-    return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
-}
 
 std::uint64_t be(const std::uint8_t* at, unsigned bytes) {
     std::uint64_t value = 0;
