@@ -91,27 +91,6 @@ void Cluster::add_ends(const IdOf& id_of) {
     }
 }
 
-std::string Cluster::name_of(ResourceIndex resource) const {
-    const auto& [kind, index, capacity] = resources_[resource];
-    switch (kind) {
-        case Kind::kHostOut:
-            return config_.hosts[index].name + " out";
-        case Kind::kHostIn:
-            return config_.hosts[index].name + " in";
-        case Kind::kRackOut:
-            return "rack " + config_.racks[index].name + " out";
-        case Kind::kRackIn:
-            return "rack " + config_.racks[index].name + " in";
-        case Kind::kTokens:
-            return config_.appliances[index].name;
-        case Kind::kLinkIn:
-            return config_.appliances[index].name + " in";
-        case Kind::kLinkOut:
-            return config_.appliances[index].name + " out";
-    }
-    return "";
-}
-
 HostIndex Cluster::find_host(std::string_view name) const {
     const auto found = hosts_.find(name);
     return found == hosts_.end() ? kNowhere : found->second;

@@ -57,7 +57,6 @@ class Cluster {
 
     [[nodiscard]] const ClusterConfig& config() const { return config_; }
     [[nodiscard]] const std::vector<ClusterResource>& resources() const { return resources_; }
-    [[nodiscard]] std::string name_of(ResourceIndex resource) const;
 
     [[nodiscard]] HostIndex find_host(std::string_view name) const;
     [[nodiscard]] const ClusterEnd* find_end(std::uint32_t id) const;

@@ -128,8 +128,4 @@ std::string_view name_of(Mechanism mechanism) {
     return kMechanisms[static_cast<std::size_t>(mechanism)].text;
 }
 
-std::string_view name_of(GuaranteeKind kind) {
-    return kind == GuaranteeKind::kFixed ? "fixed" : "minimum";
-}
-
 }  // namespace weir

@@ -131,6 +131,5 @@ enum class Promises : std::uint8_t { kMustFit, kUnchecked };
                                                                Promises promises = Promises::kMustFit);
 
 [[nodiscard]] std::string_view name_of(Mechanism mechanism);
-[[nodiscard]] std::string_view name_of(GuaranteeKind kind);
 
 }  // namespace weir

@@ -32,10 +32,6 @@ inline constexpr std::uint32_t kEspFrontBytes = 14;    ///< the outer Ethernet h
 [[nodiscard]] constexpr std::uint32_t cipher_key_bytes(EspAlgorithm algorithm) {
     return algorithm == EspAlgorithm::kAes256Gcm || algorithm == EspAlgorithm::kAes256CbcSha256 ? 32 : 16;
 }
-/// The HMAC's key; for AES-GCM the salt.
-[[nodiscard]] constexpr std::uint32_t auth_key_bytes(EspAlgorithm algorithm) {
-    return is_gcm(algorithm) ? 4 : 32;
-}
 [[nodiscard]] constexpr std::uint32_t iv_bytes(EspAlgorithm algorithm) {
     return is_gcm(algorithm) ? 8 : 16;
 }

@@ -5,7 +5,6 @@ import json
 import sys
 
 BOUND_US = 20       # new flow to limiter installed, in the switch
-PULSAR_US = 83      # Pulsar 6.3, with its controller's work
 
 
 def line(*cells):

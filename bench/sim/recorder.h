@@ -40,8 +40,6 @@ class Recorder final : public Handler {
     [[nodiscard]] const Series& received_at(std::size_t watched, std::size_t tenant) const {
         return watched_[watched].tenants[tenant].rate;
     }
-    /// The longest queue before a watched host in each sample, bytes.
-    [[nodiscard]] const Series& queue_at(std::size_t watched) const { return watched_[watched].queue; }
 
     [[nodiscard]] nlohmann::json series() const;
     [[nodiscard]] nlohmann::json queues();

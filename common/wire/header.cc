@@ -41,12 +41,6 @@ const char* name_of(Malformed reason) {
     return kNames[static_cast<std::size_t>(reason)];
 }
 
-const char* name_of(Type type) {
-    constexpr std::array<const char*, 9> kNames{"",           "HELLO",     "WELCOME", "TABLES", "DEMAND",
-                                                "ALLOCATION", "HEARTBEAT", "USAGE",   "BILLED"};
-    return kNames[static_cast<std::size_t>(type)];
-}
-
 HeaderBytes encode_header(const Header& header) {
     HeaderBytes bytes;
     std::copy(kMagic.begin(), kMagic.end(), bytes.begin());

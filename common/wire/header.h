@@ -45,7 +45,6 @@ struct Header {
 enum class Malformed : std::uint8_t { kNo, kShort, kMagic, kVersion, kType, kFlags, kSize, kCount };
 inline constexpr std::size_t kMalformedReasons = 8;
 [[nodiscard]] const char* name_of(Malformed reason);
-[[nodiscard]] const char* name_of(Type type);
 
 using Bytes = std::vector<std::uint8_t>;
 using HeaderBytes = std::array<std::uint8_t, kHeaderBytes>;

@@ -1,8 +1,6 @@
 // demand_matrix.cc - rows one after the other, as compressed sparse rows.
 #include "ctrl/alloc/demand_matrix.h"
 
-#include <algorithm>
-
 namespace weir::alloc {
 
 void DemandMatrix::clear() {
@@ -15,15 +13,6 @@ void DemandMatrix::reserve(std::size_t flows, std::size_t entries) {
     begin_.reserve(flows + 1);
     resource_.reserve(entries);
     tokens_.reserve(entries);
-}
-
-bool DemandMatrix::add_flow(std::span<const Demand> demands) {
-    if (!std::all_of(demands.begin(), demands.end(), [](const Demand& d) { return are_tokens(d.tokens); }))
-        return false;
-    for (const Demand& demand : demands)
-        put(demand.resource, demand.tokens);
-    end_flow();
-    return true;
 }
 
 }  // namespace weir::alloc

@@ -14,26 +14,13 @@ inline constexpr double kTokensLeast = 1e-9;
 inline constexpr double kTokensMost = 1e18;
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-struct Demand {
-    std::uint32_t resource;
-    double tokens;
-};
-
-/// Whether these are tokens at all: a number, neither negative nor beyond the bound.
-[[nodiscard]] inline bool are_tokens(double value) {
-    return value >= 0 && value <= kTokensMost;
-}
-
 class DemandMatrix {
   public:
     DemandMatrix() { clear(); }
 
     void clear();
     void reserve(std::size_t flows, std::size_t entries);
-    /// Adds a row. @return false, and adds nothing, when an amount is none (NaN, negative, infinite, too
-    /// large)
-    bool add_flow(std::span<const Demand> demands);
-    // The same in steps, without checks: begin, any number of puts, end.
+    /// Adds to the row that end_flow() ends; unchecked.
     void put(std::uint32_t resource, double tokens) {
         if (tokens < kTokensLeast)
             return;

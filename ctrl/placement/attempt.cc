@@ -86,10 +86,6 @@ bool Attempt::serves(std::uint32_t v, std::uint32_t index) const {
                                          : wanted.appliance == index;
 }
 
-bool Attempt::appliance_fits(std::uint32_t v, std::uint32_t index) const {
-    return !appliance_miss(v, index);
-}
-
 Tokens Attempt::tokens_left(std::uint32_t appliance) const {
     const Tokens left = ledger_->left({ConstraintKind::kApplianceTokens, appliance});
     return left > tokens_[appliance] ? left - tokens_[appliance] : 0;

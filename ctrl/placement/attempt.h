@@ -22,8 +22,6 @@ class Attempt {
     // Whether it fits as it is, with `more` behind the link, when nothing else comes to it.
     [[nodiscard]] bool host_fits(std::uint32_t host, const Side& more = {}) const;
     [[nodiscard]] bool rack_fits(std::uint32_t rack, const Side& more = {}) const;
-    /// Room for the virtual appliance there: its tokens, its own link, and the links above with no vNIC near.
-    [[nodiscard]] bool appliance_fits(std::uint32_t virtual_appliance, std::uint32_t appliance) const;
     [[nodiscard]] bool serves(std::uint32_t virtual_appliance, std::uint32_t appliance) const;
     /// Tokens that the appliance has left.
     [[nodiscard]] Tokens tokens_left(std::uint32_t appliance) const;
@@ -32,6 +30,7 @@ class Attempt {
     /// What is too much if that vNIC comes to that host and nothing else: the nearest link above it, or its
     /// slots.
     [[nodiscard]] std::optional<Shortfall> miss(std::uint32_t vnic, std::uint32_t host) const;
+    /// The same of the virtual appliance there: its tokens, its own link, and the links above with no vNIC near.
     [[nodiscard]] std::optional<Shortfall> appliance_miss(std::uint32_t virtual_appliance,
                                                           std::uint32_t appliance) const;
     /// With everything put: the first constraint that is broken.

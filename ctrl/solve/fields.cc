@@ -86,19 +86,6 @@ bool read_optional_number(ObjectReader& reader, std::string_view key, std::optio
     return true;
 }
 
-bool read_numbers(ObjectReader& reader, std::string_view key, std::vector<double>& out, Bounds bounds) {
-    const json* value = reader.take(key);
-    if (value == nullptr)
-        return false;
-    const auto wrong = [bounds](const json& number) { return flaw(number, bounds) != nullptr; };
-    if (!value->is_array() || value->size() > kListMost || std::any_of(value->begin(), value->end(), wrong)) {
-        reader.fault(key, "a list, each " + text_of(bounds), "these are no such numbers");
-        return false;
-    }
-    out = value->get<std::vector<double>>();
-    return true;
-}
-
 const json& list_of(ObjectReader& reader, std::string_view key, bool needed) {
     static const json kEmpty = json::array();
     const json* list = reader.take(key);

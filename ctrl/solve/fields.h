@@ -38,8 +38,6 @@ bool read_weight(ObjectReader& reader, std::string_view key, double& out);
 /// null means "none" and clears `out`.
 bool read_optional_number(ObjectReader& reader, std::string_view key, std::optional<double>& out,
                           Bounds bounds);
-/// A list of numbers; absent leaves `out` alone.
-bool read_numbers(ObjectReader& reader, std::string_view key, std::vector<double>& out, Bounds bounds);
 
 /// The members of the list at `key`; a fault when it is no list, empty though `needed`, or too long.
 [[nodiscard]] const nlohmann::json& list_of(ObjectReader& reader, std::string_view key, bool needed);

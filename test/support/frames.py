@@ -59,10 +59,6 @@ def ipv6(source, destination, protocol, size=1514):
     return frame(source, destination, size, IPV6, payload=struct.pack("!IHBB", 6 << 28, length, protocol, 64) + ends + udp)
 
 
-def number_of(data):
-    return struct.unpack_from("!I", data, 14)[0]
-
-
 def write_pcap(path, frames):
     with open(path, "wb") as stream:
         stream.write(PCAP_HEAD.pack(PCAP_MAGIC, 2, 4, 0, 0, SNAP_LENGTH, ETHERNET))

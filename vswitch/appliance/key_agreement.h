@@ -61,7 +61,6 @@ class KeyAgreement {
     /// A new session is wanted: this one's numbers or its time run out.
     void renew() { renewing_ = true; }
 
-    [[nodiscard]] bool has_session() const { return session_.has_value(); }
     /// Both ends have the session.
     [[nodiscard]] bool established() const { return session_ && session_->confirmed; }
     [[nodiscard]] Nanos adopted_at() const { return session_ ? session_->adopted : 0; }

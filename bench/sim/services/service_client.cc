@@ -129,7 +129,6 @@ void ServiceClient::answered(RequestId id) {
     add(outstanding_, costs, -1);
     add(used_, costs, 1);
     served_tokens_ += pool_[id].tokens;
-    ++served_requests_;
     ++answers_;
     latency_sum_ += engine_.now() - pool_[id].sent;
     const std::uint32_t connection = pool_[id].connection - first_connection_;

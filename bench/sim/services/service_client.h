@@ -41,7 +41,6 @@ class ServiceClient final : public Handler {
 
     [[nodiscard]] bool seen() const { return issued_ != 0; }
     [[nodiscard]] std::uint64_t served_tokens() const { return served_tokens_; }
-    [[nodiscard]] std::uint64_t served_requests() const { return served_requests_; }
 
   private:
     static constexpr std::uint32_t kBegin = UINT32_MAX;
@@ -74,7 +73,6 @@ class ServiceClient final : public Handler {
 
     std::uint64_t issued_ = 0;
     std::uint64_t served_tokens_ = 0;
-    std::uint64_t served_requests_ = 0;
     Sums waiting_{};
     Sums outstanding_{};
     // Of the interval.
