@@ -81,14 +81,20 @@ class Tree {
 
 std::string pools_text(const json& shown, const std::string& appliance, const Terminal& terminal) {
     std::string text;
+    std::string others;
     for (const json& pools : list_at(shown, "/pools")) {
-        if (!appliance.empty() && text_at(pools, "/appliance") != appliance)
+        if (!appliance.empty() && text_at(pools, "/appliance") != appliance) {
+            others += (others.empty() ? "" : ", ") + text_at(pools, "/appliance");
             continue;
+        }
         text += (text.empty() ? "" : "\n") + text_at(pools, "/appliance") + ": " +
                 human_token_rate(number_at(pools, "/capacity")) + " to divide\n" +
                 Tree(list_at(pools, "/nodes"), terminal).render();
     }
-    return text.empty() ? "no pools\n" : text;
+    if (!text.empty())
+        return text;
+    return others.empty() ? "no pools: the cluster file has no \"pools\"\n"
+                          : "no pools of " + appliance + "; there are some of " + others + '\n';
 }
 
 }  // namespace weir::cli

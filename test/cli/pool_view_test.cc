@@ -36,7 +36,8 @@ TEST_CASE("pools are shown as a tree, children below their parents wherever they
     CHECK(text.starts_with("disk: 3 ktokens/s to divide\n"));
     CHECK(text.find("away") != std::string::npos);
     CHECK(text.find("none") != std::string::npos);
-    CHECK(pools_text(kShown, "tape", {}) == "no pools\n");
+    CHECK(pools_text(kShown, "tape", {}) == "no pools of tape; there are some of disk\n");
+    CHECK(pools_text(json::object(), "", {}) == "no pools: the cluster file has no \"pools\"\n");
     CHECK(pools_text(kShown, "disk", {}) == text);
 }
 
