@@ -106,8 +106,8 @@ class Cluster {
 
     const ClusterConfig& config_;
     std::vector<ClusterResource> resources_;
-    std::vector<ResourceIndex> host_out_;  // host_in_ follows it
-    std::vector<ResourceIndex> rack_out_;  // by rack; rack_in follows it
+    std::vector<ResourceIndex> host_out_;  // by host, the way out; the way in follows it
+    std::vector<ResourceIndex> rack_out_;  // by rack, likewise
     std::vector<ResourceIndex> tokens_;    // by appliance; link in and out follow it where it has a link
     std::vector<std::uint32_t> host_rack_;
     std::vector<HostIndex> appliance_host_;
