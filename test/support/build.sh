@@ -1,7 +1,8 @@
 # build.sh - configures and builds one build folder. Sourced after progress.sh, by scripts that set `root`.
 
 # build FOLDER KIND TARGETS...: KIND is release, thread or address; no targets = everything. `address` is by clang, so
-# that both compilers see all of it, and has the fuzzers; -O1 and line tables alone, because it is the longest build.
+# that both compilers see all of it, and has the fuzzers; what does not run hot at -O0, and line tables alone, because it
+# is the longest build.
 # A failure is told on standard error and is the status.
 build() {
     local folder=$1 kind=$2 log=$1/build.log options=(--buildtype=release) compiler=()
@@ -11,7 +12,7 @@ build() {
         thread) options=(--buildtype=debugoptimized "-Dsanitize=thread") ;;
         address)
             compiler=(CXX=clang++-16)
-            options=(--buildtype=debugoptimized -Doptimization=1 -Dcpp_args=-gline-tables-only -Dfuzz=true
+            options=(--buildtype=debugoptimized -Doptimization=0 -Dcpp_args=-gline-tables-only -Dfuzz=true
                      -Dsanitize=address -Db_lundef=false)
             ;;
     esac

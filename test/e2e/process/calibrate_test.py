@@ -19,7 +19,7 @@ PLAIN = {"name": "bytes", "unit": "bytes", "source": "as they are",
          "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 0, "tokens": 1, "per": "1B"}}}
 # What a busy machine may do to a rate; refusals for noise have tests of their own without a clock.
 PATIENT = ("--noise", "100%", "--error", "30%", "--anyway")
-SHORT = ("--time", "200ms", "--warmup", "100ms", "--connections", "2", "--outstanding", "32")
+SHORT = ("--time", "100ms", "--warmup", "50ms", "--connections", "2", "--outstanding", "32")
 HEADER = 16
 ATTEMPTS = 4
 
@@ -89,7 +89,7 @@ class CalibrateTest(TwoHosts):
     def test_a_store_with_both_has_a_minimum_and_then_costs_by_the_byte(self):
         self.start("nbd", NBD_PORT)
         # What is saved up while requests are small is not to pay for the large ones.
-        self.store("rate", "delay", "rate=16M", "burstiness=0.1", "delay-read=40ms")
+        self.store("rate", "delay", "rate=128M", "burstiness=0.1", "delay-read=5ms")
 
         def judge(shape, rates, tokens):
             self.between(0.5, rates[1024] / rates[4096], 2)
