@@ -35,7 +35,9 @@ Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store
                                 std::string_view name) { return store.endpoint_id(kind, name); }),
       admission_(config),
       sessions_(config.hosts.size()),
-      stored_(store.allocations()) {}
+      stored_(store.allocations()) {
+    restore_pools();
+}
 
 Controller::~Controller() = default;
 

@@ -87,7 +87,7 @@ class Controller {
     [[nodiscard]] nlohmann::json audit(std::size_t most);
     /// For `weirctl pool show`.
     [[nodiscard]] nlohmann::json pools() const;
-    /// Changes a pool from the next interval on. @return what is wrong; then nothing is changed
+    /// Changes a pool from the next interval on, and for later lives. @return what is wrong; then nothing is changed
     [[nodiscard]] Faults set_pool(const PoolChange& change);
     /// The file it runs by and where the vNICs are: what `weirctl apply --dry-run` compares with.
     [[nodiscard]] nlohmann::json running();
@@ -116,6 +116,7 @@ class Controller {
     void send_tables(Session& session);
     void send_moved();
     void save();
+    void restore_pools();
     void note(const char* kind, const std::string& text);
     [[nodiscard]] bool alive(const Session& session, Nanos now) const;
 

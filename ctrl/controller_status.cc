@@ -75,10 +75,26 @@ json Controller::pools() const {
     return {{"interval", interval_}, {"pools", list}};
 }
 
+/// What operators set in the last life. The audit trail says what of it the cluster file has overtaken.
+void Controller::restore_pools() {
+    const std::vector<std::string> lost = solver_.restore_pools(store_.pool_settings());
+    for (const std::string& each : lost)
+        note("pool", each);
+    if (!lost.empty())
+        store_.save_pool_settings(solver_.pool_settings());
+}
+
 Faults Controller::set_pool(const PoolChange& change) {
     Faults faults = solver_.set_pool(change);
-    if (faults.empty())
-        note("pool", change.name + " changed");
+    if (!faults.empty())
+        return faults;
+    try {
+        store_.save_pool_settings(solver_.pool_settings());
+        note("pool", change.name + (change.as_filed ? " as the cluster file says" : " changed"));
+    } catch (const HostError& error) {
+        faults.push_back({"store", error.what(), "a store that can be written",
+                          "the change counts, but only until the controller starts again"});
+    }
     return faults;
 }
 

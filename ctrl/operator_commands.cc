@@ -1,4 +1,4 @@
-// operator_commands.cc - audit, bill, pool.show, pool.set, running, status.
+// operator_commands.cc - audit, bill, pool.reset, pool.set, pool.show, running, status.
 #include "ctrl/operator_commands.h"
 
 #include <nlohmann/json.hpp>
@@ -30,13 +30,26 @@ json status(const Controller& controller, const ServerCounters& server, Nanos no
     return out;
 }
 
+void name_pool(ObjectReader& args, PoolChange& wanted) {
+    if (require(args, "name", "the name of a pool, or of a vNIC in one"))
+        args.read_text("name", wanted.name);
+    args.read_text("appliance", wanted.appliance);
+}
+
+json reset_pool(Controller& controller, ObjectReader& args, Faults& faults) {
+    PoolChange wanted{.as_filed = true};
+    name_pool(args, wanted);
+    args.finish();
+    if (faults.empty())
+        faults = controller.set_pool(wanted);
+    return json::object();
+}
+
 json set_pool(Controller& controller, ObjectReader& args, Faults& faults) {
     constexpr Range kTokens{0, kTokenRateMax};
     constexpr Range kShares{1, 10'000};
     PoolChange wanted;
-    if (require(args, "name", "the name of a pool, or of a vNIC in one"))
-        args.read_text("name", wanted.name);
-    args.read_text("appliance", wanted.appliance);
+    name_pool(args, wanted);
     const json* change = args.take("change");
     const json none = json::object();
     ObjectReader keys(change == nullptr ? none : *change, "change", faults);
@@ -104,11 +117,13 @@ json run(Controller& controller, const ServerCounters& server, const json& reque
     }
     if (command == "pool.set")
         return set_pool(controller, args, faults);
+    if (command == "pool.reset")
+        return reset_pool(controller, args, faults);
     if (command == "running") {
         args.finish();
         return faults.empty() ? controller.running() : json();
     }
-    reader.fault("command", "audit, bill, pool.set, pool.show, running, status",
+    reader.fault("command", "audit, bill, pool.reset, pool.set, pool.show, running, status",
                  "the controller has no such command; the switches may");
     return {};
 }

@@ -218,40 +218,6 @@ double PoolRates::rate(const Cluster& cluster, wire::FlowKey flow) const {
                     pools->division.limit[node]);
 }
 
-pool::Controls PoolRates::controls_after(const PoolChange& change, pool::Controls now) {
-    if (change.reservation_tokens)
-        now.reservation = static_cast<double>(*change.reservation_tokens);
-    if (change.limit_tokens)
-        now.limit = *change.limit_tokens ? static_cast<double>(**change.limit_tokens) : pool::kNoLimit;
-    if (change.shares)
-        now.shares = *change.shares;
-    return now;
-}
-
-Faults PoolRates::set(const PoolChange& change) {
-    Pools* where = nullptr;
-    NodeIndex node = kRoot;
-    for (Pools& pools : pools_) {
-        auto found = pools.layout.find(change.name, false);
-        if (!found)
-            found = pools.layout.find(change.name, true);
-        if (!found ||
-            (!change.appliance.empty() && change.appliance != config_.appliances[pools.appliance].name))
-            continue;
-        if (where != nullptr)
-            return {{"appliance", "nothing", "one of those that it is in a pool of",
-                     change.name + " stands in pools of several appliances"}};
-        where = &pools;
-        node = *found;
-    }
-    if (where == nullptr)
-        return {{"name", '"' + change.name + '"', "a pool, or a vNIC in one; weirctl pool show lists them",
-                 "there is nothing of this name"}};
-    if (node == kRoot)
-        return {{"name", '"' + change.name + '"', "a pool below it", "an appliance itself is not promised"}};
-    return where->layout.set(node, controls_after(change, where->layout.tree().controls(node)));
-}
-
 json PoolRates::describe() const {
     json list = json::array();
     for (const Pools& pools : pools_) {
@@ -263,6 +229,9 @@ json PoolRates::describe() const {
                      {"kind", pools.layout.name(node).vnic ? "vnic" : "pool"},
                      {"parent", node == kRoot ? json() : json(tree.parent(node))},
                      {"static", controls_json(own.reservation, own.limit, own.shares)}};
+            if (const auto filed = pools.filed.find(node); filed != pools.filed.end())
+                one["filed"] =
+                    controls_json(filed->second.reservation, filed->second.limit, filed->second.shares);
             if (!pools.division.demand.empty()) {  // else no interval has passed
                 const pool::Division& now = pools.division;
                 one["there"] = now.demand[node] >= 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,7 @@ struct PoolChange {
     std::optional<std::uint64_t> reservation_tokens{};
     std::optional<std::optional<std::uint64_t>> limit_tokens{};
     std::optional<std::uint32_t> shares{};
+    bool as_filed = false;  ///< all of it as the cluster file says instead
 };
 
 /// What a vNIC wants is seen from what it got: one that used all that it was told may want anything, since
@@ -71,6 +73,11 @@ class PoolRates {
 
     /// From the next interval on. @return what is wrong; then nothing is changed
     [[nodiscard]] Faults set(const PoolChange& change);
+    /// What is not as the cluster file says, for the next life of the controller.
+    [[nodiscard]] std::vector<PoolSetting> settings() const;
+    /// Sets it again. Where the file has another value than when it was set, the file's is the later word.
+    /// @return what does not count any more, and why, in words
+    [[nodiscard]] std::vector<std::string> restore(std::span<const PoolSetting> settings);
     /// For `weirctl pool show`.
     [[nodiscard]] nlohmann::json describe() const;
 
@@ -98,6 +105,7 @@ class PoolRates {
         estimate::LatencyReading reading{};  // sums of flows
         double answered = 0;                 // tokens
         std::map<HostIndex, Way> ways{};
+        std::map<pool::NodeIndex, pool::Controls> filed{};  // what the file says, where it is not what counts
         pool::Division division;
     };
 
@@ -113,7 +121,8 @@ class PoolRates {
     [[nodiscard]] std::pair<const Pools*, pool::NodeIndex> place_of(const Cluster& cluster,
                                                                     wire::FlowKey flow) const;
     void find_leaves(const Cluster& cluster);
-    [[nodiscard]] static pool::Controls controls_after(const PoolChange& change, pool::Controls now);
+    [[nodiscard]] static Faults set(Pools& pools, pool::NodeIndex node, const pool::Controls& controls);
+    [[nodiscard]] std::pair<std::size_t, pool::NodeIndex> place_of(const PoolSetting& setting) const;
 
     const ClusterConfig& config_;
     double interval_;  // s

@@ -28,6 +28,10 @@ class RateSolver final : public Solver {
     void describe(nlohmann::json& status) const override;
     void describe_pools(nlohmann::json& pools) const override;
     [[nodiscard]] Faults set_pool(const PoolChange& change) override { return pools_.set(change); }
+    [[nodiscard]] std::vector<PoolSetting> pool_settings() const override { return pools_.settings(); }
+    [[nodiscard]] std::vector<std::string> restore_pools(std::span<const PoolSetting> settings) override {
+        return pools_.restore(settings);
+    }
 
     [[nodiscard]] const ApplianceEstimates& appliances() const { return appliances_; }
 

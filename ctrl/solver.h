@@ -4,10 +4,13 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "common/error.h"
 #include "common/wire/records.h"
+#include "ctrl/store/pool_setting.h"
 
 namespace weir {
 
@@ -39,6 +42,12 @@ class Solver {
     /// Changes a pool from the next interval on. @return what is wrong; then nothing is changed
     [[nodiscard]] virtual Faults set_pool(const PoolChange& /*change*/) {
         return {{"name", "a pool", "nothing", "there are no pools"}};
+    }
+    /// What was changed so and is not as the cluster file says; and the same again, in another life.
+    /// @return of restore_pools: what does not count any more, in words
+    [[nodiscard]] virtual std::vector<PoolSetting> pool_settings() const { return {}; }
+    [[nodiscard]] virtual std::vector<std::string> restore_pools(std::span<const PoolSetting> /*settings*/) {
+        return {};
     }
 };
 

@@ -1,4 +1,4 @@
-// pool_command.cc - weirctl pool show|set, which the controller answers.
+// pool_command.cc - weirctl pool show|set|reset, which the controller answers.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -44,6 +44,22 @@ void add_set(CLI::App& pool, Session& session) {
     });
 }
 
+void add_reset(CLI::App& pool, Session& session) {
+    auto name = std::make_shared<std::string>();
+    auto appliance = std::make_shared<std::string>();
+    CLI::App* reset = pool.add_subcommand("reset", "take back what was set: the cluster file counts again");
+    reset->add_option("NAME", *name)->required();
+    reset->add_option("--appliance", *appliance, "whose, for a vNIC in pools of several");
+    reset->callback([&session, name, appliance] {
+        json args{{"name", *name}};
+        if (!appliance->empty())
+            args["appliance"] = *appliance;
+        const json done = session.ask("pool.reset", args);
+        if (!session.print_json(done))
+            std::cout << *name << " as the cluster file says, from the next interval on\n";
+    });
+}
+
 }  // namespace
 
 void add_pool_commands(CLI::App& app, Session& session) {
@@ -51,6 +67,7 @@ void add_pool_commands(CLI::App& app, Session& session) {
     require_command(*pool);
     add_show(*pool, session);
     add_set(*pool, session);
+    add_reset(*pool, session);
 }
 
 }  // namespace weir::cli

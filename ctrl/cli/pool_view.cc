@@ -1,6 +1,7 @@
 // pool_view.cc - one table per appliance; below each node those that it divides its part among.
 #include "ctrl/cli/pool_view.h"
 
+#include <algorithm>
 #include <map>
 
 #include "common/units.h"
@@ -32,18 +33,19 @@ class Tree {
         const bool short_of =
             number_at(shown, "/delivered") < kNearly * number_at(shown, "/static/reservation") &&
             number_at(shown, "/demand") > number_at(shown, "/static/reservation");
-        table_.add_row(
-            {{std::string(2 * depth, ' ') + text_at(shown, "/name"), away ? Style::kDim : Style::kPlain},
-             rate_at(shown, "/static/reservation"),
-             limit_at(shown, "/static/limit"),
-             whole_text(number_at(shown, "/static/shares")),
-             rate_at(shown, "/dynamic/reservation"),
-             limit_at(shown, "/dynamic/limit"),
-             decimal_text(number_at(shown, "/dynamic/shares")),
-             rate_at(shown, "/demand"),
-             rate_at(shown, "/entitlement"),
-             {rate_at(shown, "/delivered"), short_of ? Style::kWarn : Style::kPlain},
-             away ? "away" : text_at(shown, "/host")});
+        const char* const mark = shown.contains("filed") ? " *" : "";
+        table_.add_row({{std::string(2 * depth, ' ') + text_at(shown, "/name") + mark,
+                         away ? Style::kDim : Style::kPlain},
+                        rate_at(shown, "/static/reservation"),
+                        limit_at(shown, "/static/limit"),
+                        whole_text(number_at(shown, "/static/shares")),
+                        rate_at(shown, "/dynamic/reservation"),
+                        limit_at(shown, "/dynamic/limit"),
+                        decimal_text(number_at(shown, "/dynamic/shares")),
+                        rate_at(shown, "/demand"),
+                        rate_at(shown, "/entitlement"),
+                        {rate_at(shown, "/delivered"), short_of ? Style::kWarn : Style::kPlain},
+                        away ? "away" : text_at(shown, "/host")});
         const auto [first, last] = children_.equal_range(node);
         for (auto child = first; child != last; ++child)
             add(child->second, depth + 1);
@@ -90,6 +92,9 @@ std::string pools_text(const json& shown, const std::string& appliance, const Te
         text += (text.empty() ? "" : "\n") + text_at(pools, "/appliance") + ": " +
                 human_token_rate(number_at(pools, "/capacity")) + " to divide\n" +
                 Tree(list_at(pools, "/nodes"), terminal).render();
+        const json& nodes = list_at(pools, "/nodes");
+        if (std::any_of(nodes.begin(), nodes.end(), [](const json& node) { return node.contains("filed"); }))
+            text += "* set by weirctl pool set; the cluster file says otherwise\n";
     }
     if (!text.empty())
         return text;

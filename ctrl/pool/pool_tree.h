@@ -18,6 +18,8 @@ struct Controls {
     double reservation = 0;
     double limit = kNoLimit;  ///< below the reservation it counts as the reservation
     double shares = 1;        ///< 0: the reservation and no more
+
+    bool operator==(const Controls&) const = default;
 };
 
 class PoolTree {

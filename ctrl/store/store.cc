@@ -20,6 +20,12 @@ constexpr const char* kTables = R"(
     CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, kind TEXT NOT NULL,
                         text TEXT NOT NULL);
 )";
+/// Came later, and does not disturb who does not know it.
+constexpr const char* kLaterTables = R"(
+    CREATE TABLE IF NOT EXISTS pool_settings (appliance TEXT NOT NULL, name TEXT NOT NULL, vnic INTEGER NOT NULL,
+        key TEXT NOT NULL, value INTEGER NOT NULL, filed INTEGER NOT NULL,
+        PRIMARY KEY (appliance, name, vnic, key)) WITHOUT ROWID;
+)";
 
 std::int64_t single(Database& database, const char* sql) {
     Statement statement(database, sql);
@@ -38,6 +44,7 @@ void insert_audit(Database& database, std::string_view kind, std::string_view te
 
 Store::Store(const std::string& path) : database_(path) {
     make_tables();
+    database_.run(kLaterTables);
     bill_.emplace(database_);
     Statement trim(database_, "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?");
     trim.bind(kAuditMax).execute();
@@ -145,6 +152,32 @@ std::map<std::string, StoredAllocation> Store::allocations() {
         by_host.emplace(rows.text(0), std::move(stored));
     }
     return by_host;
+}
+
+void Store::save_pool_settings(std::span<const PoolSetting> settings) {
+    Database::Transaction transaction(database_);
+    database_.run("DELETE FROM pool_settings");
+    Statement put(
+        database_,
+        "INSERT INTO pool_settings (appliance, name, vnic, key, value, filed) VALUES (?, ?, ?, ?, ?, ?)");
+    for (const PoolSetting& each : settings)
+        put.bind(each.appliance)
+            .bind(each.name)
+            .bind(std::int64_t{each.vnic})
+            .bind(each.key)
+            .bind(each.value)
+            .bind(each.filed)
+            .execute();
+    transaction.commit();
+}
+
+std::vector<PoolSetting> Store::pool_settings() {
+    std::vector<PoolSetting> settings;
+    Statement rows(database_, "SELECT appliance, name, vnic, key, value, filed FROM pool_settings");
+    while (rows.step())
+        settings.push_back({rows.text(0), rows.text(1), rows.integer(2) != 0, rows.text(3), rows.integer(4),
+                            rows.integer(5)});
+    return settings;
 }
 
 void Store::audit(std::string_view kind, std::string_view text, std::int64_t unix_time) {

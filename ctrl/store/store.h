@@ -1,11 +1,13 @@
 // store.h - what the controller must not forget: the cluster file it ran by, its epochs, the ids it gave, the
-// last allocations, and what happened. What was saved survives kill -9 and a power cut; nothing is half
-// there. Source: design sections 5 and 7. Units: Unix seconds where a time is stored. Threads: one at a time.
+// last allocations, what operators set, and what happened. What was saved survives kill -9 and a power cut;
+// nothing is half there. Source: design sections 5 and 7. Units: Unix seconds where a time is stored.
+// Threads: one at a time.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "common/wire/records.h"
 #include "ctrl/store/bill_store.h"
 #include "ctrl/store/database.h"
+#include "ctrl/store/pool_setting.h"
 
 namespace weir {
 
@@ -56,6 +59,10 @@ class Store {
     /// What cannot be read any more is left out.
     [[nodiscard]] std::map<std::string, StoredAllocation> allocations();
 
+    /// All that operators have set of pools, instead of what was kept before.
+    void save_pool_settings(std::span<const PoolSetting> settings);
+    [[nodiscard]] std::vector<PoolSetting> pool_settings();
+
     [[nodiscard]] BillStore& bill() { return *bill_; }
 
     void audit(std::string_view kind, std::string_view text, std::int64_t unix_time);
@@ -65,7 +72,7 @@ class Store {
   private:
     void make_tables();
     Database database_;
-    std::optional<BillStore> bill_;  // once the tables are known to be ours
+    std::optional<BillStore> bill_;                          // once the tables are known to be ours
     std::map<std::string, std::uint32_t, std::less<>> ids_;  // "kind name"
 };
 

@@ -73,6 +73,19 @@ TEST_CASE("a specification is kept once, and the last is the one") {
     CHECK(Store(folder.file("ctrl.db")).specification() == "{ }");
 }
 
+TEST_CASE("what was set of pools is kept, and only the last of it") {
+    const test::TempFolder folder;
+    const std::vector<PoolSetting> settings{{"disk", "sales", false, "limit", PoolSetting::kNoLimit, 700},
+                                            {"disk", "sales", true, "shares", 300, 100}};
+    {
+        Store store(folder.file("ctrl.db"));
+        CHECK(store.pool_settings().empty());
+        store.save_pool_settings(std::vector<PoolSetting>{{"disk", "web", false, "shares", 1, 2}});
+        store.save_pool_settings(settings);
+    }
+    CHECK(Store(folder.file("ctrl.db")).pool_settings() == settings);
+}
+
 TEST_CASE("a name keeps its number, over restarts too") {
     const test::TempFolder folder;
     std::uint32_t web = 0;

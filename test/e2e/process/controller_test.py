@@ -127,6 +127,20 @@ class ControllerTest(Case):
         self.assertEqual(nodes()["vm2"]["entitlement"], 300)
         with self.assertRaises(Refused):
             controller.ctl("pool", "set", "web", "reservation=601tokens")
+        # What was set outlives the controller, until it is taken back or the file says something new of it.
+        controller.kill()
+        controller.start()
+        until(lambda: nodes()["sales"].get("entitlement") == 700, 20, "the limit that was set before the restart")
+        self.assertEqual(nodes()["sales"]["filed"], {"reservation": 600, "limit": None, "shares": 100})
+        controller.ctl("pool", "reset", "sales")
+        self.assertEqual(nodes()["sales"]["static"], {"reservation": 600, "limit": None, "shares": 100})
+        self.assertNotIn("filed", nodes()["sales"])
+        controller.ctl("pool", "set", "sales", "shares=300")
+        controller.kill()
+        controller.cluster["pools"][0]["shares"] = 50
+        controller.start()
+        self.assertEqual(nodes()["sales"]["static"]["shares"], 50)
+        self.assertIn("sales: shares=300 no longer counts", str(controller.ctl("audit")))
 
     def test_every_byte_is_billed_once_though_the_controller_is_killed_meanwhile(self):
         controller = self.control("h1", prices={"p0": 1, "link": "1Gbit"})
