@@ -176,7 +176,10 @@ void Controller::open(const Peer& peer, const Header& header, const wire::Hello&
     session.heard = now;
     routes_[peer.route] = host;
     place_vnics(session, hello, now);
-    const wire::Welcome welcome{.cluster = config_.name, .interval = config_.interval, .validity = kValidity};
+    const wire::Welcome welcome{.cluster = config_.name,
+                                .interval = config_.interval,
+                                .validity = kValidity,
+                                .billing_period = config_.billing_period};
     Header out = session.origin.next(Type::kWelcome, interval_);
     wire::Bytes text = bytes_of(wire::to_text(welcome));
     out.count = static_cast<std::uint32_t>(text.size());

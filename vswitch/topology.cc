@@ -276,8 +276,8 @@ void Topology::change_vnic(const VnicConfig& changed) {
     const VnicId id = find(changed.name);
     Vnic& vnic = *vnics_[id];
     take_snapshots();
-    note_usage(changed.name, vnic.guarantee->change(promise_of(changed), vnic.snapshot.from_vm.delivered.bytes,
-                                                    eal_.ticks().to_nanos(rte_rdtsc())));
+    note_usage(vnic, vnic.guarantee->change(promise_of(changed), vnic.snapshot.from_vm.delivered.bytes,
+                                            eal_.ticks().to_nanos(rte_rdtsc())), true);
     await(vnic.path->fixed.owner, post_profile(id, changed));
     vnic.config = changed;
     spdlog::info("vNIC {} changed", changed.name);
@@ -288,8 +288,8 @@ void Topology::remove_vnic(const std::string& name) {
     const VnicId id = find(name);
     take_snapshots();
     Vnic& vnic = *vnics_[id];
-    note_usage(name, vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes,
-                                                eal_.ticks().to_nanos(rte_rdtsc())));
+    note_usage(vnic, vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes,
+                                                eal_.ticks().to_nanos(rte_rdtsc())), true);
     remove(id);
     spdlog::info("vNIC {} removed", name);
 }

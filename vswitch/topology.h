@@ -47,6 +47,7 @@ class Topology final : public SwitchControl {
     void set_request_rates(const RequestRatesByVnic& rates) override;
     void set_request_windows(const RequestWindows& windows) override;
     [[nodiscard]] std::vector<UsageReport> take_usage() override;
+    void set_billing_period(Nanos period) override;
     [[nodiscard]] std::vector<PeerSample> sample_peers() override;
     void set_peer_rates(const PeerRates& rates) override;
     void note_controller(const ControllerReport& controller) override;
@@ -63,11 +64,12 @@ class Topology final : public SwitchControl {
         VnicProfile profile;  // as last sent to the worker
         VnicStats snapshot;   // as last received
         std::vector<RequestPath::Reading> requests;
-        std::map<std::uint16_t, RequestRates> rates;  // the controller's, by appliance
+        std::map<std::uint16_t, RequestRates> rates;        // the controller's, by appliance
         std::map<std::uint64_t, std::uint64_t> peer_rates;  // likewise, by address
         std::vector<PeerRule> peer_rules;                   // as last sent to the worker
         std::vector<PeerReading> peers;
-        std::optional<GuaranteeMeter> guarantee;      // in what the last period left of it
+        std::optional<GuaranteeMeter> guarantee;       // in what the last period left of it
+        std::optional<GuaranteeMeter::Period> billed;  // of the bill, as far as it has come
     };
 
     void build_uplink();
@@ -90,7 +92,11 @@ class Topology final : public SwitchControl {
     void take_snapshots();
     /// Ends the period of every guarantee; those that vary get their next rate.
     void turn_guarantees(Nanos now);
-    void note_usage(const std::string& vnic, const std::optional<GuaranteeMeter::Period>& period);
+    /// @param ends the bill's period ends with this one, as it does too when the promise changes: so reports stand in
+    /// the order of their ends, which is how the controller says what it has
+    void note_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends);
+    void close_usage(Vnic& vnic);
+    [[nodiscard]] bool bill_ends(Nanos now) const;
     VnicReport report_vnic(VnicId id) const;
     /// What the controller lets the vNIC use; a vNIC that comes again has it at once.
     [[nodiscard]] std::map<std::uint16_t, RequestRates> rates_of(const std::string& vnic) const;
@@ -118,6 +124,7 @@ class Topology final : public SwitchControl {
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
     Nanos guarantees_turned_ = 0;
+    Nanos billing_period_ = kNanosPerSec;
     std::deque<UsageReport> usage_;
     std::uint64_t unix_origin_ = 0;  // of our clock
     std::optional<ControllerReport> controller_;

@@ -2,6 +2,7 @@
 #include "vswitch/topology_guarantees.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "vswitch/topology.h"
 
@@ -49,17 +50,38 @@ std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
     return post(vnic.path->fixed.owner, command);
 }
 
-void Topology::note_usage(const std::string& vnic, const std::optional<GuaranteeMeter::Period>& period) {
+void Topology::note_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends) {
+    if (period && !(vnic.billed && vnic.billed->extend(*period))) {
+        close_usage(vnic);
+        vnic.billed = period;
+    }
+    if (ends)
+        close_usage(vnic);
+}
+
+void Topology::close_usage(Vnic& vnic) {
+    const auto period = std::exchange(vnic.billed, std::nullopt);
     if (!period || period->delivered == 0)
         return;
     if (usage_.size() == kUsageMost)
         usage_.pop_front();
-    usage_.push_back({.vnic = vnic,
+    usage_.push_back({.vnic = vnic.config.name,
                       .kind = period->kind,
                       .began = unix_origin_ + period->began,
                       .ended = unix_origin_ + period->ended,
                       .promised = period->promised,
                       .delivered = period->delivered});
+}
+
+void Topology::set_billing_period(Nanos period) {
+    const std::scoped_lock lock(mutex_);
+    billing_period_ = period;
+}
+
+/// At whole multiples of it since 1970, so that the periods of all vNICs end together, and in order.
+bool Topology::bill_ends(Nanos now) const {
+    return billing_period_ <= kPeriod ||
+           (unix_origin_ + now) / billing_period_ != (unix_origin_ + guarantees_turned_) / billing_period_;
 }
 
 std::vector<UsageReport> Topology::take_usage() {
@@ -73,13 +95,14 @@ std::vector<UsageReport> Topology::take_usage() {
 void Topology::turn_guarantees(Nanos now) {
     if (now - guarantees_turned_ < kPeriod)
         return;
+    const bool ends = bill_ends(now);
     guarantees_turned_ = now;
     try {
         take_snapshots();
-        tell_owners([this, now](VnicId id, Vnic& vnic) -> std::uint64_t {
+        tell_owners([this, now, ends](VnicId id, Vnic& vnic) -> std::uint64_t {
             const std::uint64_t before = vnic.guarantee->rate();
-            note_usage(vnic.config.name,
-                       vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now));
+            const auto period = vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now);
+            note_usage(vnic, period, ends || (period && period->kind != vnic.guarantee->kind()));
             return vnic.guarantee->rate() == before ? 0 : post_profile(id, vnic.config);
         });
     } catch (const HostError&) {

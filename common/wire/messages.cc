@@ -143,6 +143,8 @@ std::string to_text(const Welcome& welcome) {
     put(out, "refused", welcome.refused);
     put(out, "interval_ns", welcome.interval);
     put(out, "validity", std::uint64_t{welcome.validity});
+    if (welcome.billing_period != kBillingPeriod)  // a switch that knows only this one is content
+        put(out, "billing_period_ns", welcome.billing_period);
     return dump(out);
 }
 
@@ -201,6 +203,7 @@ std::variant<Welcome, Faults> parse_welcome(std::string_view text) {
         read_name_or_nothing(root, "cluster", welcome.cluster);
         root.read_integer("interval_ns", welcome.interval, {10'000'000, 60 * kNanosPerSec});
         root.read_integer("validity", welcome.validity, {1, 100});
+        root.read_integer("billing_period_ns", welcome.billing_period, {kBillingPeriod, kBillingPeriodMax});
         read_sentence(root, "refused", welcome.refused);
         if (welcome.refused.empty() && (welcome.interval == 0 || welcome.validity == 0))
             root.fault("interval_ns", "interval_ns and validity, or refused",

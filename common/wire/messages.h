@@ -43,12 +43,17 @@ struct Hello {
     bool operator==(const Hello&) const = default;
 };
 
+/// Of USAGE, when nobody says otherwise; and bounds.
+inline constexpr Nanos kBillingPeriod = kNanosPerSec;
+inline constexpr Nanos kBillingPeriodMax = 3'600 * kNanosPerSec;
+
 /// The answer: how things are done here, or why not.
 struct Welcome {
     std::string cluster{};
     Nanos interval = 0;
     std::uint32_t validity = 0;  ///< intervals for which an allocation counts
-    std::string refused{};       ///< not empty: the switch is not taken, and this is why
+    Nanos billing_period = kBillingPeriod;
+    std::string refused{};  ///< not empty: the switch is not taken, and this is why
     bool operator==(const Welcome&) const = default;
 };
 

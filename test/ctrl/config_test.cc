@@ -38,7 +38,12 @@ TEST_CASE("prices are whole, and none is below nothing") {
     CHECK(fault_at(R"({"p0": "1", "link": "1Gbit"})").find("prices.p0 ") != std::string::npos);
     CHECK(fault_at(R"({"link": "1Gbit"})").find("prices.p0 ") != std::string::npos);
     CHECK(fault_at(R"({"p0": 1})").find("prices.link ") != std::string::npos);
-    CHECK(fault_at(R"({"p0": 1, "link": "1Gbit", "beta": "101%"})").find("prices.beta ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": 1, "link": "1Gbit", "beta": "101%"})").find("prices.beta ") !=
+          std::string::npos);
+    for (const char* period : {"999ms", "3601s", "1h 1s"})
+        CHECK(fault_at(R"({"p0": 1, "link": "1Gbit", "period": ")" + std::string(period) + "\"}")
+                  .find("prices.period ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": 1, "link": "1Gbit", "period": "1h"})").find("prices") == std::string::npos);
     CHECK(fault_at(R"({"p0": 1, "link": "1Gbit"})").find("prices") == std::string::npos);
 }
 

@@ -72,6 +72,20 @@ TEST_CASE("a period that runs backwards is refused, and loses nothing") {
     CHECK(meter.end_period(50, seconds(8))->delivered == 20);
 }
 
+TEST_CASE("periods of one promise add up to one of the bill; another promise begins another") {
+    GuaranteeMeter::Period period{
+        .began = 10, .ended = 20, .kind = Guarantee::kStrict, .promised = 5, .delivered = 7};
+    const GuaranteeMeter::Period next{
+        .began = 20, .ended = 40, .kind = Guarantee::kStrict, .promised = 5, .delivered = 3};
+    CHECK(period.extend(next));
+    CHECK(period.began == 10);
+    CHECK(period.ended == 40);
+    CHECK(period.delivered == 10);
+    CHECK_FALSE(period.extend({.began = 40, .ended = 50, .kind = Guarantee::kFairness, .promised = 5}));
+    CHECK_FALSE(period.extend({.began = 40, .ended = 50, .kind = Guarantee::kStrict, .promised = 6}));
+    CHECK(period.ended == 40);
+}
+
 TEST_CASE("property: who gets at least what is guaranteed has sent S by T, and it never exceeds S / T") {
     weir::testing::Random32 random(417);
     for (int trial = 0; trial < 200; ++trial) {

@@ -34,6 +34,10 @@ TEST_CASE("HELLO, WELCOME and TABLES are read as they were written") {
     CHECK(good(parse_hello(to_text(hello))) == hello);
     const Welcome welcome{.cluster = "c1", .interval = kNanosPerSec, .validity = 3, .refused = ""};
     CHECK(good(parse_welcome(to_text(welcome))) == welcome);
+    Welcome seldom = welcome;
+    seldom.billing_period = 60 * kNanosPerSec;
+    CHECK(good(parse_welcome(to_text(seldom))) == seldom);
+    CHECK(to_text(welcome).find("billing") == std::string::npos);  // of which older switches know nothing
     const Welcome refusal{.cluster = "c1", .interval = 0, .validity = 0, .refused = "no host h9 here"};
     CHECK(good(parse_welcome(to_text(refusal))) == refusal);
     const Tables tables{.endpoints = {{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10},

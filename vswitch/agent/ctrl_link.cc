@@ -116,6 +116,8 @@ void CtrlLink::receive(Nanos now) {
 }
 
 void CtrlLink::sample(Nanos now) {
+    if (billing_period_ != session_.billing_period())
+        control_.set_billing_period(billing_period_ = session_.billing_period());
     for (const UsageReport& each : control_.take_usage())
         session_.add_usage({each.vnic,
                             {.guarantee = each.kind,

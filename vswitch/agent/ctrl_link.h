@@ -35,6 +35,7 @@ class CtrlLink {
     LinkSession session_;
     std::map<LocalFlow, PartRates> rates_;
     std::uint64_t unsent_ = 0;
+    Nanos billing_period_ = 0;
     Nanos hello_at_ = 0;
     bool greeted_ = false;
 };

@@ -97,6 +97,8 @@ class LinkSession {
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
     [[nodiscard]] const LinkCounters& counters() const { return counters_; }
     [[nodiscard]] const UsageQueue& usage() const { return usage_; }
+    /// As the last controller said.
+    [[nodiscard]] Nanos billing_period() const { return welcome_.billing_period; }
 
   private:
     /// A flow within the interval that is going on.

@@ -156,6 +156,8 @@ class SwitchControl {
     virtual void set_request_rates(const RequestRatesByVnic& rates) = 0;
     /// What has ended since the last call, in that order; what nobody takes is forgotten, the oldest first.
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;
+    /// How long a period of these is; 1 s until the controller says so.
+    virtual void set_billing_period(Nanos /*period*/) {}
     /// What the controller holds appliances' latencies by, at those that have a window.
     virtual void set_request_windows(const RequestWindows& /*windows*/) {}
     /// The tallies of all that set_peer_rates() named. @throws HostError as report()

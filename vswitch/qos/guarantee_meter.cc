@@ -18,6 +18,14 @@ void GuaranteeMeter::start(const Promise& promise) {
     time_left_ = dynamic ? promise.time : 0;
 }
 
+bool GuaranteeMeter::Period::extend(const Period& next) {
+    if (kind != next.kind || promised != next.promised)
+        return false;
+    ended = next.ended;
+    delivered += next.delivered;
+    return true;
+}
+
 std::optional<GuaranteeMeter::Period> GuaranteeMeter::change(const Promise& promise, std::uint64_t delivered,
                                                              Nanos now) {
     const std::optional<Period> ended = end_period(delivered, now);

@@ -27,6 +27,9 @@ class GuaranteeMeter {
         Guarantee kind = Guarantee::kFairness;  ///< fairness too when a dynamic guarantee was over
         std::uint64_t promised = 0;             ///< B, or S / T
         std::uint64_t delivered = 0;            ///< bytes, in this period
+
+        /// Takes in what came behind it. @return whether both are of the same promise; else nothing changes
+        bool extend(const Period& next);
     };
 
     /// @param delivered what the vNIC had sent so far, of a counter that only grows
