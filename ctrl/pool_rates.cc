@@ -165,23 +165,31 @@ std::optional<double> PoolRates::capacity_by_latency(std::uint32_t appliance, bo
 }
 
 std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
+    constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
+    constexpr double kSharesMost = 10'000;
     constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
     std::vector<Solver::Window> out;
-    const auto add = [&out](HostIndex host, wire::FlowKey key, double value) {
+    const auto add = [&out](HostIndex host, wire::FlowKey key, double value) -> wire::FlowAllocation& {
         out.push_back({host, {.flow = key}});
         out.back().record.rate[kTokens] = static_cast<std::uint64_t>(std::max(1.0, std::round(value)));
+        return out.back().record;
     };
     for (const Pools& pools : pools_) {
         if (!pools.window || pools.division.entitlement.empty())
             continue;
         const std::uint32_t appliance = cluster.appliance_id(pools.appliance);
+        double most = 1e-9;  // of shares: so that the smallest keep their differences
+        for (const auto& [id, node] : pools.leaves)
+            most = std::max(most, pools.division.shares[node]);
         std::map<HostIndex, double> entitled;
         for (const auto& [id, node] : pools.leaves) {
             const HostIndex host = cluster.find_end(id)->host;
             if (host == kNowhere)
                 continue;
             entitled[host] += pools.division.entitlement[node];
-            add(host, {id, appliance | wire::kReserved}, pools.division.entitlement[node]);
+            add(host, {id, appliance | wire::kReserved}, pools.division.entitlement[node]).rate[kThere] =
+                static_cast<std::uint64_t>(
+                    std::max(1.0, std::round(pools.division.shares[node] / most * kSharesMost)));
         }
         for (const auto& [host, sum] : entitled)
             add(host, {wire::kWholeHost, appliance},

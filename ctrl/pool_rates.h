@@ -62,7 +62,7 @@ class PoolRates {
     }
     [[nodiscard]] double capacity(std::uint32_t appliance) const { return pools_of(appliance).capacity; }
     /// Eq. 6, but that hosts whose requests are longer on their way have more of them there (Little's law);
-    /// and each flow's entitlement as what is reserved for it.
+    /// and each flow's entitlement as what is reserved for it, with its shares of the tree's.
     [[nodiscard]] std::vector<Solver::Window> windows(const Cluster& cluster) const;
 
     /// What the flow may have; 0 when its vNIC is not known there.

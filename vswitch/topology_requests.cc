@@ -13,6 +13,7 @@ constexpr std::uint64_t kSilent = UINT64_MAX;
 constexpr std::uint64_t kBits = 8;
 /// As in the configuration: no bucket is slower than this, or faster.
 constexpr std::uint64_t kTokensMost = 1'000'000'000'000;
+constexpr std::uint64_t kSharesMost = 10'000;
 constexpr std::uint64_t kBytesLeast = 125;
 constexpr std::uint64_t kBytesMost = 50'000'000'000;
 /// Rules that a worker takes in one go: some microseconds.
@@ -68,18 +69,21 @@ VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) con
     return make_vnic_profile(bounded, config_);
 }
 
-/// The controller's reservations, where it made any.
+/// The controller's reservations and shares, where it made any.
 void Topology::reserve_in_windows(VnicConfig& vnic) const {
     const auto own = controller_windows_.reservations.find(vnic.name);
     if (own == controller_windows_.reservations.end())
         return;
-    for (const auto& [appliance, tokens] : own->second) {
+    for (const auto& [appliance, told] : own->second) {
         if (appliance >= config_.appliances.size() || !config_.appliances[appliance].window_tokens)
             continue;
         const auto part = std::ranges::find(vnic.appliances, config_.appliances[appliance].name,
                                             &VnicApplianceConfig::name);
-        if (part != vnic.appliances.end())
-            part->reservation_tokens = std::min(tokens, kTokensMost);
+        if (part == vnic.appliances.end())
+            continue;
+        part->reservation_tokens = std::min(told.tokens, kTokensMost);
+        if (told.shares != 0)
+            part->shares = static_cast<std::uint32_t>(std::min(told.shares, kSharesMost));
     }
 }
 
@@ -100,7 +104,8 @@ void Topology::set_request_windows(const RequestWindows& windows) {
         const std::string& name = vnic.config.name;
         const auto of = [&name](const RequestWindows& all) {
             const auto found = all.reservations.find(name);
-            return found == all.reservations.end() ? std::map<std::uint16_t, std::uint64_t>() : found->second;
+            return found == all.reservations.end() ? std::map<std::uint16_t, RequestWindowPart>()
+                                                   : found->second;
         };
         return of(before) == of(windows) ? 0 : post_profile(id, vnic.config);
     });

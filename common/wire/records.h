@@ -32,7 +32,8 @@ inline constexpr std::uint64_t kNoStatement = UINT64_MAX;
 /// What a FlowAllocation may speak of besides a flow's rates. From this source to an appliance: how many of its
 /// tokens the switch that hears it may have outstanding there (`rate` of the appliance).
 inline constexpr std::uint32_t kWholeHost = 0;
-/// Added to an appliance as destination: what of that is reserved for the source, tokens per second.
+/// Added to an appliance as destination: what of that is reserved for the source, tokens per second, and in
+/// `rate` of the way there its shares of what is over, 1..10000.
 inline constexpr std::uint32_t kReserved = 0x8000'0000;
 
 struct FlowKey {

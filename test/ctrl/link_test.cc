@@ -376,11 +376,14 @@ TEST_CASE("windows and what is reserved in them reach their host, and are gone i
                              world.store.endpoint_id("appliance", "disk")};
     world.solver.told = {
         {0, {.flow = {wire::kWholeHost, flow.destination}, .rate = {kNone, 30, kNone}}},
-        {0, {.flow = {flow.source, flow.destination | wire::kReserved}, .rate = {kNone, 500, kNone}}}};
+        {0, {.flow = {flow.source, flow.destination | wire::kReserved}, .rate = {200, 500, kNone}}}};
     world.run(2 * kInterval);
     CHECK(world.h1.link->windows().tokens == std::map<std::uint16_t, std::uint64_t>{{0, 30}});
-    CHECK(world.h1.link->windows().reservations == std::map<LocalFlow, std::uint64_t>{{{"a1", 0}, 500}});
+    CHECK(world.h1.link->windows().reservations == std::map<LocalFlow, WindowPart>{{{"a1", 0}, {500, 200}}});
     CHECK(world.h2.link->windows().tokens.empty());
+    world.solver.told[1].record.rate[0] = kNone;  // a controller that does not say
+    world.run(2 * kInterval);
+    CHECK(world.h1.link->windows().reservations == std::map<LocalFlow, WindowPart>{{{"a1", 0}, {500, 0}}});
     world.controller.reset();
     world.run(6 * kInterval);
     CHECK(world.h1.link->windows().tokens.empty());

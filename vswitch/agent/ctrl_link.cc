@@ -156,8 +156,8 @@ void CtrlLink::apply() {
     control_.set_request_rates(rates);
     const HostWindows told = session_.windows();
     RequestWindows windows{.tokens = told.tokens, .reservations = {}};
-    for (const auto& [flow, tokens] : told.reservations)
-        windows.reservations[flow.vnic][flow.appliance] = tokens;
+    for (const auto& [flow, part] : told.reservations)
+        windows.reservations[flow.vnic][flow.appliance] = {part.tokens, part.shares};
     control_.set_request_windows(windows);
     control_.set_peer_rates(peers);
 }

@@ -7,6 +7,7 @@ namespace weir {
 namespace {
 
 constexpr PartRates kSilence{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
+constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
 constexpr auto kAppliance = static_cast<std::size_t>(wire::Part::kAppliance);
 
 }  // namespace
@@ -54,20 +55,21 @@ HostWindows LinkSession::windows() const {
     HostWindows windows;
     if (state_ == State::kSilent)
         return windows;
-    const auto said = [this](wire::FlowKey key) -> std::optional<std::uint64_t> {
+    const auto said = [this](wire::FlowKey key) -> std::optional<WindowPart> {
         const auto found = allocations_.find(key);
         if (found == allocations_.end() || found->second.rate[kAppliance] == wire::kNoStatement)
             return std::nullopt;
-        return found->second.rate[kAppliance];
+        const std::uint64_t shares = found->second.rate[kThere];
+        return WindowPart{found->second.rate[kAppliance], shares == wire::kNoStatement ? 0 : shares};
     };
     for (std::size_t i = 0; i < hello_.appliances.size(); ++i)
         if (const auto id = appliance_ids_.find(hello_.appliances[i].name); id != appliance_ids_.end())
-            if (const auto tokens = said({wire::kWholeHost, id->second}))
-                windows.tokens[static_cast<std::uint16_t>(i)] = *tokens;
+            if (const auto part = said({wire::kWholeHost, id->second}))
+                windows.tokens[static_cast<std::uint16_t>(i)] = part->tokens;
     for (const auto& [flow, name] : names_)
         if (const auto key = key_of(flow))
-            if (const auto tokens = said({key->source, key->destination | wire::kReserved}))
-                windows.reservations[flow] = *tokens;
+            if (const auto part = said({key->source, key->destination | wire::kReserved}))
+                windows.reservations[flow] = *part;
     return windows;
 }
 
