@@ -15,9 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array kIsolations{Word<Isolation>{"off", Isolation::kOff},
-                                 Word<Isolation>{"eyeq-linear", Isolation::kEyeqLinear},
-                                 Word<Isolation>{"weir", Isolation::kWeir}};
+constexpr std::array kIsolations{
+    Word<Isolation>{"off", Isolation::kOff}, Word<Isolation>{"eyeq-linear", Isolation::kEyeqLinear},
+    Word<Isolation>{"rate-limits", Isolation::kRateLimits}, Word<Isolation>{"weir", Isolation::kWeir}};
+constexpr std::array kSignals{Word<CongestionSignal>{"loss", CongestionSignal::kLoss},
+                              Word<CongestionSignal>{"queue", CongestionSignal::kQueue}};
 constexpr std::array kEcmps{Word<Ecmp>{"flow", Ecmp::kFlow}, Word<Ecmp>{"packet", Ecmp::kPacket}};
 constexpr std::uint64_t kPointsMax = 100'000;  // of a series
 constexpr std::uint64_t kTenantsMax = 64;
@@ -64,6 +66,20 @@ void read_hosts_section(ObjectReader& root, HostsSpec& hosts, Faults& faults) {
     reader.read_word<Scheduler>("scheduler", hosts.scheduler, kSchedulers);
     reader.read_flag("overcommit", hosts.overcommit);
     reader.read_quantity("stack_delay", Quantity::kDuration, hosts.stack_delay, {0, kNanosPerSec});
+    reader.finish();
+}
+
+void read_rate_limits(ObjectReader& root, PeriodicLimitSpec& limits, Faults& faults) {
+    const json* object = root.take("rate_limits");
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, "rate_limits", faults);
+    reader.read_quantity("period", Quantity::kDuration, limits.period, {1'000'000, kNanosPerSec});
+    reader.read_word<CongestionSignal>("signal", limits.signal, kSignals);
+    reader.read_integer("queue", limits.queue, {1, 4096});
+    read_part(reader, "decrease", limits.decrease, {10'000, 500'000});
+    reader.read_integer("regain", limits.regain, {1, 1'000});
+    read_part(reader, "ceiling", limits.ceiling, {500'000, 1'000'000});
     reader.finish();
 }
 
@@ -138,6 +154,7 @@ Scenario read_scenario(const json& root, const std::string& folder, Faults& faul
     reader.read_word<Isolation>("isolation", scenario.isolation, kIsolations);
     read_network(reader, scenario.network, faults);
     read_hosts_section(reader, scenario.hosts, faults);
+    read_rate_limits(reader, scenario.rate_limits, faults);
     read_list(reader, "tenants", kTenantsMax, [&](const json& object, const std::string& path) {
         read_tenant(object, path, scenario, faults);
     });

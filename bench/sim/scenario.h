@@ -10,21 +10,22 @@
 #include <vector>
 
 #include "bench/sim/fabric.h"
+#include "bench/sim/periodic_limit.h"
 #include "bench/sim/tcp_sender.h"
 #include "common/error.h"
 #include "vswitch/config.h"
 
 namespace weir::sim {
 
-enum class Isolation { kOff, kEyeqLinear, kWeir };
+enum class Isolation { kOff, kEyeqLinear, kRateLimits, kWeir };
 
 struct HostsSpec {
-    double headroom = 0.10;                ///< of the link, 0..0.5
-    Nanos feedback_period = 200'000;       ///< of the meters
-    Nanos feedback_delay = 0;              ///< added to each feedback frame's way
-    std::uint32_t ring = 128;              ///< packets that a guest may have waiting
-    std::uint32_t nic_descriptors = 1024;  ///< packets that wait in the NIC, with isolation off
-    Nanos stack_delay = 0;                 ///< of the receiving guest
+    double headroom = 0.10;                 ///< of the link, 0..0.5
+    Nanos feedback_period = 200'000;        ///< of the meters
+    Nanos feedback_delay = 0;               ///< added to each feedback frame's way
+    std::uint32_t ring = 128;               ///< packets that a guest may have waiting
+    std::uint32_t nic_descriptors = 1024;   ///< packets that wait in the NIC, without Weir
+    Nanos stack_delay = 0;                  ///< of the receiving guest
     Scheduler scheduler = Scheduler::kWrr;  ///< of the uplink
     bool overcommit = false;                ///< more may be promised than the link has
 };
@@ -88,6 +89,7 @@ struct Scenario {
     Isolation isolation = Isolation::kWeir;
     FabricSpec network;
     HostsSpec hosts;
+    PeriodicLimitSpec rate_limits;  ///< with Isolation::kRateLimits
     std::vector<TenantSpec> tenants;
     std::vector<SourceSpec> sources;
     std::vector<std::uint32_t> watch;  ///< hosts whose arrivals and queue are in the series
@@ -98,7 +100,7 @@ struct Scenario {
 [[nodiscard]] std::variant<Scenario, Faults> parse_scenario(std::string_view text, const std::string& folder);
 [[nodiscard]] std::variant<Scenario, Faults> load_scenario(const std::string& path);
 
-/// off, eyeq-linear, weir
+/// off, eyeq-linear, rate-limits, weir
 [[nodiscard]] std::string_view isolation_name(Isolation isolation);
 /// @return false if there is none of that name
 [[nodiscard]] bool find_isolation(std::string_view name, Isolation& out);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bench/sim/rate_limit_edge.h"
 #include "bench/sim/weir_edge.h"
 
 namespace weir::sim {
@@ -60,6 +61,9 @@ void Simulation::place_tenants() {
 std::unique_ptr<Edge> Simulation::make_edge(Host& host) const {
     if (scenario_.isolation == Isolation::kOff)
         return std::make_unique<PlainEdge>(host, scenario_.hosts.nic_descriptors);
+    if (scenario_.isolation == Isolation::kRateLimits)
+        return std::make_unique<RateLimitEdge>(site_.world, host, scenario_.rate_limits,
+                                               scenario_.network.rate_bps, scenario_.hosts.nic_descriptors);
     return std::make_unique<WeirEdge>(site_.world, host, scenario_.hosts, scenario_.network.rate_bps,
                                       scenario_.isolation, world_.endpoints.size());
 }

@@ -117,9 +117,9 @@ TEST_CASE("best effort leaves when nothing else waits") {
 }
 
 TEST_CASE("sent is delivered, dropped or in flight, at every moment") {
-    for (const char* isolation : {"off", "weir", "eyeq-linear"}) {
+    for (const char* isolation : {"off", "weir", "eyeq-linear", "rate-limits"}) {
         Scenario scenario = valid(R"({"duration": "5ms", "network": {"hosts": 5, "shared_buffer": "100kB"},
-            "hosts": {"stack_delay": "10us"}, "tenants": [{"name": "t"}],
+            "hosts": {"stack_delay": "10us"}, "tenants": [{"name": "t", "reservation": "8Gbit"}],
             "sources": [{"name": "flood", "kind": "udp", "tenant": "t", "from": "1-4", "to": "0"},
                         {"name": "bulk", "kind": "tcp", "tenant": "t", "from": "1", "to": "0"}]})");
         REQUIRE(find_isolation(isolation, scenario.isolation));

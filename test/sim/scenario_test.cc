@@ -71,6 +71,7 @@ std::vector<Section> sections() {
         {"", root, good("udp"), json::json_pointer("")},
         {"network", root["network"]["properties"], good("udp"), json::json_pointer("/network")},
         {"hosts", root["hosts"]["properties"], good("udp"), json::json_pointer("/hosts")},
+        {"rate_limits", root["rate_limits"]["properties"], good("udp"), json::json_pointer("/rate_limits")},
         {"tenants[0]", schema()["$defs"]["tenant"]["properties"], good("udp"),
          json::json_pointer("/tenants/0")}};
     for (const char* kind : {"udp", "tcp", "requests", "poisson"})

@@ -1,0 +1,49 @@
+// periodic_limit.h - one VM's rate limit, set anew every period: what SoftBW compares itself with.
+// Source: SoftBW 2.3, 6.2 and 7 on ElasticSwitch (the limit is the larger of the guarantee and of what a
+// TCP-Cubic of rates allows; after congestion it rests). Units: bytes/s; time in periods. Threads: one.
+//
+// Curve and constants are ours: the papers at hand give neither. bench/papers/rate_limits.py tries many.
+#pragma once
+
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace weir::sim {
+
+/// What counts as congestion.
+enum class CongestionSignal : std::uint8_t {
+    kLoss,   ///< a packet found the NIC's queue full and was dropped
+    kQueue,  ///< one found PeriodicLimitSpec::queue waiting there
+};
+
+struct PeriodicLimitSpec {
+    Nanos period = 15'000'000;
+    CongestionSignal signal = CongestionSignal::kLoss;
+    std::uint32_t queue = 20;   ///< packets; DCTCP marks from 20 at 1 Gbit/s
+    double decrease = 0.3;      ///< of the rate, at a congestion
+    std::uint32_t regain = 20;  ///< periods after which the rate is what it was before it
+    double ceiling = 1;         ///< of the link: no limit is above it
+};
+
+class PeriodicLimit {
+  public:
+    /// @param guarantee, ceiling bytes/s; the limit begins with the guarantee
+    PeriodicLimit(const PeriodicLimitSpec& spec, std::uint64_t guarantee, std::uint64_t ceiling);
+
+    /// A period has ended. @param congested by the signal @param limited the VM would have sent more
+    void update(bool congested, bool limited);
+    [[nodiscard]] std::uint64_t rate() const;
+
+  private:
+    double decrease_;
+    double regain_;
+    double guarantee_;
+    double ceiling_;
+    double rate_;
+    double origin_ = 0;  // rate before the last congestion; 0 = there was none yet
+    unsigned age_ = 0;   // periods of growth since then
+    unsigned rest_ = 0;  // periods without growth that are left
+};
+
+}  // namespace weir::sim
