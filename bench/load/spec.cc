@@ -102,7 +102,7 @@ LoadSpec parse_load(const Json& object) {
     for (const auto& port : object.at("ports")) {
         spec.ports.push_back(parse_port(port));
     }
-    require(!spec.ports.empty() && spec.ports.size() <= kPortsMax, "ports: allowed 1..16");
+    require(!spec.ports.empty() && spec.ports.size() <= kPortsMax, "ports: allowed 1..32");
     if (object.contains("runs")) {
         for (const auto& run : object.at("runs")) {
             spec.runs.push_back(parse_run(run, spec.ports.size()));

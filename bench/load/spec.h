@@ -13,7 +13,7 @@
 
 namespace weir::load {
 
-inline constexpr std::size_t kPortsMax = 16;
+inline constexpr std::size_t kPortsMax = 32;
 inline constexpr std::size_t kStreamsMax = 32;
 inline constexpr std::uint16_t kBurstMax = 64;
 

@@ -6,7 +6,8 @@ Called by bench/papers.sh. The prose is bench/papers/softbw.md.in; {{NAME}} in i
 import sys
 
 from analysis import mean_between, recovered_after, windows
-from runs import ROOT, Runner, arguments, publish, variant
+import rate_limits
+from runs import ROOT, Runner, arguments, measured, publish, variant
 
 sys.path.insert(0, str(ROOT / "bench"))
 import plot  # noqa: E402  (beside this folder)
@@ -110,12 +111,17 @@ def fig8(found, results):
 
 def main():
     options = arguments(__doc__)
-    results, _ = Runner(options.sim, options.work).run_all(scenarios())
+    runner = Runner(options.sim, options.work)
+    results, _ = runner.run_all(scenarios() | rate_limits.trials(SHORT))
+    best = rate_limits.choose(results, SHORT)
+    results |= runner.run_all(rate_limits.comparisons(best))[0]
     found = {}
     fig5(found, results)
     fig6(found, results, options.target)
     fig7(found, results)
     fig8(found, results)
+    found["fig10"] = measured(options, "vm_count")
+    rate_limits.fill(found, results, best, SHORT, BURST, BACK)
     publish("softbw", options, results, found)
     return 0
 
