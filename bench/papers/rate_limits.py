@@ -121,6 +121,9 @@ def fill(found, results, best, short, burst, back_rate):
     for kind, ratio in slowest.items():
         found[f"limits.{kind}.least"] = f"{ratio:.1f}"
         found[f"limits.{kind}.met"] = "met" if ratio >= MUST_REACH else "missed"
+    medians = [completion(results, f"fig7-{row}-loss-{best['loss']}")["p50"] / completion(results, f"fig7-{row}-fulfillment")["p50"]
+               for row in short]
+    found["limits.loss.medians"] = f"{min(medians):.1f} to {max(medians):.1f}"
     for row in short:
         found[f"limits-{row}.alone"] = f"{completion(results, f'fig7-{row}-alone')['mean'] / MS:.2f}"
     for kind in ("loss", "queue"):
