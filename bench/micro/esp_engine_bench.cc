@@ -1,12 +1,12 @@
 // esp_engine_bench.cc - cycles per frame of 1400 bytes into ESP, per crypto device and algorithm.
 // What the device alone takes: dpdk-test-crypto-perf; bench/encryption.sh runs both in turn.
 #include <benchmark/benchmark.h>
-#include <rte_eal.h>
 #include <rte_mbuf.h>
 
 #include <cstring>
 #include <stdexcept>
 
+#include "bench/micro/buffers.h"
 #include "bench/micro/cycles.h"
 #include "vswitch/appliance/esp_engine.h"
 
@@ -15,24 +15,6 @@ namespace {
 
 constexpr std::uint16_t kFrameBytes = 1400;
 constexpr std::uint16_t kPacketBytes = kFrameBytes - 14;
-
-/// Buffers lie as the switch's do, in hugepages. Without these each would begin a page of 4 KiB, and AES-CBC's 16 lanes would
-/// walk one set of 12 lines of the L1 cache together.
-rte_mempool* start() {
-    static char arguments[][24] = {"bench",    "--in-memory",    "--single-file-segments",
-                                   "--no-pci", "--no-telemetry", "--log-level=error"};
-    char* argv[7]{};
-    for (int i = 0; i < 6; ++i)
-        argv[i] = arguments[i];
-    if (rte_eal_init(6, argv) < 0)
-        throw std::runtime_error("EAL does not start: it takes root and hugepages (bench/encryption.sh reserves some)");
-    return rte_pktmbuf_pool_create("bench_buffers", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-}
-
-rte_mempool* pool() {
-    static rte_mempool* const made = start();
-    return made;
-}
 
 EspKeys keys() {
     EspKeys made{.spi = 1000, .cipher = {}, .auth = {}};
@@ -56,7 +38,7 @@ void renew(rte_mbuf* frame) {
 }
 
 void encrypts(benchmark::State& state, const char* driver, EspAlgorithm algorithm) {
-    rte_mempool* const buffers = pool();
+    rte_mempool* const buffers = buffer_pool();
     try {
         CryptoDevice device(driver, 1, 2);
         EspEngine engine(device, 0, buffers);

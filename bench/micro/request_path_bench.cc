@@ -7,7 +7,6 @@
 //   body   1448 bytes within a value, all of one connection, to the VM
 //   ack    an acknowledgement from the VM
 #include <benchmark/benchmark.h>
-#include <rte_eal.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/micro/buffers.h"
 #include "vswitch/datapath/request_path.h"
 
 namespace weir::bench {
@@ -26,16 +26,6 @@ namespace {
 constexpr std::uint16_t kBurst = limits::kBurst;
 constexpr std::uint16_t kServicePort = 11211;
 constexpr std::size_t kHeaderBytes = 54;
-
-rte_mempool* start() {
-    static char arguments[][24] = {"bench",    "--no-huge",      "-m",          "256",
-                                   "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error"};
-    std::array<char*, 9> words{};
-    std::ranges::copy(arguments, words.begin());
-    if (rte_eal_init(8, words.data()) < 0)
-        throw std::runtime_error("EAL does not start");
-    return rte_pktmbuf_pool_create("bench_buffers", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-}
 
 std::vector<Appliance> appliances() {
     std::vector<Appliance> all(1);
@@ -81,9 +71,8 @@ class Rig {
                      .header_bytes = 78}),
           path_(make_fixed(0, 0, nullptr, vnic_config(), config_), make_vnic_profile(vnic_config(), config_), 0, 0),
           seq_(connections) {
-        static rte_mempool* const pool = start();
         for (rte_mbuf*& frame : frames_)
-            frame = rte_pktmbuf_alloc(pool);
+            frame = rte_pktmbuf_alloc(buffer_pool());
         requests_.add(path_, 0);
         for (std::size_t begun = 0; begun < connections; begun += kBurst)
             for (const Side side : {Side::kRequests, Side::kResponses})
