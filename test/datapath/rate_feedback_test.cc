@@ -3,7 +3,11 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
+#include <optional>
 
 #include "test/datapath/switch_harness.h"
 #include "test/support/catch.h"
@@ -264,4 +268,61 @@ TEST_CASE("what the controller rules is counted and held to its rate, and nothin
     taken = run(host, nic, 100'000'000, offer);
     CHECK(static_cast<double>(taken.bytes.at(kPeer)) * 80 > 400e6);
     CHECK(balanced(host.stats(vm1).from_vm));
+}
+
+TEST_CASE("a burst to ruled and other destinations: each one's order, the vNIC's limit and every byte are kept") {
+    const auto limit = GENERATE(std::optional<std::uint64_t>{}, std::optional<std::uint64_t>{300'000'000});
+    const auto stretch = GENERATE(1U, 5U, 32U);
+    CAPTURE(limit.value_or(0), stretch);
+    RingNic nic(1, 4096);
+    SwitchHarness host(with_feedback(), &nic);
+    VnicConfig wanted = vm(1);
+    wanted.limit_bps = limit;
+    const VnicId vm1 = host.add(wanted);
+    const std::array<std::uint64_t, 3> to{kPeer, mac(0x98), mac(0x97)};
+    std::vector<PeerRule> rules{{to[0], 100'000'000 / 8}, {to[1], UINT64_MAX}};
+    WorkerCommand command{WorkerCommand::Type::kRulePeers};
+    command.vnic = vm1;
+    command.rules = rules;
+    host.tell(0, command);
+
+    std::map<std::uint64_t, std::uint32_t> said;
+    std::map<std::uint64_t, std::vector<std::uint32_t>> heard;
+    std::map<std::uint64_t, std::uint64_t> bytes;
+    unsigned at = 0;
+    for (const Nanos begin = host.now; host.now < begin + 250'000'000;) {
+        if (host.now < begin + 200'000'000 && host.port(vm1).offered.size() < 64)
+            for (unsigned i = 0; i < 32; ++i, ++at) {
+                const std::uint64_t peer = to[at / stretch % to.size()];
+                const std::uint32_t number = said[peer]++;
+                host.port(vm1).offered.push_back(
+                    to_mbuf(buffer_pool(), numbered(peer, mac(1), number % 2 == 0 ? 540 : 60, number)));
+            }
+        host.run(100'000);
+        for (rte_mbuf* frame : nic.take()) {
+            const std::uint64_t peer = read_head(frame).destination;
+            heard[peer].push_back(number_of(frame));
+            bytes[peer] += frame->pkt_len + limits::kWireOverheadBytes;
+            rte_pktmbuf_free(frame);
+        }
+    }
+    for (const std::uint64_t peer : to) {
+        CHECK(std::ranges::is_sorted(heard[peer], std::ranges::less_equal{}));
+        CHECK((peer == to[0] || heard[peer].size() == said[peer]));  // nobody's limiter costs others a frame
+    }
+    CHECK(bytes[to[0]] * 8 < 25'500'000);
+    const std::uint64_t sent = bytes[to[0]] + bytes[to[1]] + bytes[to[2]];
+    CHECK((!limit || sent * 8 < 76'500'000));
+    std::vector<PeerReading> peers{{.address = to[0]}, {.address = to[1]}};
+    command.type = WorkerCommand::Type::kReadPeers;
+    command.peers = peers;
+    host.tell(0, command);
+    CHECK(peers[0].bytes == bytes[to[0]]);
+    CHECK(peers[1].bytes == bytes[to[1]]);
+    const VnicStats stats = host.stats(vm1);
+    CHECK(stats.from_vm.delivered.bytes == sent);
+    CHECK(stats.from_vm.queued.packets == 0);
+    CHECK(stats.from_vm.dropped.packets == drops(stats.from_vm, DropReason::kDestinationCongested));
+    CHECK(balanced(stats.from_vm));
+    CHECK(balanced(host.snapshot_worker(0).uplink.tx));
 }

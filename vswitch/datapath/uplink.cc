@@ -19,14 +19,6 @@ namespace {
 constexpr std::uint64_t kMarkBytes = limits::kQueueBytesMax * 3 / 4;
 /// Bytes per second of a flow below which its super-frames are split: 1 Gbit/s.
 constexpr std::uint64_t kSplitBelow = 125'000'000;
-/// Flows looked at per call of sweep_flows().
-constexpr unsigned kSweepBudget = 64;
-
-void count_sent(VnicStats& stats, std::uint64_t packets, std::uint64_t bytes) {
-    stats.admitted.add(packets, bytes);
-    stats.from_vm.delivered.add(packets, bytes);
-    stats.uplink_bytes += bytes;
-}
 
 }  // namespace
 
@@ -207,7 +199,7 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
     }
     if (flow != kNoFlow)
         flows_.count(flow, bytes);
-    count_sent(from.stats, 1, bytes);
+    count_sent(from, 1, bytes);
     stats.tx.queued.add(1, bytes);
     hand_over(frame, bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
 }
@@ -268,63 +260,22 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
         send_adapted(from, run, now);
         return;
     }
+    if (flows_.any(from.fixed.id)) {
+        send_by_flow(from, run, now);
+        return;
+    }
     // The common case costs one question for the whole run.
-    if (!flows_.any(from.fixed.id) && run.bytes_total <= from.profile.run_bytes_max &&
+    if (run.bytes_total <= from.profile.run_bytes_max &&
         goes_directly(from, kNoFlow, run.bytes_total, run.wire_frames_total, run.count, now)) {
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
-        count_sent(from.stats, run.count, run.bytes_total);
+        count_sent(from, run.count, run.bytes_total);
         for (std::uint16_t i = 0; i < run.count; ++i)
             hand_over(run.frames[i], run.bytes[i]);
         return;
     }
     for (std::uint16_t i = 0; i < run.count; ++i)
         send_one(from, run.frames[i], run.bytes[i], run.wire_frames[i], now);
-}
-
-/// Makes the scheduler ask the limiter as it is now.
-FlowTable::Heard Uplink::take_over(const FlowTable::Result& result, VnicId vnic, std::uint64_t address,
-                                   Nanos now) {
-    const auto [heard, flow] = result;
-    const auto belongs = [address](const PacketRef& ref) {
-        return read_head(static_cast<rte_mbuf*>(ref.packet)).destination == address;
-    };
-    if (heard == FlowTable::Heard::kOpened &&
-        !scheduler_->open_flow(flow, vnic, &flows_.limiter(flow), now, belongs)) {
-        flows_.forget(flow);
-        return FlowTable::Heard::kFull;
-    }
-    if (heard == FlowTable::Heard::kChanged)
-        scheduler_->change_flow(flow, now);
-    return heard;
-}
-
-FlowTable::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
-                              Nanos now) {
-    return take_over(flows_.hear(vnic, address, rate, sequence, now), vnic, address, now);
-}
-
-bool Uplink::rule(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now) {
-    const FlowTable::Result result =
-        rate ? flows_.rule(vnic, address, *rate, now) : flows_.unrule(vnic, address, now);
-    return take_over(result, vnic, address, now) != FlowTable::Heard::kFull;
-}
-
-void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {
-    const FlowId flow = flows_.find(vnic, peer.address);
-    const bool ruled = flow != kNoFlow && flows_.ruled(flow);
-    peer.bytes = ruled ? flows_.bytes(flow) : 0;
-    peer.queued = ruled ? scheduler_->flow_backlog_bytes(flow) : 0;
-}
-
-void Uplink::sweep_flows(Nanos now) {
-    const auto let_go = [&](FlowId flow) {
-        if (scheduler_->flow_backlog_packets(flow) != 0)
-            return false;
-        scheduler_->close_flow(flow, now, [](const PacketRef&) {});
-        return true;
-    };
-    flows_.sweep(now, kSweepBudget, let_go, [&](FlowId flow) { scheduler_->change_flow(flow, now); });
 }
 
 bool Uplink::send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now) {
@@ -355,8 +306,8 @@ unsigned Uplink::depart(Nanos now) {
         VnicPath& from = *directory_[source_of(frame)];
         from.queued_buffers -= ref.buffers;
         from.stats.from_vm.queued.remove(1, ref.bytes);
-        count_sent(from.stats, 1, ref.bytes);
-        if (flows_.any(from.fixed.id))
+        count_sent(from, 1, ref.bytes);
+        if (flows_.any_ruled(from.fixed.id))
             if (const FlowId flow = flows_.find(from.fixed.id, read_head(frame).destination); flow != kNoFlow)
                 flows_.count(flow, ref.bytes);
         from.queue_delay.add(now - ref.enqueued);

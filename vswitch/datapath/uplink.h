@@ -89,7 +89,15 @@ class Uplink {
     /// Frames handed over to the NIC that it has not taken yet.
     static constexpr std::uint16_t kPendingMax = 2 * limits::kBurst;
 
+    // uplink_flows.cc
+    void send_by_flow(VnicPath& from, const Run& run, Nanos now);
     FlowTable::Heard take_over(const FlowTable::Result& result, VnicId vnic, std::uint64_t address, Nanos now);
+    // uplink.cc
+    static void count_sent(VnicPath& from, std::uint64_t packets, std::uint64_t bytes) {
+        from.stats.admitted.add(packets, bytes);
+        from.stats.from_vm.delivered.add(packets, bytes);
+        from.stats.uplink_bytes += bytes;
+    }
     void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
     void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     void send_adapted(VnicPath& from, const Run& run, Nanos now);

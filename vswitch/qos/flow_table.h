@@ -59,6 +59,7 @@ class FlowTable {
         return flow;
     }
     [[nodiscard]] bool any(VnicId vnic) const { return counts_[vnic] != 0; }
+    [[nodiscard]] bool any_ruled(VnicId vnic) const { return ruled_counts_[vnic] != 0; }
 
     /// Feedback for a vNIC from an address. Sequences compare as serial numbers (RFC 1982); after `silence`
     /// any is taken, so that a receiver that has restarted is heard.

@@ -103,12 +103,16 @@ class LinkScheduler {
         return (contenders_ == 0 && link_.can_pay(bytes, now)) ||
                (c.reserved.can_pay(bytes, now) && link_.debt_within(kDebtMax, now));
     }
-    /// The same for a flow with a limiter, which must pay too and have nothing waiting.
-    [[nodiscard]] bool can_bypass(VnicId id, FlowId flow, std::uint32_t bytes, Nanos now) const {
+    /// A flow with a limiter has nothing waiting, and the limiter can pay.
+    [[nodiscard]] bool flow_pays(FlowId flow, std::uint32_t bytes, Nanos now) const {
         const FlowQueue& queue = flows_[flow];
-        return queue.empty() && queue.limiter->can_pay(bytes, now) && can_bypass(id, bytes, now);
+        return queue.empty() && queue.limiter->can_pay(bytes, now);
     }
-    /// Charges the link and the class's reservation. The caller has charged the limiter, after can_bypass().
+    /// Both.
+    [[nodiscard]] bool can_bypass(VnicId id, FlowId flow, std::uint32_t bytes, Nanos now) const {
+        return flow_pays(flow, bytes, now) && can_bypass(id, bytes, now);
+    }
+    /// Charges the link and the class's reservation. The caller has charged the limiters, after can_bypass().
     void bypass(VnicId id, std::uint32_t bytes, Nanos now) {
         Class& c = classes_[id];
         c.bypassed += bytes;

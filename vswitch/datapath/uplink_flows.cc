@@ -1,0 +1,105 @@
+// uplink_flows.cc - what goes to a destination with a limiter of its own.
+#include <rte_mbuf.h>
+
+#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/uplink.h"
+
+namespace weir {
+namespace {
+
+/// Flows looked at per call of sweep_flows().
+constexpr unsigned kSweepBudget = 64;
+
+}  // namespace
+
+/// A run without super-frames of a vNIC that has such destinations. Link and class are asked once for all of it, each
+/// destination's limiter by frame: who cannot pay waits, and is in nobody's way. Who waits for the vNIC's own limit is in
+/// everybody's.
+void Uplink::send_by_flow(VnicPath& from, const Run& run, Nanos now) {
+    const VnicId id = from.fixed.id;
+    if (!from.profile.isolated || run.bytes_total > from.profile.run_bytes_max ||
+        !nic_has_room(run.count) || !scheduler_->can_bypass(id, run.bytes_total, now)) {
+        for (std::uint16_t i = 0; i < run.count; ++i)
+            send_one(from, run.frames[i], run.bytes[i], run.wire_frames[i], now);
+        return;
+    }
+    stats.tx.offered.add(run.count, run.bytes_total);
+    std::uint64_t address = 0;  // nobody's
+    FlowId flow = kNoFlow;
+    bool open = true;
+    std::uint32_t passed = 0;
+    std::uint32_t passed_bytes = 0;
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        rte_mbuf* const frame = run.frames[i];
+        const std::uint32_t bytes = run.bytes[i];
+        if (const std::uint64_t to = read_head(frame).destination; to != address) {
+            address = to;
+            flow = flows_.find(id, to);
+            if (flow != kNoFlow)
+                flows_.use(flow, now);
+        }
+        const bool pays = flow == kNoFlow || scheduler_->flow_pays(flow, bytes, now);
+        open = open && !(pays && from.profile.limited && !from.limiter.admit({bytes, run.wire_frames[i]}, now));
+        if (!pays || !open) {
+            queue(from, flow, frame, {frame, now, bytes, run.wire_frames[i], frame->nb_segs}, now);
+            continue;
+        }
+        if (flow != kNoFlow) {
+            flows_.limiter(flow).pay(bytes, now);
+            flows_.count(flow, bytes);
+        }
+        ++passed;
+        passed_bytes += bytes;
+        hand_over(frame, bytes);
+    }
+    scheduler_->bypass(id, passed_bytes, now);
+    count_sent(from, passed, passed_bytes);
+    stats.tx.queued.add(passed, passed_bytes);
+}
+
+/// Makes the scheduler ask the limiter as it is now.
+FlowTable::Heard Uplink::take_over(const FlowTable::Result& result, VnicId vnic, std::uint64_t address,
+                                   Nanos now) {
+    const auto [heard, flow] = result;
+    const auto belongs = [address](const PacketRef& ref) {
+        return read_head(static_cast<rte_mbuf*>(ref.packet)).destination == address;
+    };
+    if (heard == FlowTable::Heard::kOpened &&
+        !scheduler_->open_flow(flow, vnic, &flows_.limiter(flow), now, belongs)) {
+        flows_.forget(flow);
+        return FlowTable::Heard::kFull;
+    }
+    if (heard == FlowTable::Heard::kChanged)
+        scheduler_->change_flow(flow, now);
+    return heard;
+}
+
+FlowTable::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
+                              Nanos now) {
+    return take_over(flows_.hear(vnic, address, rate, sequence, now), vnic, address, now);
+}
+
+bool Uplink::rule(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now) {
+    const FlowTable::Result result =
+        rate ? flows_.rule(vnic, address, *rate, now) : flows_.unrule(vnic, address, now);
+    return take_over(result, vnic, address, now) != FlowTable::Heard::kFull;
+}
+
+void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {
+    const FlowId flow = flows_.find(vnic, peer.address);
+    const bool ruled = flow != kNoFlow && flows_.ruled(flow);
+    peer.bytes = ruled ? flows_.bytes(flow) : 0;
+    peer.queued = ruled ? scheduler_->flow_backlog_bytes(flow) : 0;
+}
+
+void Uplink::sweep_flows(Nanos now) {
+    const auto let_go = [&](FlowId flow) {
+        if (scheduler_->flow_backlog_packets(flow) != 0)
+            return false;
+        scheduler_->close_flow(flow, now, [](const PacketRef&) {});
+        return true;
+    };
+    flows_.sweep(now, kSweepBudget, let_go, [&](FlowId flow) { scheduler_->change_flow(flow, now); });
+}
+
+}  // namespace weir
