@@ -10,6 +10,8 @@ namespace {
 
 constexpr auto kPatience = std::chrono::minutes(1);
 constexpr std::uint32_t kSession = 1;
+/// Of a token: more than what flows between VMs are never held below, or nothing would ever be said of them.
+constexpr float kBytes = 5e5F;
 
 void send(zmq::socket_t& socket, const wire::Header& header, const wire::Bytes& body) {
     const wire::HeaderBytes head = wire::encode_header(header);
@@ -56,8 +58,7 @@ bool Switches::hear(One& one) {
         return true;
     one.origin.epoch = std::max(one.origin.epoch, header.epoch);
     one.welcomed = one.welcomed || header.type == wire::Type::kWelcome;
-    if (header.type == wire::Type::kAllocation)
-        one.heard = one.heard || header.count != 0;
+    one.heard = one.heard || header.type == wire::Type::kAllocation;
     if (header.type != wire::Type::kTables || !one.flows.empty())
         return true;
     const auto parsed = wire::parse_tables(body.to_string_view());
@@ -100,8 +101,8 @@ void Switches::speak(double scale) {
         for (const wire::FlowKey flow : one.flows) {
             wire::FlowDemand record;
             record.flow = flow;
-            const auto tokens = static_cast<float>(scale * (1 + number++ % 97));
-            record.used = {tokens * 100, tokens, tokens * 1'000};
+            const auto tokens = static_cast<float>(scale * (2 + number++ % 97));
+            record.used = {tokens * kBytes, tokens, tokens * kBytes};
             record.backlog = record.used;
             wire::encode(record, body);
         }

@@ -144,7 +144,7 @@ def run_json(command, text=None):
     done = subprocess.run([str(part) for part in command], input=text, capture_output=True, text=True, check=False,
                           timeout=PROGRAM_SECONDS_MAX)
     if done.returncode != 0:
-        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()}")
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
     return json.loads(done.stdout)
 
 
