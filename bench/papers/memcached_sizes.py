@@ -2,14 +2,16 @@
 """memcached_sizes.py - Pulsar's Fig. 15 with a real memcached: GETs and SETs of 512 B to 64 KiB through a vNIC whose limits never bind,
 and through one without an appliance on the same switch.
 
-    bench/papers/memcached_sizes.py [--rounds N] [--seconds N]     root, memcached, a build with -Dbench=true; four minutes
+    bench/papers/memcached_sizes.py [--rounds N] [--seconds N]     root, memcached, a build with -Dbench=true; 5 to 20 minutes
 
 Clients and server are kernels in network namespaces on one core, also with what they receive (RPS), the switch's worker has the
 other; all run in real time. The
-two clients take turns, so that both meet the same machine. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
+two clients take turns, so that both meet the same machine, until each median ratio is known within half a percent. Writes
+memcached_sizes.json to the build folder (WEIR_BUILD).
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -33,6 +35,8 @@ OPERATIONS = ("get", "set")
 CONNECTIONS = 32
 WORKER, OTHERS = 1, {0}
 FIRST = ("chrt", "--fifo", str(TENANT_PRIORITY))  # before whatever else the machine does
+KNOWN = 0.005  # half of the interval in which a median ratio lies with 95 %
+MOST = 6  # times the rounds that were asked for, until it does
 NEVER = {"name": "kv", "limit": "1000Gtokens", "uplink": "400Gbit", "downlink": "400Gbit"}
 
 
@@ -78,18 +82,37 @@ class Bench:
         return self.switch.ctl("status")["workers"][0]
 
 
+def median_within(values):
+    """Where the median of what the values are drawn from lies with 95 %: (from, to), by order statistics."""
+    ordered, reach = sorted(values), 0.98 * math.sqrt(len(values))
+    first = max(math.floor(len(values) / 2 - reach), 0)
+    return ordered[first], ordered[len(values) - 1 - first]
+
+
+def ratios(samples):
+    return [each["on"]["per_second"] / each["off"]["per_second"] for each in samples]
+
+
+def is_known(samples, rounds):
+    low, high = median_within(ratios(samples)) if len(samples) >= rounds else (0, 1)
+    return (high - low) / 2 <= KNOWN
+
+
 def measure(rounds, seconds):
-    samples = []
+    """Samples of each (size, operation): as many as it takes, of all others one in between."""
+    samples = {(size, operation): [] for size in SIZES for operation in OPERATIONS}
     with Place() as place:
         try:
             bench = Bench(str(place.path))
-            for number in range(rounds):
-                for size in SIZES:
-                    for operation in OPERATIONS:
-                        order = (TRACKED, PLAIN) if number % 2 else (PLAIN, TRACKED)
-                        found = {which: bench.turn(which, operation, size, seconds) for which in order}
-                        samples.append({"size": size, "operation": operation, "on": found[TRACKED], "off": found[PLAIN]})
-                say(f"round {number + 1} of {rounds}")
+            for number in range(rounds * MOST):
+                unknown = [row for row in samples if not is_known(samples[row], rounds)]
+                for size, operation in unknown:
+                    order = (TRACKED, PLAIN) if number % 2 else (PLAIN, TRACKED)
+                    found = {which: bench.turn(which, operation, size, seconds) for which in order}
+                    samples[size, operation].append({"on": found[TRACKED], "off": found[PLAIN]})
+                if not unknown:
+                    break
+                say(f"round {number + 1}: {len(unknown)} of {len(samples)} rows")
             flow, = bench.switch.ctl("flow", "list", "--interval", "100ms")["flows"]
             if bench.switch.stop() != 0:
                 raise RuntimeError("the switch ended badly")
@@ -100,10 +123,10 @@ def measure(rounds, seconds):
 
 def summary(samples):
     rows = []
-    for size, operation in dict.fromkeys((each["size"], each["operation"]) for each in samples):
-        chosen = [each for each in samples if (each["size"], each["operation"]) == (size, operation)]
-        row = {"size": size, "operation": operation,
-               "ratio": statistics.median(each["on"]["per_second"] / each["off"]["per_second"] for each in chosen)}
+    for (size, operation), chosen in samples.items():
+        low, high = median_within(ratios(chosen))
+        row = {"size": size, "operation": operation, "ratio": statistics.median(ratios(chosen)), "rounds": len(chosen),
+               "within": [low, high]}
         for side in ("on", "off"):
             for key in ("per_second", "busy", "cycles_per_packet"):
                 row[f"{key}_{side}"] = statistics.median(each[side][key] for each in chosen)
@@ -112,11 +135,13 @@ def summary(samples):
 
 
 def lines(rows):
-    table = ["| | requests/s without | with | ratio | worker: cycles per frame without | with | busy |", "|---|---:|---:|---:|---:|---:|---:|"]
+    table = ["| | requests/s without | with | ratio | 95 % of it | rounds | worker: cycles per frame without | with | busy |",
+             "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
     for row in rows:
         size = f"{row['size']} B" if row["size"] < 1024 else f"{row['size'] // 1024} KiB"
         table.append(f"| {row['operation'].upper()} {size} | {row['per_second_off']:,.0f} | {row['per_second_on']:,.0f} | {row['ratio']:.3f} | "
-                     f"{row['cycles_per_packet_off']:,.0f} | {row['cycles_per_packet_on']:,.0f} | {row['busy_on']:.0%} |")
+                     f"{row['within'][0]:.3f} to {row['within'][1]:.3f} | {row['rounds']} | {row['cycles_per_packet_off']:,.0f} | "
+                     f"{row['cycles_per_packet_on']:,.0f} | {row['busy_on']:.0%} |")
     return table
 
 
@@ -132,7 +157,7 @@ def main():
     samples, total = measure(options.rounds, options.seconds)
     rows = summary(samples)
     table = lines(rows)
-    (BUILD / "memcached_sizes.json").write_text(json.dumps({"machine": machine(), "samples": samples, "summary": rows, "total": total,
+    (BUILD / "memcached_sizes.json").write_text(json.dumps({"machine": machine(), "samples": list(samples.values()), "summary": rows, "total": total,
                                                             "table": table}, indent=1) + "\n")
     print("\n".join(table))
 
