@@ -166,6 +166,7 @@ std::optional<double> PoolRates::capacity_by_latency(std::uint32_t appliance, bo
 
 std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
     constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
+    constexpr double kShares = 100;
     constexpr double kSharesMost = 10'000;
     constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
     std::vector<Solver::Window> out;
@@ -178,9 +179,13 @@ std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
         if (!pools.window || pools.division.entitlement.empty())
             continue;
         const std::uint32_t appliance = cluster.appliance_id(pools.appliance);
-        double most = 1e-9;  // of shares: so that the smallest keep their differences
-        for (const auto& [id, node] : pools.leaves)
-            most = std::max(most, pools.division.shares[node]);
+        // On average as many as the switch's own default: by shares it knows how long a turn is.
+        double shares = 1e-9;
+        double sharers = 0;
+        for (const auto& [id, node] : pools.leaves) {
+            shares += pools.division.shares[node];
+            sharers += pools.division.shares[node] > 0 ? 1 : 0;
+        }
         std::map<HostIndex, double> entitled;
         for (const auto& [id, node] : pools.leaves) {
             const HostIndex host = cluster.find_end(id)->host;
@@ -188,8 +193,8 @@ std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
                 continue;
             entitled[host] += pools.division.entitlement[node];
             add(host, {id, appliance | wire::kReserved}, pools.division.entitlement[node]).rate[kThere] =
-                static_cast<std::uint64_t>(
-                    std::max(1.0, std::round(pools.division.shares[node] / most * kSharesMost)));
+                static_cast<std::uint64_t>(std::clamp(
+                    std::round(pools.division.shares[node] / shares * sharers * kShares), 1.0, kSharesMost));
         }
         for (const auto& [host, sum] : entitled)
             add(host, {wire::kWholeHost, appliance},

@@ -348,8 +348,8 @@ TEST_CASE("pools: held by latency, windows follow eq. 4 and hosts have their par
     CHECK(static_cast<double>(windows[0].record.rate[1]) == Approx(20).margin(1));
     CHECK(windows[1].record.flow == wire::FlowKey{site.ids.at("a"), disk | wire::kReserved});
     CHECK(static_cast<double>(windows[1].record.rate[1]) == Approx(500).epsilon(0.03));
-    CHECK(windows[1].record.rate[0] == 2'500);  // a quarter of c's, as their pools' shares are
-    CHECK(windows[4].record.rate[0] == 10'000);
+    CHECK(windows[1].record.rate[0] == 50);  // a quarter of c's, as their pools' shares are; 100 on average
+    CHECK(windows[4].record.rate[0] == 200);
     CHECK(windows[3].host == 1);
     CHECK(static_cast<double>(windows[3].record.rate[1]) == Approx(40).margin(1));
     CHECK(static_cast<double>(windows[4].record.rate[1]) == Approx(2000).epsilon(0.03));
