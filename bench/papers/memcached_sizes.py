@@ -12,7 +12,6 @@ memcached_sizes.json to the build folder (WEIR_BUILD).
 import argparse
 import json
 import math
-import os
 import pathlib
 import statistics
 import subprocess
@@ -24,7 +23,7 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
 import links  # noqa: E402  (the path above comes first)
 from frames import mac  # noqa: E402
 from hosts import Hosts  # noqa: E402
-from lib.host import BUILD, Place, machine, prepare, say, tool  # noqa: E402
+from lib.host import Place, leave_table, prepare, say, tool  # noqa: E402
 from memcached import TENANT_PRIORITY  # noqa: E402  (beside this file: who goes first on two cores)
 from processes import Process, stop_all, tail  # noqa: E402
 from wait import until  # noqa: E402
@@ -150,16 +149,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each turn")
     options = parser.parse_args()
-    if not links.own_namespace():
-        os.execvp("unshare", ["unshare", "--net", "--", sys.executable, *sys.argv])
+    links.enter_own_namespace()
     prepare()
-    links.command("ip link set lo up")
     samples, total = measure(options.rounds, options.seconds)
     rows = summary(samples)
-    table = lines(rows)
-    (BUILD / "memcached_sizes.json").write_text(json.dumps({"machine": machine(), "samples": list(samples.values()), "summary": rows, "total": total,
-                                                            "table": table}, indent=1) + "\n")
-    print("\n".join(table))
+    leave_table("memcached_sizes", lines(rows), samples=list(samples.values()), summary=rows, total=total)
 
 
 if __name__ == "__main__":
