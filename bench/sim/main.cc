@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "bench/sim/fleet/fleet_simulation.h"
 #include "bench/sim/pools/pool_simulation.h"
 #include "bench/sim/services/service_simulation.h"
 #include "bench/sim/simulation.h"
@@ -39,15 +40,17 @@ int say(const Faults& faults) {
     return kBadInput;
 }
 
-enum class Kind { kNetwork, kServices, kPools };
+enum class Kind { kNetwork, kServices, kPools, kFleet };
 
-/// A scenario of services has "services", one of pools an "array", one of networks neither.
+/// A scenario of services has "services", one of pools an "array", one of over-committed servers a "fleet",
+/// one of networks none of them.
 Kind kind_of(const std::string& file) {
     std::ifstream stream(file);
     const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
     const JsonText read = read_json_text(text);
     const bool object = read.readable && read.value.is_object();
     return object && read.value.contains("array")      ? Kind::kPools
+           : object && read.value.contains("fleet")    ? Kind::kFleet
            : object && read.value.contains("services") ? Kind::kServices
                                                        : Kind::kNetwork;
 }
@@ -88,6 +91,19 @@ int run_pools(const std::string& file, const std::string& costs, const Wishes& w
     return wishes.check ? 0 : run<PoolSimulation>(scenario, wishes.timing);
 }
 
+int run_fleet(const std::string& file, const Wishes& wishes) {
+    auto loaded = load_fleet_scenario(file);
+    if (const Faults* faults = std::get_if<Faults>(&loaded))
+        return say(*faults);
+    auto& scenario = std::get<FleetScenario>(loaded);
+    if (!wishes.isolation.empty()) {
+        std::cerr << "--isolation: found " << wishes.isolation << "; allowed: nothing, with a fleet\n";
+        return kBadInput;
+    }
+    scenario.seed = wishes.seed.value_or(scenario.seed);
+    return wishes.check ? 0 : run<FleetSimulation>(scenario, wishes.timing);
+}
+
 int run_network(const std::string& file, const Wishes& wishes) {
     auto loaded = load_scenario(file);
     if (const Faults* faults = std::get_if<Faults>(&loaded))
@@ -123,6 +139,8 @@ int main(int argc, char* argv[]) {
             return run_services(file, costs, wishes);
         case Kind::kPools:
             return run_pools(file, costs, wishes);
+        case Kind::kFleet:
+            return run_fleet(file, wishes);
         case Kind::kNetwork:
             break;
     }

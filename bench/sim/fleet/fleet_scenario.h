@@ -1,0 +1,47 @@
+// fleet_scenario.h - a datacenter of servers whose links are promised more than once: what is simulated.
+// Source: SoftBW 6.1 (simulator, workload). Units: in the field names. Threads: built at start; read-only
+// afterwards.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "common/clock.h"
+#include "common/error.h"
+
+namespace weir::sim {
+
+/// What a VM with a dynamic guarantee does whose turn to send comes once more.
+enum class FleetStarts {
+    kOnce,   ///< nothing: it sends once at most
+    kAgain,  ///< sends again, when it has sent what it was sending
+};
+
+struct FleetScenario {
+    std::string title;
+    std::uint64_t seed = 1;
+    Nanos duration = 600 * kNanosPerSec;
+    Nanos interval = kNanosPerSec;  ///< of demands, of s' / t', and of bills
+    std::uint32_t servers = 2000;
+    std::uint64_t link_bps = 1'000'000'000;
+    std::uint64_t guarantee_bps = 250'000'000;  ///< of every VM: B, and S / T
+    double overcommit = 1;                      ///< what is promised against what links have
+    double utilisation = 0.15;                  ///< what VMs want on average, of what they are promised
+    double dynamic = 0.5;                       ///< part of the VMs
+    FleetStarts starts = FleetStarts::kOnce;
+    double beta = 0.5;  ///< what dynamic and fair bandwidth cost against strict
+
+    [[nodiscard]] std::uint32_t vms_per_server() const {
+        // Not one VM less because a product of decimals falls short by its rounding.
+        return static_cast<std::uint32_t>(
+            overcommit * static_cast<double>(link_bps) / static_cast<double>(guarantee_bps) + 1e-9);
+    }
+};
+
+/// Parses JSON with comments; all faults, in the order of the text.
+[[nodiscard]] std::variant<FleetScenario, Faults> parse_fleet_scenario(std::string_view text);
+[[nodiscard]] std::variant<FleetScenario, Faults> load_fleet_scenario(const std::string& file);
+
+}  // namespace weir::sim

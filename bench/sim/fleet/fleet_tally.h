@@ -1,0 +1,31 @@
+// fleet_tally.h - what happened on all servers. Units: bytes, intervals. Threads: one owner.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace weir::sim {
+
+struct FleetTally {
+    explicit FleetTally(std::size_t intervals) : sent(intervals), failed(intervals + 1) {}
+
+    std::uint64_t events = 0;      ///< how often a link was divided
+    double peak = 0;               ///< the most that a link had to carry, of what it can
+    std::vector<double> sent;      ///< by interval
+    std::uint64_t overloaded = 0;  ///< intervals of a server whose strict VMs wanted more than the link
+    double wanted = 0;             ///< what strict VMs wanted
+    double lapsed = 0;             ///< what they could not send of it
+    double begun = 0;              ///< what dynamic ones began to send
+    double left = 0;               ///< what they had left to send at the end
+
+    std::vector<std::uint64_t> failed;  ///< strict VMs by intervals in which the promise was not kept
+    std::uint64_t started = 0;
+    std::uint64_t running = 0;     ///< at the end, and not late
+    std::vector<double> relative;  ///< time of a transmission / T; of late ones at the end: so far
+
+    double strict_money = 0;
+    double dynamic_money = 0;
+    double fair_money = 0;  ///< dynamic guarantees that are over
+};
+
+}  // namespace weir::sim
