@@ -2,7 +2,7 @@
 # papers.sh - runs a paper's evaluation and writes docs/results/PAPER.md with its plots.
 #
 #   bench/papers.sh eyeq [--quick]               in virtual time
-#   bench/papers.sh softbw [--quick]             in virtual time: four minutes
+#   bench/papers.sh softbw [--quick]             in virtual time: five minutes
 #   bench/papers.sh srp [--quick]                in virtual time, seconds
 #   bench/papers.sh pulsar [--quick]             in virtual time, and how long the solver takes: five minutes
 #   bench/papers.sh pulsar-dataplane [--quick]   with real packets and services: ten minutes, root

@@ -16,11 +16,14 @@ enum class Guarantee : std::uint8_t {
 
 /// What is to be promised now so that the rest of S is sent in the rest of T.
 /// @param left what is still to be sent of S, @param time_left what is still there of T
-/// @return s' / t', never above S / T; 0 when all is sent or the time is over (then it is fairness)
-[[nodiscard]] inline double dynamic_rate(double size, double time, double left, double time_left) {
+/// @param owed how much of S was not sent because there was no room, though it was there to be sent
+/// @return s' / t', above S / T for what is owed only; 0 when all is sent or the time is over (then it is
+/// fairness)
+[[nodiscard]] inline double dynamic_rate(double size, double time, double left, double time_left,
+                                         double owed = 0) {
     if (left <= 0 || time_left <= 0 || time <= 0)
         return 0;
-    return std::min(left / time_left, size / time);
+    return std::min(left / time_left, size / time + owed / time_left);
 }
 
 }  // namespace weir

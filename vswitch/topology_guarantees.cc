@@ -2,8 +2,10 @@
 #include "vswitch/topology_guarantees.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "vswitch/qos/guarantee_round.h"
 #include "vswitch/topology.h"
 
 namespace weir {
@@ -29,8 +31,8 @@ VnicConfig as_guaranteed_now(const VnicConfig& config, const GuaranteeMeter& met
     VnicConfig now = config;
     if (config.guarantee != Guarantee::kDynamic)
         return now;
-    now.guarantee = meter.kind();
-    now.reservation_bps = meter.rate() * kBits;
+    now.guarantee = meter.rate() == 0 ? Guarantee::kFairness : meter.kind();
+    now.reservation_bps = std::min(meter.rate() * kBits, config.limit_bps.value_or(UINT64_MAX));
     return now;
 }
 
@@ -99,11 +101,23 @@ void Topology::turn_guarantees(Nanos now) {
     guarantees_turned_ = now;
     try {
         take_snapshots();
-        tell_owners([this, now, ends](VnicId id, Vnic& vnic) -> std::uint64_t {
-            const std::uint64_t before = vnic.guarantee->rate();
-            const auto period = vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now);
+        GuaranteeRound round(config_.uplink.capacity_bps() / kBits);
+        std::array<std::uint64_t, limits::kVnicsMax> before{};
+        for (VnicId id = 0; id < vnics_.size(); ++id) {
+            if (!vnics_[id])
+                continue;
+            Vnic& vnic = *vnics_[id];
+            before[id] = vnic.guarantee->rate();
+            const DirectionStats& sent = vnic.snapshot.from_vm;
+            const auto period =
+                vnic.guarantee->end_period(sent.delivered.bytes, now, sent.queued.packets != 0);
             note_usage(vnic, period, ends || (period && period->kind != vnic.guarantee->kind()));
-            return vnic.guarantee->rate() == before ? 0 : post_profile(id, vnic.config);
+            if (period)
+                round.add(*vnic.guarantee, *period);
+        }
+        round.settle();
+        tell_owners([this, &before](VnicId id, Vnic& vnic) -> std::uint64_t {
+            return vnic.guarantee->rate() == before[id] ? 0 : post_profile(id, vnic.config);
         });
     } catch (const HostError&) {
     }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""softbw.py - SoftBW's testbed experiments in virtual time: runs them, writes docs/results/softbw.md and its plot.
+"""softbw.py - SoftBW's evaluation in virtual time: runs it, writes docs/results/softbw.md and its plots.
 
 Called by bench/papers.sh. The prose is bench/papers/softbw.md.in; {{NAME}} in it is a number that is computed here.
 """
 import sys
 
-from analysis import mean_between, recovered_after, windows
 import rate_limits
+import softbw_fleet
+from analysis import mean_between, recovered_after, windows
 from runs import ROOT, Runner, arguments, measured, publish, variant
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -112,7 +113,7 @@ def fig8(found, results):
 def main():
     options = arguments(__doc__)
     runner = Runner(options.sim, options.work)
-    results, _ = runner.run_all(scenarios() | rate_limits.trials(SHORT))
+    results, speeds = runner.run_all(scenarios() | rate_limits.trials(SHORT) | softbw_fleet.scenarios())
     best = rate_limits.choose(results, SHORT)
     results |= runner.run_all(rate_limits.comparisons(best))[0]
     found = {}
@@ -122,6 +123,7 @@ def main():
     fig8(found, results)
     found["fig10"] = measured(options, "vm_count")
     rate_limits.fill(found, results, best, SHORT, BURST, BACK)
+    softbw_fleet.report(found, results, speeds, options.target)
     publish("softbw", options, results, found)
     return 0
 

@@ -60,6 +60,8 @@ TEST_CASE("price: a dynamic guarantee is what is left by the time that is left, 
     CHECK(dynamic_rate(1000, 10, 1000, 10) == Approx(100));
     CHECK(dynamic_rate(1000, 10, 400, 8) == Approx(50));
     CHECK(dynamic_rate(1000, 10, 1000, 5) == Approx(100));  // it did not send: no more than it declared
+    CHECK(dynamic_rate(1000, 10, 960, 9, 60) == Approx(960.0 / 9));  // there was no room for 60 of it
+    CHECK(dynamic_rate(1000, 10, 960, 8, 60) == Approx(107.5));      // and it did not send 100
     CHECK(dynamic_rate(1000, 10, 0, 5) == 0);
     CHECK(dynamic_rate(1000, 10, 10, 0) == 0);  // from here on fairness
 }

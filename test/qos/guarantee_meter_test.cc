@@ -40,6 +40,56 @@ TEST_CASE("1000 bytes in 10 s: 100/s, less after a fast second, never more after
     CHECK(period->promised == 0);
 }
 
+TEST_CASE("what there was no room for is owed, and is no reason to promise more for what was not sent") {
+    GuaranteeMeter meter(kDynamic, 0, 0);
+    meter.end_period(40, seconds(1), true);
+    CHECK(meter.rate() == 107);  // 960 in 9 s
+    meter.end_period(40, seconds(2), false);
+    CHECK(meter.rate() == 108);  // 100 and the 60 that are owed in 8 s; 960 in 8 s would be 120
+    meter.end_period(440, seconds(4), true);
+    CHECK(meter.rate() == 94);  // 560 in 6 s: it has caught up
+    meter.end_period(440, seconds(5), false);
+    CHECK(meter.rate() == 100);
+
+    GuaranteeMeter idle(kDynamic, 0, 0);
+    idle.end_period(40, seconds(1), false);
+    CHECK(idle.rate() == 100);
+}
+
+TEST_CASE("a guarantee that is held for a period has the more afterwards, and is billed as promised") {
+    GuaranteeMeter meter(kDynamic, 0, 0);
+    meter.hold(30);
+    CHECK(meter.rate() == 30);
+    CHECK(meter.due() == 100);
+    const auto period = meter.end_period(30, seconds(1), true);
+    CHECK(period->promised == 100);
+    CHECK(meter.rate() == 108);  // 970 in 9 s
+    meter.hold(0);
+    CHECK(meter.kind() == Guarantee::kDynamic);
+    CHECK(meter.end_period(30, seconds(2), true)->kind == Guarantee::kDynamic);
+    CHECK(meter.rate() == 122);  // 970 in 8 s
+    meter.hold(1000);
+    CHECK(meter.rate() == 122);
+}
+
+TEST_CASE("property: who was short while it waited, and then gets what is guaranteed, has sent S by T") {
+    weir::testing::Random32 random(418);
+    for (int trial = 0; trial < 200; ++trial) {
+        Promise promise{.kind = Guarantee::kDynamic};
+        const std::uint64_t length = 5 + random() % 100;
+        promise.time = seconds(length);
+        promise.rate = 1'000 + random() % 1'000'000;
+        promise.size = promise.rate * length;
+        GuaranteeMeter meter(promise, 0, 0);
+        std::uint64_t sent = 0;
+        for (std::uint64_t now = 0; now < length; ++now) {
+            sent += now < length / 2 ? random() % (meter.rate() + 1) : meter.rate();
+            meter.end_period(sent, seconds(now + 1), true);
+        }
+        CHECK(sent + length >= promise.size);
+    }
+}
+
 TEST_CASE("after its time a dynamic guarantee is fairness, whatever is left") {
     GuaranteeMeter meter(kDynamic, 0, 0);
     meter.end_period(10, seconds(10));

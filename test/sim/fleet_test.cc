@@ -153,7 +153,8 @@ TEST_CASE("a fluid link is never over its capacity, and nobody gets what it does
 
 TEST_CASE("transmissions alone use the link, and too many at once are late by as much as there is too little",
           "[fleet]") {
-    const FleetScenario scenario = short_scenario();
+    FleetScenario scenario = short_scenario();
+    scenario.by_deadline = false;
     const FleetTally alone = run(scenario, {sender(0.25, 1000)});
     REQUIRE(alone.relative.size() == 1);
     CHECK(alone.relative[0] == Approx(0.25));
@@ -170,8 +171,33 @@ TEST_CASE("transmissions alone use the link, and too many at once are late by as
     CHECK(run(scenario, std::vector<FleetVm>(5, sender(0, 5000))).running == 5);
 }
 
+TEST_CASE("by deadline those that there is room for are in time, and the others no later than they would be",
+          "[fleet]") {
+    const FleetTally tally = run(short_scenario(), std::vector<FleetVm>(5, sender(0, 1000)));
+    // All alike for a second; then three get the 800/3 Mbit/s that they need, the fourth 200, the fifth
+    // nothing. In time they leave the link to two that share it: 0.4 s, and 0.6 s alone.
+    const std::vector<double> expected{1, 1, 1, 1.1, 1.25};
+    REQUIRE(tally.relative.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        CHECK(tally.relative[i] == Approx(expected[i]));
+}
+
+TEST_CASE("by deadline fewer transmissions are late", "[fleet]") {
+    FleetScenario scenario = small_fleet(5);
+    FleetSimulation by_deadline(scenario);
+    by_deadline.run();
+    scenario.by_deadline = false;
+    FleetSimulation alike(scenario);
+    alike.run();
+    CHECK(alike.late() > 0);
+    CHECK(by_deadline.late() < alike.late());
+    CHECK(by_deadline.failed() <= alike.failed());
+    CHECK(by_deadline.utilisation() == Approx(alike.utilisation()).epsilon(0.01));
+}
+
 TEST_CASE("who was ahead needs less, and leaves it to those who begin", "[fleet]") {
-    // A has 1000 of its 2500 Mbit after a second, so that 1500 / 9 s suffice and the link is not over-promised.
+    // A has 1000 of its 2500 Mbit after a second, so that 1500 / 9 s suffice and the link is not
+    // over-promised.
     const FleetTally tally =
         run(short_scenario(), {sender(0, 2500), sender(1, 250), sender(1, 250), sender(1, 250)});
     CHECK(tally.relative[0] == Approx(0.325));

@@ -12,7 +12,8 @@ GuaranteeMeter::GuaranteeMeter(const Promise& promise, std::uint64_t delivered, 
 
 void GuaranteeMeter::start(const Promise& promise) {
     promise_ = promise;
-    rate_ = promise.rate;
+    due_ = rate_ = promise.rate;
+    owed_ = 0;
     const bool dynamic = promise.kind == Guarantee::kDynamic;
     left_ = dynamic ? promise.size : 0;
     time_left_ = dynamic ? promise.time : 0;
@@ -34,7 +35,8 @@ std::optional<GuaranteeMeter::Period> GuaranteeMeter::change(const Promise& prom
     return ended;
 }
 
-std::optional<GuaranteeMeter::Period> GuaranteeMeter::end_period(std::uint64_t delivered, Nanos now) {
+std::optional<GuaranteeMeter::Period> GuaranteeMeter::end_period(std::uint64_t delivered, Nanos now,
+                                                                 bool waiting) {
     if (now <= began_)
         return std::nullopt;
     const Period ended{.began = began_,
@@ -46,9 +48,14 @@ std::optional<GuaranteeMeter::Period> GuaranteeMeter::end_period(std::uint64_t d
         left_ -= std::min(left_, ended.delivered);
         time_left_ -= std::min(time_left_, now - began_);
         const auto seconds = [](Nanos time) { return static_cast<double>(time) * 1e-9; };
-        rate_ = static_cast<std::uint64_t>(
-            std::ceil(dynamic_rate(static_cast<double>(promise_.size), seconds(promise_.time),
-                                   static_cast<double>(left_), seconds(time_left_))));
+        const double size = static_cast<double>(promise_.size);
+        const double left = static_cast<double>(left_);
+        const double behind = left - size * seconds(time_left_) / seconds(promise_.time);
+        const double missed =
+            static_cast<double>(due_) * seconds(now - began_) - static_cast<double>(ended.delivered);
+        owed_ = std::max(0.0, std::min(owed_ + (waiting ? std::max(0.0, missed) : 0), behind));
+        due_ = rate_ = static_cast<std::uint64_t>(
+            std::ceil(dynamic_rate(size, seconds(promise_.time), left, seconds(time_left_), owed_)));
     }
     delivered_ = delivered;
     began_ = now;

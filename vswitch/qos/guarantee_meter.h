@@ -1,8 +1,9 @@
-// guarantee_meter.h - what a vNIC is promised from period to period, and what it got in each: the guarantee that
-// varies with what is left to be sent, and the source of what is billed. Source: SoftBW 3.2, 4.1.
+// guarantee_meter.h - what a vNIC is promised from period to period, and what it got in each: the guarantee
+// that varies with what is left to be sent, and the source of what is billed. Source: SoftBW 3.2, 4.1, 4.2.
 // Units: bytes, bytes per second, Nanos. Threads: one owner (the agent).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -38,25 +39,32 @@ class GuaranteeMeter {
     /// Ends the period that runs; T of another dynamic promise begins now, the same one goes on.
     /// @return what end_period() says
     std::optional<Period> change(const Promise& promise, std::uint64_t delivered, Nanos now);
-    /// The next period begins; a dynamic guarantee becomes s' / t'. @return nothing, and nothing changes, when
-    /// the clock has not moved, or moved back. A counter that went back counts from there.
-    std::optional<Period> end_period(std::uint64_t delivered, Nanos now);
+    /// The next period begins; a dynamic guarantee becomes s' / t'. @return nothing, and nothing changes,
+    /// when the clock has not moved, or moved back. A counter that went back counts from there.
+    /// @param waiting there is more to be sent: what it was short of in this period is owed to it
+    std::optional<Period> end_period(std::uint64_t delivered, Nanos now, bool waiting = false);
+    /// Until the period ends no more is guaranteed, because there is no room for it.
+    void hold(std::uint64_t rate) { rate_ = std::min(rate_, rate); }
 
     [[nodiscard]] const Promise& promise() const { return promise_; }
     /// What it is now: a dynamic one that is over has become fairness.
     [[nodiscard]] Guarantee kind() const { return over() ? Guarantee::kFairness : promise_.kind; }
     /// What is guaranteed until the period ends.
     [[nodiscard]] std::uint64_t rate() const { return rate_; }
+    /// The same, were there room for all.
+    [[nodiscard]] std::uint64_t due() const { return due_; }
     /// Of a dynamic guarantee, when the period began; 0 of the others.
     [[nodiscard]] std::uint64_t left() const { return left_; }
     [[nodiscard]] Nanos time_left() const { return time_left_; }
 
   private:
-    [[nodiscard]] bool over() const { return promise_.kind == Guarantee::kDynamic && rate_ == 0; }
+    [[nodiscard]] bool over() const { return promise_.kind == Guarantee::kDynamic && due_ == 0; }
     void start(const Promise& promise);
 
     Promise promise_;
-    std::uint64_t rate_ = 0;
+    std::uint64_t due_ = 0;
+    std::uint64_t rate_ = 0;  // what of it is not held
+    double owed_ = 0;
     std::uint64_t left_ = 0;
     Nanos time_left_ = 0;
     std::uint64_t delivered_;

@@ -34,6 +34,7 @@ void read_fleet(ObjectReader& root, FleetScenario& scenario, Faults& faults) {
     read_part(reader, "utilisation", scenario.utilisation, {1, 1'000'000});
     read_part(reader, "dynamic", scenario.dynamic);
     reader.read_word<FleetStarts>("starts", scenario.starts, kStarts);
+    reader.read_flag("by_deadline", scenario.by_deadline);
     read_part(reader, "beta", scenario.beta);
     const std::uint64_t vms = std::uint64_t{scenario.vms_per_server()} * scenario.servers;
     if (vms == 0 || vms > kVmsMax)

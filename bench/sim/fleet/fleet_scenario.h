@@ -31,6 +31,7 @@ struct FleetScenario {
     double utilisation = 0.15;                  ///< what VMs want on average, of what they are promised
     double dynamic = 0.5;                       ///< part of the VMs
     FleetStarts starts = FleetStarts::kOnce;
+    bool by_deadline = true;  ///< dynamic guarantees that do not fit: the earliest deadline first
     double beta = 0.5;  ///< what dynamic and fair bandwidth cost against strict
 
     [[nodiscard]] std::uint32_t vms_per_server() const {

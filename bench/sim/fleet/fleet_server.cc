@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "vswitch/qos/guarantee_round.h"
+
 namespace weir::sim {
 namespace {
 
@@ -87,11 +89,18 @@ void FleetServer::begin_interval(FleetTally& tally) {
 }
 
 void FleetServer::end_interval(FleetTally& tally) {
+    GuaranteeRound round(static_cast<std::uint64_t>(capacity_));
     for (Vm& vm : vms_) {
         if (vm.short_of > kFailed * guarantee_ * seconds(scenario_.interval))
             ++vm.failed;
-        bill(vm.meter.end_period(static_cast<std::uint64_t>(vm.sent), nanos()), tally);
+        const auto period = vm.meter.end_period(static_cast<std::uint64_t>(vm.sent), nanos(),
+                                                scenario_.by_deadline && vm.busy);
+        bill(period, tally);
+        if (period)
+            round.add(vm.meter, *period);
     }
+    if (scenario_.by_deadline)
+        round.settle();
 }
 
 void FleetServer::start(FleetTally& tally) {
