@@ -11,8 +11,9 @@ using placement::kAnywhere;
 using placement::Need;
 using placement::Tokens;
 
-Admission::Admission(const ClusterConfig& config)
+Admission::Admission(const ClusterConfig& config, const billing::UseTable* use)
     : config_(config),
+      use_(use),
       topology_(topology_of(config)),
       tenants_(tenants_of(config)),
       ledger_(topology_, placement::Guarantee::kHose) {
@@ -43,14 +44,18 @@ void Admission::take(const ClusterEnd& vnic) {
     move(vnic.tenant, vnic.index, tenants_[vnic.tenant].vnics[vnic.index].host);
 }
 
-std::uint32_t Admission::vnics_behind(Constraint constraint) const {
-    std::uint32_t count = 0;
-    for (const placement::Layout& layout : layouts_)
-        for (const std::uint32_t host : layout.hosts)
-            count += host != kAnywhere && (constraint.kind == ConstraintKind::kRackLink
-                                               ? topology_.hosts[host].rack == constraint.index
-                                               : host == constraint.index);
-    return count;
+std::vector<billing::Sharer> Admission::sharers_behind(Constraint constraint) const {
+    std::vector<billing::Sharer> sharers;
+    for (std::size_t t = 0; t < tenants_.size(); ++t)
+        for (std::size_t i = 0; i < layouts_[t].hosts.size(); ++i) {
+            const std::uint32_t host = layouts_[t].hosts[i];
+            if (host != kAnywhere &&
+                (constraint.kind == ConstraintKind::kRackLink ? topology_.hosts[host].rack == constraint.index
+                                                              : host == constraint.index))
+                sharers.push_back(
+                    {tenants_[t].vnics[i].id, static_cast<double>(tenants_[t].vnics[i].reservation)});
+        }
+    return sharers;
 }
 
 std::string Admission::why_not(const ClusterEnd& vnic, HostIndex host) {
@@ -66,12 +71,14 @@ std::string Admission::why_not(const ClusterEnd& vnic, HostIndex host) {
     move(vnic.tenant, vnic.index, host);
     std::string why;
     for (std::size_t i = 0; i < above.size() && why.empty(); ++i) {
-        const ConstraintKind kind = above[i].kind;
-        const Tokens need = ledger_.need(above[i]);
-        const Tokens have = ledger_.have(above[i]);
-        if (need > needed[i] && need > have && !may_need(config_, kind, need, have, vnics_behind(above[i])))
+        SharedNeed shared{above[i].kind, ledger_.need(above[i]), ledger_.have(above[i]), {}};
+        if (shared.need <= needed[i] || shared.need <= shared.have)
+            continue;
+        shared.sharers = sharers_behind(above[i]);
+        if (!may_need(config_, shared, failure_of(config_, shared, use_)))
             why = "its guarantee does not fit: " + placement::describe(topology_, above[i]) + " would need " +
-                  placement::amount_text(kind, need) + " of " + placement::amount_text(kind, have);
+                  placement::amount_text(shared.kind, shared.need) + " of " +
+                  placement::amount_text(shared.kind, shared.have);
     }
     move(vnic.tenant, vnic.index, before);
     return why;

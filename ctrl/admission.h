@@ -14,8 +14,8 @@ namespace weir {
 
 class Admission {
   public:
-    /// @param config outlives it
-    explicit Admission(const ClusterConfig& config);
+    /// @param config outlives it @param use what was measured, at each moment; outlives it too, or null
+    explicit Admission(const ClusterConfig& config, const billing::UseTable* use = nullptr);
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;
 
@@ -26,9 +26,10 @@ class Admission {
 
   private:
     void move(TenantIndex tenant, std::uint32_t vnic, std::uint32_t host);
-    [[nodiscard]] std::uint32_t vnics_behind(placement::Constraint constraint) const;
+    [[nodiscard]] std::vector<billing::Sharer> sharers_behind(placement::Constraint constraint) const;
 
     const ClusterConfig& config_;
+    const billing::UseTable* use_;
     placement::Topology topology_;
     std::vector<placement::Tenant> tenants_;
     std::vector<placement::Layout> layouts_;  // kAnywhere = with no switch

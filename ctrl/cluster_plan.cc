@@ -33,21 +33,24 @@ std::uint32_t number_in(const Numbers& numbers, const std::string& name) {
 }
 
 /// Who may talk through what is loaded: the model is about VMs, not tenants.
-std::uint32_t vnics_at(const ClusterPlan& made, const placement::Load& load) {
+std::vector<billing::Sharer> sharers_of(const ClusterPlan& made, const placement::Load& load) {
     const auto& [kind, index] = load.constraint;
-    std::uint32_t count = 0;
+    std::vector<billing::Sharer> sharers;
     for (const placement::Load::Part& part : load.parts) {
-        const placement::Tenant& tenant = made.tenants[part.tenant];
+        const std::vector<placement::Vnic>& vnics = made.tenants[part.tenant].vnics;
         const std::vector<std::uint32_t>& hosts = made.plan.entries[part.tenant].layout.hosts;
-        std::uint32_t near = 0;
-        for (const std::uint32_t host : hosts)
-            near += kind == ConstraintKind::kHostLink || kind == ConstraintKind::kSlots ? host == index
-                    : kind == ConstraintKind::kRackLink ? made.topology.hosts[host].rack == index
-                                                        : true;
-        // Of a tenant with only an appliance there, all its vNICs talk past.
-        count += near != 0 ? near : static_cast<std::uint32_t>(tenant.vnics.size());
+        const auto is_near = [&, kind = kind, index = index](std::size_t i) {
+            return kind == ConstraintKind::kHostLink || kind == ConstraintKind::kSlots ? hosts[i] == index
+                   : kind == ConstraintKind::kRackLink ? made.topology.hosts[hosts[i]].rack == index
+                                                       : true;
+        };
+        const std::size_t before = sharers.size();
+        for (const bool all : {false, true})  // of a tenant with only an appliance there, all vNICs talk past
+            for (std::size_t i = 0; i < vnics.size() && (!all || sharers.size() == before); ++i)
+                if (all || (i < hosts.size() && is_near(i)))
+                    sharers.push_back({vnics[i].id, static_cast<double>(vnics[i].reservation)});
     }
-    return count;
+    return sharers;
 }
 
 template <typename List>
@@ -220,22 +223,28 @@ std::vector<placement::Tenant> tenants_of(const ClusterConfig& config) {
     return out;
 }
 
-double failure_of(const ClusterConfig& config, Tokens need, Tokens have, std::uint32_t vnics) {
-    if (need <= have)
-        return 0;
-    if (have == 0)
-        return 1;
-    return billing::failure_probability(std::clamp(vnics, 1U, billing::kVmsMax),
-                                        config.overcommit_utilisation,
-                                        static_cast<double>(need) / static_cast<double>(have));
+Failure failure_of(const ClusterConfig& config, const SharedNeed& shared, const billing::UseTable* use) {
+    if (shared.need <= shared.have)
+        return {};
+    if (shared.have == 0)
+        return {.probability = 1};
+    const auto need = static_cast<double>(shared.need);
+    const auto have = static_cast<double>(shared.have);
+    // Bills are about what vNICs send, not about an appliance's tokens.
+    const bool link = shared.kind == ConstraintKind::kHostLink || shared.kind == ConstraintKind::kRackLink;
+    if (use != nullptr && link)
+        if (const std::optional<double> measured = use->failure(need, have, shared.sharers))
+            return {.probability = *measured, .measured = true};
+    const auto vnics =
+        static_cast<std::uint32_t>(std::clamp<std::size_t>(shared.sharers.size(), 1, billing::kVmsMax));
+    return {.probability = billing::failure_probability(vnics, config.overcommit_utilisation, need / have)};
 }
 
-bool may_need(const ClusterConfig& config, ConstraintKind kind, Tokens need, Tokens have,
-              std::uint32_t vnics) {
-    if (need <= have)
+bool may_need(const ClusterConfig& config, const SharedNeed& shared, const Failure& failure) {
+    if (shared.need <= shared.have)
         return true;
-    return config.overcommit && kind != ConstraintKind::kSlots &&
-           failure_of(config, need, have, vnics) <= config.overcommit_failure_max;
+    return config.overcommit && shared.kind != ConstraintKind::kSlots &&
+           failure.probability <= config.overcommit_failure_max;
 }
 
 bool ClusterPlan::admitted() const {
@@ -244,7 +253,8 @@ bool ClusterPlan::admitted() const {
            std::all_of(risks.begin(), risks.end(), [](const Risk& risk) { return risk.admissible; });
 }
 
-ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* running) {
+ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* running,
+                         const billing::UseTable* use) {
     ClusterPlan made;
     made.topology = topology_of(config);
     if (config.hosts.empty())  // a file that begins with its tenants: only appliances can be short
@@ -255,10 +265,11 @@ ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* runn
                                      placement::Misfits::kForce);
     for (const placement::Load& load : made.plan.after.loads) {
         ClusterPlan::Risk risk;
-        risk.vnics = vnics_at(made, load);
-        if (load.constraint.kind != ConstraintKind::kSlots)
-            risk.failure = failure_of(config, load.need, load.have, risk.vnics);
-        risk.admissible = may_need(config, load.constraint.kind, load.need, load.have, risk.vnics);
+        const SharedNeed shared{load.constraint.kind, load.need, load.have, sharers_of(made, load)};
+        risk.vnics = static_cast<std::uint32_t>(shared.sharers.size());
+        if (shared.kind != ConstraintKind::kSlots)
+            risk.failure = failure_of(config, shared, use);
+        risk.admissible = may_need(config, shared, risk.failure);
         made.risks.push_back(risk);
     }
     return made;

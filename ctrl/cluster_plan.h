@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ctrl/billing/use_table.h"
 #include "ctrl/config.h"
 #include "ctrl/placement/audit.h"
 
@@ -27,19 +28,30 @@ struct RunningCluster {
     std::map<std::string, std::string, std::less<>> hosts;  ///< by vNIC
 };
 
-/// How often a constraint fails its promises (0: it has enough), were it used as the file says.
-/// @param vnics that share it
-[[nodiscard]] double failure_of(const ClusterConfig& config, placement::Tokens need, placement::Tokens have,
-                                std::uint32_t vnics);
+/// What is needed of a link, an appliance or a host, and who shares it.
+struct SharedNeed {
+    placement::ConstraintKind kind = placement::ConstraintKind::kHostLink;
+    placement::Tokens need = 0;
+    placement::Tokens have = 0;
+    std::vector<billing::Sharer> sharers;  ///< the names outlive it
+};
+
+/// How often a constraint fails its promises; 0: it has enough.
+struct Failure {
+    double probability = 0;
+    bool measured = false;  ///< by what vNICs used; else by the model, were it used as the file says
+};
+/// @param use what was measured, or null
+[[nodiscard]] Failure failure_of(const ClusterConfig& config, const SharedNeed& shared,
+                                 const billing::UseTable* use);
 /// Whether the file lets so much be promised. Slots are never over-committed.
-[[nodiscard]] bool may_need(const ClusterConfig& config, placement::ConstraintKind kind,
-                            placement::Tokens need, placement::Tokens have, std::uint32_t vnics);
+[[nodiscard]] bool may_need(const ClusterConfig& config, const SharedNeed& shared, const Failure& failure);
 
 struct ClusterPlan {
     enum class Standing { kNew, kChanged, kUnchanged };
     struct Risk {
         std::uint32_t vnics = 0;  ///< that share what is loaded
-        double failure = 0;
+        Failure failure;
         bool admissible = true;
     };
 
@@ -54,8 +66,9 @@ struct ClusterPlan {
     [[nodiscard]] bool admitted() const;
 };
 
-/// @param running what runs now, or null for an empty cluster
-[[nodiscard]] ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* running = nullptr);
+/// @param running what runs now, or null for an empty cluster @param use what was measured, or null
+[[nodiscard]] ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* running = nullptr,
+                                       const billing::UseTable* use = nullptr);
 /// One for each thing that is promised too often, with its place in the file.
 [[nodiscard]] Faults faults_of(const ClusterConfig& config, const ClusterPlan& plan);
 /// What `weirctl plan --json` prints (docs/operations.md).

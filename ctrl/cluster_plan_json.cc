@@ -68,8 +68,10 @@ json load_json(const ClusterPlan& made, std::size_t index) {
              {"tenants", std::move(parts)}};
     if (load.have != 0)
         out["ratio"] = static_cast<double>(load.need) / static_cast<double>(load.have);
-    if (kind != ConstraintKind::kSlots)
-        out["failure_probability"] = made.risks[index].failure;
+    if (kind != ConstraintKind::kSlots) {
+        out["failure_probability"] = made.risks[index].failure.probability;
+        out["measured"] = made.risks[index].failure.measured;
+    }
     return out;
 }
 

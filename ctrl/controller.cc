@@ -33,7 +33,8 @@ Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store
       epoch_(store.begin_epoch(unix_time)),
       cluster_(config, [&store](std::string_view kind,
                                 std::string_view name) { return store.endpoint_id(kind, name); }),
-      admission_(config),
+      use_(store.use().load()),
+      admission_(config, &use_),
       sessions_(config.hosts.size()),
       stored_(store.allocations()) {
     restore_pools();
@@ -164,6 +165,7 @@ void Controller::open(const Peer& peer, const Header& header, const wire::Hello&
             session->rates = last->second.flows;
         session->host = host;
         session->number = header.session;
+        session->since = unix_time_ * static_cast<std::int64_t>(kNanosPerSec);
         session->origin = {.epoch = epoch_, .session = header.session};
         session->listener = wire::Listener(epoch_, header.session, header.sequence);
         sessions_[host] = std::move(session);
@@ -387,6 +389,7 @@ void Controller::save() {
             by_host[config_.hosts[session->host].name] = {epoch_, interval_, session->rates};
     if (!by_host.empty())
         store_.save_allocations(by_host);
+    save_use();
 }
 
 }  // namespace weir

@@ -89,7 +89,8 @@ class Controller {
     [[nodiscard]] nlohmann::json pools() const;
     /// Changes a pool from the next interval on, and for later lives. @return what is wrong; then nothing is changed
     [[nodiscard]] Faults set_pool(const PoolChange& change);
-    /// The file it runs by and where the vNICs are: what `weirctl apply --dry-run` compares with.
+    /// The file it runs by, where the vNICs are, and what they were measured to use for a day and more: what
+    /// `weirctl apply --dry-run` compares with.
     [[nodiscard]] nlohmann::json running();
     /// For `weirctl bill`. @param verify also walks through all of the bill
     [[nodiscard]] nlohmann::json bill(const BillSpan& span, bool verify);
@@ -117,6 +118,7 @@ class Controller {
     void send_moved();
     void save();
     void restore_pools();
+    void save_use();
     void note(const char* kind, const std::string& text);
     [[nodiscard]] bool alive(const Session& session, Nanos now) const;
 
@@ -127,6 +129,7 @@ class Controller {
     std::uint64_t epoch_;
     std::uint32_t interval_ = 0;
     Cluster cluster_;
+    billing::UseTable use_;
     Admission admission_;
     std::vector<std::unique_ptr<Session>> sessions_;  // by host; null = never came
     std::map<std::string, HostIndex, std::less<>> routes_;

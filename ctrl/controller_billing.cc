@@ -10,6 +10,12 @@ namespace weir {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr std::size_t kUseParts = 60;
+
+}  // namespace
+
 /// Without an answer the switch says it again: so when the store cannot be written now.
 void Controller::usage(Session& session, std::span<const std::uint8_t> body) {
     std::vector<wire::Usage> periods;
@@ -32,6 +38,8 @@ void Controller::usage(Session& session, std::span<const std::uint8_t> body) {
                            .promised = period.promised,
                            .delivered = period.delivered});
     }
+    for (const billing::Record& record : records)
+        use_.add(record, session.since);
     try {
         if (config_.prices && !records.empty()) {
             const BillStore::Appended appended = store_.bill().append(records, *config_.prices);
@@ -46,6 +54,15 @@ void Controller::usage(Session& session, std::span<const std::uint8_t> body) {
     wire::Header header = session.origin.next(wire::Type::kBilled, interval_);
     header.count = 1;
     send(session, header, wire::encode_billed(through));
+}
+
+/// A part of them each interval, so that none of them takes long.
+void Controller::save_use() {
+    try {
+        store_.use().save(use_.all(), interval_ % kUseParts, kUseParts);
+    } catch (const HostError& error) {
+        note("lost", std::string("what was used is not stored now: ") + error.what());
+    }
 }
 
 json Controller::bill(const BillSpan& span, bool verify) {

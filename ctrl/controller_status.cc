@@ -103,7 +103,11 @@ json Controller::running() {
     for (HostIndex host = 0; host < config_.hosts.size(); ++host)
         for (const std::uint32_t id : cluster_.vnics_of(host))
             hosts[cluster_.name_of(*cluster_.find_end(id))] = config_.hosts[host].name;
-    return {{"specification", store_.specification().value_or("")}, {"vnics", hosts}};
+    json use = json::object();
+    for (const auto& [vnic, measured] : use_.all())
+        if (measured.enough())
+            use[vnic] = measured.bins();
+    return {{"specification", store_.specification().value_or("")}, {"vnics", hosts}, {"use", use}};
 }
 
 json Controller::audit(std::size_t most) {

@@ -13,6 +13,7 @@ struct Controller::Session {
     std::uint32_t number = 0;
     std::string version;
     Nanos heard = 0;
+    std::int64_t since = 0;  ///< Unix nanoseconds: from then on it has told of all that was sent
     wire::Listener listener;
     wire::Origin origin;
     wire::Teller<wire::FlowAllocation> teller;

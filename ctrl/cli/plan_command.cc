@@ -1,6 +1,7 @@
 // plan_command.cc - weirctl plan, weirctl apply --dry-run: what a cluster file promises, and whether it
 // holds.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -20,8 +21,21 @@ ClusterConfig config_of(const std::string& file) {
     return std::get<ClusterConfig>(std::move(parsed));
 }
 
-RunningCluster running_of(const Session& session) {
-    const json answer = session.ask("running");
+/// What vNICs used of their promises, in seconds by bin; what has another shape is left out.
+billing::UseTable use_of(const json& answer) {
+    billing::UseTable::Uses uses;
+    for (const auto& [vnic, list] : list_at(answer, "/use").items()) {
+        billing::MeasuredUse::Bins bins{};
+        if (!list.is_array() || list.size() != bins.size())
+            continue;
+        for (std::size_t i = 0; i < bins.size(); ++i)
+            bins[i] = list[i].is_number() ? std::max(0.0, list[i].get<double>()) : 0;
+        uses.emplace(vnic, billing::MeasuredUse(bins));
+    }
+    return billing::UseTable(std::move(uses));
+}
+
+RunningCluster running_of(const Session& session, const json& answer) {
     const std::string text = at(answer, "/specification").is_string() ? answer["specification"] : "";
     auto parsed = parse_cluster(text, Promises::kUnchecked);
     if (std::holds_alternative<Faults>(parsed))
@@ -34,8 +48,9 @@ RunningCluster running_of(const Session& session) {
     return running;
 }
 
-void show(Session& session, const ClusterConfig& config, const RunningCluster* running) {
-    const ClusterPlan plan = plan_cluster(config, running);
+void show(Session& session, const ClusterConfig& config, const RunningCluster* running,
+          const billing::UseTable* use) {
+    const ClusterPlan plan = plan_cluster(config, running, use);
     const json report = plan_json(config, plan, running);
     if (!session.print_json(report, plan.admitted()))
         std::cout << plan_text(report, terminal_of_stdout());
@@ -49,8 +64,16 @@ void add_plan_commands(CLI::App& app, Session& session) {
     CLI::App* plan = app.add_subcommand(
         "plan",
         "where a cluster file's tenants go, and what of its promises would break; needs no controller");
+    auto measured = std::make_shared<bool>(false);
     plan->add_option("FILE", *file, "the cluster file")->required();
-    plan->callback([&session, file] { show(session, config_of(*file), nullptr); });
+    plan->add_flag(
+        "--measured", *measured,
+        "how often over-commitment fails by what the controller (--socket) has measured for a day");
+    plan->callback([&session, file, measured] {
+        const ClusterConfig config = config_of(*file);
+        const billing::UseTable use = *measured ? use_of(session.ask("running")) : billing::UseTable();
+        show(session, config, nullptr, &use);
+    });
 
     auto next = std::make_shared<std::string>();
     auto dry = std::make_shared<bool>(false);
@@ -64,8 +87,10 @@ void add_plan_commands(CLI::App& app, Session& session) {
                             "the controller reads its file at start: replace it and restart weir-ctrl; the "
                             "switches go on meanwhile");
         const ClusterConfig config = config_of(*next);
-        const RunningCluster running = running_of(session);
-        show(session, config, &running);
+        const json answer = session.ask("running");
+        const RunningCluster running = running_of(session, answer);
+        const billing::UseTable use = use_of(answer);
+        show(session, config, &running, &use);
     });
 }
 

@@ -113,7 +113,9 @@ std::string resources_text(const json& plan, const Terminal& terminal) {
         const bool is_new = at(load, "/new") == true;
         table.add_row({text_at(load, "/what") + news_text(is_new ? "new" : "-"), amount_text(load, "/need"),
                        amount_text(load, "/have"), ratio_cell(load), human_count(number_at(load, "/vnics")),
-                       percent_text(number_at(load, "/failure_probability")), joined(whose, kHostsMost)});
+                       percent_text(number_at(load, "/failure_probability")) +
+                           (at(load, "/measured") == true ? " measured" : ""),
+                       joined(whose, kHostsMost)});
     }
     std::string text = table.render(terminal.columns, terminal.colour);
     if (loads.size() > kResourcesMost)

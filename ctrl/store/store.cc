@@ -46,6 +46,7 @@ Store::Store(const std::string& path) : database_(path) {
     make_tables();
     database_.run(kLaterTables);
     bill_.emplace(database_);
+    use_.emplace(database_);
     Statement trim(database_, "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?");
     trim.bind(kAuditMax).execute();
     Statement ends(database_, "SELECT id, kind, name FROM endpoints");

@@ -16,6 +16,7 @@
 #include "ctrl/store/bill_store.h"
 #include "ctrl/store/database.h"
 #include "ctrl/store/pool_setting.h"
+#include "ctrl/store/use_store.h"
 
 namespace weir {
 
@@ -64,6 +65,7 @@ class Store {
     [[nodiscard]] std::vector<PoolSetting> pool_settings();
 
     [[nodiscard]] BillStore& bill() { return *bill_; }
+    [[nodiscard]] UseStore& use() { return *use_; }
 
     void audit(std::string_view kind, std::string_view text, std::int64_t unix_time);
     /// The last entries, the oldest of them first.
@@ -72,7 +74,8 @@ class Store {
   private:
     void make_tables();
     Database database_;
-    std::optional<BillStore> bill_;                          // once the tables are known to be ours
+    std::optional<BillStore> bill_;  // once the tables are known to be ours
+    std::optional<UseStore> use_;
     std::map<std::string, std::uint32_t, std::less<>> ids_;  // "kind name"
 };
 

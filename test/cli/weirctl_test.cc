@@ -250,6 +250,8 @@ TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {
     CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "running", "args": {}})"));
     CHECK(json::parse(dry.output)["data"]["tenants"][0]["vnics"][0]["host"] == "h1");
     CHECK(json::parse(dry.output)["data"]["tenants"][1]["standing"] == "new");
+    CHECK(json::parse(fake.ctl("--json plan --measured " + file).output)["data"]["resources"][0]["measured"] == false);
+    CHECK(fake.last_request()["command"] == "running");
     CHECK(fake.ctl("apply " + file).status == 2);
     CHECK(run("--socket /nowhere.sock apply --dry-run " + file).status == 1);
     CHECK(run("plan " + file_with("{\"interval\": 3}")).status == 2);

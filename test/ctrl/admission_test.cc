@@ -70,6 +70,17 @@ TEST_CASE("links above count too", "[admission]") {
     CHECK(world.why_not("c1", 1).empty());
 }
 
+TEST_CASE("what was measured decides once there is a day of it", "[admission]") {
+    World world(R"("overcommit": true, )");
+    billing::MeasuredUse use;
+    use.add(1, billing::MeasuredUse::kEnough);
+    const billing::UseTable busy({{"b1", use}});
+    Admission admission(world.config, &busy);
+    CHECK(admission.why_not(*world.cluster.find_vnic("b1"), 0).find("the uplink of host h1") !=
+          std::string::npos);
+    CHECK(world.why_not("b1", 0).empty());
+}
+
 TEST_CASE("with over-commitment the provider's bound decides", "[admission]") {
     World seldom(R"("overcommit": true, )");
     CHECK(seldom.why_not("b1", 0).empty());

@@ -75,6 +75,28 @@ TEST_CASE("what does not fit is named with the link, and whose guarantees would 
     CHECK(test::has_fault(faults, "topology.hosts[1].uplink", "12Gbit"));
 }
 
+TEST_CASE("what was measured for a day takes the model's place at links", "[plan]") {
+    const auto use_of_all = [](double used) {
+        billing::MeasuredUse use;
+        use.add(used, billing::MeasuredUse::kEnough);
+        return billing::UseTable({{"a1", use}});
+    };
+    const ClusterConfig config = config_of(two_hosts(kSecond, R"("overcommit": true,)"));
+    const auto plan_with = [&config](const billing::UseTable& use) {
+        return plan_json(config, plan_cluster(config, nullptr, &use));
+    };
+    const json idle = plan_with(use_of_all(0.1));
+    CHECK(idle["admitted"] == true);
+    CHECK(named(idle["resources"], "what", "the uplink of host h1")["failure_probability"] == 0);
+    CHECK(named(idle["resources"], "what", "the uplink of host h1")["measured"] == true);
+    const json busy = plan_with(use_of_all(1));
+    CHECK(busy["admitted"] == false);
+    CHECK(named(busy["resources"], "what", "the uplink of host h1")["failure_probability"] == Approx(1));
+    const json model = plan_with({});
+    CHECK(named(model["resources"], "what", "the uplink of host h1")["measured"] == false);
+    CHECK(named(model["resources"], "what", "the uplink of host h1")["failure_probability"] > 0);
+}
+
 TEST_CASE("with over-commitment it is admitted as long as it fails seldom", "[plan]") {
     const double fails = billing::failure_probability(2, 0.15, 1.2);
     const json plan = plan_of(two_hosts(kSecond, R"("overcommit": true,)"));
