@@ -2,7 +2,7 @@
 """memcached_sizes.py - Pulsar's Fig. 15 with a real memcached: GETs and SETs of 512 B to 64 KiB through a vNIC whose limits never bind,
 and through one without an appliance on the same switch.
 
-    bench/papers/memcached_sizes.py [--rounds N] [--seconds N]     root, memcached, a build with -Dbench=true; 5 to 20 minutes
+    bench/papers/memcached_sizes.py [--rounds N] [--seconds N] [--connections N]     root, memcached, a build with -Dbench=true; 5 to 20 minutes
 
 Clients and server are kernels in network namespaces on one core, also with what they receive (RPS), the switch's worker has the
 other; all run in real time. The
@@ -31,7 +31,6 @@ from wait import until  # noqa: E402
 TRACKED, PLAIN, SERVER, PORT = 1, 2, 3, 11211
 SIZES = [512 << i for i in range(8)]
 OPERATIONS = ("get", "set")
-CONNECTIONS = 32
 WORKER, OTHERS = 1, {0}
 FIRST = ("chrt", "--fifo", str(TENANT_PRIORITY))  # before whatever else the machine does
 KNOWN = 0.005  # half of the interval in which a median ratio lies with 95 %
@@ -40,7 +39,8 @@ NEVER = {"name": "kv", "limit": "1000Gtokens", "uplink": "400Gbit", "downlink": 
 
 
 class Bench:
-    def __init__(self, folder):
+    def __init__(self, folder, connections):
+        self.connections = connections
         self.site = Hosts(folder)
         self.site.join()
         appliance = {"name": "kv", "address": f"10.0.0.{SERVER}", "port": PORT, "protocol": "memcached",
@@ -66,7 +66,7 @@ class Bench:
         log = pathlib.Path(self.site.path("kv-load.log"))
         log.unlink(missing_ok=True)
         before = self.worker()
-        load = Process([*self.kernels[number], *FIRST, tool("bench/tenants/kv-load"), f"10.0.0.{SERVER}", str(PORT), str(CONNECTIONS), operation,
+        load = Process([*self.kernels[number], *FIRST, tool("bench/tenants/kv-load"), f"10.0.0.{SERVER}", str(PORT), str(self.connections), operation,
                         str(size), str(seconds)], str(log), cores=OTHERS)
         until(lambda: not load.alive(), seconds + 30, "the client's end")
         if load.stop() != 0:
@@ -97,12 +97,12 @@ def is_known(samples, rounds):
     return (high - low) / 2 <= KNOWN
 
 
-def measure(rounds, seconds):
+def measure(rounds, seconds, connections):
     """Samples of each (size, operation): as many as it takes, of all others one in between."""
     samples = {(size, operation): [] for size in SIZES for operation in OPERATIONS}
     with Place() as place:
         try:
-            bench = Bench(str(place.path))
+            bench = Bench(str(place.path), connections)
             for number in range(rounds * MOST):
                 unknown = [row for row in samples if not is_known(samples[row], rounds)]
                 for size, operation in unknown:
@@ -148,10 +148,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each turn")
+    parser.add_argument("--connections", type=int, default=32, help="each with one request under way")
     options = parser.parse_args()
     links.enter_own_namespace()
     prepare()
-    samples, total = measure(options.rounds, options.seconds)
+    samples, total = measure(options.rounds, options.seconds, options.connections)
     rows = summary(samples)
     leave_table("memcached_sizes", lines(rows), samples=list(samples.values()), summary=rows, total=total)
 
