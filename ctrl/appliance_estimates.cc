@@ -9,7 +9,6 @@
 namespace weir {
 namespace {
 
-constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
 /// Samples and the ends of intervals err by so much.
 constexpr double kNearly = 0.95;
 /// Who has less at the appliance, on average, and nothing waiting, asks for no more.
@@ -51,10 +50,10 @@ void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& deman
         const ClusterEnd* vnic = cluster.find_end(flow.source);
         if (end == nullptr || vnic == nullptr || !end->appliance)
             continue;
-        const estimate::Usage usage{.used = double{demand.used[kTokens]},
-                                    .backlog = double{demand.backlog[kTokens]},
-                                    .queued = double{demand.queued[kTokens]},
-                                    .outstanding = double{demand.outstanding[kTokens]}};
+        const estimate::Usage usage{.used = double{demand.used[wire::kTokens]},
+                                    .backlog = double{demand.backlog[wire::kTokens]},
+                                    .queued = double{demand.queued[wire::kTokens]},
+                                    .outstanding = double{demand.outstanding[wire::kTokens]}};
         ApplianceSum& sum = sums_[end->index];
         TenantSum& tenant = sum.tenants[vnic->tenant];
         tenant.used += usage.used;
@@ -74,11 +73,11 @@ void ApplianceEstimates::told(const Cluster& cluster, const std::vector<wire::Fl
         flows.clear();
     for (const wire::FlowAllocation& rate : rates) {
         const ClusterEnd* end = cluster.find_end(rate.flow.destination);
-        if (end == nullptr || !end->appliance || rate.rate[kTokens] == wire::kNoStatement)
+        if (end == nullptr || !end->appliance || rate.rate[wire::kTokens] == wire::kNoStatement)
             continue;
-        told_[end->index] += static_cast<double>(rate.rate[kTokens]);
+        told_[end->index] += static_cast<double>(rate.rate[wire::kTokens]);
         if (pooled_[end->index] != 0)
-            told_flows_[end->index].emplace_back(rate.flow, static_cast<double>(rate.rate[kTokens]));
+            told_flows_[end->index].emplace_back(rate.flow, static_cast<double>(rate.rate[wire::kTokens]));
     }
 }
 
@@ -88,9 +87,9 @@ double ApplianceEstimates::left_by_idle(std::uint32_t appliance, const DemandTab
     for (const auto& [flow, told] : told_flows_[appliance]) {
         const auto found = demands.find(flow);
         const bool gone = found == demands.end();
-        if (gone || (found->second.backlog[kTokens] <= 0 && found->second.queued[kTokens] <= 0 &&
-                     found->second.outstanding[kTokens] < kIdleOutstanding))
-            left += gone ? told : std::max(0.0, told - double{found->second.used[kTokens]} / seconds);
+        if (gone || (found->second.backlog[wire::kTokens] <= 0 && found->second.queued[wire::kTokens] <= 0 &&
+                     found->second.outstanding[wire::kTokens] < kIdleOutstanding))
+            left += gone ? told : std::max(0.0, told - double{found->second.used[wire::kTokens]} / seconds);
     }
     return left;
 }

@@ -255,7 +255,7 @@ wire::Tables Cluster::tables_of(HostIndex host) const {
         for (const Part& part : tenant_parts_[vnic.tenant]) {
             const ClusterEnd& appliance = ends_.at(appliance_ends_[part.appliance]);
             wire::FlowAllocation guarantee{.flow = {id, appliance.id}};
-            guarantee.rate[static_cast<std::size_t>(wire::Part::kAppliance)] = silent_tokens(vnic, appliance);
+            guarantee.rate[wire::kTokens] = silent_tokens(vnic, appliance);
             tables.guarantees.push_back(guarantee);
         }
     }

@@ -134,13 +134,12 @@ void PoolRates::divide(std::uint32_t appliance, double capacity) {
 }
 
 void PoolRates::put_outstanding(const Cluster& cluster, const wire::FlowDemand& demand) {
-    constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
     Pools& pools = pools_of(cluster, demand.flow);
-    pools.reading.outstanding += double{demand.outstanding[kTokens]};
-    pools.answered += double{demand.used[kTokens]};
+    pools.reading.outstanding += double{demand.outstanding[wire::kTokens]};
+    pools.answered += double{demand.used[wire::kTokens]};
     Way& way = pools.ways[cluster.find_end(demand.flow.source)->host];
-    way.outstanding += double{demand.outstanding[kTokens]};
-    way.answered += double{demand.used[kTokens]};
+    way.outstanding += double{demand.outstanding[wire::kTokens]};
+    way.answered += double{demand.used[wire::kTokens]};
 }
 
 std::optional<double> PoolRates::capacity_by_latency(std::uint32_t appliance, bool whole) {
@@ -165,14 +164,12 @@ std::optional<double> PoolRates::capacity_by_latency(std::uint32_t appliance, bo
 }
 
 std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
-    constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
     constexpr double kShares = 100;
     constexpr double kSharesMost = 10'000;
-    constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
     std::vector<Solver::Window> out;
     const auto add = [&out](HostIndex host, wire::FlowKey key, double value) -> wire::FlowAllocation& {
         out.push_back({host, {.flow = key}});
-        out.back().record.rate[kTokens] = static_cast<std::uint64_t>(std::max(1.0, std::round(value)));
+        out.back().record.rate[wire::kTokens] = static_cast<std::uint64_t>(std::max(1.0, std::round(value)));
         return out.back().record;
     };
     for (const Pools& pools : pools_) {
@@ -192,7 +189,7 @@ std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
             if (host == kNowhere)
                 continue;
             entitled[host] += pools.division.entitlement[node];
-            add(host, {id, appliance | wire::kReserved}, pools.division.entitlement[node]).rate[kThere] =
+            add(host, {id, appliance | wire::kReserved}, pools.division.entitlement[node]).rate[wire::kThere] =
                 static_cast<std::uint64_t>(std::clamp(
                     std::round(pools.division.shares[node] / shares * sharers * kShares), 1.0, kSharesMost));
         }

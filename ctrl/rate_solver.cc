@@ -15,7 +15,6 @@ constexpr double kRoomMost = 100;
 /// Requests of who is new may cost an appliance so much more than their tokens say; left free of it at most.
 constexpr double kStrange = 0.5;
 constexpr double kStrangeMost = 0.25;
-constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
 
 const alloc::MechanismEntry& entry_of(Mechanism wanted) {
     for (const alloc::MechanismEntry& entry : alloc::kMechanisms)
@@ -33,7 +32,7 @@ estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
 
 /// What a flow may not have of its appliance it needs no links for.
 void hold_to(double most, std::array<double, wire::kParts>& tokens) {
-    const double wanted = tokens[static_cast<std::size_t>(wire::Part::kAppliance)];
+    const double wanted = tokens[wire::kTokens];
     if (wanted <= most)
         return;
     for (double& part : tokens)
@@ -101,7 +100,7 @@ void RateSolver::welcome(const Cluster& cluster) {
         if (appliance == kNowhere || !occupied_[appliance])
             continue;
         const double promised = seconds_ * static_cast<double>(cluster.silent_tokens(next.flow));
-        next.tokens[kTokens] = std::max(next.tokens[kTokens], promised);
+        next.tokens[wire::kTokens] = std::max(next.tokens[wire::kTokens], promised);
         newcomers_[appliance] += promised;
     }
 }
@@ -148,10 +147,10 @@ void RateSolver::divide_pools(const Cluster& cluster, const DemandTable& demands
         if (!is_pooled(cluster, flow))
             continue;
         const double wanted =
-            estimate::demand_of(usage_of(demand, kTokens), double{wire::kTokensMax}).value_or(0);
+            estimate::demand_of(usage_of(demand, wire::kTokens), double{wire::kTokensMax}).value_or(0);
         pools_.put(cluster, flow,
                    wanted * appliances_.slowdown(cluster.find_end(flow.destination)->index) / seconds_,
-                   double{demand.used[kTokens]} / seconds_);
+                   double{demand.used[wire::kTokens]} / seconds_);
         pools_.put_outstanding(cluster, demand);
     }
     for (std::uint32_t i = 0; i < config_.appliances.size(); ++i)
@@ -194,8 +193,7 @@ std::array<double, wire::kParts> RateSolver::room_of(const Cluster& cluster, std
     const bool fixed = cluster.config().tenants[tenant_[flow]].guarantee == GuaranteeKind::kFixed;
     if (fixed || !cluster.find_end(flows_[flow].destination)->appliance)
         return room;
-    room[static_cast<std::size_t>(wire::Part::kThere)] = room[static_cast<std::size_t>(wire::Part::kBack)] =
-        kRoomMost;
+    room[wire::kThere] = room[wire::kBack] = kRoomMost;
     for (std::uint32_t at = demand_.begin(flow); at < demand_.begin(flow + 1); ++at) {
         const std::uint32_t resource = demand_.resource()[at];
         double& part = room[static_cast<std::size_t>(parts_[at])];
@@ -217,12 +215,12 @@ void RateSolver::put_rates(const Cluster& cluster, std::vector<wire::FlowAllocat
             auto& rate = rates.rate[part];
             rate = std::min(rate, static_cast<std::uint64_t>(std::max(kRateLeast, tokens / seconds_)));
         }
-        auto& tokens = rates.rate[static_cast<std::size_t>(wire::Part::kAppliance)];
+        auto& tokens = rates.rate[wire::kTokens];
         if (is_pooled(cluster, flows_[flow]))  // that a link is short holds it back at the link
             tokens = static_cast<std::uint64_t>(std::max(kRateLeast, pools_.rate(cluster, flows_[flow])));
         else if (tokens != wire::kNoStatement)
             tokens = std::max(tokens, cluster.silent_tokens(flows_[flow]));
-        auto& there = rates.rate[static_cast<std::size_t>(wire::Part::kThere)];
+        auto& there = rates.rate[wire::kThere];
         if (there != wire::kNoStatement && !cluster.find_end(flows_[flow].destination)->appliance)
             there = std::max(there, cluster.least_bytes(flows_[flow]));
         if (!wire::is_gone(rates))

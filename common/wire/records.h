@@ -23,6 +23,10 @@ inline constexpr std::size_t kAllocationBytes = 32;
 /// The parts of a flow's vectors. A flow to another vNIC has the way there alone.
 enum class Part : std::uint8_t { kThere, kAppliance, kBack };
 inline constexpr std::size_t kParts = 3;
+// The same as places in such a vector; at an appliance tokens are asked for.
+inline constexpr auto kThere = static_cast<std::size_t>(Part::kThere);
+inline constexpr auto kTokens = static_cast<std::size_t>(Part::kAppliance);
+inline constexpr auto kBack = static_cast<std::size_t>(Part::kBack);
 
 /// No one has that many tokens in an interval: 1e15 bytes are 80 Tbit/s for 100 s.
 inline constexpr float kTokensMax = 1e15F;

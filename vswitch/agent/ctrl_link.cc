@@ -17,9 +17,6 @@ namespace {
 constexpr int kMessagesInFlight = 4;  // older ones are worth less than the next
 constexpr int kMessagesPerTurn = 64;
 constexpr Nanos kLookAgain = 500'000'000;  // whether vNICs came or went
-constexpr std::size_t kAppliance = static_cast<std::size_t>(wire::Part::kAppliance);
-constexpr std::size_t kThere = static_cast<std::size_t>(wire::Part::kThere);
-constexpr std::size_t kBack = static_cast<std::size_t>(wire::Part::kBack);
 
 std::string read_secret(const std::string& path) {
     std::ifstream file(path);
@@ -36,17 +33,17 @@ std::uint32_t random_number() {
 
 std::array<std::uint64_t, wire::kParts> by_part(const std::array<std::uint64_t, kPathResources>& values) {
     std::array<std::uint64_t, wire::kParts> parts{};
-    parts[kThere] = values[static_cast<std::size_t>(PathResource::kUplink)];
-    parts[kAppliance] = values[static_cast<std::size_t>(PathResource::kAppliance)];
-    parts[kBack] = values[static_cast<std::size_t>(PathResource::kDownlink)];
+    parts[wire::kThere] = values[static_cast<std::size_t>(PathResource::kUplink)];
+    parts[wire::kTokens] = values[static_cast<std::size_t>(PathResource::kAppliance)];
+    parts[wire::kBack] = values[static_cast<std::size_t>(PathResource::kDownlink)];
     return parts;
 }
 
 RequestRates by_resource(const PartRates& parts) {
     RequestRates rates{};
-    rates[static_cast<std::size_t>(PathResource::kUplink)] = parts[kThere];
-    rates[static_cast<std::size_t>(PathResource::kAppliance)] = parts[kAppliance];
-    rates[static_cast<std::size_t>(PathResource::kDownlink)] = parts[kBack];
+    rates[static_cast<std::size_t>(PathResource::kUplink)] = parts[wire::kThere];
+    rates[static_cast<std::size_t>(PathResource::kAppliance)] = parts[wire::kTokens];
+    rates[static_cast<std::size_t>(PathResource::kDownlink)] = parts[wire::kBack];
     return rates;
 }
 
@@ -151,7 +148,7 @@ void CtrlLink::apply() {
         if (flow.peer.empty())
             rates[flow.vnic][flow.appliance] = by_resource(parts);
         else if (const auto mac = MacAddress::parse(flow.peer))
-            peers[flow.vnic][mac->bits] = parts[kThere];
+            peers[flow.vnic][mac->bits] = parts[wire::kThere];
     }
     control_.set_request_rates(rates);
     const HostWindows told = session_.windows();

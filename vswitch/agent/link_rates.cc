@@ -7,8 +7,6 @@ namespace weir {
 namespace {
 
 constexpr PartRates kSilence{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
-constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
-constexpr auto kAppliance = static_cast<std::size_t>(wire::Part::kAppliance);
 
 }  // namespace
 
@@ -57,10 +55,10 @@ HostWindows LinkSession::windows() const {
         return windows;
     const auto said = [this](wire::FlowKey key) -> std::optional<WindowPart> {
         const auto found = allocations_.find(key);
-        if (found == allocations_.end() || found->second.rate[kAppliance] == wire::kNoStatement)
+        if (found == allocations_.end() || found->second.rate[wire::kTokens] == wire::kNoStatement)
             return std::nullopt;
-        const std::uint64_t shares = found->second.rate[kThere];
-        return WindowPart{found->second.rate[kAppliance], shares == wire::kNoStatement ? 0 : shares};
+        const std::uint64_t shares = found->second.rate[wire::kThere];
+        return WindowPart{found->second.rate[wire::kTokens], shares == wire::kNoStatement ? 0 : shares};
     };
     for (std::size_t i = 0; i < hello_.appliances.size(); ++i)
         if (const auto id = appliance_ids_.find(hello_.appliances[i].name); id != appliance_ids_.end())

@@ -14,8 +14,6 @@ constexpr Nanos kHelloApart = 100'000'000;  // however often it is asked for
 constexpr Nanos kSampleLeast = 10'000'000;
 constexpr Nanos kEarlyPart = 10;  // demands between two intervals: so many at most
 constexpr Nanos kIdleIntervals = 3;
-constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
-constexpr auto kAppliance = static_cast<std::size_t>(wire::Part::kAppliance);
 
 std::string_view text_of(std::span<const std::uint8_t> body) {
     return {reinterpret_cast<const char*>(body.data()), body.size()};
@@ -79,8 +77,9 @@ void LinkSession::sample(std::span<const FlowSample> samples, Nanos now) {
     for (const FlowSample& sample : samples) {
         auto [at, fresh] = tallies_.try_emplace(sample.flow);
         Tally& tally = at->second;
-        const bool reset = !fresh && (sample.used[kAppliance] < tally.last.used[kAppliance] ||
-                                      sample.used[kThere] < tally.last.used[kThere]);  // the vNIC came again
+        const bool reset = !fresh &&  // the vNIC came again
+                           (sample.used[wire::kTokens] < tally.last.used[wire::kTokens] ||
+                            sample.used[wire::kThere] < tally.last.used[wire::kThere]);
         if (fresh || reset) {
             tally = Tally{};
             tally.last = sample;
@@ -141,14 +140,14 @@ wire::FlowDemand LinkSession::record_of(const Tally& tally, wire::FlowKey key, N
     // What was let through and not answered was not served: so an appliance shows that falls behind.
     const double owed = static_cast<double>(tally.last.outstanding_tokens) -
                         static_cast<double>(tally.began.outstanding_tokens);
-    record.used[kAppliance] = tokens(std::max(0.0, double{record.used[kAppliance]} - owed * scale));
-    record.outstanding[kAppliance] = tokens(tally.outstanding_tokens / samples);
+    record.used[wire::kTokens] = tokens(std::max(0.0, double{record.used[wire::kTokens]} - owed * scale));
+    record.outstanding[wire::kTokens] = tokens(tally.outstanding_tokens / samples);
     // What is on its way is known in tokens; its bytes are in proportion to what passed, so that eq. 6 says
     // of all parts the same.
     for (std::size_t i = 0; i < wire::kParts; ++i)
-        if (i != kAppliance && record.used[kAppliance] > 0)
-            record.outstanding[i] = tokens(double{record.outstanding[kAppliance]} * double{record.used[i]} /
-                                           double{record.used[kAppliance]});
+        if (i != wire::kTokens && record.used[wire::kTokens] > 0)
+            record.outstanding[i] = tokens(double{record.outstanding[wire::kTokens]} * double{record.used[i]} /
+                                           double{record.used[wire::kTokens]});
     // Little's law: the mean time of a request is what is on its way over what comes back.
     const auto responses = static_cast<double>(tally.last.responses - tally.began.responses);
     if (responses > 0)
@@ -168,9 +167,9 @@ bool LinkSession::early_due(Nanos now) const {
         const auto said = records_.find(*key);
         if (said == records_.end())
             return true;
-        const auto waiting = static_cast<double>(each.second.last.queued[kAppliance]);
+        const auto waiting = static_cast<double>(each.second.last.queued[wire::kTokens]);
         return waiting >
-               2 * (double{said->second.used[kAppliance]} + double{said->second.backlog[kAppliance]});
+               2 * (double{said->second.used[wire::kTokens]} + double{said->second.backlog[wire::kTokens]});
     });
 }
 
@@ -182,7 +181,7 @@ void LinkSession::say_demands(Nanos now, bool whole) {
             continue;
         const auto said = records_.find(*key);
         const bool known = said != records_.end();
-        const bool grown = known && tally.last.queued[kAppliance] > 0;
+        const bool grown = known && tally.last.queued[wire::kTokens] > 0;
         records[*key] = whole || !known || grown ? record_of(tally, *key, now) : said->second;
         records[*key].marks = known ? 0 : wire::FlowDemand::kNew;
         if (!whole)

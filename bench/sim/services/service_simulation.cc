@@ -13,8 +13,6 @@ using nlohmann::json;
 constexpr Nanos kSampleEvery = 10'000'000;
 constexpr std::uint32_t kSample = 0;
 constexpr std::uint32_t kInterval = 1;
-constexpr auto kThere = static_cast<std::size_t>(wire::Part::kThere);
-constexpr auto kTokens = static_cast<std::size_t>(wire::Part::kAppliance);
 constexpr ServiceClient::Rates kAll{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
 constexpr std::uint64_t kBitsPerByte = 8;
 /// A switch waits for so much of an interval since it last said something (vswitch/agent/link_session.cc).
@@ -60,14 +58,14 @@ ServiceClient::Rates ServiceSimulation::silent_rates(const ServiceLoad& load) co
     if (!scenario_.controlled())
         return rates;
     if (load.service == kNone) {
-        rates[kThere] = std::max<std::uint64_t>(1, tenant.reservation_bps / kBitsPerByte / tenant.vms);
+        rates[wire::kThere] = std::max<std::uint64_t>(1, tenant.reservation_bps / kBitsPerByte / tenant.vms);
         return rates;
     }
     std::uint64_t reservation = 0;
     for (const ServiceTenant::Part& part : tenant.parts)
         reservation += part.service == load.service ? part.reservation : 0;
     if (scenario_.isolation == ServiceIsolation::kWeir)
-        rates[kTokens] = std::max<std::uint64_t>(1, reservation / tenant.vms);
+        rates[wire::kTokens] = std::max<std::uint64_t>(1, reservation / tenant.vms);
     return rates;
 }
 
@@ -113,7 +111,7 @@ void ServiceSimulation::fire(std::uint32_t what) {
 /// Two loads of a VM on one way are one flow, and one of them at a time is on.
 void ServiceSimulation::put_demand(const Flow& flow, const wire::FlowDemand& demand) {
     wire::FlowDemand& sum = demands_[flow.key];
-    if (demand.used[kThere] >= sum.used[kThere])
+    if (demand.used[wire::kThere] >= sum.used[wire::kThere])
         sum = demand;
     sum.flow = flow.key;
 }
@@ -153,7 +151,7 @@ void ServiceSimulation::tell(bool whole) {
         const auto told = rates.find(flow.key);
         ServiceClient::Rates next = told == rates.end() ? kAll : told->second;
         if (scenario_.isolation == ServiceIsolation::kNetwork)
-            next[kTokens] = wire::kNoStatement;
+            next[wire::kTokens] = wire::kNoStatement;
         for (std::size_t i = 0; i < next.size(); ++i)
             next[i] = next[i] == wire::kNoStatement ? flow.silent[i] : next[i];
         flow.client.set_rates(next);
