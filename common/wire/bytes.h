@@ -1,4 +1,4 @@
-// bytes.h - integers and floats as little-endian bytes, whatever the machine. Internal to common/wire.
+// bytes.h - integers and floats as little-endian bytes, whatever the machine: of messages and of stored blobs.
 // Threads: any (pure functions).
 #pragma once
 

@@ -3,38 +3,37 @@
 
 #include <cmath>
 
+#include "common/wire/bytes.h"
+
 namespace weir {
 namespace {
 
 using billing::MeasuredUse;
 using Statement = Database::Statement;
 
-constexpr std::size_t kWord = 8;
 constexpr double kMillis = 1000;
 /// More than any histogram holds: such a row is damaged.
 constexpr std::uint64_t kMillisMost = static_cast<std::uint64_t>(MeasuredUse::kMost * kMillis) * 2;
 
 std::vector<std::uint8_t> bytes_of(const MeasuredUse& use) {
-    std::vector<std::uint8_t> bytes;
-    for (const double seconds : use.bins()) {
-        const auto millis = static_cast<std::uint64_t>(std::llround(seconds * kMillis));
-        for (std::size_t i = 0; i < kWord; ++i)
-            bytes.push_back(static_cast<std::uint8_t>(millis >> (8 * i)));
-    }
+    std::vector<std::uint8_t> bytes(use.bins().size() * sizeof(std::uint64_t));
+    wire::Writer writer(bytes.data());
+    for (const double seconds : use.bins())
+        writer.put(static_cast<std::uint64_t>(std::llround(seconds * kMillis)));
     return bytes;
 }
 
 bool read(const std::vector<std::uint8_t>& bytes, MeasuredUse& out) {
     MeasuredUse::Bins bins{};
-    if (bytes.size() != bins.size() * kWord)
+    if (bytes.size() != bins.size() * sizeof(std::uint64_t))
         return false;
-    for (std::size_t bin = 0; bin < bins.size(); ++bin) {
+    wire::Reader reader(bytes.data());
+    for (double& seconds : bins) {
         std::uint64_t millis = 0;
-        for (std::size_t i = 0; i < kWord; ++i)
-            millis |= std::uint64_t{bytes[bin * kWord + i]} << (8 * i);
+        reader.get(millis);
         if (millis > kMillisMost)
             return false;
-        bins[bin] = static_cast<double>(millis) / kMillis;
+        seconds = static_cast<double>(millis) / kMillis;
     }
     out = MeasuredUse(bins);
     return true;
