@@ -104,7 +104,7 @@ void Topology::set_request_windows(const RequestWindows& windows) {
         const std::string& name = vnic.config.name;
         const auto of = [&name](const RequestWindows& all) {
             const auto found = all.reservations.find(name);
-            return found == all.reservations.end() ? std::map<std::uint16_t, RequestWindowPart>()
+            return found == all.reservations.end() ? std::map<std::uint16_t, WindowPart>()
                                                    : found->second;
         };
         return of(before) == of(windows) ? 0 : post_profile(id, vnic.config);

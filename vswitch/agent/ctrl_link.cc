@@ -154,7 +154,7 @@ void CtrlLink::apply() {
     const HostWindows told = session_.windows();
     RequestWindows windows{.tokens = told.tokens, .reservations = {}};
     for (const auto& [flow, part] : told.reservations)
-        windows.reservations[flow.vnic][flow.appliance] = {part.tokens, part.shares};
+        windows.reservations[flow.vnic][flow.appliance] = part;
     control_.set_request_windows(windows);
     control_.set_peer_rates(peers);
 }

@@ -18,6 +18,7 @@
 #include "common/wire/channel.h"
 #include "common/wire/messages.h"
 #include "vswitch/agent/usage_queue.h"
+#include "vswitch/agent/window_part.h"
 
 namespace weir {
 
@@ -39,12 +40,6 @@ struct FlowSample {
     std::uint64_t responses = 0;
 };
 
-/// What of a window is for one flow; shares of 0: the switch's own count.
-struct WindowPart {
-    std::uint64_t tokens = 0;  ///< reserved, per second
-    std::uint64_t shares = 0;
-    bool operator==(const WindowPart&) const = default;
-};
 /// What this host may have outstanding at appliances, and what of it is reserved for whom.
 struct HostWindows {
     std::map<std::uint16_t, std::uint64_t> tokens{};

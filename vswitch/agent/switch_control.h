@@ -9,6 +9,7 @@
 
 #include "common/error.h"
 #include "common/ids.h"
+#include "vswitch/agent/window_part.h"
 #include "vswitch/config.h"
 #include "vswitch/stats.h"
 
@@ -109,17 +110,11 @@ using RequestRates = std::array<std::uint64_t, kPathResources>;
 /// By the vNIC's name, then by index into the configuration's appliances.
 using RequestRatesByVnic = std::map<std::string, std::map<std::uint16_t, RequestRates>>;
 
-/// What of it is for one vNIC; shares of 0: its own count.
-struct RequestWindowPart {
-    std::uint64_t tokens = 0;  ///< reserved, per second
-    std::uint64_t shares = 0;
-    bool operator==(const RequestWindowPart&) const = default;
-};
 /// What this host may have outstanding at appliances, and what of that is for whom; by index into the
 /// configuration's appliances. What is not named is as configured.
 struct RequestWindows {
     std::map<std::uint16_t, std::uint64_t> tokens;
-    std::map<std::string, std::map<std::uint16_t, RequestWindowPart>> reservations;  ///< by vNIC
+    std::map<std::string, std::map<std::uint16_t, WindowPart>> reservations;  ///< by vNIC
     bool operator==(const RequestWindows&) const = default;
 };
 /// What a vNIC sends over the wire to another of its tenant.
