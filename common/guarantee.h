@@ -1,11 +1,17 @@
-// guarantee.h - what kinds of bandwidth a vNIC can be promised. Source: SoftBW 4.1. Units: any one unit.
+// guarantee.h - what kinds of bandwidth a vNIC can be promised, and billed for. Source: SoftBW 4.1. Units: any one unit.
 // Threads: any.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
+#include "common/clock.h"
+
 namespace weir {
+
+/// How long a period of the bill is when nobody says otherwise, and at least; and at most.
+inline constexpr Nanos kBillingPeriod = kNanosPerSec;
+inline constexpr Nanos kBillingPeriodMax = 3'600 * kNanosPerSec;
 
 enum class Guarantee : std::uint8_t {
     kStrict,      ///< a rate B

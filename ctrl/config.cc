@@ -77,7 +77,7 @@ void read_prices(ObjectReader& root, ClusterConfig& config, Faults& faults) {
     reader.read_quantity("link", Quantity::kBitRate, link_bps, {1'000'000, kLinkRateMax});
     prices.link = static_cast<double>(link_bps) / 1e6;
     reader.read_quantity("period", Quantity::kDuration, config.billing_period,
-                         {kNanosPerSec, 3'600 * kNanosPerSec});
+                         {kBillingPeriod, kBillingPeriodMax});
     reader.finish();
     if (faults.size() == before && object->is_object())
         config.prices = prices;

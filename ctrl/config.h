@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
+#include "common/guarantee.h"
 #include "ctrl/billing/price.h"
 
 namespace weir {
@@ -110,7 +111,7 @@ struct ClusterConfig {
     double overcommit_utilisation = 0.15;  ///< of what it was promised a vNIC uses so much on average
     double overcommit_failure_max = 0.05;  ///< promises of a link or appliance may fail for this part of time
     std::optional<billing::Prices> prices{};  ///< rates in Mbit/s; absent = nothing is billed
-    Nanos billing_period = kNanosPerSec;      ///< 1s..1h
+    Nanos billing_period = kBillingPeriod;    ///< 1s..1h
     Mechanism global = Mechanism::kHdrf;
     GlobalWeights global_weights = GlobalWeights::kGuarantees;
     std::vector<RackConfig> racks;

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
+#include "common/guarantee.h"
 #include "common/wire/header.h"
 #include "common/wire/records.h"
 
@@ -42,10 +43,6 @@ struct Hello {
     std::vector<HelloAppliance> appliances{};
     bool operator==(const Hello&) const = default;
 };
-
-/// Of USAGE, when nobody says otherwise; and bounds.
-inline constexpr Nanos kBillingPeriod = kNanosPerSec;
-inline constexpr Nanos kBillingPeriodMax = 3'600 * kNanosPerSec;
 
 /// The answer: how things are done here, or why not.
 struct Welcome {
