@@ -2,12 +2,11 @@
 """memcached_sizes.py - Pulsar's Fig. 15 with a real memcached: GETs and SETs of 512 B to 64 KiB through a vNIC whose limits never bind,
 and through one without an appliance on the same switch.
 
-    bench/papers/memcached_sizes.py [--rounds N] [--seconds N] [--connections N]     root, memcached, a build with -Dbench=true; 5 to 20 minutes
+    bench/papers/memcached_sizes.py [--rounds N] [--seconds N] [--connections N]     root, memcached, -Dbench=true; 5 to 20 minutes
 
 Clients and server are kernels in network namespaces on one core, also with what they receive (RPS), the switch's worker has the
-other; all run in real time. The
-two clients take turns, so that both meet the same machine, until each median ratio is known within half a percent. Writes
-memcached_sizes.json to the build folder (WEIR_BUILD).
+other; all run in real time. The two clients take turns, so that both meet the same machine, until each median ratio is known
+within half a percent. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
 """
 import argparse
 import json
