@@ -15,8 +15,8 @@ namespace weir {
 namespace {
 
 constexpr std::uint32_t kReplayWindow = 1024;
-/// Sessions of one tunnel that are kept: what arrives late may still be of one of the last three.
-constexpr std::size_t kSessionsKept = 4;
+/// Sessions of one tunnel that are kept: those that are understood, and one that a worker may still hold.
+constexpr std::size_t kSessionsKept = kSessionsUnderstood + 1;
 /// Half of what a sequence number can count: the other half is time to agree on new keys.
 constexpr std::uint64_t kPacketsMax = std::uint64_t{1} << 31;
 

@@ -151,6 +151,38 @@ TEST_CASE("a renewal gives new keys, also when both ask at once, and the old one
     }
 }
 
+TEST_CASE("packets of the last three sessions are told apart, however often keys are renewed and whoever restarts") {
+    Wire wire;
+    End a(left_setup());
+    End b(right_setup());
+    std::deque<std::uint8_t> tags_a;
+    std::deque<std::uint8_t> tags_b;
+    const auto told_apart = [](const End& end, std::deque<std::uint8_t>& tags) {
+        const bool fresh = std::ranges::find(tags, end.agreement->tag()) == tags.end();
+        tags.push_back(end.agreement->tag());
+        if (tags.size() > kSessionsUnderstood - 1)
+            tags.pop_front();
+        return fresh;
+    };
+    unsigned mixed_up = 0;
+    for (int round = 0; round < 2000; ++round) {
+        const unsigned before = b.adopted;
+        if (round % 10 == 9) {
+            a = End(left_setup());
+            tags_a.clear();
+        } else if (round > 0) {
+            (round % 2 == 0 ? a : b).agreement->renew();
+        }
+        for (int ticks = 0; b.adopted == before || !agreed(a, b); ++ticks) {
+            REQUIRE(ticks < 1000);
+            wire.step(a, b);
+        }
+        mixed_up += !told_apart(a, tags_a);
+        mixed_up += !told_apart(b, tags_b);
+    }
+    CHECK(mixed_up == 0);
+}
+
 TEST_CASE("a message of the session before that comes late asks for no further one") {
     Wire wire;
     End a(left_setup());

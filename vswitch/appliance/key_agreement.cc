@@ -98,12 +98,26 @@ KeyAgreement::Heard KeyAgreement::open(std::span<const std::uint8_t> bytes, Word
     return Heard::kNothing;
 }
 
-/// The offer becomes this session's, and is never offered again.
-bool KeyAgreement::adopt(const Words& words, Nanos now) {
+bool KeyAgreement::tag_is_taken(std::uint8_t tag) const {
+    return session_ && (session_->tag == tag || std::ranges::find(tags_before_, tag) != tags_before_.end());
+}
+
+void KeyAgreement::replace_session(const Session& session) {
+    if (session_) {
+        theirs_before_ = session_->theirs;
+        std::shift_right(tags_before_.begin(), tags_before_.end(), 1);
+        tags_before_[0] = session_->tag;
+    }
+    session_ = session;
+}
+
+/// The offer becomes this session's, and is never offered again. Where the session's tag is one that packets still
+/// carry, another offer takes its place: the two sessions' packets could not be told apart.
+KeyAgreement::Heard KeyAgreement::adopt(const Words& words, Nanos now) {
     Session session;
     std::array<std::uint8_t, 96> text{};
     if (crypto_scalarmult(text.data(), offer_.secret.data(), words.mine.data()) != 0)
-        return false;
+        return Heard::kForged;
     const auto [first, second] = std::minmax(offer_.open, words.mine);
     std::ranges::copy(first, text.begin() + 32);
     std::ranges::copy(second, text.begin() + 64);
@@ -118,15 +132,18 @@ bool KeyAgreement::adopt(const Words& words, Nanos now) {
     session.workers = words.workers;
     session.confirmed = words.adopted;
     session.adopted = now;
-    if (session_)
-        theirs_before_ = session_->theirs;
-    session_ = session;
-    sodium_memzero(&session.secret, sizeof(session.secret));
     make_offer();
-    answer_to_.reset();
-    renewing_ = false;
-    confirm_due_ = true;
-    return true;
+    const bool told_apart = !tag_is_taken(session.tag);
+    if (told_apart) {
+        replace_session(session);
+        answer_to_.reset();
+        renewing_ = false;
+        confirm_due_ = true;
+    } else {
+        answer_to_ = words.mine;
+    }
+    sodium_memzero(&session.secret, sizeof(session.secret));
+    return told_apart ? Heard::kAdopted : Heard::kNothing;
 }
 
 KeyAgreement::Heard KeyAgreement::hear(std::span<const std::uint8_t> bytes, Nanos now) {
@@ -145,7 +162,7 @@ KeyAgreement::Heard KeyAgreement::hear(std::span<const std::uint8_t> bytes, Nano
         return Heard::kConfirmed;
     }
     if (words.yours == offer_.open)
-        return adopt(words, now) ? Heard::kAdopted : Heard::kForged;
+        return adopt(words, now);
     if (now - answered_at_ >= kAnswerPeriod && words.mine != theirs_before_)
         answer_to_ = words.mine;
     return Heard::kNothing;

@@ -27,6 +27,8 @@ inline constexpr std::uint32_t kSpiWorkerMask = 0xF;
 inline constexpr std::uint32_t kSpiTagShift = 4;
 /// No session's tag: such packets carry messages of this kind.
 inline constexpr std::uint32_t kSpiMessage = 0xFF0;
+/// Of the last so many sessions packets are still opened; their tags differ.
+inline constexpr std::size_t kSessionsUnderstood = 3;
 
 class KeyAgreement {
   public:
@@ -93,7 +95,9 @@ class KeyAgreement {
     };
 
     void make_offer();
-    bool adopt(const Words& words, Nanos now);
+    Heard adopt(const Words& words, Nanos now);
+    [[nodiscard]] bool tag_is_taken(std::uint8_t tag) const;
+    void replace_session(const Session& session);
     [[nodiscard]] EspKeys keys(std::uint32_t spi, std::uint8_t worker) const;
     [[nodiscard]] Message seal(const Words& words);
     [[nodiscard]] Heard open(std::span<const std::uint8_t> bytes, Words& words) const;
@@ -103,6 +107,7 @@ class KeyAgreement {
     TunnelKey message_key_in_{};
     KeyPair offer_;
     std::optional<Session> session_;
+    std::array<std::optional<std::uint8_t>, kSessionsUnderstood - 1> tags_before_;
     PublicKey theirs_before_{};           ///< of the session before: what still comes of it is late
     std::optional<PublicKey> answer_to_;  ///< whose offer is to be answered with ours
     bool confirm_due_ = false;

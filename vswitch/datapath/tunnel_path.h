@@ -13,6 +13,7 @@
 #include "common/spsc_ring.h"
 #include "cost_functions/cost_table.h"
 #include "vswitch/appliance/esp_engine.h"
+#include "vswitch/appliance/key_agreement.h"
 #include "vswitch/datapath/tunnel_routes.h"
 #include "vswitch/stats.h"
 
@@ -104,7 +105,7 @@ class TunnelPath {
   private:
     struct Side {
         const EspSession* out = nullptr;
-        std::array<const EspSession*, 3> in{};  ///< the newest first
+        std::array<const EspSession*, kSessionsUnderstood> in{};  ///< the newest first
     };
 
     Setup setup_;
