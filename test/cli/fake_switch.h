@@ -8,6 +8,8 @@
 #include <thread>
 #include <zmq.hpp>
 
+#include "test/support/temp_folder.h"
+
 namespace weir::cli::test {
 
 /// Listens on its own socket from construction to destruction. The answer function runs on the switch's
@@ -60,10 +62,11 @@ class FakeSwitch {
     std::thread thread_;
 };
 
-/// A path of its own in /tmp for each call.
+/// A path of its own for each call, in a folder that goes when the tests end.
 [[nodiscard]] inline std::string fresh_socket() {
+    static const weir::test::TempFolder folder;
     static int number = 0;
-    return "/tmp/weir-cli-test-" + std::to_string(::getpid()) + "-" + std::to_string(++number) + ".sock";
+    return folder.file(std::to_string(++number) + ".sock");
 }
 
 }  // namespace weir::cli::test
