@@ -2,11 +2,16 @@
 """memcached_sizes.py - Pulsar's Fig. 15 with a real memcached: GETs and SETs of 512 B to 64 KiB through a vNIC whose limits never bind,
 and through one without an appliance on the same switch.
 
-    bench/papers/memcached_sizes.py [--rounds N] [--seconds N] [--connections N]     root, memcached, -Dbench=true; 5 to 20 minutes
+    bench/papers/memcached_sizes.py [--turns N] [--seconds N] [--connections N] [--minutes N] [--only 'SET 512 B']...
+                                                                             root, memcached, -Dbench=true; up to --minutes
 
 Clients and server are kernels in network namespaces on one core, also with what they receive (RPS), the switch's worker has the
 other; all run in real time. The two clients take turns, so that both meet the same machine, until each median ratio is known
-within half a percent. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
+within half a percent, or for --minutes.
+
+A hypervisor moves virtual cores about: at times our two share a cache, at others they do not, and then an interrupt or a cache line from one to
+the other takes several times as long. So the distance of the cores is measured before and after each turn; a pair of turns counts where it stayed as it was,
+and near and far cores have a table each. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
 """
 import argparse
 import json
@@ -15,6 +20,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
@@ -22,7 +28,7 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
 import links  # noqa: E402  (the path above comes first)
 from frames import mac  # noqa: E402
 from hosts import Hosts  # noqa: E402
-from lib.host import Place, leave_table, prepare, say, tool  # noqa: E402
+from lib.host import Place, leave_table, prepare, run, say, tool  # noqa: E402
 from memcached import TENANT_PRIORITY  # noqa: E402  (beside this file: who goes first on two cores)
 from processes import Process, stop_all, tail  # noqa: E402
 from wait import until  # noqa: E402
@@ -33,7 +39,9 @@ OPERATIONS = ("get", "set")
 WORKER, OTHERS = 1, {0}
 FIRST = ("chrt", "--fifo", str(TENANT_PRIORITY))  # before whatever else the machine does
 KNOWN = 0.005  # half of the interval in which a median ratio lies with 95 %
-MOST = 6  # times the rounds that were asked for, until it does
+NEAR_NS = 200  # a cache line's way to the other core and back, where the two share a cache
+KINDS = ("near", "far")
+PATIENCE_S = 1.0  # to wait for the distance that is still wanted
 NEVER = {"name": "kv", "limit": "1000Gtokens", "uplink": "400Gbit", "downlink": "400Gbit"}
 
 
@@ -76,8 +84,33 @@ class Bench:
                 "busy": spent["busy_cycles"] / (spent["busy_cycles"] + spent["idle_cycles"]),
                 "cycles_per_packet": spent["busy_cycles"] / max(spent["packets"], 1)}
 
+    def pair(self, first_tracked, operation, size, seconds):
+        """A turn of either client, and the distance of the cores that both had; None where it changed meanwhile."""
+        kind, found = distance(), {}
+        for which in (TRACKED, PLAIN) if first_tracked else (PLAIN, TRACKED):
+            found[which] = self.turn(which, operation, size, seconds)
+            if distance() != kind:
+                return None, None
+        return kind, {"on": found[TRACKED], "off": found[PLAIN]}
+
     def worker(self):
         return self.switch.ctl("status")["workers"][0]
+
+
+def distance():
+    """Of the two cores, in a word."""
+    other, = OTHERS
+    return "near" if float(run(tool("bench/tenants/core-distance"), str(other), str(WORKER))) < NEAR_NS else "far"
+
+
+def wait_for(wanted):
+    """Until the cores are as far from each other as is wanted, for a while."""
+    until = time.monotonic() + PATIENCE_S
+    while distance() not in wanted:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def median_within(values):
@@ -91,39 +124,39 @@ def ratios(samples):
     return [each["on"]["per_second"] / each["off"]["per_second"] for each in samples]
 
 
-def is_known(samples, rounds):
-    low, high = median_within(ratios(samples)) if len(samples) >= rounds else (0, 1)
+def is_known(samples, turns):
+    low, high = median_within(ratios(samples)) if len(samples) >= turns else (0, 1)
     return (high - low) / 2 <= KNOWN
 
 
-def measure(rounds, seconds, connections):
-    """Samples of each (size, operation): as many as it takes, of all others one in between."""
-    samples = {(size, operation): [] for size in SIZES for operation in OPERATIONS}
-    with Place() as place:
-        try:
-            bench = Bench(str(place.path), connections)
-            for number in range(rounds * MOST):
-                unknown = [row for row in samples if not is_known(samples[row], rounds)]
-                for size, operation in unknown:
-                    order = (TRACKED, PLAIN) if number % 2 else (PLAIN, TRACKED)
-                    found = {which: bench.turn(which, operation, size, seconds) for which in order}
-                    samples[size, operation].append({"on": found[TRACKED], "off": found[PLAIN]})
-                if not unknown:
-                    break
-                say(f"round {number + 1}: {len(unknown)} of {len(samples)} rows")
-            flow, = bench.switch.ctl("flow", "list", "--interval", "100ms")["flows"]
-            if bench.switch.stop() != 0:
-                raise RuntimeError("the switch ended badly")
-        finally:
-            stop_all()
-    return samples, flow["total"]
+def measure(bench, rows, options):
+    """Samples of each row, of near and of far cores: as many as it takes, of all others one in between."""
+    samples = {row: {kind: [] for kind in KINDS} for row in rows}
+    until, said, number = time.monotonic() + 60 * options.minutes, 0, 0
+    while time.monotonic() < until:
+        unknown = {row: wanted for row in rows
+                   if (wanted := [kind for kind in KINDS if not is_known(samples[row][kind], options.turns)])}
+        if not unknown:
+            break
+        for (size, operation), wanted in unknown.items():
+            if wait_for(wanted):
+                kind, pair = bench.pair(number % 2 == 0, operation, size, options.seconds)
+                if kind in wanted:
+                    samples[size, operation][kind].append(pair)
+        number += 1
+        if time.monotonic() - said > 15:
+            said = time.monotonic()
+            left = {kind: sum(kind in wanted for wanted in unknown.values()) for kind in KINDS}
+            say(f"round {number}: {left['near']} of {len(rows)} rows unknown with near cores, {left['far']} with far ones; "
+                f"{(until - said) / 60:.0f} minutes at most")
+    return samples
 
 
 def summary(samples):
     rows = []
     for (size, operation), chosen in samples.items():
         low, high = median_within(ratios(chosen))
-        row = {"size": size, "operation": operation, "ratio": statistics.median(ratios(chosen)), "rounds": len(chosen),
+        row = {"size": size, "operation": operation, "ratio": statistics.median(ratios(chosen)), "turns": len(chosen),
                "within": [low, high]}
         for side in ("on", "off"):
             for key in ("per_second", "busy", "cycles_per_packet"):
@@ -132,28 +165,43 @@ def summary(samples):
     return rows
 
 
+def name_of(size, operation):
+    return f"{operation.upper()} {f'{size} B' if size < 1024 else f'{size // 1024} KiB'}"
+
+
 def lines(rows):
-    table = ["| | requests/s without | with | ratio | 95 % of it | rounds | worker: cycles per frame without | with | busy |",
+    table = ["| | requests/s without | with | ratio | 95 % of it | turns | worker: cycles per frame without | with | busy |",
              "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
     for row in rows:
-        size = f"{row['size']} B" if row["size"] < 1024 else f"{row['size'] // 1024} KiB"
-        table.append(f"| {row['operation'].upper()} {size} | {row['per_second_off']:,.0f} | {row['per_second_on']:,.0f} | {row['ratio']:.3f} | "
-                     f"{row['within'][0]:.3f} to {row['within'][1]:.3f} | {row['rounds']} | {row['cycles_per_packet_off']:,.0f} | "
+        table.append(f"| {name_of(row['size'], row['operation'])} | {row['per_second_off']:,.0f} | {row['per_second_on']:,.0f} | {row['ratio']:.3f} | "
+                     f"{row['within'][0]:.3f} to {row['within'][1]:.3f} | {row['turns']} | {row['cycles_per_packet_off']:,.0f} | "
                      f"{row['cycles_per_packet_on']:,.0f} | {row['busy_on']:.0%} |")
     return table
 
 
 def main():
+    names = {name_of(size, operation): (size, operation) for size in SIZES for operation in OPERATIONS}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seconds", type=float, default=0.3, help="of each turn")
+    parser.add_argument("--turns", type=int, default=15, help="of each row at least")
+    parser.add_argument("--seconds", type=float, default=0.2, help="of each turn")
     parser.add_argument("--connections", type=int, default=32, help="each with one request under way")
+    parser.add_argument("--minutes", type=float, default=30, help="at most")
+    parser.add_argument("--only", action="append", choices=names, metavar="ROW", help=f"one of {', '.join(names)}")
     options = parser.parse_args()
     links.enter_own_namespace()
     prepare()
-    samples, total = measure(options.rounds, options.seconds, options.connections)
-    rows = summary(samples)
-    leave_table("memcached_sizes", lines(rows), samples=list(samples.values()), summary=rows, total=total)
+    with Place() as place:
+        try:
+            bench = Bench(str(place.path), options.connections)
+            samples = measure(bench, [names[name] for name in options.only or names], options)
+            flow, = bench.switch.ctl("flow", "list", "--interval", "100ms")["flows"]
+            if bench.switch.stop() != 0:
+                raise RuntimeError("the switch ended badly")
+        finally:
+            stop_all()
+    found = {kind: summary({row: kinds[kind] for row, kinds in samples.items() if kinds[kind]}) for kind in KINDS}
+    table = [line for kind in KINDS if found[kind] for line in (f"With {kind} cores:", "", *lines(found[kind]), "")]
+    leave_table("memcached_sizes", table, samples=[[*row, kinds] for row, kinds in samples.items()], summary=found, total=flow["total"])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import subprocess
+import statistics
 import sys
 import time
 
@@ -26,7 +27,7 @@ PAPERS = ROOT / "bench" / "papers"
 TRACKERS = BUILD / "trackers.json"
 # program and arguments; arguments of a quick run instead; seconds that it may take
 RUNS = (([ROOT / "bench" / "requests.py", "--output", BUILD / "requests.json"], ["--rounds", "1", "--pairs", "1"], 400),
-        ([PAPERS / "memcached_sizes.py"], ["--rounds", "1", "--seconds", "0.2"], 600),
+        ([PAPERS / "memcached_sizes.py"], ["--turns", "1", "--minutes", "1"], 2400),
         ([PAPERS / "counts.py"], ["--requests", "20000"], 700),
         ([PAPERS / "two_buckets.py"], [], 120),
         ([ROOT / "bench" / "encryption.py", "--output", BUILD / "encryption.json"], ["--rounds", "1", "--seconds", "0.1"], 300))
@@ -63,15 +64,16 @@ def trackers(found):
 def words(found):
     """Everything that the page may name."""
     null = found["requests"]["samples"]["summary"]
-    real = found["memcached_sizes"]["summary"]
-    ratios = [row["ratio"] for row in real]
+    real = {kind: [row["ratio"] for row in rows] for kind, rows in found["memcached_sizes"]["summary"].items()}
     more = [row["cycles_more"] for row in null if row["size"] == 512]
     return {"real": "\n".join(found["memcached_sizes"]["table"]), "counts": "\n".join(found["counts"]["table"]),
             "two_buckets": "\n".join(found["two_buckets"]["table"]),
             "null": table(null_server.HEAD, [null_server.cells(row) for row in null]), "trackers": trackers(found["trackers"]),
             "encryption": table(encryption.HEAD, encryption.rows(found["encryption"]["samples"])),
-            "memory": f"{found['trackers']['memory_mib']:.0f}", "real.count": str(len(ratios)), "real.met": str(sum(ratio >= null_server.LEAST for ratio in ratios)),
-            "real.median": f"{sorted(ratios)[len(ratios) // 2]:.3f}", "null.more": f"{max(more):.0f}",
+            "memory": f"{found['trackers']['memory_mib']:.0f}", "null.more": f"{max(more):.0f}",
+            **{f"{kind}.{name}": text for kind, ratios in real.items() for name, text in
+               (("count", str(len(ratios))), ("met", str(sum(ratio >= null_server.LEAST for ratio in ratios))),
+                ("median", f"{statistics.median(ratios):.3f}" if ratios else "none"), ("least", f"{min(ratios, default=0):.3f}"))},
             "commit": found["requests"]["machine"]["commit"] or "?", "cpu": found["requests"]["machine"]["cpu"]}
 
 
