@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "common/wide.h"
+
 namespace weir {
 
 /// A point in time, or a duration, in nanoseconds. Pure code never reads a clock: it is handed one of these.
@@ -11,6 +13,10 @@ using Nanos = std::uint64_t;
 
 inline constexpr Nanos kNanosPerSec = 1'000'000'000;
 inline constexpr Nanos kNever = UINT64_MAX;
+
+[[nodiscard]] constexpr double to_seconds(Nanos time) {
+    return static_cast<double>(time) / static_cast<double>(kNanosPerSec);
+}
 
 /// A clock moved by hand, for tests and the simulator.
 class ManualClock {
@@ -37,7 +43,6 @@ class TickConverter {
     }
 
   private:
-    __extension__ using Wide = unsigned __int128;
     static constexpr unsigned kFractionBits = 32;
     std::uint64_t nanos_per_tick_fp_;  // 32.32 fixed point
     std::uint64_t epoch_ticks_;

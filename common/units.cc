@@ -7,10 +7,10 @@
 #include <limits>
 #include <span>
 
+#include "common/wide.h"
+
 namespace weir {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 struct Unit {
     std::string_view name;

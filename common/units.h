@@ -9,6 +9,8 @@
 
 namespace weir {
 
+inline constexpr std::uint64_t kBitsPerByte = 8;
+
 /// What a number measures. The value's unit after parsing stands beside each.
 enum class Quantity {
     kBitRate,     ///< bit/s; `50MB` and `50MB/s` are megabytes per second, that is 400,000,000
@@ -44,6 +46,9 @@ struct ParsedQuantity {
 }
 [[nodiscard]] inline std::string format_packet_rate(std::uint64_t packets_per_sec) {
     return format_quantity(Quantity::kPacketRate, packets_per_sec);
+}
+[[nodiscard]] inline std::string format_size(std::uint64_t bytes) {
+    return format_quantity(Quantity::kSize, bytes);
 }
 [[nodiscard]] inline std::string format_duration(std::uint64_t nanos) {
     return format_quantity(Quantity::kDuration, nanos);

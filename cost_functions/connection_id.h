@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "common/ids.h"
+#include "common/wide.h"
 
 namespace weir {
 
@@ -50,8 +51,6 @@ class ConnectionHash {
     }
 
   private:
-    __extension__ using Wide = unsigned __int128;
-
     static std::uint64_t last_word(VnicId vnic, Ports ports, unsigned version) {
         return std::uint64_t{ports.client} << 48 | std::uint64_t{ports.service} << 32 |
                std::uint64_t{vnic} << 16 | version;

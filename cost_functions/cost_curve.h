@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "common/wide.h"
+
 namespace weir {
 
 /// Bounds of what a curve may be built of; the results saturate at 32 bits.
@@ -58,8 +60,6 @@ class CostCurve {
     [[nodiscard]] std::vector<std::uint64_t> corners() const;
 
   private:
-    __extension__ using Wide = unsigned __int128;
-    __extension__ using SignedWide = __int128;
     static constexpr unsigned kFractionBits = 32;
     static constexpr std::int64_t kHalf = 1LL << (kFractionBits - 1);  // in every base: results are rounded
     static constexpr std::uint64_t kEveryByte = 1ULL << 63;

@@ -95,7 +95,7 @@ CostCurve read_points(ObjectReader& reader, const Context& context, Faults& faul
             continue;
         if (!points.empty() && point.size <= points.back().size) {
             faults.push_back({path + "[0]", show_value((*list)[i][0]),
-                              "more than " + format_quantity(Quantity::kSize, points.back().size),
+                              "more than " + format_size(points.back().size),
                               "sizes must grow from point to point"});
             continue;
         }
@@ -171,7 +171,7 @@ std::optional<CostCurve> read_variant(ObjectReader& row, std::string_view key, c
         return std::nullopt;
     if (const std::optional<std::uint64_t> size = dearer_at(curve, *plain)) {
         const auto show = [&](const CostCurve& of) { return std::to_string(of.at(*size)) + " tokens"; };
-        faults.push_back({row.path_of(key), show(curve) + " for " + format_quantity(Quantity::kSize, *size),
+        faults.push_back({row.path_of(key), show(curve) + " for " + format_size(*size),
                           "at most " + show(*plain), "it would cost more than the row itself"});
     }
     return curve;

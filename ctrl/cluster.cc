@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
+#include "common/units.h"
 #include "ctrl/pool_layout.h"
 
 namespace weir {
 namespace {
 
 using Kind = ClusterResource::Kind;
-
-constexpr double kBitsPerByte = 8;
 
 template <typename List>
 std::uint32_t index_of(const List& list, const std::string& name) {

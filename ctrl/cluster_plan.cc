@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "common/units.h"
 #include "ctrl/billing/overcommit.h"
 #include "ctrl/pool_layout.h"
 
@@ -15,8 +16,6 @@ using placement::kAnywhere;
 using placement::Tokens;
 
 namespace {
-
-constexpr std::uint64_t kBitsPerByte = 8;
 
 template <typename List>
 std::map<std::string, std::uint32_t, std::less<>> numbers_of(const List& list) {

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kPoolsMax = 10'000;
 constexpr std::size_t kPoolVnicsMax = 20'000;
-constexpr Range kTokenRange{1, kTokenRateMax};
 constexpr Range kSharesRange{1, 10'000};
 
 /// What pools and their vNICs have alike; the reservation of a pool may be absent.

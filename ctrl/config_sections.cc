@@ -16,7 +16,6 @@ constexpr std::size_t kAppliancesMax = 1'000;
 constexpr std::size_t kTenantsMax = 10'000;
 constexpr std::size_t kTenantVnicsMax = 20'000;
 constexpr Range kLinkRange{1'000'000, kLinkRateMax};
-constexpr Range kTokenRange{1, kTokenRateMax};
 constexpr Range kWeightRange{1, 10'000};
 constexpr std::array kGuarantees{Word<GuaranteeKind>{"minimum", GuaranteeKind::kMinimum},
                                  Word<GuaranteeKind>{"fixed", GuaranteeKind::kFixed}};

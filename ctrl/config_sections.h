@@ -9,6 +9,7 @@ namespace weir {
 
 inline constexpr std::uint64_t kLinkRateMax = 400'000'000'000;     // bit/s
 inline constexpr std::uint64_t kTokenRateMax = 1'000'000'000'000;  // tokens per second
+inline constexpr Range kTokenRange{1, kTokenRateMax};
 
 void read_topology(ObjectReader& root, ClusterConfig& config, Faults& faults);
 void read_cluster_appliances(ObjectReader& root, ClusterConfig& config, Faults& faults);

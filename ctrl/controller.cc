@@ -299,7 +299,7 @@ void Controller::demand(Session& session, const Header& header, std::span<const 
 void Controller::note_change(const wire::FlowDemand* before, const wire::FlowDemand& now) {
     if (early_wanted_)
         return;
-    const double seconds = static_cast<double>(config_.interval) / static_cast<double>(kNanosPerSec);
+    const double seconds = to_seconds(config_.interval);
     cluster_.path_of(now.flow, path_);
     for (const PathStep& step : path_) {
         const auto part = static_cast<std::size_t>(step.part);

@@ -57,7 +57,7 @@ json set_pool(Controller& controller, ObjectReader& args, Faults& faults) {
     if (keys.read_quantity("reservation", Quantity::kTokenRate, reservation, kTokens))
         wanted.reservation_tokens = reservation;
     std::optional<std::uint64_t> limit;
-    if (keys.read_limit("limit", Quantity::kTokenRate, limit, {1, kTokenRateMax}))
+    if (keys.read_limit("limit", Quantity::kTokenRate, limit, kTokenRange))
         wanted.limit_tokens = limit;
     std::uint32_t shares = 0;
     if (keys.read_integer("shares", shares, kShares))

@@ -15,7 +15,7 @@ using pool::kRoot;
 using pool::NodeIndex;
 
 /// A flow that used so much of what it was told was held back by it.
-constexpr double kNearly = 0.95;
+constexpr double kHeldBackAt = 0.95;
 /// One that was not may grow by so much within an interval.
 constexpr double kRoom = 1.1;
 /// One that was idle keeps so much of an equal part, with which it shows that it wakes.
@@ -42,8 +42,7 @@ bool uses(const TenantConfig& tenant, const std::string& appliance) {
 
 }  // namespace
 
-PoolRates::PoolRates(const ClusterConfig& config)
-    : config_(config), interval_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)) {
+PoolRates::PoolRates(const ClusterConfig& config) : config_(config), interval_(to_seconds(config.interval)) {
     const std::set<std::string> pooled = pooled_appliances(config.pools);
     for (std::uint32_t i = 0; i < config.appliances.size() && !pooled.empty(); ++i) {
         const ClusterApplianceConfig& appliance = config.appliances[i];
@@ -61,8 +60,7 @@ PoolRates::PoolRates(const ClusterConfig& config)
             .least = {},
             .division = {}});
         if (appliance.latency != 0) {
-            const double threshold =
-                static_cast<double>(appliance.latency) / static_cast<double>(kNanosPerSec);
+            const double threshold = to_seconds(appliance.latency);
             const double least = std::max(1.0, static_cast<double>(appliance.capacity_min) * threshold);
             const double most = std::max(least, static_cast<double>(appliance.capacity_max) * threshold);
             pools.window.emplace(
@@ -123,7 +121,7 @@ void PoolRates::divide(std::uint32_t appliance, double capacity) {
             continue;
         const double used = pools.used[node];
         const double told = pools.division.entitlement.empty() ? 0 : pools.division.entitlement[node];
-        const bool held_back = used > 0 && used >= kNearly * told;
+        const bool held_back = used > 0 && used >= kHeldBackAt * told;
         wanted = std::max({held_back ? capacity : std::max(wanted, used * kRoom), least, pools.least[node]});
         wanted = std::min(wanted, std::max(capacity, least));
     }

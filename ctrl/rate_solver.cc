@@ -16,13 +16,6 @@ constexpr double kRoomMost = 100;
 constexpr double kStrange = 0.5;
 constexpr double kStrangeMost = 0.25;
 
-const alloc::MechanismEntry& entry_of(Mechanism wanted) {
-    for (const alloc::MechanismEntry& entry : alloc::kMechanisms)
-        if (entry.name == name_of(wanted))
-            return entry;
-    return alloc::kMechanisms.front();
-}
-
 estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
     return {.used = double{flow.used[part]},
             .backlog = double{flow.backlog[part]},
@@ -43,11 +36,11 @@ void hold_to(double most, std::array<double, wire::kParts>& tokens) {
 
 RateSolver::RateSolver(const ClusterConfig& config)
     : config_(config),
-      seconds_(static_cast<double>(config.interval) / static_cast<double>(kNanosPerSec)),
+      seconds_(to_seconds(config.interval)),
       appliances_(config),
       view_(config, seconds_),
       pools_(config),
-      allocator_(entry_of(config.global)) {}
+      allocator_(*entry_of(config.global)) {}
 
 /// An interval moves the averages on; in between, only what grows is news.
 void RateSolver::smooth(const Cluster& cluster, const DemandTable& demands, bool whole) {

@@ -2,13 +2,18 @@
 #include "ctrl/vdc_view.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "common/units.h"
 
 namespace weir {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr double kBitsPerByte = 8;
+template <typename T>
+double limit_of(const std::optional<T>& limit, double scale) {
+    return limit ? static_cast<double>(*limit) * scale : alloc::kInfinite;
+}
+
+}  // namespace
 
 const alloc::MechanismEntry* entry_of(Mechanism mechanism) {
     const auto found =
@@ -16,13 +21,6 @@ const alloc::MechanismEntry* entry_of(Mechanism mechanism) {
                      [mechanism](const auto& entry) { return entry.name == name_of(mechanism); });
     return found == alloc::kMechanisms.end() ? nullptr : &*found;
 }
-
-template <typename T>
-double limit_of(const std::optional<T>& limit, double scale) {
-    return limit ? static_cast<double>(*limit) * scale : kInfinite;
-}
-
-}  // namespace
 
 VdcView::VdcView(const ClusterConfig& config, double seconds) : config_(config) {
     for (const TenantConfig& tenant : config.tenants) {

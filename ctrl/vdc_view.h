@@ -13,6 +13,9 @@
 
 namespace weir {
 
+/// The mechanism of this name; nullptr: there is none.
+[[nodiscard]] const alloc::MechanismEntry* entry_of(Mechanism mechanism);
+
 class VdcView {
   public:
     /// @param config outlives the view @param seconds of an interval

@@ -18,12 +18,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Range kTokensRange{1, 1'000'000'000'000};  // tokens, and tokens per second
 constexpr Range kReservedRange{0, 1'000'000'000'000};
 constexpr Range kLinkRange{1'000, kRateMax};         // bit/s
 constexpr Range kBurstRange{1'000'000, 10 * kNanosPerSec};
 constexpr Range kPortRange{1, 65'535};
-constexpr std::size_t kPathBytesMax = 4095;  // PATH_MAX with the end
 constexpr std::array kBuckets{Word<bool>{"multi", true}, Word<bool>{"single", false}};
 
 void read_protocol(ObjectReader& reader, std::string& out) {

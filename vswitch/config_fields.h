@@ -15,6 +15,7 @@ namespace weir {
 /// Bounds that several objects share.
 inline constexpr Range kMtuRange{68, 9600};
 inline constexpr Range kSharesRange{1, 10'000};
+inline constexpr Range kTokensRange{1, 1'000'000'000'000};  // tokens, and tokens per second
 inline constexpr std::uint64_t kRateMax = 400'000'000'000;  // bit/s: the fastest port of today
 
 /// A PCI address or a vdev string (driver and number, then arguments after commas).

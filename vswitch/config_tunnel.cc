@@ -11,15 +11,14 @@
 namespace weir {
 namespace {
 
+using limits::kEthernetHeaderBytes;
+using limits::kVlanTagBytes;
 using nlohmann::json;
 
 constexpr Range kSpiRange{4096, 0xFFFFF000};
 constexpr Range kRekeyRange{kNanosPerSec, 86'400 * kNanosPerSec};
-constexpr Range kTokensRange{1, 1'000'000'000'000};  // per second
 constexpr std::uint32_t kSpiStep = 4096;
 constexpr std::size_t kKeyDigits = 64;
-constexpr std::uint32_t kEthernetBytes = 14;
-constexpr std::uint32_t kVlanTagBytes = 4;
 constexpr std::uint32_t kMtuMin = 68;
 constexpr std::array kDevices{
     Word<std::string_view>{"auto", "auto"}, Word<std::string_view>{"crypto_openssl", "crypto_openssl"},
@@ -151,7 +150,8 @@ TunnelConfig read_tunnel(const json& object, const std::string& path, const Upli
     reader.read_quantity("rekey", Quantity::kDuration, tunnel.rekey, kRekeyRange);
     reader.finish();
     check_unique(reader, tunnel, others);
-    if (esp_frame_max(tunnel.algorithm, is_v6(tunnel), uplink.mtu) < kEthernetBytes + kVlanTagBytes + kMtuMin)
+    if (esp_frame_max(tunnel.algorithm, is_v6(tunnel), uplink.mtu) <
+        kEthernetHeaderBytes + kVlanTagBytes + kMtuMin)
         reader.fault("algorithm", "a larger mtu of the uplink", "no packet would fit through the tunnel");
     return tunnel;
 }
@@ -161,7 +161,7 @@ std::uint32_t carried_mtu(const SwitchConfig& base, std::uint16_t vlan) {
     std::uint32_t frame = kEspFrameMax;
     for (const TunnelConfig& tunnel : base.tunnels)
         frame = std::min(frame, esp_frame_max(tunnel.algorithm, is_v6(tunnel), base.uplink.mtu));
-    const std::uint32_t around = kEthernetBytes + (vlan != 0 ? kVlanTagBytes : 0);
+    const std::uint32_t around = kEthernetHeaderBytes + (vlan != 0 ? kVlanTagBytes : 0);
     return frame > around ? frame - around : 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/config/config_text.h"
 #include "common/config/guarantee_words.h"
+#include "common/units.h"
 #include "common/wide.h"
 #include "vswitch/config_fields.h"
 #include "vswitch/limits.h"
@@ -19,8 +20,7 @@ constexpr Range kLimitPpsRange{10, 1'000'000'000};  // packet/s
 constexpr Range kReservationRange{0, kRateMax};     // bit/s
 constexpr Range kSizeRange{1'000, 1'000'000'000'000'000};               // bytes
 constexpr Range kTimeRange{kNanosPerSec, 30 * 24 * 3600 * kNanosPerSec};  // a month
-constexpr std::uint64_t kDynamicLeast = 1'000;  // bit/s
-constexpr unsigned kBitsPerByte = 8;
+constexpr std::uint64_t kDynamicLeast = 1'000;                            // bit/s
 constexpr Range kBuffersRange{64, 1'048'576};
 constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
@@ -259,7 +259,7 @@ json vnic_to_json(const VnicConfig& vnic) {
     if (vnic.guarantee)
         out["guarantee"] = guarantee_name(*vnic.guarantee);
     if (vnic.guarantee == Guarantee::kDynamic) {
-        out["size"] = format_quantity(Quantity::kSize, vnic.size_bytes);
+        out["size"] = format_size(vnic.size_bytes);
         out["time"] = format_duration(vnic.time);
     } else {
         out["reservation"] = format_rate(vnic.reservation_bps);

@@ -21,6 +21,8 @@ inline constexpr std::array<EspAlgorithmText, 4> kEspAlgorithmTexts{{
     {"aes-256-cbc-sha256", "encryption_aes_256_cbc_sha256"},
 }};
 
+inline constexpr std::uint8_t kEthernetNextHeader = 143;  ///< of ESP (RFC 8986 section 10.1)
+
 inline constexpr std::uint32_t kEspHeaderBytes = 8;    ///< SPI and sequence number
 inline constexpr std::uint32_t kEspTrailerBytes = 2;   ///< padding's length and next header
 inline constexpr std::uint32_t kIcvBytes = 16;

@@ -39,6 +39,8 @@ inline constexpr std::uint32_t kRequestFlowsMax = 1024;
 inline constexpr std::size_t kTunnelsMax = 64;
 /// Networks behind all tunnels together: what one look-up may go through.
 inline constexpr std::size_t kTunnelNetworksMax = 256;
+inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
+inline constexpr std::uint32_t kVlanTagBytes = 4;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
 /// MAC entries per switch, learned and static.

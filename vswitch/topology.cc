@@ -13,6 +13,7 @@
 #include <random>
 
 #include "common/error.h"
+#include "common/units.h"
 #include "vswitch/appliances.h"
 #include "vswitch/feedback_key.h"
 #include "vswitch/scheduler_words.h"
@@ -21,7 +22,6 @@
 namespace weir {
 namespace {
 
-constexpr unsigned kBitsPerByte = 8;
 /// A worker that does not do a command within this is stuck: its core was taken away.
 constexpr Nanos kPatience = 5 * kNanosPerSec;
 constexpr Nanos kLinkPollPeriod = 100'000'000;

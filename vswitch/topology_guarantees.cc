@@ -5,13 +5,13 @@
 #include <array>
 #include <utility>
 
+#include "common/units.h"
 #include "vswitch/qos/guarantee_round.h"
 #include "vswitch/topology.h"
 
 namespace weir {
 namespace {
 
-constexpr std::uint64_t kBits = 8;
 constexpr Nanos kPeriod = kNanosPerSec;
 constexpr std::size_t kUsageMost = 4 * limits::kVnicsMax;
 
@@ -21,7 +21,7 @@ Promise promise_of(const VnicConfig& config) {
     Promise promise;
     promise.kind =
         config.guarantee.value_or(config.reservation_bps != 0 ? Guarantee::kStrict : Guarantee::kFairness);
-    promise.rate = config.reservation_bps / kBits;
+    promise.rate = config.reservation_bps / kBitsPerByte;
     promise.size = config.size_bytes;
     promise.time = config.time;
     return promise;
@@ -32,13 +32,13 @@ VnicConfig as_guaranteed_now(const VnicConfig& config, const GuaranteeMeter& met
     if (config.guarantee != Guarantee::kDynamic)
         return now;
     now.guarantee = meter.rate() == 0 ? Guarantee::kFairness : meter.kind();
-    now.reservation_bps = std::min(meter.rate() * kBits, config.limit_bps.value_or(UINT64_MAX));
+    now.reservation_bps = std::min(meter.rate() * kBitsPerByte, config.limit_bps.value_or(UINT64_MAX));
     return now;
 }
 
 GuaranteeReport guarantee_report(const GuaranteeMeter& meter) {
     return {.kind = meter.kind(),
-            .rate_bps = meter.rate() * kBits,
+            .rate_bps = meter.rate() * kBitsPerByte,
             .left_bytes = meter.left(),
             .time_left = meter.time_left()};
 }
@@ -101,7 +101,7 @@ void Topology::turn_guarantees(Nanos now) {
     guarantees_turned_ = now;
     try {
         take_snapshots();
-        GuaranteeRound round(config_.uplink.capacity_bps() / kBits);
+        GuaranteeRound round(config_.uplink.capacity_bps() / kBitsPerByte);
         std::array<std::uint64_t, limits::kVnicsMax> before{};
         for (VnicId id = 0; id < vnics_.size(); ++id) {
             if (!vnics_[id])

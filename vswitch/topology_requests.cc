@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/units.h"
 #include "vswitch/topology.h"
 #include "vswitch/topology_guarantees.h"
 
@@ -10,7 +11,6 @@ namespace weir {
 namespace {
 
 constexpr std::uint64_t kSilent = UINT64_MAX;
-constexpr std::uint64_t kBits = 8;
 /// As in the configuration: no bucket is slower than this, or faster.
 constexpr std::uint64_t kTokensMost = 1'000'000'000'000;
 constexpr std::uint64_t kSharesMost = 10'000;
@@ -61,8 +61,8 @@ VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) con
                 return rate[static_cast<std::size_t>(resource)];
             };
             bound(part.limit_tokens, of(PathResource::kAppliance), 1, kTokensMost, 1);
-            bound(part.uplink_bps, of(PathResource::kUplink), kBytesLeast, kBytesMost, kBits);
-            bound(part.downlink_bps, of(PathResource::kDownlink), kBytesLeast, kBytesMost, kBits);
+            bound(part.uplink_bps, of(PathResource::kUplink), kBytesLeast, kBytesMost, kBitsPerByte);
+            bound(part.downlink_bps, of(PathResource::kDownlink), kBytesLeast, kBytesMost, kBitsPerByte);
         }
     }
     reserve_in_windows(bounded);

@@ -76,8 +76,7 @@ void UdpSource::Stream::deliver(const Packet& packet) {
     measured_bytes += site_.world.now() >= site_.measure_from ? packet.bytes : 0;
 }
 
-UdpSource::UdpSource(const Site& site, const SourceSpec& spec, std::uint64_t index)
-    : site_(site), spec_(spec) {
+UdpSource::UdpSource(const Site& site, const SourceSpec& spec, std::uint64_t index) : site_(site) {
     Random random(site.seed, index);
     for (const std::uint32_t from : spec.from) {
         std::vector<std::uint32_t> others;

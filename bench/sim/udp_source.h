@@ -19,7 +19,6 @@ class UdpSource final : public Source {
     class Stream;
 
     const Site& site_;
-    const SourceSpec& spec_;
     std::deque<Stream> streams_;
 };
 

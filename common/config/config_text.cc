@@ -20,7 +20,7 @@ constexpr std::size_t kTextBytesMax = 4U << 20;
 constexpr std::size_t kDepthMax = 128;
 constexpr std::size_t kValuesMax = 200'000;
 // Paths are kept with every value and named in every fault: a long key above many values would fill memory.
-constexpr std::size_t kPathBytesMax = 1024;
+constexpr std::size_t kJsonPathBytesMax = 1024;
 constexpr std::size_t kDuplicatesMax = 1'000;
 
 // Reads the text while telling the handler how far the parser has come.
@@ -126,7 +126,7 @@ class Builder : public nlohmann::json_sax<json> {
         if (++values_ > kValuesMax)
             return fail("there are more than 200000 values");
         std::string own = path();
-        if (own.size() > kPathBytesMax)
+        if (own.size() > kJsonPathBytesMax)
             return fail("the names above this are longer than 1024 bytes together");
         json* placed = place(std::move(value));
         levels_.push_back({placed, std::move(own), {}});

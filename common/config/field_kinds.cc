@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 31;
 constexpr std::size_t kSocketBytesMax = 107;  // sockaddr_un has 108 with the end
-constexpr std::size_t kPathBytesMax = 4095;   // PATH_MAX with the end
 
 bool is_alnum(char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');

@@ -14,7 +14,8 @@ namespace weir {
 bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
 /// An absolute path that fits sockaddr_un (107 bytes).
 bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out);
-/// An absolute path of at most 4095 bytes; whether the file is there shows at start.
+inline constexpr std::size_t kPathBytesMax = 4095;  ///< PATH_MAX with the end
+/// An absolute path of at most kPathBytesMax; whether the file is there shows at start.
 bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
 /// "tcp://HOST:PORT" or "ipc:///PATH".
 inline constexpr const char* kEndpoints =

@@ -16,6 +16,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "common/wide.h"
 #include "cost_functions/protocol.h"
 
 namespace weir::text {
@@ -195,7 +196,6 @@ inline bool number(Bytes digits, std::uint64_t& value) {
 
 /// Says whether two keys are the same, not what they are. Never 0.
 inline std::uint64_t hash(Bytes key) {
-    __extension__ using Wide = unsigned __int128;
     constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;
     const auto fold = [](std::uint64_t a, std::uint64_t b) {
         const Wide product = Wide{a} * b;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace weir::alloc {
 /// Bounds of every amount of tokens: a demand below the least is none, one above the most is no demand.
 inline constexpr double kTokensLeast = 1e-9;
 inline constexpr double kTokensMost = 1e18;
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 class DemandMatrix {

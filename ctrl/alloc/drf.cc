@@ -9,16 +9,12 @@
 // finds out when its turn comes. A resource whose demands add up to less than its capacity never fills and
 // has no column.
 #include <algorithm>
-#include <limits>
 
 #include "ctrl/alloc/level_heap.h"
 #include "ctrl/alloc/mechanism.h"
 
 namespace weir::alloc {
 namespace {
-
-// A bound that moves by less than this part of itself is the level.
-constexpr double kSame = 1 + 1e-12;
 
 class Drf final : public Mechanism {
   public:
@@ -63,7 +59,7 @@ class Drf final : public Mechanism {
         columns_.assign(left_.size(), {});
         inverse_.resize(left_.size());
         for (std::size_t j = 0; j < left_.size(); ++j)
-            inverse_[j] = left_[j] < kTokensLeast ? std::numeric_limits<double>::infinity() : 1 / base[j];
+            inverse_[j] = left_[j] < kTokensLeast ? kInfinite : 1 / base[j];
         speed_.resize(demand.flows());
         bool others = false;
         for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
@@ -77,7 +73,7 @@ class Drf final : public Mechanism {
                 continue;
             }
             const double delta = share(resource, wanted, begin, end);
-            if (delta == std::numeric_limits<double>::infinity()) {
+            if (delta == kInfinite) {
                 stop_at_nothing(flow, resource, begin, end, out);
                 continue;
             }
@@ -105,9 +101,8 @@ class Drf final : public Mechanism {
     void stop_at_nothing(std::uint32_t flow, std::span<const std::uint32_t> resource, std::uint32_t begin,
                          std::uint32_t end, Allocation& out) {
         out.fill[flow] = 0;
-        const auto empty = std::find_if(resource.begin() + begin, resource.begin() + end, [this](auto j) {
-            return inverse_[j] == std::numeric_limits<double>::infinity();
-        });
+        const auto empty = std::find_if(resource.begin() + begin, resource.begin() + end,
+                                        [this](auto j) { return inverse_[j] == kInfinite; });
         out.bottleneck[flow] = *empty;
     }
 

@@ -2,15 +2,8 @@
 #include "ctrl/alloc/group_levels.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace weir::alloc {
-namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
 std::span<const GroupLevels::Member> GroupLevels::members(std::uint32_t resource) const {
     return std::span(members_).subspan(first_member_[resource],
                                        first_member_[resource + 1] - first_member_[resource]);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace weir::alloc {
 namespace {
@@ -217,7 +216,7 @@ GroupRise::Crossing GroupRise::first_crossing_of_lagging() {
 }
 
 GroupRise::Excess GroupRise::excess_at(std::uint32_t resource, double share, bool everybody) {
-    Excess excess{-capacity_[resource], 0, std::numeric_limits<double>::infinity()};
+    Excess excess{-capacity_[resource], 0, kInfinite};
     groups_->undo();
     for (const GroupLevels::Member& member : groups_->members(resource)) {
         if (!groups_->rises_on(member.pair)) {

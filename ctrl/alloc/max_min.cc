@@ -8,8 +8,6 @@
 namespace weir::alloc {
 namespace {
 
-constexpr double kSame = 1 + 1e-12;
-
 class MaxMin final : public Mechanism {
   public:
     void allocate(const Problem& problem, Allocation& out) override {

@@ -15,6 +15,9 @@
 
 namespace weir::alloc {
 
+/// A bound of a level that moves by less than this part of itself is the level.
+inline constexpr double kSame = 1 + 1e-12;
+
 struct Problem {
     const DemandMatrix& demand;        ///< D
     std::span<const double> weights;   ///< W, one per flow, >= 0; 0: only what nobody else wants

@@ -3,7 +3,6 @@
 #include "ctrl/alloc/quantum_tree.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace weir::alloc {
 namespace {
@@ -126,7 +125,7 @@ void QuantumTree::add_part(const Child& child, double scale) {
 }
 
 void QuantumTree::refresh(Node& node) {
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinite;
     node.blocked = true;
     for (const Child& child : node.children) {
         if (blocked(child))

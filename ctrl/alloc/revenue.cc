@@ -22,7 +22,7 @@ class Revenue final : public Mechanism {
         measure(problem);
         out.reset(problem);
         double best = -1;
-        double bound = std::numeric_limits<double>::infinity();
+        double bound = kInfinite;
         for (int round = 0; round < kRounds && best < bound * (1 - kGap); ++round) {
             const double dual = order_by_worth(problem);
             bound = std::min(bound, dual);
@@ -73,7 +73,7 @@ class Revenue final : public Mechanism {
             double cost = 0;
             for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
                 cost += price_[demand.resource()[k]] * demand.tokens()[k];
-            density_[flow] = cost > 0 ? worth_[flow] / cost : std::numeric_limits<double>::infinity();
+            density_[flow] = cost > 0 ? worth_[flow] / cost : kInfinite;
         }
         std::stable_sort(order_.begin(), order_.end(),
                          [this](auto a, auto b) { return density_[a] > density_[b]; });

@@ -8,7 +8,6 @@
 namespace weir::alloc {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// So many times what it has may a flow grow in an interval without being asked.
 constexpr double kGrowthMost = 100;
 /// A demand of which less than this part is missing is met.

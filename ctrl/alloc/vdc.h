@@ -6,7 +6,6 @@
 #pragma once
 
 #include <array>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,7 +28,7 @@ struct VdcTenant {
 /// One resource of a tenant's own datacenter: a vNIC's direction, or its part of an appliance.
 struct VirtualResource {
     double reserved = 0;
-    double limit = std::numeric_limits<double>::infinity();  ///< at least `reserved`
+    double limit = kInfinite;  ///< at least `reserved`
 };
 
 struct VdcProblem {

@@ -79,8 +79,8 @@ std::string grid(const Bounds& bounds) {
     const double stride = std::exp2(std::ceil(doublings / 10));
     for (double size = x.low; size <= x.high * 1.001; size *= stride) {
         out += line(x.at(size), kTop, x.at(size), kHeight - kBottom, kGrid);
-        out += label(x.at(size), kHeight - kBottom + 18,
-                     format_quantity(Quantity::kSize, static_cast<std::uint64_t>(size)), "middle");
+        out += label(x.at(size), kHeight - kBottom + 18, format_size(static_cast<std::uint64_t>(size)),
+                     "middle");
     }
     for (double tokens = y.low; tokens <= y.high * 1.001; tokens *= 10) {
         out += line(kLeft, y.at(tokens), kWidth - kRight, y.at(tokens), kGrid);

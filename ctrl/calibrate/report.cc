@@ -22,10 +22,6 @@ std::string word(Operation operation) {
 std::string counted_word(CountedSize counted) {
     return std::string(kCountedSizeNames[static_cast<std::size_t>(counted)]);
 }
-std::string size_text(std::uint64_t bytes) {
-    return format_quantity(Quantity::kSize, bytes);
-}
-
 std::string number(double value) {
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), std::abs(value) < 100 ? "%.1f" : "%.0f", value);
@@ -42,8 +38,8 @@ void add_row(cli::Table& table, const Measured& one, const TableFit::Point& poin
     const double bits = point.rate.median * static_cast<double>(one.request_bytes + one.response_bytes) * 8;
     table.add_row(
         {word(one.operation),
-         size_text(one.payload),
-         size_text(point.size),
+         format_size(one.payload),
+         format_size(point.size),
          number(point.rate.median),
          "+-" + percent_text(point.rate.noise()),
          human_rate(bits),

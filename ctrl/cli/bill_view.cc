@@ -25,7 +25,7 @@ std::string money_text(double money) {
     return out.str();
 }
 
-std::string percent_text(const json& part) {
+std::string fulfilment_text(const json& part) {
     if (!part.is_number())
         return "-";
     std::ostringstream out;
@@ -61,9 +61,11 @@ std::string bill_text(const json& bill, const Terminal& terminal) {
     for (const json& row : list_at(bill, "/rows"))
         table.add_row({text_at(row, "/tenant"), text_at(row, "/vnic"), text_at(row, "/guarantee"),
                        human_duration(number_at(row, "/seconds") * 1e9),
-                       number_at(row, "/promised_bytes") > 0 ? human_count(number_at(row, "/promised_bytes")) + "B" : "-",
-                       human_count(number_at(row, "/delivered_bytes")) + "B", percent_text(at(row, "/fulfilment")),
-                       money_text(number_at(row, "/charge"))});
+                       number_at(row, "/promised_bytes") > 0
+                           ? human_count(number_at(row, "/promised_bytes")) + "B"
+                           : "-",
+                       human_count(number_at(row, "/delivered_bytes")) + "B",
+                       fulfilment_text(at(row, "/fulfilment")), money_text(number_at(row, "/charge"))});
     text += table.render(terminal.columns, terminal.colour);
     return text + "charge " + money_text(number_at(bill, "/charge")) + "; " + chain_text(bill);
 }

@@ -11,7 +11,7 @@
 namespace weir::cli {
 namespace {
 
-Cell state_cell(const json& host) {
+Cell host_state_cell(const json& host) {
     const std::string state = text_at(host, "/state");
     return {state, state == "connected" ? Style::kGood : state == "welcomed" ? Style::kWarn : Style::kBad};
 }
@@ -26,10 +26,10 @@ std::string hosts_text(const json& status, const Terminal& terminal) {
                  {"VERSION", false, 1}});
     for (const json& host : list_at(status, "/hosts")) {
         const double heard = number_at(host, "/heard_ms");
-        table.add_row({text_at(host, "/name"), state_cell(host), at(host, "/proven") == true ? "shown" : "-",
-                       whole_text(number_at(host, "/vnics")), whole_text(number_at(host, "/flows")),
-                       std::isfinite(heard) ? human_duration(heard * 1e6) + " ago" : "-",
-                       text_at(host, "/version")});
+        table.add_row(
+            {text_at(host, "/name"), host_state_cell(host), at(host, "/proven") == true ? "shown" : "-",
+             whole_text(number_at(host, "/vnics")), whole_text(number_at(host, "/flows")),
+             std::isfinite(heard) ? human_duration(heard * 1e6) + " ago" : "-", text_at(host, "/version")});
     }
     return table.render(terminal.columns, terminal.colour);
 }

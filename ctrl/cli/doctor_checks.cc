@@ -19,13 +19,9 @@ constexpr std::uint64_t kHugeBytesNeeded = 256ULL << 20;
 constexpr std::uint64_t kMemlockNeeded = 64ULL << 20;
 constexpr const char* kReservePages = "echo 1024 > /proc/sys/vm/nr_hugepages";
 
-std::string size_text(std::uint64_t bytes) {
-    return format_quantity(Quantity::kSize, bytes);
-}
-
 std::string pool_text(const HugepagePool& pool) {
     return "node " + std::to_string(pool.node) + ": " + std::to_string(pool.free) + " of " +
-           std::to_string(pool.total) + " pages of " + size_text(pool.page_bytes) + " free";
+           std::to_string(pool.total) + " pages of " + format_size(pool.page_bytes) + " free";
 }
 
 void check_hugepages(const HostFacts& facts, Findings& out) {
@@ -42,7 +38,7 @@ void check_hugepages(const HostFacts& facts, Findings& out) {
         out.push_back({"hugepages", Health::kMissing, "none reserved", kReservePages});
     else if (free < kHugeBytesNeeded)
         out.push_back({"hugepages", Health::kWarning,
-                       text + "; a new switch needs " + size_text(kHugeBytesNeeded) + " free",
+                       text + "; a new switch needs " + format_size(kHugeBytesNeeded) + " free",
                        std::string(kReservePages) + "  (nothing to do when the switch runs already)"});
     else
         out.push_back({"hugepages", Health::kOk, text, ""});
@@ -149,7 +145,7 @@ void check_nic(const NicFacts& nic, const HostFacts& facts, Findings& out) {
 // A NIC's buffers must stay where they are; root may lock any amount.
 void check_memlock(const HostFacts& facts, Findings& out) {
     const bool unlimited = facts.root || facts.memlock_bytes == UINT64_MAX;
-    const std::string found = unlimited ? "unlimited" : size_text(facts.memlock_bytes) + " may be locked";
+    const std::string found = unlimited ? "unlimited" : format_size(facts.memlock_bytes) + " may be locked";
     if (unlimited || facts.memlock_bytes >= kMemlockNeeded)
         out.push_back({"locked memory", Health::kOk, found, ""});
     else

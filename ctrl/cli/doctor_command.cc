@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kDefaultConfig = "/etc/weir/switch.jsonc";
 
 // Without a file the checks that need none are made: hugepages, /run/weir, DPDK, KVM.
-SwitchConfig config_of(const std::string& given) {
+SwitchConfig switch_config_of(const std::string& given) {
     std::error_code ignored;
     if (given.empty() && !std::filesystem::exists(kDefaultConfig, ignored)) {
         SwitchConfig none;
@@ -39,7 +39,7 @@ void add_doctor_command(CLI::App& app, Session& session) {
                      "check for this configuration (default: /etc/weir/switch.jsonc if there is one)")
         ->type_name("FILE");
     doctor->callback([&session, file] {
-        const SwitchConfig config = config_of(*file);
+        const SwitchConfig config = switch_config_of(*file);
         const std::vector<Finding> findings = check_host(gather_facts(config, ""), config);
         const bool well = std::none_of(findings.begin(), findings.end(),
                                        [](const Finding& f) { return f.health == Health::kMissing; });

@@ -11,13 +11,11 @@
 namespace weir::cli {
 namespace {
 
-constexpr double kBitsPerByte = 8;
-
 double per_second(const json& flow, const char* what, const std::string& resource) {
     return number_at(flow, (std::string(what) + '/' + resource).c_str());
 }
 
-Cell held_back_cell(const json& flow) {
+Cell held_back_by_cell(const json& flow) {
     const std::string by = text_at(flow, "/held_back_by");
     if (by == "-")
         return "-";
@@ -44,7 +42,7 @@ std::string flows_table(const json& flows, const Terminal& terminal) {
     for (const json& flow : flows)
         table.add_row({text_at(flow, "/vnic"), text_at(flow, "/appliance"),
                        human_count(number_at(flow, "/requests_per_second")), used_of_text(flow, "appliance"),
-                       used_of_text(flow, "uplink"), used_of_text(flow, "downlink"), held_back_cell(flow),
+                       used_of_text(flow, "uplink"), used_of_text(flow, "downlink"), held_back_by_cell(flow),
                        with_tokens(number_at(flow, "/held"), number_at(flow, "/queued/appliance")),
                        with_tokens(number_at(flow, "/outstanding"), number_at(flow, "/outstanding_tokens")),
                        human_duration(number_at(flow, "/latency_ns/p50")),

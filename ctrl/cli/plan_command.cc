@@ -14,7 +14,7 @@
 namespace weir::cli {
 namespace {
 
-ClusterConfig config_of(const std::string& file) {
+ClusterConfig cluster_config_of(const std::string& file) {
     auto parsed = load_cluster(file, Promises::kUnchecked);
     if (const Faults* faults = std::get_if<Faults>(&parsed))
         throw Failure(kExitBadInput, *faults);
@@ -70,7 +70,7 @@ void add_plan_commands(CLI::App& app, Session& session) {
         "--measured", *measured,
         "how often over-commitment fails by what the controller (--socket) has measured for a day");
     plan->callback([&session, file, measured] {
-        const ClusterConfig config = config_of(*file);
+        const ClusterConfig config = cluster_config_of(*file);
         const billing::UseTable use = *measured ? use_of(session.ask("running")) : billing::UseTable();
         show(session, config, nullptr, &use);
     });
@@ -86,7 +86,7 @@ void add_plan_commands(CLI::App& app, Session& session) {
             throw bad_input("apply", *next, "--dry-run",
                             "the controller reads its file at start: replace it and restart weir-ctrl; the "
                             "switches go on meanwhile");
-        const ClusterConfig config = config_of(*next);
+        const ClusterConfig config = cluster_config_of(*next);
         const json answer = session.ask("running");
         const RunningCluster running = running_of(session, answer);
         const billing::UseTable use = use_of(answer);

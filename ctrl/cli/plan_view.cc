@@ -23,7 +23,7 @@ std::string amount_text(const json& entry, const char* pointer) {
                               : human_rate(amount);
 }
 
-std::string percent_text(double part) {
+std::string part_text(double part) {
     if (!std::isfinite(part))
         return "-";
     char text[32];
@@ -85,9 +85,9 @@ std::string tenants_text(const json& plan, const Terminal& terminal) {
 
 Cell ratio_cell(const json& load) {
     const bool over = at(load, "/over") == true;
-    return {percent_text(number_at(load, "/ratio")), !over                             ? Style::kGood
-                                                     : at(load, "/admissible") == true ? Style::kWarn
-                                                                                       : Style::kBad};
+    return {part_text(number_at(load, "/ratio")), !over                             ? Style::kGood
+                                                  : at(load, "/admissible") == true ? Style::kWarn
+                                                                                    : Style::kBad};
 }
 
 std::string resources_text(const json& plan, const Terminal& terminal) {
@@ -113,7 +113,7 @@ std::string resources_text(const json& plan, const Terminal& terminal) {
         const bool is_new = at(load, "/new") == true;
         table.add_row({text_at(load, "/what") + news_text(is_new ? "new" : "-"), amount_text(load, "/need"),
                        amount_text(load, "/have"), ratio_cell(load), human_count(number_at(load, "/vnics")),
-                       percent_text(number_at(load, "/failure_probability")) +
+                       part_text(number_at(load, "/failure_probability")) +
                            (at(load, "/measured") == true ? " measured" : ""),
                        joined(whose, kHostsMost)});
     }
@@ -144,9 +144,8 @@ std::string plan_text(const json& plan, const Terminal& terminal) {
     const bool admitted = at(plan, "/admitted") == true;
     std::string text = "cluster " + text_at(plan, "/cluster") + ", " + text_at(plan, "/hosts") + " host(s), ";
     text += at(over, "/allowed") == true
-                ? "over-commitment within failures " + percent_text(number_at(over, "/failure_max")) +
-                      " of the time, were vNICs to use " + percent_text(number_at(over, "/utilisation")) +
-                      '\n'
+                ? "over-commitment within failures " + part_text(number_at(over, "/failure_max")) +
+                      " of the time, were vNICs to use " + part_text(number_at(over, "/utilisation")) + '\n'
                 : std::string("no over-commitment\n");
     return text + '\n' + tenants_text(plan, terminal) + resources_text(plan, terminal) +
            broken_text(plan, terminal) +

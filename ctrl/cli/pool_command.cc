@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-void add_show(CLI::App& pool, Session& session) {
+void add_pool_show(CLI::App& pool, Session& session) {
     auto appliance = std::make_shared<std::string>();
     CLI::App* show =
         pool.add_subcommand("show", "pools as a tree: what is promised, now divided, wanted, delivered");
@@ -24,7 +24,7 @@ void add_show(CLI::App& pool, Session& session) {
     });
 }
 
-void add_set(CLI::App& pool, Session& session) {
+void add_pool_set(CLI::App& pool, Session& session) {
     auto name = std::make_shared<std::string>();
     auto appliance = std::make_shared<std::string>();
     auto pairs = std::make_shared<std::vector<std::string>>();
@@ -44,7 +44,7 @@ void add_set(CLI::App& pool, Session& session) {
     });
 }
 
-void add_reset(CLI::App& pool, Session& session) {
+void add_pool_reset(CLI::App& pool, Session& session) {
     auto name = std::make_shared<std::string>();
     auto appliance = std::make_shared<std::string>();
     CLI::App* reset = pool.add_subcommand("reset", "take back what was set: the cluster file counts again");
@@ -65,9 +65,9 @@ void add_reset(CLI::App& pool, Session& session) {
 void add_pool_commands(CLI::App& app, Session& session) {
     CLI::App* pool = app.add_subcommand("pool", "pools of the controller (--socket names its socket)");
     require_command(*pool);
-    add_show(*pool, session);
-    add_set(*pool, session);
-    add_reset(*pool, session);
+    add_pool_show(*pool, session);
+    add_pool_set(*pool, session);
+    add_pool_reset(*pool, session);
 }
 
 }  // namespace weir::cli

@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/units.h"
 #include "ctrl/cli/flow_view.h"
 #include "ctrl/cli/sample.h"
 #include "ctrl/cli/why_view.h"
 
 namespace weir::cli {
 namespace {
-
-constexpr double kBitsPerByte = 8;
 
 struct Readings {
     const json& before;

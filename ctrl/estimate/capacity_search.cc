@@ -25,7 +25,6 @@ constexpr double kLatencyCounts = 0.25;  // of the estimate: a latency under les
 constexpr double kMargin = 0.01;         // of the estimate
 constexpr double kDrainLeast = 0.97;
 constexpr double kBelow = 0.995;
-constexpr double kQueueFalls = 0.9;  // of what it was, or less, when it is drained
 constexpr double kNearly = 0.95;     // of the estimate given out: the mix is as the tenants want it
 constexpr unsigned kMixSettles = 2;  // intervals in which one change may show
 

@@ -46,6 +46,9 @@ class CapacitySearch {
     [[nodiscard]] double slowdown(const Reading& reading) const;
 
   private:
+    /// A queue of so much of what it was, or less, is drained.
+    static constexpr double kQueueFalls = 0.9;
+
     enum class Signal { kClear, kIdle, kShort, kViolation, kNothing };
 
     [[nodiscard]] Signal signal_of(const Reading& reading) const;

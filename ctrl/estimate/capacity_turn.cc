@@ -10,8 +10,6 @@ namespace {
 /// Times the least latency: nothing that the appliance does could be faster.
 constexpr double kSurelyFull = 8;
 constexpr double kShortAndFull = 1.5;  // when it served less than it might have
-/// Of what it was, or less: there was none at the end.
-constexpr double kQueueFalls = 0.9;
 /// Of what it can serve: a queue hurts those most who keep little outstanding.
 constexpr double kSafe = 0.995;
 constexpr double kSure = 0.06;

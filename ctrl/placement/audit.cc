@@ -5,10 +5,10 @@
 #include <cassert>
 #include <map>
 
+#include "common/wide.h"
+
 namespace weir::placement {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 /// Slots are counted, not shared: too many vNICs on a host break nobody's rate.
 bool is_rate(Constraint c) {

@@ -15,16 +15,16 @@ using nlohmann::json;
 namespace {
 
 /// Amounts are counted in thousandths, so that 2.5 of 10 is as good as 2.5Gbit of 10Gbit.
-constexpr double kGrain = 1000;
+constexpr double kAmountGrain = 1000;
 constexpr double kAmountMost = 1e14;  // of all together: a thousand links of 800 Gbit/s
-constexpr std::array kGuarantees{Word<Guarantee>{"hose", Guarantee::kHose},
-                                 Word<Guarantee>{"sum", Guarantee::kSum}};
+constexpr std::array kGuarantees{Word<placement::Guarantee>{"hose", placement::Guarantee::kHose},
+                                 Word<placement::Guarantee>{"sum", placement::Guarantee::kSum}};
 
 double number_of(Tokens amount) {
-    return static_cast<double>(amount) / kGrain;
+    return static_cast<double>(amount) / kAmountGrain;
 }
 
-std::string text_of(ConstraintKind kind, Tokens amount) {
+std::string amount_text(ConstraintKind kind, Tokens amount) {
     char text[32];
     std::snprintf(text, sizeof text, "%.10g",
                   kind == ConstraintKind::kSlots ? static_cast<double>(amount) : number_of(amount));
@@ -139,7 +139,7 @@ class Reader {
             return;
         }
         total_ += number;
-        out_amount = static_cast<Tokens>(std::llround(number * kGrain));
+        out_amount = static_cast<Tokens>(std::llround(number * kAmountGrain));
     }
 
     Faults& faults_;
@@ -156,7 +156,7 @@ json failure_json(const Topology& topology, const Tenant& tenant, const Shortfal
     json failure{
         {"tenant", tenant.id},
         {vnic ? "vnic" : "appliance", vnic ? tenant.vnics[why.index].id : tenant.appliances[why.index].id},
-        {"message", explain(topology, tenant, why, text_of)},
+        {"message", explain(topology, tenant, why, amount_text)},
         {"proven", why.proven}};
     if (why.nowhere) {
         failure["constraint"] = vnic ? "no_host" : "no_appliance";
@@ -201,9 +201,9 @@ json load_json(const Topology& topology, const std::vector<Tenant>& tenants, con
 
 json solve_placement(ObjectReader& problem, Faults& faults) {
     Reader read(faults);
-    Guarantee guarantee = Guarantee::kHose;
+    auto guarantee = placement::Guarantee::kHose;
     bool force = false;
-    problem.read_word("guarantee", guarantee, std::span<const Word<Guarantee>>(kGuarantees));
+    problem.read_word("guarantee", guarantee, std::span<const Word<placement::Guarantee>>(kGuarantees));
     problem.read_flag("force", force);
     read.topology(problem);
     for_objects(problem, "tenants", true, faults, [&](ObjectReader& reader) { read.tenant(reader); });

@@ -31,10 +31,10 @@ void read_dynamic(ObjectReader& reader, double link, double& promised) {
 billing::Period read_period(ObjectReader& reader, double link) {
     billing::Period period;
     need(reader, "guarantee", "\"strict\", \"dynamic\", \"fairness\" or \"best_effort\"");
-    reader.read_word("guarantee", period.guarantee, std::span<const Word<Guarantee>>(kGuaranteeWords));
-    if (period.guarantee == Guarantee::kStrict)
+    reader.read_word("guarantee", period.guarantee, std::span<const Word<weir::Guarantee>>(kGuaranteeWords));
+    if (period.guarantee == weir::Guarantee::kStrict)
         need_number(reader, "reservation", period.promised, {0, link});
-    if (period.guarantee == Guarantee::kDynamic)
+    if (period.guarantee == weir::Guarantee::kDynamic)
         read_dynamic(reader, link, period.promised);
     need_number(reader, "delivered", period.delivered, kTokenBounds);
     return period;

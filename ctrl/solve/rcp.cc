@@ -17,7 +17,7 @@ constexpr std::array kLaws{Word<RateLaw>{"linear", RateLaw::kLinear}, Word<RateL
 /// EyeQ's floor is 10 Mbit/s of 9 Gbit/s.
 constexpr double kFloorPart = 1.0 / 900;
 /// The law counts whole tokens: so many to a capacity that no digit of the answer is lost.
-constexpr double kGrain = 0x1p52;
+constexpr double kCapacityGrain = 0x1p52;
 
 }  // namespace
 
@@ -44,7 +44,8 @@ json solve_rcp(ObjectReader& problem, Faults& faults) {
         problem.fault("ceiling", "at least the floor", "there is no rate between them");
     if (!faults.empty())
         return {};
-    const double scale = std::exp2(std::floor(std::log2(kGrain / std::max({ceiling, capacity, start}))));
+    const double scale =
+        std::exp2(std::floor(std::log2(kCapacityGrain / std::max({ceiling, capacity, start}))));
     profile.rate_min = static_cast<std::uint64_t>(std::llround(floor * scale));
     profile.rate_max = static_cast<std::uint64_t>(std::llround(ceiling * scale));
     std::vector<std::uint64_t> rates{static_cast<std::uint64_t>(std::llround(start * scale))};

@@ -11,7 +11,7 @@ using billing::Guarantee;
 using billing::Record;
 using Statement = Database::Statement;
 
-constexpr const char* kTables = R"(
+constexpr const char* kBillTables = R"(
     CREATE TABLE IF NOT EXISTS bill (number INTEGER PRIMARY KEY, vnic TEXT NOT NULL, tenant TEXT NOT NULL,
         guarantee INTEGER NOT NULL, began INTEGER NOT NULL, ended INTEGER NOT NULL, promised INTEGER NOT NULL,
         delivered INTEGER NOT NULL, charge TEXT NOT NULL, hash BLOB NOT NULL);
@@ -50,7 +50,7 @@ std::string money_of(const std::string& line) {
 }  // namespace
 
 BillStore::BillStore(Database& database) : database_(database) {
-    database_.run(kTables);
+    database_.run(kBillTables);
     Statement last(database_, "SELECT number, hash FROM bill ORDER BY number DESC LIMIT 1");
     if (last.step()) {
         lines_ = last.integer(0);

@@ -2,6 +2,7 @@
 #include "vswitch/agent/report_json.h"
 
 #include "common/config/guarantee_words.h"
+#include "common/units.h"
 
 namespace weir {
 namespace {
@@ -27,8 +28,6 @@ json direction_json(const DirectionStats& stats) {
             {"dropped", tally_json(stats.dropped)},
             {"drops", reasons_json(stats)}};
 }
-
-constexpr unsigned kBitsPerByte = 8;
 
 json steering_json(const Steering& steering) {
     return {{"mode", steering.hardware ? "hardware" : "software"}, {"reason", steering.reason}};

@@ -21,9 +21,7 @@ constexpr std::uint16_t kIpv6Bytes = 40;
 constexpr std::uint32_t kGcmIvBytes = 8;
 constexpr std::uint32_t kCbcIvBytes = 16;
 constexpr std::uint8_t kEsp = 50;
-constexpr std::uint8_t kEthernet = 143;  // RFC 8986 section 10.1
-constexpr unsigned kCongestion = 3;                // ECN: CE (RFC 3168)
-constexpr std::uint32_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
+constexpr unsigned kCongestion = 3;  // ECN: CE (RFC 3168)
 /// Behind the frame: the AAD that rte_ipsec builds there.
 constexpr std::uint32_t kTailInbound = 16;
 
@@ -58,7 +56,7 @@ std::uint8_t protocol_of(const rte_mbuf* frame, bool v6) {
 bool unwrap(rte_mbuf* frame, bool v6) {
     const std::uint32_t front = kEspFrontBytes + outer_ip_bytes(v6);
     constexpr std::uint32_t kLeast = 14;
-    if (frame->pkt_len < front + kLeast || protocol_of(frame, v6) != kEthernet)
+    if (frame->pkt_len < front + kLeast || protocol_of(frame, v6) != kEthernetNextHeader)
         return false;
     const auto* ip = rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kEspFrontBytes);
     frame->hash.usr = ((v6 ? ip[1] >> 4 : ip[1]) & kCongestion) == kCongestion;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint32_t kIp4Front = kEspFrontBytes + 20 + kEspHeaderBytes;
 constexpr std::uint32_t kIp6Front = kEspFrontBytes + 40 + kEspHeaderBytes;
-constexpr std::uint8_t kEthernet = 143;  // RFC 8986 section 10.1
 /// RFC 4303 section 2.4; one more than there can be.
 constexpr std::array<std::uint8_t, 16> kPadding{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
@@ -80,7 +79,7 @@ EspFront::Packet EspFront::wrap(rte_mbuf* frame, std::uint32_t sequence) const {
     const std::uint8_t tos = traffic_class(clear, inside);
     std::memcpy(clear + inside, kPadding.data(), kPadding.size());
     clear[encrypted - 2] = static_cast<std::uint8_t>(encrypted - inside - kEspTrailerBytes);
-    clear[encrypted - 1] = kEthernet;
+    clear[encrypted - 1] = kEthernetNextHeader;
 
     std::uint8_t* const iv = clear - iv_bytes_;
     std::uint8_t* const start = iv - front_bytes_;

@@ -14,7 +14,6 @@
 namespace weir {
 namespace {
 
-constexpr std::uint16_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
 constexpr std::uint8_t kIpInIp = 4;
 constexpr std::uint8_t kIpv6InIp = 41;
 

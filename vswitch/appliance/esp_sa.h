@@ -19,6 +19,9 @@
 
 namespace weir {
 
+/// Where the IV is in a crypto operation.
+inline constexpr std::uint16_t kIvOffset = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
+
 struct EspKeys {
     std::uint32_t spi = 0;                      ///< 256 or more (RFC 4303 section 2.1)
     std::array<std::uint8_t, 32> cipher{};      ///< AES: the first 16, or all

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "vswitch/limits.h"
+
 namespace weir {
 namespace {
 
-constexpr std::size_t kEthernetBytes = 14;
+using limits::kEthernetHeaderBytes;
+
 constexpr std::size_t kTypeAt = 12;
 constexpr std::size_t kIpv4Bytes = 20;
 constexpr std::size_t kIpv6Bytes = 40;
@@ -48,12 +51,12 @@ void put_mac(std::uint8_t* at, std::uint64_t mac) {
 }
 
 bool is_ipv4(std::span<const std::uint8_t> frame) {
-    return frame.size() >= kEthernetBytes + kIpv4Bytes && get<std::uint16_t>(&frame[kTypeAt]) == 0x0800 &&
-           frame[kEthernetBytes] >> 4 == 4;
+    return frame.size() >= kEthernetHeaderBytes + kIpv4Bytes &&
+           get<std::uint16_t>(&frame[kTypeAt]) == 0x0800 && frame[kEthernetHeaderBytes] >> 4 == 4;
 }
 bool is_ipv6(std::span<const std::uint8_t> frame) {
-    return frame.size() >= kEthernetBytes + kIpv6Bytes && get<std::uint16_t>(&frame[kTypeAt]) == 0x86DD &&
-           frame[kEthernetBytes] >> 4 == 6;
+    return frame.size() >= kEthernetHeaderBytes + kIpv6Bytes &&
+           get<std::uint16_t>(&frame[kTypeAt]) == 0x86DD && frame[kEthernetHeaderBytes] >> 4 == 6;
 }
 
 std::uint64_t tag_of(const FeedbackMessage& message, const std::uint8_t* payload, const FeedbackKey& key) {
@@ -120,9 +123,9 @@ std::size_t write_feedback(const FeedbackMessage& message, std::span<const std::
     std::memcpy(at, &answered[kTypeAt], 2);
     at += 2;
     if (v4)
-        write_ipv4(at, &answered[kEthernetBytes], message.rate);
+        write_ipv4(at, &answered[kEthernetHeaderBytes], message.rate);
     else
-        write_ipv6(at, &answered[kEthernetBytes]);
+        write_ipv6(at, &answered[kEthernetHeaderBytes]);
     at += v4 ? kIpv4Bytes : kIpv6Bytes;
     std::copy(kMagic.begin(), kMagic.end(), at);
     put(at + kSequenceAt, message.sequence);
@@ -136,9 +139,9 @@ FeedbackVerdict read_feedback(std::span<const std::uint8_t> frame, std::uint16_t
     const bool v4 = is_ipv4(frame);
     if (!v4 && !is_ipv6(frame))
         return FeedbackVerdict::kMalformed;
-    if (v4 && frame[kEthernetBytes] != 0x45)  // ours have no options
+    if (v4 && frame[kEthernetHeaderBytes] != 0x45)  // ours have no options
         return FeedbackVerdict::kMalformed;
-    const std::size_t before = kEthernetBytes + (v4 ? kIpv4Bytes : kIpv6Bytes);
+    const std::size_t before = kEthernetHeaderBytes + (v4 ? kIpv4Bytes : kIpv6Bytes);
     if (frame.size() < before + kPayloadBytes)
         return FeedbackVerdict::kMalformed;
     const std::uint8_t* payload = &frame[before];

@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
+
+#include "vswitch/limits.h"
 
 namespace weir {
 
-inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
-inline constexpr std::uint32_t kVlanTagBytes = 4;
+using limits::kEthernetHeaderBytes;
+using limits::kVlanTagBytes;
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are read as little-endian words");
 
@@ -31,6 +34,11 @@ struct FrameHead {
     std::memcpy(&second, bytes + 6, sizeof(second));
     constexpr std::uint64_t kLow48 = 0x0000'FFFF'FFFF'FFFF;
     return {first & kLow48, second & kLow48, static_cast<std::uint16_t>(second >> 48)};
+}
+
+/// What its first buffer holds.
+[[nodiscard]] inline std::span<const std::uint8_t> first_buffer(const rte_mbuf* frame) {
+    return {rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len};
 }
 
 /// 01:80:C2:00:00:00 .. 0F: never forwarded by a bridge.

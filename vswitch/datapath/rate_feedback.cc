@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/units.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/traffic_class.h"
 
 namespace weir {
 namespace {
 
-constexpr std::uint64_t kBitsPerByte = 8;
 /// The paper's gain; the log law's default is calmer, as the meter knows its senders.
 constexpr double kLinearGain = 0.5;
 /// Frames are numbered from here: 2^12 a second is less than a receiver sends in its busiest life.
@@ -24,10 +24,6 @@ EndpointProfile endpoint_of(const VnicPath& path) {
     profile.shares = path.profile.uplink.shares;
     profile.limit = path.profile.receive_limit;
     return profile;
-}
-
-std::span<const std::uint8_t> bytes_of(const rte_mbuf* frame) {
-    return {rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len};
 }
 
 }  // namespace
@@ -97,7 +93,7 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
     FeedbackBuffer bytes;
     const std::size_t length =
         write_feedback({head.source, head.destination, to.fixed.vlan, feedback.rate, feedback.sequence},
-                       bytes_of(answered), key_, bytes);
+                       first_buffer(answered), key_, bytes);
     if (length == 0)
         return;  // not IP: nothing to answer
     rte_mbuf* frame = rte_pktmbuf_alloc(setup_.pool);
@@ -118,7 +114,7 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
 
 void RateFeedback::hear(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now) {
     FeedbackMessage message;
-    const FeedbackVerdict verdict = read_feedback(bytes_of(frame), vlan, key_, message);
+    const FeedbackVerdict verdict = read_feedback(first_buffer(frame), vlan, key_, message);
     const Destination to =
         verdict == FeedbackVerdict::kValid ? setup_.macs.find(mac_key(message.to, vlan)) : kNowhere;
     if (verdict == FeedbackVerdict::kMalformed) {

@@ -6,6 +6,7 @@
 
 #include "common/big_endian.h"
 #include "vswitch/appliance/key_agreement.h"
+#include "vswitch/datapath/frame.h"
 
 namespace weir {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 constexpr std::uint8_t kEsp = 50;
 constexpr std::uint32_t kLeast4 = kEspFrontBytes + 20 + kEspHeaderBytes;
 constexpr std::uint32_t kLeast6 = kEspFrontBytes + 40 + kEspHeaderBytes;
-
-std::span<const std::uint8_t> bytes_of(const rte_mbuf* frame) {
-    return {rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len};
-}
 
 /// 4, 6, or 0 when the frame is no ESP.
 unsigned family(std::span<const std::uint8_t> bytes) {
@@ -45,11 +42,11 @@ void TunnelPath::receive_with(TunnelId tunnel, const EspSession* session) {
 }
 
 TunnelId TunnelPath::route(const rte_mbuf* frame) {
-    return routes_.find(read_destination(bytes_of(frame)));
+    return routes_.find(read_destination(first_buffer(frame)));
 }
 
 bool TunnelPath::source_fits(TunnelId tunnel, const rte_mbuf* frame) {
-    const TunnelId found = routes_.find(read_source(bytes_of(frame)));
+    const TunnelId found = routes_.find(read_source(first_buffer(frame)));
     return found == tunnel || found == kAllTunnels;
 }
 
@@ -58,7 +55,7 @@ void TunnelPath::encrypt(TunnelId tunnel, std::span<rte_mbuf*> frames, EspOutcom
 }
 
 bool TunnelPath::claims(const rte_mbuf* frame) const {
-    const std::span<const std::uint8_t> bytes = bytes_of(frame);
+    const std::span<const std::uint8_t> bytes = first_buffer(frame);
     const unsigned version = family(bytes);
     if (version == 0) [[likely]]
         return false;
@@ -70,7 +67,7 @@ bool TunnelPath::claims(const rte_mbuf* frame) const {
 }
 
 TunnelPath::Found TunnelPath::find(const rte_mbuf* frame) const {
-    const std::span<const std::uint8_t> bytes = bytes_of(frame);
+    const std::span<const std::uint8_t> bytes = first_buffer(frame);
     const bool v6 = family(bytes) == 6;
     const std::uint8_t* at = bytes.data() + (v6 ? kLeast6 : kLeast4) - kEspHeaderBytes;
     const std::uint32_t spi = be32(at);

@@ -4,14 +4,15 @@
 #include <algorithm>
 
 #include "common/big_endian.h"
+#include "vswitch/limits.h"
 
 namespace weir {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 using Kind = FrameEnd::Kind;
+using limits::kEthernetHeaderBytes;
 
-constexpr std::size_t kEthernetBytes = 14;
 constexpr std::uint16_t kIpv4 = 0x0800;
 constexpr std::uint16_t kArp = 0x0806;
 constexpr std::uint16_t kVlan = 0x8100;
@@ -38,9 +39,9 @@ struct Packet {
     Bytes bytes;
 };
 Packet packet_in(Bytes frame) {
-    if (frame.size() < kEthernetBytes)
+    if (frame.size() < kEthernetHeaderBytes)
         return {};
-    std::size_t at = kEthernetBytes;
+    std::size_t at = kEthernetHeaderBytes;
     std::uint16_t type = be16(frame.data() + 12);
     if (type == kVlan && frame.size() >= at + 4) {
         type = be16(frame.data() + at + 2);

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "common/units.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/qos/rate_profile.h"
 
 namespace weir {
 namespace {
 
-constexpr std::uint64_t kBitsPerByte = 8;
 /// A super-frame of 64 KiB wrecks any limiter: below this limit it is split to the MTU, above it in two (EyeQ
 /// 4.2).
 constexpr std::uint64_t kSplitBelowBps = 1'000'000'000;

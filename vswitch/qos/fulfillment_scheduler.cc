@@ -2,13 +2,6 @@
 #include "vswitch/qos/fulfillment_scheduler.h"
 
 namespace weir {
-namespace {
-
-/// Classes whose time comes in one call; the rest comes in the next.
-constexpr unsigned kFireBudget = 64;
-
-}  // namespace
-
 FulfillmentScheduler::FulfillmentScheduler(const Setup& setup)
     : LinkScheduler(setup), later_(static_cast<std::uint32_t>(setup.classes)), promises_(setup.classes) {}
 

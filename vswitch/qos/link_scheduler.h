@@ -163,6 +163,8 @@ class LinkScheduler {
     /// How far reservations may drive the link into debt, at the link's rate. Everybody else waits for the
     /// debt, so the link's long-run rate stays exact.
     static constexpr Nanos kDebtMax = 1'000'000;
+    /// Classes whose time comes in one call; the rest comes in the next.
+    static constexpr unsigned kFireBudget = 64;
     /// A 64 KiB super-frame as the wire frames it becomes, with their headers.
     static constexpr std::uint32_t kBypassMax = 72 * 1024;
 

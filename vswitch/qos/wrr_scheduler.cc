@@ -4,13 +4,6 @@
 #include <algorithm>
 
 namespace weir {
-namespace {
-
-/// Reservations that fire in one call; the rest comes in the next.
-constexpr unsigned kFireBudget = 64;
-
-}  // namespace
-
 WrrScheduler::WrrScheduler(const Setup& setup)
     : LinkScheduler(setup),
       reservations_(static_cast<std::uint32_t>(setup.classes)),

@@ -4,24 +4,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/units.h"
 #include "vswitch/qos/guarantee_round.h"
 
 namespace weir::sim {
 namespace {
 
-constexpr double kBitsPerByte = 8;
 constexpr double kBitsPerMbit = 1e6;
 /// What is left of a transmission that has ended, but for rounding.
 constexpr double kBytesOver = 0.01;
 /// Of what is promised for an interval: less is rounding, not a failure.
 constexpr double kFailed = 1e-6;
 
-double seconds(Nanos time) {
-    return static_cast<double>(time) / static_cast<double>(kNanosPerSec);
-}
-
 std::uint64_t bytes_per_second(std::uint64_t bps) {
-    return bps / static_cast<std::uint64_t>(kBitsPerByte);
+    return bps / kBitsPerByte;
 }
 
 Promise promise_of(const FleetScenario& scenario, const FleetVm& vm) {
@@ -52,7 +48,7 @@ Nanos FleetServer::nanos() const {
 }
 
 void FleetServer::run(FleetTally& tally) {
-    const double length = seconds(scenario_.interval);
+    const double length = to_seconds(scenario_.interval);
     const std::size_t intervals = tally.sent.size();
     for (interval_ = 0; interval_ < intervals; ++interval_) {
         const double end = static_cast<double>(interval_ + 1) * length;
@@ -83,7 +79,7 @@ void FleetServer::begin_interval(FleetTally& tally) {
         vm.demand = vm.random.exponential(scenario_.utilisation * guarantee_);
         vm.short_of = 0;
         together += vm.demand;
-        tally.wanted += vm.demand * seconds(scenario_.interval);
+        tally.wanted += vm.demand * to_seconds(scenario_.interval);
     }
     tally.overloaded += together > capacity_ ? 1 : 0;
 }
@@ -91,7 +87,7 @@ void FleetServer::begin_interval(FleetTally& tally) {
 void FleetServer::end_interval(FleetTally& tally) {
     GuaranteeRound round(static_cast<std::uint64_t>(capacity_));
     for (Vm& vm : vms_) {
-        if (vm.short_of > kFailed * guarantee_ * seconds(scenario_.interval))
+        if (vm.short_of > kFailed * guarantee_ * to_seconds(scenario_.interval))
             ++vm.failed;
         const auto period = vm.meter.end_period(static_cast<std::uint64_t>(vm.sent), nanos(),
                                                 scenario_.by_deadline && vm.busy);
@@ -175,7 +171,7 @@ void FleetServer::finish(Vm& vm, FleetTally& tally) {
 }
 
 double FleetServer::relative_time(const Vm& vm) const {
-    return (now_ - vm.began) / seconds(vm.meter.promise().time);
+    return (now_ - vm.began) / to_seconds(vm.meter.promise().time);
 }
 
 void FleetServer::bill(const std::optional<GuaranteeMeter::Period>& period, FleetTally& tally) const {

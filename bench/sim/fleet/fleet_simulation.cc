@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "bench/sim/samples.h"
+#include "common/units.h"
 #include "ctrl/billing/overcommit.h"
 #include "ctrl/placement/placer.h"
 
@@ -19,14 +20,9 @@ using nlohmann::json;
 constexpr std::uint64_t kKinds = UINT64_MAX;
 constexpr std::uint64_t kStartTimes = UINT64_MAX - 1;
 
-constexpr double kBitsPerByte = 8;
 /// A relative time that is late; as little as a millisecond in ten minutes is rounding.
 constexpr double kLate = 1 + 1e-6;
 constexpr double kPerMille = 1000;
-
-double seconds(Nanos time) {
-    return static_cast<double>(time) / static_cast<double>(kNanosPerSec);
-}
 
 }  // namespace
 
@@ -64,7 +60,7 @@ void FleetSimulation::give_starts() {
                 senders.push_back(&vm);
     if (senders.empty())
         return;
-    const double duration = seconds(scenario_.duration);
+    const double duration = to_seconds(scenario_.duration);
     const double mean =
         scenario_.utilisation * static_cast<double>(scenario_.guarantee_bps) / kBitsPerByte * duration;
     Random random(scenario_.seed, kStartTimes);
@@ -85,7 +81,7 @@ void FleetSimulation::run() {
 
 double FleetSimulation::utilisation() const {
     const double most = static_cast<double>(scenario_.link_bps) / kBitsPerByte *
-                        static_cast<double>(scenario_.servers) * seconds(scenario_.duration);
+                        static_cast<double>(scenario_.servers) * to_seconds(scenario_.duration);
     return std::accumulate(tally_.sent.begin(), tally_.sent.end(), 0.0) / most;
 }
 
@@ -132,7 +128,7 @@ json FleetSimulation::strict_json() const {
 json FleetSimulation::result() const {
     json series = json::array();
     const double most = static_cast<double>(scenario_.link_bps) / kBitsPerByte * scenario_.servers *
-                        seconds(scenario_.interval);
+                        to_seconds(scenario_.interval);
     for (const double sent : tally_.sent)
         series.push_back(sent / most);
     const std::uint32_t vms = scenario_.vms_per_server();

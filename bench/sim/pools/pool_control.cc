@@ -12,10 +12,6 @@ using pool::NodeIndex;
 /// The shares of all VMs together, as the gates count them.
 constexpr double kShares = 10'000;
 
-double seconds(Nanos time) {
-    return static_cast<double>(time) / static_cast<double>(kNanosPerSec);
-}
-
 std::uint64_t at_least_one(double window) {
     return static_cast<std::uint64_t>(std::max(1.0, std::round(window)));
 }
@@ -27,7 +23,7 @@ PoolController::PoolController(const PoolScenario& scenario, std::deque<PoolHost
       hosts_(hosts),
       layout_(scenario.pools, scenario.array.name, static_cast<double>(scenario.array.capacity_min)),
       parda_(hosts.size(), scenario.window / static_cast<double>(std::max<std::size_t>(1, hosts.size()))),
-      window_({.threshold = seconds(scenario.latency), .gamma = scenario.gamma}, scenario.window) {
+      window_({.threshold = to_seconds(scenario.latency), .gamma = scenario.gamma}, scenario.window) {
     for (const PoolHost& host : hosts) {
         nodes_.emplace_back();
         for (const PoolVm* vm : host.vms())
@@ -72,7 +68,7 @@ void PoolController::measure() {
         for (std::size_t vm = 0; vm < nodes_[host].size(); ++vm) {
             const PoolTally tally = hosts_[host].vms()[vm]->take(0);
             demands_[nodes_[host][vm]] =
-                pool::demand_rate(tally.waiting + tally.outstanding, seconds(scenario_.latency));
+                pool::demand_rate(tally.waiting + tally.outstanding, to_seconds(scenario_.latency));
             tokens += static_cast<double>(tally.tokens);
             reading_.latency += tally.array_latency;
             reading_.outstanding += tally.outstanding;
@@ -111,7 +107,7 @@ void PoolController::run_parda() {
     }
     if (reading_.latency <= 0)
         return;
-    const double ratio = seconds(scenario_.latency) / reading_.latency;
+    const double ratio = to_seconds(scenario_.latency) / reading_.latency;
     for (std::size_t host = 0; host < hosts_.size(); ++host) {
         const double beta = scenario_.parda_beta * shares[host] / all;
         parda_[host] = (1 - scenario_.gamma) * parda_[host] + scenario_.gamma * (ratio * parda_[host] + beta);

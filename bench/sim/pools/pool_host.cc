@@ -8,7 +8,7 @@ namespace weir::sim {
 namespace {
 
 constexpr double kBurstPart = 0.05;  // of a second of the reservation
-constexpr double kBurstLeast = 2;
+constexpr double kReservedBurstLeast = 2;
 
 std::uint64_t whole(double value) {
     return std::isfinite(value) ? static_cast<std::uint64_t>(std::llround(value)) : UINT64_MAX;
@@ -31,7 +31,7 @@ void PoolHost::set_window(std::uint64_t tokens) {
 
 void PoolHost::set_promise(std::size_t vm, double reservation, double limit, double shares) {
     const GateProfile profile{.reservation = whole(reservation),
-                              .burst = whole(std::max(kBurstLeast, reservation * kBurstPart)),
+                              .burst = whole(std::max(kReservedBurstLeast, reservation * kBurstPart)),
                               .shares = static_cast<std::uint32_t>(std::clamp(shares, 1.0, 10'000.0))};
     gate_.change(static_cast<ApplianceGate::Flow>(vm), profile, engine_.now());
     vms_[vm]->set_limit(whole(limit));

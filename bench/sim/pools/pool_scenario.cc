@@ -16,7 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMost = 1000;
 constexpr Range kTimeRange{0, 86'400 * kNanosPerSec};
 constexpr Range kLatencyRange{1'000, 10 * kNanosPerSec};
 constexpr std::array kControls{Word<PoolControl>{"off", PoolControl::kOff},
@@ -139,9 +138,9 @@ PoolScenario read_scenario(const json& root, const std::string& costs, Faults& f
     read_tokens(reader, "parda_beta", scenario.parda_beta);
     read_array(reader, scenario, costs, faults);
     read_pools(reader, scenario.pools, faults);
-    read_objects(reader, "vms", kMost, faults,
+    read_objects(reader, "vms", kEntriesMost, faults,
                  [&](ObjectReader& entry, const std::string&) { read_vm(entry, scenario); });
-    read_objects(reader, "events", kMost, faults,
+    read_objects(reader, "events", kEntriesMost, faults,
                  [&](ObjectReader& entry, const std::string&) { read_event(entry, scenario); });
     reader.finish();
     check(scenario, faults);

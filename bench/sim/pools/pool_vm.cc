@@ -10,7 +10,7 @@ namespace weir::sim {
 namespace {
 
 constexpr std::uint64_t kBurstPerSecond = 20;  // a bucket holds so much of its rate
-constexpr std::uint64_t kBurstLeast = 4;
+constexpr std::uint64_t kLimitBurstLeast = 4;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void PoolVm::set_limit(std::uint64_t tokens_per_sec) {
     limit_.set_profile(tokens_per_sec == UINT64_MAX
                            ? unlimited_profile()
                            : make_profile(std::max<std::uint64_t>(1, tokens_per_sec),
-                                          std::max(kBurstLeast, tokens_per_sec / kBurstPerSecond)),
+                                          std::max(kLimitBurstLeast, tokens_per_sec / kBurstPerSecond)),
                        engine_.now());
 }
 

@@ -11,14 +11,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMost = 1000;
-
 }  // namespace
 
 void read_curve(ObjectReader& reader, std::string_view key, ServiceCurve& out) {
     constexpr const char* kAllowed = "times by size, such as {\"4KiB\": \"10us\", \"64KiB\": \"90us\"}";
     const json* object = reader.take(key);
-    if (object == nullptr || !object->is_object() || object->empty() || object->size() > kMost) {
+    if (object == nullptr || !object->is_object() || object->empty() || object->size() > kEntriesMost) {
         reader.fault(key, kAllowed, "this is needed");
         return;
     }

@@ -12,6 +12,9 @@
 
 namespace weir::sim {
 
+/// Of any list.
+inline constexpr std::size_t kEntriesMost = 1000;
+
 template <typename Named>
 std::optional<std::uint32_t> find(const std::vector<Named>& list, const std::string& name) {
     for (std::uint32_t i = 0; i < list.size(); ++i) {

@@ -12,7 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMost = 1000;
 constexpr Word<ServiceIsolation> kIsolations[] = {{"off", ServiceIsolation::kOff},
                                                   {"appliances", ServiceIsolation::kAppliances},
                                                   {"network", ServiceIsolation::kNetwork},
@@ -53,7 +52,7 @@ void read_tenant(ObjectReader& reader, ServiceScenario& scenario, Faults& faults
     if (require(reader, "name", "a name"))
         reader.read_text("name", tenant.name);
     reader.read_integer("vms", tenant.vms, {1, 10'000});
-    read_objects(reader, "placement", kMost, faults, [&](ObjectReader& entry, const std::string&) {
+    read_objects(reader, "placement", kEntriesMost, faults, [&](ObjectReader& entry, const std::string&) {
         const std::uint32_t host = read_reference(entry, "host", scenario.hosts);
         std::uint32_t vms = 1;
         entry.read_integer("vms", vms, {1, 10'000});
@@ -64,7 +63,7 @@ void read_tenant(ObjectReader& reader, ServiceScenario& scenario, Faults& faults
                      "there are " + std::to_string(tenant.hosts.size()));
     reader.read_quantity("reservation", Quantity::kBitRate, tenant.reservation_bps, kLinkRange);
     reader.read_quantity("encryption", Quantity::kTokenRate, tenant.encryption, kTokenRange);
-    read_objects(reader, "services", kMost, faults, [&](ObjectReader& entry, const std::string&) {
+    read_objects(reader, "services", kEntriesMost, faults, [&](ObjectReader& entry, const std::string&) {
         ServiceTenant::Part part{};
         part.service = read_reference(entry, "name", scenario.services);
         entry.read_quantity("reservation", Quantity::kTokenRate, part.reservation, kTokenRange);
@@ -140,14 +139,14 @@ ServiceScenario read_scenario(const json& root, const std::string& costs, Faults
                          {100'000'000, 60 * kNanosPerSec});
     reader.read_quantity("delay", Quantity::kDuration, scenario.delay, {0, kNanosPerSec});
     reader.read_word("isolation", scenario.isolation, std::span<const Word<ServiceIsolation>>(kIsolations));
-    read_objects(reader, "hosts", kMost, faults,
+    read_objects(reader, "hosts", kEntriesMost, faults,
                  [&](ObjectReader& entry, const std::string&) { read_host(entry, scenario); });
-    read_objects(reader, "services", kMost, faults, [&](ObjectReader& entry, const std::string&) {
+    read_objects(reader, "services", kEntriesMost, faults, [&](ObjectReader& entry, const std::string&) {
         read_service(entry, scenario, costs, faults);
     });
-    read_objects(reader, "tenants", kMost, faults,
+    read_objects(reader, "tenants", kEntriesMost, faults,
                  [&](ObjectReader& entry, const std::string&) { read_tenant(entry, scenario, faults); });
-    read_objects(reader, "loads", kMost, faults,
+    read_objects(reader, "loads", kEntriesMost, faults,
                  [&](ObjectReader& entry, const std::string&) { read_load(entry, scenario); });
     reader.finish();
     return scenario;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/sim/services/service_cluster.h"
+#include "common/units.h"
 
 namespace weir::sim {
 namespace {
@@ -14,7 +15,6 @@ constexpr Nanos kSampleEvery = 10'000'000;
 constexpr std::uint32_t kSample = 0;
 constexpr std::uint32_t kInterval = 1;
 constexpr ServiceClient::Rates kAll{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
-constexpr std::uint64_t kBitsPerByte = 8;
 /// A switch waits for so much of an interval since it last said something (vswitch/agent/link_session.cc).
 constexpr Nanos kEarlyPart = 10;
 

@@ -12,13 +12,9 @@ namespace {
 
 using nlohmann::json;
 
-std::string size_text(std::uint64_t bytes) {
-    return format_quantity(Quantity::kSize, bytes);
-}
-
 std::string price_text(CostCurve::Price price) {
     return std::to_string(price.tokens) + (price.tokens == 1 ? " token for " : " tokens for ") +
-           size_text(price.bytes);
+           format_size(price.bytes);
 }
 
 }  // namespace
@@ -44,23 +40,23 @@ json Shape::json() const {
                     {"minimum", minimum},
                     {"base", base},
                     {"tokens", price.tokens},
-                    {"per", size_text(price.bytes)}};
+                    {"per", format_size(price.bytes)}};
         case Kind::kSteps:
             return {{"shape", "steps"},
                     {"base", base},
-                    {"until", size_text(until)},
+                    {"until", format_size(until)},
                     {"tokens", price.tokens},
-                    {"every", size_text(price.bytes)}};
+                    {"every", format_size(price.bytes)}};
         case Kind::kPoints: {
             nlohmann::json list = nlohmann::json::array();
             for (const CostCurve::Point& point : points)
-                list.push_back({size_text(point.size), point.tokens});
+                list.push_back({format_size(point.size), point.tokens});
             return {{"shape", "points"}, {"points", std::move(list)}};
         }
         case Kind::kLinear:
             break;
     }
-    return {{"shape", "linear"}, {"base", base}, {"tokens", price.tokens}, {"per", size_text(price.bytes)}};
+    return {{"shape", "linear"}, {"base", base}, {"tokens", price.tokens}, {"per", format_size(price.bytes)}};
 }
 
 std::string Shape::text() const {
@@ -69,7 +65,7 @@ std::string Shape::text() const {
         case Kind::kMinimum:
             return "minimum: " + std::to_string(minimum) + " at least, " + with_base() + price_text(price);
         case Kind::kSteps:
-            return "steps: " + std::to_string(base) + " up to " + size_text(until) + ", then " +
+            return "steps: " + std::to_string(base) + " up to " + format_size(until) + ", then " +
                    price_text(price) + " begun";
         case Kind::kPoints:
             return "points: lines through " + std::to_string(points.size()) + " of the sizes measured";

@@ -15,9 +15,6 @@ using nlohmann::json;
 
 constexpr std::size_t kTextMax = 400;  // of a table's texts
 
-std::string size_text(std::uint64_t bytes) {
-    return format_quantity(Quantity::kSize, bytes);
-}
 std::string word(Operation operation) {
     return std::string(kOperationNames[static_cast<std::size_t>(operation)]);
 }
@@ -91,15 +88,15 @@ void object_to_row(const TableFit::Row& row, double tolerance, Faults& objection
     const std::string allowed = percent_text(tolerance) + " or less (--error)";
     if (const std::optional<Falling> fall = falling(points, tolerance))
         objections.push_back(
-            {word(row.operation) + " " + size_text(fall->to),
-             percent_text(fall->part) + " cheaper than " + size_text(fall->from), allowed,
+            {word(row.operation) + " " + format_size(fall->to),
+             percent_text(fall->part) + " cheaper than " + format_size(fall->from), allowed,
              "more bytes cost less: something else than the size has changed, such as a cache "
              "that began to hold them"});
     else if (row.fit.worst > tolerance)
         objections.push_back({word(row.operation), "an error of " + percent_text(row.fit.worst), allowed,
                               "no shape of a cost table is so near to what was measured"});
     if (row.points.back().tokens > kCurveTokensMax)
-        objections.push_back({word(row.operation) + " " + size_text(row.points.back().size),
+        objections.push_back({word(row.operation) + " " + format_size(row.points.back().size),
                               human_count(row.points.back().tokens) + " tokens",
                               std::to_string(kCurveTokensMax) + " or less",
                               "too dear for a cost table; let the base cost less (--base-tokens)"});
@@ -137,7 +134,7 @@ json table_json(const TableFit& fit, const std::vector<Measured>& measured, cons
         found += " Written in spite of " + std::to_string(fit.objections.size()) + " objections.";
     return {{"name", names.name.substr(0, kTextMax)},
             {"unit", "1/" + std::to_string(rules.base_tokens) + " of a " + base.name() + " (" +
-                         size_text(base.size()) + " as counted)"},
+                         format_size(base.size()) + " as counted)"},
             {"source", names.source.substr(0, kTextMax - found.size()) + found},
             {"operations", std::move(operations)}};
 }
@@ -159,8 +156,9 @@ TableFit fit_table(const std::vector<Measured>& measured, const FitRules& rules,
         object_to(one, rules, fit.objections);
     const std::optional<std::size_t> base = base_of(measured, rules);
     if (!base) {
-        const std::string wanted = rules.base ? word(rules.base->first) + " " + size_text(rules.base->second)
-                                              : "a request with one key";
+        const std::string wanted = rules.base
+                                       ? word(rules.base->first) + " " + format_size(rules.base->second)
+                                       : "a request with one key";
         fit.objections.push_back({"base", wanted, "a request that was measured", "its cost is not known"});
         return fit;
     }

@@ -19,17 +19,13 @@ constexpr unsigned kFillOutstanding = 16;
 constexpr std::uint64_t kAnswersMin = 64;
 constexpr unsigned kStretched = 8;  // times as long at most, for so many answers
 
-constexpr const char* kGone =
+constexpr const char* kValuesGone =
     "values have gone, or others write to these keys; give the appliance more memory";
 
 Nanos clock_of(clockid_t which) {
     timespec time{};
     ::clock_gettime(which, &time);
     return static_cast<Nanos>(time.tv_sec) * kNanosPerSec + static_cast<Nanos>(time.tv_nsec);
-}
-
-std::string bytes_text(std::uint64_t bytes) {
-    return format_quantity(Quantity::kSize, bytes);
 }
 
 }  // namespace
@@ -72,7 +68,7 @@ Counted ClosedLoop::look(const Step& step) {
     drain();
     task_.step = &step;
     if (step.operation == Operation::kRead && step.keys == 1 && seen_bytes_ < step.size)
-        fail("an answer of " + bytes_text(seen_bytes_), kGone);
+        fail("an answer of " + format_size(seen_bytes_), kValuesGone);
     task_ = {};
     counted.response_bytes = seen_bytes_;
     return counted;
@@ -168,8 +164,9 @@ void ClosedLoop::answered(Connection& connection, const Response& response, unsi
         fail("the appliance said no: " + connection.reader.said(),
              "let it take requests of this kind and size, or leave them out (--operations, --sizes)");
     if (task_.response_bytes != 0 && response.bytes != task_.response_bytes)
-        fail("an answer of " + bytes_text(response.bytes) + " instead of " + bytes_text(task_.response_bytes),
-             kGone);
+        fail("an answer of " + format_size(response.bytes) + " instead of " +
+                 format_size(task_.response_bytes),
+             kValuesGone);
 }
 
 unsigned ClosedLoop::receive(Connection& connection) {

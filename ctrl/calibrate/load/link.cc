@@ -37,7 +37,7 @@ int try_address(const addrinfo& where, Millis patience, int& fd) {
     return error;
 }
 
-constexpr const char* kGone = "the appliance has closed the connection; its log may say why";
+constexpr const char* kConnectionGone = "the appliance has closed the connection; its log may say why";
 
 }  // namespace
 
@@ -104,16 +104,16 @@ std::string Link::receive(std::size_t count) {
 std::ptrdiff_t Link::send_some(std::span<const char> bytes) {
     const std::ptrdiff_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR)
-        fail(std::strerror(errno), kGone);
+        fail(std::strerror(errno), kConnectionGone);
     return sent;
 }
 
 std::ptrdiff_t Link::receive_some(std::span<std::uint8_t> room) {
     const std::ptrdiff_t received = ::recv(fd_, room.data(), room.size(), 0);
     if (received == 0)
-        fail("end of the connection", kGone);
+        fail("end of the connection", kConnectionGone);
     if (received < 0 && errno != EAGAIN && errno != EINTR)
-        fail(std::strerror(errno), kGone);
+        fail(std::strerror(errno), kConnectionGone);
     return received;
 }
 

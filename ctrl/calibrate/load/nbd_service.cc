@@ -104,7 +104,6 @@ void NbdService::plan(Step& step) const {
     const auto refuse_step = [&](const std::string& allowed, const std::string& message) {
         throw cli::Failure(cli::kExitRefused, {{step.name(), "", allowed, message}});
     };
-    const auto size_text = [](std::uint64_t bytes) { return format_quantity(Quantity::kSize, bytes); };
     const std::uint32_t bytes = length(step);
     if ((flags_ & kReadOnly) != 0 && destroys(step.operation))
         refuse_step("read", "the export is read-only");
@@ -113,10 +112,10 @@ void NbdService::plan(Step& step) const {
     if ((flags_ & kSendTrim) == 0 && step.operation == Operation::kDelete)
         refuse_step("other operations", "the export has no trim");
     if (bytes > std::min<std::uint64_t>(block_max_, size_))
-        refuse_step("up to " + size_text(std::min<std::uint64_t>(block_max_, size_)),
+        refuse_step("up to " + format_size(std::min<std::uint64_t>(block_max_, size_)),
                     "the export does not take requests of this size");
     if (bytes % block_min_ != 0)
-        refuse_step("multiples of " + size_text(block_min_), "the export has larger blocks");
+        refuse_step("multiples of " + format_size(block_min_), "the export has larger blocks");
     step.places = bytes == 0 ? 1 : size_ / bytes;
 }
 

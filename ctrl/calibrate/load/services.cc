@@ -9,7 +9,7 @@ std::string Step::name() const {
     const std::string word(kOperationNames[static_cast<std::size_t>(operation)]);
     if (keys > 1)
         return word + " " + std::to_string(keys) + " absent keys";
-    return size == 0 ? word : word + " " + format_quantity(Quantity::kSize, size);
+    return size == 0 ? word : word + " " + format_size(size);
 }
 
 std::unique_ptr<Service> make_service(std::string_view protocol, const ServiceOptions& options) {
