@@ -66,14 +66,6 @@ class Tasks {
 
 using Counts = std::vector<std::uint32_t>;
 
-void check_fill(const Allocation& found, std::initializer_list<double> wanted) {
-    std::size_t i = 0;
-    for (const double fill : wanted) {
-        INFO("flow " << i);
-        CHECK(found.fill[i++] == Approx(fill).margin(1e-8));
-    }
-}
-
 }  // namespace
 
 TEST_CASE("complementary siblings starve nobody, quantum by quantum") {
@@ -101,9 +93,9 @@ TEST_CASE("weights of tenants and of flows, quantum by quantum") {
 }
 
 TEST_CASE("the worked trees in the fluid limit") {
-    check_fill(solve("hdrf", complementary()), {0.5, 1, 0.5});
-    check_fill(solve("hdrf", blocked_child()), {4.0 / 12, 4.0 / 12, 4.0 / 12, 0.5, 0.5});
-    check_fill(solve("hdrf", weighted()), {28.8 / 120, 19.2 / 120, 14.4 / 120, 16.8 / 120});
+    check_fill(solve("hdrf", complementary()), {0.5, 1, 0.5}, 1e-8);
+    check_fill(solve("hdrf", blocked_child()), {4.0 / 12, 4.0 / 12, 4.0 / 12, 0.5, 0.5}, 1e-8);
+    check_fill(solve("hdrf", weighted()), {28.8 / 120, 19.2 / 120, 14.4 / 120, 16.8 / 120}, 1e-8);
 }
 
 TEST_CASE("flows below the root are DRF") {
@@ -161,7 +153,7 @@ TEST_CASE("nodes that change nothing are not levels") {
         .flow({120, 360}, 1, t1)
         .flow({360, 0}, 1, one.node(3, t2))
         .flow({0, 240}, 1, t2);
-    check_fill(solve("hdrf", one), {28.8 / 120, 19.2 / 120, 14.4 / 120, 16.8 / 120});
+    check_fill(solve("hdrf", one), {28.8 / 120, 19.2 / 120, 14.4 / 120, 16.8 / 120}, 1e-8);
 }
 
 TEST_CASE("random tenants come to what ever smaller quanta come to") {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ctrl/alloc/mechanism.h"
+#include "test/support/catch.h"
 #include "test/support/random.h"
 
 namespace weir::alloc::test {
@@ -99,6 +100,21 @@ inline std::vector<double> use_of(const Case& one, const Allocation& found) {
     for (std::size_t k = 0; k < one.demand.entries(); ++k)
         used[one.demand.resource()[k]] += found.tokens[k];
     return used;
+}
+
+inline void check_fill(const Allocation& found, std::initializer_list<double> wanted, double margin) {
+    REQUIRE(found.fill.size() == wanted.size());
+    std::size_t i = 0;
+    for (const double fill : wanted) {
+        INFO("flow " << i);
+        CHECK(found.fill[i++] == Approx(fill).margin(margin));
+    }
+}
+
+[[nodiscard]] inline bool near(const std::vector<double>& found, const std::vector<double>& wanted,
+                               double margin) {
+    return std::equal(found.begin(), found.end(), wanted.begin(), wanted.end(),
+                      [margin](double a, double b) { return std::abs(a - b) < margin; });
 }
 
 }  // namespace weir::alloc::test

@@ -65,11 +65,6 @@ struct Vdcs {
     }
 };
 
-bool near(const std::vector<double>& found, const std::vector<double>& wanted) {
-    return std::equal(found.begin(), found.end(), wanted.begin(), wanted.end(),
-                      [](double a, double b) { return std::abs(a - b) < 1e-6; });
-}
-
 Vdcs random_vdcs(Random32& random) {
     const std::uint32_t count = 1 + random() % 4;
     Vdcs made(std::vector<double>(1 + random() % 5));
@@ -107,8 +102,8 @@ TEST_CASE("reservations first, the rest by the weights of the tenants") {
     // b's flows share 10 locally; what is left, 60, goes 2:1 to tenants, halves of a's part to each of its
     // flows.
     const VdcAllocation found = made.solve("hdrf");
-    CHECK(near(found.local, {15, 15, 5, 5}));
-    CHECK(near(found.global, {20, 20, 20, 0}));
+    CHECK(near(found.local, {15, 15, 5, 5}, 1e-6));
+    CHECK(near(found.global, {20, 20, 20, 0}, 1e-6));
     CHECK(found.used[0] == Approx(100));
 }
 
@@ -117,7 +112,7 @@ TEST_CASE("by flow, the provider's mechanism knows the tenants only as weights")
     const std::uint32_t a = made.add(Guarantee::kMinimum, {{.reserved = 0}}, 2);
     const std::uint32_t b = made.add(Guarantee::kMinimum, {{.reserved = 0}}, 1);
     made.flow(a, {100}).flow(a, {100}).flow(b, {100});
-    CHECK(near(made.solve("drf").global, {40, 40, 20}));
+    CHECK(near(made.solve("drf").global, {40, 40, 20}, 1e-6));
 }
 
 TEST_CASE("a fixed guarantee is all there is, and what it leaves is others'") {
@@ -125,14 +120,14 @@ TEST_CASE("a fixed guarantee is all there is, and what it leaves is others'") {
     const std::uint32_t fixed = made.add(Guarantee::kFixed, {{.reserved = 30}});
     const std::uint32_t minimum = made.add(Guarantee::kMinimum, {{.reserved = 30}});
     made.flow(fixed, {80}).flow(minimum, {80});
-    CHECK(near(made.solve("drf").local, {30, 30}));
-    CHECK(near(made.solve("drf").global, {0, 40}));
+    CHECK(near(made.solve("drf").local, {30, 30}, 1e-6));
+    CHECK(near(made.solve("drf").global, {0, 40}, 1e-6));
     Vdcs idle({100});
     idle.add(Guarantee::kFixed, {{.reserved = 30}});
     idle.add(Guarantee::kMinimum, {{.reserved = 30}});
     idle.flow(fixed, {10}).flow(minimum, {100});
-    CHECK(near(idle.solve("drf").local, {10, 30}));
-    CHECK(near(idle.solve("drf").global, {0, 60}));
+    CHECK(near(idle.solve("drf").local, {10, 30}, 1e-6));
+    CHECK(near(idle.solve("drf").global, {0, 60}, 1e-6));
 }
 
 TEST_CASE("a limit holds a tenant's flows together, and does not make its share larger") {
@@ -147,7 +142,7 @@ TEST_CASE("a limit holds a tenant's flows together, and does not make its share 
         // Every resource for itself: what a limit takes from a is lost to b.
         CHECK((found.global[2] >= 50 - 1e-9 || std::string_view(global) == "max_min"));
     }
-    CHECK(near(made.solve("hdrf").global, {10, 10, 60}));
+    CHECK(near(made.solve("hdrf").global, {10, 10, 60}, 1e-6));
 }
 
 TEST_CASE("the four tenants of the paper's evaluation have their guarantees") {
@@ -181,8 +176,8 @@ TEST_CASE("more promised than there is: everybody has the same part of it") {
     const std::uint32_t a = made.add(Guarantee::kFixed, {{.reserved = 80}});
     const std::uint32_t b = made.add(Guarantee::kMinimum, {{.reserved = 40}});
     made.flow(a, {100}).flow(b, {100});
-    CHECK(near(made.solve("drf").local, {40, 20}));
-    CHECK(near(made.solve("drf").global, {0, 0}));
+    CHECK(near(made.solve("drf").local, {40, 20}, 1e-6));
+    CHECK(near(made.solve("drf").global, {0, 0}, 1e-6));
 }
 
 TEST_CASE("what nobody wants is given out in proportion, within limits and fixed guarantees") {
@@ -193,9 +188,9 @@ TEST_CASE("what nobody wants is given out in proportion, within limits and fixed
     made.flow(a, {20, 0}).flow(a, {10, 20}).flow(b, {10, 0}).flow(c, {10, 0});
     made.spare = true;
     const VdcAllocation found = made.solve("drf");
-    CHECK(near(found.local, {20, 10, 20, 10, 10}));
+    CHECK(near(found.local, {20, 10, 20, 10, 10}, 1e-6));
     // b and c come to their bounds, a's flows share the rest of 100: 73 for what has 30.
-    CHECK(near(found.spare, {20 * 43.0 / 30, 10 * 43.0 / 30, 20 * 43.0 / 30, 5, 2}));
+    CHECK(near(found.spare, {20 * 43.0 / 30, 10 * 43.0 / 30, 20 * 43.0 / 30, 5, 2}, 1e-6));
     CHECK(found.used[0] == Approx(100));
 }
 
@@ -204,8 +199,8 @@ TEST_CASE("a flow of no tenant has what is left, and one that wants nothing has 
     const std::uint32_t a = made.add(Guarantee::kMinimum, {{.reserved = 60}});
     made.flow(a, {70}).flow(kNone, {70}).flow(a, {0});
     const VdcAllocation found = made.solve("hdrf");
-    CHECK(near(found.local, {60, 0}));
-    CHECK(near(found.global, {10, 30}));
+    CHECK(near(found.local, {60, 0}, 1e-6));
+    CHECK(near(found.global, {10, 30}, 1e-6));
 }
 
 TEST_CASE("the default rate of a vNIC is its part of the headroom") {

@@ -26,6 +26,7 @@ inline std::vector<std::uint64_t> sizes_between(std::uint64_t first, std::uint64
         sizes.push_back(size);
     return sizes;
 }
+inline const std::vector<std::uint64_t> kSizes = sizes_between(512, 1 << 20);
 
 /// Rounds of an appliance whose requests of `operation` take cost(bytes as counted), each with an error up to
 /// `noise`.

@@ -13,7 +13,6 @@ using namespace weir::calibrate::test;
 namespace {
 
 constexpr double kTolerance = 0.1;
-const std::vector<std::uint64_t> kSizes = sizes_between(512, 1 << 20);
 
 CurveFit fit_of(const std::vector<std::uint64_t>& sizes, const Cost& tokens, double noise = 0,
                 std::uint32_t seed = 1) {

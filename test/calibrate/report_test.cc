@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-Samples store() {
+Samples stored_samples() {
     Samples samples{"nbd at 10.0.0.3:10809", "2026-11-21", {}};
     samples.measured =
         measure(Operation::kRead, sizes_between(4096, 65536), [](double s) { return 1e-4 + s * 1e-8; });
@@ -29,7 +29,7 @@ Faults faults_of(json value) {
 }  // namespace
 
 TEST_CASE("measurements that were printed are read back as they were") {
-    const Samples samples = store();
+    const Samples samples = stored_samples();
     const TableFit fit = fit_table(samples.measured, {}, {"n", "s"});
     for (const json& value : {samples_json(samples), report_json(samples, fit),
                               json{{"schema", 1}, {"ok", true}, {"data", report_json(samples, fit)}}}) {
@@ -42,7 +42,7 @@ TEST_CASE("measurements that were printed are read back as they were") {
 }
 
 TEST_CASE("measurements that make no sense are refused by their path") {
-    const json good = samples_json(store());
+    const json good = samples_json(stored_samples());
     CHECK(faults_of(json::array())[0].path.empty());
     CHECK(faults_of(json::object())[0].path == "measurements");
     json bad = good;
@@ -67,7 +67,7 @@ TEST_CASE("measurements that make no sense are refused by their path") {
 }
 
 TEST_CASE("the report shows what was measured beside what was fitted") {
-    const Samples samples = store();
+    const Samples samples = stored_samples();
     const TableFit fit = fit_table(samples.measured, {}, {"n", "s"});
     const std::string text = report_text(samples, fit, {});
     CHECK(text.find("nbd at 10.0.0.3:10809, 2026-11-21") == 0);
@@ -77,14 +77,14 @@ TEST_CASE("the report shows what was measured beside what was fitted") {
 }
 
 TEST_CASE("the file has every member of the table, the name first") {
-    const TableFit fit = fit_table(store().measured, {}, {"n", "s"});
+    const TableFit fit = fit_table(stored_samples().measured, {}, {"n", "s"});
     const std::string text = table_text(fit);
     CHECK(json::parse(text) == fit.table);
     CHECK(text.starts_with("{\n  \"name\": \"n\",\n  \"unit\""));
 }
 
 TEST_CASE("the picture has a mark for every measurement and the same bytes for the same fit") {
-    const Samples samples = store();
+    const Samples samples = stored_samples();
     const TableFit fit = fit_table(samples.measured, {}, {"n", "s"});
     const std::string picture = picture_svg("a <store> & more", fit);
     CHECK(picture == picture_svg("a <store> & more", fit));
@@ -97,7 +97,7 @@ TEST_CASE("the picture has a mark for every measurement and the same bytes for t
 }
 
 TEST_CASE("one size alone can be drawn") {
-    Samples samples = store();
+    Samples samples = stored_samples();
     samples.measured.resize(1);
     const std::string picture = picture_svg("one", fit_table(samples.measured, {}, {"n", "s"}));
     CHECK(picture.find("nan") == std::string::npos);

@@ -3,14 +3,15 @@
 
 #include "cost_functions/cost_table_reader.h"
 #include "test/calibrate/calibrate_support.h"
+#include "test/support/faults.h"
 
 using namespace weir;
 using namespace weir::calibrate;
 using namespace weir::calibrate::test;
+using weir::test::lines_of;
 
 namespace {
 
-const std::vector<std::uint64_t> kSizes = sizes_between(512, 1 << 20);
 const TableNames kNames{"a store", "weir-calibrate, somewhen."};
 
 // 100 us a read and 8 ns a byte; 300 us a write and 16 ns a byte.
@@ -33,13 +34,6 @@ CostTable table_of(const TableFit& fit) {
     CostTable table = load_cost_table(fit.table, faults);
     REQUIRE(faults.empty());
     return table;
-}
-
-std::string lines_of(const Faults& faults) {
-    std::string lines;
-    for (const Fault& fault : faults)
-        lines += fault.to_line() + "\n";
-    return lines;
 }
 
 }  // namespace

@@ -3,14 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "test/cli/canned.h"
 #include "test/support/catch.h"
 
 using namespace weir::cli;
 using nlohmann::json;
+using weir::cli::test::kPipe;
 
 namespace {
-
-constexpr Terminal kPipe{};
 
 json bill() {
     return json::parse(R"({"billing": true, "charge": 1.75, "lines": 7, "head": "ab12", "rows": [

@@ -3,7 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ctrl/cli/terminal.h"
+
 namespace weir::cli::test {
+
+inline constexpr Terminal kPipe{};
 
 inline nlohmann::json canned_status() {
     return nlohmann::json::parse(R"({

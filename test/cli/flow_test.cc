@@ -12,8 +12,6 @@ using nlohmann::json;
 
 namespace {
 
-const Terminal kPipe;
-
 json flows() {
     return flow_sample(canned_flows(), canned_flows_later());
 }

@@ -9,8 +9,6 @@ using nlohmann::json;
 
 namespace {
 
-const Terminal kPipe;
-
 // What happened in the second after the canned answers.
 Snapshot second_later() {
     Snapshot after{canned_status(), canned_list()};

@@ -11,8 +11,6 @@ using nlohmann::json;
 
 namespace {
 
-const Terminal kPipe;
-
 json every_shape() {
     return json::parse(R"([null, 1, "x", [], {}, {"vnics": 5}, {"vnics": [1, null, {}]}, {"vnics": {"a": 1}},
         {"workers": "x", "uplink": [], "vnics": [{"name": {"a": 1}, "from_vm": {"x": "y"}, "features": [1]}]}])");

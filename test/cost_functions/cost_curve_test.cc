@@ -3,22 +3,20 @@
 
 #include <algorithm>
 
+#include "test/cost_functions/table_support.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
 
 using namespace weir;
+using weir::test::kKi;
 
 namespace {
 
-__extension__ using Wide = __int128;
-
-constexpr std::uint64_t kKi = 1024;
-
 // base + tokens * size / bytes, rounded to the nearest, without rounding in between.
 std::uint32_t exact(std::uint64_t base, std::uint64_t tokens, std::uint64_t bytes, std::uint64_t size) {
-    const Wide twice = Wide{2} * tokens * size + bytes;
-    const Wide value = Wide{base} + twice / (Wide{2} * bytes);
-    return static_cast<std::uint32_t>(std::min<Wide>(value, UINT32_MAX));
+    const SignedWide twice = SignedWide{2} * tokens * size + bytes;
+    const SignedWide value = SignedWide{base} + twice / (SignedWide{2} * bytes);
+    return static_cast<std::uint32_t>(std::min<SignedWide>(value, UINT32_MAX));
 }
 
 std::uint32_t distance(std::uint32_t a, std::uint32_t b) {

@@ -9,8 +9,6 @@ using namespace weir::test;
 
 namespace {
 
-constexpr std::uint32_t kKi = 1024;
-
 Request block_request(Operation operation, std::uint64_t place, std::uint32_t span) {
     Request request;
     request.operation = operation;

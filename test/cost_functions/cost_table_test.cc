@@ -6,10 +6,6 @@
 using namespace weir;
 using namespace weir::test;
 
-namespace {
-constexpr std::uint32_t kKi = 1024;
-}
-
 TEST_CASE("a table that nobody wrote charges a token a byte both ways") {
     const CostTable table;
     for (std::size_t i = 0; i < kOperations; ++i)

@@ -11,6 +11,8 @@
 
 namespace weir::test {
 
+inline constexpr std::uint32_t kKi = 1024;
+
 inline CostTable valid_table(std::string_view text) {
     auto parsed = parse_cost_table(text);
     if (const Faults* faults = std::get_if<Faults>(&parsed))

@@ -14,8 +14,8 @@ const char* const kHosts = R"("headroom": "0%", "topology": {"racks": [{"name": 
         {"name": "B", "vnics": [{"name": "b1", "reservation": "5Gbit"}, {"name": "b2", "reservation": "5Gbit"}]},
         {"name": "C", "vnics": [{"name": "c1", "reservation": "2Gbit"}, {"name": "c2", "reservation": "2Gbit"}]}]})";
 
-struct World {
-    explicit World(const std::string& keys = "")
+struct AdmissionWorld {
+    explicit AdmissionWorld(const std::string& keys = "")
         : config(std::get<ClusterConfig>(parse_cluster("{" + keys + kHosts, Promises::kUnchecked))),
           cluster(config, [this](auto, auto) { return ++last_id; }),
           admission(config) {}
@@ -34,7 +34,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("a vNIC is refused where its guarantee does not fit", "[admission]") {
-    World world;
+    AdmissionWorld world;
     CHECK(world.why_not("b1", 0) ==
           "its guarantee does not fit: the uplink of host h1 would need 11Gbit of 10Gbit");
     CHECK(world.why_not("b1", 1).empty());
@@ -44,7 +44,7 @@ TEST_CASE("a vNIC is refused where its guarantee does not fit", "[admission]") {
 }
 
 TEST_CASE("it fits beside the tenant's others, or when somebody has left", "[admission]") {
-    World world;
+    AdmissionWorld world;
     CHECK(world.why_not("c1", 1).empty());
     world.put("c1", 1);
     world.put("c2", 1);  // C talks within the host
@@ -62,7 +62,7 @@ TEST_CASE("it fits beside the tenant's others, or when somebody has left", "[adm
 }
 
 TEST_CASE("links above count too", "[admission]") {
-    World world;  // the rack carries A's 6 Gbit; B's 5 and C's 2 would make 13 of 12
+    AdmissionWorld world;  // the rack carries A's 6 Gbit; B's 5 and C's 2 would make 13 of 12
     world.put("b1", 1);
     CHECK(world.why_not("c1", 1) ==
           "its guarantee does not fit: the uplink of rack r would need 13Gbit of 12Gbit");
@@ -71,7 +71,7 @@ TEST_CASE("links above count too", "[admission]") {
 }
 
 TEST_CASE("what was measured decides once there is a day of it", "[admission]") {
-    World world(R"("overcommit": true, )");
+    AdmissionWorld world(R"("overcommit": true, )");
     billing::MeasuredUse use;
     use.add(1, billing::MeasuredUse::kEnough);
     const billing::UseTable busy({{"b1", use}});
@@ -82,8 +82,9 @@ TEST_CASE("what was measured decides once there is a day of it", "[admission]") 
 }
 
 TEST_CASE("with over-commitment the provider's bound decides", "[admission]") {
-    World seldom(R"("overcommit": true, )");
+    AdmissionWorld seldom(R"("overcommit": true, )");
     CHECK(seldom.why_not("b1", 0).empty());
-    World often(R"("overcommit": true, "overcommit_utilisation": "100%", "overcommit_failure_max": "10%", )");
+    AdmissionWorld often(
+        R"("overcommit": true, "overcommit_utilisation": "100%", "overcommit_failure_max": "10%", )");
     CHECK(often.why_not("b1", 0).find("the uplink of host h1") != std::string::npos);
 }

@@ -11,7 +11,7 @@ using billing::Record;
 
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kBillSecond = kNanosPerSec;
 constexpr billing::Prices kPrices{.p0 = 1, .beta = 0.5, .link = 1000};
 
 /// 100 Mbit/s strict; `mbit` over the second that ends at `ended`.
@@ -19,8 +19,8 @@ Record second(std::int64_t ended, std::uint64_t mbit, const std::string& vnic = 
     return {.vnic = vnic,
             .tenant = vnic == "other" ? "B" : "A",
             .guarantee = Guarantee::kStrict,
-            .began = (ended - 1) * kSecond,
-            .ended = ended * kSecond,
+            .began = (ended - 1) * kBillSecond,
+            .ended = ended * kBillSecond,
             .promised = 100 * 125'000,
             .delivered = mbit * 125'000};
 }
@@ -44,9 +44,9 @@ TEST_CASE("a bill by numbers: 100 Mbit strict on 1 Gbit, P0 1, beta 1/2 (SoftBW 
     CHECK(sums[0].charge == Approx(110 + 88 + 110 + 50 * 0.15 * 0.5));
     CHECK(sums[0].periods == 3);
     CHECK(*sums[0].fulfillment == Approx(1.1));
-    CHECK(bill.sum({.from = kSecond, .to = 2 * kSecond})[0].charge == Approx(88));
+    CHECK(bill.sum({.from = kBillSecond, .to = 2 * kBillSecond})[0].charge == Approx(88));
     CHECK(bill.sum({.tenant = "B"}).empty());
-    CHECK(bill.sum({.from = 5 * kSecond, .to = kSecond}).empty());
+    CHECK(bill.sum({.from = 5 * kBillSecond, .to = kBillSecond}).empty());
 }
 
 TEST_CASE("what comes again counts once; what runs backwards, or over a period, is refused") {
@@ -60,7 +60,7 @@ TEST_CASE("what comes again counts once; what runs backwards, or over a period, 
     Record backwards = second(5, 10);
     std::swap(backwards.began, backwards.ended);
     Record over = second(4, 10);
-    over.began -= kSecond / 2;
+    over.began -= kBillSecond / 2;
     Record nothing = second(6, 10);
     nothing.began = nothing.ended;
     CHECK(bill.append(std::vector{backwards, over, nothing}, kPrices).refused == 3);

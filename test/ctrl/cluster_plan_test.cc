@@ -28,7 +28,8 @@ std::string two_hosts(const std::string& tenants, const std::string& keys = "") 
            tenants + "]}";
 }
 
-const char* const kSecond = R"(, {"name": "B", "vnics": [{"name": "b1", "host": "h1", "reservation": "6Gbit"},
+const char* const kSecondTenant =
+    R"(, {"name": "B", "vnics": [{"name": "b1", "host": "h1", "reservation": "6Gbit"},
                                                          {"name": "b2", "host": "h2", "reservation": "6Gbit"}]})";
 
 json plan_of(const std::string& text, const RunningCluster* running = nullptr) {
@@ -59,7 +60,7 @@ TEST_CASE("a file whose promises hold is admitted, and says what of what is prom
 }
 
 TEST_CASE("what does not fit is named with the link, and whose guarantees would break", "[plan]") {
-    const json plan = plan_of(two_hosts(kSecond));
+    const json plan = plan_of(two_hosts(kSecondTenant));
     CHECK(plan["admitted"] == false);
     const json b = named(plan["tenants"], "name", "B");
     CHECK(b["fits"] == false);
@@ -70,7 +71,7 @@ TEST_CASE("what does not fit is named with the link, and whose guarantees would 
     CHECK(plan["broken"][0]["tenant"] == "A");
     CHECK(plan["broken"][0]["guaranteed"] == 6'000'000'000);
     CHECK(plan["broken"][0]["possible"] == 5'000'000'000);
-    const Faults faults = std::get<Faults>(parse_cluster(two_hosts(kSecond)));
+    const Faults faults = std::get<Faults>(parse_cluster(two_hosts(kSecondTenant)));
     CHECK(faults.size() == 2);
     CHECK(test::has_fault(faults, "topology.hosts[1].uplink", "12Gbit"));
 }
@@ -81,7 +82,7 @@ TEST_CASE("what was measured for a day takes the model's place at links", "[plan
         use.add(used, billing::MeasuredUse::kEnough);
         return billing::UseTable({{"a1", use}});
     };
-    const ClusterConfig config = config_of(two_hosts(kSecond, R"("overcommit": true,)"));
+    const ClusterConfig config = config_of(two_hosts(kSecondTenant, R"("overcommit": true,)"));
     const auto plan_with = [&config](const billing::UseTable& use) {
         return plan_json(config, plan_cluster(config, nullptr, &use));
     };
@@ -99,15 +100,16 @@ TEST_CASE("what was measured for a day takes the model's place at links", "[plan
 
 TEST_CASE("with over-commitment it is admitted as long as it fails seldom", "[plan]") {
     const double fails = billing::failure_probability(2, 0.15, 1.2);
-    const json plan = plan_of(two_hosts(kSecond, R"("overcommit": true,)"));
+    const json plan = plan_of(two_hosts(kSecondTenant, R"("overcommit": true,)"));
     CHECK(plan["admitted"] == true);
     const json link = named(plan["resources"], "what", "the uplink of host h1");
     CHECK(link["failure_probability"] == Approx(fails));
     CHECK(link["over"] == true);
     CHECK(link["admissible"] == true);
     CHECK(plan["broken"].size() == 2);  // when all want theirs at once
-    const std::string busy = two_hosts(
-        kSecond, R"("overcommit": true, "overcommit_utilisation": "80%", "overcommit_failure_max": "1%",)");
+    const std::string busy =
+        two_hosts(kSecondTenant,
+                  R"("overcommit": true, "overcommit_utilisation": "80%", "overcommit_failure_max": "1%",)");
     CHECK(plan_of(busy)["admitted"] == false);
     CHECK(test::has_fault(std::get<Faults>(parse_cluster(busy)), "topology.hosts[0].uplink", "12Gbit"));
 }
@@ -185,9 +187,9 @@ TEST_CASE("a dry run leaves vNICs where they are and says what is new", "[plan]"
 }
 
 TEST_CASE("what was too much before is not new", "[plan]") {
-    const RunningCluster running{config_of(two_hosts(kSecond)),
+    const RunningCluster running{config_of(two_hosts(kSecondTenant)),
                                  {{"a1", "h1"}, {"a2", "h2"}, {"b1", "h1"}, {"b2", "h2"}}};
-    const json plan = plan_of(two_hosts(kSecond), &running);
+    const json plan = plan_of(two_hosts(kSecondTenant), &running);
     CHECK(named(plan["tenants"], "name", "B")["fits"] == true);  // it is there
     CHECK(plan["admitted"] == false);
     CHECK(named(plan["resources"], "what", "the uplink of host h1")["new"] == false);

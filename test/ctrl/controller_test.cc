@@ -10,13 +10,12 @@
 
 using namespace weir;
 using test::FakeSwitch;
+using test::kInterval;
 using wire::Part;
 
 namespace {
 
-constexpr Nanos kInterval = kNanosPerSec;
-
-const char* const kCluster = R"({"name": "test", "headroom": "0%",
+const char* const kThreeHosts = R"({"name": "test", "headroom": "0%",
     "topology": {"hosts": [{"name": "h1", "uplink": "8Gbit"}, {"name": "h2", "uplink": "8Gbit"}, {"name": "h3"}]},
     "appliances": [{"name": "disk", "host": "h3", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
     "tenants": [
@@ -24,7 +23,7 @@ const char* const kCluster = R"({"name": "test", "headroom": "0%",
          "appliances": [{"name": "disk", "reservation": "400tokens"}]},
         {"name": "B", "vnics": [{"name": "b1", "host": "h1"}], "appliances": [{"name": "disk"}]}]})";
 
-struct World {
+struct TwoSwitches {
     ClusterConfig config;
     test::MaxMinSolver solver;
     Store store{":memory:"};
@@ -33,7 +32,7 @@ struct World {
     FakeSwitch h1{"h1", {"a1", "b1"}, "r1"};
     FakeSwitch h2{"h2", {"a2"}, "r2"};
 
-    World() : config(std::get<ClusterConfig>(parse_cluster(kCluster))) { restart(); }
+    TwoSwitches() : config(std::get<ClusterConfig>(parse_cluster(kThreeHosts))) { restart(); }
 
     void restart() { controller = std::make_unique<Controller>(config, solver, store, 1'000); }
     void give(FakeSwitch& from, const FakeSwitch::Message& message) {
@@ -68,7 +67,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("a switch that says HELLO is welcomed and told whom its vNICs may talk to") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     REQUIRE(world.h1.welcome);
     CHECK(world.h1.welcome->refused.empty());
@@ -83,7 +82,7 @@ TEST_CASE("a switch that says HELLO is welcomed and told whom its vNICs may talk
 }
 
 TEST_CASE("in silence a flow may use its part of what its tenant reserved, and never nothing") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     const auto guarantee = [&](const char* vnic) {
         for (const wire::FlowAllocation& each : world.h1.tables.guarantees)
@@ -96,7 +95,7 @@ TEST_CASE("in silence a flow may use its part of what its tenant reserved, and n
 }
 
 TEST_CASE("demands become rates within an interval") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.join(world.h2);
     world.pass_interval();
@@ -111,7 +110,7 @@ TEST_CASE("demands become rates within an interval") {
 }
 
 TEST_CASE("a flow that is gone, and one that its switch no longer names, are forgotten") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 900, 0});
     world.h1.want("b1", "disk", {0, 900, 0});
@@ -127,7 +126,7 @@ TEST_CASE("a flow that is gone, and one that its switch no longer names, are for
 }
 
 TEST_CASE("a host that is in no file, or another's key, is refused with the reason") {
-    World world;
+    TwoSwitches world;
     FakeSwitch stranger("h9", {}, "r1");
     world.give(stranger, stranger.say_hello());
     stranger.hear(world.controller->take_outgoing());
@@ -147,7 +146,7 @@ TEST_CASE("a host that is in no file, or another's key, is refused with the reas
 }
 
 TEST_CASE("a name that is taken stays with who has it, until it is silent") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     FakeSwitch twin("h1", {"a1", "b1"}, "r8");
     world.give(twin, twin.say_hello());
@@ -171,7 +170,7 @@ TEST_CASE("a name that is taken stays with who has it, until it is silent") {
 }
 
 TEST_CASE("vNICs that are another's are refused alone, each with its reason") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     FakeSwitch h2("h2", {"a2", "b1", "a1", "x9"}, "r2");
     h2.hello.vnics[0].tenant = "B";
@@ -188,7 +187,7 @@ TEST_CASE("vNICs that are another's are refused alone, each with its reason") {
 }
 
 TEST_CASE("where a vNIC is, the others of its tenant hear") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.h2.hello.vnics[0].mac = "52:54:00:00:00:02";
     world.join(world.h2);
@@ -201,7 +200,7 @@ TEST_CASE("where a vNIC is, the others of its tenant hear") {
 }
 
 TEST_CASE("flows that are not the peer's, or that no tenant may have, are refused") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.join(world.h2);
     const std::uint32_t a1 = world.h1.id_of("a1");
@@ -222,7 +221,7 @@ TEST_CASE("flows that are not the peer's, or that no tenant may have, are refuse
 }
 
 TEST_CASE("stale, foreign, malformed and impossible messages are counted and change nothing") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 900, 0});
     world.pass_interval();
@@ -253,7 +252,7 @@ TEST_CASE("stale, foreign, malformed and impossible messages are counted and cha
 }
 
 TEST_CASE("a controller that restarts asks for HELLO, and gives what it gave until it knows more") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 900, 0});
     world.pass_interval();
@@ -279,7 +278,7 @@ TEST_CASE("a controller that restarts asks for HELLO, and gives what it gave unt
 }
 
 TEST_CASE("a switch that is silent for three intervals counts no more, and comes back by HELLO") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.join(world.h2);
     world.h1.want("a1", "disk", {0, 900, 0});
@@ -302,7 +301,7 @@ TEST_CASE("a switch that is silent for three intervals counts no more, and comes
 }
 
 TEST_CASE("a large change is answered before the interval ends, a small one is not") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.pass_interval();
     world.h1.want("a1", "disk", {0, 200, 0});
@@ -319,7 +318,7 @@ TEST_CASE("a large change is answered before the interval ends, a small one is n
 }
 
 TEST_CASE("only what changed is said, 60 bytes up and 32 down for a flow") {
-    World world;
+    TwoSwitches world;
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 100, 0});
     world.h1.want("b1", "disk", {0, 100, 0});

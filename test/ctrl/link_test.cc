@@ -11,14 +11,14 @@
 
 using namespace weir;
 using State = LinkSession::State;
+using test::kInterval;
 
 namespace {
 
 constexpr Nanos kTick = 10'000'000;
-constexpr Nanos kInterval = kNanosPerSec;
 constexpr std::uint64_t kNone = wire::kNoStatement;
 
-const char* const kCluster =
+const char* const kTwoHosts =
     R"({"name": "test", "headroom": "0%", "topology": {"hosts": [{"name": "h1"}, {"name": "h2"}]},
     "appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
     "tenants": [{"name": "A", "vnics": [{"name": "a1"}], "appliances": [{"name": "disk", "reservation": "400tokens"}]},
@@ -59,8 +59,8 @@ struct Host {
     }
 };
 
-struct World {
-    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kCluster));
+struct LossyLines {
+    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kTwoHosts));
     test::MaxMinSolver solver;
     Store store{":memory:"};
     std::unique_ptr<Controller> controller;
@@ -72,7 +72,7 @@ struct World {
     testing::Random32 random{5};
     std::deque<std::pair<Host*, LinkMessage>> late;
 
-    World() { restart(); }
+    LossyLines() { restart(); }
     void restart() {
         controller = std::make_unique<Controller>(config, solver, store, 1'000);
         next_tick = now + kInterval;
@@ -122,7 +122,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("a switch has its guarantees at once, and a rate by its demand within two intervals") {
-    World world;
+    LossyLines world;
     world.run(100'000'000);
     CHECK(world.h1.link->state() == State::kWelcomed);
     CHECK(world.h1.believed == 400);
@@ -191,7 +191,7 @@ TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, an
 }
 
 TEST_CASE("what an appliance does not answer is not taken for served") {
-    World world;
+    LossyLines world;
     world.h1.asks = 500;
     world.h1.owed_per_second = 200;
     world.run(3 * kInterval);
@@ -199,7 +199,7 @@ TEST_CASE("what an appliance does not answer is not taken for served") {
 }
 
 TEST_CASE("a new flow is heard of before the interval ends") {
-    World world;
+    LossyLines world;
     world.run(5 * kInterval + kInterval / 2);
     const auto before = world.h1.link->counters().demands;
     world.h1.asks = 900;
@@ -210,7 +210,7 @@ TEST_CASE("a new flow is heard of before the interval ends") {
 }
 
 TEST_CASE("the controller dies: three intervals as told, then the guarantees; it returns: its rates again") {
-    World world;
+    LossyLines world;
     world.h1.asks = 900;
     world.run(4 * kInterval);
     const std::uint64_t told = world.h1.believed;
@@ -229,7 +229,7 @@ TEST_CASE("the controller dies: three intervals as told, then the guarantees; it
 }
 
 TEST_CASE("a controller that restarts in between changes no rate") {
-    World world;
+    LossyLines world;
     world.h1.asks = 900;
     world.run(4 * kInterval);
     const std::uint64_t told = world.h1.believed;
@@ -243,7 +243,7 @@ TEST_CASE("a controller that restarts in between changes no rate") {
 }
 
 TEST_CASE("a switch that restarts is known again within an interval") {
-    World world;
+    LossyLines world;
     world.h1.asks = 900;
     world.run(4 * kInterval);
     world.h1.start("h1", 5'000);
@@ -258,7 +258,7 @@ TEST_CASE("a switch that restarts is known again within an interval") {
 }
 
 TEST_CASE("a switch that is in no file is told why, and runs by its own file") {
-    World world;
+    LossyLines world;
     world.h1.link->set_hello({.host = "h9", .version = "t", .vnics = {{.name = "a1"}}, .appliances = {}});
     world.run(3 * kInterval);
     CHECK(world.h1.link->state() == State::kRefused);
@@ -268,7 +268,7 @@ TEST_CASE("a switch that is in no file is told why, and runs by its own file") {
 
 TEST_CASE("losses, repetitions and late copies never give a rate that nobody meant, and pass") {
     for (std::uint32_t seed = 1; seed <= 5; ++seed) {
-        World world;
+        LossyLines world;
         world.random.seed(seed);
         world.loss_percent = 30;
         for (int i = 0; i < 40; ++i) {
@@ -289,7 +289,7 @@ TEST_CASE("losses, repetitions and late copies never give a rate that nobody mea
 }
 
 TEST_CASE("what is no message of the controller's changes nothing") {
-    World world;
+    LossyLines world;
     world.h1.asks = 900;
     world.run(4 * kInterval);
     const std::uint64_t told = world.h1.believed;
@@ -313,7 +313,7 @@ TEST_CASE("what is no message of the controller's changes nothing") {
 }
 
 TEST_CASE("every period is billed once, over a line that loses and repeats, whatever the controller lives through") {
-    World world;
+    LossyLines world;
     world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
     world.run(kInterval);
     world.loss_percent = 20;
@@ -348,7 +348,7 @@ TEST_CASE("every period is billed once, over a line that loses and repeats, what
 }
 
 TEST_CASE("without prices nothing is billed, and no switch waits for it") {
-    World world;
+    LossyLines world;
     world.run(3 * kInterval);
     world.h1.link->add_usage({"a1", {.began = 1, .ended = 2, .delivered = 1}});
     world.h1.link->add_usage({"nobody", {.began = 1, .ended = 2, .delivered = 1}});
@@ -358,7 +358,7 @@ TEST_CASE("without prices nothing is billed, and no switch waits for it") {
 }
 
 TEST_CASE("a switch bills for its own vNICs only") {
-    World world;
+    LossyLines world;
     world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
     world.run(3 * kInterval);
     world.h1.link->add_usage({"b1", {.guarantee = Guarantee::kStrict, .began = 1, .ended = 2, .delivered = 1}});
@@ -368,7 +368,7 @@ TEST_CASE("a switch bills for its own vNICs only") {
 }
 
 TEST_CASE("windows and what is reserved in them reach their host, and are gone in silence", "[link]") {
-    World world;
+    LossyLines world;
     world.h1.asks = 100;
     world.run(3 * kInterval);
     CHECK(world.h1.link->windows().tokens.empty());

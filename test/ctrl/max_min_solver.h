@@ -10,6 +10,9 @@
 
 namespace weir::test {
 
+/// Of a cluster file that says nothing else.
+inline constexpr Nanos kInterval = kNanosPerSec;
+
 class MaxMinSolver final : public Solver {
   public:
     std::vector<wire::FlowAllocation> solve(const Cluster& cluster, const DemandTable& demands,

@@ -8,7 +8,7 @@ using namespace weir;
 
 namespace {
 
-constexpr const char* kFile = R"({
+constexpr const char* kTwoPools = R"({
   "secret_key_file": "/k", "store": "/s",
   "topology": {"hosts": [{"name": "h1"}]},
   "appliances": [{"name": "disk", "capacity_min": "3ktokens", "capacity_max": "3ktokens"}],
@@ -21,7 +21,7 @@ constexpr const char* kFile = R"({
 
 TEST_CASE("what was set of pools is kept as long as the file says what it said, and can be taken back",
           "[solver]") {
-    const auto config = std::get<ClusterConfig>(parse_cluster(kFile));
+    const auto config = std::get<ClusterConfig>(parse_cluster(kTwoPools));
     RateSolver solver(config);
     CHECK(solver.pool_settings().empty());
     REQUIRE(solver.set_pool({.name = "one", .reservation_tokens = 2000, .shares = 150}).empty());

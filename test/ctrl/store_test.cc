@@ -30,7 +30,7 @@ StoredAllocation allocation(std::uint32_t interval) {
     return {5, interval, {{.flow = {1, 2}, .rate = {interval, 7, wire::kNoStatement}}}};
 }
 
-constexpr std::uint32_t kHosts = 20;
+constexpr std::uint32_t kStoredHosts = 20;
 
 // Saves for ever; a number goes into the pipe after each commit.
 [[noreturn]] void save_until_killed(const std::string& file, int pipe, std::uint32_t interval) {
@@ -39,7 +39,7 @@ constexpr std::uint32_t kHosts = 20;
     for (;;) {
         ++interval;
         std::map<std::string, StoredAllocation> by_host;
-        for (std::uint32_t host = 0; host < kHosts; ++host)
+        for (std::uint32_t host = 0; host < kStoredHosts; ++host)
             by_host["h" + std::to_string(host)] = allocation(interval);
         store.save_allocations(by_host);
         store.audit("interval", std::to_string(interval), interval);
@@ -162,7 +162,7 @@ TEST_CASE("killed at any moment, all that was committed is there, and nothing by
 
         Store store(folder.file("ctrl.db"));
         const auto saved = store.allocations();
-        REQUIRE(saved.size() == kHosts);
+        REQUIRE(saved.size() == kStoredHosts);
         interval = saved.begin()->second.interval;
         CHECK(interval >= said);
         CHECK(interval <= said + 1);

@@ -13,21 +13,20 @@ using test::FakeSwitch;
 
 namespace {
 
-constexpr std::uint64_t kSecond = kNanosPerSec;
-constexpr std::uint64_t kDay = 86'400 * kSecond;
-constexpr std::uint64_t kBegan = 1'795'257'000 * kSecond;
+constexpr std::uint64_t kDay = 86'400 * kNanosPerSec;
+constexpr std::uint64_t kBegan = 1'795'257'000 * kNanosPerSec;
 
-const char* const kCluster = R"({"name": "test", "topology": {"hosts": [{"name": "h1"}]},
+const char* const kOneHost = R"({"name": "test", "topology": {"hosts": [{"name": "h1"}]},
     "tenants": [{"name": "A", "vnics": [{"name": "a1"}, {"name": "a2"}]}]})";
 
-struct World {
-    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kCluster));
+struct MeasuredSwitch {
+    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kOneHost));
     test::MaxMinSolver solver;
     Store store{":memory:"};
     std::unique_ptr<Controller> controller;
     FakeSwitch host{"h1", {"a1", "a2"}, "r1"};
 
-    World() { restart(); }
+    MeasuredSwitch() { restart(); }
     void restart() {
         controller = std::make_unique<Controller>(config, solver, store, 1'000);
         const FakeSwitch::Message hello = host.say_hello();
@@ -44,7 +43,7 @@ struct World {
         wire::encode({.vnic = host.id_of("a1"),
                       .guarantee = Guarantee::kStrict,
                       .began = began,
-                      .ended = began + kSecond,
+                      .ended = began + kNanosPerSec,
                       .promised = 1000,
                       .delivered = 500},
                      body);
@@ -58,9 +57,9 @@ struct World {
 }  // namespace
 
 TEST_CASE("what a vNIC used for a day is told to who plans, also by the next life", "[use]") {
-    World world;
+    MeasuredSwitch world;
     world.half_used(kBegan);
-    world.half_used(kBegan + kSecond);
+    world.half_used(kBegan + kNanosPerSec);
     CHECK(world.use().empty());
     world.half_used(kBegan + kDay);
     const json measured = world.use();
@@ -75,12 +74,12 @@ TEST_CASE("what a vNIC used for a day is told to who plans, also by the next lif
 }
 
 TEST_CASE("the time in which a controller was away is nobody's idleness", "[use]") {
-    World world;
+    MeasuredSwitch world;
     world.half_used(kBegan);
     world.controller.reset();
     world.restart();
     world.half_used(kBegan + kDay);
-    world.half_used(kBegan + kDay + kSecond);
+    world.half_used(kBegan + kDay + kNanosPerSec);
     CHECK(world.use().empty());
 }
 

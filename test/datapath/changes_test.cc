@@ -9,10 +9,6 @@ using namespace weir::testing;
 
 namespace {
 
-rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number, std::size_t bytes = 60) {
-    return to_mbuf(buffer_pool(), numbered(to, from, bytes, number));
-}
-
 /// vm1 sends numbered frames to vm2 for ever; vm2 checks that none is missing.
 struct Witness {
     explicit Witness(SwitchHarness& host) : from(host.add(vm(1))), to(host.add(vm(2))) {

@@ -15,8 +15,6 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
-
 /// vNIC 1 (mac 1) sends; vNIC 2 (mac 2) lives in the same VLAN.
 struct SendingVm {
     explicit SendingVm(const VnicConfig& vnic = vm(1), Accounting accounting = Accounting::kWire)

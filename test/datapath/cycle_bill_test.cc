@@ -13,10 +13,6 @@ namespace {
 constexpr std::uint64_t kBurn = 1'000'000;
 constexpr unsigned kFrames = 20;
 
-rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number) {
-    return to_mbuf(buffer_pool(), numbered(to, from, 60, number));
-}
-
 void burn() {
     for (const std::uint64_t until = rte_rdtsc() + kBurn; rte_rdtsc() < until;) {
     }

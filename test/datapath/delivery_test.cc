@@ -15,8 +15,6 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
-
 /// A VM that receives, and the runs that are sent to it.
 struct ReceivingVm {
     explicit ReceivingVm(std::uint32_t mtu = 1500) : delivery(buffer_pool(), bill) {

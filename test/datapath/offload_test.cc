@@ -15,6 +15,7 @@ using namespace weir::testing;
 
 namespace {
 
+constexpr std::uint32_t kSuperPayload = 65'495;
 constexpr std::size_t kIpAt = 14;
 constexpr std::size_t kTcpAt = 34;
 constexpr std::size_t kPayloadAt = 54;
@@ -105,10 +106,9 @@ TEST_CASE("an IP checksum is filled in when it is asked for") {
 }
 
 TEST_CASE("a 64 KiB super-frame becomes 46 segments that say together what it said") {
-    constexpr std::size_t kPayload = 65'495;
     const unsigned before = buffers_in_use();
     for (const std::size_t piece : {std::size_t{0}, std::size_t{777}}) {
-        const auto segments = segments_of(super_frame(kPayload), 1448, piece);
+        const auto segments = segments_of(super_frame(kSuperPayload), 1448, piece);
         REQUIRE(segments.size() == 46);
         FrameBytes together;
         std::uint32_t bad_sums = 0;
@@ -116,7 +116,7 @@ TEST_CASE("a 64 KiB super-frame becomes 46 segments that say together what it sa
         for (std::size_t i = 0; i < segments.size(); ++i) {
             const FrameBytes& one = segments[i];
             bad_sums += !ip_checksum_good(one) + !l4_checksum_good(one);
-            bad_places += one.size() != (i == 45 ? kPayload - 45 * 1448 : 1448) + kPayloadAt;
+            bad_places += one.size() != (i == 45 ? kSuperPayload - 45 * 1448 : 1448) + kPayloadAt;
             bad_places += read16(one, kIpAt + 2) != one.size() - kIpAt;
             bad_places += read16(one, kIpAt + 4) != ((0xFFF0 + i) & 0xFFFF);
             bad_places += read32(one, kTcpAt + 4) != static_cast<std::uint32_t>(0xFFFF'F000 + i * 1448);
@@ -125,7 +125,7 @@ TEST_CASE("a 64 KiB super-frame becomes 46 segments that say together what it sa
         }
         CHECK(bad_sums == 0);
         CHECK(bad_places == 0);
-        CHECK((together == pattern(kPayload)));
+        CHECK((together == pattern(kSuperPayload)));
     }
     CHECK(buffers_in_use() == before);
 }
@@ -133,11 +133,10 @@ TEST_CASE("a 64 KiB super-frame becomes 46 segments that say together what it sa
 TEST_CASE("a 64 KiB super-frame clamped to 32 KiB becomes two of whole segments, and a rest") {
     constexpr std::uint32_t kMost = 32 * 1024;
     constexpr std::uint32_t kPiece = (kMost - kPayloadAt) / 1448 * 1448;  // 22 segments
-    constexpr std::uint32_t kPayload = 65'495;
-    rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), super_frame(kPayload)), 1448);
+    rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), super_frame(kSuperPayload)), 1448);
     offload::Segments pieces;
     REQUIRE(offload::split(frame, buffer_pool(), pieces, kMost) == 3);
-    const std::uint32_t payloads[] = {kPiece, kPiece, kPayload - 2 * kPiece};
+    const std::uint32_t payloads[] = {kPiece, kPiece, kSuperPayload - 2 * kPiece};
     const std::uint16_t wire_frames[] = {22, 22, 2};
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(pieces[i]->pkt_len == payloads[i] + kPayloadAt);

@@ -17,7 +17,6 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint64_t kPeer = mac(0x99);
 constexpr FeedbackKey kNoKey{};
 
 SwitchConfig with_feedback(std::uint64_t rate_bps = 1'000'000'000) {
@@ -88,13 +87,13 @@ TEST_CASE(
     const VnicId vm2 = host.add(vm(2));
     host.port(vm1).sink = host.port(vm2).sink = [](const rte_mbuf*) {};
     const Taken taken = run(host, nic, 10'000'000, [&] {  // 20 us at 1 Gbit/s are 2500 bytes
-        arrive(nic, datagram(mac(1), kPeer));
+        arrive(nic, datagram(mac(1), kFar));
         arrive(nic, datagram(mac(2), mac(0x98), 900));
     });
     REQUIRE(taken.messages.size() > 10);
     std::uint64_t to_peer = 0;
     for (const FeedbackMessage& message : taken.messages)
-        if (message.to == kPeer) {
+        if (message.to == kFar) {
             CHECK(message.from == mac(1));
             to_peer = message.rate;
         }
@@ -110,20 +109,20 @@ TEST_CASE("a VM sends to a destination what that asked for, and to others what i
     RingNic nic(1, 4096);
     SwitchHarness host(with_feedback(), &nic);
     const VnicId vm1 = host.add(vm(1));
-    arrive(nic, feedback(1, kPeer, 100'000'000, 1));
+    arrive(nic, feedback(1, kFar, 100'000'000, 1));
     host.settle();
     CHECK(host.port(vm1).received.empty());
     CHECK(host.snapshot_worker(0).feedback.limiters == 1);
     std::uint32_t sequence = 1;
     const Taken taken = run(host, nic, 100'000'000, [&] {
         if (host.now % 1'000'000 == 0)
-            arrive(nic, feedback(1, kPeer, 100'000'000, ++sequence));
+            arrive(nic, feedback(1, kFar, 100'000'000, ++sequence));
         for (int i = 0; i < 2; ++i) {
-            host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), datagram(kPeer, mac(1))));
+            host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), datagram(kFar, mac(1))));
             host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), datagram(mac(0x98), mac(1), 300)));
         }
     });
-    CHECK(static_cast<double>(taken.bytes.at(kPeer)) * 80 == Approx(100e6).epsilon(0.02));
+    CHECK(static_cast<double>(taken.bytes.at(kFar)) * 80 == Approx(100e6).epsilon(0.02));
     CHECK(static_cast<double>(taken.bytes.at(mac(0x98))) * 80 == Approx(2 * 366 * 8 * 50e3).epsilon(0.02));
     const VnicStats stats = host.stats(vm1);
     CHECK(drops(stats.from_vm, DropReason::kDestinationCongested) > 0);
@@ -137,11 +136,11 @@ TEST_CASE("forged, malformed, replayed and misdirected feedback changes no rate 
     const VnicId vm1 = host.add(vm(1));
     FeedbackKey other{};
     other[0] = 1;
-    arrive(nic, feedback(1, kPeer, 1'000'000, 9, other));
-    FrameBytes broken = feedback(1, kPeer, 1'000'000, 9);
+    arrive(nic, feedback(1, kFar, 1'000'000, 9, other));
+    FrameBytes broken = feedback(1, kFar, 1'000'000, 9);
     broken[34] = 'w';
     arrive(nic, broken);
-    arrive(nic, feedback(7, kPeer, 1'000'000, 9));
+    arrive(nic, feedback(7, kFar, 1'000'000, 9));
     host.settle();
     FeedbackStats stats = host.snapshot_worker(0).feedback;
     CHECK(stats.forged == 1);
@@ -150,9 +149,9 @@ TEST_CASE("forged, malformed, replayed and misdirected feedback changes no rate 
     CHECK(stats.heard == 0);
     CHECK(stats.limiters == 0);
 
-    arrive(nic, feedback(1, kPeer, 500'000'000, 10));
-    arrive(nic, feedback(1, kPeer, 1'000'000, 10));
-    arrive(nic, feedback(1, kPeer, 1'000'000, 9));
+    arrive(nic, feedback(1, kFar, 500'000'000, 10));
+    arrive(nic, feedback(1, kFar, 1'000'000, 10));
+    arrive(nic, feedback(1, kFar, 1'000'000, 9));
     host.settle();
     stats = host.snapshot_worker(0).feedback;
     CHECK(stats.heard == 1);
@@ -168,8 +167,8 @@ TEST_CASE("a guest's feedback frame is dropped, over IPv4, IPv6 and in a tag") {
     trusted.anti_spoofing = false;
     const VnicId vm1 = host.add(vm(1));
     const VnicId vm2 = host.add(trusted);
-    FrameBytes v4 = ethernet(kPeer, mac(1), kIpv4, ipv4(kFeedbackProtocol, pattern(28)));
-    FrameBytes v6 = ethernet(kPeer, mac(1), kIpv6, ipv6(kFeedbackProtocol, pattern(28)));
+    FrameBytes v4 = ethernet(kFar, mac(1), kIpv4, ipv4(kFeedbackProtocol, pattern(28)));
+    FrameBytes v6 = ethernet(kFar, mac(1), kIpv6, ipv6(kFeedbackProtocol, pattern(28)));
     host.port(vm1).offered = {to_mbuf(buffer_pool(), v4), to_mbuf(buffer_pool(), v6)};
     host.port(vm2).offered = {to_mbuf(buffer_pool(), v4), to_mbuf(buffer_pool(), tagged(v4, 5)),
                               to_mbuf(buffer_pool(), tagged(v6, 5))};
@@ -183,12 +182,12 @@ TEST_CASE("with feedback off such frames end at the wire, and guests still canno
     RingNic nic;
     SwitchHarness host({}, &nic);
     const VnicId vm1 = host.add(vm(1));
-    arrive(nic, feedback(1, kPeer, 1'000'000, 1));
+    arrive(nic, feedback(1, kFar, 1'000'000, 1));
     host.settle();
     CHECK(host.port(vm1).received.empty());
     CHECK(drops(host.snapshot_worker(0).uplink.rx, DropReason::kFeedbackUnexpected) == 1);
     host.port(vm1).offered.push_back(
-        to_mbuf(buffer_pool(), ethernet(kPeer, mac(1), kIpv4, ipv4(kFeedbackProtocol, pattern(28)))));
+        to_mbuf(buffer_pool(), ethernet(kFar, mac(1), kIpv4, ipv4(kFeedbackProtocol, pattern(28)))));
     host.settle();
     CHECK(drops(host.stats(vm1).from_vm, DropReason::kFeedbackUnexpected) == 1);
 }
@@ -202,10 +201,10 @@ TEST_CASE("feedback that reaches another worker's queue finds the vNIC's own; so
     second.worker = 1;
     const VnicId vm2 = host.add(second);
     host.port(vm2).sink = [](const rte_mbuf*) {};
-    arrive(nic, feedback(2, kPeer, 100'000'000, 1));  // queue 0
+    arrive(nic, feedback(2, kFar, 100'000'000, 1));  // queue 0
     host.settle();
     CHECK(host.snapshot_worker(1).feedback.limiters == 1);
-    const Taken taken = run(host, nic, 5'000'000, [&] { arrive(nic, datagram(mac(2), kPeer)); });
+    const Taken taken = run(host, nic, 5'000'000, [&] { arrive(nic, datagram(mac(2), kFar)); });
     CHECK(host.snapshot(vm2).received_rate > 0);
     CHECK(host.snapshot_worker(1).feedback.told > 0);
     CHECK(host.snapshot_worker(0).feedback.told == 0);
@@ -217,10 +216,10 @@ TEST_CASE("a vNIC that goes takes its limiters along, and what waits in them is 
         RingNic nic;
         SwitchHarness host(with_feedback(), &nic);
         const VnicId vm1 = host.add(vm(1));
-        arrive(nic, feedback(1, kPeer, 1'000'000, 1));
+        arrive(nic, feedback(1, kFar, 1'000'000, 1));
         host.settle();
         for (int i = 0; i < 30; ++i)
-            host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), datagram(kPeer, mac(1))));
+            host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), datagram(kFar, mac(1))));
         host.settle();
         CHECK(host.stats(vm1).from_vm.queued.packets > 20);
         host.remove(vm1);
@@ -239,34 +238,36 @@ TEST_CASE("what the controller rules is counted and held to its rate, and nothin
     SwitchConfig config = with_feedback();
     SwitchHarness host(config, &nic);
     const VnicId vm1 = host.add(vm(1));
-    std::vector<PeerRule> rules{{kPeer, 100'000'000 / 8}, {mac(0x97), UINT64_MAX}};
+    std::vector<PeerRule> rules{{kFar, 100'000'000 / 8}, {mac(0x97), UINT64_MAX}};
     WorkerCommand command{WorkerCommand::Type::kRulePeers};
     command.vnic = vm1;
     command.rules = rules;
     host.tell(0, command);
     const auto offer = [&] {
-        for (const std::uint64_t to : {kPeer, mac(0x98)})
+        for (const std::uint64_t to : {kFar, mac(0x98)})
             for (int i = 0; i < 2; ++i)
-                host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), datagram(to, mac(1), to == kPeer ? 1400 : 300)));
+                host.port(vm1).offered.push_back(
+                    to_mbuf(buffer_pool(), datagram(to, mac(1), to == kFar ? 1400 : 300)));
     };
     Taken taken = run(host, nic, 100'000'000, offer);
-    CHECK(static_cast<double>(taken.bytes.at(kPeer)) * 80 == Approx(100e6).epsilon(0.02));
+    CHECK(static_cast<double>(taken.bytes.at(kFar)) * 80 == Approx(100e6).epsilon(0.02));
     CHECK(static_cast<double>(taken.bytes.at(mac(0x98))) * 80 == Approx(2 * 366 * 8 * 50e3).epsilon(0.02));
-    std::vector<PeerReading> peers{{.address = kPeer}, {.address = mac(0x97)}, {.address = mac(0x98)}};
+    std::vector<PeerReading> peers{{.address = kFar}, {.address = mac(0x97)}, {.address = mac(0x98)}};
     command.type = WorkerCommand::Type::kReadPeers;
     command.peers = peers;
     host.tell(0, command);
-    CHECK(static_cast<double>(peers[0].bytes) == Approx(static_cast<double>(taken.bytes.at(kPeer))).epsilon(0.02));
+    CHECK(static_cast<double>(peers[0].bytes) ==
+          Approx(static_cast<double>(taken.bytes.at(kFar))).epsilon(0.02));
     CHECK(peers[0].queued > 0);
     CHECK(peers[1].bytes == 0);
     CHECK(peers[2].bytes == 0);  // not ruled
-    rules = {{kPeer, std::nullopt}, {mac(0x97), std::nullopt}};
+    rules = {{kFar, std::nullopt}, {mac(0x97), std::nullopt}};
     command.type = WorkerCommand::Type::kRulePeers;
     command.rules = rules;
     host.tell(0, command);
     run(host, nic, 50'000'000, [] {});  // what waited
     taken = run(host, nic, 100'000'000, offer);
-    CHECK(static_cast<double>(taken.bytes.at(kPeer)) * 80 > 400e6);
+    CHECK(static_cast<double>(taken.bytes.at(kFar)) * 80 > 400e6);
     CHECK(balanced(host.stats(vm1).from_vm));
 }
 
@@ -279,7 +280,7 @@ TEST_CASE("a burst to ruled and other destinations: each one's order, the vNIC's
     VnicConfig wanted = vm(1);
     wanted.limit_bps = limit;
     const VnicId vm1 = host.add(wanted);
-    const std::array<std::uint64_t, 3> to{kPeer, mac(0x98), mac(0x97)};
+    const std::array<std::uint64_t, 3> to{kFar, mac(0x98), mac(0x97)};
     std::vector<PeerRule> rules{{to[0], 100'000'000 / 8}, {to[1], UINT64_MAX}};
     WorkerCommand command{WorkerCommand::Type::kRulePeers};
     command.vnic = vm1;

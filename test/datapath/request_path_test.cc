@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "test/datapath/switch_harness.h"
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 
 using namespace weir;
@@ -13,11 +14,9 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint64_t kFar = mac(0x99);
 constexpr std::uint32_t kClient = 0x0A00'0001;
 constexpr std::uint32_t kService = 0x0A00'0009;
 constexpr std::uint16_t kPort = 11211;
-constexpr Nanos kMs = 1'000'000;
 
 /// A memcached at 10.0.0.9 whose tokens are bytes, both ways.
 std::vector<Appliance> memcached(std::uint64_t window) {

@@ -16,6 +16,10 @@ constexpr std::uint64_t kCoalesceCycles = 0;
 
 }  // namespace
 
+rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number, std::size_t bytes) {
+    return to_mbuf(buffer_pool(), numbered(to, from, bytes, number));
+}
+
 VnicConfig vm(unsigned n) {
     VnicConfig config;
     config.name = "vm" + std::to_string(n);

@@ -16,6 +16,13 @@ namespace weir::testing {
 /// A vNIC called vm<n> with the address mac(n).
 [[nodiscard]] VnicConfig vm(unsigned n);
 
+/// A host on the wire.
+inline constexpr std::uint64_t kFar = mac(0x99);
+inline constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
+/// numbered(), in a buffer.
+[[nodiscard]] rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number = 0,
+                              std::size_t bytes = 60);
+
 class SwitchHarness {
   public:
     /// @param nic the uplink; nullptr = none

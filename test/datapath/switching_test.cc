@@ -10,8 +10,6 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint64_t kPeer = mac(0x99);
-
 VnicConfig in_vlan(unsigned n, std::uint16_t vlan) {
     VnicConfig config = vm(n);
     config.vlan = vlan;
@@ -23,10 +21,6 @@ VnicConfig learning(unsigned n) {
     config.anti_spoofing = false;
     config.mac.reset();
     return config;
-}
-
-rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number = 0) {
-    return to_mbuf(buffer_pool(), numbered(to, from, 60, number));
 }
 
 }  // namespace
@@ -59,7 +53,7 @@ TEST_CASE("a group frame from the wire reaches the VMs of its VLAN only") {
     SwitchHarness host({}, &nic);
     const VnicId vm1 = host.add(in_vlan(1, 10));
     const VnicId vm2 = host.add(vm(2));
-    const FrameBytes solicitation = ethernet(0x0100'00FF'3333, kPeer, kIpv6, neighbour_solicitation());
+    const FrameBytes solicitation = ethernet(0x0100'00FF'3333, kFar, kIpv6, neighbour_solicitation());
     nic.arrive(to_mbuf(buffer_pool(), tagged(solicitation, 10)));
     nic.arrive(to_mbuf(buffer_pool(), tagged(solicitation, 30)));
     host.settle();
@@ -77,10 +71,10 @@ TEST_CASE("a frame from the wire reaches its VM without tag, and both ends count
     const VnicId vm1 = host.add(in_vlan(1, 10));
     host.port(vm1).ring_frames = 3;
     for (std::uint32_t i = 0; i < 5; ++i)
-        nic.arrive(to_mbuf(buffer_pool(), tagged(numbered(mac(1), kPeer, 60, i), 10)));
+        nic.arrive(to_mbuf(buffer_pool(), tagged(numbered(mac(1), kFar, 60, i), 10)));
     host.settle();
     REQUIRE(host.port(vm1).received.size() == 3);
-    CHECK((bytes_of(host.port(vm1).received[2]) == numbered(mac(1), kPeer, 60, 2)));
+    CHECK((bytes_of(host.port(vm1).received[2]) == numbered(mac(1), kFar, 60, 2)));
     CHECK(host.stats(vm1).to_vm.delivered.bytes == 3 * 84);
     CHECK(host.stats(vm1).to_vm.dropped.bytes == 2 * 84);
     CHECK(balanced(host.stats(vm1).to_vm));
@@ -94,7 +88,7 @@ TEST_CASE("an unknown address goes to the wire when every VM's is pinned, and to
     SwitchHarness wired({}, &nic);
     const VnicId vm1 = wired.add(vm(1));
     const VnicId vm2 = wired.add(vm(2));
-    wired.port(vm1).offered.push_back(frame(kPeer, mac(1)));
+    wired.port(vm1).offered.push_back(frame(kFar, mac(1)));
     wired.settle();
     CHECK(wired.port(vm2).received.empty());
     CHECK(wired.stats(vm1).flood_copies == 0);
@@ -105,7 +99,7 @@ TEST_CASE("without an uplink an unknown address is nobody's") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
     host.add(vm(2));
-    host.port(vm1).offered.push_back(frame(kPeer, mac(1)));
+    host.port(vm1).offered.push_back(frame(kFar, mac(1)));
     host.settle();
     CHECK(drops(host.stats(vm1).from_vm, DropReason::kNoSuchMac) == 1);
 }
@@ -115,20 +109,20 @@ TEST_CASE("a port without anti-spoofing gets what is unknown, and is learned by 
     SwitchHarness host({}, &nic);
     const VnicId vm1 = host.add(vm(1));
     const VnicId bridge = host.add(learning(2));
-    host.port(vm1).offered.push_back(frame(kPeer, mac(1)));
+    host.port(vm1).offered.push_back(frame(kFar, mac(1)));
     host.settle();
     CHECK(host.port(bridge).received.size() == 1);
     CHECK(nic.drain() == 60);
-    host.port(bridge).offered.push_back(frame(mac(1), kPeer));
+    host.port(bridge).offered.push_back(frame(mac(1), kFar));
     host.settle();
     CHECK(host.port(vm1).received.size() == 1);
-    host.port(vm1).offered.push_back(frame(kPeer, mac(1)));
+    host.port(vm1).offered.push_back(frame(kFar, mac(1)));
     host.settle();
     CHECK(host.port(bridge).received.size() == 2);
     CHECK(nic.drain() == 0);
-    nic.arrive(frame(mac(1), kPeer));  // it has moved to the wire
+    nic.arrive(frame(mac(1), kFar));  // it has moved to the wire
     host.settle();
-    host.port(vm1).offered.push_back(frame(kPeer, mac(1)));
+    host.port(vm1).offered.push_back(frame(kFar, mac(1)));
     host.settle();
     CHECK(nic.drain() == 60);
 }
@@ -156,7 +150,7 @@ TEST_CASE("flooding is bounded per vNIC and for the wire; other traffic is not")
     CHECK(host.stats(vm2).to_vm.delivered.packets == delivered + 1);
 
     for (std::uint32_t i = 0; i < 200; ++i)
-        nic.arrive(frame(kBroadcast, kPeer));
+        nic.arrive(frame(kBroadcast, kFar));
     host.settle();
     CHECK(drops(host.snapshot_worker(0).uplink.rx, DropReason::kFloodLimited) == 200 - 64);
 }

@@ -9,7 +9,6 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint64_t kFar = mac(0x99);
 constexpr std::uint8_t kCapable = 2;  // ECT(0)
 
 FrameBytes v4() {

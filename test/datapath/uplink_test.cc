@@ -11,9 +11,6 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
-constexpr std::uint64_t kFar = mac(0x99);
-
 rte_mbuf* plain(std::uint32_t number, std::size_t bytes = 100, unsigned from = 1) {
     return to_mbuf(buffer_pool(), numbered(kFar, mac(from), bytes, number));
 }
@@ -117,14 +114,14 @@ TEST_CASE("a NIC that takes nothing for a while costs no frame: the rest stays i
         config.isolation = isolation;
         SwitchHarness host(config, &nic);
         const VnicId vm1 = host.add(vm(1));
-        constexpr std::uint32_t kFrames = 5000;
-        for (std::uint32_t i = 0; i < kFrames; ++i)
+        constexpr std::uint32_t kOffered = 5000;
+        for (std::uint32_t i = 0; i < kOffered; ++i)
             host.port(vm1).offered.push_back(plain(i, 1000));
         host.run(1'000'000);
         const std::size_t waiting = host.port(vm1).offered.size();
-        CHECK(waiting > kFrames - 64 - 64 - 32 - 160);  // NIC, pending, a burst, 128 KiB
+        CHECK(waiting > kOffered - 64 - 64 - 32 - 160);  // NIC, pending, a burst, 128 KiB
         const VnicStats& stats = host.stats(vm1);
-        CHECK(stats.from_vm.offered.packets == kFrames - waiting);
+        CHECK(stats.from_vm.offered.packets == kOffered - waiting);
         if (isolation)
             CHECK(stats.held_ns[static_cast<std::size_t>(HoldReason::kUplink)] +
                       (host.path(vm1).held ? host.now - host.path(vm1).held_since : 0) >
@@ -132,21 +129,21 @@ TEST_CASE("a NIC that takes nothing for a while costs no frame: the rest stays i
 
         std::uint32_t next = 0;
         std::uint32_t misplaced = 0;
-        for (int round = 0; round < 2000 && next < kFrames; ++round) {
+        for (int round = 0; round < 2000 && next < kOffered; ++round) {
             for (rte_mbuf* frame : nic.take()) {
                 misplaced += number_of(frame) != next++;
                 rte_pktmbuf_free(frame);
             }
             host.run(4000);
         }
-        CHECK(next == kFrames);
+        CHECK(next == kOffered);
         CHECK(misplaced == 0);
-        CHECK(stats.from_vm.delivered.packets == kFrames);
+        CHECK(stats.from_vm.delivered.packets == kOffered);
         CHECK(stats.from_vm.dropped.packets == 0);
         const DirectionStats& tx = host.snapshot_worker(0).uplink.tx;
         CHECK(tx.dropped.packets == 0);
-        CHECK(tx.delivered.packets == kFrames);
-        CHECK(tx.delivered.bytes == kFrames * (1000 + kOverhead));
+        CHECK(tx.delivered.packets == kOffered);
+        CHECK(tx.delivered.bytes == kOffered * (1000 + kOverhead));
         CHECK(balanced(tx));
     }
 }

@@ -11,8 +11,6 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
-
 /// vNIC 0 is mac(1) in VLAN 10, vNIC 1 is mac(2) untagged.
 struct Wire {
     Wire() : macs((buffer_pool(), WorkerId{0}), 300 * kNanosPerSec, nullptr) {

@@ -5,14 +5,14 @@
 #include <deque>
 #include <random>
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "vswitch/qos/request_gate.h"
 
 using namespace weir;
+using weir::testing::kUs;
 
 namespace {
-
-constexpr Nanos kUs = 1'000;
 
 /// Flows that keep `depth` requests waiting, each on a connection of its own, and an appliance that serves
 /// `servers` at a time, for `service` ns a token.

@@ -8,21 +8,22 @@
 #include <utility>
 #include <vector>
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
 #include "vswitch/qos/flow_table.h"
 
 using namespace weir;
+using weir::testing::kMs;
 using Heard = FlowTable::Heard;
 
 namespace {
 
 constexpr std::uint64_t kFloor = 125'000;
 constexpr std::uint64_t kLine = 1'250'000'000;
-constexpr std::uint32_t kCapacity = 16;
-constexpr VnicId kVnics = 4;
+constexpr std::uint32_t kTableFlows = 16;
+constexpr VnicId kTableVnics = 4;
 constexpr std::uint64_t kPeers = 6;  // more flows than there is room for
-constexpr Nanos kMs = 1'000'000;
 constexpr Nanos kSilence = 100 * kMs;
 constexpr Nanos kIdle = 2000 * kMs;
 constexpr Nanos kIdleSlack = 2 << 20;  // used_at is coarse
@@ -56,22 +57,22 @@ class Hostile {
     Hostile(unsigned seed, Nanos start)
         : now(start),
           random_(seed),
-          flows_(kCapacity, kVnics,
+          flows_(kTableFlows, kTableVnics,
                  {.rate_min = kFloor, .line_rate = kLine, .silence = kSilence, .idle = kIdle}),
-          expected_(kCapacity) {}
+          expected_(kTableFlows) {}
 
     void step() {
         constexpr Nanos kPauses[] = {1000, kMs / 10, 3 * kMs, 30 * kMs};
         if (random_() % 4 == 0)
             now += random_() % (random_() % 200 == 0 ? 2 * kIdle : kPauses[random_() % 4]);
-        const Key key{static_cast<VnicId>(random_() % kVnics), random_() % kPeers};
+        const Key key{static_cast<VnicId>(random_() % kTableVnics), random_() % kPeers};
         const std::uint32_t what = random_() % 16;
         if (what < 6)
             hear(key, any_rate(), any_sequence(key));
         else if (what < 14)
             send(key);
         else if (what == 14)
-            sweep(random_() % 2 == 0 ? kCapacity : random_() % 8);
+            sweep(random_() % 2 == 0 ? kTableFlows : random_() % 8);
         else if (random_() % 64 == 0)
             remove(key.first);
         check(key);
@@ -81,9 +82,9 @@ class Hostile {
         const FlowId before = id(key);
         const auto [heard, flow] = flows_.hear(key.first, key.second, rate, sequence, now);
         if (before == kNoFlow) {
-            const Heard right = rate >= kLine              ? Heard::kNoNeed
-                                : ids_.size() == kCapacity ? Heard::kFull
-                                                           : Heard::kOpened;
+            const Heard right = rate >= kLine                ? Heard::kNoNeed
+                                : ids_.size() == kTableFlows ? Heard::kFull
+                                                             : Heard::kOpened;
             wrong += heard != right;
             if (heard == Heard::kOpened)
                 opened(key, flow, rate, sequence);
@@ -150,7 +151,7 @@ class Hostile {
                 halved(flow);
             });
         wrong += looked_at > budget;
-        if (budget == kCapacity)  // everybody was looked at
+        if (budget == kTableFlows)  // everybody was looked at
             wrong += idle.size() + silent.size();
     }
 
@@ -187,7 +188,7 @@ class Hostile {
 
     void opened(const Key& key, FlowId flow, std::uint64_t rate, std::uint32_t sequence) {
         const auto burst = static_cast<double>(flows_.limiter(flow).level(now));
-        wrong += flow >= kCapacity || expected_[flow].has_value() || burst > kBurstMax;
+        wrong += flow >= kTableFlows || expected_[flow].has_value() || burst > kBurstMax;
         expected_[flow] = Expected{.key = key,
                                    .rate = std::clamp(rate, kFloor, kLine),
                                    .sequence = sequence,
@@ -217,7 +218,7 @@ class Hostile {
     void check(const Key& key) {
         const FlowId flow = id(key);
         wrong += flows_.find(key.first, key.second) != flow || flows_.size() != ids_.size();
-        wrong += flows_.size() > kCapacity || flows_.capacity() != kCapacity;
+        wrong += flows_.size() > kTableFlows || flows_.capacity() != kTableFlows;
         for (const auto& [other, at] : ids_)
             wrong += flows_.rate(at) != expected_[at]->rate || flows_.rate(at) < kFloor ||
                      flows_.rate(at) > kLine || flows_.vnic_of(at) != other.first;
@@ -254,7 +255,7 @@ TEST_CASE("property: in silence every rate sinks to the floor, and no further, w
             const auto open = run.open();
             for (const auto& [key, flow] : open)
                 run.send(key);
-            run.sweep(kCapacity);
+            run.sweep(kTableFlows);
             run.now += kSilence;
         }
         REQUIRE(run.wrong == 0);

@@ -4,16 +4,17 @@
 
 #include <set>
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 
 using namespace weir;
+using weir::testing::kGbit;
+using weir::testing::kMs;
 using Heard = FlowTable::Heard;
 
 namespace {
 
-constexpr std::uint64_t kGbit = 125'000'000;
 constexpr std::uint64_t kPeer = 0x5254;
-constexpr Nanos kMs = 1'000'000;
 
 FlowTable table(std::uint32_t capacity = 64) {
     return {capacity, 16, {.rate_min = kGbit / 100, .line_rate = 10 * kGbit}};

@@ -9,17 +9,13 @@
 #include "test/support/random.h"
 
 using namespace weir;
-using weir::testing::kGbit;
-using weir::testing::kMbit;
-using weir::testing::kMs;
-using weir::testing::kUs;
-using weir::testing::Source;
+using namespace weir::testing;
 
 namespace {
 
-struct LinkHarness : weir::testing::LinkHarness {
-    LinkHarness(std::uint64_t capacity, std::vector<Source> list)
-        : weir::testing::LinkHarness(capacity, std::move(list), "fulfillment") {}
+struct FulfillmentLink : LinkHarness {
+    FulfillmentLink(std::uint64_t capacity, std::vector<Source> list)
+        : LinkHarness(capacity, std::move(list), "fulfillment") {}
 };
 
 Source promised(std::uint64_t rate, std::uint32_t frame = 1538) {
@@ -67,7 +63,7 @@ TEST_CASE("time-to-send: SoftBW 5.1 by numbers, 1000 bytes at 1 byte/ns, tau_max
 }
 
 TEST_CASE("three VMs of 450 Mbit on 1 Gbit are within 2 % of each other (SoftBW Fig. 8)") {
-    LinkHarness h(kGbit, {promised(450 * kMbit), promised(450 * kMbit, 88), promised(450 * kMbit, 9000)});
+    FulfillmentLink h(kGbit, {promised(450 * kMbit), promised(450 * kMbit, 88), promised(450 * kMbit, 9000)});
     h.run(20 * kMs, kUs);
     h.forget();
     h.run(200 * kMs, kUs);
@@ -76,7 +72,7 @@ TEST_CASE("three VMs of 450 Mbit on 1 Gbit are within 2 % of each other (SoftBW 
 }
 
 TEST_CASE("8 and 4 on a link of 10 get 6.7 and 3.3 (SoftBW 1)") {
-    LinkHarness h(10 * kGbit, {promised(8 * kGbit), promised(4 * kGbit)});
+    FulfillmentLink h(10 * kGbit, {promised(8 * kGbit), promised(4 * kGbit)});
     h.run(20 * kMs, kUs);
     h.forget();
     h.run(100 * kMs, kUs);
@@ -90,7 +86,7 @@ TEST_CASE("a guarantee counts in full as long as those who are there fit, howeve
     for (std::size_t i = 2; i < 15; ++i)
         sources[i].greedy = false;
     sources[15].profile = {.shares = 10'000};
-    LinkHarness h(kGbit, sources);
+    FulfillmentLink h(kGbit, sources);
     h.run(20 * kMs, kUs);
     h.forget();
     h.run(100 * kMs, kUs);
@@ -100,7 +96,7 @@ TEST_CASE("a guarantee counts in full as long as those who are there fit, howeve
 }
 
 TEST_CASE("beyond the link nobody without a guarantee overtakes by smaller packets") {
-    LinkHarness h(kGbit, {promised(kGbit, 9000), promised(kGbit), Source{.frame = 88}});
+    FulfillmentLink h(kGbit, {promised(kGbit, 9000), promised(kGbit), Source{.frame = 88}});
     h.run(20 * kMs, kUs);
     h.forget();
     h.run(100 * kMs, kUs);
@@ -109,7 +105,7 @@ TEST_CASE("beyond the link nobody without a guarantee overtakes by smaller packe
 }
 
 TEST_CASE("a burst has its guarantee within 1 ms on a link that is full (SoftBW Fig. 6)") {
-    LinkHarness h(kGbit, {promised(450 * kMbit), promised(450 * kMbit)});
+    FulfillmentLink h(kGbit, {promised(450 * kMbit), promised(450 * kMbit)});
     h.sources[0].greedy = false;
     h.run(500 * kMs, kUs);
     CHECK(h.rate(1) / kGbit == Approx(1).epsilon(0.005));
@@ -125,7 +121,7 @@ TEST_CASE("a burst has its guarantee within 1 ms on a link that is full (SoftBW 
 }
 
 TEST_CASE("what went past the queues uses up the guarantee") {
-    LinkHarness h(kGbit, {promised(kGbit / 10), Source{.greedy = false}});
+    FulfillmentLink h(kGbit, {promised(kGbit / 10), Source{.greedy = false}});
     h.sources[0].greedy = false;
     h.run_past(0, 4000, 13'672);  // 0.9 Gbit/s
     h.sources[0].greedy = h.sources[1].greedy = true;
@@ -141,7 +137,7 @@ TEST_CASE("what went past the queues uses up the guarantee") {
 }
 
 TEST_CASE("a change of guarantee, and of capacity, counts at once") {
-    LinkHarness h(kGbit, {promised(kGbit / 10), Source{.profile = {.shares = 10'000}}});
+    FulfillmentLink h(kGbit, {promised(kGbit / 10), Source{.profile = {.shares = 10'000}}});
     h.run(20 * kMs, kUs);
     h.link->change(0, {.reservation = kGbit * 6 / 10}, h.now);
     h.run(5 * kMs, kUs);
@@ -165,7 +161,7 @@ TEST_CASE("a change of guarantee, and of capacity, counts at once") {
 
 TEST_CASE("next_ready of fulfillment is when the next packet leaves, not later") {
     for (const std::uint64_t promise : {kGbit / 10, 3 * kGbit}) {
-        LinkHarness h(kGbit, {Source{.profile = {.reservation = promise / 10}}, promised(promise)});
+        FulfillmentLink h(kGbit, {Source{.profile = {.reservation = promise / 10}}, promised(promise)});
         h.run(10 * kMs, kUs);
         for (int i = 0; i < 1000; ++i) {
             const Nanos at = h.link->next_ready(h.now);
@@ -179,13 +175,13 @@ TEST_CASE("next_ready of fulfillment is when the next packet leaves, not later")
             h.run(1, 1);
         }
     }
-    LinkHarness idle(kGbit, {promised(kGbit)});
+    FulfillmentLink idle(kGbit, {promised(kGbit)});
     CHECK(idle.link->next_ready(idle.now) == kNever);
 }
 
 TEST_CASE("1000 classes that are promised four times the link share alike") {
-    LinkHarness h(100 * kGbit, std::vector<Source>(1000, Source{.profile = {.reservation = 4 * kGbit / 10,
-                                                                            .queue_bytes_max = 20'000}}));
+    FulfillmentLink h(100 * kGbit, std::vector<Source>(1000, Source{.profile = {.reservation = 4 * kGbit / 10,
+                                                                                .queue_bytes_max = 20'000}}));
     h.run(20 * kMs, 20 * kUs);
     h.forget();
     h.run(200 * kMs, 20 * kUs);
@@ -210,7 +206,7 @@ TEST_CASE("property: beyond the link all have the same fulfillment, except who w
             guarantees.push_back(static_cast<double>(s.profile.reservation));
             demands.push_back(s.limit == 0 ? 1e18 : static_cast<double>(s.limit));
         }
-        LinkHarness h(capacity, mix);
+        FulfillmentLink h(capacity, mix);
         h.run(60 * kMs, 2 * kUs);
         h.forget();
         h.run(150 * kMs, 2 * kUs);

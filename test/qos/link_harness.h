@@ -8,19 +8,22 @@
 #include <string_view>
 #include <vector>
 
+#include "test/support/amounts.h"
 #include "vswitch/qos/scheduler_factory.h"
 
 namespace weir::testing {
 
-inline constexpr std::uint64_t kGbit = 125'000'000;  ///< bytes/s
-inline constexpr std::uint64_t kMbit = 125'000;
-inline constexpr Nanos kMs = 1'000'000;
-inline constexpr Nanos kUs = 1000;
+[[nodiscard]] inline ClassProfile shares(std::uint32_t n) {
+    return {.shares = n};
+}
+[[nodiscard]] inline ClassProfile reserved(std::uint64_t rate, std::uint32_t n = 100) {
+    return {.reservation = rate, .shares = n};
+}
 
 struct Source {
     ClassProfile profile = {};
     std::uint64_t limit = 0;     ///< bytes/s; 0 = none
-    std::uint32_t frame = 1538;  ///< wire bytes of each packet
+    std::uint32_t frame = kWireFrame;  ///< wire bytes of each packet
     bool greedy = true;          ///< always backlogged while on
     std::uint64_t offered = 0;   ///< bytes so far; refused packets do not count
     std::uint64_t sent = 0;

@@ -2,19 +2,11 @@
 #include "vswitch/qos/link_scheduler.h"
 
 #include "test/qos/link_harness.h"
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 
 using namespace weir;
-using weir::testing::LinkHarness;
-using weir::testing::Source;
-
-namespace {
-
-constexpr std::uint64_t kGbit = 125'000'000;
-constexpr Nanos kMs = 1'000'000;
-constexpr Nanos kUs = 1000;
-
-}  // namespace
+using namespace weir::testing;
 
 TEST_CASE("an idle link is bypassed until its burst is spent, and again when it was earned") {
     LinkHarness h(kGbit, {Source{}});

@@ -1,14 +1,14 @@
 // multi_bucket_test.cc - several resources, all or nothing.
 #include "vswitch/qos/multi_bucket.h"
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
 
 using namespace weir;
+using weir::testing::kMs;
 
 namespace {
-
-constexpr Nanos kMs = 1'000'000;
 
 MultiBucket<2> pulsar_example() {
     MultiBucket<2> m;

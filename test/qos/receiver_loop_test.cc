@@ -5,23 +5,23 @@
 #include <deque>
 #include <vector>
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "vswitch/qos/receiver.h"
 
 using namespace weir;
+using weir::testing::kWireFrame;
 
 namespace {
 
 constexpr double kLink = 1.25e9;  // 10 Gbit/s
 constexpr double kCapacity = 0.9 * kLink;
-constexpr Nanos kPeriod = 200'000;
-constexpr Nanos kStep = 10'000;
-constexpr std::uint32_t kFrame = 1538;
+constexpr Nanos kLoopStep = 10'000;
 constexpr VnicId kVnic = 3;
 constexpr VnicId kOther = 4;
 
 /// One source: to a vNIC, with a demand, told a rate that takes effect `delay` later.
-struct Source {
+struct Sender {
     VnicId to = kVnic;
     double demand = kLink;
     double told = kLink;
@@ -35,7 +35,7 @@ class Loop {
         : delay_(delay),
           receiver_({}, {.capacity = static_cast<std::uint64_t>(kCapacity),
                          .line_rate = static_cast<std::uint64_t>(kLink),
-                         .period = kPeriod,
+                         .period = ReceiverProfile{}.period,
                          .law = {.rate_min = 1'250'000},
                          .knows_senders = knows_senders}) {
         receiver_.add(kVnic, {});
@@ -44,7 +44,7 @@ class Loop {
 
     /// Runs for `duration`; what each vNIC received, bytes per second, step by step.
     void run(Nanos duration) {
-        for (const Nanos end = now_ + duration; now_ < end; now_ += kStep)
+        for (const Nanos end = now_ + duration; now_ < end; now_ += kLoopStep)
             step();
     }
 
@@ -57,49 +57,49 @@ class Loop {
     double total(VnicId vnic) const { return totals_[vnic]; }
 
     Receiver& receiver() { return receiver_; }
-    std::vector<Source> sources;
+    std::vector<Sender> sources;
 
   private:
     void step() {
         if (receiver_.due(now_))
             receiver_.sweep(now_);
         double offered = 0;
-        for (Source& source : sources) {
+        for (Sender& source : sources) {
             for (; !source.coming.empty() && source.coming.front().first <= now_; source.coming.pop_front())
                 source.told = source.coming.front().second;
             offered += std::min(source.demand, source.told);
         }
         const double share = std::min(1.0, kLink / std::max(offered, 1.0));  // drops hit all alike
         for (std::size_t i = 0; i < sources.size(); ++i) {
-            Source& source = sources[i];
-            source.credit += std::min(source.demand, source.told) * share * kStep / 1e9;
-            for (; source.credit >= kFrame; source.credit -= kFrame) {
-                totals_[source.to] += kFrame;
+            Sender& source = sources[i];
+            source.credit += std::min(source.demand, source.told) * share * kLoopStep / 1e9;
+            for (; source.credit >= kWireFrame; source.credit -= kWireFrame) {
+                totals_[source.to] += kWireFrame;
                 Feedback feedback{};
-                if (receiver_.received(source.to, i + 1, kFrame, 0, now_, feedback))
+                if (receiver_.received(source.to, i + 1, kWireFrame, 0, now_, feedback))
                     source.coming.emplace_back(now_ + delay_, static_cast<double>(feedback.rate));
             }
         }
     }
 
     Nanos delay_;
-    Nanos now_ = kPeriod;
+    Nanos now_ = ReceiverProfile{}.period;
     Receiver receiver_;
     std::array<double, 8> totals_{};
 };
 
 /// Their frames do not all come at once.
-std::vector<Source> line_rate_senders(unsigned count) {
-    std::vector<Source> sources(count);
+std::vector<Sender> line_rate_senders(unsigned count) {
+    std::vector<Sender> sources(count);
     for (unsigned i = 0; i < count; ++i)
-        sources[i].credit = static_cast<double>(kFrame) * i / count;
+        sources[i].credit = static_cast<double>(kWireFrame) * i / count;
     return sources;
 }
 
 /// The largest of all told rates against `fair`.
 double worst(const Loop& loop, double fair) {
     double worst = 0;
-    for (const Source& source : loop.sources)
+    for (const Sender& source : loop.sources)
         worst = std::max(worst, std::abs(std::min(source.told, source.demand) / fair - 1));
     return worst;
 }
@@ -120,7 +120,7 @@ TEST_CASE("fourteen senders at line rate are at their fair rate within 1 ms, a h
 TEST_CASE("late feedback, up to three periods, does not make rates swing beyond 10 %") {
     for (const unsigned count : {1U, 2U, 4U, 14U, 100U}) {
         for (Nanos periods = 0; periods <= 3; ++periods) {
-            Loop loop(periods * kPeriod);
+            Loop loop(periods * ReceiverProfile{}.period);
             loop.sources = line_rate_senders(count);
             loop.run(10'000'000);
             INFO(count << " senders, " << periods << " periods late");
@@ -136,7 +136,7 @@ TEST_CASE("late feedback, up to three periods, does not make rates swing beyond 
 
 TEST_CASE("senders that want less than their part leave it to the one that wants more") {
     for (Nanos periods = 0; periods <= 3; ++periods) {
-        Loop loop(periods * kPeriod);
+        Loop loop(periods * ReceiverProfile{}.period);
         loop.sources = line_rate_senders(1);
         for (int i = 0; i < 13; ++i)
             loop.sources.push_back({.to = kVnic, .demand = 0.02 * kLink});

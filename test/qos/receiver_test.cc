@@ -1,14 +1,15 @@
 // receiver_test.cc - the split, the meter, and when a sender is told.
 #include "vswitch/qos/receiver.h"
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 
 using namespace weir;
+using weir::testing::kGbit;
 
 namespace {
 
-constexpr std::uint64_t kGbit = 125'000'000;  // bytes per second
-constexpr Nanos kPeriod = 200'000;
+constexpr Nanos kPeriod = ReceiverProfile{}.period;
 
 ReceiverProfile profile() {
     return {

@@ -7,13 +7,14 @@
 #include <map>
 #include <random>
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 
 using namespace weir;
+using weir::testing::kMs;
 
 namespace {
 
-constexpr Nanos kMs = 1'000'000;
 constexpr Nanos kSec = kNanosPerSec;
 constexpr CostVector kRead500{80, 0, 500};
 constexpr CostVector kRead4k{80, 0, 4000};

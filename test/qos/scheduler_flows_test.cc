@@ -4,17 +4,18 @@
 #include <map>
 #include <memory>
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
 #include "vswitch/qos/flow_table.h"
 #include "vswitch/qos/scheduler_factory.h"
 
 using namespace weir;
+using weir::testing::kGbit;
+using weir::testing::kWireFrame;
 
 namespace {
 
-constexpr std::uint64_t kGbit = 125'000'000;
-constexpr std::uint32_t kFrame = 1538;
 constexpr VnicId kVnics = 4;
 constexpr std::uint32_t kFlows = 64;
 
@@ -59,7 +60,7 @@ class Link {
             scheduler->change_flow(flow, now);
     }
 
-    bool offer(VnicId vnic, std::uint64_t peer, std::uint32_t bytes = kFrame) {
+    bool offer(VnicId vnic, std::uint64_t peer, std::uint32_t bytes = kWireFrame) {
         const FlowId flow = flows.find(vnic, peer);
         if (flow == kNoFlow && scheduler->room(vnic) == 0)
             return false;
@@ -154,10 +155,10 @@ TEST_CASE("a congested destination fills its own queue and holds nothing else ba
     link.poll();
     CHECK(link.offer(0, 2));
     link.poll();
-    CHECK(link.sent[{0, 2}] == kFrame);
+    CHECK(link.sent[{0, 2}] == kWireFrame);
     CHECK(link.scheduler->room(0) > 0);
-    CHECK(link.scheduler->can_bypass(0, kFrame, link.now));
-    CHECK_FALSE(link.scheduler->can_bypass(0, link.flows.find(0, 1), kFrame, link.now));
+    CHECK(link.scheduler->can_bypass(0, kWireFrame, link.now));
+    CHECK_FALSE(link.scheduler->can_bypass(0, link.flows.find(0, 1), kWireFrame, link.now));
 }
 
 TEST_CASE("a flow that opens takes along what waits for its destination: order holds, the limit too") {
@@ -170,8 +171,8 @@ TEST_CASE("a flow that opens takes along what waits for its destination: order h
     CHECK(link.scheduler->flow_backlog_packets(link.flows.find(0, 1)) == 40);
     CHECK(link.scheduler->backlog_packets(0) == 40);
     link.run(100'000'000, {});
-    CHECK(link.sent[{0, 1}] == 40 * kFrame);
-    CHECK(link.sent[{0, 2}] == 40 * kFrame);
+    CHECK(link.sent[{0, 1}] == 40 * kWireFrame);
+    CHECK(link.sent[{0, 2}] == 40 * kWireFrame);
     CHECK(link.in_order);
 }
 
@@ -196,11 +197,11 @@ TEST_CASE("a raised rate sends what waits at once, a lowered one delays it") {
         CHECK(link.offer(0, 1));
     link.poll();
     const std::uint64_t before = link.sent[{0, 1}];
-    CHECK(before < 5 * kFrame);
+    CHECK(before < 5 * kWireFrame);
     link.hear(0, 1, 5 * kGbit);
     link.now += 50'000;
     link.poll();
-    CHECK(link.sent[{0, 1}] == 20 * kFrame);
+    CHECK(link.sent[{0, 1}] == 20 * kWireFrame);
 }
 
 TEST_CASE("a super-frame of 64 KiB passes a flow of 10 Mbit/s and is paid back") {

@@ -20,13 +20,6 @@ std::string_view every_scheduler() {
     return names[GENERATE_COPY(range(std::size_t{0}, link_scheduler_names().size()))];
 }
 
-ClassProfile shares(std::uint32_t n) {
-    return {.shares = n};
-}
-ClassProfile reserved(std::uint64_t rate, std::uint32_t n = 100) {
-    return {.reservation = rate, .shares = n};
-}
-
 std::vector<Source> random_mix(weir::testing::Random32& random, std::uint64_t capacity) {
     std::vector<Source> mix(2 + random() % 7);
     constexpr std::array<std::uint32_t, 4> kFrames{88, 300, 1538, 9000};

@@ -4,13 +4,14 @@
 #include <cmath>
 #include <random>
 
+#include "test/support/amounts.h"
 #include "test/support/catch.h"
 
 using namespace weir;
+using weir::testing::kMs;
 
 namespace {
 
-constexpr Nanos kMs = 1'000'000;
 constexpr Nanos kTwoYears = Nanos{2 * 365} * 86'400 * kNanosPerSec;
 
 /// Pulsar's bucket as the paper writes it, in floating point.

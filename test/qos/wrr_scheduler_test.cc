@@ -7,17 +7,6 @@
 using namespace weir;
 using namespace weir::testing;
 
-namespace {
-
-ClassProfile shares(std::uint32_t n) {
-    return {.shares = n};
-}
-ClassProfile reserved(std::uint64_t rate, std::uint32_t n = 100) {
-    return {.reservation = rate, .shares = n};
-}
-
-}  // namespace
-
 TEST_CASE("shares 1:2:5 divide the link within 1 %, whatever the frame sizes") {
     LinkHarness h(10 * kGbit, {Source{.profile = shares(100), .frame = 88}, Source{.profile = shares(200)},
                                Source{.profile = shares(500), .frame = 9000}});

@@ -55,7 +55,7 @@ FleetScenario small_fleet(double overcommit) {
     return scenario;
 }
 
-Faults faults_of(const std::string& text) {
+Faults fleet_faults(const std::string& text) {
     auto read = parse_fleet_scenario(text);
     const Faults* faults = std::get_if<Faults>(&read);
     return faults == nullptr ? Faults{} : *faults;
@@ -261,17 +261,17 @@ TEST_CASE("SoftBW eq. 2 is how often strict VMs want more than the link", "[flee
 
 TEST_CASE("wrong scenarios of fleets are refused with the place", "[fleet]") {
     using weir::test::has_fault;
-    CHECK(faults_of(R"({"fleet": {}})").empty());
+    CHECK(fleet_faults(R"({"fleet": {}})").empty());
     const auto shipped = load_fleet_scenario(WEIR_SOURCE_ROOT "/bench/scenarios/fleet/softbw-fig11.jsonc");
     REQUIRE(std::get_if<Faults>(&shipped) == nullptr);
     CHECK(std::get<FleetScenario>(shipped).vms_per_server() == 16);
-    CHECK(has_fault(faults_of("{}"), "fleet", "this is needed"));
-    CHECK(has_fault(faults_of(R"({"fleet": {"servers": 0}})"), "fleet.servers", "1 to 10000"));
-    CHECK(has_fault(faults_of(R"({"fleet": {"starts": "twice"}})"), "fleet.starts", "once, again"));
-    CHECK(has_fault(faults_of(R"({"fleet": {"overcommit": "10%"}})"), "fleet.overcommit", "0 VMs"));
-    CHECK(has_fault(faults_of(R"({"fleet": {"overcommit": "10000%", "servers": 10000}})"), "fleet.overcommit",
-                    "4000000 VMs"));
-    CHECK(has_fault(faults_of(R"({"duration": "1500ms", "fleet": {}})"), "duration", "whole intervals"));
-    CHECK(has_fault(faults_of(R"({"fleet": {"vms": 4}})"), "fleet.vms", "unknown"));
-    CHECK(has_fault(faults_of(R"({"fleet": 3})"), "fleet", "object"));
+    CHECK(has_fault(fleet_faults("{}"), "fleet", "this is needed"));
+    CHECK(has_fault(fleet_faults(R"({"fleet": {"servers": 0}})"), "fleet.servers", "1 to 10000"));
+    CHECK(has_fault(fleet_faults(R"({"fleet": {"starts": "twice"}})"), "fleet.starts", "once, again"));
+    CHECK(has_fault(fleet_faults(R"({"fleet": {"overcommit": "10%"}})"), "fleet.overcommit", "0 VMs"));
+    CHECK(has_fault(fleet_faults(R"({"fleet": {"overcommit": "10000%", "servers": 10000}})"),
+                    "fleet.overcommit", "4000000 VMs"));
+    CHECK(has_fault(fleet_faults(R"({"duration": "1500ms", "fleet": {}})"), "duration", "whole intervals"));
+    CHECK(has_fault(fleet_faults(R"({"fleet": {"vms": 4}})"), "fleet.vms", "unknown"));
+    CHECK(has_fault(fleet_faults(R"({"fleet": 3})"), "fleet", "object"));
 }

@@ -3,25 +3,25 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/sim/pools/pool_simulation.h"
+#include "test/sim/sim_support.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
 
 using namespace weir;
 using namespace weir::sim;
+using weir::sim::test::kCosts;
+using weir::sim::test::kRoot;
 
 namespace {
 
-const std::string kRoot = WEIR_SOURCE_ROOT;
-const std::string kCosts = kRoot + "/configs/costs";
-
-PoolScenario shipped(const char* name) {
+PoolScenario shipped_pools(const char* name) {
     auto read = load_pool_scenario(kRoot + "/bench/scenarios/srp/" + name + ".jsonc", kCosts);
     if (const Faults* faults = std::get_if<Faults>(&read))
-        FAIL(test::lines_of(*faults));
+        FAIL(weir::test::lines_of(*faults));
     return std::get<PoolScenario>(read);
 }
 
-Faults faults_of(const std::string& text) {
+Faults pool_faults(const std::string& text) {
     auto read = parse_pool_scenario(text, kCosts);
     const Faults* faults = std::get_if<Faults>(&read);
     return faults == nullptr ? Faults{} : *faults;
@@ -34,7 +34,7 @@ constexpr Nanos operator""_s(unsigned long long seconds) {
 }  // namespace
 
 TEST_CASE("SRP Fig. 5: the reservation within 3 %, then the limit; pools by shares within 5 %", "[srp]") {
-    const PoolScenario scenario = shipped("fig5");
+    const PoolScenario scenario = shipped_pools("fig5");
     PoolSimulation simulation(scenario);
     simulation.run();
     const auto of = [&](std::size_t a, std::size_t b, Nanos from, Nanos to) {
@@ -50,7 +50,7 @@ TEST_CASE("SRP Fig. 5: the reservation within 3 %, then the limit; pools by shar
 }
 
 TEST_CASE("SRP Fig. 6: what an idle VM leaves goes to its sibling on the other host", "[srp]") {
-    PoolScenario scenario = shipped("fig5");
+    PoolScenario scenario = shipped_pools("fig5");
     scenario.events.clear();
     scenario.duration = 40_s;
     scenario.vms[0].to = 20_s;
@@ -63,7 +63,7 @@ TEST_CASE("SRP Fig. 6: what an idle VM leaves goes to its sibling on the other h
 }
 
 TEST_CASE("SRP Fig. 8: new shares are in effect within two intervals", "[srp]") {
-    const PoolScenario scenario = shipped("fig8");
+    const PoolScenario scenario = shipped_pools("fig8");
     PoolSimulation simulation(scenario);
     simulation.run();
     const double before = simulation.served(2, 30_s, 60_s);
@@ -75,7 +75,7 @@ TEST_CASE("SRP Fig. 8: new shares are in effect within two intervals", "[srp]") 
 }
 
 TEST_CASE("the latency is held at its threshold, and the same seed gives the same bytes", "[srp]") {
-    PoolScenario scenario = shipped("fig5");
+    PoolScenario scenario = shipped_pools("fig5");
     scenario.duration = 20_s;
     scenario.warmup = 5_s;
     PoolSimulation one(scenario);
@@ -91,22 +91,22 @@ TEST_CASE("the latency is held at its threshold, and the same seed gives the sam
 }
 
 TEST_CASE("scenarios of pools: what is wrong is listed with its path", "[srp]") {
-    const Faults faults = faults_of(R"({"control": "none", "scheduler": "fifo",
+    const Faults faults = pool_faults(R"({"control": "none", "scheduler": "fifo",
         "array": {"name": "a", "costs": "storage_requests", "read": {"4KiB": "1ms"}, "write": {"4KiB": "fast"}},
         "pools": [{"name": "p", "appliance": "b", "reservation": "10tokens",
                    "vnics": [{"name": "v", "reservation": "20tokens"}, {"name": "w"}]}],
         "vms": [{"name": "v", "size": "4KiB", "on": "1s"}],
         "events": [{"at": "1s", "name": "x", "shares": 0}]})");
-    CHECK(test::has_fault(faults, "duration", "needed"));
-    CHECK(test::has_fault(faults, "control", "parda"));
-    CHECK(test::has_fault(faults, "scheduler", "fifo"));
-    CHECK(test::has_fault(faults, "array.write", "a size or a time"));
-    CHECK(test::has_fault(faults, "array.capacity_min", "needed"));
-    CHECK(test::has_fault(faults, "pools[0].appliance", "one appliance"));
-    CHECK(test::has_fault(faults, "pools[0].reservation", "20tokens"));
-    CHECK(test::has_fault(faults, "pools[0].vnics[1].name", "vms"));
-    CHECK(test::has_fault(faults, "vms[0].host", "needed"));
-    CHECK(test::has_fault(faults, "vms[0].off", "pauses"));
-    CHECK(test::has_fault(faults, "events[0].name", "pools"));
-    CHECK(test::has_fault(faults, "events[0].shares", "1 to 10000"));
+    CHECK(weir::test::has_fault(faults, "duration", "needed"));
+    CHECK(weir::test::has_fault(faults, "control", "parda"));
+    CHECK(weir::test::has_fault(faults, "scheduler", "fifo"));
+    CHECK(weir::test::has_fault(faults, "array.write", "a size or a time"));
+    CHECK(weir::test::has_fault(faults, "array.capacity_min", "needed"));
+    CHECK(weir::test::has_fault(faults, "pools[0].appliance", "one appliance"));
+    CHECK(weir::test::has_fault(faults, "pools[0].reservation", "20tokens"));
+    CHECK(weir::test::has_fault(faults, "pools[0].vnics[1].name", "vms"));
+    CHECK(weir::test::has_fault(faults, "vms[0].host", "needed"));
+    CHECK(weir::test::has_fault(faults, "vms[0].off", "pauses"));
+    CHECK(weir::test::has_fault(faults, "events[0].name", "pools"));
+    CHECK(weir::test::has_fault(faults, "events[0].shares", "1 to 10000"));
 }

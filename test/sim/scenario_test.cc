@@ -15,8 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kRoot = WEIR_SOURCE_ROOT;
-
 const json& schema() {
     static const json parsed = [] {
         std::ifstream file(kRoot + "/configs/schema/scenario.schema.json");

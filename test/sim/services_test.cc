@@ -6,27 +6,27 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/sim/services/service_simulation.h"
+#include "test/sim/sim_support.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
 
 using namespace weir;
 using namespace weir::sim;
+using weir::sim::test::kCosts;
 
 namespace {
 
-const std::string kCosts = std::string(WEIR_SOURCE_ROOT) + "/configs/costs";
-
-ServiceScenario valid(std::variant<ServiceScenario, Faults> read) {
+ServiceScenario valid_services(std::variant<ServiceScenario, Faults> read) {
     if (const Faults* faults = std::get_if<Faults>(&read))
-        FAIL(test::lines_of(*faults));
+        FAIL(weir::test::lines_of(*faults));
     return std::get<ServiceScenario>(read);
 }
 
 /// A shipped scenario, so many times slower and smaller: the same tokens a second in proportion, fewer
 /// events.
 ServiceScenario shipped(const char* name, double times) {
-    ServiceScenario scenario =
-        valid(load_service_scenario(std::string(WEIR_SOURCE_ROOT) + "/bench/scenarios/" + name, kCosts));
+    ServiceScenario scenario = valid_services(
+        load_service_scenario(std::string(WEIR_SOURCE_ROOT) + "/bench/scenarios/" + name, kCosts));
     const auto smaller = [times](std::uint64_t& value) {
         value = static_cast<std::uint64_t>(static_cast<double>(value) / times);
     };
@@ -61,7 +61,7 @@ std::string small(const std::string& load, const char* servers = "1") {
 }
 
 double served_in_first(const std::string& text) {
-    const ServiceScenario scenario = valid(parse_service_scenario(text, kCosts));
+    const ServiceScenario scenario = valid_services(parse_service_scenario(text, kCosts));
     ServiceSimulation simulation(scenario);
     simulation.run();
     return simulation.rows().at(0).served[0];
@@ -105,17 +105,19 @@ TEST_CASE("wrong scenarios of services are refused with their path") {
         const Faults* found = std::get_if<Faults>(&read);
         return found == nullptr ? Faults{} : *found;
     };
-    CHECK(test::has_fault(faults("{}"), "duration", "needed"));
-    CHECK(test::has_fault(faults(small(R"("size": "8KiB")")), "loads[0].outstanding", "closed or open"));
-    CHECK(test::has_fault(faults(small(R"("outstanding": 1)")), "loads[0].size", "needed"));
-    CHECK(test::has_fault(faults(R"({"isolation": "on"})"), "isolation", "off, appliances, network, weir"));
-    CHECK(test::has_fault(faults(R"({"hosts": [{"name": "h"}]})"), "hosts[0].link", "needed"));
-    CHECK(test::has_fault(
+    CHECK(weir::test::has_fault(faults("{}"), "duration", "needed"));
+    CHECK(
+        weir::test::has_fault(faults(small(R"("size": "8KiB")")), "loads[0].outstanding", "closed or open"));
+    CHECK(weir::test::has_fault(faults(small(R"("outstanding": 1)")), "loads[0].size", "needed"));
+    CHECK(weir::test::has_fault(faults(R"({"isolation": "on"})"), "isolation",
+                                "off, appliances, network, weir"));
+    CHECK(weir::test::has_fault(faults(R"({"hosts": [{"name": "h"}]})"), "hosts[0].link", "needed"));
+    CHECK(weir::test::has_fault(
         faults(
             R"({"hosts": [{"name": "h", "link": "1Gbit"}], "tenants": [{"name": "T", "vms": 3, "placement": [{"host": "h", "vms": 2}]}]})"),
         "tenants[0].placement", "there are 2"));
-    CHECK(test::has_fault(faults(small(R"("size": "8KiB", "outstanding": 1, "speed": 3)")), "loads[0].speed",
-                          "unknown"));
+    CHECK(weir::test::has_fault(faults(small(R"("size": "8KiB", "outstanding": 1, "speed": 3)")),
+                                "loads[0].speed", "unknown"));
 }
 
 TEST_CASE("connections share a link alike, and under isolation tenants by what they reserved") {
@@ -130,11 +132,11 @@ TEST_CASE("connections share a link alike, and under isolation tenants by what t
     const auto served = [&](const char* isolation, const char* load_p, const char* load_q) {
         const auto p = tenant("P", load_p);
         const auto q = tenant("Q", load_q);
-        const ServiceScenario scenario =
-            valid(parse_service_scenario(R"({"duration": "6s", "isolation": ")" + std::string(isolation) +
-                                             "\"," + hosts + R"("services": [], "tenants": [)" + p[0] + "," +
-                                             q[0] + R"(], "loads": [)" + p[1] + "," + q[1] + "]}",
-                                         kCosts));
+        const ServiceScenario scenario = valid_services(
+            parse_service_scenario(R"({"duration": "6s", "isolation": ")" + std::string(isolation) + "\"," +
+                                       hosts + R"("services": [], "tenants": [)" + p[0] + "," + q[0] +
+                                       R"(], "loads": [)" + p[1] + "," + q[1] + "]}",
+                                   kCosts));
         ServiceSimulation simulation(scenario);
         simulation.run();
         return simulation.rows().at(4).served;

@@ -13,6 +13,9 @@
 
 namespace weir::sim::test {
 
+inline const std::string kRoot = WEIR_SOURCE_ROOT;
+inline const std::string kCosts = kRoot + "/configs/costs";
+
 inline Scenario valid(std::string_view text) {
     auto parsed = parse_scenario(text, WEIR_SOURCE_ROOT "/bench/scenarios");
     if (const Faults* faults = std::get_if<Faults>(&parsed))

@@ -12,7 +12,7 @@ using test::lines_of;
 
 namespace {
 
-Faults faults_of(const std::string& text) {
+Faults faults_of_text(const std::string& text) {
     const solver::Solved solved = solver::solve_text(text);
     const Faults* faults = std::get_if<Faults>(&solved);
     return faults == nullptr ? Faults{} : *faults;
@@ -27,36 +27,37 @@ std::string allocation(const std::string& resources, const std::string& flows) {
 }  // namespace
 
 TEST_CASE("a text that is no problem says where it ends to be one") {
-    CHECK(lines_of(faults_of("{")).find("line 1, column ") == 0);
-    CHECK(has_fault(faults_of("[]"), "", "an object"));
-    CHECK(has_fault(faults_of("{}"), "kind", "this is needed"));
-    CHECK(has_fault(faults_of(R"({"kind": 5})"), "kind", "allocation"));
-    CHECK(has_fault(faults_of(R"({"kind": "alocation"})"), "kind", "allocation"));
-    CHECK(has_fault(faults_of(R"({"kind": "allocation", "kind": "allocation"})"), "kind", "duplicate"));
+    CHECK(lines_of(faults_of_text("{")).find("line 1, column ") == 0);
+    CHECK(has_fault(faults_of_text("[]"), "", "an object"));
+    CHECK(has_fault(faults_of_text("{}"), "kind", "this is needed"));
+    CHECK(has_fault(faults_of_text(R"({"kind": 5})"), "kind", "allocation"));
+    CHECK(has_fault(faults_of_text(R"({"kind": "alocation"})"), "kind", "allocation"));
+    CHECK(has_fault(faults_of_text(R"({"kind": "allocation", "kind": "allocation"})"), "kind", "duplicate"));
 }
 
 TEST_CASE("wrong amounts are named with their path") {
     const std::string disk = R"({"id": "disk", "capacity": 10})";
     for (const char* amount : {"-1", "1e300", "\"1\"", "null", "true", "[]"}) {
         INFO(amount);
-        CHECK(has_fault(
-            faults_of(allocation(disk, R"({"id": "f", "demand": {"disk": )" + std::string(amount) + "}}")),
-            "flows[0].demand.disk", "0 to 1e+18"));
-        CHECK(has_fault(faults_of(allocation(R"({"id": "disk", "capacity": )" + std::string(amount) + "}",
-                                             R"({"id": "f", "demand": {}})")),
-                        "resources[0].capacity", "0 to 1e+18"));
+        CHECK(has_fault(faults_of_text(allocation(
+                            disk, R"({"id": "f", "demand": {"disk": )" + std::string(amount) + "}}")),
+                        "flows[0].demand.disk", "0 to 1e+18"));
+        CHECK(
+            has_fault(faults_of_text(allocation(R"({"id": "disk", "capacity": )" + std::string(amount) + "}",
+                                                R"({"id": "f", "demand": {}})")),
+                      "resources[0].capacity", "0 to 1e+18"));
     }
-    CHECK(lines_of(faults_of(allocation(disk, R"({"id": "f", "demand": {"disk": NaN}})"))).find("not JSON") !=
-          std::string::npos);
-    CHECK(has_fault(faults_of(allocation(disk, R"({"id": "f", "demand": {"disc": 1}})")),
+    CHECK(lines_of(faults_of_text(allocation(disk, R"({"id": "f", "demand": {"disk": NaN}})")))
+              .find("not JSON") != std::string::npos);
+    CHECK(has_fault(faults_of_text(allocation(disk, R"({"id": "f", "demand": {"disc": 1}})")),
                     "flows[0].demand.disc", "disk"));
-    CHECK(has_fault(faults_of(allocation(disk, R"({"id": "f", "weight": 1e-9, "demand": {}})")),
+    CHECK(has_fault(faults_of_text(allocation(disk, R"({"id": "f", "weight": 1e-9, "demand": {}})")),
                     "flows[0].weight", "1e-06"));
 }
 
 TEST_CASE("all faults are listed, in the order of the text") {
-    const Faults faults = faults_of(allocation(R"({"id": "a"}, {"id": "a", "capacity": 1}, 7)",
-                                               R"({"demand": {}, "wieght": 2}, {"id": ""})"));
+    const Faults faults = faults_of_text(allocation(R"({"id": "a"}, {"id": "a", "capacity": 1}, 7)",
+                                                    R"({"demand": {}, "wieght": 2}, {"id": ""})"));
     INFO(lines_of(faults));
     REQUIRE(faults.size() == 7);
     CHECK(faults[0].path == "resources[0].capacity");
@@ -73,15 +74,15 @@ TEST_CASE("a tree leads to the root, in any order") {
         return R"({"kind": "allocation", "mechanism": "hdrf", "resources": [{"id": "disk", "capacity": 10}], "tree": [)" +
                nodes + R"(], "flows": [{"id": "f", "demand": {"disk": 20}, "tenant": ")" + tenant + "\"}]}";
     };
-    CHECK(faults_of(tree(R"({"id": "b", "parent": "a"}, {"id": "a"})", "b")).empty());
-    CHECK(faults_of(tree(R"({"id": "b", "parent": "root"})", "b")).empty());
-    CHECK(has_fault(faults_of(tree(R"({"id": "b", "parent": "c"})", "b")), "tree[0].parent",
+    CHECK(faults_of_text(tree(R"({"id": "b", "parent": "a"}, {"id": "a"})", "b")).empty());
+    CHECK(faults_of_text(tree(R"({"id": "b", "parent": "root"})", "b")).empty());
+    CHECK(has_fault(faults_of_text(tree(R"({"id": "b", "parent": "c"})", "b")), "tree[0].parent",
                     "nothing of this name"));
-    CHECK(has_fault(faults_of(tree(R"({"id": "a"})", "b")), "flows[0].tenant", "nothing of this name"));
-    CHECK(
-        has_fault(faults_of(tree(R"({"id": "a", "parent": "a"})", "a")), "tree[0].parent", "back to itself"));
+    CHECK(has_fault(faults_of_text(tree(R"({"id": "a"})", "b")), "flows[0].tenant", "nothing of this name"));
+    CHECK(has_fault(faults_of_text(tree(R"({"id": "a", "parent": "a"})", "a")), "tree[0].parent",
+                    "back to itself"));
     CHECK(has_fault(
-        faults_of(tree(R"({"id": "c"}, {"id": "a", "parent": "b"}, {"id": "b", "parent": "a"})", "c")),
+        faults_of_text(tree(R"({"id": "c"}, {"id": "a", "parent": "b"}, {"id": "b", "parent": "a"})", "c")),
         "tree[1].parent", "back to itself"));
 }
 
@@ -91,15 +92,16 @@ TEST_CASE("a datacenter's promises are checked") {
                tenant + R"(}], "flows": [{"id": "f", "tenant": "A", "demand": {"disk": 20}}])" + more + "}";
     };
     const std::string good = R"("guarantee": "fixed", "reservations": {"disk": 5})";
-    CHECK(faults_of(vdc(good, "")).empty());
-    CHECK(has_fault(faults_of(vdc(good + R"(, "limits": {"disk": 4})", "")), "tenants[0].limits.disk", "5"));
-    CHECK(has_fault(faults_of(vdc(good + R"(, "local": "fair")", "")), "tenants[0].local", "drf, hdrf"));
-    CHECK(has_fault(faults_of(vdc(R"("guarantee": "some", "reservations": {})", "")), "tenants[0].guarantee",
-                    "fixed, minimum"));
-    CHECK(has_fault(faults_of(vdc(R"("guarantee": "fixed")", "")), "tenants[0].reservations", "needed"));
-    CHECK(has_fault(faults_of(vdc(good, R"(, "headroom": 0.9)")), "headroom", "0.5"));
-    CHECK(has_fault(faults_of(vdc(good, R"(, "spare": 1)")), "spare", "true or false"));
-    CHECK(has_fault(faults_of(vdc(good, R"(, "weights": "x")")), "weights", "given, guarantees"));
+    CHECK(faults_of_text(vdc(good, "")).empty());
+    CHECK(has_fault(faults_of_text(vdc(good + R"(, "limits": {"disk": 4})", "")), "tenants[0].limits.disk",
+                    "5"));
+    CHECK(has_fault(faults_of_text(vdc(good + R"(, "local": "fair")", "")), "tenants[0].local", "drf, hdrf"));
+    CHECK(has_fault(faults_of_text(vdc(R"("guarantee": "some", "reservations": {})", "")),
+                    "tenants[0].guarantee", "fixed, minimum"));
+    CHECK(has_fault(faults_of_text(vdc(R"("guarantee": "fixed")", "")), "tenants[0].reservations", "needed"));
+    CHECK(has_fault(faults_of_text(vdc(good, R"(, "headroom": 0.9)")), "headroom", "0.5"));
+    CHECK(has_fault(faults_of_text(vdc(good, R"(, "spare": 1)")), "spare", "true or false"));
+    CHECK(has_fault(faults_of_text(vdc(good, R"(, "weights": "x")")), "weights", "given, guarantees"));
 }
 
 TEST_CASE("tenants may weigh by what they have reserved") {

@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kShipped = std::string(WEIR_SOURCE_ROOT) + "/configs/costs";
-
 json disk() {
     return {{"name", "disk"},
             {"address", "10.0.0.5"},
@@ -38,7 +36,7 @@ json with_parts(const json& parts) {
 }
 
 // The one fault of a configuration with these appliances.
-void refuse(const json& appliances, const std::string& path, const std::string& fragment) {
+void refuse_appliances(const json& appliances, const std::string& path, const std::string& fragment) {
     const Faults faults = faults_of(json{{"appliances", appliances}}.dump());
     INFO(appliances.dump() << "\nwanted " << path << ": " << fragment << "\n" << lines_of(faults));
     CHECK(faults.size() == 1);
@@ -133,13 +131,14 @@ TEST_CASE("an appliance needs a name, an address, a port, a protocol and a cost 
     for (const char* key : {"name", "address", "port", "protocol", "cost"}) {
         json object = disk();
         object.erase(key);
-        refuse(json::array({object}), std::string("appliances[0].") + key, "found nothing");
+        refuse_appliances(json::array({object}), std::string("appliances[0].") + key, "found nothing");
     }
 }
 
 TEST_CASE("wrong keys of an appliance are named") {
     const auto wrong = [](const char* key, const json& value, const char* fragment) {
-        refuse(json::array({disk_with({{key, value}})}), std::string("appliances[0].") + key, fragment);
+        refuse_appliances(json::array({disk_with({{key, value}})}), std::string("appliances[0].") + key,
+                          fragment);
     };
     wrong("name", "two words", "cannot be a name");
     for (const char* text :
@@ -170,11 +169,13 @@ TEST_CASE("wrong keys of an appliance are named") {
 }
 
 TEST_CASE("two appliances share neither a name nor an address with its port, however that is written") {
-    refuse({disk(), disk_with({{"port", 1}})}, "appliances[1].name", "appliance \"disk\" has it already");
-    refuse({disk(), disk_with({{"name", "b"}})}, "appliances[1].address",
-           "appliance \"disk\" has it already");
-    refuse({disk_with({{"address", "fd00::5"}}), disk_with({{"name", "b"}, {"address", "FD00:0:0::0:5"}})},
-           "appliances[1].address", "an address and port of its own");
+    refuse_appliances({disk(), disk_with({{"port", 1}})}, "appliances[1].name",
+                      "appliance \"disk\" has it already");
+    refuse_appliances({disk(), disk_with({{"name", "b"}})}, "appliances[1].address",
+                      "appliance \"disk\" has it already");
+    refuse_appliances(
+        {disk_with({{"address", "fd00::5"}}), disk_with({{"name", "b"}, {"address", "FD00:0:0::0:5"}})},
+        "appliances[1].address", "an address and port of its own");
     CHECK(valid(json{{"appliances", {disk(), disk_with({{"name", "b"}, {"port", 1}})}}}.dump())
               .appliances.size() == 2);
 }
@@ -210,7 +211,7 @@ TEST_CASE("lists of appliances are bounded") {
         list.push_back(disk_with({{"name", "d" + std::to_string(i)}, {"port", 1'000 + i}}));
     CHECK(valid(json{{"appliances", list}}.dump()).appliances.size() == 64);
     list.push_back(disk());
-    refuse(list, "appliances", "at most 64 appliances; there are too many");
+    refuse_appliances(list, "appliances", "at most 64 appliances; there are too many");
     const json nine(9, json{{"name", "disk"}});
     const Faults faults = faults_of(with_parts(nine).dump());
     REQUIRE(faults.size() == 1);

@@ -1,6 +1,7 @@
 // config_support.h - short ways to ask the parser in tests.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -9,6 +10,9 @@
 #include "vswitch/config.h"
 
 namespace weir::test {
+
+/// The cost tables that come with the switch.
+inline const std::string kShipped = std::string(WEIR_SOURCE_ROOT) + "/configs/costs";
 
 inline SwitchConfig valid(std::string_view text) {
     auto parsed = parse_config(text);

@@ -15,8 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kShipped = std::string(WEIR_SOURCE_ROOT) + "/configs/costs";
-
 json tunnel(const json& more = json::object()) {
     json object{{"name", "t"},
                 {"local", "192.0.2.1"},
@@ -40,7 +38,7 @@ json whole(const std::vector<json>& tunnels, const json& vnic = json::object()) 
 }
 
 // The one fault of a configuration with these tunnels.
-void refuse(const std::vector<json>& tunnels, const std::string& path, const std::string& fragment) {
+void refuse_tunnels(const std::vector<json>& tunnels, const std::string& path, const std::string& fragment) {
     const Faults faults = faults_of(whole(tunnels).dump());
     INFO(json(tunnels).dump() << "\nwanted " << path << ": " << fragment << "\n" << lines_of(faults));
     CHECK(faults.size() == 1);
@@ -73,33 +71,35 @@ TEST_CASE("a tunnel is read whole, with its defaults") {
 
 TEST_CASE("what a tunnel cannot be is refused, with its path and what would be right") {
     for (const char* key : {"name", "local", "remote", "remote_mac", "spi_out", "spi_in", "networks"})
-        refuse({tunnel({{key, nullptr}})}, std::string("tunnels[0].") + key, "this is needed");
-    refuse({tunnel({{"key", nullptr}})}, "tunnels[0].key", "both ends need the same secret");
-    refuse({tunnel({{"key", "abc"}})}, "tunnels[0].key", "this is no key of 32 bytes");
-    refuse({tunnel({{"key", std::string(64, 'g')}})}, "tunnels[0].key", "this is no key of 32 bytes");
-    refuse({tunnel({{"key_file", "/k"}})}, "tunnels[0].key_file", "there is a key too");
-    refuse({tunnel({{"remote", "fd00::1"}})}, "tunnels[0].remote", "one end is IPv4, the other IPv6");
-    refuse({tunnel({{"remote", "192.0.2.1"}})}, "tunnels[0].remote", "this is the same end");
-    refuse({tunnel({{"local", "224.0.0.1"}})}, "tunnels[0].local", "no host has this address");
-    refuse({tunnel({{"remote_mac", "03:00:00:00:00:02"}})}, "tunnels[0].remote_mac", "multicast");
-    refuse({tunnel({{"spi_out", 4097}})}, "tunnels[0].spi_out", "the low 12 bits");
-    refuse({tunnel({{"spi_out", 8192}})}, "tunnels[0].spi_out", "each direction has keys of its own");
-    refuse({tunnel({{"algorithm", "des"}})}, "tunnels[0].algorithm", "");
-    refuse({tunnel({{"device", "crypto_qat"}})}, "tunnels[0].device", "");
-    refuse({tunnel({{"device", "crypto_aesni_gcm"}, {"algorithm", "aes-128-cbc-sha256"}})}, "tunnels[0].device",
-           "this device does AES-GCM alone");
-    refuse({tunnel({{"networks", json::array()}})}, "tunnels[0].networks", "this is no list of networks");
-    refuse({tunnel({{"networks", {"10.0.2.1/24"}}})}, "tunnels[0].networks", "is not a network");
-    refuse({tunnel({{"networks", {"10.0.2.0/33"}}})}, "tunnels[0].networks", "is not a network");
-    refuse({tunnel({{"networks", std::vector<std::string>(257, "10.0.0.0/8")}})}, "tunnels[0].networks", "more than 256");
-    refuse({tunnel({{"rekey", "10ms"}})}, "tunnels[0].rekey", "");
-    refuse({json(3)}, "tunnels[0]", "");
-    refuse({tunnel(), tunnel({{"spi_in", 12288}, {"spi_out", 16384}, {"networks", {"10.0.3.0/24"}}})},
-           "tunnels[1].name", "has it already");
-    refuse({tunnel(), tunnel({{"name", "u"}, {"spi_out", 16384}, {"networks", {"10.0.3.0/24"}}})}, "tunnels[1].spi_in",
-           "has it already");
-    refuse({tunnel(), tunnel({{"name", "u"}, {"spi_in", 12288}, {"spi_out", 16384}})}, "tunnels[1].networks",
-           "is behind tunnel \"t\" already");
+        refuse_tunnels({tunnel({{key, nullptr}})}, std::string("tunnels[0].") + key, "this is needed");
+    refuse_tunnels({tunnel({{"key", nullptr}})}, "tunnels[0].key", "both ends need the same secret");
+    refuse_tunnels({tunnel({{"key", "abc"}})}, "tunnels[0].key", "this is no key of 32 bytes");
+    refuse_tunnels({tunnel({{"key", std::string(64, 'g')}})}, "tunnels[0].key", "this is no key of 32 bytes");
+    refuse_tunnels({tunnel({{"key_file", "/k"}})}, "tunnels[0].key_file", "there is a key too");
+    refuse_tunnels({tunnel({{"remote", "fd00::1"}})}, "tunnels[0].remote", "one end is IPv4, the other IPv6");
+    refuse_tunnels({tunnel({{"remote", "192.0.2.1"}})}, "tunnels[0].remote", "this is the same end");
+    refuse_tunnels({tunnel({{"local", "224.0.0.1"}})}, "tunnels[0].local", "no host has this address");
+    refuse_tunnels({tunnel({{"remote_mac", "03:00:00:00:00:02"}})}, "tunnels[0].remote_mac", "multicast");
+    refuse_tunnels({tunnel({{"spi_out", 4097}})}, "tunnels[0].spi_out", "the low 12 bits");
+    refuse_tunnels({tunnel({{"spi_out", 8192}})}, "tunnels[0].spi_out", "each direction has keys of its own");
+    refuse_tunnels({tunnel({{"algorithm", "des"}})}, "tunnels[0].algorithm", "");
+    refuse_tunnels({tunnel({{"device", "crypto_qat"}})}, "tunnels[0].device", "");
+    refuse_tunnels({tunnel({{"device", "crypto_aesni_gcm"}, {"algorithm", "aes-128-cbc-sha256"}})},
+                   "tunnels[0].device", "this device does AES-GCM alone");
+    refuse_tunnels({tunnel({{"networks", json::array()}})}, "tunnels[0].networks",
+                   "this is no list of networks");
+    refuse_tunnels({tunnel({{"networks", {"10.0.2.1/24"}}})}, "tunnels[0].networks", "is not a network");
+    refuse_tunnels({tunnel({{"networks", {"10.0.2.0/33"}}})}, "tunnels[0].networks", "is not a network");
+    refuse_tunnels({tunnel({{"networks", std::vector<std::string>(257, "10.0.0.0/8")}})},
+                   "tunnels[0].networks", "more than 256");
+    refuse_tunnels({tunnel({{"rekey", "10ms"}})}, "tunnels[0].rekey", "");
+    refuse_tunnels({json(3)}, "tunnels[0]", "");
+    refuse_tunnels({tunnel(), tunnel({{"spi_in", 12288}, {"spi_out", 16384}, {"networks", {"10.0.3.0/24"}}})},
+                   "tunnels[1].name", "has it already");
+    refuse_tunnels({tunnel(), tunnel({{"name", "u"}, {"spi_out", 16384}, {"networks", {"10.0.3.0/24"}}})},
+                   "tunnels[1].spi_in", "has it already");
+    refuse_tunnels({tunnel(), tunnel({{"name", "u"}, {"spi_in", 12288}, {"spi_out", 16384}})},
+                   "tunnels[1].networks", "is behind tunnel \"t\" already");
     const Faults nowhere = faults_of(json{{"tunnels", json::array({tunnel()})}}.dump());
     CHECK(has_fault(nowhere, "tunnels", "tunnels lead over the wire"));
     json small = whole({tunnel()});
