@@ -1,8 +1,8 @@
 # build.sh - configures and builds one build folder. Sourced after progress.sh, by scripts that set `root`.
 
 # build FOLDER KIND TARGETS...: KIND is release, thread or address; no targets = everything. `address` is by clang, so
-# that both compilers see all of it, and has the fuzzers; what does not run hot at -O0, and line tables alone, because it
-# is the longest build.
+# that both compilers see all of it, and has the fuzzers. It is the longest build: what does not run hot at -O0, line
+# tables alone, and the files of a target in units of four, so that the same headers are read less often.
 # A failure is told on standard error and is the status.
 build() {
     local folder=$1 kind=$2 log=$1/build.log options=(--buildtype=release) compiler=()
@@ -13,7 +13,7 @@ build() {
         address)
             compiler=(CXX=clang++-16)
             options=(--buildtype=debugoptimized -Doptimization=0 -Dcpp_args=-gline-tables-only -Dfuzz=true
-                     -Dsanitize=address -Db_lundef=false)
+                     -Dsanitize=address -Db_lundef=false -Dunity=on -Dunity_size=4)
             ;;
     esac
     if [ ! -e "$folder/build.ninja" ]; then
