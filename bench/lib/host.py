@@ -13,6 +13,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "test" / "support"))
+from processes import come_first  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD", ROOT / "build"))
 SWITCH_CORE = 0   # the switch's polling thread; its other threads go to the generator's core
 LOAD_CORE = 1     # the generator's polling thread, and the other way round
@@ -41,13 +44,11 @@ def prepare():
 
 
 def _raise_priority():
-    """Pollers of a measurement come before anything else that runs here (nice alone stays within an autogroup)."""
+    """Pollers of a measurement come before anything else that runs here."""
     try:
-        group = pathlib.Path("/proc/self/autogroup")
-        if group.exists():  # the session's, so it is given back
-            atexit.register(group.write_text, group.read_text().split()[-1])
-            group.write_text("-20")
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
+        had = come_first(-20)
+        if had is not None:  # the session's, so it is given back
+            atexit.register(come_first, had)
     except OSError:
         say("cannot raise the priority: run as root for steadier figures")
 

@@ -6,7 +6,9 @@ Needs root, hugepages and a network namespace of its own (unshare --net); test/r
 the build folder. The last line is `N passed, N failed`.
 """
 
+import atexit
 import os
+import signal
 import sys
 import time
 import traceback
@@ -53,9 +55,15 @@ def wanted(tests, word):
 
 def main(suite, word=""):
     import links
+    from processes import come_first
     if not links.own_namespace():
         sys.exit("run.py: start it in a network namespace of its own: unshare --net -- python3 test/e2e/run.py ...")
     links.command("ip link set lo up")
+    # What asks the pollers must come before them; the autogroup is our session's, so it is given back, when ended too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    had = come_first(-20)
+    if had is not None:
+        atexit.register(come_first, had)
     found = unittest.defaultTestLoader.discover(os.path.join(HERE, suite), pattern="*_test.py")
     report = Report()
     unittest.TestSuite(test for test in wanted(found, word.replace(" ", "_"))).run(report)

@@ -9,7 +9,21 @@ from wait import until
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
+AUTOGROUP = "/proc/self/autogroup"
 RUNNING = []
+
+
+def come_first(nice):
+    """This process, and what it starts, before what else this machine does: nice alone stays within an autogroup, where
+    sessions compete before processes do. Returns the autogroup's before, None where there is none."""
+    os.setpriority(os.PRIO_PROCESS, 0, nice)
+    if not os.path.exists(AUTOGROUP):
+        return None
+    with open(AUTOGROUP, "r+") as stream:
+        had = int(stream.read().split()[-1])
+        stream.seek(0)
+        stream.write(str(nice))
+    return had
 
 
 def tail(path, lines=5):
@@ -35,10 +49,7 @@ class Process:
 
         def in_child():
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            os.setpriority(os.PRIO_PROCESS, 0, nice)
-            if os.path.exists("/proc/self/autogroup"):      # where sessions compete before processes do
-                with open("/proc/self/autogroup", "w") as stream:
-                    stream.write(str(nice))
+            come_first(nice)
             if cores:
                 os.sched_setaffinity(0, cores)
 

@@ -2,7 +2,7 @@
 
 import time
 
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.02
 
 
 def until(condition, seconds, what):
