@@ -58,13 +58,22 @@ class Case(unittest.TestCase):
         self.switch = Switch(self.folder, {"vnics": list(vnics), **keys}).start()
         return self.switch
 
-    def vm(self, *numbers, forward="rxonly", peer=None, options=(), server=True, queues=1, **arguments):
-        """A testpmd that plays these VMs and forwards already; `server`: it owns the sockets (our client mode)."""
+    def vm(self, *numbers, forward="rxonly", peer=None, options=(), server=True, queues=1, begin=True, **arguments):
+        """A testpmd that plays these VMs and forwards already; `server`: it owns the sockets (our client mode), and may be
+        there before the switch, which looks for them when it starts and then once a second. Without `begin` nothing is
+        waited for: see begin()."""
         ports = [{"path": self.path(f"vm{number}.sock"), "mac": mac(number), "queues": queues,
                   **({"server": 1} if server else {}), **arguments} for number in numbers]
         guest = Testpmd(self.folder, ports, forward, mac(peer) if peer else None, options, queues)
-        self.switch.wait_up(*(f"vm{number}" for number in numbers))
-        return guest.start()
+        guest.vnics = [f"vm{number}" for number in numbers]
+        return self.begin(guest)[0] if begin else guest
+
+    def begin(self, *guests):
+        """Waits until these have come up, and lets them forward, in this order."""
+        for guest in guests:
+            guest.ready()
+        self.switch.wait_up(*(name for guest in guests for name in guest.vnics))
+        return [guest.start() for guest in guests]
 
     def sender(self, number, peer, size=64, **keys):
         """VM `number` sends frames of `size` bytes (FCS included) to VM `peer` as fast as it can."""

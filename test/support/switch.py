@@ -34,5 +34,8 @@ class Switch(Daemon):
 
     def wait_up(self, *names, seconds=20):
         """Waits until the vNICs' guests have their drivers running."""
-        until(lambda: all(self.vnic(name)["state"] == "up" for name in names), seconds, f"vNICs {names} up")
+        def up():
+            states = {vnic["name"]: vnic["state"] for vnic in self.ctl("vnic", "list")["vnics"]}
+            return all(states.get(name) == "up" for name in names)
+        until(up, seconds, f"vNICs {names} up")
         return self

@@ -16,7 +16,8 @@ NUMBERS = itertools.count()
 class Testpmd:
     """One process with one or more ports. `ports`: dictionaries of virtio_user arguments, `path` and `mac` at least.
 
-    `forward` is testpmd's mode; it starts with start(). `peer`: the MAC that txonly sends to.
+    `forward` is testpmd's mode; it starts with start(). `peer`: the MAC that txonly sends to. What is made comes up by
+    itself, and several do at once; commands wait for it.
     """
 
     def __init__(self, folder, ports, forward="io", peer=None, options=(), queues=1):
@@ -34,8 +35,15 @@ class Testpmd:
                    "--single-file-segments", "--no-telemetry", f"--file-prefix=weir-{os.getpid()}-{name}", *vdevs, "--",
                    "--interactive", "--total-num-mbufs=8192", f"--forward-mode={forward}", f"--rxq={queues}",
                    f"--txq={queues}", f"--rxd={RING}", f"--txd={RING}", *peers, *options]
+        self.name, self.up = name, False
         self.process = Process(command, os.path.join(folder, f"{name}.log"))
-        until(self.prompting, 30, f"{name} coming up")
+
+    def ready(self):
+        """Waits for its first prompt: it has all its ports then, and the switch at each."""
+        if not self.up:
+            until(self.prompting, 30, f"{self.name} coming up")
+            self.up = True
+        return self
 
     def prompting(self, mark=0):
         if not self.process.alive():
@@ -44,6 +52,7 @@ class Testpmd:
 
     def command(self, text):
         """A line at its prompt; what it answers."""
+        self.ready()
         mark = len(self.process.output())
         self.process.write(text + "\n")
         until(lambda: self.prompting(mark), 20, f"testpmd: {text}")
@@ -71,7 +80,7 @@ class Testpmd:
 
     def stop(self):
         """Leaves as a guest that shuts down; returns the exit status."""
-        self.process.write("quit\n")
+        self.ready().process.write("quit\n")
         until(lambda: not self.process.alive(), 20, "testpmd quitting")
         return self.process.stop()
 

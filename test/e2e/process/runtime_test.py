@@ -1,5 +1,7 @@
 """runtime_test.py - vNICs come, change and go under traffic, and nobody else loses a frame."""
 
+import os
+
 from case import Case, mac
 from switch import Refused
 from testpmd import Testpmd
@@ -9,8 +11,9 @@ from wait import until
 class RuntimeTest(Case):
     def setUp(self):
         super().setUp()
+        self.receiver, self.source = self.vm(2, begin=False), self.sender(1, 2, begin=False)
         self.start_switch(self.vnic(1), self.vnic(2))
-        self.receiver = self.vm(2)
+        self.begin(self.receiver)
 
     def lossless(self, sender):
         """Ends the traffic of vm1 and checks that vm2's VM has every frame that vm1's VM sent."""
@@ -26,14 +29,17 @@ class RuntimeTest(Case):
         """vm1 sends to vm2 so slowly that vm2's ring holds 200 ms of it: testpmd may lose its core for that long, and a
         lost frame is the switch's fault."""
         self.switch.ctl("vnic", "set", "vm1", "limit_pps=5kpps")
-        return self.sender(1, 2)
+        return self.begin(self.source)[0]
 
     def test_adding_and_removing_a_vnic_loses_nothing_of_the_others(self):
         sender = self.steady()
-        for _ in range(5):
+        for number in range(5):
             before = self.packets("vm2", "to_vm", "delivered")
+            guest = self.vm(3, begin=False)
+            if number % 2:                          # the vNIC finds its guest, the guest its vNIC, in turn
+                until(lambda: os.path.exists(self.path("vm3.sock")), 20, "the guest's socket")
             self.switch.ctl("vnic", "add", "name=vm3", f"socket={self.path('vm3.sock')}", f"mac={mac(3)}")
-            guest = self.vm(3)
+            self.begin(guest)
             self.switch.ctl("vnic", "remove", "vm3")
             guest.kill()
             self.wait_packets("vm2", "to_vm", "delivered", before + 1000)

@@ -22,22 +22,22 @@ class VhostTest(Case):
         self.assert_accounts()
 
     def test_two_vms_that_own_their_sockets_exchange_frames(self):
+        guests = self.vm(2, begin=False), self.sender(1, 2, begin=False)
         self.start_switch(self.vnic(1), self.vnic(2))
-        receiver = self.vm(2)
-        self.pass_traffic(self.sender(1, 2), receiver)
+        receiver, sender = self.begin(*guests)
+        self.pass_traffic(sender, receiver)
         self.assertEqual(self.drops("vm1"), {})
 
     def test_two_vms_on_sockets_of_the_switch_exchange_frames(self):
         self.start_switch(self.vnic(1, mode="server"), self.vnic(2, mode="server"))
-        receiver = self.vm(2, server=False)
-        self.pass_traffic(self.sender(1, 2, server=False), receiver)
+        receiver, sender = self.begin(self.vm(2, server=False, begin=False), self.sender(1, 2, server=False, begin=False))
+        self.pass_traffic(sender, receiver)
 
     def test_every_ring_layout_carries_frames(self):
         self.start_switch(self.vnic(1), self.vnic(2))
         for title, layout in LAYOUTS.items():
             with self.subTest(title):
-                receiver = self.vm(2, **layout)
-                sender = self.sender(1, 2, **layout)
+                receiver, sender = self.begin(self.vm(2, begin=False, **layout), self.sender(1, 2, begin=False, **layout))
                 self.pass_traffic(sender, receiver)
                 features = self.switch.vnic("vm1")["features"]
                 self.assertEqual("packed" in features, "packed_vq" in layout, features)
@@ -46,22 +46,23 @@ class VhostTest(Case):
                 receiver.stop()
 
     def test_two_queue_pairs_are_negotiated_and_used(self):
+        guests = self.vm(2, queues=2, begin=False), self.sender(1, 2, queues=2, begin=False)
         self.start_switch(self.vnic(1, queues=2), self.vnic(2, queues=2))
-        receiver = self.vm(2, queues=2)
-        self.pass_traffic(self.sender(1, 2, queues=2), receiver)
+        receiver, sender = self.begin(*guests)
+        self.pass_traffic(sender, receiver)
         self.assertIn("multiqueue", self.switch.vnic("vm1")["features"])
 
     def test_two_vnics_of_one_vm_forward_between_two_others(self):
+        guests = (self.vm(4, begin=False), self.vm(2, 3, forward="mac", peer=4, begin=False),
+                  self.sender(1, 2, begin=False))
         self.start_switch(*(self.vnic(number, anti_spoofing=number < 3) for number in (1, 2, 3, 4)))
-        receiver = self.vm(4)
-        self.vm(2, 3, forward="mac", peer=4)
-        self.pass_traffic(self.sender(1, 2), receiver, "vm4")
+        receiver, _, sender = self.begin(*guests)
+        self.pass_traffic(sender, receiver, "vm4")
 
     def test_a_killed_vm_goes_down_and_comes_back_while_others_go_on(self):
+        guests = self.vm(2, begin=False), self.vm(3, begin=False), self.sender(1, 2, begin=False)
         self.start_switch(*map(self.vnic, (1, 2, 3)))
-        self.vm(2)
-        victim = self.vm(3)
-        self.sender(1, 2)
+        _, victim, _ = self.begin(*guests)
         for _ in range(2):
             victim.kill()
             until(lambda: self.switch.vnic("vm3")["state"] == "down", 20, "vm3 down")
@@ -70,9 +71,9 @@ class VhostTest(Case):
         self.assert_accounts()
 
     def test_vms_reconnect_to_a_switch_that_was_killed_and_forward_again(self):
+        guests = self.vm(2, begin=False), self.sender(1, 2, begin=False)
         switch = self.start_switch(self.vnic(1), self.vnic(2))
-        receiver = self.vm(2)
-        self.sender(1, 2)
+        receiver, _ = self.begin(*guests)
         self.wait_packets("vm2", "to_vm", "delivered", ENOUGH)
         switch.kill()
         before = receiver.received()
@@ -81,11 +82,11 @@ class VhostTest(Case):
         self.assert_accounts()
 
     def test_a_vm_that_does_not_drain_its_ring_hurts_nobody_else(self):
+        stuck, *guests = (self.vm(2, begin=False), self.vm(4, begin=False), self.sender(1, 2, begin=False),
+                          self.sender(3, 4, begin=False))
         self.start_switch(*map(self.vnic, (1, 2, 3, 4)))
-        self.vm(2).halt()
-        receiver = self.vm(4)
-        self.sender(1, 2)
-        sender = self.sender(3, 4)
+        self.begin(stuck)[0].halt()
+        receiver, _, sender = self.begin(*guests)
         until(lambda: self.drops("vm2", "to_vm").get("vm_ring_full", 0) >= ENOUGH, 20, "vm2's ring full")
         self.pass_traffic(sender, receiver, "vm4")
         self.assertEqual(self.drops("vm4", "to_vm").get("vm_down", 0), 0)

@@ -18,12 +18,19 @@ class WorkersTest(Case):
         return super().start_switch(*vnics, workers=[0, 1], poll="adaptive", **keys)
 
     def pair(self, one, other):
-        """A testpmd that plays these two VMs, with BURSTS * 32 frames under way in either direction."""
+        """A testpmd that plays these two VMs, for play()."""
         ports = [{"path": self.path(f"vm{number}.sock"), "mac": mac(number), "server": 1} for number in (one, other)]
         peers = [f"--eth-peer=0,{mac(other)}", f"--eth-peer=1,{mac(one)}"]
         guest = Testpmd(self.folder, ports, "mac", options=peers)
-        self.switch.wait_up(f"vm{one}", f"vm{other}")
-        return guest.start(BURSTS)
+        guest.vnics = [f"vm{one}", f"vm{other}"]
+        return guest
+
+    def play(self, *guests):
+        """Each then has BURSTS * 32 frames under way in either direction."""
+        for guest in guests:
+            guest.ready()
+            self.switch.wait_up(*guest.vnics)
+            guest.start(BURSTS)
 
     def go_on(self, *names):
         """Waits until each of these VMs has received ENOUGH more frames."""
@@ -43,8 +50,9 @@ class WorkersTest(Case):
         until(settled, 20, f"all frames of {sender} at {receiver}")
 
     def test_frames_cross_workers_in_both_directions_and_none_is_lost(self):
-        self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1))
         guest = self.pair(1, 2)
+        self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1))
+        self.play(guest)
         self.go_on("vm1", "vm2")
         for posted in self.crossed():
             self.assertGreater(posted, ENOUGH)
@@ -57,10 +65,10 @@ class WorkersTest(Case):
         self.assert_accounts()
 
     def test_a_limit_holds_across_workers_and_a_removed_vnic_leaves_the_others_going(self):
+        guest, other = self.pair(1, 2), self.pair(3, 4)
         self.start_switch(self.vnic(1, worker=0, limit_pps="4kpps"), self.vnic(2, worker=1), self.vnic(3, worker=1),
                           self.vnic(4, worker=0))
-        guest = self.pair(1, 2)
-        self.pair(3, 4)
+        self.play(guest, other)
         self.go_on("vm1", "vm2", "vm3", "vm4")
         self.assert_rate(["vm1"], "packets", 3_800, 4_040)
         self.switch.ctl("vnic", "remove", "vm3")
@@ -74,10 +82,10 @@ class WorkersTest(Case):
         self.assert_accounts()
 
     def test_senders_of_two_workers_fill_the_wire_together_and_no_more(self):
+        senders = [self.sender(number, 9, 1518, begin=False) for number in (1, 2)]
         self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1),
                           uplink={"device": "net_null0,no-rx=1", "rate": "40Mbit", "headroom": "10%"})
-        for number in (1, 2):
-            self.sender(number, 9, 1518)
+        self.begin(*senders)
         self.assert_rate(["vm1", "vm2"], "bits", 30 * MBIT, 36.4 * MBIT)
         for name in ("vm1", "vm2"):
             self.wait_packets(name, "from_vm", "delivered", 1000)
