@@ -21,7 +21,7 @@ FLAT = {"name": "80 a read", "unit": "tokens", "source": "Pulsar 4.4",
                        "otherwise": {"size": "sum", "shape": "linear", "base": 1, "tokens": 0, "per": "1B"}}}
 # What a read's answer takes of the link to the client: 16 bytes of reply, and headers for each segment.
 SMALL, LARGE = 500 + 16 + 78, 4096 + 16 + 3 * 78
-APPLIANCE_TOKENS, DOWNLINK_BYTES = 800, 6000
+APPLIANCE_TOKENS, DOWNLINK_BYTES = 1200, 9000
 BURST_SECONDS = 0.1
 # Of 8 reads that each of two clients has ready, 4 are at the store, which takes 20 ms for each.
 WINDOW, DELAY_MS, SHARES = 4, 20, {1: 300, 2: 100}
@@ -75,7 +75,7 @@ class ApplianceTest(TwoHosts):
         client, server = self.start(FLAT, limit=f"{APPLIANCE_TOKENS}tokens", downlink=f"{DOWNLINK_BYTES * 8 // 1000}kbit",
                                     burst="100ms")
         self.nbd_server(server)
-        small, large = self.reads(client, "500:3", "4096:6")
+        small, large = self.reads(client, "500:2", "4096:4")
         small["began"], large["began"] = 0, small["times"][-1]
         self.assertLess(len(small["times"]), self.most(small, APPLIANCE_TOKENS, 80))
         self.assertLess(len(small["times"]), self.most(small, DOWNLINK_BYTES, SMALL))
@@ -87,8 +87,8 @@ class ApplianceTest(TwoHosts):
         client, server = self.start(FLAT, limit=f"{APPLIANCE_TOKENS}tokens", downlink=f"{DOWNLINK_BYTES * 8 // 1000}kbit",
                                     burst="100ms", buckets="single")
         self.nbd_server(server)
-        _, large = self.reads(client, "500:2", "4096:4")
-        self.assertGreater(len(large["times"]) * LARGE, 3 * 4 * DOWNLINK_BYTES)
+        _, large = self.reads(client, "500:1", "4096:3")
+        self.assertGreater(len(large["times"]) * LARGE, 3 * 3 * DOWNLINK_BYTES)
 
     def test_why_and_flow_list_name_the_bucket_that_holds_the_flow_back(self):
         client, server = self.start(FLAT, limit=f"{APPLIANCE_TOKENS}tokens", downlink="100Mbit", burst="100ms")
@@ -112,9 +112,9 @@ class ApplianceTest(TwoHosts):
         self.assertEqual(self.a.ctl("why", "vm3", "--interval", "200ms")["held_back_by"], None)
         self.assertEqual(self.a.ctl("flow", "list", "vm3", "--interval", "50ms")["flows"], [])
 
-        self.a.ctl("vnic", "set", "vm1", "disk.limit=2ktokens")
+        self.a.ctl("vnic", "set", "vm1", "disk.limit=3ktokens")
         changed, = self.a.ctl("flow", "list", "vm1", "--interval", "1s")["flows"]
-        self.assertEqual(changed["limit_per_second"]["appliance"], 2000)
+        self.assertEqual(changed["limit_per_second"]["appliance"], 3000)
         self.assertGreater(changed["used_per_second"]["appliance"], 1.5 * APPLIANCE_TOKENS)
         reader.stop()
 

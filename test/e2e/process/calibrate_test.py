@@ -128,7 +128,7 @@ class CalibrateTest(TwoHosts):
         return int(next(line.split()[2] for line in said.splitlines() if " curr_items " in line))
 
     def test_what_would_be_no_measurement_of_the_appliance_is_refused_by_name(self):
-        self.start("nbd", NBD_PORT, limit="200ktokens", burst="100ms")
+        self.start("nbd", NBD_PORT, limit="2Mtokens", burst="100ms")
         words = ("nbd", "10.0.0.3", "--sizes", "4KiB", *SHORT, "--noise", "100%")
         status, said = self.calibrate(*words)
         self.assertEqual((status, said["ok"]), (1, False))
@@ -136,7 +136,7 @@ class CalibrateTest(TwoHosts):
         self.store()
         status, said = self.calibrate(*words, "--operations", "write")
         self.assertEqual((status, said["faults"][0]["allowed"]), (2, "--overwrite besides"))
-        # 200,000 bytes a second are 48 requests, and a memory store has thousands.
+        # 2,000,000 bytes a second are 480 requests, and a memory store has thousands.
         status, said = self.calibrate(*words, "--socket", self.a.socket)
         self.assertEqual((status, said["ok"]), (1, False))
         self.assertTrue(any(fault["found"].startswith("held back") for fault in said["faults"]), said["faults"])
