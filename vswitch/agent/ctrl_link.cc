@@ -17,6 +17,7 @@ namespace {
 constexpr int kMessagesInFlight = 4;  // older ones are worth less than the next
 constexpr int kMessagesPerTurn = 64;
 constexpr Nanos kLookAgain = 500'000'000;  // whether vNICs came or went
+constexpr Nanos kComesBack = 2'000'000'000;
 
 std::string read_secret(const std::string& path) {
     std::ifstream file(path);
@@ -97,7 +98,20 @@ void CtrlLink::refresh_hello(Nanos now) {
         return;
     greeted_ = true;
     hello_at_ = now;
-    session_.set_hello(hello_of(control_.config()));
+    wire::Hello hello = hello_of(control_.config());
+    linger(hello, now);
+    session_.set_hello(hello);
+}
+
+/// A vNIC that goes and comes again at once, as one does whose port changes, keeps its rates: it is told as gone when it
+/// has stayed away.
+void CtrlLink::linger(wire::Hello& hello, Nanos now) {
+    for (const wire::HelloVnic& vnic : hello.vnics)
+        seen_[vnic.name] = {vnic, now};
+    std::erase_if(seen_, [&](const auto& each) { return now - each.second.at >= kComesBack; });
+    hello.vnics.clear();
+    for (const auto& [name, seen] : seen_)
+        hello.vnics.push_back(seen.vnic);
 }
 
 void CtrlLink::receive(Nanos now) {

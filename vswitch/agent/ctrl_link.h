@@ -23,6 +23,7 @@ class CtrlLink {
 
   private:
     void refresh_hello(Nanos now);
+    void linger(wire::Hello& hello, Nanos now);
     void receive(Nanos now);
     void sample(Nanos now);
     void apply();
@@ -37,6 +38,11 @@ class CtrlLink {
     std::uint64_t unsent_ = 0;
     Nanos billing_period_ = 0;
     Nanos hello_at_ = 0;
+    struct Seen {
+        wire::HelloVnic vnic;
+        Nanos at = 0;
+    };
+    std::map<std::string, Seen> seen_;  // by vNIC: when it was last there
     bool greeted_ = false;
 };
 
