@@ -36,6 +36,12 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def limit(switch, name):
+    """Tokens per second that the vNIC may use of its appliance now."""
+    flow, = switch.ctl("flow", "list", name, "--interval", "50ms")["flows"]
+    return flow["limit_per_second"]["appliance"]
+
+
 class ControllerTest(Case):
     def setUp(self):
         super().setUp()
@@ -84,13 +90,8 @@ class ControllerTest(Case):
     def wait_link(self, switch, state, seconds=20):
         until(lambda: self.link(switch)["state"] == state, seconds, f"the link of {switch.config['host']} {state}")
 
-    def limit(self, switch, name):
-        """Tokens per second that the vNIC may use of the disk now."""
-        flow, = switch.ctl("flow", "list", name, "--interval", "50ms")["flows"]
-        return flow["limit_per_second"]["appliance"]
-
     def wait_limit(self, switch, name, tokens, seconds=20):
-        until(lambda: self.limit(switch, name) == tokens, seconds, f"{name} limited to {tokens} tokens")
+        until(lambda: limit(switch, name) == tokens, seconds, f"{name} limited to {tokens} tokens")
 
     def test_a_switch_joins_over_ipc_and_takes_its_guarantees_from_the_controller(self):
         controller = self.control("h1")
@@ -106,7 +107,7 @@ class ControllerTest(Case):
         for _ in range(10):                         # also while the switch looks whom it has
             switch.ctl("vnic", "remove", "vm2")
             switch.ctl("vnic", "add", json.dumps(vm2))
-            self.assertEqual(self.limit(switch, "vm2"), 200)
+            self.assertEqual(limit(switch, "vm2"), 200)
         switch.ctl("vnic", "remove", "vm2")
         until(lambda: controller.host("h1")["vnics"] == 1, 20, "the controller hearing that vm2 has gone")
 
@@ -178,11 +179,11 @@ class ControllerTest(Case):
         epoch = self.link(switch)["epoch"]
         controller.kill()
         self.wait_link(switch, "silent")
-        self.assertEqual(self.limit(switch, "vm1"), 400)
+        self.assertEqual(limit(switch, "vm1"), 400)
         controller.start()
         self.wait_link(switch, "connected")
         self.assertGreater(self.link(switch)["epoch"], epoch)
-        self.assertEqual(self.limit(switch, "vm1"), 400)
+        self.assertEqual(limit(switch, "vm1"), 400)
 
     def test_a_switch_that_is_killed_and_restarted_is_known_again(self):
         controller = self.control("h1")
@@ -213,7 +214,7 @@ class ControllerTest(Case):
         liar = self.join("h1", 1, server_key=own, secret_key_file=self.path("h2.key"))
         self.wait_link(liar, "refused")
         self.assertEqual(self.link(liar)["refusal"], "host h1 is claimed with the key of h2")
-        self.assertEqual(self.limit(liar, "vm1"), 5000)
+        self.assertEqual(limit(liar, "vm1"), 5000)
         self.assertIn("refused: host h1 is claimed with the key of h2",
                       [refusal["what"] for refusal in controller.ctl("status")["refusals"]])
         self.stop_switches()
@@ -244,7 +245,7 @@ class ControllerTest(Case):
             ends = controller.stored("SELECT id, kind, name FROM endpoints ORDER BY id")
             self.assertEqual([name for _, _, name in ends], ["disk", "vm1", "vm2"])
             controller.start()
-            self.assertEqual((self.limit(switch, "vm1"), self.limit(switch, "vm2")), (400, 200))
+            self.assertEqual((limit(switch, "vm1"), limit(switch, "vm2")), (400, 200))
             epochs.append(controller.ctl("status")["epoch"])
         self.assertEqual(epochs, sorted(set(epochs)))
         self.wait_link(switch, "connected")
@@ -326,13 +327,9 @@ class ControllerTrafficTest(TwoHosts):
         return Process([*self.kernels[number], sys.executable, program, "10.0.0.3", str(NBD_PORT), "--connections", "4",
                         "512:120"], self.path(f"reader{number}.log"))
 
-    def limit(self, name):
-        flow, = self.a.ctl("flow", "list", name, "--interval", "50ms")["flows"]
-        return flow["limit_per_second"]["appliance"]
-
     def wait_limits(self, seconds=40, **bounds):
         """Until every named vNIC's rate is within its bounds, at one moment."""
-        until(lambda: all(low <= self.limit(name) <= high for name, (low, high) in bounds.items()), seconds,
+        until(lambda: all(low <= limit(self.a, name) <= high for name, (low, high) in bounds.items()), seconds,
               f"rates within {bounds}")
 
     def test_two_tenants_share_an_appliance_by_what_they_reserved_and_a_killed_controller_changes_little(self):
@@ -352,9 +349,9 @@ class ControllerTrafficTest(TwoHosts):
             time.sleep(moments.random() * 2 * INTERVAL)
             self.controller.kill()
             self.assertEqual(self.controller.stored("PRAGMA integrity_check"), [("ok",)])
-            self.assertGreaterEqual(self.limit("vm2"), 200)
+            self.assertGreaterEqual(limit(self.a, "vm2"), 200)
             self.controller.start()
-            self.assertTrue(200 <= self.limit("vm2") <= 1000, self.limit("vm2"))
+            self.assertTrue(200 <= limit(self.a, "vm2") <= 1000, limit(self.a, "vm2"))
         self.wait_limits(vm2=(900, 1000))
         status = self.controller.ctl("status")
         self.assertEqual(status["counters"]["refused"]["records"], 0)
