@@ -72,17 +72,18 @@ class Bench:
         """Requests a second of one client, and what the switch's worker did meanwhile."""
         log = pathlib.Path(self.site.path("kv-load.log"))
         log.unlink(missing_ok=True)
-        before = self.worker()
+        before, interrupts = self.worker(), function_calls()
         load = Process([*self.kernels[number], *FIRST, tool("bench/tenants/kv-load"), f"10.0.0.{SERVER}", str(PORT), str(self.connections), operation,
                         str(size), str(seconds)], str(log), cores=OTHERS)
         until(lambda: not load.alive(), seconds + 30, "the client's end")
         if load.stop() != 0:
             raise RuntimeError(f"kv-load ended badly: {tail(str(log))}")
-        said, after = json.loads(log.read_text()), self.worker()
+        said, after, interrupts = json.loads(log.read_text()), self.worker(), function_calls() - interrupts
         spent = {key: after[key] - before[key] for key in ("busy_cycles", "idle_cycles", "packets")}
         return {"per_second": said["answered"] / said["seconds"],
                 "busy": spent["busy_cycles"] / (spent["busy_cycles"] + spent["idle_cycles"]),
-                "cycles_per_packet": spent["busy_cycles"] / max(spent["packets"], 1)}
+                "cycles_per_packet": spent["busy_cycles"] / max(spent["packets"], 1),
+                "interrupts_per_packet": interrupts / max(spent["packets"], 1)}
 
     def pair(self, first_tracked, operation, size, seconds):
         """A turn of either client, and the distance of the cores that both had; None where it changed meanwhile."""
@@ -97,6 +98,13 @@ class Bench:
         return self.switch.ctl("status")["workers"][0]
 
 
+def function_calls():
+    """Interrupts by which other cores have asked the kernels' core for something: here, to take frames in."""
+    core, = OTHERS
+    calls, = (line.split() for line in pathlib.Path("/proc/interrupts").read_text().splitlines() if line.split()[0] == "CAL:")
+    return int(calls[1 + core])
+
+
 def distance():
     """Of the two cores, in a word."""
     other, = OTHERS
@@ -105,9 +113,9 @@ def distance():
 
 def wait_for(wanted):
     """Until the cores are as far from each other as is wanted, for a while."""
-    until = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + PATIENCE_S
     while distance() not in wanted:
-        if time.monotonic() > until:
+        if time.monotonic() > end:
             return False
         time.sleep(0.05)
     return True
@@ -132,8 +140,8 @@ def is_known(samples, turns):
 def measure(bench, rows, options):
     """Samples of each row, of near and of far cores: as many as it takes, of all others one in between."""
     samples = {row: {kind: [] for kind in KINDS} for row in rows}
-    until, said, number = time.monotonic() + 60 * options.minutes, 0, 0
-    while time.monotonic() < until:
+    end, said, number = time.monotonic() + 60 * options.minutes, 0, 0
+    while time.monotonic() < end:
         unknown = {row: wanted for row in rows
                    if (wanted := [kind for kind in KINDS if not is_known(samples[row][kind], options.turns)])}
         if not unknown:
@@ -148,7 +156,7 @@ def measure(bench, rows, options):
             said = time.monotonic()
             left = {kind: sum(kind in wanted for wanted in unknown.values()) for kind in KINDS}
             say(f"round {number}: {left['near']} of {len(rows)} rows unknown with near cores, {left['far']} with far ones; "
-                f"{(until - said) / 60:.0f} minutes at most")
+                f"{(end - said) / 60:.0f} minutes at most")
     return samples
 
 
@@ -159,7 +167,7 @@ def summary(samples):
         row = {"size": size, "operation": operation, "ratio": statistics.median(ratios(chosen)), "turns": len(chosen),
                "within": [low, high]}
         for side in ("on", "off"):
-            for key in ("per_second", "busy", "cycles_per_packet"):
+            for key in ("per_second", "busy", "cycles_per_packet", "interrupts_per_packet"):
                 row[f"{key}_{side}"] = statistics.median(each[side][key] for each in chosen)
         rows.append(row)
     return rows
