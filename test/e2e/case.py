@@ -68,12 +68,12 @@ class Case(unittest.TestCase):
         guest.vnics = [f"vm{number}" for number in numbers]
         return self.begin(guest)[0] if begin else guest
 
-    def begin(self, *guests):
-        """Waits until these have come up, and lets them forward, in this order."""
+    def begin(self, *guests, bursts=0):
+        """Waits until these have come up, and lets them forward, in this order; each sends `bursts` of 32 frames first."""
         for guest in guests:
             guest.ready()
         self.switch.wait_up(*(name for guest in guests for name in guest.vnics))
-        return [guest.start() for guest in guests]
+        return [guest.start(bursts) for guest in guests]
 
     def sender(self, number, peer, size=64, **keys):
         """VM `number` sends frames of `size` bytes (FCS included) to VM `peer` as fast as it can."""

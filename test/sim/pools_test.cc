@@ -11,6 +11,7 @@ using namespace weir;
 using namespace weir::sim;
 using weir::sim::test::kCosts;
 using weir::sim::test::kRoot;
+using weir::test::has_fault;
 
 namespace {
 
@@ -97,16 +98,16 @@ TEST_CASE("scenarios of pools: what is wrong is listed with its path", "[srp]") 
                    "vnics": [{"name": "v", "reservation": "20tokens"}, {"name": "w"}]}],
         "vms": [{"name": "v", "size": "4KiB", "on": "1s"}],
         "events": [{"at": "1s", "name": "x", "shares": 0}]})");
-    CHECK(weir::test::has_fault(faults, "duration", "needed"));
-    CHECK(weir::test::has_fault(faults, "control", "parda"));
-    CHECK(weir::test::has_fault(faults, "scheduler", "fifo"));
-    CHECK(weir::test::has_fault(faults, "array.write", "a size or a time"));
-    CHECK(weir::test::has_fault(faults, "array.capacity_min", "needed"));
-    CHECK(weir::test::has_fault(faults, "pools[0].appliance", "one appliance"));
-    CHECK(weir::test::has_fault(faults, "pools[0].reservation", "20tokens"));
-    CHECK(weir::test::has_fault(faults, "pools[0].vnics[1].name", "vms"));
-    CHECK(weir::test::has_fault(faults, "vms[0].host", "needed"));
-    CHECK(weir::test::has_fault(faults, "vms[0].off", "pauses"));
-    CHECK(weir::test::has_fault(faults, "events[0].name", "pools"));
-    CHECK(weir::test::has_fault(faults, "events[0].shares", "1 to 10000"));
+    CHECK(has_fault(faults, "duration", "needed"));
+    CHECK(has_fault(faults, "control", "parda"));
+    CHECK(has_fault(faults, "scheduler", "fifo"));
+    CHECK(has_fault(faults, "array.write", "a size or a time"));
+    CHECK(has_fault(faults, "array.capacity_min", "needed"));
+    CHECK(has_fault(faults, "pools[0].appliance", "one appliance"));
+    CHECK(has_fault(faults, "pools[0].reservation", "20tokens"));
+    CHECK(has_fault(faults, "pools[0].vnics[1].name", "vms"));
+    CHECK(has_fault(faults, "vms[0].host", "needed"));
+    CHECK(has_fault(faults, "vms[0].off", "pauses"));
+    CHECK(has_fault(faults, "events[0].name", "pools"));
+    CHECK(has_fault(faults, "events[0].shares", "1 to 10000"));
 }

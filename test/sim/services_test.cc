@@ -13,6 +13,7 @@
 using namespace weir;
 using namespace weir::sim;
 using weir::sim::test::kCosts;
+using weir::test::has_fault;
 
 namespace {
 
@@ -105,18 +106,18 @@ TEST_CASE("wrong scenarios of services are refused with their path") {
         const Faults* found = std::get_if<Faults>(&read);
         return found == nullptr ? Faults{} : *found;
     };
-    CHECK(weir::test::has_fault(faults("{}"), "duration", "needed"));
+    CHECK(has_fault(faults("{}"), "duration", "needed"));
     CHECK(
-        weir::test::has_fault(faults(small(R"("size": "8KiB")")), "loads[0].outstanding", "closed or open"));
-    CHECK(weir::test::has_fault(faults(small(R"("outstanding": 1)")), "loads[0].size", "needed"));
-    CHECK(weir::test::has_fault(faults(R"({"isolation": "on"})"), "isolation",
+        has_fault(faults(small(R"("size": "8KiB")")), "loads[0].outstanding", "closed or open"));
+    CHECK(has_fault(faults(small(R"("outstanding": 1)")), "loads[0].size", "needed"));
+    CHECK(has_fault(faults(R"({"isolation": "on"})"), "isolation",
                                 "off, appliances, network, weir"));
-    CHECK(weir::test::has_fault(faults(R"({"hosts": [{"name": "h"}]})"), "hosts[0].link", "needed"));
-    CHECK(weir::test::has_fault(
+    CHECK(has_fault(faults(R"({"hosts": [{"name": "h"}]})"), "hosts[0].link", "needed"));
+    CHECK(has_fault(
         faults(
             R"({"hosts": [{"name": "h", "link": "1Gbit"}], "tenants": [{"name": "T", "vms": 3, "placement": [{"host": "h", "vms": 2}]}]})"),
         "tenants[0].placement", "there are 2"));
-    CHECK(weir::test::has_fault(faults(small(R"("size": "8KiB", "outstanding": 1, "speed": 3)")),
+    CHECK(has_fault(faults(small(R"("size": "8KiB", "outstanding": 1, "speed": 3)")),
                                 "loads[0].speed", "unknown"));
 }
 

@@ -17,6 +17,9 @@ using limits::kVlanTagBytes;
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are read as little-endian words");
 
+inline constexpr std::uint16_t kTypeIp4 = 0x0008;  // EtherTypes in wire order, read as little-endian words
+inline constexpr std::uint16_t kTypeIp6 = 0xDD86;
+
 struct FrameHead {
     std::uint64_t destination;  ///< 48 bits, first wire byte lowest
     std::uint64_t source;       ///< likewise

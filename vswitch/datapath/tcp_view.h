@@ -46,8 +46,6 @@ struct TcpView {
 
 namespace tcp_view {
 
-inline constexpr std::uint16_t kTypeIp4 = 0x0008;  // in wire order, read as little-endian
-inline constexpr std::uint16_t kTypeIp6 = 0xDD86;
 inline constexpr std::uint8_t kProtocolTcp = 6;
 inline constexpr std::uint32_t kIp4Bytes = 20;
 inline constexpr std::uint32_t kIp6Bytes = 40;

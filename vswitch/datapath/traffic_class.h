@@ -18,8 +18,6 @@ class TrafficClass {
     static constexpr unsigned kDscpShift = 2;
 
     explicit TrafficClass(rte_mbuf* frame) {
-        constexpr std::uint16_t kIpv4Read = 0x0008;  // EtherTypes in wire order, read as little-endian words
-        constexpr std::uint16_t kIpv6Read = 0xDD86;
         FrameHead head = read_head(frame);
         auto* ip = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, kEthernetHeaderBytes);
         if (head.tagged()) {
@@ -27,8 +25,8 @@ class TrafficClass {
             ip += kVlanTagBytes;
         }
         const auto before = static_cast<std::uint32_t>(ip - rte_pktmbuf_mtod(frame, std::uint8_t*));
-        v6_ = head.type == kIpv6Read && frame->data_len >= before + sizeof(rte_ipv6_hdr);
-        if (v6_ || (head.type == kIpv4Read && frame->data_len >= before + sizeof(rte_ipv4_hdr)))
+        v6_ = head.type == kTypeIp6 && frame->data_len >= before + sizeof(rte_ipv6_hdr);
+        if (v6_ || (head.type == kTypeIp4 && frame->data_len >= before + sizeof(rte_ipv4_hdr)))
             ip_ = ip;
     }
     explicit operator bool() const { return ip_ != nullptr; }

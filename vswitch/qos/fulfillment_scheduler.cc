@@ -2,6 +2,7 @@
 #include "vswitch/qos/fulfillment_scheduler.h"
 
 namespace weir {
+
 FulfillmentScheduler::FulfillmentScheduler(const Setup& setup)
     : LinkScheduler(setup), later_(static_cast<std::uint32_t>(setup.classes)), promises_(setup.classes) {}
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 namespace weir {
+
 WrrScheduler::WrrScheduler(const Setup& setup)
     : LinkScheduler(setup),
       reservations_(static_cast<std::uint32_t>(setup.classes)),

@@ -18,19 +18,12 @@ class WorkersTest(Case):
         return super().start_switch(*vnics, workers=[0, 1], poll="adaptive", **keys)
 
     def pair(self, one, other):
-        """A testpmd that plays these two VMs, for play()."""
+        """A testpmd that plays these two VMs, for begin(), with BURSTS * 32 frames under way in either direction then."""
         ports = [{"path": self.path(f"vm{number}.sock"), "mac": mac(number), "server": 1} for number in (one, other)]
         peers = [f"--eth-peer=0,{mac(other)}", f"--eth-peer=1,{mac(one)}"]
         guest = Testpmd(self.folder, ports, "mac", options=peers)
         guest.vnics = [f"vm{one}", f"vm{other}"]
         return guest
-
-    def play(self, *guests):
-        """Each then has BURSTS * 32 frames under way in either direction."""
-        for guest in guests:
-            guest.ready()
-            self.switch.wait_up(*guest.vnics)
-            guest.start(BURSTS)
 
     def go_on(self, *names):
         """Waits until each of these VMs has received ENOUGH more frames."""
@@ -52,7 +45,7 @@ class WorkersTest(Case):
     def test_frames_cross_workers_in_both_directions_and_none_is_lost(self):
         guest = self.pair(1, 2)
         self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1))
-        self.play(guest)
+        self.begin(guest, bursts=BURSTS)
         self.go_on("vm1", "vm2")
         for posted in self.crossed():
             self.assertGreater(posted, ENOUGH)
@@ -68,7 +61,7 @@ class WorkersTest(Case):
         guest, other = self.pair(1, 2), self.pair(3, 4)
         self.start_switch(self.vnic(1, worker=0, limit_pps="4kpps"), self.vnic(2, worker=1), self.vnic(3, worker=1),
                           self.vnic(4, worker=0))
-        self.play(guest, other)
+        self.begin(guest, other, bursts=BURSTS)
         self.go_on("vm1", "vm2", "vm3", "vm4")
         self.assert_rate(["vm1"], "packets", 3_800, 4_040)
         self.switch.ctl("vnic", "remove", "vm3")
