@@ -15,15 +15,18 @@ RUNNING = []
 
 def come_first(nice):
     """This process, and what it starts, before what else this machine does: nice alone stays within an autogroup, where
-    sessions compete before processes do. Returns the autogroup's before, None where there is none."""
+    sessions compete before processes do. Returns the autogroup's before, None where there is none: the kernel has no such
+    file, or this session is the machine's first, for which it is empty."""
     os.setpriority(os.PRIO_PROCESS, 0, nice)
     if not os.path.exists(AUTOGROUP):
         return None
     with open(AUTOGROUP, "r+") as stream:
-        had = int(stream.read().split()[-1])
+        words = stream.read().split()
+        if not words:
+            return None
         stream.seek(0)
         stream.write(str(nice))
-    return had
+    return int(words[-1])
 
 
 def tail(path, lines=5):
