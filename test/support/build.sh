@@ -13,7 +13,7 @@ build() {
         address)
             compiler=(CXX=clang++-16)
             options=(--buildtype=debugoptimized -Doptimization=0 -Dcpp_args=-gline-tables-only -Dfuzz=true
-                     -Dsanitize=address -Db_lundef=false -Dunity=on -Dunity_size=4)
+                     -Dsanitize=address -Db_lundef=false -Dunity=on)
             ;;
     esac
     if [ ! -e "$folder/build.ninja" ]; then
