@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/setup/parts.h"
-#include "bench/setup/spans.h"
+#include "bench/flow_setup/parts.h"
+#include "bench/flow_setup/spans.h"
 #include "ctrl/controller.h"
 #include "ctrl/rate_solver.h"
 #include "vswitch/agent/link_session.h"

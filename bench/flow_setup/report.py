@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""report.py - reads setup-bench's JSON on stdin and prints it as Markdown tables with the bound, then as JSON."""
+"""report.py - reads flow-setup-bench's JSON on stdin and prints it as Markdown tables with the bound, then as JSON."""
 
 import json
 import sys

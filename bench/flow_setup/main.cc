@@ -1,7 +1,7 @@
 // main.cc - from a new flow to its limiter: in the switch, and with the controller's work. Source: Pulsar
 // 6.3 (83 us a flow, controller included).
 //
-//     setup-bench [TIMES]
+//     flow-setup-bench [TIMES]
 //
 // Prints JSON. In the switch: a worker's whole turn in which the first feedback of a destination comes in, is
 // checked, and the limiter is there. With the controller: what agent and controller compute when a request
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/setup/parts.h"
+#include "bench/flow_setup/parts.h"
 
 int main(int argc, char** argv) {
     const unsigned times =

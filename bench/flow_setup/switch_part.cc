@@ -3,8 +3,8 @@
 
 #include <stdexcept>
 
-#include "bench/setup/parts.h"
-#include "bench/setup/spans.h"
+#include "bench/flow_setup/parts.h"
+#include "bench/flow_setup/spans.h"
 #include "test/datapath/switch_harness.h"
 
 namespace weir::bench {
