@@ -100,7 +100,7 @@ def fig12(found, results, target):
             found[f"fig12-{scheme}.{tenant}"] = f"{mean:,.0f}{missed}"
         found[f"fig12-{scheme}.all"] = f"{sum(served[label].values()):,.0f}"
     weir = results["fig12-weir"]
-    # The search begins at the bottom of the window and goes too far once.
+    # While the search goes up from the bottom of the window.
     below = [i + 1 for i in range(1, SETTLED) for tenant, promised in PROMISED.items()
              if weir["series"]["tenants"][tenant]["served"][i] < 0.99e6 * promised]
     found["fig12.settled"] = str(SETTLED)

@@ -16,10 +16,18 @@ constexpr double kSure = 0.06;
 constexpr double kErrors = 1.5;  // standard deviations that a step is
 constexpr double kStepLeast = 0.02;
 constexpr double kStepMost = 0.25;
-constexpr double kFirstStep = 2;  // times the estimate, while none was found yet
+constexpr double kFirstStep = 2;  // times the estimate at most, while none was found yet
 constexpr double kStep = 1.15;
 constexpr double kTurnBelow = 1.05;
 constexpr double kTurnAbove = 1.1;
+
+/// What an overload takes it takes from guarantees: the less is given out beside them, the less more is tried. Who gives out
+/// less than them breaks them himself.
+double first_step(double estimate, double guaranteed) {
+    if (guaranteed > estimate || guaranteed * kFirstStep <= estimate)
+        return kFirstStep;
+    return std::max(kStep, estimate / guaranteed);
+}
 
 }  // namespace
 
@@ -48,7 +56,7 @@ double CapacitySearch::shown(const Reading& r, double otherwise) const {
 double CapacitySearch::step_of(const Reading& r) const {
     const double error = work_.error(r.wanted.empty() ? r.mix : r.wanted);
     if (error >= 1)
-        return settled_ > 0 ? kStep : kFirstStep;
+        return settled_ > 0 ? kStep : first_step(state_.estimate, r.guaranteed);
     return 1 + std::clamp(kErrors * error, kStepLeast, kStepMost);
 }
 

@@ -190,6 +190,25 @@ TEST_CASE("a jump takes what an overloaded appliance delivers", "[capacity]") {
     CHECK(search.state().max_window == Approx(1.1 * 6840));
 }
 
+TEST_CASE("the less is given out beside guarantees, the smaller the first steps are", "[capacity]") {
+    const auto steps = [](double guaranteed) {
+        CapacitySearch search({.min = 1000, .max = 20'000});
+        std::vector<double> estimates;
+        for (int i = 0; i < 3; ++i) {
+            Reading reading = asked_for_all(search, 20'000);
+            reading.guaranteed = guaranteed;
+            estimates.push_back(search.update(reading).estimate);
+        }
+        return estimates;
+    };
+    CHECK(steps(400) == std::vector<double>{2000, 4000, 8000});
+    CHECK(steps(800) == std::vector<double>{1250, 1953.125, 3906.25});
+    CHECK(steps(1000)[0] == Approx(1150));
+    CHECK(steps(1000)[1] == Approx(1150 * 1.15));
+    CHECK(steps(1500)[0] == 2000);  // less than is guaranteed
+    CHECK(steps(1500)[1] == Approx(2000 * 2000 / 1500.0));
+}
+
 TEST_CASE("while the overload's queue is there less is given out, but never less than is guaranteed",
           "[capacity]") {
     CapacitySettings settings{.min = 3000, .max = 10'000};
