@@ -9,9 +9,8 @@ Clients and server are kernels in network namespaces on one core, also with what
 other; all run in real time. The two clients take turns, so that both meet the same machine, until each median ratio is known
 within half a percent, or for --minutes.
 
-A hypervisor moves virtual cores about: at times our two share a cache, at others they do not, and then an interrupt or a cache line from one to
-the other takes several times as long. So the distance of the cores is measured before and after each turn; a pair of turns counts where it stayed as it was,
-and near and far cores have a table each. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
+The distance of the cores (lib/cores.py), by which interrupts are late too, is measured before and after each turn; a pair of turns counts where it stayed
+as it was, and near and far cores have a table each. Writes memcached_sizes.json to the build folder (WEIR_BUILD).
 """
 import argparse
 import json
@@ -28,7 +27,8 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
 import links  # noqa: E402  (the path above comes first)
 from frames import mac  # noqa: E402
 from hosts import Hosts  # noqa: E402
-from lib.host import Place, leave_table, prepare, run, say, tool  # noqa: E402
+from lib.cores import KINDS, distance, wait_for  # noqa: E402
+from lib.host import LOAD_CORE, SWITCH_CORE, Place, leave_table, prepare, say, tool  # noqa: E402
 from memcached import TENANT_PRIORITY  # noqa: E402  (beside this file: who goes first on two cores)
 from processes import Process, stop_all, tail  # noqa: E402
 from wait import until  # noqa: E402
@@ -36,12 +36,9 @@ from wait import until  # noqa: E402
 TRACKED, PLAIN, SERVER, PORT = 1, 2, 3, 11211
 SIZES = [512 << i for i in range(8)]
 OPERATIONS = ("get", "set")
-WORKER, OTHERS = 1, {0}
+WORKER, OTHERS = SWITCH_CORE, {LOAD_CORE}
 FIRST = ("chrt", "--fifo", str(TENANT_PRIORITY))  # before whatever else the machine does
 KNOWN = 0.005  # half of the interval in which a median ratio lies with 95 %
-NEAR_NS = 200  # a cache line's way to the other core and back, where the two share a cache
-KINDS = ("near", "far")
-PATIENCE_S = 1.0  # to wait for the distance that is still wanted
 NEVER = {"name": "kv", "limit": "1000Gtokens", "uplink": "400Gbit", "downlink": "400Gbit"}
 
 
@@ -103,22 +100,6 @@ def function_calls():
     core, = OTHERS
     calls, = (line.split() for line in pathlib.Path("/proc/interrupts").read_text().splitlines() if line.split()[0] == "CAL:")
     return int(calls[1 + core])
-
-
-def distance():
-    """Of the two cores, in a word."""
-    other, = OTHERS
-    return "near" if float(run(tool("bench/tenants/core-distance"), str(other), str(WORKER))) < NEAR_NS else "far"
-
-
-def wait_for(wanted):
-    """Until the cores are as far from each other as is wanted, for a while."""
-    end = time.monotonic() + PATIENCE_S
-    while distance() not in wanted:
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def median_within(values):

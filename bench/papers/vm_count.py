@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """vm_count.py - SoftBW's Fig. 10: what scheduling costs per packet with 1 to 16 VMs, the decision alone and in the whole switch.
 
-    bench/papers/vm_count.py [--rounds 5]     root; three minutes
+    bench/papers/vm_count.py [--rounds 3] [--minutes 15]     root; until near cores have so many rounds, or for --minutes
 
 In the whole switch VMs together offer 8.5 Gbit/s of 1500-byte frames to an uplink of 10 Gbit/s: with isolation off, and with a strict
 reservation for each, `fulfillment`, limits and all that belongs to it. Then all of them flood, so that the scheduler has every
-frame in hand. Writes vm_count.json to the build folder (WEIR_BUILD); `bench/papers.sh softbw` prints the table.
+frame in hand. What is compared is measured at one distance of the two cores (lib/cores.py), and either distance has its rows.
+Writes vm_count.json to the build folder (WEIR_BUILD); `bench/papers.sh softbw` prints the table.
 """
+import itertools
 import json
 import pathlib
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
-from lib.host import Place, leave_table, parser, prepare, run, say, tool  # noqa: E402  (the path above comes first)
+from lib import cores  # noqa: E402  (the path above comes first)
+from lib.host import Place, leave_table, parser, prepare, run, say, tool  # noqa: E402
 from lib.report import median, number  # noqa: E402
 from lib.system import Weir, session, vm_ports  # noqa: E402
 
@@ -52,26 +56,33 @@ def traffic(count, seconds, flood):
 
 
 def measure(count, isolation, floods, seconds):
-    """Busy cycles per frame and frames per second for each way of offering."""
+    """Busy cycles per frame and frames per second for each way of offering; None for one in which the cores were moved."""
     with Place() as place:
         system = switch(place, count, isolation)
         with session(system) as load:
-            found = []
-            for flood in floods:
-                result, busy = load.measure(traffic(count, seconds, flood), system)
-                found.append({"cycles": busy.cycles_per_packet, "burst": busy.mean_burst,
-                              "pps": result["ports"][count]["rx_pps"],
-                              "tsc_hz": load.tsc_hz})
-            return found
+            return [one(load, system, count, traffic(count, seconds, flood)) for flood in floods]
 
 
-def one_round(samples, seconds):
-    for count in COUNTS:
-        off, = measure(count, False, (False,), seconds)
-        on, flood = measure(count, True, (False, True), seconds)
-        samples.append({"vms": count, "off": off, "on": on, "flood": flood})
-        say(f"{count:2} VMs: {off['cycles']:.0f} cycles off, {on['cycles']:.0f} on ({on['cycles'] - off['cycles']:+.0f}), "
-            f"{flood['cycles']:.0f} when all flood; {off['pps'] / 1e3:.0f}, {on['pps'] / 1e3:.0f}, {flood['pps'] / 1e3:.0f} k/s")
+def one(load, system, count, run_):
+    kept = cores.steadily(lambda: load.measure(run_, system))
+    if kept is None:
+        return None
+    distance, (result, busy) = kept
+    return {"cores": distance, "cycles": busy.cycles_per_packet, "burst": busy.mean_burst, "pps": result["ports"][count]["rx_pps"],
+            "tsc_hz": load.tsc_hz}
+
+
+def compare(count, seconds):
+    """A sample, whose parts were taken at one distance; None where the cores were moved."""
+    off, = measure(count, False, (False,), seconds)
+    on, flood = measure(count, True, (False, True), seconds)
+    if None in (off, on, flood) or len({each["cores"] for each in (off, on, flood)}) != 1:
+        say(f"{count:2} VMs: left out, the cores were moved")
+        return None
+    say(f"{count:2} VMs: {off['cycles']:.0f} cycles off, {on['cycles']:.0f} on ({on['cycles'] - off['cycles']:+.0f}), "
+        f"{flood['cycles']:.0f} when all flood; {off['pps'] / 1e3:.0f}, {on['pps'] / 1e3:.0f}, {flood['pps'] / 1e3:.0f} k/s; "
+        f"{off['cores']} cores")
+    return {"vms": count, "cores": off["cores"], "off": off, "on": on, "flood": flood}
 
 
 def undisturbed(run_):
@@ -79,29 +90,48 @@ def undisturbed(run_):
     return run_["pps"] >= 0.95 * OFFERED_BPS / 8 / ON_WIRE
 
 
+def row(count, kind, at):
+    at = [each for each in at if undisturbed(each["off"]) and undisturbed(each["on"])] or at
+    more = sorted(each["on"]["cycles"] - each["off"]["cycles"] for each in at)
+    core = median(more) * OFFERED_BPS / 8 / ON_WIRE / at[0]["on"]["tsc_hz"]
+    flood = median([each["flood"]["cycles"] for each in at if undisturbed(each["flood"])])
+    return (f"| {count} | {kind} | {len(at)} | " + " | ".join(number(median([each[way]["cycles"] for each in at]), 0) for way in ("off", "on")) +
+            f" | {median(more):+.0f} ({more[0]:+.0f} to {more[-1]:+.0f}) | {core:.1%} | {number(flood, 0)} |")
+
+
 def lines(nanos, samples):
-    table = ["| VMs | decision of wrr, ns | fulfillment | rls | whole switch, off: cycles | on | more (range) | of a core at 8.5 Gbit/s | all flood |",
-             "|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]
-    for count in COUNTS:
-        at = [each for each in samples if each["vms"] == count]
-        at = [each for each in at if undisturbed(each["off"]) and undisturbed(each["on"])] or at
-        more = sorted(each["on"]["cycles"] - each["off"]["cycles"] for each in at)
-        core = median(more) * OFFERED_BPS / 8 / ON_WIRE / at[0]["on"]["tsc_hz"]
-        flood = median([each["flood"]["cycles"] for each in at if undisturbed(each["flood"])])
-        table.append(f"| {count} | " + " | ".join(number(nanos[f"vms_{name}/{count}"], 1) for name in SCHEDULERS) + " | " +
-                     " | ".join(number(median([each[way]["cycles"] for each in at]), 0) for way in ("off", "on")) +
-                     f" | {median(more):+.0f} ({more[0]:+.0f} to {more[-1]:+.0f}) | {core:.1%} | {number(flood, 0)} |")
+    table = ["| ns a decision, VMs: | " + " | ".join(map(str, COUNTS)) + " |", "|---|" + "---:|" * len(COUNTS)]
+    for name in SCHEDULERS:
+        table.append(f"| {name} | " + " | ".join(number(nanos[f"vms_{name}/{count}"], 1) for count in COUNTS) + " |")
+    table += ["", "| VMs | cores | rounds | cycles a frame, off | on | more (range) | of a core at 8.5 Gbit/s | all flood |",
+              "|---:|---|---:|---:|---:|---:|---:|---:|"]
+    for kind in cores.KINDS:
+        for count in COUNTS:
+            at = found(samples, count, kind)
+            if at:
+                table.append(row(count, kind, at))
     return table
 
 
+def found(samples, count, kind):
+    return [each for each in samples if (each["vms"], each["cores"]) == (count, kind)]
+
+
 def main():
-    options = parser("vm_count", __doc__, rounds=5, seconds=0.6).parse_args()
+    options = parser("vm_count", __doc__, rounds=3, seconds=0.6)
+    options.add_argument("--minutes", type=float, default=15, help="at most")
+    options = options.parse_args()
     prepare()
     nanos = decisions()
-    samples = []
-    for index in range(options.rounds):
-        say(f"round {index + 1}/{options.rounds}")
-        one_round(samples, options.seconds)
+    samples, end = [], time.monotonic() + 60 * options.minutes
+    for count in itertools.cycle(COUNTS):
+        missing = [each for each in COUNTS if len(found(samples, each, cores.NEAR)) < options.rounds]
+        if not missing or time.monotonic() > end:
+            break
+        if count == COUNTS[0]:
+            say(f"with near cores are missing: {', '.join(map(str, missing))} VMs; {(end - time.monotonic()) / 60:.0f} minutes at most")
+        if count in missing:
+            samples += filter(None, [compare(count, options.seconds)])
     leave_table("vm_count", lines(nanos, samples), samples=samples, decision_ns=nanos)
 
 

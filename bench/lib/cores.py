@@ -1,0 +1,48 @@
+"""cores.py - how far the switch's core and its load's are from each other.
+
+A hypervisor moves virtual cores about, at times several times a minute: a cache line goes to the other core and back in some 100 ns
+where the two share a cache, and in several times that where they do not. Figures taken at different distances are not compared.
+"""
+import time
+
+from lib.host import LOAD_CORE, SWITCH_CORE, run, tool
+
+NEAR, FAR = KINDS = ("near", "far")
+NEAR_NS = 200
+TRIES = 3
+PATIENCE_S = 1.0  # to wait for a distance
+
+
+def distance_ns():
+    """Of a cache line to the other core and back."""
+    return float(run(tool("bench/tenants/core-distance"), str(LOAD_CORE), str(SWITCH_CORE)))
+
+
+def distance():
+    """In a word."""
+    return NEAR if distance_ns() < NEAR_NS else FAR
+
+
+def wait_for(wanted):
+    """Until the distance is one of those wanted, for a while: whether it is."""
+    end = time.monotonic() + PATIENCE_S
+    while distance() not in wanted:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def steadily(measure):
+    """(distance, what `measure` returns) of the first try in which the cores were near all the time, else of one in which they were
+    far; None where they were moved in every try."""
+    kept = None
+    for _ in range(TRIES):
+        wait_for((NEAR,))
+        before = distance()
+        found = measure()
+        if distance() == before:
+            kept = kept or (before, found)
+            if before == NEAR:
+                return before, found
+    return kept
