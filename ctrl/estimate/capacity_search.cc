@@ -219,8 +219,7 @@ void CapacitySearch::increase(const Reading& r) {
             std::min(settings_.max, state_.max_window * 2);  // nobody has shown that it is too much
     }
     // An overload tells the capacity, so one is sought: a small one, because whoever keeps little outstanding
-    // loses as much as is given out too much. Before the first is found there is more to go, and less to
-    // lose.
+    // loses as much as is given out too much. Before the first is found there is more to go.
     if (settings_.jump)
         state_.estimate = std::min(state_.max_window, step_of(r) * std::max(state_.estimate, margin()));
     else
