@@ -6,7 +6,8 @@
 # Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
 # process tests under ASan and UBSan, by clang without warnings), tsan (rings, slots, counters), fuzz (a minute
 # of every request protocol's parser, of the request path and of the controller's messages under ASan), guests (QEMU).
-# `--quick`: tidy, docs, unit, process.
+# `--quick`: tidy, docs, unit, process. Only when named, as it takes five minutes more: memory (unit tests under Valgrind, which sees
+# what is read before it was written).
 # Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,6 +15,7 @@ source "$root/test/support/progress.sh"
 source "$root/test/support/build.sh"
 
 suites="tidy docs unit process asan tsan fuzz guests"
+when_named="memory"
 passed=0
 failed=0
 
@@ -30,7 +32,7 @@ tally() {
     say "== $name: $good passed, $bad failed, $((SECONDS - began)) s"
 }
 
-unit() { python3 "$root/test/support/meson_tests.py" "$root/$1" "$2"; }
+unit() { python3 "$root/test/support/meson_tests.py" "$root/$1" "${@:2}"; }
 e2e() { WEIR_BUILD=$root/$1 unshare --net -- python3 "$root/test/e2e/run.py" "$2"; }
 asan_unit() { build "$root/build-asan" address && unit build-asan unit; }
 tsan() { build "$root/build-tsan" thread common/libweir_common.a && unit build-tsan tsan; }
@@ -47,9 +49,10 @@ suite_asan() {
 suite_tsan() { tally tsan tsan; }
 suite_fuzz() { tally fuzz fuzz; }
 suite_guests() { tally guests e2e build guests; }
+suite_memory() { tally memory unit build unit "valgrind --quiet --error-exitcode=1"; }
 
 main() {
-    local chosen="" suite
+    local chosen="" suite needs=(--guests --tests)
     while [ $# -gt 0 ]; do
         case $1 in
             --quick) chosen="tidy docs unit process" ;;
@@ -59,9 +62,10 @@ main() {
         shift
     done
     for suite in ${chosen:=$suites}; do
-        [[ " $suites " == *" $suite "* ]] || fail "unknown suite $suite; there are: $suites"
+        [[ " $suites $when_named " == *" $suite "* ]] || fail "unknown suite $suite; there are: $suites $when_named"
     done
-    "$root/test/support/setup.sh" --guests --tests || exit 1
+    [[ " $chosen " != *" memory "* ]] || needs+=(--memory)
+    "$root/test/support/setup.sh" "${needs[@]}" || exit 1
     trap '"$root/test/support/setup.sh" --release' EXIT
     build "$root/build" release || { echo "0 passed, 1 failed"; exit 1; }
     for suite in $chosen; do "suite_$suite"; done

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """meson_tests.py - runs a build folder's unit tests of one suite; counts test cases, not programs.
 
-    meson_tests.py FOLDER SUITE            builds that suite's programs and runs them
+    meson_tests.py FOLDER SUITE [WRAPPER]  builds that suite's programs and runs them, under a command that takes its time
 """
 
 import json
@@ -12,6 +12,8 @@ import sys
 
 ALL_PASSED = re.compile(r"All tests passed \([\d ]+assertions? in (\d+) test cases?\)")
 SOME_FAILED = re.compile(r"test cases:\s+(\d+)(?:\s+\|\s+(\d+) passed)?(?:\s+\|\s+(\d+) failed)?")
+
+PATIENCE = 10  # times a test's time, under a wrapper
 
 
 def programs(folder, suite):
@@ -34,13 +36,14 @@ def count(result):
     return (1, 0) if result["result"] == "OK" else (0, 1)
 
 
-def main(folder, suite):
+def main(folder, suite, wrapper=None):
     names = programs(folder, suite)
     if not names:
         sys.exit(f"meson_tests: {folder} has no tests in suite '{suite}'")
     if subprocess.run(["ninja", "-C", folder, "--quiet", *names], check=False).returncode != 0:
         sys.exit(f"meson_tests: the tests of suite '{suite}' do not build in {folder}")
-    subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", "--quiet", "--suite", suite], check=False,
+    under = ["--wrapper", wrapper, "--timeout-multiplier", str(PATIENCE)] if wrapper else []
+    subprocess.run(["meson", "test", "-C", folder, "--no-rebuild", "--quiet", "--suite", suite, *under], check=False,
                    stdout=subprocess.DEVNULL)
     passed = failed = 0
     with open(os.path.join(folder, "meson-logs", "testlog.json")) as stream:

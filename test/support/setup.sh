@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh - makes a Debian machine ready: packages, hugepages, hugetlbfs. Idempotent; instant when nothing is missing.
 #
-#   test/support/setup.sh [--guests] [--tests] [--bench] [--peers]   what builds and runs Weir, and what is named
-#   test/support/setup.sh --release                                   gives back the hugepages that the caller reserved
+#   test/support/setup.sh [--guests] [--tests] [--memory] [--bench] [--peers]   what builds and runs Weir, and what is named
+#   test/support/setup.sh --release                                              gives back the hugepages that the caller reserved
 #
 # Hugepages are reserved only when there are none; an existing reservation is left alone. The reservation belongs to
 # the calling process: --release frees it for its owner, or when the owner is gone, and does nothing for anybody else.
@@ -20,6 +20,7 @@ base="g++ meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev
       libspdlog-dev libssl-dev libsqlite3-dev libcli11-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
 tests="clang-16 ccache tshark nbdkit libnbd-bin qemu-utils memcached iptables"
+memory="valgrind"
 bench="libbenchmark-dev python3-matplotlib memcached"
 peers="openvswitch-switch-dpdk"
 
@@ -91,6 +92,7 @@ main() {
         case $option in
             --guests) packages+=" $guests" ;;
             --tests) packages+=" $tests" ;;
+            --memory) packages+=" $memory" ;;
             --bench) packages+=" $bench" ;;
             --peers) packages+=" $peers" ;;
             --release) release_hugepages; return ;;
