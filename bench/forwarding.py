@@ -8,7 +8,7 @@ import dataclasses
 import itertools
 
 from lib import forwarding_report as report
-from lib import wire
+from lib import cores, wire
 from lib.host import Place, parser, prepare, say
 from lib.load import pair
 from lib.system import Raw, Weir, session, vm_ports
@@ -133,20 +133,24 @@ class Rounds:
                     pair(SMALL, seconds, **pace)
 
     def take(self, number, item, case, run, load, system):
-        result, busy = load.measure(run, system)
+        kept = cores.steadily(lambda: load.measure(run, system), cores.KINDS)
+        if kept is None:
+            say(f"{item.name}: {case['case']} left out, the cores were moved")
+            return
+        distance, (result, busy) = kept
         received = result["ports"][wire.VM]["rx_packets"] if item.wire else result["rx_packets"]  # not the feedback
         pps = received / result["seconds"]
         if case == {"case": "size", "size": SMALL} and item.name != "raw" and self.saturating_pps is None:
             self.saturating_pps = pps
         lost = 1 - received / max(result["tx_packets"], 1)
-        sample = {"round": number, "system": item.name, **case, "mpps": pps / 1e6, "lost": max(lost, 0),
+        sample = {"round": number, "system": item.name, **case, "cores": distance, "mpps": pps / 1e6, "lost": max(lost, 0),
                   "longest_gap_us": result["longest_gap_us"], **dataclasses.asdict(busy)}
         if item.wire:
             sample["ns_per_packet"] = busy.cycles_per_packet * 1e9 / load.tsc_hz
             sample["told_pps"] = result["ports"][wire.WIRE]["rx_packets"] / result["seconds"]
         self.samples.append(sample)
         say(f"round {number + 1}/{self.options.rounds} {item.name:12} {case['case']:5} {case['size']:5} B{special(case)}: "
-            f"{busy.cycles_per_packet:6.1f} cycles/packet, {pps / 1e6:6.2f} Mpps")
+            f"{busy.cycles_per_packet:6.1f} cycles/packet, {pps / 1e6:6.2f} Mpps, {distance} cores")
 
 
 def parse_options():

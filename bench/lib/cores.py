@@ -33,16 +33,16 @@ def wait_for(wanted):
     return True
 
 
-def steadily(measure):
-    """(distance, what `measure` returns) of the first try in which the cores were near all the time, else of one in which they were
-    far; None where they were moved in every try."""
+def steadily(measure, wanted=(NEAR,)):
+    """(distance, what `measure` returns) of the first try in which the cores stayed at a distance that is wanted, else of one in which
+    they stayed at the other; None where they were moved in every try."""
     kept = None
     for _ in range(TRIES):
-        wait_for((NEAR,))
+        wait_for(wanted)
         before = distance()
         found = measure()
         if distance() == before:
             kept = kept or (before, found)
-            if before == NEAR:
+            if before in wanted:
                 return before, found
     return kept

@@ -19,12 +19,17 @@ def _visits(samples):
     return visits
 
 
+def _what(sample):
+    """What the raw loop's figure must have in common with a system's."""
+    return sample["case"], sample.get("size"), sample.get("cores")
+
+
 def _raws_beside(visits, index):
-    """What the raw loop cost just before and just after a visit: [{(case, size): cycles}]."""
+    """What the raw loop cost just before and just after a visit: [{what: cycles}]."""
     for side in (range(index - 1, -1, -1), range(index + 1, len(visits))):
         for (_, system), samples in (visits[at] for at in side):
             if system == "raw":
-                yield {(s["case"], s["size"]): s["cycles_per_packet"] for s in samples if s["case"] in BESIDE_RAW}
+                yield {_what(s): s["cycles_per_packet"] for s in samples if s["case"] in BESIDE_RAW}
                 break
 
 
@@ -34,8 +39,7 @@ def add_ratios(samples):
     for index, ((_, system), visit) in enumerate(visits):
         raws = list(_raws_beside(visits, index))
         for sample in visit:
-            what = sample["case"], sample.get("size")
-            near = [raw[what] for raw in raws if what in raw]
+            near = [raw[_what(sample)] for raw in raws if _what(sample) in raw]
             if system != "raw" and near:
                 mean = sum(near) / len(near)
                 sample["ratio"] = sample["cycles_per_packet"] / mean

@@ -18,7 +18,8 @@ def differences(samples, system, size, senders, key="ns_per_packet"):
     for number_of_round in sorted({s["round"] for s in samples}):
         at = {"round": number_of_round, "size": size, "senders": senders}
         for with_it, without in zip(_find(samples, system=system, **at), _find(samples, system="wire-off", **at)):
-            found.append((with_it.get("unsteady") or without.get("unsteady"), with_it[key] - without[key]))
+            if with_it.get("cores") == without.get("cores"):
+                found.append((with_it.get("unsteady") or without.get("unsteady"), with_it[key] - without[key]))
     steady = [each for unsteady, each in found if not unsteady]
     return steady or [each for _, each in found]
 
