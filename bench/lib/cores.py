@@ -13,24 +13,17 @@ TRIES = 3
 PATIENCE_S = 1.0  # to wait for a distance
 
 
-def distance_ns():
-    """Of a cache line to the other core and back."""
-    return float(run(tool("bench/tenants/core-distance"), str(LOAD_CORE), str(SWITCH_CORE)))
-
-
 def distance():
-    """In a word."""
-    return NEAR if distance_ns() < NEAR_NS else FAR
+    """In a word, by a cache line's way to the other core and back."""
+    return NEAR if float(run(tool("bench/tenants/core-distance"), str(LOAD_CORE), str(SWITCH_CORE))) < NEAR_NS else FAR
 
 
 def wait_for(wanted):
-    """Until the distance is one of those wanted, for a while: whether it is."""
+    """The distance, as soon as it is one of those wanted, or after a while."""
     end = time.monotonic() + PATIENCE_S
-    while distance() not in wanted:
-        if time.monotonic() > end:
-            return False
+    while (found := distance()) not in wanted and time.monotonic() < end:
         time.sleep(0.05)
-    return True
+    return found
 
 
 def steadily(measure, wanted=(NEAR,)):
@@ -38,8 +31,7 @@ def steadily(measure, wanted=(NEAR,)):
     they stayed at the other; None where they were moved in every try."""
     kept = None
     for _ in range(TRIES):
-        wait_for(wanted)
-        before = distance()
+        before = wait_for(wanted)
         found = measure()
         if distance() == before:
             kept = kept or (before, found)

@@ -68,7 +68,8 @@ def own_ratio(samples, system, case):
     """A case's cycles over the same system's plain 64-byte cycles just before and just after it."""
     ratios = []
     for before, special, after in zip(samples, samples[1:], samples[2:]):
-        if special["system"] == system and special["case"] == case and before["case"] == after["case"] == "plain":
+        alike = before.get("cores") == special.get("cores") == after.get("cores")
+        if special["system"] == system and special["case"] == case and before["case"] == after["case"] == "plain" and alike:
             near = [before["cycles_per_packet"], after["cycles_per_packet"]]
             mean = sum(near) / 2
             unsteady = (max(near) - min(near)) / mean > UNSTEADY
@@ -80,8 +81,8 @@ def own_ratio(samples, system, case):
 def load_ratio(samples, fraction, burst):
     """Weir's cycles over OVS's (learning) at the same offered load, round by round."""
     ratios = []
-    for number_of_round in {s["round"] for s in samples}:
-        at = {"round": number_of_round, "case": "load", "fraction": fraction, "offered_burst": burst}
+    for number_of_round, distance in {(s["round"], s.get("cores")) for s in samples}:
+        at = {"round": number_of_round, "cores": distance, "case": "load", "fraction": fraction, "offered_burst": burst}
         weir = _median_of(samples, "cycles_per_packet", system="weir", **at)
         ovs = _median_of(samples, "cycles_per_packet", system="ovs-normal", **at)
         if weir and ovs:

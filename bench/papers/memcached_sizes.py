@@ -82,14 +82,14 @@ class Bench:
                 "cycles_per_packet": spent["busy_cycles"] / max(spent["packets"], 1),
                 "interrupts_per_packet": interrupts / max(spent["packets"], 1)}
 
-    def pair(self, first_tracked, operation, size, seconds):
-        """A turn of either client, and the distance of the cores that both had; None where it changed meanwhile."""
-        kind, found = distance(), {}
+    def pair(self, kind, first_tracked, operation, size, seconds):
+        """A turn of either client, with cores of that distance; None where it changed meanwhile."""
+        found = {}
         for which in (TRACKED, PLAIN) if first_tracked else (PLAIN, TRACKED):
             found[which] = self.turn(which, operation, size, seconds)
             if distance() != kind:
-                return None, None
-        return kind, {"on": found[TRACKED], "off": found[PLAIN]}
+                return None
+        return {"on": found[TRACKED], "off": found[PLAIN]}
 
     def worker(self):
         return self.switch.ctl("status")["workers"][0]
@@ -128,10 +128,9 @@ def measure(bench, rows, options):
         if not unknown:
             break
         for (size, operation), wanted in unknown.items():
-            if wait_for(wanted):
-                kind, pair = bench.pair(number % 2 == 0, operation, size, options.seconds)
-                if kind in wanted:
-                    samples[size, operation][kind].append(pair)
+            kind = wait_for(wanted)
+            if kind in wanted and (pair := bench.pair(kind, number % 2 == 0, operation, size, options.seconds)):
+                samples[size, operation][kind].append(pair)
         number += 1
         if time.monotonic() - said > 15:
             said = time.monotonic()
