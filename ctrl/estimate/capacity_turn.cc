@@ -21,8 +21,8 @@ constexpr double kStep = 1.15;
 constexpr double kTurnBelow = 1.05;
 constexpr double kTurnAbove = 1.1;
 
-/// What an overload takes it takes from guarantees: the less is given out beside them, the less more is tried. Who gives out
-/// less than them breaks them himself.
+/// What an overload takes it takes from guarantees: the less is given out beside them, the less more is
+/// tried. Who gives out less than them breaks them himself.
 double first_step(double estimate, double guaranteed) {
     if (guaranteed > estimate || guaranteed * kFirstStep <= estimate)
         return kFirstStep;
