@@ -1,5 +1,5 @@
-// big_endian.h - integers as the network writes them, wherever they stand; compilers make one load or store of
-// each. Threads: any (pure functions).
+// big_endian.h - integers as the network writes them, wherever they stand; compilers make one load or store
+// of each. Threads: any (pure functions).
 #pragma once
 
 #include <cstdint>

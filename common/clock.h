@@ -34,7 +34,8 @@ class TickConverter {
     /// @param ticks_per_sec rate of the counter, 1 kHz .. 100 GHz
     /// @param epoch_ticks   counter value that becomes time 0
     TickConverter(std::uint64_t ticks_per_sec, std::uint64_t epoch_ticks)
-        : nanos_per_tick_fp_(static_cast<std::uint64_t>((Wide{kNanosPerSec} << kFractionBits) / ticks_per_sec)),
+        : nanos_per_tick_fp_(
+              static_cast<std::uint64_t>((Wide{kNanosPerSec} << kFractionBits) / ticks_per_sec)),
           epoch_ticks_(epoch_ticks) {}
 
     [[nodiscard]] Nanos to_nanos(std::uint64_t ticks) const { return span_to_nanos(ticks - epoch_ticks_); }

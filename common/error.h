@@ -1,5 +1,5 @@
-// error.h - what went wrong with something a person wrote: where, what was found, what is allowed, how to mend it.
-// Threads: any (values); never used on a poll thread.
+// error.h - what went wrong with something a person wrote: where, what was found, what is allowed, how to
+// mend it. Threads: any (values); never used on a poll thread.
 #pragma once
 
 #include <stdexcept>
@@ -21,7 +21,8 @@ struct Fault {
 
 using Faults = std::vector<Fault>;
 
-/// Thrown at start and by command handlers only (never on a poll thread): a thing of the host is missing or refused.
+/// Thrown at start and by command handlers only (never on a poll thread): a thing of the host is missing or
+/// refused.
 class HostError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -1,5 +1,5 @@
-// guarantee.h - what kinds of bandwidth a vNIC can be promised, and billed for. Source: SoftBW 4.1. Units: any one unit.
-// Threads: any.
+// guarantee.h - what kinds of bandwidth a vNIC can be promised, and billed for. Source: SoftBW 4.1. Units:
+// any one unit. Threads: any.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace weir {
 inline constexpr Nanos kBillingPeriod = kNanosPerSec;
 inline constexpr Nanos kBillingPeriodMax = 3'600 * kNanosPerSec;
 
-enum class Guarantee : std::uint8_t {
+enum class GuaranteeKind : std::uint8_t {
     kStrict,      ///< a rate B
     kDynamic,     ///< a size S within a time T
     kFairness,    ///< a fair part of what the others leave

@@ -1,5 +1,5 @@
-// latest_slot.h - hands the newest value of a state from one writer to one reader; older values are overwritten.
-// A triple buffer: neither side ever waits, and the reader never sees a half-written value.
+// latest_slot.h - hands the newest value of a state from one writer to one reader; older values are
+// overwritten. A triple buffer: neither side ever waits, and the reader never sees a half-written value.
 // Threads: publish() by the writer only, take() by the reader only.
 #pragma once
 

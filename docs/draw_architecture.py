@@ -42,7 +42,7 @@ def opening(folder, arguments):
 
 
 def targets():
-    """{library or program: its folder, comment and the names in its `dependencies`}, and {*_dep: library}."""
+    """{library or program: its folder, comment and the names in its `dependencies`}, and {*_dep: its libraries}."""
     found, meant, variables = {}, {}, {}
     for name in sorted(p for top in HOUSE for p in (ROOT / top).rglob("meson.build")):
         text = name.read_text()
@@ -55,8 +55,12 @@ def targets():
                                  "uses": re.findall(r"\w+", wanted[1]) if wanted else []}
                 variables[variable] = target
         for variable, arguments, _ in calls(text, "declare_dependency"):
-            meant[variable] = variables[re.search(r"link_with: (\w+)", arguments)[1]]
-    return found, meant
+            meant[variable] = re.findall(r"\w+_lib", arguments) or re.findall(r"\w+_dep", arguments)
+
+    def libraries(name):
+        return {variables[name]} if name in variables else {lib for part in meant[name] for lib in libraries(part)}
+
+    return found, {name: libraries(name) for name in meant}
 
 
 def graph():
@@ -64,10 +68,11 @@ def graph():
     found, meant = targets()
 
     def reach(name):
-        return {below for use in found[name]["uses"] if use in meant for below in ({meant[use]} | reach(meant[use]))}
+        direct = {lib for use in found[name]["uses"] if use in meant for lib in meant[use]}
+        return direct | {below for lib in direct for below in reach(lib)}
 
     for name, target in found.items():
-        direct = {meant[use] for use in target["uses"] if use in meant}
+        direct = {lib for use in target["uses"] if use in meant for lib in meant[use]}
         target["below"] = sorted(d for d in direct if not any(d in reach(other) for other in direct - {d}))
         target["libs"] = [text for key, text in LIBRARIES.items() if key in target["uses"]]
         alone = sum(other["folder"] == target["folder"] for other in found.values()) == 1

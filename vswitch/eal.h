@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "common/clock.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 
 struct rte_mempool;
 

@@ -10,11 +10,11 @@
 #include "cost_functions/program/ebpf_program.h"
 #include "vswitch/agent/agent.h"
 #include "vswitch/agent/telemetry.h"
-#include "vswitch/appliance_costs.h"
-#include "vswitch/config.h"
+#include "vswitch/config/appliance_costs.h"
+#include "vswitch/config/config.h"
 #include "vswitch/eal.h"
 #include "vswitch/ports/telemetry.h"
-#include "vswitch/topology.h"
+#include "vswitch/topology/topology.h"
 
 namespace {
 

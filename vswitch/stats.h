@@ -23,7 +23,8 @@ struct PeerReading {
 };
 struct PeerRule {
     std::uint64_t address = 0;
-    std::optional<std::uint64_t> rate{};  ///< bytes per second, UINT64_MAX: only counted; none: no rule any more
+    std::optional<std::uint64_t>
+        rate{};  ///< bytes per second, UINT64_MAX: only counted; none: no rule any more
 };
 
 struct Tally {
@@ -77,10 +78,10 @@ struct VnicStats {
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
     std::uint64_t encryption_tokens = 0;  ///< what the tunnels have cost it
-    std::uint64_t limiters = 0;          ///< destinations that have asked it for a rate (feedback)
-    std::uint64_t received_rate = 0;     ///< from the wire in the last period, bytes per second
-    std::uint64_t receive_capacity = 0;  ///< its part of the downlink
-    std::uint64_t advertised_rate = 0;   ///< what its senders are told; 0 = feedback is off
+    std::uint64_t limiters = 0;           ///< destinations that have asked it for a rate (feedback)
+    std::uint64_t received_rate = 0;      ///< from the wire in the last period, bytes per second
+    std::uint64_t receive_capacity = 0;   ///< its part of the downlink
+    std::uint64_t advertised_rate = 0;    ///< what its senders are told; 0 = feedback is off
 };
 
 struct WorkerStats {
@@ -116,9 +117,9 @@ struct FeedbackStats {
 
 /// One tunnel: what came out of the wire for it, and what it sent. Bytes as on the wire.
 struct TunnelStats {
-    DirectionStats in;         ///< delivered: to vNICs and to the switch itself
-    Tally out;                 ///< encrypted
-    std::uint64_t tokens = 0;  ///< what it cost those who sent
+    DirectionStats in;          ///< delivered: to vNICs and to the switch itself
+    Tally out;                  ///< encrypted
+    std::uint64_t tokens = 0;   ///< what it cost those who sent
     std::uint64_t letters = 0;  ///< messages of the other end
 
     void add(const TunnelStats& part) {

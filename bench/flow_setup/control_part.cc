@@ -7,8 +7,8 @@
 
 #include "bench/flow_setup/parts.h"
 #include "bench/flow_setup/spans.h"
-#include "ctrl/controller.h"
-#include "ctrl/rate_solver.h"
+#include "ctrl/daemon/controller.h"
+#include "ctrl/daemon/rate_solver.h"
 #include "vswitch/agent/link_session.h"
 
 namespace weir::bench {

@@ -5,7 +5,7 @@
 
 #include "bench/flow_setup/parts.h"
 #include "bench/flow_setup/spans.h"
-#include "test/datapath/switch_harness.h"
+#include "test/vswitch/datapath/switch_harness.h"
 
 namespace weir::bench {
 namespace {

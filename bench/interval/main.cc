@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "bench/interval/switches.h"
-#include "ctrl/rate_solver.h"
-#include "ctrl/server.h"
+#include "ctrl/daemon/rate_solver.h"
+#include "ctrl/daemon/server.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/cycle_share.h"
+#include "vswitch/qos/schedulers/cycle_share.h"
 
 namespace weir::bench {
 namespace {

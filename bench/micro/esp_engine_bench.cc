@@ -8,7 +8,7 @@
 
 #include "bench/micro/buffers.h"
 #include "bench/micro/cycles.h"
-#include "vswitch/appliance/esp_engine.h"
+#include "vswitch/esp/esp_engine.h"
 
 namespace weir::bench {
 namespace {
@@ -24,10 +24,11 @@ EspKeys keys() {
 }
 
 /// Ethernet and IPv4.
-constexpr std::array<std::uint8_t, 34> kHeader{0, 0, 0, 0, 0, 2, 0,  0,  0, 0, 0,  1, 8, 0, 0x45, 0, 0,
-                                               0, 0, 0, 0, 0, 64, 50, 0, 0, 10, 0, 0, 1, 10,   0, 0, 2};
+constexpr std::array<std::uint8_t, 34> kHeader{0, 0, 0, 0, 0, 2,  0,  0, 0, 0,  0, 1, 8, 0,  0x45, 0, 0,
+                                               0, 0, 0, 0, 0, 64, 50, 0, 0, 10, 0, 0, 1, 10, 0,    0, 2};
 
-/// The frame anew in its buffer, as a VM would have sent it and the switch has looked at it; its payload is what the last round left.
+/// The frame anew in its buffer, as a VM would have sent it and the switch has looked at it; its payload is
+/// what the last round left.
 void renew(rte_mbuf* frame) {
     static constexpr std::uint8_t kHead[34] = {
         0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0x45, 0, kPacketBytes >> 8, kPacketBytes & 0xFF};
@@ -44,7 +45,8 @@ void encrypts(benchmark::State& state, const char* driver, EspAlgorithm algorith
         EspEngine engine(device, 0, buffers);
         EspSa sa(device, keys(), {algorithm, false, true, 0, kHeader});
         EspOutcomes outcomes;
-        // The same ones again and again, as theirs and the switch's are, which come from the cache of a mempool.
+        // The same ones again and again, as theirs and the switch's are, which come from the cache of a
+        // mempool.
         std::array<rte_mbuf*, kCryptoBurst> frames{};
         if (rte_pktmbuf_alloc_bulk(buffers, frames.data(), kCryptoBurst) != 0)
             throw std::runtime_error("no buffers");
@@ -59,8 +61,7 @@ void encrypts(benchmark::State& state, const char* driver, EspAlgorithm algorith
                 if (outcome != EspOutcome::kDone)
                     throw std::runtime_error("frames are refused");
         }
-        state.counters["cycles_per_packet"] =
-            static_cast<double>(spent) / static_cast<double>(sa.packets());
+        state.counters["cycles_per_packet"] = static_cast<double>(spent) / static_cast<double>(sa.packets());
         rte_pktmbuf_free_bulk(frames.data(), kCryptoBurst);
     } catch (const std::exception& error) {
         state.SkipWithError(error.what());

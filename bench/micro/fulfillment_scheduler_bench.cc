@@ -1,6 +1,6 @@
 // fulfillment_scheduler_bench.cc - the fulfillment scheduler's decision, per packet.
 #include "bench/micro/scheduler_load.h"
-#include "vswitch/qos/fulfillment_scheduler.h"
+#include "vswitch/qos/schedulers/fulfillment_scheduler.h"
 
 namespace weir::bench {
 namespace {

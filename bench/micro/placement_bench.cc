@@ -70,7 +70,7 @@ void fill_2000_hosts(benchmark::State& state) {
     std::size_t placed = 0;
     std::size_t vms = 0;
     for (auto _ : state) {
-        Placer placer(topology, Guarantee::kHose);
+        Placer placer(topology, LinkNeed::kHose);
         placed = vms = 0;
         for (const Tenant& tenant : tenants) {
             if (placer.place(tenant).layout) {
@@ -88,7 +88,7 @@ BENCHMARK(fill_2000_hosts)->Arg(200)->Arg(50)->Unit(benchmark::kMillisecond);
 
 void one_more_when_half_full(benchmark::State& state) {
     const Topology topology = datacenter(50 * kGbit);
-    Placer placer(topology, Guarantee::kHose);
+    Placer placer(topology, LinkNeed::kHose);
     for (const Tenant& tenant : tenants_for(kRacks * kHostsPerRack * kSlots / 2))
         benchmark::DoNotOptimize(placer.place(tenant).layout);
     const Tenant more = tenants_for(48)[0];
@@ -105,7 +105,7 @@ BENCHMARK(one_more_when_half_full)->Unit(benchmark::kMicrosecond);
 
 void one_that_does_not_fit(benchmark::State& state) {
     const Topology topology = datacenter(50 * kGbit);
-    Placer placer(topology, Guarantee::kHose);
+    Placer placer(topology, LinkNeed::kHose);
     for (const Tenant& tenant : tenants_for(kRacks * kHostsPerRack * kSlots / 2))
         benchmark::DoNotOptimize(placer.place(tenant).layout);
     Tenant large{.id = "large", .vnics = {}, .appliances = {}};
@@ -118,7 +118,7 @@ BENCHMARK(one_that_does_not_fit)->Unit(benchmark::kMillisecond);
 
 void judge_all(benchmark::State& state) {
     const Topology topology = datacenter(50 * kGbit);
-    Placer placer(topology, Guarantee::kHose);
+    Placer placer(topology, LinkNeed::kHose);
     std::vector<Tenant> in;
     std::vector<Layout> layouts;
     for (const Tenant& tenant : tenants_for(kRacks * kHostsPerRack * kSlots)) {
@@ -129,7 +129,7 @@ void judge_all(benchmark::State& state) {
         }
     }
     for (auto _ : state)
-        benchmark::DoNotOptimize(audit(topology, Guarantee::kHose, in, layouts).broken);
+        benchmark::DoNotOptimize(audit(topology, LinkNeed::kHose, in, layouts).broken);
 }
 BENCHMARK(judge_all)->Unit(benchmark::kMillisecond);
 

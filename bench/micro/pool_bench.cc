@@ -3,12 +3,12 @@
 
 #include <random>
 
-#include "ctrl/pool/division.h"
+#include "ctrl/pools/division.h"
 
 namespace weir::bench {
 namespace {
 
-using namespace weir::pool;
+using namespace weir::pools;
 
 Controls controls_of(std::mt19937_64& random) {
     Controls own{.reservation = 0, .limit = kNoLimit, .shares = 1.0 + static_cast<double>(random() % 1000)};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/receiver.h"
+#include "vswitch/qos/feedback/receiver.h"
 
 namespace weir::bench {
 namespace {

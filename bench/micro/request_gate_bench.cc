@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/request_gate.h"
+#include "vswitch/qos/requests/request_gate.h"
 
 namespace weir::bench {
 namespace {

@@ -1,8 +1,8 @@
-// request_path_bench.cc - nanoseconds per frame of tracked requests in the data path, in whole frames: headers read,
-// connection looked up, tracked, priced, admitted and settled, with limits that never bind.
+// request_path_bench.cc - nanoseconds per frame of tracked requests in the data path, in whole frames:
+// headers read, connection looked up, tracked, priced, admitted and settled, with limits that never bind.
 //
-// Connections take turns, in bursts of 32 frames, as the poll loop has them; frames are warm, as they are after the
-// copy from a guest's ring.
+// Connections take turns, in bursts of 32 frames, as the poll loop has them; frames are warm, as they are
+// after the copy from a guest's ring.
 //   get    a GET from the VM and its hit of 512 bytes: ns per frame of either
 //   body   1448 bytes within a value, all of one connection, to the VM
 //   ack    an acknowledgement from the VM
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "bench/micro/buffers.h"
-#include "vswitch/datapath/request_path.h"
+#include "vswitch/datapath/requests/request_path.h"
 
 namespace weir::bench {
 namespace {
@@ -69,7 +69,8 @@ class Rig {
                      .wheel = wheel_,
                      .wheel_id = 0,
                      .header_bytes = 78}),
-          path_(make_fixed(0, 0, nullptr, vnic_config(), config_), make_vnic_profile(vnic_config(), config_), 0, 0),
+          path_(make_fixed(0, 0, nullptr, vnic_config(), config_), make_vnic_profile(vnic_config(), config_),
+                0, 0),
           seq_(connections) {
         for (rte_mbuf*& frame : frames_)
             frame = rte_pktmbuf_alloc(buffer_pool());
@@ -112,8 +113,8 @@ class Rig {
             requests_.from_vm(path_, batch, now_);
         else
             requests_.to_vm(path_,
-                            {batch.frames.data(), batch.bytes.data(), batch.wire_frames.data(), kBurst, total, kBurst,
-                             1514, 0},
+                            {batch.frames.data(), batch.bytes.data(), batch.wire_frames.data(), kBurst, total,
+                             kBurst, 1514, 0},
                             now_);
         benchmark::DoNotOptimize(batch.count);
     }

@@ -1,6 +1,6 @@
 // rls_scheduler_bench.cc - the decision by reservation, limit and shares, per packet.
 #include "bench/micro/scheduler_load.h"
-#include "vswitch/qos/rls_scheduler.h"
+#include "vswitch/qos/schedulers/rls_scheduler.h"
 
 namespace weir::bench {
 namespace {

@@ -1,16 +1,16 @@
 // scheduler_flows_bench.cc - cycles per packet of flows with limiters: look-up, queue, wheel, departure.
 //
 // limiters/N: N limiters that bind share 90 Gbit/s; few of them let many packets go at each firing.
-// limiters_each/N: each of N limiters binds at 9 Mbit/s, as with 10,000 above: a packet is a firing for any N.
-// The clock jumps from firing to firing, so that no N pays for idle polls.
+// limiters_each/N: each of N limiters binds at 9 Mbit/s, as with 10,000 above: a packet is a firing for any
+// N. The clock jumps from firing to firing, so that no N pays for idle polls.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <array>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/flow_table.h"
-#include "vswitch/qos/wrr_scheduler.h"
+#include "vswitch/qos/feedback/destination_limits.h"
+#include "vswitch/qos/schedulers/wrr_scheduler.h"
 
 namespace weir::bench {
 namespace {
@@ -70,7 +70,7 @@ class LimitedVnic {
 
     Nanos now_ = 1'000'000;
     TimingWheel wheel_{1 + kFlows};
-    FlowTable table_;
+    DestinationLimits table_;
     WrrScheduler link_{
         {.classes = 1, .limits = &wheel_, .flows = kFlows, .flow_packets = 2 * kFlows, .flow_wheel_id = 1}};
     std::array<PacketRef, 32> out_;

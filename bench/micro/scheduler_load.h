@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/link_scheduler.h"
+#include "vswitch/qos/schedulers/link_scheduler.h"
 
 namespace weir::bench {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/multi_bucket.h"
-#include "vswitch/qos/timing_wheel.h"
+#include "vswitch/qos/buckets/multi_bucket.h"
+#include "vswitch/qos/buckets/timing_wheel.h"
 
 namespace weir::bench {
 namespace {

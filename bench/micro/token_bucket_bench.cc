@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/multi_bucket.h"
+#include "vswitch/qos/buckets/multi_bucket.h"
 
 namespace weir::bench {
 namespace {

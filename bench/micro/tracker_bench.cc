@@ -7,10 +7,9 @@
 //   binary     the same in memcached's binary protocol
 //   redis      the same for Redis
 //   nbd, iscsi, nvme   a read of 4 KiB in segments of 1448 bytes
-//   mix        ten exchanges as caches see them: gets of 30 bytes to 8 KiB, a set, acknowledgements of their own
-//   split      the same, the get in two segments
-//   set        values of 16 KiB in segments of 1448 bytes, and their responses
-//   pipelined  32 gets in one segment, 32 hits in another: ns per get and its hit
+//   mix        ten exchanges as caches see them: gets of 30 bytes to 8 KiB, a set, acknowledgements of their
+//   own split      the same, the get in two segments set        values of 16 KiB in segments of 1448 bytes,
+//   and their responses pipelined  32 gets in one segment, 32 hits in another: ns per get and its hit
 // The time is the thread's, so that who else has the core does not count.
 #include <benchmark/benchmark.h>
 
@@ -22,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "cost_functions/connection_table.h"
-#include "cost_functions/tracker.h"
+#include "cost_functions/tracker/connection_table.h"
+#include "cost_functions/tracker/tracker.h"
 
 namespace weir::bench {
 namespace {
@@ -268,34 +267,40 @@ BENCHMARK(redis)->Apply(sizes);
 
 void binary(benchmark::State& state) {
     const auto message = [](unsigned magic, unsigned key, unsigned extras, std::size_t body) {
-        return big(magic, 1) + zeroes(1) + big(key, 2) + big(extras, 1) + zeroes(3) + big(body, 4) + big(7, 4) + zeroes(8);
+        return big(magic, 1) + zeroes(1) + big(key, 2) + big(extras, 1) + zeroes(3) + big(body, 4) +
+               big(7, 4) + zeroes(8);
     };
-    exchange(state, "memcached", ask(message(0x80, 12, 0, 12) + "key:00012345",
-                                     message(0x81, 0, 4, 104) + zeroes(4) + std::string(100, 'v')));
+    exchange(state, "memcached",
+             ask(message(0x80, 12, 0, 12) + "key:00012345",
+                 message(0x81, 0, 4, 104) + zeroes(4) + std::string(100, 'v')));
 }
 BENCHMARK(binary)->Apply(sizes);
 
 void nbd(benchmark::State& state) {
-    exchange(state, "nbd", ask(big(0x25609513, 4) + zeroes(4) + big(77, 8) + big(1 << 20, 8) + big(kBlock.size(), 4),
-                               big(0x67446698, 4) + zeroes(4) + big(77, 8) + kBlock));
+    exchange(state, "nbd",
+             ask(big(0x25609513, 4) + zeroes(4) + big(77, 8) + big(1 << 20, 8) + big(kBlock.size(), 4),
+                 big(0x67446698, 4) + zeroes(4) + big(77, 8) + kBlock));
 }
 BENCHMARK(nbd)->Apply(sizes);
 
 void iscsi(benchmark::State& state) {
-    const std::string read = big(0x01c0, 2) + zeroes(14) + big(9, 4) + big(kBlock.size(), 4) + zeroes(8) + big(0x2800, 2) +
-                             big(64, 4) + big(0, 1) + big(8, 2) + zeroes(7);
-    const std::string data = big(0x2581, 2) + zeroes(3) + big(kBlock.size(), 3) + zeroes(8) + big(9, 4) + zeroes(28);
+    const std::string read = big(0x01c0, 2) + zeroes(14) + big(9, 4) + big(kBlock.size(), 4) + zeroes(8) +
+                             big(0x2800, 2) + big(64, 4) + big(0, 1) + big(8, 2) + zeroes(7);
+    const std::string data =
+        big(0x2581, 2) + zeroes(3) + big(kBlock.size(), 3) + zeroes(8) + big(9, 4) + zeroes(28);
     exchange(state, "iscsi", ask(read, data + kBlock));
 }
 BENCHMARK(iscsi)->Apply(sizes);
 
 void nvme(benchmark::State& state) {
-    const auto common = [](unsigned type, unsigned flags, unsigned header, unsigned offset, std::size_t length) {
+    const auto common = [](unsigned type, unsigned flags, unsigned header, unsigned offset,
+                           std::size_t length) {
         return big(type, 1) + big(flags, 1) + big(header, 1) + big(offset, 1) + little(length, 4);
     };
     constexpr unsigned kCommand = 0x1234;
-    const std::string read = common(4, 0, 72, 0, 72) + big(0x0240, 2) + little(kCommand, 2) + zeroes(20) + zeroes(8) +
-                             little(kBlock.size(), 4) + zeroes(3) + big(0x5a, 1) + little(64, 8) + little(7, 2) + zeroes(14);
+    const std::string read = common(4, 0, 72, 0, 72) + big(0x0240, 2) + little(kCommand, 2) + zeroes(20) +
+                             zeroes(8) + little(kBlock.size(), 4) + zeroes(3) + big(0x5a, 1) + little(64, 8) +
+                             little(7, 2) + zeroes(14);
     const std::string data = common(7, 4, 24, 24, 24 + kBlock.size()) + little(kCommand, 2) + zeroes(6) +
                              little(kBlock.size(), 4) + zeroes(4);
     const std::string done = common(5, 0, 24, 0, 24) + zeroes(12) + little(kCommand, 2) + zeroes(2);
@@ -308,7 +313,8 @@ void mix(benchmark::State& state) {
     for (const std::size_t bytes : {30, 100, 100, 300, 300, 500, 1000, 2000, 8192}) {
         say(all, Side::kRequests, kGet);
         say(all, Side::kResponses,
-            "VALUE key:00012345 0 " + std::to_string(bytes) + "\r\n" + std::string(bytes, 'v') + "\r\nEND\r\n");
+            "VALUE key:00012345 0 " + std::to_string(bytes) + "\r\n" + std::string(bytes, 'v') +
+                "\r\nEND\r\n");
         all.push_back({Side::kRequests, ""});
     }
     say(all, Side::kRequests, "set key:00012345 0 0 300\r\n" + std::string(300, 'v') + "\r\n");

@@ -1,5 +1,6 @@
-// uplink_bench.cc - cycles per frame of 64 bytes from a vNIC to the wire past the queues, in bursts of 32: with no limiter for single
-// destinations, and with destinations that the controller rules, in stretches of some frames to each.
+// uplink_bench.cc - cycles per frame of 64 bytes from a vNIC to the wire past the queues, in bursts of 32:
+// with no limiter for single destinations, and with destinations that the controller rules, in stretches of
+// some frames to each.
 #include <benchmark/benchmark.h>
 #include <rte_mbuf.h>
 
@@ -10,14 +11,14 @@
 #include "bench/micro/buffers.h"
 #include "bench/micro/cycles.h"
 #include "vswitch/datapath/uplink.h"
-#include "vswitch/qos/scheduler_factory.h"
+#include "vswitch/qos/schedulers/scheduler_factory.h"
 
 namespace weir::bench {
 namespace {
 
 constexpr std::uint16_t kBurst = limits::kBurst;
 constexpr std::uint16_t kFrameBytes = 64;
-constexpr std::uint64_t kRate = 50'000'000'000;  // bytes per second: binds nothing
+constexpr std::uint64_t kRate = 50'000'000'000;         // bytes per second: binds nothing
 constexpr std::uint64_t kFirstPeer = 0x000A'0000'0002;  // 02:00:00:00:0a:00, in the order of a header
 
 constexpr std::uint64_t peer_address(std::uint32_t peer) {
@@ -27,7 +28,8 @@ constexpr std::uint64_t peer_address(std::uint32_t peer) {
 class Rig {
   public:
     explicit Rig(std::uint32_t ruled)
-        : path_(make_fixed(0, 0, nullptr, VnicConfig{}, config_), make_vnic_profile(VnicConfig{}, config_), 0, 0),
+        : path_(make_fixed(0, 0, nullptr, VnicConfig{}, config_), make_vnic_profile(VnicConfig{}, config_), 0,
+                0),
           uplink_(setup()) {
         uplink_.set_capacity(kRate, 0);
         uplink_.add(path_, 0);
@@ -49,7 +51,8 @@ class Rig {
                 next_ = (next_ + 1) % peers;
         }
         now_ += 10'000;
-        const Run run{frames_.data(), bytes_.data(), wire_frames_.data(), kBurst, kBurst * bytes_[0], kBurst, kFrameBytes, 0};
+        const Run run{frames_.data(),     bytes_.data(), wire_frames_.data(), kBurst,
+                      kBurst * bytes_[0], kBurst,        kFrameBytes,         0};
         const std::uint64_t began = cycles();
         uplink_.send(path_, run, now_);
         const std::uint64_t spent = cycles() - began;
@@ -97,7 +100,8 @@ class Rig {
     std::array<VnicPath*, limits::kVnicsMax> directory_{&path_};
     Uplink uplink_;
     std::array<rte_mbuf*, kBurst> frames_{};
-    std::array<std::uint32_t, kBurst> bytes_ = filled<std::uint32_t>(kFrameBytes + limits::kWireOverheadBytes);
+    std::array<std::uint32_t, kBurst> bytes_ =
+        filled<std::uint32_t>(kFrameBytes + limits::kWireOverheadBytes);
     std::array<std::uint16_t, kBurst> wire_frames_ = filled<std::uint16_t>(1);
     std::uint32_t next_ = 0;
     Nanos now_ = 1'000'000;

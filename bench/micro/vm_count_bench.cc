@@ -1,9 +1,9 @@
 // vm_count_bench.cc - what each scheduler decides per packet with as many VMs as SoftBW's Fig. 10 has: all
 // backlogged, all with the same reservation, nine tenths of the link together.
 #include "bench/micro/scheduler_load.h"
-#include "vswitch/qos/fulfillment_scheduler.h"
-#include "vswitch/qos/rls_scheduler.h"
-#include "vswitch/qos/wrr_scheduler.h"
+#include "vswitch/qos/schedulers/fulfillment_scheduler.h"
+#include "vswitch/qos/schedulers/rls_scheduler.h"
+#include "vswitch/qos/schedulers/wrr_scheduler.h"
 
 namespace weir::bench {
 namespace {

@@ -1,6 +1,6 @@
 // wrr_scheduler_bench.cc - cycles per packet through the scheduler and past it.
 #include "bench/micro/scheduler_load.h"
-#include "vswitch/qos/wrr_scheduler.h"
+#include "vswitch/qos/schedulers/wrr_scheduler.h"
 
 namespace weir::bench {
 namespace {

@@ -60,7 +60,8 @@ void Message::write(std::uint32_t from, std::uint32_t count, std::uint8_t* to) c
         std::memcpy(to + (first - from), tail.data() + (first - tail_at), from + count - first);
 }
 
-Exchange::Exchange(const Spec& spec, load::Port& client, load::Port& server, rte_mempool* pool, std::uint32_t serial)
+Exchange::Exchange(const Spec& spec, load::Port& client, load::Port& server, rte_mempool* pool,
+                   std::uint32_t serial)
     : spec_(spec),
       pool_(pool),
       ends_{End{client, request(spec)}, End{server, response(spec)}},
@@ -144,7 +145,8 @@ unsigned Exchange::receive(Side side) {
 
 void Exchange::take(Side side, rte_mbuf* frame) {
     const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
-    const std::uint32_t number = be16(bytes + (side == kClient ? kDestinationPort : kSourcePort)) - kFirstPort;
+    const std::uint32_t number =
+        be16(bytes + (side == kClient ? kDestinationPort : kSourcePort)) - kFirstPort;
     const std::uint32_t payload = be16(bytes + kIpLength) - (kHeaderBytes - RTE_ETHER_HDR_LEN);
     if (frame->data_len < kHeaderBytes || number >= connections_.size() || payload == 0) {
         rte_pktmbuf_free(frame);
@@ -190,7 +192,8 @@ void Exchange::say(Side side, std::uint32_t number, rte_mbuf* frame) {
     }
 }
 
-void Exchange::send(Side side, std::uint32_t number, rte_mbuf* frame, std::uint8_t flags, std::uint32_t payload) {
+void Exchange::send(Side side, std::uint32_t number, rte_mbuf* frame, std::uint8_t flags,
+                    std::uint32_t payload) {
     Connection& connection = connections_[number];
     End& end = ends_[side];
     auto* at = rte_pktmbuf_mtod(frame, std::uint8_t*);
@@ -199,7 +202,7 @@ void Exchange::send(Side side, std::uint32_t number, rte_mbuf* frame, std::uint8
     put_be16(at + (side == kClient ? kSourcePort : kDestinationPort), kFirstPort + number);
     put_be32(at + kSeq, connection.seq[side]);
     put_be32(at + kAcknowledged,
-          connection.seq[other(side)] - ends_[other(side)].message.bytes + connection.received[side]);
+             connection.seq[other(side)] - ends_[other(side)].message.bytes + connection.received[side]);
     at[kFlags] = flags;
     connection.seq[side] += payload;
     frame->data_len = static_cast<std::uint16_t>(std::max(kHeaderBytes + payload, 60U));

@@ -1,10 +1,10 @@
-// exchange.h - clients of memcached and a server that only answers, both made of frames: requests and responses in
-// TCP segments, as fast as the switch between the two ports carries them.
-// Units: bytes; TSC cycles. Threads: one polling core.
+// exchange.h - clients of memcached and a server that only answers, both made of frames: requests and
+// responses in TCP segments, as fast as the switch between the two ports carries them. Units: bytes; TSC
+// cycles. Threads: one polling core.
 //
-// Each connection has one request under way; when its response is whole the next one goes out. There is no TCP: both
-// sides count bytes, and acknowledge every second segment of a message that is not whole yet. So few frames are under
-// way that no ring of 1024 can overflow.
+// Each connection has one request under way; when its response is whole the next one goes out. There is no
+// TCP: both sides count bytes, and acknowledge every second segment of a message that is not whole yet. So
+// few frames are under way that no ring of 1024 can overflow.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -53,7 +53,8 @@ struct Tally {
 class Exchange {
   public:
     /// @param serial sets this run's sequence numbers apart from those of earlier ones
-    Exchange(const Spec& spec, load::Port& client, load::Port& server, rte_mempool* pool, std::uint32_t serial);
+    Exchange(const Spec& spec, load::Port& client, load::Port& server, rte_mempool* pool,
+             std::uint32_t serial);
     ~Exchange();
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;

@@ -1,5 +1,7 @@
-// main.cc - weir-requests: plays VMs that ask a memcached, and the memcached, on virtio-user ports from one polling core.
-//   weir-requests SPEC.json     ports as weir-load's; then one JSON object per line of standard input, each a run
+// main.cc - weir-requests: plays VMs that ask a memcached, and the memcached, on virtio-user ports from one
+// polling core.
+//   weir-requests SPEC.json     ports as weir-load's; then one JSON object per line of standard input, each a
+//   run
 // Events, one a line: listening, ready, measuring, measured, result, error. bench/README.md has the keys.
 // Threads: main talks, the first worker lcore polls.
 #include <rte_cycles.h>

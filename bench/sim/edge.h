@@ -4,7 +4,7 @@
 
 #include "bench/sim/packet.h"
 #include "common/ids.h"
-#include "vswitch/qos/receiver.h"
+#include "vswitch/qos/feedback/receiver.h"
 
 namespace weir::sim {
 

@@ -110,7 +110,8 @@ int run_network(const std::string& file, const Wishes& wishes) {
         return say(*faults);
     auto& scenario = std::get<Scenario>(loaded);
     if (!wishes.isolation.empty() && !find_isolation(wishes.isolation, scenario.isolation)) {
-        std::cerr << "--isolation: found " << wishes.isolation << "; allowed: off, eyeq-linear, rate-limits, weir\n";
+        std::cerr << "--isolation: found " << wishes.isolation
+                  << "; allowed: off, eyeq-linear, rate-limits, weir\n";
         return kBadInput;
     }
     scenario.seed = wishes.seed.value_or(scenario.seed);
@@ -126,9 +127,10 @@ int main(int argc, char* argv[]) {
     Wishes wishes;
     app.add_option("FILE", file, "scenario (JSON with comments; configs/schema/scenario.schema.json)")
         ->required();
-    app.add_option("--isolation", wishes.isolation,
-                   "off, eyeq-linear, rate-limits or weir (with services: off, appliances, network or weir), instead of "
-                   "the scenario's");
+    app.add_option(
+        "--isolation", wishes.isolation,
+        "off, eyeq-linear, rate-limits or weir (with services: off, appliances, network or weir), instead of "
+        "the scenario's");
     app.add_option("--seed", wishes.seed, "instead of the scenario's");
     app.add_option("--costs", costs, "folder of the cost tables that services name")->capture_default_str();
     app.add_flag("--check", wishes.check, "validate and exit");

@@ -8,7 +8,7 @@
 
 #include "bench/sim/engine.h"
 #include "bench/sim/packet.h"
-#include "vswitch/qos/rate_profile.h"
+#include "vswitch/qos/buckets/rate_profile.h"
 
 namespace weir::sim {
 

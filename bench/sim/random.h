@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "vswitch/qos/rate_profile.h"
+#include "vswitch/qos/buckets/rate_profile.h"
 
 namespace weir::sim {
 

@@ -12,7 +12,7 @@
 
 #include "bench/sim/host.h"
 #include "bench/sim/periodic_limit.h"
-#include "vswitch/qos/token_bucket.h"
+#include "vswitch/qos/buckets/token_bucket.h"
 
 namespace weir::sim {
 

@@ -8,7 +8,7 @@
 
 #include "bench/sim/scenario_fields.h"
 #include "common/config/field_kinds.h"
-#include "vswitch/scheduler_words.h"
+#include "vswitch/config/scheduler_words.h"
 
 namespace weir::sim {
 namespace {

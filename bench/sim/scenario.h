@@ -13,7 +13,7 @@
 #include "bench/sim/periodic_limit.h"
 #include "bench/sim/tcp_sender.h"
 #include "common/error.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 
 namespace weir::sim {
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <sstream>
 
-#include "vswitch/config_fields.h"
+#include "vswitch/config/config_fields.h"
 
 namespace weir::sim {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <bit>
 
+#include "vswitch/config/scheduler_words.h"
 #include "vswitch/limits.h"
-#include "vswitch/scheduler_words.h"
 
 namespace weir::sim {
 namespace {
@@ -62,11 +62,11 @@ WeirEdge::WeirEdge(World& world, Host& host, const HostsSpec& spec, std::uint64_
       wheel_(vnics_ + places(vnics_, peers)),
       flows_(places(vnics_, peers), vnics_, {.rate_min = kRateMin, .line_rate = rate_bps / 8}),
       scheduler_(make_link_scheduler(scheduler_name(spec.scheduler), {.classes = vnics_,
-                                             .queue_packets = kQueuePackets,
-                                             .limits = &wheel_,
-                                             .flows = flows_.capacity(),
-                                             .flow_packets = kFlowPackets,
-                                             .flow_wheel_id = vnics_})),
+                                                                      .queue_packets = kQueuePackets,
+                                                                      .limits = &wheel_,
+                                                                      .flows = flows_.capacity(),
+                                                                      .flow_packets = kFlowPackets,
+                                                                      .flow_wheel_id = vnics_})),
       receiver_({.endpoints = vnics_, .senders = places(vnics_, peers)},
                 receiver_profile(spec, rate_bps, isolation)),
       outlet_(host),
@@ -167,12 +167,12 @@ void WeirEdge::hear(VnicId id, const Packet& feedback) {
     const auto belongs = [&](const PacketRef& waiting) {
         return static_cast<const Packet*>(waiting.packet)->to == feedback.from;
     };
-    if (heard == FlowTable::Heard::kOpened) {
+    if (heard == DestinationLimits::Heard::kOpened) {
         if (!scheduler_->open_flow(flow, id, &flows_.limiter(flow), now, belongs)) {
             flows_.forget(flow);
             return;
         }
-    } else if (heard == FlowTable::Heard::kChanged) {
+    } else if (heard == DestinationLimits::Heard::kChanged) {
         scheduler_->change_flow(flow, now);
     } else {
         return;

@@ -7,9 +7,9 @@
 
 #include "bench/sim/host.h"
 #include "bench/sim/scenario.h"
-#include "vswitch/qos/flow_table.h"
-#include "vswitch/qos/receiver.h"
-#include "vswitch/qos/scheduler_factory.h"
+#include "vswitch/qos/feedback/destination_limits.h"
+#include "vswitch/qos/feedback/receiver.h"
+#include "vswitch/qos/schedulers/scheduler_factory.h"
 
 namespace weir::sim {
 
@@ -60,7 +60,7 @@ class WeirEdge final : public Edge, public Handler {
     std::uint32_t vnics_;
     TimingWheel wheel_;  ///< ids of vNICs, then of flows
     std::deque<Limiter> limiters_;
-    FlowTable flows_;
+    DestinationLimits flows_;
     std::unique_ptr<LinkScheduler> scheduler_;
     Receiver receiver_;
     Outlet outlet_;

@@ -1,6 +1,7 @@
-// core_distance.cc - how far two cores are from each other: `core-distance CORE CORE` hands a cache line to and fro and prints
-// the nanoseconds of a round trip, the least of three tries. Some 100 where the two share a cache, several times that where they do
-// not; a hypervisor moves virtual cores about. Threads: one on each core, before all others (SCHED_FIFO, root).
+// core_distance.cc - how far two cores are from each other: `core-distance CORE CORE` hands a cache line to
+// and fro and prints the nanoseconds of a round trip, the least of three tries. Some 100 where the two share
+// a cache, several times that where they do not; a hypervisor moves virtual cores about. Threads: one on each
+// core, before all others (SCHED_FIFO, root).
 #include <sched.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ void settle_on(int core) {
     CPU_SET(static_cast<unsigned>(core), &cores);
     const sched_param first{.sched_priority = kPriority};
     if (sched_setaffinity(0, sizeof cores, &cores) != 0 || sched_setscheduler(0, SCHED_FIFO, &first) != 0) {
-        std::fprintf(stderr, "core-distance: core %d: %s (root is wanted, and a core that is there)\n", core, std::strerror(errno));
+        std::fprintf(stderr, "core-distance: core %d: %s (root is wanted, and a core that is there)\n", core,
+                     std::strerror(errno));
         std::_Exit(1);
     }
 }

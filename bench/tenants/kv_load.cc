@@ -1,6 +1,6 @@
-// kv_load.cc - clients of memcached in a closed loop: `kv-load ADDRESS PORT CONNECTIONS get|set BYTES SECONDS` has one
-// request under way on each connection, all of one kind and size, and prints how many were answered, as JSON.
-// Units: bytes. Threads: one.
+// kv_load.cc - clients of memcached in a closed loop: `kv-load ADDRESS PORT CONNECTIONS get|set BYTES
+// SECONDS` has one request under way on each connection, all of one kind and size, and prints how many were
+// answered, as JSON. Units: bytes. Threads: one.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -53,7 +53,8 @@ class Load {
         const std::string value(options.bytes, 'v');
         store_ = "set " + key + " 0 0 " + size + "\r\n" + value + "\r\n";
         request_ = options.set ? store_ : "get " + key + "\r\n";
-        answer_bytes_ = options.set ? kStored.size() : ("VALUE " + key + " 0 " + size + "\r\n" + value + "\r\nEND\r\n").size();
+        answer_bytes_ = options.set ? kStored.size()
+                                    : ("VALUE " + key + " 0 " + size + "\r\n" + value + "\r\nEND\r\n").size();
         for (std::size_t i = 0; i < connections_.size(); ++i)
             open(i);
         store(connections_[0].line);
@@ -68,7 +69,8 @@ class Load {
         serve_until(Clock::now() + kWarmup);
         answered_ = 0;
         const Clock::time_point begin = Clock::now();
-        serve_until(begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds)));
+        serve_until(begin + std::chrono::duration_cast<Clock::duration>(
+                                std::chrono::duration<double>(options_.seconds)));
         const std::chrono::duration<double> spent = Clock::now() - begin;
         std::printf("{\"answered\": %zu, \"seconds\": %.6f}\n", answered_, spent.count());
     }
@@ -112,7 +114,8 @@ class Load {
         Connection& connection = connections_[index];
         while (connection.to_send > 0) {
             const ssize_t bytes =
-                send(connection.line, request_.data() + request_.size() - connection.to_send, connection.to_send, MSG_NOSIGNAL);
+                send(connection.line, request_.data() + request_.size() - connection.to_send,
+                     connection.to_send, MSG_NOSIGNAL);
             if (bytes < 0 && errno == EAGAIN)
                 break;
             if (bytes <= 0)
@@ -176,7 +179,8 @@ Options parse(char** words) {
     options.seconds = std::strtod(words[6], nullptr);
     if (inet_pton(AF_INET, words[1], &options.server.sin_addr) != 1 || options.connections == 0 ||
         options.seconds <= 0 || (!options.set && std::string_view(words[4]) != "get"))
-        throw std::runtime_error("ADDRESS is IPv4, CONNECTIONS and SECONDS are above 0, and it is get or set");
+        throw std::runtime_error(
+            "ADDRESS is IPv4, CONNECTIONS and SECONDS are above 0, and it is get or set");
     return options;
 }
 

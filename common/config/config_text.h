@@ -43,7 +43,8 @@ struct JsonText {
 /// Sorts by place in the text, keeping the order of equals, and adds "(line N)" to the messages.
 void sort_by_place(Faults& faults, const TextPlaces& places, std::string_view text);
 
-/// A text as a T: `read(const nlohmann::json&, Faults&)` makes it of the text's value. Faults come in the order of the text.
+/// A text as a T: `read(const nlohmann::json&, Faults&)` makes it of the text's value. Faults come in the
+/// order of the text.
 template <class T, class Read>
 [[nodiscard]] std::variant<T, Faults> parse_document(std::string_view text, Read&& read) {
     JsonText json_text = read_json_text(text);

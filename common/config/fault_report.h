@@ -12,7 +12,8 @@ namespace weir {
 /// A list of objects with path, found, allowed and message: what every answer in JSON has under "faults".
 [[nodiscard]] nlohmann::json faults_to_json(const Faults& faults);
 
-/// A program that does not start because of a file of its operator: a line for each fault, and how many, to stderr.
+/// A program that does not start because of a file of its operator: a line for each fault, and how many, to
+/// stderr.
 void complain(const Faults& faults, const std::string& file);
 
 }  // namespace weir

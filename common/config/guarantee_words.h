@@ -10,12 +10,13 @@
 
 namespace weir {
 
-inline constexpr std::array kGuaranteeWords{
-    Word<Guarantee>{"strict", Guarantee::kStrict}, Word<Guarantee>{"dynamic", Guarantee::kDynamic},
-    Word<Guarantee>{"fairness", Guarantee::kFairness}, Word<Guarantee>{"best_effort", Guarantee::kBestEffort}};
+inline constexpr std::array kGuaranteeWords{Word<GuaranteeKind>{"strict", GuaranteeKind::kStrict},
+                                            Word<GuaranteeKind>{"dynamic", GuaranteeKind::kDynamic},
+                                            Word<GuaranteeKind>{"fairness", GuaranteeKind::kFairness},
+                                            Word<GuaranteeKind>{"best_effort", GuaranteeKind::kBestEffort}};
 
-[[nodiscard]] inline std::string_view guarantee_name(Guarantee guarantee) {
-    return std::ranges::find(kGuaranteeWords, guarantee, &Word<Guarantee>::value)->text;
+[[nodiscard]] inline std::string_view guarantee_name(GuaranteeKind guarantee) {
+    return std::ranges::find(kGuaranteeWords, guarantee, &Word<GuaranteeKind>::value)->text;
 }
 
 }  // namespace weir

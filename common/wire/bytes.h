@@ -1,5 +1,5 @@
-// bytes.h - integers and floats as little-endian bytes, whatever the machine: of messages and of stored blobs.
-// Threads: any (pure functions).
+// bytes.h - integers and floats as little-endian bytes, whatever the machine: of messages and of stored
+// blobs. Threads: any (pure functions).
 #pragma once
 
 #include <bit>

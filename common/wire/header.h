@@ -16,7 +16,16 @@ inline constexpr std::uint8_t kProtocolVersion = 1;
 /// Of a body: what the JSON reader takes, and 65,536 demands.
 inline constexpr std::size_t kBodyBytesMax = 4U << 20;
 
-enum class Type : std::uint8_t { kHello = 1, kWelcome, kTables, kDemand, kAllocation, kHeartbeat, kUsage, kBilled };
+enum class Type : std::uint8_t {
+    kHello = 1,
+    kWelcome,
+    kTables,
+    kDemand,
+    kAllocation,
+    kHeartbeat,
+    kUsage,
+    kBilled
+};
 
 namespace flags {
 /// The records are all that the sender has; what they do not name is gone.

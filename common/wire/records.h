@@ -17,7 +17,8 @@
 
 namespace weir::wire {
 
-inline constexpr std::size_t kDemandBytes = 60;  // with its part of a header below 64, from eight flows a message on
+inline constexpr std::size_t kDemandBytes =
+    60;  // with its part of a header below 64, from eight flows a message on
 inline constexpr std::size_t kAllocationBytes = 32;
 
 /// The parts of a flow's vectors. A flow to another vNIC has the way there alone.
@@ -33,8 +34,8 @@ inline constexpr float kTokensMax = 1e15F;
 /// In a rate: the controller says nothing, what the switch has by itself counts.
 inline constexpr std::uint64_t kNoStatement = UINT64_MAX;
 
-/// What a FlowAllocation may speak of besides a flow's rates. From this source to an appliance: how many of its
-/// tokens the switch that hears it may have outstanding there (`rate` of the appliance).
+/// What a FlowAllocation may speak of besides a flow's rates. From this source to an appliance: how many of
+/// its tokens the switch that hears it may have outstanding there (`rate` of the appliance).
 inline constexpr std::uint32_t kWholeHost = 0;
 /// Added to an appliance as destination: what of that is reserved for the source, tokens per second, and in
 /// `rate` of the way there its shares of what is over, 1..10000.
@@ -53,7 +54,8 @@ struct FlowDemand {
     FlowKey flow;
     static constexpr std::uint32_t kLatencyMax = (1U << 28) - 1;  ///< us: four minutes and more
     std::uint32_t marks = 0;
-    std::uint32_t latency_us = 0;  ///< mean time of its requests at the appliance; 0 = none; at most kLatencyMax is said
+    std::uint32_t latency_us =
+        0;  ///< mean time of its requests at the appliance; 0 = none; at most kLatencyMax is said
     std::array<float, kParts> used{};         ///< tokens that passed; at the appliance: were answered
     std::array<float, kParts> backlog{};      ///< tokens that waited at the end
     std::array<float, kParts> queued{};       ///< tokens waiting, mean over the samples

@@ -31,9 +31,10 @@ std::size_t decode(std::span<const std::uint8_t> body, std::vector<Usage>& recor
         in.get(guarantee);
         for (std::uint64_t* value : {&record.began, &record.ended, &record.promised, &record.delivered})
             in.get(*value);
-        record.guarantee = static_cast<Guarantee>(guarantee);
-        if (guarantee <= static_cast<std::uint32_t>(Guarantee::kBestEffort) && record.began < record.ended &&
-            record.ended < kMost && record.promised < kMost && record.delivered < kMost)
+        record.guarantee = static_cast<GuaranteeKind>(guarantee);
+        if (guarantee <= static_cast<std::uint32_t>(GuaranteeKind::kBestEffort) &&
+            record.began < record.ended && record.ended < kMost && record.promised < kMost &&
+            record.delivered < kMost)
             records.push_back(record);
         else
             ++refused;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kBilledBytes = 8;
 
 struct Usage {
     std::uint32_t vnic = 0;  ///< its endpoint
-    Guarantee guarantee = Guarantee::kBestEffort;
+    GuaranteeKind guarantee = GuaranteeKind::kBestEffort;
     std::uint64_t began = 0;
     std::uint64_t ended = 0;
     std::uint64_t promised = 0;   ///< per second

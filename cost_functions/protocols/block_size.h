@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 

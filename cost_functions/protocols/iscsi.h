@@ -2,7 +2,7 @@
 // Source: RFC 7143, SBC-4. Threads: any (pure).
 #pragma once
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 

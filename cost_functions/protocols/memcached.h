@@ -2,7 +2,7 @@
 // Source: algorithms 8, doc/protocol.txt and protocol_binary.h of memcached 1.6. Threads: any (pure).
 #pragma once
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 

@@ -2,7 +2,7 @@
 // them. Source: protocol_binary.h of memcached. Threads: any (pure).
 #pragma once
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir::memcached {
 

@@ -2,7 +2,7 @@
 // says. Source: doc/protocol.txt of memcached 1.6. Threads: any (pure).
 #pragma once
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir::memcached {
 

@@ -2,7 +2,7 @@
 // Source: doc/proto.md of the NBD project, with its extension "extended headers". Threads: any (pure).
 #pragma once
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 

@@ -2,7 +2,7 @@
 // identifier. Source: NVMe TCP transport 1.0, NVMe base 2.0, NVM command set 1.0. Threads: any (pure).
 #pragma once
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 

@@ -2,7 +2,7 @@
 // Source: the RESP specification, Redis 7. Threads: any (pure).
 #pragma once
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 

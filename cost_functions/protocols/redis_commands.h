@@ -1,7 +1,7 @@
 // redis_commands.h - what Redis's commands ask for. Source: Redis 7's command list. Threads: any (pure).
 #pragma once
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir::redis {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 

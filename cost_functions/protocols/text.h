@@ -17,7 +17,7 @@
 #endif
 
 #include "common/wide.h"
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir::text {
 

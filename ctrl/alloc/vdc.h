@@ -14,13 +14,13 @@
 
 namespace weir::alloc {
 
-enum class Guarantee : std::uint8_t {
+enum class SharingRule : std::uint8_t {
     kFixed,    ///< what is reserved and no more
     kMinimum,  ///< more when there is more, up to limits
 };
 
 struct VdcTenant {
-    Guarantee guarantee = Guarantee::kMinimum;
+    SharingRule guarantee = SharingRule::kMinimum;
     const MechanismEntry* local = nullptr;  ///< null: drf
     double weight = 1;                      ///< in the global step
 };

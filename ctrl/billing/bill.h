@@ -15,7 +15,7 @@ namespace weir::billing {
 struct Record {
     std::string vnic{};
     std::string tenant{};
-    Guarantee guarantee = Guarantee::kBestEffort;
+    GuaranteeKind guarantee = GuaranteeKind::kBestEffort;
     std::int64_t began = 0;
     std::int64_t ended = 0;
     std::uint64_t promised = 0;   ///< bytes per second

@@ -14,25 +14,25 @@ double fair_price(const Prices& prices, double rate) {
 
 }  // namespace
 
-double unit_price(const Prices& prices, Guarantee guarantee, double promised) {
+double unit_price(const Prices& prices, GuaranteeKind guarantee, double promised) {
     const double strict = (1 + promised / prices.link) * prices.p0;
     switch (guarantee) {
-        case Guarantee::kStrict:
+        case GuaranteeKind::kStrict:
             return strict;
-        case Guarantee::kDynamic:
+        case GuaranteeKind::kDynamic:
             return prices.beta * strict;
-        case Guarantee::kFairness:
-        case Guarantee::kBestEffort:
+        case GuaranteeKind::kFairness:
+        case GuaranteeKind::kBestEffort:
             break;
     }
     return 0;
 }
 
 Charge charge_of(const Prices& prices, const Period& period) {
-    if (period.guarantee == Guarantee::kBestEffort)
+    if (period.guarantee == GuaranteeKind::kBestEffort)
         return {};
     const double fair = fair_price(prices, period.delivered);
-    if (period.guarantee == Guarantee::kFairness)
+    if (period.guarantee == GuaranteeKind::kFairness)
         return {.money = period.delivered * fair, .fulfillment = {}};
     const double kept = std::min(period.delivered, period.promised);
     Charge charge{.money = kept * unit_price(prices, period.guarantee, period.promised) +

@@ -10,7 +10,7 @@
 namespace weir::billing {
 
 using weir::dynamic_rate;
-using weir::Guarantee;
+using weir::GuaranteeKind;
 
 struct Prices {
     double p0 = 1;    ///< for one unit of rate over one period
@@ -20,7 +20,7 @@ struct Prices {
 
 /// One vNIC over one period.
 struct Period {
-    Guarantee guarantee = Guarantee::kBestEffort;
+    GuaranteeKind guarantee = GuaranteeKind::kBestEffort;
     double promised = 0;   ///< B, or S / T; not read without a guarantee of a rate
     double delivered = 0;  ///< r: the mean rate of the period
 };
@@ -31,7 +31,7 @@ struct Charge {
 };
 
 /// What B promised costs per unit: it rises with B, so that nobody promises himself more than he needs.
-[[nodiscard]] double unit_price(const Prices& prices, Guarantee guarantee, double promised);
+[[nodiscard]] double unit_price(const Prices& prices, GuaranteeKind guarantee, double promised);
 
 /// Table 2. What was delivered beyond the promise costs as fair bandwidth does (4.3), whose unit price is
 /// that of the vNIC's whole rate: were it that of the excess alone, a promise of less than what is used

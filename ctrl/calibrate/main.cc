@@ -84,7 +84,8 @@ void print_faults(const Faults& faults, bool as_json) {
         if (!as_json)
             std::cerr << "weir-calibrate: " << fault.to_line() << '\n';
     if (as_json)
-        std::cout << json{{"schema", 1}, {"ok", false}, {"faults", faults_to_json(faults)}}.dump() << std::endl;
+        std::cout << json{{"schema", 1}, {"ok", false}, {"faults", faults_to_json(faults)}}.dump()
+                  << std::endl;
 }
 
 int conclude(const Options& options, const Samples& samples, const TableFit& fit) {

@@ -21,17 +21,20 @@ struct Asked {
 
 /// CLI11 says what this returns, and nothing else when it is empty.
 std::string why_no_time(const std::string& text) {
-    return seconds_of(text) ? ""
-                            : "\"" + text + "\" is no time: 2026-11-21, 2026-11-21T15:00 (UTC) or Unix seconds";
+    return seconds_of(text)
+               ? ""
+               : "\"" + text + "\" is no time: 2026-11-21, 2026-11-21T15:00 (UTC) or Unix seconds";
 }
 
 }  // namespace
 
 void add_bill_command(CLI::App& app, Session& session) {
     auto asked = std::make_shared<Asked>();
-    CLI::App* bill = app.add_subcommand("bill", "what vNICs were promised, got and cost (--socket names the controller's)");
+    CLI::App* bill = app.add_subcommand(
+        "bill", "what vNICs were promised, got and cost (--socket names the controller's)");
     bill->add_option("--tenant", asked->tenant, "only this one's");
-    bill->add_option("--from", asked->from, "the first moment: 2026-11-21, 2026-11-21T15:00 (UTC) or Unix seconds")
+    bill->add_option("--from", asked->from,
+                     "the first moment: 2026-11-21, 2026-11-21T15:00 (UTC) or Unix seconds")
         ->check(why_no_time);
     bill->add_option("--to", asked->to, "the first moment after it")->check(why_no_time);
     bill->add_flag("--csv", asked->csv, "comma-separated values");

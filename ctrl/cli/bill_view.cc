@@ -71,8 +71,9 @@ std::string bill_text(const json& bill, const Terminal& terminal) {
 }
 
 std::string bill_csv(const json& bill) {
-    constexpr std::array kColumns{"tenant",         "vnic",            "guarantee",  "periods", "seconds",
-                                  "promised_bytes", "delivered_bytes", "fulfilment", "charge"};
+    constexpr std::array kColumns{"tenant",          "vnic",       "guarantee",
+                                  "periods",         "seconds",    "promised_bytes",
+                                  "delivered_bytes", "fulfilment", "charge"};
     std::string text;
     for (const char* column : kColumns)
         text.append(text.empty() ? "" : ",").append(column);
@@ -111,10 +112,11 @@ std::optional<std::uint64_t> seconds_of(std::string_view time) {
         return std::nullopt;
     if (count == 1)
         return parts[0];
-    const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(parts[0])), std::chrono::month(parts[1]),
-                                          std::chrono::day(parts[2])};
+    const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(parts[0])),
+                                          std::chrono::month(parts[1]), std::chrono::day(parts[2])};
     const bool whole = count == 3 || count >= 5;
-    if (!whole || !day.ok() || parts[0] < 1970 || parts[0] > 2096 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59)
+    if (!whole || !day.ok() || parts[0] < 1970 || parts[0] > 2096 || parts[3] > 23 || parts[4] > 59 ||
+        parts[5] > 59)
         return std::nullopt;
     const auto days = std::chrono::sys_days(day).time_since_epoch().count();
     return static_cast<std::uint64_t>(days) * 86'400 + parts[3] * 3'600 + parts[4] * 60 + parts[5];

@@ -7,7 +7,7 @@
 
 #include "ctrl/cli/doctor_facts.h"
 #include "ctrl/cli/terminal.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 
 namespace weir::cli {
 

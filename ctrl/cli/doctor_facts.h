@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 
 namespace weir::cli {
 

@@ -10,8 +10,8 @@
 namespace weir::cli {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitRefused = 1;   ///< the switch refused, or cannot be reached
-inline constexpr int kExitBadInput = 2;  ///< the command line or what it names is wrong
+inline constexpr int kExitRefused = 1;     ///< the switch refused, or cannot be reached
+inline constexpr int kExitBadInput = 2;    ///< the command line or what it names is wrong
 inline constexpr int kExitDoesNotFit = 3;  ///< a cluster file's promises cannot be kept
 
 class Failure : public std::runtime_error {

@@ -19,9 +19,10 @@ inline constexpr const char* kWindow = "window";
 [[nodiscard]] double seconds_between(const nlohmann::json& before, const nlohmann::json& after);
 
 /// One flow between two readings that lie `seconds` apart: per resource used_per_second, limit_per_second
-/// (null: none), queued and blocked_percent; held_back_by (the resource that blocked it longest, "window", or null);
-/// requests_per_second, responses_per_second, failed_per_second; held, outstanding, outstanding_tokens,
-/// connections, latency_ns. Tokens at the appliance, bytes on the links, cycles of the worker.
+/// (null: none), queued and blocked_percent; held_back_by (the resource that blocked it longest, "window", or
+/// null); requests_per_second, responses_per_second, failed_per_second; held, outstanding,
+/// outstanding_tokens, connections, latency_ns. Tokens at the appliance, bytes on the links, cycles of the
+/// worker.
 [[nodiscard]] nlohmann::json flow_rates(const nlohmann::json& before, const nlohmann::json& after,
                                         double seconds);
 /// Two answers to flow.list: seconds, accounting, appliances, and flows as above. What has no "before" counts

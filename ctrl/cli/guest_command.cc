@@ -7,7 +7,7 @@
 #include "ctrl/cli/failure.h"
 #include "ctrl/cli/guest_config.h"
 #include "ctrl/cli/session.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 
 namespace weir::cli {
 namespace {

@@ -9,13 +9,13 @@
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/plan_view.h"
 #include "ctrl/cli/session.h"
-#include "ctrl/cluster_plan.h"
+#include "ctrl/placement/cluster_plan.h"
 
 namespace weir::cli {
 namespace {
 
 ClusterConfig cluster_config_of(const std::string& file) {
-    auto parsed = load_cluster(file, Promises::kUnchecked);
+    auto parsed = load_cluster(file);
     if (const Faults* faults = std::get_if<Faults>(&parsed))
         throw Failure(kExitBadInput, *faults);
     return std::get<ClusterConfig>(std::move(parsed));
@@ -37,7 +37,7 @@ billing::UseTable use_of(const json& answer) {
 
 RunningCluster running_of(const Session& session, const json& answer) {
     const std::string text = at(answer, "/specification").is_string() ? answer["specification"] : "";
-    auto parsed = parse_cluster(text, Promises::kUnchecked);
+    auto parsed = parse_cluster(text);
     if (std::holds_alternative<Faults>(parsed))
         throw Failure(kExitRefused, {{session.socket, "a file that this weirctl cannot read", "",
                                       "are weirctl and weir-ctrl of the same version?"}});

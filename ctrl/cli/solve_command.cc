@@ -7,7 +7,7 @@
 #include "common/config/config_text.h"
 #include "ctrl/cli/failure.h"
 #include "ctrl/cli/session.h"
-#include "ctrl/solve/solve.h"
+#include "ctrl/what_if/solve.h"
 
 namespace weir::cli {
 namespace {
@@ -31,7 +31,7 @@ void add_solve_command(CLI::App& app, Session& session) {
         "solve", "what the controller would compute for a problem in JSON (docs/solve.md); needs neither");
     command->add_option("FILE", *file, "the problem; - reads standard input")->required();
     command->callback([&session, file] {
-        const solver::Solved solved = solver::solve_text(text_of(*file));
+        const what_if::Solved solved = what_if::solve_text(text_of(*file));
         if (const Faults* faults = std::get_if<Faults>(&solved))
             throw Failure(kExitBadInput, *faults);
         const auto& answer = std::get<nlohmann::json>(solved);

@@ -73,7 +73,13 @@ std::string vnics_text(const json& vnics, const Terminal& terminal) {
 std::string tunnels_text(const json& tunnels, const Terminal& terminal) {
     if (tunnels.empty())
         return {};
-    Table table({{"TUNNEL"}, {"STATE"}, {"REMOTE"}, {"ALGORITHM"}, {"SENT", true}, {"RECEIVED", true}, {"REFUSED", true}});
+    Table table({{"TUNNEL"},
+                 {"STATE"},
+                 {"REMOTE"},
+                 {"ALGORITHM"},
+                 {"SENT", true},
+                 {"RECEIVED", true},
+                 {"REFUSED", true}});
     for (const json& tunnel : tunnels)
         table.add_row({text_at(tunnel, "/name"), state_cell(tunnel), text_at(tunnel, "/remote"),
                        text_at(tunnel, "/algorithm"), whole_text(number_at(tunnel, "/encrypted/packets")),

@@ -78,11 +78,13 @@ void add_show(CLI::App& vnic, Session& session) {
 void add_set(CLI::App& vnic, Session& session) {
     auto name = std::make_shared<std::string>();
     auto pairs = std::make_shared<std::vector<std::string>>();
-    CLI::App* set =
-        vnic.add_subcommand("set", "change guarantee, reservation, size, time, limit, limit_pps, shares, cycle_shares, buffers, encrypt_limit, "
-                                   "and of its part of an appliance DISK.limit, DISK.shares, ...");
+    CLI::App* set = vnic.add_subcommand("set",
+                                        "change guarantee, reservation, size, time, limit, limit_pps, "
+                                        "shares, cycle_shares, buffers, encrypt_limit, "
+                                        "and of its part of an appliance DISK.limit, DISK.shares, ...");
     set->add_option("NAME", *name)->required();
-    set->add_option("KEY=VALUE", *pairs, "such as limit=2Gbit, shares=200, limit=none, disk.limit=5ktokens")->required();
+    set->add_option("KEY=VALUE", *pairs, "such as limit=2Gbit, shares=200, limit=none, disk.limit=5ktokens")
+        ->required();
     set->callback([&session, name, pairs] {
         done(session, session.ask("vnic.set", {{"name", *name}, {"change", object_of_pairs(*pairs)}}),
              *name + " changed");

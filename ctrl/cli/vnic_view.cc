@@ -149,10 +149,12 @@ std::string guarantee_text(const json& vnic) {
     if (!dynamic.is_object())
         return kind;
     const auto part = [&](const char* size, const char* time, const char* between) {
-        return human_count(number_at(dynamic, size)) + "B" + between + human_duration(number_at(dynamic, time));
+        return human_count(number_at(dynamic, size)) + "B" + between +
+               human_duration(number_at(dynamic, time));
     };
-    return (kind == "dynamic" ? kind : "dynamic, now " + kind) + ": " + part("/size_bytes", "/time_ns", " in ") +
-           "; left " + part("/left_bytes", "/time_left_ns", " in ") + ", now " +
+    return (kind == "dynamic" ? kind : "dynamic, now " + kind) + ": " +
+           part("/size_bytes", "/time_ns", " in ") + "; left " +
+           part("/left_bytes", "/time_left_ns", " in ") + ", now " +
            human_rate(number_at(vnic, "/guarantee/rate_bps"));
 }
 
@@ -175,13 +177,13 @@ std::string vnic_text(const json& vnic, const std::string& accounting, const Ter
         text += line("guarantee", guarantee_text(vnic));
     text += line("features", names_text(list_at(vnic, "/features")));
     text += line("steering", steering_text(vnic));
-    text += line("held back", duration_at(vnic, "/held_back_ns/total") + ": own limit " +
-                                  duration_at(vnic, "/held_back_ns/limit") + ", uplink " +
-                                  duration_at(vnic, "/held_back_ns/uplink") + ", buffers " +
-                                  duration_at(vnic, "/held_back_ns/buffers") +
-                                  (at(vnic, "/encrypt") == true
-                                       ? ", encryption " + duration_at(vnic, "/held_back_ns/encryption")
-                                       : ""));
+    text += line(
+        "held back",
+        duration_at(vnic, "/held_back_ns/total") + ": own limit " + duration_at(vnic, "/held_back_ns/limit") +
+            ", uplink " + duration_at(vnic, "/held_back_ns/uplink") + ", buffers " +
+            duration_at(vnic, "/held_back_ns/buffers") +
+            (at(vnic, "/encrypt") == true ? ", encryption " + duration_at(vnic, "/held_back_ns/encryption")
+                                          : ""));
     text += line("queue delay", "p50 " + duration_at(vnic, "/queue_delay_ns/p50") + ", p99 " +
                                     duration_at(vnic, "/queue_delay_ns/p99") + ", max " +
                                     duration_at(vnic, "/queue_delay_ns/max"));

@@ -128,7 +128,8 @@ std::string feedback_text(const json& sample) {
                " asked it for a lower rate (feedback)";
     if (dropped > 0)
         text += std::string(text.empty() ? "" : "; ") + human_packet_rate(dropped) +
-                " were dropped as destination_congested: the receiving side is short, or the controller's rate for it; not this host";
+                " were dropped as destination_congested: the receiving side is short, or the controller's "
+                "rate for it; not this host";
     return text + '\n';
 }
 

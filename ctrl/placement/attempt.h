@@ -30,7 +30,8 @@ class Attempt {
     /// What is too much if that vNIC comes to that host and nothing else: the nearest link above it, or its
     /// slots.
     [[nodiscard]] std::optional<Shortfall> miss(std::uint32_t vnic, std::uint32_t host) const;
-    /// The same of the virtual appliance there: its tokens, its own link, and the links above with no vNIC near.
+    /// The same of the virtual appliance there: its tokens, its own link, and the links above with no vNIC
+    /// near.
     [[nodiscard]] std::optional<Shortfall> appliance_miss(std::uint32_t virtual_appliance,
                                                           std::uint32_t appliance) const;
     /// With everything put: the first constraint that is broken.

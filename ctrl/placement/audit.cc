@@ -40,7 +40,7 @@ bool Audit::over() const {
     return std::any_of(loads.begin(), loads.end(), [](const Load& load) { return load.over(); });
 }
 
-Audit audit(const Topology& topology, Guarantee guarantee, std::span<const Tenant> tenants,
+Audit audit(const Topology& topology, LinkNeed guarantee, std::span<const Tenant> tenants,
             std::span<const Layout> layouts) {
     assert(tenants.size() == layouts.size());
     const Ledger empty(topology, guarantee);
@@ -65,7 +65,7 @@ bool Plan::fits() const {
     return std::all_of(entries.begin(), entries.end(), [](const Entry& entry) { return entry.fits; });
 }
 
-Plan make_plan(const Topology& topology, Guarantee guarantee, std::span<const Tenant> tenants,
+Plan make_plan(const Topology& topology, LinkNeed guarantee, std::span<const Tenant> tenants,
                std::span<const Layout> current, Misfits misfits) {
     assert(current.size() <= tenants.size());
     Placer placer(topology, guarantee);

@@ -41,7 +41,7 @@ struct Audit {
 };
 
 /// @param layouts as many as tenants
-[[nodiscard]] Audit audit(const Topology& topology, Guarantee guarantee, std::span<const Tenant> tenants,
+[[nodiscard]] Audit audit(const Topology& topology, LinkNeed guarantee, std::span<const Tenant> tenants,
                           std::span<const Layout> layouts);
 
 struct Plan {
@@ -63,7 +63,7 @@ enum class Misfits { kLeaveOut, kForce };
 /// Adds tenants to those that are there.
 /// @param tenants those that are there first
 /// @param current where those are; as many as there are, at most as many as tenants
-[[nodiscard]] Plan make_plan(const Topology& topology, Guarantee guarantee, std::span<const Tenant> tenants,
+[[nodiscard]] Plan make_plan(const Topology& topology, LinkNeed guarantee, std::span<const Tenant> tenants,
                              std::span<const Layout> current, Misfits misfits);
 
 }  // namespace weir::placement

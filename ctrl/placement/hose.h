@@ -34,8 +34,8 @@ struct Side {
 };
 
 /// The same in both directions, because a reservation is.
-[[nodiscard]] inline Tokens need_of(Guarantee guarantee, const Side& inside, const Side& whole) {
-    if (guarantee == Guarantee::kSum)
+[[nodiscard]] inline Tokens need_of(LinkNeed guarantee, const Side& inside, const Side& whole) {
+    if (guarantee == LinkNeed::kSum)
         return inside.sum();
     const Side outside = whole - inside;
     return std::min({inside.sum(), outside.sum(), inside.vnics + outside.vnics});

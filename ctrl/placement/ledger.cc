@@ -74,7 +74,7 @@ Side whole_of(const Tenant& tenant) {
     return whole;
 }
 
-std::vector<Need> needs_of(const Topology& topology, Guarantee guarantee, const Tenant& tenant,
+std::vector<Need> needs_of(const Topology& topology, LinkNeed guarantee, const Tenant& tenant,
                            const Layout& layout) {
     assert(layout.hosts.size() == tenant.vnics.size() &&
            layout.appliances.size() == tenant.appliances.size());
@@ -118,7 +118,7 @@ std::vector<Need> needs_of(const Topology& topology, Guarantee guarantee, const 
     return needs;
 }
 
-Ledger::Ledger(const Topology& topology, Guarantee guarantee) : topology_(&topology), guarantee_(guarantee) {
+Ledger::Ledger(const Topology& topology, LinkNeed guarantee) : topology_(&topology), guarantee_(guarantee) {
     const auto begin = [&](ConstraintKind kind) { first_[static_cast<std::size_t>(kind)] = lines_.size(); };
     begin(ConstraintKind::kHostLink);
     for (const Host& host : topology.hosts)

@@ -23,16 +23,16 @@ struct Need {
 
 /// The tenant's needs in that layout, without those that are zero. What is kAnywhere is not there yet: it
 /// needs nothing, but others may talk to it.
-[[nodiscard]] std::vector<Need> needs_of(const Topology& topology, Guarantee guarantee, const Tenant& tenant,
+[[nodiscard]] std::vector<Need> needs_of(const Topology& topology, LinkNeed guarantee, const Tenant& tenant,
                                          const Layout& layout);
 
 class Ledger {
   public:
     /// @param topology outlives the ledger
-    Ledger(const Topology& topology, Guarantee guarantee);
+    Ledger(const Topology& topology, LinkNeed guarantee);
 
     [[nodiscard]] const Topology& topology() const { return *topology_; }
-    [[nodiscard]] Guarantee guarantee() const { return guarantee_; }
+    [[nodiscard]] LinkNeed guarantee() const { return guarantee_; }
     [[nodiscard]] Tokens need(Constraint c) const { return lines_[line_of(c)].need; }
     [[nodiscard]] Tokens have(Constraint c) const { return lines_[line_of(c)].have; }
     [[nodiscard]] Tokens left(Constraint c) const {
@@ -56,7 +56,7 @@ class Ledger {
     }
 
     const Topology* topology_;
-    Guarantee guarantee_;
+    LinkNeed guarantee_;
     std::size_t first_[5] = {};  // by kind
     std::vector<Line> lines_;
 };

@@ -73,7 +73,7 @@ struct Layout {
 };
 
 /// How much of a link a tenant needs.
-enum class Guarantee {
+enum class LinkNeed {
     kHose,  ///< the most that can flow through the link while each end keeps to its own reservation (Hadrian)
     kSum,   ///< all that is reserved behind it, as if all talked past it (EyeQ)
 };

@@ -74,7 +74,7 @@ std::optional<Shortfall> nowhere(const Attempt& attempt) {
 
 }  // namespace
 
-Placer::Placer(const Topology& topology, Guarantee guarantee, std::uint64_t search_budget)
+Placer::Placer(const Topology& topology, LinkNeed guarantee, std::uint64_t search_budget)
     : ledger_(topology, guarantee), search_budget_(search_budget) {}
 
 Outcome Placer::place(const Tenant& tenant) {

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kSearchBudget = 200'000;
 class Placer {
   public:
     /// @param topology outlives the placer
-    Placer(const Topology& topology, Guarantee guarantee, std::uint64_t search_budget = kSearchBudget);
+    Placer(const Topology& topology, LinkNeed guarantee, std::uint64_t search_budget = kSearchBudget);
 
     /// Finds a place beside those that are there, and takes it. Never over-commits anything.
     Outcome place(const Tenant& tenant);

@@ -1,4 +1,5 @@
-// bill_store.cc - a table that triggers keep from being changed, and a hash in every line for who gets past them.
+// bill_store.cc - a table that triggers keep from being changed, and a hash in every line for who gets past
+// them.
 #include "ctrl/store/bill_store.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace weir {
 namespace {
 
-using billing::Guarantee;
+using billing::GuaranteeKind;
 using billing::Record;
 using Statement = Database::Statement;
 
@@ -35,7 +36,7 @@ Sha256 hash_of(const std::vector<std::uint8_t>& bytes) {
 Record record_of(const Statement& row) {
     return {.vnic = row.text(1),
             .tenant = row.text(2),
-            .guarantee = static_cast<Guarantee>(row.integer(3)),
+            .guarantee = static_cast<GuaranteeKind>(row.integer(3)),
             .began = row.integer(4),
             .ended = row.integer(5),
             .promised = static_cast<std::uint64_t>(row.integer(6)),
@@ -67,9 +68,10 @@ BillStore::Appended BillStore::append(std::span<const Record> records, const bil
     std::int64_t lines = lines_;
     Sha256 head = head_;
     Database::Transaction transaction(database_);
-    Statement put(database_,
-                  "INSERT INTO bill (number, vnic, tenant, guarantee, began, ended, promised, delivered, charge, "
-                  "hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Statement put(
+        database_,
+        "INSERT INTO bill (number, vnic, tenant, guarantee, began, ended, promised, delivered, charge, "
+        "hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const Record& record : records) {
         const auto new_end = ended.find(record.vnic);
         const auto old_end = ended_.find(record.vnic);
@@ -111,8 +113,9 @@ BillStore::Appended BillStore::append(std::span<const Record> records, const bil
 }
 
 std::vector<BillSum> BillStore::sum(const BillSpan& span) {
-    std::map<std::tuple<std::string, std::string, Guarantee>, BillSum> sums;
-    Statement rows(database_, (std::string(kColumns) + "WHERE began >= ? AND began < ? ORDER BY number").c_str());
+    std::map<std::tuple<std::string, std::string, GuaranteeKind>, BillSum> sums;
+    Statement rows(database_,
+                   (std::string(kColumns) + "WHERE began >= ? AND began < ? ORDER BY number").c_str());
     rows.bind(span.from).bind(span.to);
     while (rows.step()) {
         const Record record = record_of(rows);

@@ -1,5 +1,5 @@
-// bill_store.h - the bill in the controller's store: lines are appended, all of a call or none, and never changed.
-// Source: SoftBW 4.2; design section 7. Units: Unix nanoseconds, bytes. Threads: one at a time.
+// bill_store.h - the bill in the controller's store: lines are appended, all of a call or none, and never
+// changed. Source: SoftBW 4.2; design section 7. Units: Unix nanoseconds, bytes. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace weir {
 
 /// What was asked of a bill: periods that began in a span of time.
 struct BillSpan {
-    std::string tenant{};    ///< empty: all
-    std::int64_t from = 0;   ///< the first moment, Unix nanoseconds
+    std::string tenant{};         ///< empty: all
+    std::int64_t from = 0;        ///< the first moment, Unix nanoseconds
     std::int64_t to = INT64_MAX;  ///< the first moment after it
 };
 
@@ -25,13 +25,13 @@ struct BillSpan {
 struct BillSum {
     std::string tenant{};
     std::string vnic{};
-    billing::Guarantee guarantee = billing::Guarantee::kBestEffort;
+    billing::GuaranteeKind guarantee = billing::GuaranteeKind::kBestEffort;
     std::uint64_t periods = 0;
     double seconds = 0;
-    std::uint64_t delivered = 0;            ///< bytes
-    double promised = 0;                    ///< bytes, of these periods
+    std::uint64_t delivered = 0;  ///< bytes
+    double promised = 0;          ///< bytes, of these periods
     double charge = 0;
-    std::optional<double> fulfillment{};    ///< none where nothing was promised
+    std::optional<double> fulfillment{};  ///< none where nothing was promised
 };
 
 class BillStore {

@@ -110,8 +110,8 @@ TEST_CASE("printing chooses the largest unit and stays exact") {
 }
 
 TEST_CASE("every printed value reads back as itself") {
-    constexpr Quantity kAll[] = {Quantity::kBitRate,  Quantity::kPacketRate, Quantity::kSize,
-                                 Quantity::kDuration, Quantity::kPercent,    Quantity::kTokens,
+    constexpr Quantity kAll[] = {Quantity::kBitRate,   Quantity::kPacketRate, Quantity::kSize,
+                                 Quantity::kDuration,  Quantity::kPercent,    Quantity::kTokens,
                                  Quantity::kTokenRate, Quantity::kCycleRate};
     std::uint64_t state = 1;  // a linear congruential sequence, cut to every length
     for (int i = 0; i < 2'000; ++i) {

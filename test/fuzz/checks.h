@@ -18,7 +18,8 @@ inline void require(bool holds, const char* what) {
 }
 
 inline void check_fault(const Fault& fault) {
-    require(!fault.allowed.empty() && !fault.message.empty(), "a fault says what is allowed and what is wrong");
+    require(!fault.allowed.empty() && !fault.message.empty(),
+            "a fault says what is allowed and what is wrong");
     const nlohmann::json text = fault.to_line();
     require(!text.dump().empty(), "a fault is UTF-8");  // dump() throws when it is not
 }

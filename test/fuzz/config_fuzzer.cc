@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/fuzz/checks.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/fuzz/checks.h"
-#include "vswitch/datapath/feedback_frame.h"
+#include "vswitch/datapath/feedback/feedback_frame.h"
 
 namespace {
 

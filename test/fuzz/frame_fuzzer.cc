@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "test/datapath/switch_harness.h"
 #include "test/fuzz/checks.h"
+#include "test/vswitch/datapath/switch_harness.h"
 
 namespace {
 

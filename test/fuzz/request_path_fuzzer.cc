@@ -1,10 +1,11 @@
-// request_path_fuzzer.cc - any frames of a VM and its services, whole or torn, through the look at their TCP headers,
-// the trackers and the gate: nothing is read beyond a buffer, every frame goes on, waits or is dropped, once.
+// request_path_fuzzer.cc - any frames of a VM and its services, whole or torn, through the look at their TCP
+// headers, the trackers and the gate: nothing is read beyond a buffer, every frame goes on, waits or is
+// dropped, once.
 //
-// The input is a list of acts: what (1), TCP flags (1), patches (1), payload bytes (1), then the patches, two bytes
-// each (where in the headers, what), then the payload.
-//   what: bit 0: from the service; bits 1-2: which service; bit 3: second connection; bits 4-5: 0 in order, 1 not
-//   seen, 2 again, 3 beyond a hole; bit 6: in small buffers; bit 7: the payload is the whole frame
+// The input is a list of acts: what (1), TCP flags (1), patches (1), payload bytes (1), then the patches, two
+// bytes each (where in the headers, what), then the payload.
+//   what: bit 0: from the service; bits 1-2: which service; bit 3: second connection; bits 4-5: 0 in order, 1
+//   not seen, 2 again, 3 beyond a hole; bit 6: in small buffers; bit 7: the payload is the whole frame
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 #include "test/support/eal_fixture.h"
 #include "test/support/fake_port.h"
 #include "test/support/frames.h"
-#include "vswitch/datapath/request_path.h"
+#include "vswitch/datapath/requests/request_path.h"
 
 namespace {
 
@@ -60,8 +61,8 @@ std::vector<Appliance> appliances() {
     return all;
 }
 
-/// The first two services may be asked little, so that requests wait for tokens or for the way back; the third
-/// has a window.
+/// The first two services may be asked little, so that requests wait for tokens or for the way back; the
+/// third has a window.
 VnicConfig client_config(SwitchConfig& config) {
     VnicConfig client;
     client.name = "vm1";

@@ -1,8 +1,9 @@
-// solve_fuzzer.cc - any bytes as a problem: an answer or faults, never both; an allocation stays within what there is.
+// solve_fuzzer.cc - any bytes as a problem: an answer or faults, never both; an allocation stays within what
+// there is.
 #include <cmath>
 #include <string>
 
-#include "ctrl/solve/solve.h"
+#include "ctrl/what_if/solve.h"
 #include "test/fuzz/checks.h"
 
 namespace {
@@ -42,7 +43,7 @@ void check_allocation(const json& problem, const json& answer) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string text(reinterpret_cast<const char*>(data), size);
-    const solver::Solved solved = solver::solve_text(text);
+    const what_if::Solved solved = what_if::solve_text(text);
     if (const Faults* faults = std::get_if<Faults>(&solved)) {
         check_faults(*faults);
         return 0;

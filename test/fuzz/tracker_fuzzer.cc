@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cost_functions/tracker.h"
+#include "cost_functions/tracker/tracker.h"
 #include "test/fuzz/checks.h"
 
 namespace {
@@ -48,7 +48,8 @@ class Rig {
                     .fragments_per_vnic = 32}) {
         connection_.vnic = 0;
         while (protocols()[connection_.protocol]->name != std::string_view(PROTOCOL))
-            connection_.protocol = static_cast<std::uint8_t>(connection_.protocol + 1) & Connection::kProtocolMask;
+            connection_.protocol =
+                static_cast<std::uint8_t>(connection_.protocol + 1) & Connection::kProtocolMask;
         for (const Side side : {Side::kRequests, Side::kResponses})
             pass(side, at(side) - 1, {}, Segment::kSyn);
     }

@@ -1,14 +1,15 @@
-// tunnel_fuzzer.cc - any bytes as frames from the wire to a switch with a tunnel: as they are, behind the right outer
-// header, as a true packet that was changed, and as what the other end has encrypted. The sums hold, no buffer is lost.
+// tunnel_fuzzer.cc - any bytes as frames from the wire to a switch with a tunnel: as they are, behind the
+// right outer header, as a true packet that was changed, and as what the other end has encrypted. The sums
+// hold, no buffer is lost.
 //
 // A frame is 4 bytes of head and its content: length (2), what it becomes, bytes per buffer.
 #include <rte_mbuf.h>
 
 #include <algorithm>
 
-#include "test/datapath/tunnel_ends.h"
 #include "test/fuzz/checks.h"
-#include "vswitch/appliance/key_agreement.h"
+#include "test/vswitch/datapath/tunnels/tunnel_ends.h"
+#include "vswitch/esp/key_agreement.h"
 
 namespace {
 
@@ -81,8 +82,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static Target target;
     TunnelHost& right = target.right;
     for (std::size_t frames = 0; frames < kFramesMax && size > kHeadBytes; ++frames) {
-        const std::size_t bytes =
-            std::clamp<std::size_t>(data[0] + data[1] * std::size_t{256}, 1, std::min(size - kHeadBytes, kFrameMax));
+        const std::size_t bytes = std::clamp<std::size_t>(data[0] + data[1] * std::size_t{256}, 1,
+                                                          std::min(size - kHeadBytes, kFrameMax));
         const FrameBytes content(data + kHeadBytes, data + kHeadBytes + bytes);
         right.nic.arrive(to_mbuf(buffer_pool(), shaped(target, data[2], content), data[3]));
         data += kHeadBytes + bytes;

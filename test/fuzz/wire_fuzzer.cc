@@ -78,7 +78,8 @@ void read_body(Type type, std::span<const std::uint8_t> body) {
             Bytes again;
             for (const Usage& record : records)
                 encode(record, again);
-            require(again.size() == body.size() - refused * kUsageBytes, "periods are written as they were read");
+            require(again.size() == body.size() - refused * kUsageBytes,
+                    "periods are written as they were read");
             return;
         }
         case Type::kBilled:

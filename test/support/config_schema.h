@@ -28,7 +28,9 @@ struct SchemaSection {
     /// What the parser says of an otherwise good file with this member.
     std::function<Faults(const std::string& key, const nlohmann::json& value)> faults_with;
 
-    [[nodiscard]] std::string path_of(const std::string& key) const { return path.empty() ? key : path + '.' + key; }
+    [[nodiscard]] std::string path_of(const std::string& key) const {
+        return path.empty() ? key : path + '.' + key;
+    }
     /// The parser has nothing to say about this one member.
     [[nodiscard]] bool accepts(const std::string& key, const nlohmann::json& value) const {
         return !has_fault(faults_with(key, value), path_of(key), "");
@@ -68,7 +70,8 @@ inline void check_values(const SchemaSection& section) {
     }
 }
 
-/// The schema's bounds of whole numbers are the parser's. `least_elsewhere`: a key whose least value needs more of the file.
+/// The schema's bounds of whole numbers are the parser's. `least_elsewhere`: a key whose least value needs
+/// more of the file.
 /// @return how many have bounds
 inline std::size_t check_bounds(const SchemaSection& section, const std::string& least_elsewhere = "") {
     std::size_t bounded = 0;

@@ -34,17 +34,20 @@ inline constexpr std::uint8_t kAck = 0x10;
 
 /// `count` bytes that tell their place.
 [[nodiscard]] FrameBytes pattern(std::size_t count);
-[[nodiscard]] FrameBytes tcp(const FrameBytes& payload, std::uint32_t sequence = 1, std::uint8_t flags = kAck);
+[[nodiscard]] FrameBytes tcp(const FrameBytes& payload, std::uint32_t sequence = 1,
+                             std::uint8_t flags = kAck);
 [[nodiscard]] FrameBytes udp(const FrameBytes& payload);
 [[nodiscard]] FrameBytes ipv4(std::uint8_t protocol, const FrameBytes& content, std::uint16_t id = 1);
 [[nodiscard]] FrameBytes ipv6(std::uint8_t protocol, const FrameBytes& content);
 [[nodiscard]] FrameBytes arp_request();
 [[nodiscard]] FrameBytes neighbour_solicitation();
-[[nodiscard]] FrameBytes ethernet(std::uint64_t to, std::uint64_t from, std::uint16_t type, const FrameBytes& content);
+[[nodiscard]] FrameBytes ethernet(std::uint64_t to, std::uint64_t from, std::uint16_t type,
+                                  const FrameBytes& content);
 /// Puts a tag behind the MAC addresses.
 [[nodiscard]] FrameBytes tagged(FrameBytes frame, std::uint16_t vlan, std::uint16_t tag_type = kVlan);
 /// A plain IPv4/UDP frame of exactly `bytes` (>= 42) that carries `number` in its last four bytes.
-[[nodiscard]] FrameBytes numbered(std::uint64_t to, std::uint64_t from, std::size_t bytes, std::uint32_t number);
+[[nodiscard]] FrameBytes numbered(std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                                  std::uint32_t number);
 [[nodiscard]] std::uint32_t number_of(const rte_mbuf* frame);
 
 /// @param piece bytes per buffer of the chain; 0 = as few buffers as possible

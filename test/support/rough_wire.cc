@@ -1,7 +1,7 @@
-// rough_wire.cc - a bad wire between two interfaces: `rough-wire ONE OTHER LOST LATE SEED` passes frames both ways,
-// loses LOST of 10,000 and lets LATE of 10,000 wait until some others have passed, or 2 ms, so that they come out of
-// order. On SIGTERM it prints what it did as JSON. The kernel of a test machine may have no netem.
-// Units: frames; ns. Threads: one.
+// rough_wire.cc - a bad wire between two interfaces: `rough-wire ONE OTHER LOST LATE SEED` passes frames both
+// ways, loses LOST of 10,000 and lets LATE of 10,000 wait until some others have passed, or 2 ms, so that
+// they come out of order. On SIGTERM it prints what it did as JSON. The kernel of a test machine may have no
+// netem. Units: frames; ns. Threads: one.
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -76,7 +76,8 @@ class Way {
             take({room_.data(), static_cast<std::size_t>(bytes)});
         }
         const Clock::time_point now = Clock::now();
-        while (!waiting_.empty() && (waiting_.front().others <= passed_here_ || waiting_.front().until <= now))
+        while (!waiting_.empty() &&
+               (waiting_.front().others <= passed_here_ || waiting_.front().until <= now))
             let_go();
     }
     [[nodiscard]] bool waits() const { return !waiting_.empty(); }
@@ -101,8 +102,8 @@ class Way {
             ++counts.lost;
         } else if (drawn < lost_ + late_) {
             ++counts.late;
-            waiting_.push_back({std::string(frame.data, frame.bytes), passed_here_ + 1 + random_() % kOvertakers,
-                                Clock::now() + kPatience});
+            waiting_.push_back({std::string(frame.data, frame.bytes),
+                                passed_here_ + 1 + random_() % kOvertakers, Clock::now() + kPatience});
         } else {
             give(frame);
         }

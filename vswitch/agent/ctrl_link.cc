@@ -103,8 +103,8 @@ void CtrlLink::refresh_hello(Nanos now) {
     session_.set_hello(hello);
 }
 
-/// A vNIC that goes and comes again at once, as one does whose port changes, keeps its rates: it is told as gone when it
-/// has stayed away.
+/// A vNIC that goes and comes again at once, as one does whose port changes, keeps its rates: it is told as
+/// gone when it has stayed away.
 void CtrlLink::linger(wire::Hello& hello, Nanos now) {
     for (const wire::HelloVnic& vnic : hello.vnics)
         seen_[vnic.name] = {vnic, now};

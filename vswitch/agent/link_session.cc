@@ -146,8 +146,8 @@ wire::FlowDemand LinkSession::record_of(const Tally& tally, wire::FlowKey key, N
     // of all parts the same.
     for (std::size_t i = 0; i < wire::kParts; ++i)
         if (i != wire::kTokens && record.used[wire::kTokens] > 0)
-            record.outstanding[i] = tokens(double{record.outstanding[wire::kTokens]} * double{record.used[i]} /
-                                           double{record.used[wire::kTokens]});
+            record.outstanding[i] = tokens(double{record.outstanding[wire::kTokens]} *
+                                           double{record.used[i]} / double{record.used[wire::kTokens]});
     // Little's law: the mean time of a request is what is on its way over what comes back.
     const auto responses = static_cast<double>(tally.last.responses - tally.began.responses);
     if (responses > 0)

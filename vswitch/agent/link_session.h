@@ -133,7 +133,7 @@ class LinkSession {
     void send(wire::Header header, wire::Bytes body);
 
     wire::Hello hello_;
-    std::map<LocalFlow, std::string> names_;  ///< of the appliance
+    std::map<LocalFlow, std::string> names_;    ///< of the appliance
     std::map<LocalFlow, std::uint32_t> peers_;  ///< flows between VMs, and the endpoint that they go to
     State state_ = State::kConnecting;
     std::string refusal_;

@@ -151,7 +151,7 @@ json or_null(const std::optional<T>& value) {
 
 json guarantee_json(const VnicReport& vnic) {
     json out{{"kind", guarantee_name(vnic.guarantee.kind)}, {"rate_bps", vnic.guarantee.rate_bps}};
-    if (vnic.config.guarantee == Guarantee::kDynamic)
+    if (vnic.config.guarantee == GuaranteeKind::kDynamic)
         out["dynamic"] = {{"size_bytes", vnic.config.size_bytes},
                           {"time_ns", vnic.config.time},
                           {"left_bytes", vnic.guarantee.left_bytes},

@@ -10,7 +10,7 @@
 #include "common/error.h"
 #include "common/ids.h"
 #include "vswitch/agent/window_part.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 #include "vswitch/stats.h"
 
 namespace weir {
@@ -23,10 +23,10 @@ struct RequestFlowReport {
 
 /// What a vNIC is promised now.
 struct GuaranteeReport {
-    Guarantee kind = Guarantee::kFairness;  ///< fairness too once a dynamic guarantee is over
-    std::uint64_t rate_bps = 0;             ///< of a dynamic guarantee what is left of it now
-    std::uint64_t left_bytes = 0;           ///< of a dynamic guarantee
-    Nanos time_left = 0;                    ///< of a dynamic guarantee
+    GuaranteeKind kind = GuaranteeKind::kFairness;  ///< fairness too once a dynamic guarantee is over
+    std::uint64_t rate_bps = 0;                     ///< of a dynamic guarantee what is left of it now
+    std::uint64_t left_bytes = 0;                   ///< of a dynamic guarantee
+    Nanos time_left = 0;                            ///< of a dynamic guarantee
 };
 
 struct VnicReport {
@@ -48,7 +48,7 @@ struct VnicReport {
 /// What a vNIC was promised and got in a period that has ended; nothing is said of one without traffic.
 struct UsageReport {
     std::string vnic;
-    Guarantee kind = Guarantee::kFairness;
+    GuaranteeKind kind = GuaranteeKind::kFairness;
     std::uint64_t began = 0;  ///< Unix nanoseconds by the clock of the switch's start, which never goes back
     std::uint64_t ended = 0;
     std::uint64_t promised = 0;   ///< bytes per second

@@ -1,6 +1,6 @@
-// usage_queue.h - periods of vNICs that the controller has not put on the bill yet; said again until it has, which
-// counts them once all the same. Source: SoftBW 4.2; docs/protocol.md. Units: Unix nanoseconds; Nanos of any clock
-// that only rises. Threads: agent.
+// usage_queue.h - periods of vNICs that the controller has not put on the bill yet; said again until it has,
+// which counts them once all the same. Source: SoftBW 4.2; docs/protocol.md. Units: Unix nanoseconds; Nanos
+// of any clock that only rises. Threads: agent.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// window_part.h - what of a host's window at an appliance is for one vNIC's requests. Units: tokens per second;
-// shares. Threads: any (values).
+// window_part.h - what of a host's window at an appliance is for one vNIC's requests. Units: tokens per
+// second; shares. Threads: any (values).
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
-#include "vswitch/datapath/feedback_frame.h"
+#include "vswitch/datapath/feedback/feedback_frame.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
 

@@ -7,7 +7,7 @@
 
 #include "vswitch/datapath/batch.h"
 #include "vswitch/datapath/frame.h"
-#include "vswitch/datapath/tunnel_path.h"
+#include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic_path.h"
 
 namespace weir {

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "vswitch/datapath/vnic_path.h"
-#include "vswitch/qos/cycle_share.h"
+#include "vswitch/qos/schedulers/cycle_share.h"
 
 namespace weir {
 

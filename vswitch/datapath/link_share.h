@@ -1,6 +1,7 @@
 // link_share.h - divides one direction of the wire, or an appliance's window, among workers by what they
 // promised and what they need, every 200 us. Source: design section 2; water filling (SRP Algorithm 2).
-// Units: the capacity's: accounted bytes per second, or tokens outstanding; ns. Threads: report() and allocation() by each worker for itself; divide() by worker 0.
+// Units: the capacity's: accounted bytes per second, or tokens outstanding; ns. Threads: report() and
+// allocation() by each worker for itself; divide() by worker 0.
 #pragma once
 
 #include <array>

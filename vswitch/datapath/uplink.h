@@ -9,11 +9,11 @@
 
 #include "vswitch/datapath/batch.h"
 #include "vswitch/datapath/cycle_bill.h"
-#include "vswitch/datapath/tunnel_path.h"
+#include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic_path.h"
 #include "vswitch/ports/nic_port.h"
-#include "vswitch/qos/flow_table.h"
-#include "vswitch/qos/link_scheduler.h"
+#include "vswitch/qos/feedback/destination_limits.h"
+#include "vswitch/qos/schedulers/link_scheduler.h"
 
 struct rte_mempool;
 
@@ -29,7 +29,7 @@ class Uplink {
         VnicPath* const* directory;  ///< by VnicId
         std::uint32_t overhead_bytes;
         std::uint32_t mtu;
-        FlowTable::Profile flow_profile;
+        DestinationLimits::Profile flow_profile;
         std::uint32_t flows;  ///< limiters that destinations may ask for, a power of two
     };
     explicit Uplink(Setup setup);
@@ -54,8 +54,8 @@ class Uplink {
     void wake_flow(FlowId flow, Nanos now) { scheduler_->wake_flow(flow, now); }
 
     /// A destination tells a vNIC a rate.
-    FlowTable::Heard hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
-                          Nanos now);
+    DestinationLimits::Heard hear(VnicId vnic, std::uint64_t address, std::uint64_t rate,
+                                  std::uint32_t sequence, Nanos now);
     /// The controller rules what the vNIC sends to an address, or (nullopt) does so no longer.
     /// @return false when there is no room for another limiter
     bool rule(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now);
@@ -70,7 +70,8 @@ class Uplink {
     bool send_control(rte_mbuf* frame, Nanos now) { return send_control(frame, kNoTunnel, now); }
     /// The same through the tunnel that its address says; without one it is gone.
     bool send_control_encrypted(rte_mbuf* frame, Nanos now);
-    /// What vNICs that encrypt send goes through these, and who sends pays the cycles. Both outlive the uplink.
+    /// What vNICs that encrypt send goes through these, and who sends pays the cycles. Both outlive the
+    /// uplink.
     void use_tunnels(TunnelPath& tunnels, CycleBill& bill) {
         tunnels_ = &tunnels;
         bill_ = &bill;
@@ -91,7 +92,8 @@ class Uplink {
 
     // uplink_flows.cc
     void send_by_flow(VnicPath& from, const Run& run, Nanos now);
-    FlowTable::Heard take_over(const FlowTable::Result& result, VnicId vnic, std::uint64_t address, Nanos now);
+    DestinationLimits::Heard take_over(const DestinationLimits::Result& result, VnicId vnic,
+                                       std::uint64_t address, Nanos now);
     // uplink.cc
     static void count_sent(VnicPath& from, std::uint64_t packets, std::uint64_t bytes) {
         from.stats.admitted.add(packets, bytes);
@@ -126,7 +128,7 @@ class Uplink {
     NicPort nic_;
     rte_mempool* pool_;
     std::unique_ptr<LinkScheduler> scheduler_;
-    FlowTable flows_;
+    DestinationLimits flows_;
     VnicPath* const* directory_;
     std::uint32_t overhead_bytes_;
     std::uint32_t frame_bytes_max_;

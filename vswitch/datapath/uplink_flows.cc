@@ -12,13 +12,13 @@ constexpr unsigned kSweepBudget = 64;
 
 }  // namespace
 
-/// A run without super-frames of a vNIC that has such destinations. Link and class are asked once for all of it, each
-/// destination's limiter by frame: who cannot pay waits, and is in nobody's way. Who waits for the vNIC's own limit is in
-/// everybody's.
+/// A run without super-frames of a vNIC that has such destinations. Link and class are asked once for all of
+/// it, each destination's limiter by frame: who cannot pay waits, and is in nobody's way. Who waits for the
+/// vNIC's own limit is in everybody's.
 void Uplink::send_by_flow(VnicPath& from, const Run& run, Nanos now) {
     const VnicId id = from.fixed.id;
-    if (!from.profile.isolated || run.bytes_total > from.profile.run_bytes_max ||
-        !nic_has_room(run.count) || !scheduler_->can_bypass(id, run.bytes_total, now)) {
+    if (!from.profile.isolated || run.bytes_total > from.profile.run_bytes_max || !nic_has_room(run.count) ||
+        !scheduler_->can_bypass(id, run.bytes_total, now)) {
         for (std::uint16_t i = 0; i < run.count; ++i)
             send_one(from, run.frames[i], run.bytes[i], run.wire_frames[i], now);
         return;
@@ -39,7 +39,8 @@ void Uplink::send_by_flow(VnicPath& from, const Run& run, Nanos now) {
                 flows_.use(flow, now);
         }
         const bool pays = flow == kNoFlow || scheduler_->flow_pays(flow, bytes, now);
-        open = open && !(pays && from.profile.limited && !from.limiter.admit({bytes, run.wire_frames[i]}, now));
+        open =
+            open && !(pays && from.profile.limited && !from.limiter.admit({bytes, run.wire_frames[i]}, now));
         if (!pays || !open) {
             queue(from, flow, frame, {frame, now, bytes, run.wire_frames[i], frame->nb_segs}, now);
             continue;
@@ -58,31 +59,31 @@ void Uplink::send_by_flow(VnicPath& from, const Run& run, Nanos now) {
 }
 
 /// Makes the scheduler ask the limiter as it is now.
-FlowTable::Heard Uplink::take_over(const FlowTable::Result& result, VnicId vnic, std::uint64_t address,
-                                   Nanos now) {
+DestinationLimits::Heard Uplink::take_over(const DestinationLimits::Result& result, VnicId vnic,
+                                           std::uint64_t address, Nanos now) {
     const auto [heard, flow] = result;
     const auto belongs = [address](const PacketRef& ref) {
         return read_head(static_cast<rte_mbuf*>(ref.packet)).destination == address;
     };
-    if (heard == FlowTable::Heard::kOpened &&
+    if (heard == DestinationLimits::Heard::kOpened &&
         !scheduler_->open_flow(flow, vnic, &flows_.limiter(flow), now, belongs)) {
         flows_.forget(flow);
-        return FlowTable::Heard::kFull;
+        return DestinationLimits::Heard::kFull;
     }
-    if (heard == FlowTable::Heard::kChanged)
+    if (heard == DestinationLimits::Heard::kChanged)
         scheduler_->change_flow(flow, now);
     return heard;
 }
 
-FlowTable::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
-                              Nanos now) {
+DestinationLimits::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate,
+                                      std::uint32_t sequence, Nanos now) {
     return take_over(flows_.hear(vnic, address, rate, sequence, now), vnic, address, now);
 }
 
 bool Uplink::rule(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now) {
-    const FlowTable::Result result =
+    const DestinationLimits::Result result =
         rate ? flows_.rule(vnic, address, *rate, now) : flows_.unrule(vnic, address, now);
-    return take_over(result, vnic, address, now) != FlowTable::Heard::kFull;
+    return take_over(result, vnic, address, now) != DestinationLimits::Heard::kFull;
 }
 
 void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {

@@ -5,7 +5,7 @@
 
 #include "common/units.h"
 #include "vswitch/datapath/frame.h"
-#include "vswitch/qos/rate_profile.h"
+#include "vswitch/qos/buckets/rate_profile.h"
 
 namespace weir {
 namespace {
@@ -50,9 +50,10 @@ void set_requests(VnicProfile& profile, const VnicConfig& vnic, const SwitchConf
         requests.gate.multi_resource = wanted.multi_resource;
         const std::array limits{wanted.limit_tokens, bytes_per_second(wanted.uplink_bps),
                                 bytes_per_second(wanted.downlink_bps), wanted.cycles};
-        requests.gate.window = {.reservation = wanted.reservation_tokens,
-                                .burst = std::max<std::uint64_t>(1, wanted.reservation_tokens / kWindowBursts),
-                                .shares = wanted.shares};
+        requests.gate.window = {
+            .reservation = wanted.reservation_tokens,
+            .burst = std::max<std::uint64_t>(1, wanted.reservation_tokens / kWindowBursts),
+            .shares = wanted.shares};
         for (std::size_t i = 0; i < kPathResources; ++i) {
             requests.gate.limits[i] = bucket(limits[i], wanted.burst);
             requests.limit[i] = limits[i].value_or(UINT64_MAX);
@@ -87,7 +88,8 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     profile.encryption_limited = vnic.encrypt_limit.has_value();
     profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
     profile.uplink.reservation = vnic.reservation_bps / kBitsPerByte;
-    if (vnic.guarantee == Guarantee::kFairness)  // what others were promised does not shut it out (SoftBW 5.2)
+    if (vnic.guarantee ==
+        GuaranteeKind::kFairness)  // what others were promised does not shut it out (SoftBW 5.2)
         profile.uplink.reservation = std::max<std::uint64_t>(
             kFairnessLeast, config.uplink.capacity_bps() / kBitsPerByte / kFairnessPart);
     profile.uplink.shares = vnic.shares;

@@ -10,14 +10,14 @@
 #include "common/clock.h"
 #include "common/histogram.h"
 #include "common/ids.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 #include "vswitch/datapath/mac_table.h"
 #include "vswitch/limits.h"
 #include "vswitch/ports/port.h"
-#include "vswitch/qos/link_scheduler.h"
-#include "vswitch/qos/multi_bucket.h"
-#include "vswitch/qos/packet_queue.h"
-#include "vswitch/qos/request_gate.h"
+#include "vswitch/qos/buckets/multi_bucket.h"
+#include "vswitch/qos/requests/request_gate.h"
+#include "vswitch/qos/schedulers/link_scheduler.h"
+#include "vswitch/qos/schedulers/packet_queue.h"
 #include "vswitch/stats.h"
 
 struct rte_mbuf;
@@ -42,7 +42,7 @@ struct VnicProfile {
     BucketProfile limit_bytes = unlimited_profile();
     BucketProfile limit_packets = unlimited_profile();
     BucketProfile encryption = unlimited_profile();  ///< tokens of the tunnels' cost
-    std::uint64_t receive_limit = UINT64_MAX;  ///< bytes per second from the wire
+    std::uint64_t receive_limit = UINT64_MAX;        ///< bytes per second from the wire
     ClassProfile uplink{};
     /// Appliances whose requests are tracked, and what they may use.
     struct Requests {
@@ -110,9 +110,9 @@ struct VnicPath {
     VnicProfile profile;
     Limiter limiter;
     VnicStats stats;
-    Staging staging;    ///< towards this VM
+    Staging staging;         ///< towards this VM
     TokenBucket encryption;  ///< in debt the ring is left alone
-    TokenBucket flood;  ///< packets/s of broadcast, multicast, unknown
+    TokenBucket flood;       ///< packets/s of broadcast, multicast, unknown
     PacketQueue
         local;  ///< to other VMs, waiting for the limit; what waits for the uplink is in its scheduler
     Histogram queue_delay;  ///< of what waited; what did not is admitted less these

@@ -9,8 +9,8 @@
 
 #include "vswitch/datapath/classifier.h"
 #include "vswitch/datapath/offload.h"
-#include "vswitch/qos/rate_profile.h"
-#include "vswitch/qos/scheduler_factory.h"
+#include "vswitch/qos/buckets/rate_profile.h"
+#include "vswitch/qos/schedulers/scheduler_factory.h"
 
 namespace weir {
 namespace {
@@ -47,7 +47,7 @@ Worker::~Worker() = default;
 void Worker::set_uplink(const UplinkPart& part) {
     const bool told = part.feedback != nullptr;
     const bool ruled = part.ruled_below != 0;
-    FlowTable::Profile unasked;
+    DestinationLimits::Profile unasked;
     unasked.line_rate = std::max<std::uint64_t>(part.ruled_below, 2);
     unasked.rate_min = std::min(unasked.rate_min, unasked.line_rate);
     LinkScheduler::Setup scheduler;
@@ -58,16 +58,16 @@ void Worker::set_uplink(const UplinkPart& part) {
     scheduler.flows = told || ruled ? limits::kFlowsMax : 0;
     scheduler.flow_packets = told || ruled ? limits::kFlowPacketsMax : 0;
     scheduler.flow_wheel_id = kFlowIds;
-    uplink_ = std::make_unique<Uplink>(
-        Uplink::Setup{.device = part.device,
-                      .queue = setup_.id,
-                      .pool = setup_.pool,
-                      .scheduler = make_link_scheduler(part.scheduler, scheduler),
-                      .directory = directory_.data(),
-                      .overhead_bytes = setup_.overhead_bytes,
-                      .mtu = part.mtu,
-                      .flow_profile = told ? part.feedback->flows : unasked,
-                      .flows = told || ruled ? limits::kFlowsMax : 2});
+    uplink_ =
+        std::make_unique<Uplink>(Uplink::Setup{.device = part.device,
+                                               .queue = setup_.id,
+                                               .pool = setup_.pool,
+                                               .scheduler = make_link_scheduler(part.scheduler, scheduler),
+                                               .directory = directory_.data(),
+                                               .overhead_bytes = setup_.overhead_bytes,
+                                               .mtu = part.mtu,
+                                               .flow_profile = told ? part.feedback->flows : unasked,
+                                               .flows = told || ruled ? limits::kFlowsMax : 2});
     out_share_ = &part.out;
     in_share_ = &part.in;
     uplink_->set_capacity(out_share_->allocation(setup_.id), 0);
@@ -98,8 +98,8 @@ void Worker::set_appliances(const std::vector<Appliance>& appliances, const Conn
 void Worker::set_tunnels(const std::vector<TunnelEnd>& tunnels, std::vector<EspEngine*> engines) {
     if (tunnels.empty())
         return;
-    tunnels_ = std::make_unique<TunnelPath>(
-        TunnelPath::Setup{tunnels, setup_.id, static_cast<WorkerId>(setup_.inboxes.size()), std::move(engines)});
+    tunnels_ = std::make_unique<TunnelPath>(TunnelPath::Setup{
+        tunnels, setup_.id, static_cast<WorkerId>(setup_.inboxes.size()), std::move(engines)});
     uplink_->use_tunnels(*tunnels_, bill_);
 }
 

@@ -14,16 +14,16 @@
 #include "vswitch/datapath/classifier.h"
 #include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/delivery.h"
+#include "vswitch/datapath/feedback/rate_feedback.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/link_share.h"
-#include "vswitch/datapath/rate_feedback.h"
-#include "vswitch/datapath/request_path.h"
-#include "vswitch/datapath/tunnel_path.h"
+#include "vswitch/datapath/requests/request_path.h"
+#include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/uplink.h"
 #include "vswitch/datapath/worker_control.h"
 #include "vswitch/ports/quiescence.h"
-#include "vswitch/qos/timing_wheel.h"
+#include "vswitch/qos/buckets/timing_wheel.h"
 
 namespace weir {
 
@@ -57,7 +57,8 @@ class Worker {
     /// Requests to these are tracked; before the first run_once(). @param appliances outlive the worker
     void set_appliances(const std::vector<Appliance>& appliances, const ConnectionKey& key);
 
-    /// Tunnels to other switches; after set_uplink(), before the first run_once(). @param tunnels outlive the worker
+    /// Tunnels to other switches; after set_uplink(), before the first run_once(). @param tunnels outlive the
+    /// worker
     void set_tunnels(const std::vector<TunnelEnd>& tunnels, std::vector<EspEngine*> engines);
 
     /// One turn of the poll loop. @param start the cycle counter at its beginning @return frames moved; 0

@@ -10,8 +10,8 @@
 #include "common/clock.h"
 #include "common/spsc_ring.h"
 #include "vswitch/datapath/mac_table.h"
-#include "vswitch/datapath/request_path.h"
-#include "vswitch/datapath/tunnel_path.h"
+#include "vswitch/datapath/requests/request_path.h"
+#include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic_path.h"
 
 namespace weir {

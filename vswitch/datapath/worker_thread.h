@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "common/clock.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 #include "vswitch/datapath/worker.h"
 
 namespace weir {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "common/ids.h"
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 #include "vswitch/stats.h"
 
 struct rte_flow;

@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "vswitch/config.h"
+#include "vswitch/config/config.h"
 #include "vswitch/ports/quiescence.h"
 #include "vswitch/ports/vhost_port.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "common/units.h"
-#include "vswitch/qos/guarantee_round.h"
+#include "vswitch/qos/guarantees/guarantee_round.h"
 
 namespace weir::sim {
 namespace {
@@ -23,7 +23,7 @@ std::uint64_t bytes_per_second(std::uint64_t bps) {
 Promise promise_of(const FleetScenario& scenario, const FleetVm& vm) {
     if (vm.dynamic)
         return {};
-    return {.kind = Guarantee::kStrict, .rate = bytes_per_second(scenario.guarantee_bps)};
+    return {.kind = GuaranteeKind::kStrict, .rate = bytes_per_second(scenario.guarantee_bps)};
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ void FleetServer::start(FleetTally& tally) {
         vm.left = static_cast<double>(bytes);
         const auto time =
             static_cast<Nanos>(std::ceil(vm.left / guarantee_ * static_cast<double>(kNanosPerSec)));
-        const Promise promise{.kind = Guarantee::kDynamic,
+        const Promise promise{.kind = GuaranteeKind::kDynamic,
                               .rate = static_cast<std::uint64_t>(guarantee_),
                               .size = bytes,
                               .time = time};
@@ -182,9 +182,9 @@ void FleetServer::bill(const std::optional<GuaranteeMeter::Period>& period, Flee
                                  .ended = static_cast<std::int64_t>(period->ended),
                                  .promised = period->promised,
                                  .delivered = period->delivered};
-    double& money = period->kind == Guarantee::kStrict    ? tally.strict_money
-                    : period->kind == Guarantee::kDynamic ? tally.dynamic_money
-                                                          : tally.fair_money;
+    double& money = period->kind == GuaranteeKind::kStrict    ? tally.strict_money
+                    : period->kind == GuaranteeKind::kDynamic ? tally.dynamic_money
+                                                              : tally.fair_money;
     money += billing::charge_of(prices_, record).money;
 }
 

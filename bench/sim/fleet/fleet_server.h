@@ -11,7 +11,7 @@
 #include "bench/sim/fleet/link_shares.h"
 #include "bench/sim/random.h"
 #include "ctrl/billing/bill.h"
-#include "vswitch/qos/guarantee_meter.h"
+#include "vswitch/qos/guarantees/guarantee_meter.h"
 
 namespace weir::sim {
 

@@ -40,7 +40,7 @@ void FleetSimulation::place() {
     for (std::uint32_t i = 0; i < scenario_.servers; ++i)
         topology.hosts.push_back(
             {.id = std::to_string(i), .uplink = per_server * (scenario_.guarantee_bps / 8)});
-    placement::Placer placer(topology, placement::Guarantee::kSum);
+    placement::Placer placer(topology, placement::LinkNeed::kSum);
     placement::Tenant tenant{.id = "vm", .vnics = {{.id = "vm", .reservation = scenario_.guarantee_bps / 8}}};
     Random kinds(scenario_.seed, kKinds);
     const std::uint64_t vms = std::uint64_t{per_server} * scenario_.servers;

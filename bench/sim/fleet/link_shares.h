@@ -1,5 +1,5 @@
 // link_shares.h - who gets what of a link that the fulfillment scheduler serves, were traffic a fluid.
-// Source: SoftBW 3.2, 5.2; FulfillmentScheduler, whose long-run rates these are (test/sim/fleet_test.cc).
+// Source: SoftBW 3.2, 5.2; FulfillmentScheduler, whose long-run rates these are (test/bench/sim/fleet_test.cc).
 // Units: any one unit of rate. Threads: one owner. Keeps its working memory.
 #pragma once
 

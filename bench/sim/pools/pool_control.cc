@@ -7,7 +7,7 @@
 namespace weir::sim {
 namespace {
 
-using pool::NodeIndex;
+using pools::NodeIndex;
 
 /// The shares of all VMs together, as the gates count them.
 constexpr double kShares = 10'000;
@@ -33,7 +33,7 @@ PoolController::PoolController(const PoolScenario& scenario, std::deque<PoolHost
     for (std::uint32_t host = 0; host < nodes_.size(); ++host)
         for (const NodeIndex node : nodes_[host])
             host_of_[node] = host;
-    demands_.assign(layout_.tree().size(), pool::kAbsent);
+    demands_.assign(layout_.tree().size(), pools::kAbsent);
     for (std::size_t host = 0; host < hosts_.size(); ++host) {
         if (scenario.control != PoolControl::kOff)
             hosts_[host].set_window(at_least_one(parda_[host]));
@@ -51,11 +51,11 @@ void PoolController::apply(const PoolEvent& event) {
     auto node = layout_.find(event.name, false);
     if (!node)
         node = layout_.find(event.name, true);
-    pool::Controls own = layout_.tree().controls(*node);
+    pools::Controls own = layout_.tree().controls(*node);
     if (event.reservation)
         own.reservation = static_cast<double>(*event.reservation);
     if (event.limit)
-        own.limit = *event.limit ? static_cast<double>(**event.limit) : pool::kNoLimit;
+        own.limit = *event.limit ? static_cast<double>(**event.limit) : pools::kNoLimit;
     own.shares = event.shares.value_or(static_cast<std::uint32_t>(own.shares));
     (void)layout_.set(*node, own);
 }
@@ -68,7 +68,7 @@ void PoolController::measure() {
         for (std::size_t vm = 0; vm < nodes_[host].size(); ++vm) {
             const PoolTally tally = hosts_[host].vms()[vm]->take(0);
             demands_[nodes_[host][vm]] =
-                pool::demand_rate(tally.waiting + tally.outstanding, to_seconds(scenario_.latency));
+                pools::demand_rate(tally.waiting + tally.outstanding, to_seconds(scenario_.latency));
             tokens += static_cast<double>(tally.tokens);
             reading_.latency += tally.array_latency;
             reading_.outstanding += tally.outstanding;
@@ -80,9 +80,9 @@ void PoolController::run_srp() {
     window_.update(reading_);
     divider_.divide(layout_.tree(), demands_, window_.rate(), division_);
     const std::vector<double> windows =
-        pool::host_windows(division_, layout_.tree(), host_of_, static_cast<std::uint32_t>(hosts_.size()),
-                           window_.window(), window_.rate());
-    const double root = layout_.tree().controls(pool::kRoot).shares;
+        pools::host_windows(division_, layout_.tree(), host_of_, static_cast<std::uint32_t>(hosts_.size()),
+                            window_.window(), window_.rate());
+    const double root = layout_.tree().controls(pools::kRoot).shares;
     for (std::size_t host = 0; host < hosts_.size(); ++host) {
         for (std::size_t vm = 0; vm < nodes_[host].size(); ++vm) {
             const NodeIndex node = nodes_[host][vm];
@@ -99,7 +99,7 @@ void PoolController::run_parda() {
     std::vector<double> shares(hosts_.size());
     for (std::size_t host = 0; host < hosts_.size(); ++host) {
         for (std::size_t vm = 0; vm < nodes_[host].size(); ++vm) {
-            const pool::Controls& own = layout_.tree().controls(nodes_[host][vm]);
+            const pools::Controls& own = layout_.tree().controls(nodes_[host][vm]);
             hosts_[host].set_promise(vm, own.reservation, own.limit, own.shares);
             shares[host] += own.shares;
         }

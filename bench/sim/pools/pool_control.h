@@ -7,8 +7,8 @@
 
 #include "bench/sim/pools/pool_host.h"
 #include "ctrl/estimate/latency_window.h"
-#include "ctrl/pool/division.h"
-#include "ctrl/pool_layout.h"
+#include "ctrl/pools/division.h"
+#include "ctrl/pools/pool_layout.h"
 
 namespace weir::sim {
 
@@ -24,9 +24,9 @@ class PoolController {
 
     [[nodiscard]] double window() const;
     [[nodiscard]] const PoolLayout& layout() const { return layout_; }
-    [[nodiscard]] const pool::Division& division() const { return division_; }
+    [[nodiscard]] const pools::Division& division() const { return division_; }
     /// Where a host's VM stands.
-    [[nodiscard]] pool::NodeIndex node(std::size_t host, std::size_t vm) const { return nodes_[host][vm]; }
+    [[nodiscard]] pools::NodeIndex node(std::size_t host, std::size_t vm) const { return nodes_[host][vm]; }
 
   private:
     void measure();
@@ -36,14 +36,14 @@ class PoolController {
     const PoolScenario& scenario_;
     std::deque<PoolHost>& hosts_;
     PoolLayout layout_;
-    std::vector<std::vector<pool::NodeIndex>> nodes_;  // by host and VM
-    std::vector<std::uint32_t> host_of_;               // by node
-    std::vector<double> demands_;                      // by node
-    std::vector<double> parda_;                        // by host
+    std::vector<std::vector<pools::NodeIndex>> nodes_;  // by host and VM
+    std::vector<std::uint32_t> host_of_;                // by node
+    std::vector<double> demands_;                       // by node
+    std::vector<double> parda_;                         // by host
     estimate::LatencyWindow window_;
     estimate::LatencyReading reading_;
-    pool::Divider divider_;
-    pool::Division division_;
+    pools::Divider divider_;
+    pools::Division division_;
 };
 
 }  // namespace weir::sim

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/sim/pools/pool_vm.h"
-#include "vswitch/qos/timing_wheel.h"
+#include "vswitch/qos/buckets/timing_wheel.h"
 
 namespace weir::sim {
 

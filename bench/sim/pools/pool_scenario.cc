@@ -7,9 +7,9 @@
 
 #include "bench/sim/services/service_fields.h"
 #include "common/config/config_text.h"
-#include "ctrl/config_sections.h"
-#include "ctrl/pool_layout.h"
-#include "vswitch/scheduler_words.h"
+#include "ctrl/config/config_sections.h"
+#include "ctrl/pools/pool_layout.h"
+#include "vswitch/config/scheduler_words.h"
 
 namespace weir::sim {
 namespace {

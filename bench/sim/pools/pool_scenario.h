@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/sim/services/service_scenario.h"
-#include "ctrl/config.h"
+#include "ctrl/config/config.h"
 
 namespace weir::sim {
 

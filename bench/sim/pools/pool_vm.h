@@ -8,8 +8,8 @@
 #include "bench/sim/pools/pool_scenario.h"
 #include "bench/sim/random.h"
 #include "bench/sim/services/service_request.h"
-#include "vswitch/qos/appliance_gate.h"
-#include "vswitch/qos/token_bucket.h"
+#include "vswitch/qos/buckets/token_bucket.h"
+#include "vswitch/qos/requests/appliance_gate.h"
 
 namespace weir::sim {
 

@@ -10,7 +10,7 @@
 #include "bench/sim/services/service_request.h"
 #include "bench/sim/services/service_scenario.h"
 #include "common/wire/records.h"
-#include "vswitch/qos/multi_bucket.h"
+#include "vswitch/qos/buckets/multi_bucket.h"
 
 namespace weir::sim {
 

@@ -10,8 +10,8 @@
 
 #include "bench/sim/services/service_client.h"
 #include "bench/sim/services/service_network.h"
-#include "ctrl/cluster.h"
-#include "ctrl/rate_solver.h"
+#include "ctrl/daemon/cluster.h"
+#include "ctrl/daemon/rate_solver.h"
 
 namespace weir::sim {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cost_functions/protocol.h"
+#include "cost_functions/tracker/protocol.h"
 
 namespace weir::calibrate {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cost_functions/protocol.h"
 #include "cost_functions/request.h"
+#include "cost_functions/tracker/protocol.h"
 #include "ctrl/calibrate/load/link.h"
 
 namespace weir::calibrate {

@@ -1,0 +1,81 @@
+#include "cost_functions/tracker/connection_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace weir {
+
+ConnectionTable::ConnectionTable(const Profile& profile)
+    : shift_(64 - 1 - static_cast<unsigned>(std::countr_zero(profile.connections))),
+      mask_(std::size_t{profile.connections} * 2 - 1),
+      quota_(profile.quota),
+      idle_(static_cast<std::uint16_t>(std::min<Nanos>((profile.idle >> 30) + 1, UINT16_MAX / 2))),
+      index_(mask_ + 1, kEmpty),
+      connections_(profile.connections),
+      vnics_(profile.vnics) {
+    assert(std::has_single_bit(profile.connections) && profile.connections < kNoSlot);
+    for (Slot slot = 0; slot < profile.connections; ++slot)
+        connections_[slot].id_low = slot + 1 < profile.connections ? slot + 1 : kNoSlot;
+}
+
+Connection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8_t protocol, Nanos now) {
+    Vnic& owner = vnics_[vnic];
+    if (free_ == kNoSlot || owner.connections >= quota_ || owner.left) {
+        ++refused_;
+        return nullptr;
+    }
+    std::size_t place = home(id);
+    while (index_[place] != kEmpty)
+        place = next(place);
+    const Slot slot = free_;
+    index_[place] = (id >> kSlotBits << kSlotBits) | slot;
+    Connection& connection = connections_[slot];
+    free_ = connection.id_low;
+    connection = {};
+    connection.id_low = low(id);
+    connection.vnic = vnic;
+    connection.seen = Connection::coarse(now);
+    connection.protocol = protocol & Connection::kProtocolMask;
+    ++owner.connections;
+    ++size_;
+    return &connection;
+}
+
+/// Several may have the same 40 bits.
+std::size_t ConnectionTable::place_of(ConnectionId id) const {
+    for (std::size_t place = home(id); index_[place] != kEmpty; place = next(place))
+        if ((index_[place] ^ id) >> kSlotBits == 0 && connections_[slot_of(index_[place])].id_low == low(id))
+            return place;
+    return SIZE_MAX;
+}
+
+Connection* ConnectionTable::find_slowly(ConnectionId id) {
+    const std::size_t place = place_of(id);
+    return place == SIZE_MAX ? nullptr : &connections_[slot_of(index_[place])];
+}
+
+void ConnectionTable::remove(ConnectionId id) {
+    if (const std::size_t place = place_of(id); place != SIZE_MAX)
+        remove_at(place);
+}
+
+/// Moves later entries back over the gap, so that no probe ends too early.
+void ConnectionTable::remove_at(std::size_t place) {
+    const Slot slot = slot_of(index_[place]);
+    Connection& connection = connections_[slot];
+    --vnics_[connection.vnic].connections;
+    --size_;
+    connection = {};
+    connection.id_low = free_;
+    free_ = slot;
+    for (std::size_t later = next(place); index_[later] != kEmpty; later = next(later)) {
+        if (((later - home(index_[later])) & mask_) < ((later - place) & mask_))
+            continue;
+        index_[place] = index_[later];
+        place = later;
+    }
+    index_[place] = kEmpty;
+}
+
+}  // namespace weir

@@ -1,0 +1,87 @@
+// admission.cc - needs with and without the vNIC, where it would be.
+#include "ctrl/daemon/admission.h"
+
+#include <algorithm>
+
+namespace weir {
+
+using placement::Constraint;
+using placement::ConstraintKind;
+using placement::kAnywhere;
+using placement::Need;
+using placement::Tokens;
+
+Admission::Admission(const ClusterConfig& config, const billing::UseTable* use)
+    : config_(config),
+      use_(use),
+      topology_(topology_of(config)),
+      tenants_(tenants_of(config)),
+      ledger_(topology_, placement::LinkNeed::kHose) {
+    for (const placement::Tenant& tenant : tenants_) {
+        placement::Layout& layout = layouts_.emplace_back();
+        for (const placement::Vnic& vnic : tenant.vnics)
+            layout.hosts.push_back(vnic.host);
+        for (const placement::VirtualAppliance& part : tenant.appliances)
+            layout.appliances.push_back(part.appliance);
+        ledger_.add(tenant, layout);
+    }
+}
+
+void Admission::move(TenantIndex tenant, std::uint32_t vnic, std::uint32_t host) {
+    std::uint32_t& at = layouts_[tenant].hosts[vnic];
+    if (at == host)
+        return;
+    ledger_.remove(tenants_[tenant], layouts_[tenant]);
+    at = host;
+    ledger_.add(tenants_[tenant], layouts_[tenant]);
+}
+
+void Admission::put(const ClusterEnd& vnic, HostIndex host) {
+    move(vnic.tenant, vnic.index, host);
+}
+
+void Admission::take(const ClusterEnd& vnic) {
+    move(vnic.tenant, vnic.index, tenants_[vnic.tenant].vnics[vnic.index].host);
+}
+
+std::vector<billing::Sharer> Admission::sharers_behind(Constraint constraint) const {
+    std::vector<billing::Sharer> sharers;
+    for (std::size_t t = 0; t < tenants_.size(); ++t)
+        for (std::size_t i = 0; i < layouts_[t].hosts.size(); ++i) {
+            const std::uint32_t host = layouts_[t].hosts[i];
+            if (host != kAnywhere &&
+                (constraint.kind == ConstraintKind::kRackLink ? topology_.hosts[host].rack == constraint.index
+                                                              : host == constraint.index))
+                sharers.push_back(
+                    {tenants_[t].vnics[i].id, static_cast<double>(tenants_[t].vnics[i].reservation)});
+        }
+    return sharers;
+}
+
+std::string Admission::why_not(const ClusterEnd& vnic, HostIndex host) {
+    const std::uint32_t before = layouts_[vnic.tenant].hosts[vnic.index];
+    if (before == host)
+        return "";
+    std::vector<Tokens> needed;
+    std::vector<Constraint> above{{ConstraintKind::kHostLink, host}, {ConstraintKind::kSlots, host}};
+    if (const std::uint32_t rack = topology_.hosts[host].rack; rack != kAnywhere)
+        above.push_back({ConstraintKind::kRackLink, rack});
+    for (const Constraint constraint : above)
+        needed.push_back(ledger_.need(constraint));
+    move(vnic.tenant, vnic.index, host);
+    std::string why;
+    for (std::size_t i = 0; i < above.size() && why.empty(); ++i) {
+        SharedNeed shared{above[i].kind, ledger_.need(above[i]), ledger_.have(above[i]), {}};
+        if (shared.need <= needed[i] || shared.need <= shared.have)
+            continue;
+        shared.sharers = sharers_behind(above[i]);
+        if (!may_need(config_, shared, failure_of(config_, shared, use_)))
+            why = "its guarantee does not fit: " + placement::describe(topology_, above[i]) + " would need " +
+                  placement::amount_text(shared.kind, shared.need) + " of " +
+                  placement::amount_text(shared.kind, shared.have);
+    }
+    move(vnic.tenant, vnic.index, before);
+    return why;
+}
+
+}  // namespace weir

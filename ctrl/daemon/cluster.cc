@@ -1,0 +1,265 @@
+// cluster.cc - built once from the file; vNICs move.
+#include "ctrl/daemon/cluster.h"
+
+#include <algorithm>
+
+#include "common/units.h"
+#include "ctrl/pools/pool_layout.h"
+
+namespace weir {
+namespace {
+
+using Kind = ClusterResource::Kind;
+
+template <typename List>
+std::uint32_t index_of(const List& list, const std::string& name) {
+    const auto found =
+        std::find_if(list.begin(), list.end(), [&](const auto& entry) { return entry.name == name; });
+    return found == list.end() ? kNowhere : static_cast<std::uint32_t>(found - list.begin());
+}
+
+}  // namespace
+
+Cluster::Cluster(const ClusterConfig& config, const IdOf& id_of) : config_(config) {
+    for (HostIndex host = 0; host < config.hosts.size(); ++host) {
+        hosts_.emplace(config.hosts[host].name, host);
+        host_rack_.push_back(index_of(config.racks, config.hosts[host].rack));
+    }
+    host_vnics_.resize(config.hosts.size());
+    for (const ClusterApplianceConfig& appliance : config.appliances)
+        appliance_host_.push_back(index_of(config.hosts, appliance.host));
+    const std::set<std::string> pooled = pooled_appliances(config.pools);
+    for (std::uint32_t i = 0; i < config.appliances.size(); ++i)
+        if (pooled.contains(config.appliances[i].name))
+            pooled_.emplace(i, reserved_in_pools(config.pools, config.appliances[i].name));
+    add_resources();
+    add_ends(id_of);
+}
+
+ResourceIndex Cluster::add(Kind kind, std::uint32_t index, double capacity) {
+    resources_.push_back({kind, index, capacity});
+    return static_cast<ResourceIndex>(resources_.size() - 1);
+}
+
+void Cluster::add_resources() {
+    const double part = (1 - config_.headroom) / kBitsPerByte;
+    const auto link = [part](std::uint64_t bps) { return static_cast<double>(bps) * part; };
+    for (std::uint32_t i = 0; i < config_.hosts.size(); ++i) {
+        host_out_.push_back(add(Kind::kHostOut, i, link(config_.hosts[i].uplink_bps)));
+        add(Kind::kHostIn, i, link(config_.hosts[i].uplink_bps));
+    }
+    for (std::uint32_t i = 0; i < config_.racks.size(); ++i) {
+        rack_out_.push_back(add(Kind::kRackOut, i, link(config_.racks[i].uplink_bps)));
+        add(Kind::kRackIn, i, link(config_.racks[i].uplink_bps));
+    }
+    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i) {
+        const ClusterApplianceConfig& appliance = config_.appliances[i];
+        tokens_.push_back(add(Kind::kTokens, i, static_cast<double>(appliance.capacity_min)));
+        if (appliance.link_bps == 0)
+            continue;
+        add(Kind::kLinkIn, i, link(appliance.link_bps));
+        add(Kind::kLinkOut, i, link(appliance.link_bps));
+    }
+}
+
+void Cluster::add_ends(const IdOf& id_of) {
+    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i) {
+        ClusterEnd end{.id = id_of("appliance", config_.appliances[i].name), .appliance = true, .index = i};
+        end.host = appliance_host_[i];
+        appliance_ends_.push_back(end.id);
+        ends_.emplace(end.id, std::move(end));
+    }
+    users_.resize(config_.appliances.size());
+    for (TenantIndex tenant = 0; tenant < config_.tenants.size(); ++tenant) {
+        const TenantConfig& each = config_.tenants[tenant];
+        tenant_vnics_.emplace_back();
+        for (std::uint32_t i = 0; i < each.vnics.size(); ++i) {
+            const ClusterEnd end{.id = id_of("vnic", each.vnics[i].name), .index = i, .tenant = tenant};
+            vnics_.emplace(each.vnics[i].name, end.id);
+            tenant_vnics_.back().push_back(end.id);
+            ends_.emplace(end.id, end);
+        }
+        tenant_weights_.push_back(0);
+        for (const TenantVnicConfig& vnic : each.vnics)
+            tenant_weights_.back() += vnic.weight;
+        tenant_parts_.emplace_back();
+        for (const TenantApplianceConfig& part : each.appliances) {
+            tenant_parts_.back().push_back({index_of(config_.appliances, part.name), &part});
+            users_[tenant_parts_.back().back().appliance] += each.vnics.size();
+        }
+    }
+}
+
+HostIndex Cluster::find_host(std::string_view name) const {
+    const auto found = hosts_.find(name);
+    return found == hosts_.end() ? kNowhere : found->second;
+}
+
+const ClusterEnd* Cluster::find_end(std::uint32_t id) const {
+    const auto found = ends_.find(id);
+    return found == ends_.end() ? nullptr : &found->second;
+}
+
+const ClusterEnd* Cluster::find_vnic(std::string_view name) const {
+    const auto found = vnics_.find(name);
+    return found == vnics_.end() ? nullptr : find_end(found->second);
+}
+
+const std::string& Cluster::name_of(const ClusterEnd& end) const {
+    return end.appliance ? config_.appliances[end.index].name
+                         : config_.tenants[end.tenant].vnics[end.index].name;
+}
+
+void Cluster::put_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan) {
+    take_vnic(id);
+    ClusterEnd& end = ends_.at(id);
+    end.host = host;
+    end.mac = mac;
+    end.vlan = vlan;
+    host_vnics_[host].insert(id);
+}
+
+void Cluster::take_vnic(std::uint32_t id) {
+    ClusterEnd& end = ends_.at(id);
+    if (end.host != kNowhere)
+        host_vnics_[end.host].erase(id);
+    end.host = kNowhere;
+}
+
+const TenantApplianceConfig* Cluster::part_of(TenantIndex tenant, std::uint32_t appliance) const {
+    const auto& parts = tenant_parts_[tenant];
+    const auto found = std::find_if(parts.begin(), parts.end(),
+                                    [appliance](const Part& part) { return part.appliance == appliance; });
+    return found == parts.end() ? nullptr : found->config;
+}
+
+bool Cluster::allows(wire::FlowKey flow) const {
+    const ClusterEnd* source = find_end(flow.source);
+    const ClusterEnd* destination = find_end(flow.destination);
+    if (source == nullptr || destination == nullptr || source->appliance || source == destination)
+        return false;
+    return destination->appliance ? part_of(source->tenant, destination->index) != nullptr
+                                  : destination->tenant == source->tenant;
+}
+
+void Cluster::way(HostIndex from, HostIndex to, wire::Part part, std::vector<PathStep>& out) const {
+    if (from == to)
+        return;
+    const std::uint32_t from_rack = from == kNowhere ? kNowhere : host_rack_[from];
+    const std::uint32_t to_rack = to == kNowhere ? kNowhere : host_rack_[to];
+    if (from != kNowhere)
+        out.push_back({host_out_[from], part});
+    if (from_rack != kNowhere && from_rack != to_rack)
+        out.push_back({rack_out_[from_rack], part});
+    if (to_rack != kNowhere && from_rack != to_rack)
+        out.push_back({rack_out_[to_rack] + 1, part});
+    if (to != kNowhere)
+        out.push_back({host_out_[to] + 1, part});
+}
+
+void Cluster::path_of(wire::FlowKey flow, std::vector<PathStep>& out) const {
+    out.clear();
+    const ClusterEnd& source = ends_.at(flow.source);
+    const ClusterEnd& destination = ends_.at(flow.destination);
+    if (source.host == kNowhere || (!destination.appliance && destination.host == kNowhere))
+        return;
+    way(source.host, destination.host, wire::Part::kThere, out);
+    if (!destination.appliance)
+        return;
+    const ResourceIndex tokens = tokens_[destination.index];
+    out.push_back({tokens, wire::Part::kAppliance});
+    way(destination.host, source.host, wire::Part::kBack, out);
+    if (config_.appliances[destination.index].link_bps != 0) {
+        out.push_back({tokens + 1, wire::Part::kThere});
+        out.push_back({tokens + 2, wire::Part::kBack});
+    }
+}
+
+/// The tenant's reservation by its vNICs' weights; who has none gets a part of the headroom, and never
+/// nothing.
+std::uint64_t Cluster::silent_tokens(const ClusterEnd& vnic, const ClusterEnd& appliance) const {
+    const TenantConfig& tenant = config_.tenants[vnic.tenant];
+    const TenantApplianceConfig& part = *part_of(vnic.tenant, appliance.index);
+    double own = static_cast<double>(part.reservation_tokens) * tenant.vnics[vnic.index].weight /
+                 tenant_weights_[vnic.tenant];
+    if (const auto pooled = pooled_.find(appliance.index); pooled != pooled_.end()) {
+        const auto reserved = pooled->second.find(tenant.vnics[vnic.index].name);
+        own = reserved == pooled->second.end() ? 0 : reserved->second;
+    }
+    const double trickle = static_cast<double>(config_.appliances[appliance.index].capacity_min) *
+                           config_.headroom / static_cast<double>(users_[appliance.index]);
+    return static_cast<std::uint64_t>(std::max({own, trickle, 1.0}));
+}
+
+std::uint64_t Cluster::least_bytes(wire::FlowKey flow) const {
+    const ClusterEnd& source = ends_.at(flow.source);
+    const ClusterEnd& destination = ends_.at(flow.destination);
+    // An end's part: what is left of it for one peer when all of the tenant's talk to it, so that floors add
+    // up to no more than was reserved, or the headroom of the host's link.
+    const auto part = [this](const ClusterEnd& vnic) {
+        const auto& vnics = config_.tenants[vnic.tenant].vnics;
+        double bits = static_cast<double>(vnics[vnic.index].reservation_bps);
+        if (vnic.host != kNowhere)
+            bits = std::max(bits,
+                            static_cast<double>(config_.hosts[vnic.host].uplink_bps) * config_.headroom /
+                                static_cast<double>(std::max<std::size_t>(host_vnics_[vnic.host].size(), 1)));
+        return bits / kBitsPerByte / static_cast<double>(std::max<std::size_t>(vnics.size(), 2) - 1);
+    };
+    return static_cast<std::uint64_t>(std::max(std::min(part(source), part(destination)), 1.0));
+}
+
+double Cluster::guaranteed_share(TenantIndex tenant) const {
+    double share = 1e-4;
+    for (const Part& part : tenant_parts_[tenant])
+        share = std::max(share, static_cast<double>(part.config->reservation_tokens) /
+                                    resources_[tokens_[part.appliance]].capacity);
+    std::map<HostIndex, double> bytes;
+    for (const std::uint32_t id : tenant_vnics_[tenant])
+        if (const ClusterEnd& vnic = ends_.at(id); vnic.host != kNowhere)
+            bytes[vnic.host] +=
+                static_cast<double>(config_.tenants[tenant].vnics[vnic.index].reservation_bps) / kBitsPerByte;
+    for (const auto& [host, reserved] : bytes)
+        share = std::max(share, reserved / resources_[host_out_[host]].capacity);
+    return share;
+}
+
+wire::Endpoint Cluster::endpoint_of(const ClusterEnd& end) const {
+    wire::Endpoint out{.id = end.id, .name = name_of(end)};
+    if (end.appliance) {
+        out.kind = wire::Endpoint::Kind::kAppliance;
+        return out;
+    }
+    out.tenant = config_.tenants[end.tenant].name;
+    if (end.host != kNowhere)
+        out.host = config_.hosts[end.host].name;
+    out.mac = end.mac;
+    out.vlan = end.vlan;
+    return out;
+}
+
+wire::Tables Cluster::tables_of(HostIndex host) const {
+    wire::Tables tables;
+    std::set<TenantIndex> tenants;
+    std::set<std::uint32_t> ends;
+    for (const std::uint32_t id : host_vnics_[host])
+        tenants.insert(ends_.at(id).tenant);
+    for (const TenantIndex tenant : tenants) {
+        ends.insert(tenant_vnics_[tenant].begin(), tenant_vnics_[tenant].end());
+        for (const Part& part : tenant_parts_[tenant])
+            ends.insert(appliance_ends_[part.appliance]);
+    }
+    for (const std::uint32_t id : ends)
+        tables.endpoints.push_back(endpoint_of(ends_.at(id)));
+    for (const std::uint32_t id : host_vnics_[host]) {
+        const ClusterEnd& vnic = ends_.at(id);
+        for (const Part& part : tenant_parts_[vnic.tenant]) {
+            const ClusterEnd& appliance = ends_.at(appliance_ends_[part.appliance]);
+            wire::FlowAllocation guarantee{.flow = {id, appliance.id}};
+            guarantee.rate[wire::kTokens] = silent_tokens(vnic, appliance);
+            tables.guarantees.push_back(guarantee);
+        }
+    }
+    return tables;
+}
+
+}  // namespace weir

@@ -1,0 +1,203 @@
+// server.cc - bounded queues everywhere: a switch that does not read loses messages, and nobody waits for it.
+#include "ctrl/daemon/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <zmq_addon.hpp>
+
+#include "common/error.h"
+
+namespace weir {
+namespace {
+
+constexpr int kMessagesInFlight = 64;  // of one switch
+constexpr int kMessagesPerTurn = 4'096;
+constexpr std::int64_t kCommandBytesMax = 64 * 1024;
+constexpr const char* kZapAddress = "inproc://zeromq.zap.01";
+
+std::span<const std::uint8_t> bytes_of(const zmq::message_t& part) {
+    return {part.data<std::uint8_t>(), part.size()};
+}
+
+/// All frames of one message; empty when none has come.
+std::vector<zmq::message_t> receive(zmq::socket_t& socket) {
+    std::vector<zmq::message_t> parts;
+    (void)zmq::recv_multipart(socket, std::back_inserter(parts), zmq::recv_flags::dontwait);
+    return parts;
+}
+
+void make_folder_of(const std::string& path, const char* what) {
+    const auto folder = std::filesystem::path(path).parent_path();
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (access(folder.c_str(), W_OK | X_OK) != 0)
+        throw HostError(std::string(what) + ": folder " + folder.string() +
+                        " is missing or not writable; make it: mkdir -p " + folder.string());
+}
+
+}  // namespace
+
+Server::Server(const ClusterConfig& config, const std::string& secret_key)
+    : zap_(context_, zmq::socket_type::router), operator_(context_, zmq::socket_type::router) {
+    for (const HostConfig& host : config.hosts) {
+        PublicKey key{};
+        if (!host.key.empty() && zmq_z85_decode(key.data(), host.key.c_str()) != nullptr)
+            keys_.emplace(key, host.name);
+    }
+    zap_.set(zmq::sockopt::linger, 0);
+    zap_.bind(kZapAddress);  // before anybody can connect
+    for (const std::string& endpoint : config.listen)
+        listen(endpoint, secret_key);
+    listen_to_operator(config.control_socket);
+}
+
+Server::~Server() {
+    for (zmq::socket_t& router : routers_)
+        router.close();
+    operator_.close();
+    zap_.close();
+    for (const std::string& file : files_)
+        unlink(file.c_str());
+}
+
+void Server::listen(const std::string& endpoint, const std::string& secret_key) {
+    zmq::socket_t& socket = routers_.emplace_back(context_, zmq::socket_type::router);
+    socket.set(zmq::sockopt::linger, 0);
+    socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(wire::kBodyBytesMax));
+    socket.set(zmq::sockopt::sndhwm, kMessagesInFlight);
+    socket.set(zmq::sockopt::rcvhwm, kMessagesInFlight);
+    socket.set(zmq::sockopt::router_mandatory, true);
+    socket.set(zmq::sockopt::handshake_ivl, 5'000);
+    socket.set(zmq::sockopt::heartbeat_ivl, 1'000);
+    socket.set(zmq::sockopt::heartbeat_timeout, 3'000);
+    socket.set(zmq::sockopt::heartbeat_ttl, 3'000);
+    socket.set(zmq::sockopt::backlog, 4'096);
+    if (endpoint.starts_with("tcp://")) {
+        socket.set(zmq::sockopt::curve_server, true);
+        socket.set(zmq::sockopt::curve_secretkey, secret_key);
+        socket.set(zmq::sockopt::zap_domain, "weir");
+    } else {
+        const std::string file = endpoint.substr(std::strlen("ipc://"));
+        make_folder_of(file, "listen");
+        files_.push_back(file);
+    }
+    try {
+        socket.bind(endpoint);
+    } catch (const zmq::error_t& fault) {
+        throw HostError("listen: cannot listen on " + endpoint + " (" + fault.what() +
+                        "); is another weir-ctrl running, and is the address this machine's?");
+    }
+}
+
+void Server::listen_to_operator(const std::string& path) {
+    make_folder_of(path, "control_socket");
+    operator_.set(zmq::sockopt::linger, 0);
+    operator_.set(zmq::sockopt::maxmsgsize, kCommandBytesMax);
+    try {
+        operator_.bind("ipc://" + path);
+    } catch (const zmq::error_t& fault) {
+        throw HostError("control_socket: cannot listen on " + path + " (" + fault.what() + ")");
+    }
+    files_.push_back(path);
+}
+
+/// ZeroMQ asks for each connection over tcp (RFC 27): is this key on the list, and whose is it?
+void Server::admit() {
+    constexpr std::size_t kFrames = 9;  // two of the envelope, then version .. credentials
+    for (auto parts = receive(zap_); !parts.empty(); parts = receive(zap_)) {
+        if (parts.size() < 4)
+            continue;
+        PublicKey key{};
+        const bool curve =
+            parts.size() == kFrames && parts[7].to_string_view() == "CURVE" && parts[8].size() == key.size();
+        if (curve)
+            std::memcpy(key.data(), parts[8].data(), key.size());
+        const auto host = curve ? keys_.find(key) : keys_.end();
+        const bool known = host != keys_.end();
+        ++(known ? counters_.admitted : counters_.denied);
+        const std::string name = known ? host->second : "";
+        for (std::size_t i = 0; i < 4; ++i)  // envelope, version and the request's number go back
+            zap_.send(parts[i], zmq::send_flags::sndmore);
+        for (const std::string& text :
+             {std::string(known ? "200" : "400"), std::string(known ? "OK" : "no such key"), name})
+            zap_.send(zmq::buffer(text), zmq::send_flags::sndmore);
+        zap_.send(zmq::message_t(), zmq::send_flags::none);
+    }
+}
+
+bool Server::take_one(std::size_t index, const Handlers& handlers) {
+    std::vector<zmq::message_t> parts = receive(routers_[index]);
+    if (parts.empty())
+        return false;
+    if (parts.size() != 3) {  // who, header, body
+        ++counters_.odd_frames;
+        return true;
+    }
+    Peer peer;
+    peer.route = static_cast<char>(index) + parts[0].to_string();
+    // The name that admit() gave to the connection; a plain one has none.
+    if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr)
+        peer.host = user;
+    handlers.message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
+    return true;
+}
+
+void Server::take(std::size_t index, const Handlers& handlers) {
+    for (int taken = 0; taken < kMessagesPerTurn && take_one(index, handlers); ++taken) {
+    }
+}
+
+void Server::answer_operator(const Handlers& handlers) {
+    for (auto parts = receive(operator_); !parts.empty(); parts = receive(operator_)) {
+        if (parts.size() < 2)
+            continue;
+        const std::string reply = handlers.command(parts.back().to_string_view());
+        for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+            operator_.send(parts[i], zmq::send_flags::sndmore | zmq::send_flags::dontwait);
+        operator_.send(zmq::buffer(reply), zmq::send_flags::dontwait);
+    }
+}
+
+void Server::serve(std::chrono::milliseconds patience, const Handlers& handlers) {
+    std::vector<zmq::pollitem_t> items;
+    items.push_back({zap_.handle(), 0, ZMQ_POLLIN, 0});
+    items.push_back({operator_.handle(), 0, ZMQ_POLLIN, 0});
+    for (zmq::socket_t& router : routers_)
+        items.push_back({router.handle(), 0, ZMQ_POLLIN, 0});
+    try {
+        zmq::poll(items.data(), items.size(), patience);
+        admit();
+        answer_operator(handlers);
+        for (std::size_t i = 0; i < routers_.size(); ++i)
+            take(i, handlers);
+    } catch (const zmq::error_t& fault) {
+        if (fault.num() != EINTR)
+            throw;
+    }
+}
+
+void Server::send(const std::vector<Outgoing>& messages) {
+    for (const Outgoing& message : messages) {
+        zmq::socket_t& socket = routers_[static_cast<std::size_t>(message.route[0])];
+        const std::string_view who = std::string_view(message.route).substr(1);
+        try {
+            constexpr auto kMore = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
+            if (!socket.send(zmq::buffer(who), kMore)) {
+                ++counters_.full;
+                continue;
+            }
+            socket.send(zmq::buffer(message.header), kMore);
+            socket.send(zmq::buffer(message.body), zmq::send_flags::dontwait);
+        } catch (const zmq::error_t& fault) {
+            if (fault.num() != EHOSTUNREACH)
+                throw;
+            ++counters_.unreachable;
+        }
+    }
+}
+
+}  // namespace weir

@@ -1,0 +1,313 @@
+// cluster_plan.cc - the file as placement sees it, and what placement says of it.
+#include "ctrl/placement/cluster_plan.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "common/units.h"
+#include "ctrl/billing/overcommit.h"
+#include "ctrl/pools/pool_layout.h"
+
+namespace weir {
+
+using placement::Constraint;
+using placement::ConstraintKind;
+using placement::kAnywhere;
+using placement::Tokens;
+
+namespace {
+
+template <typename List>
+std::map<std::string, std::uint32_t, std::less<>> numbers_of(const List& list) {
+    std::map<std::string, std::uint32_t, std::less<>> out;
+    for (std::uint32_t i = 0; i < list.size(); ++i)
+        out.emplace(list[i].name, i);
+    return out;
+}
+
+template <typename Numbers>
+std::uint32_t number_in(const Numbers& numbers, const std::string& name) {
+    const auto found = numbers.find(name);
+    return found == numbers.end() ? kAnywhere : found->second;
+}
+
+/// Who may talk through what is loaded: the model is about VMs, not tenants.
+std::vector<billing::Sharer> sharers_of(const ClusterPlan& made, const placement::Load& load) {
+    const auto& [kind, index] = load.constraint;
+    std::vector<billing::Sharer> sharers;
+    for (const placement::Load::Part& part : load.parts) {
+        const std::vector<placement::Vnic>& vnics = made.tenants[part.tenant].vnics;
+        const std::vector<std::uint32_t>& hosts = made.plan.entries[part.tenant].layout.hosts;
+        const auto is_near = [&, kind = kind, index = index](std::size_t i) {
+            return kind == ConstraintKind::kHostLink || kind == ConstraintKind::kSlots ? hosts[i] == index
+                   : kind == ConstraintKind::kRackLink ? made.topology.hosts[hosts[i]].rack == index
+                                                       : true;
+        };
+        const std::size_t before = sharers.size();
+        for (const bool all : {false, true})  // of a tenant with only an appliance there, all vNICs talk past
+            for (std::size_t i = 0; i < vnics.size() && (!all || sharers.size() == before); ++i)
+                if (all || (i < hosts.size() && is_near(i)))
+                    sharers.push_back({vnics[i].id, static_cast<double>(vnics[i].reservation)});
+    }
+    return sharers;
+}
+
+template <typename List>
+auto* find_named(const List& list, const std::string& name) {
+    const auto found =
+        std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
+    return found == list.end() ? nullptr : &*found;
+}
+
+/// Pools promise like tenants without vNICs. No tenant's name has a space.
+std::string pool_name(const PoolConfig& pool) {
+    return "pool " + pool.name;
+}
+
+bool has(const std::vector<placement::Tenant>& tenants, const placement::Tenant& wanted) {
+    return std::any_of(tenants.begin(), tenants.end(),
+                       [&](const auto& each) { return each.id == wanted.id; });
+}
+
+ClusterPlan::Standing standing_of(const ClusterConfig& config, const RunningCluster& running,
+                                  const std::vector<placement::Tenant>& before,
+                                  const placement::Tenant& tenant) {
+    if (!has(before, tenant))
+        return ClusterPlan::Standing::kNew;
+    const TenantConfig* now = find_named(config.tenants, tenant.id);
+    const TenantConfig* then = find_named(running.config.tenants, tenant.id);
+    const bool same = now != nullptr && then != nullptr
+                          ? *now == *then
+                          : std::any_of(before.begin(), before.end(), [&](const placement::Tenant& each) {
+                                return each.id == tenant.id &&
+                                       each.appliances[0].id == tenant.appliances[0].id &&
+                                       each.appliances[0].reservation == tenant.appliances[0].reservation;
+                            });
+    return same ? ClusterPlan::Standing::kUnchanged : ClusterPlan::Standing::kChanged;
+}
+
+/// A vNIC that the file leaves free stays where its switch has it.
+void pin(const ClusterPlan& made, const RunningCluster& running, placement::Tenant& tenant) {
+    for (placement::Vnic& vnic : tenant.vnics) {
+        const auto at = running.hosts.find(vnic.id);
+        if (vnic.host != kAnywhere || at == running.hosts.end())
+            continue;
+        const auto host = std::find_if(made.topology.hosts.begin(), made.topology.hosts.end(),
+                                       [&](const placement::Host& h) { return h.id == at->second; });
+        if (host != made.topology.hosts.end())
+            vnic.host = static_cast<std::uint32_t>(host - made.topology.hosts.begin());
+    }
+}
+
+bool is_settled(const placement::Tenant& tenant) {
+    return std::all_of(tenant.vnics.begin(), tenant.vnics.end(),
+                       [](const placement::Vnic& vnic) { return vnic.host != kAnywhere; });
+}
+
+placement::Layout layout_of(const placement::Tenant& tenant) {
+    placement::Layout layout;
+    for (const placement::Vnic& vnic : tenant.vnics)
+        layout.hosts.push_back(vnic.host);
+    for (const placement::VirtualAppliance& part : tenant.appliances)
+        layout.appliances.push_back(part.appliance);
+    return layout;
+}
+
+void add_tenants(const ClusterConfig& config, const RunningCluster* running, ClusterPlan& made,
+                 std::vector<placement::Layout>& current) {
+    std::vector<placement::Tenant> before;
+    if (running != nullptr)
+        before = tenants_of(running->config);
+    std::vector<placement::Tenant> later;
+    std::vector<ClusterPlan::Standing> later_standing;
+    for (placement::Tenant& tenant : tenants_of(config)) {
+        const auto standing =
+            running == nullptr ? ClusterPlan::Standing::kNew : standing_of(config, *running, before, tenant);
+        if (running != nullptr)
+            pin(made, *running, tenant);
+        if (standing == ClusterPlan::Standing::kUnchanged && is_settled(tenant)) {
+            current.push_back(layout_of(tenant));
+            made.tenants.push_back(std::move(tenant));
+            made.standing.push_back(standing);
+            continue;
+        }
+        later.push_back(std::move(tenant));
+        later_standing.push_back(standing);
+    }
+    std::move(later.begin(), later.end(), std::back_inserter(made.tenants));
+    for (const placement::Tenant& tenant : before)
+        if (!has(made.tenants, tenant))
+            made.gone.push_back(tenant.id);
+    made.standing.insert(made.standing.end(), later_standing.begin(), later_standing.end());
+}
+
+std::string path_of(Constraint constraint) {
+    const std::string at = '[' + std::to_string(constraint.index) + "].";
+    switch (constraint.kind) {
+        case ConstraintKind::kHostLink:
+            return "topology.hosts" + at + "uplink";
+        case ConstraintKind::kRackLink:
+            return "topology.racks" + at + "uplink";
+        case ConstraintKind::kApplianceLink:
+            return "appliances" + at + "link";
+        case ConstraintKind::kApplianceTokens:
+            return "appliances" + at + "capacity_min";
+        case ConstraintKind::kSlots:
+            break;
+    }
+    return "topology.hosts" + at + "vms_max";
+}
+
+}  // namespace
+
+placement::Topology topology_of(const ClusterConfig& config) {
+    const auto usable = [&](std::uint64_t bps) {
+        return static_cast<Tokens>(static_cast<double>(bps) * (1 - config.headroom)) / kBitsPerByte;
+    };
+    const auto racks = numbers_of(config.racks);
+    const auto hosts = numbers_of(config.hosts);
+    placement::Topology out;
+    for (const RackConfig& rack : config.racks)
+        out.racks.push_back({.id = rack.name, .uplink = usable(rack.uplink_bps)});
+    for (const HostConfig& host : config.hosts)
+        out.hosts.push_back({.id = host.name,
+                             .uplink = usable(host.uplink_bps),
+                             .rack = number_in(racks, host.rack),
+                             .slots = host.vms_max == 0 ? UINT32_MAX : host.vms_max});
+    for (const ClusterApplianceConfig& appliance : config.appliances)
+        out.appliances.push_back(
+            {.id = appliance.name,
+             .type = appliance.name,
+             .capacity = appliance.capacity_min,
+             .host = number_in(hosts, appliance.host),
+             .link = appliance.link_bps == 0 ? placement::kUnlimited : usable(appliance.link_bps)});
+    return out;
+}
+
+std::vector<placement::Tenant> tenants_of(const ClusterConfig& config) {
+    const auto hosts = numbers_of(config.hosts);
+    const auto appliances = numbers_of(config.appliances);
+    std::vector<placement::Tenant> out;
+    for (const TenantConfig& tenant : config.tenants) {
+        placement::Tenant& made = out.emplace_back();
+        made.id = tenant.name;
+        for (const TenantVnicConfig& vnic : tenant.vnics)
+            made.vnics.push_back({.id = vnic.name,
+                                  .reservation = vnic.reservation_bps / kBitsPerByte,
+                                  .host = number_in(hosts, vnic.host)});
+        for (const TenantApplianceConfig& part : tenant.appliances) {
+            // Who reserved nothing of it was promised no way to it either.
+            const Tokens most =
+                part.bandwidth_bps ? *part.bandwidth_bps / kBitsPerByte : placement::kUnlimited;
+            made.appliances.push_back({.id = part.name,
+                                       .type = part.name,
+                                       .reservation = part.reservation_tokens,
+                                       .bandwidth = part.reservation_tokens == 0 ? 0 : most,
+                                       .appliance = number_in(appliances, part.name)});
+        }
+    }
+    const std::vector<std::uint64_t> reserved = pool_reservations(config.pools);
+    for (std::size_t i = 0; i < config.pools.size(); ++i) {
+        const PoolConfig& pool = config.pools[i];
+        if (!pool.parent.empty())
+            continue;
+        placement::Tenant& made = out.emplace_back();
+        made.id = pool_name(pool);
+        made.appliances.push_back({.id = pool.appliance,
+                                   .type = pool.appliance,
+                                   .reservation = reserved[i],
+                                   .bandwidth = 0,
+                                   .appliance = number_in(appliances, pool.appliance)});
+    }
+    return out;
+}
+
+Failure failure_of(const ClusterConfig& config, const SharedNeed& shared, const billing::UseTable* use) {
+    if (shared.need <= shared.have)
+        return {};
+    if (shared.have == 0)
+        return {.probability = 1};
+    const auto need = static_cast<double>(shared.need);
+    const auto have = static_cast<double>(shared.have);
+    // Bills are about what vNICs send, not about an appliance's tokens.
+    const bool link = shared.kind == ConstraintKind::kHostLink || shared.kind == ConstraintKind::kRackLink;
+    if (use != nullptr && link)
+        if (const std::optional<double> measured = use->failure(need, have, shared.sharers))
+            return {.probability = *measured, .measured = true};
+    const auto vnics =
+        static_cast<std::uint32_t>(std::clamp<std::size_t>(shared.sharers.size(), 1, billing::kVmsMax));
+    return {.probability = billing::failure_probability(vnics, config.overcommit_utilisation, need / have)};
+}
+
+bool may_need(const ClusterConfig& config, const SharedNeed& shared, const Failure& failure) {
+    if (shared.need <= shared.have)
+        return true;
+    return config.overcommit && shared.kind != ConstraintKind::kSlots &&
+           failure.probability <= config.overcommit_failure_max;
+}
+
+bool ClusterPlan::admitted() const {
+    return std::all_of(plan.entries.begin(), plan.entries.end(),
+                       [](const auto& entry) { return entry.in; }) &&
+           std::all_of(risks.begin(), risks.end(), [](const Risk& risk) { return risk.admissible; });
+}
+
+ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* running,
+                         const billing::UseTable* use) {
+    ClusterPlan made;
+    made.topology = topology_of(config);
+    if (config.hosts.empty())  // a file that begins with its tenants: only appliances can be short
+        made.topology.hosts.push_back({.id = "-", .uplink = placement::kUnlimited});
+    std::vector<placement::Layout> current;
+    add_tenants(config, running, made, current);
+    made.plan = placement::make_plan(made.topology, placement::LinkNeed::kHose, made.tenants, current,
+                                     placement::Misfits::kForce);
+    for (const placement::Load& load : made.plan.after.loads) {
+        ClusterPlan::Risk risk;
+        const SharedNeed shared{load.constraint.kind, load.need, load.have, sharers_of(made, load)};
+        risk.vnics = static_cast<std::uint32_t>(shared.sharers.size());
+        if (shared.kind != ConstraintKind::kSlots)
+            risk.failure = failure_of(config, shared, use);
+        risk.admissible = may_need(config, shared, risk.failure);
+        made.risks.push_back(risk);
+    }
+    return made;
+}
+
+Faults faults_of(const ClusterConfig& config, const ClusterPlan& made) {
+    Faults faults;
+    for (std::size_t i = 0; i < made.risks.size(); ++i) {
+        const placement::Load& load = made.plan.after.loads[i];
+        if (made.risks[i].admissible || load.have == 0)  // nothing there: the file lacks more than room
+            continue;
+        const ConstraintKind kind = load.constraint.kind;
+        std::string allowed = "at most " + placement::amount_text(kind, load.have);
+        if (kind != ConstraintKind::kSlots)
+            allowed +=
+                config.overcommit ? ", or a larger \"overcommit_failure_max\"" : ", or \"overcommit\": true";
+        const std::string what = kind == ConstraintKind::kSlots ? "vNICs: " : "guarantees of ";
+        faults.push_back({path_of(load.constraint), what + placement::amount_text(kind, load.need),
+                          std::move(allowed),
+                          placement::describe(made.topology, load.constraint) +
+                              " cannot keep these promises; weirctl plan FILE says whose they are"});
+    }
+    return faults;
+}
+
+Faults placement_faults(const ClusterConfig& config) {
+    return faults_of(config, plan_cluster(config));
+}
+
+std::string_view name_of(ClusterPlan::Standing standing) {
+    switch (standing) {
+        case ClusterPlan::Standing::kNew:
+            return "new";
+        case ClusterPlan::Standing::kChanged:
+            return "changed";
+        case ClusterPlan::Standing::kUnchanged:
+            break;
+    }
+    return "unchanged";
+}
+
+}  // namespace weir

@@ -1,0 +1,217 @@
+// pool_layout.cc - parents are found by name; then each pool is put below its parent.
+#include "ctrl/pools/pool_layout.h"
+
+#include <algorithm>
+#include <set>
+
+#include "common/units.h"
+#include "ctrl/pools/division.h"
+
+namespace weir {
+namespace {
+
+using pools::kRoot;
+using pools::NodeIndex;
+
+constexpr std::uint32_t kDefaultShares = 100;
+
+std::string at(std::size_t index) {
+    return "pools[" + std::to_string(index) + ']';
+}
+
+std::vector<std::uint32_t> parents_of(const std::vector<PoolConfig>& pools) {
+    std::map<std::string_view, std::uint32_t> numbers;
+    for (std::uint32_t i = 0; i < pools.size(); ++i)
+        numbers.emplace(pools[i].name, i);
+    std::vector<std::uint32_t> parents;
+    for (const PoolConfig& each : pools) {
+        const auto found = numbers.find(each.parent);
+        parents.push_back(each.parent.empty() || found == numbers.end() ? kNoPool : found->second);
+    }
+    return parents;
+}
+
+/// Pools so that each stands behind its parent; those that go round in a circle are left out.
+std::vector<std::uint32_t> parents_first(const std::vector<std::uint32_t>& parents) {
+    std::vector<std::uint32_t> order;
+    std::vector<std::uint8_t> placed(parents.size());
+    std::vector<std::uint32_t> way;
+    for (std::uint32_t start = 0; start < parents.size(); ++start) {
+        way.clear();
+        std::uint32_t pool = start;
+        for (; pool != kNoPool && placed[pool] == 0 && way.size() <= parents.size(); pool = parents[pool])
+            way.push_back(pool);
+        if (way.size() > parents.size())
+            continue;
+        for (; !way.empty(); way.pop_back()) {
+            order.push_back(way.back());
+            placed[way.back()] = 1;
+        }
+    }
+    return order;
+}
+
+template <typename Config>
+pools::Controls controls_of(const Config& config, std::uint64_t reservation) {
+    return {.reservation = static_cast<double>(reservation),
+            .limit = config.limit_tokens ? static_cast<double>(*config.limit_tokens) : pools::kNoLimit,
+            .shares = static_cast<double>(config.shares)};
+}
+
+std::string rate_text(double tokens) {
+    return format_quantity(Quantity::kTokenRate, static_cast<std::uint64_t>(tokens));
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> pool_reservations(const std::vector<PoolConfig>& pools) {
+    const std::vector<std::uint32_t> parents = parents_of(pools);
+    std::vector<std::uint32_t> order = parents_first(parents);
+    std::vector<std::uint64_t> below(pools.size());
+    std::vector<std::uint64_t> own(pools.size());
+    for (std::size_t i = 0; i < pools.size(); ++i)
+        for (const PoolVnicConfig& vnic : pools[i].vnics)
+            below[i] += vnic.reservation_tokens;
+    for (; !order.empty(); order.pop_back()) {
+        const std::uint32_t pool = order.back();
+        own[pool] = pools[pool].reservation_tokens.value_or(below[pool]);
+        if (parents[pool] != kNoPool)
+            below[parents[pool]] += own[pool];
+    }
+    return own;
+}
+
+std::vector<std::uint32_t> pool_tops(const std::vector<PoolConfig>& pools) {
+    const std::vector<std::uint32_t> parents = parents_of(pools);
+    std::vector<std::uint32_t> tops(pools.size(), kNoPool);
+    for (const std::uint32_t pool : parents_first(parents))
+        tops[pool] = parents[pool] != kNoPool     ? tops[parents[pool]]
+                     : pools[pool].parent.empty() ? pool
+                                                  : kNoPool;
+    return tops;
+}
+
+void check_pool_tree(const std::vector<PoolConfig>& pools, Faults& faults) {
+    const std::vector<std::uint32_t> parents = parents_of(pools);
+    const std::vector<std::uint32_t> tops = pool_tops(pools);
+    const std::vector<std::uint64_t> own = pool_reservations(pools);
+    std::vector<std::uint64_t> below(pools.size());
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+        if (!pools[i].name.empty() && !seen.insert(pools[i].name).second)
+            faults.push_back(
+                {at(i) + ".name", '"' + pools[i].name + '"', "each once", "another has it already"});
+        if (parents[i] == kNoPool && !pools[i].parent.empty())
+            faults.push_back({at(i) + ".parent", '"' + pools[i].parent + '"',
+                              "the name of an entry of \"pools\"", "there is no such entry"});
+        else if (tops[i] == kNoPool)
+            faults.push_back({at(i) + ".parent", '"' + pools[i].parent + '"',
+                              "a pool whose parents lead to one without a parent",
+                              "its parents lead in a circle, or to a pool that is not there"});
+        for (const PoolVnicConfig& vnic : pools[i].vnics)
+            below[i] += vnic.reservation_tokens;
+        if (parents[i] != kNoPool)
+            below[parents[i]] += own[i];
+    }
+    for (std::size_t i = 0; i < pools.size(); ++i)
+        if (pools[i].reservation_tokens && below[i] > *pools[i].reservation_tokens)
+            faults.push_back({at(i) + ".reservation", rate_text(static_cast<double>(own[i])),
+                              "at least what is reserved in it, " + rate_text(static_cast<double>(below[i])),
+                              "reservations above the parent's cannot be kept"});
+}
+
+PoolLayout::PoolLayout(const std::vector<PoolConfig>& pools, const std::string& appliance, double capacity)
+    : tree_({.reservation = capacity, .limit = pools::kNoLimit, .shares = kDefaultShares}),
+      names_{{appliance, false}} {
+    pools_.emplace(appliance, kRoot);
+    const std::vector<std::uint32_t> parents = parents_of(pools);
+    const std::vector<std::uint32_t> tops = pool_tops(pools);
+    const std::vector<std::uint64_t> own = pool_reservations(pools);
+    std::vector<NodeIndex> nodes(pools.size(), kRoot);
+    for (const std::uint32_t i : parents_first(parents)) {
+        if (tops[i] == kNoPool || pools[tops[i]].appliance != appliance)
+            continue;
+        const NodeIndex parent = parents[i] == kNoPool ? kRoot : nodes[parents[i]];
+        nodes[i] = add(parent, controls_of(pools[i], own[i]), pools[i].name, false);
+        for (const PoolVnicConfig& vnic : pools[i].vnics)
+            add(nodes[i], controls_of(vnic, vnic.reservation_tokens), vnic.name, true);
+    }
+}
+
+NodeIndex PoolLayout::add(NodeIndex parent, const pools::Controls& controls, const std::string& name,
+                          bool vnic) {
+    const NodeIndex node = tree_.add(parent, controls);
+    names_.push_back({name, vnic});
+    (vnic ? vnics_ : pools_).emplace(name, node);
+    return node;
+}
+
+NodeIndex PoolLayout::add_vnic(const std::string& name) {
+    const auto found = find(name, true);
+    return found ? *found
+                 : add(kRoot, {.reservation = 0, .limit = pools::kNoLimit, .shares = kDefaultShares}, name,
+                       true);
+}
+
+std::optional<NodeIndex> PoolLayout::find(std::string_view name, bool vnic) const {
+    const auto& names = vnic ? vnics_ : pools_;
+    const auto found = names.find(name);
+    return found == names.end() ? std::nullopt : std::optional(found->second);
+}
+
+Faults PoolLayout::set(NodeIndex node, const pools::Controls& controls) {
+    Faults faults;
+    if (controls.limit < controls.reservation)
+        faults.push_back({"limit", rate_text(controls.limit),
+                          "at least the reservation, " + rate_text(controls.reservation),
+                          "a limit below the reservation breaks the promise"});
+    double below = 0;
+    double beside = 0;
+    const NodeIndex parent = tree_.parent(node);
+    for (NodeIndex each = 1; each < tree_.size(); ++each) {
+        below += tree_.parent(each) == node ? tree_.controls(each).reservation : 0;
+        beside += tree_.parent(each) == parent && each != node ? tree_.controls(each).reservation : 0;
+    }
+    const double most = tree_.controls(parent).reservation - beside;
+    if (controls.reservation < below)
+        faults.push_back({"reservation", rate_text(controls.reservation),
+                          "at least what is reserved in it, " + rate_text(below),
+                          "reservations above the parent's cannot be kept"});
+    else if (node != kRoot && controls.reservation > std::max(most, tree_.controls(node).reservation))
+        faults.push_back(
+            {"reservation", rate_text(controls.reservation),
+             "at most " + rate_text(std::max(most, 0.0)) + ", what is left of that of " + names_[parent].text,
+             "reservations above the parent's cannot be kept"});
+    if (faults.empty())
+        tree_.set(node, controls);
+    return faults;
+}
+
+std::set<std::string> pooled_appliances(const std::vector<PoolConfig>& pools) {
+    std::set<std::string> names;
+    for (const PoolConfig& pool : pools)
+        if (pool.parent.empty())
+            names.insert(pool.appliance);
+    return names;
+}
+
+std::unordered_map<std::string, double> reserved_in_pools(const std::vector<PoolConfig>& pools,
+                                                          const std::string& appliance) {
+    const PoolLayout layout(pools, appliance, 0);
+    double reserved = 0;
+    std::vector<double> wanted(layout.tree().size(), pools::kAbsent);
+    for (NodeIndex node = 1; node < layout.tree().size(); ++node) {
+        reserved += layout.tree().parent(node) == kRoot ? layout.tree().controls(node).reservation : 0;
+        if (layout.name(node).vnic)
+            wanted[node] = pools::kNoLimit;
+    }
+    pools::Division division;
+    pools::Divider().divide(layout.tree(), wanted, reserved, division);
+    std::unordered_map<std::string, double> out;
+    for (NodeIndex node = 1; node < layout.tree().size(); ++node)
+        if (layout.name(node).vnic)
+            out.emplace(layout.name(node).text, division.entitlement[node]);
+    return out;
+}
+
+}  // namespace weir

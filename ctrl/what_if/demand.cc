@@ -1,0 +1,75 @@
+// demand.cc - the kind `demand`: eq. 6 of Pulsar, element by element.
+#include "ctrl/estimate/demand.h"
+
+#include <array>
+#include <map>
+
+#include "common/config/config_text.h"
+#include "ctrl/what_if/fields.h"
+#include "ctrl/what_if/kinds.h"
+
+namespace weir::what_if {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kShapes = "tokens by resource, {\"disk\": 100}; or a list, the same for all four";
+
+/// The places of a vector: members of an object, or elements of a list.
+std::map<std::string, double> elements(const json& vector, const std::string& path, Faults& faults) {
+    std::map<std::string, double> found;
+    const auto add = [&](const std::string& place, const std::string& where, const json& value) {
+        if (value.is_number() && estimate::is_plausible(value.get<double>()))
+            found[place] = value.get<double>();
+        else
+            faults.push_back({where, show_value(value), "a number, 0 to 2^53", "this cannot be an amount"});
+    };
+    if (vector.is_object()) {
+        for (const auto& [name, value] : vector.items())
+            add(name, path + '.' + show_text(name), value);
+    } else {
+        for (std::size_t i = 0; i < vector.size(); ++i)
+            add(std::to_string(i), path + '[' + std::to_string(i) + ']', vector[i]);
+    }
+    return found;
+}
+
+}  // namespace
+
+json solve_demand(ObjectReader& problem, Faults& faults) {
+    using estimate::Usage;
+    constexpr std::array<std::pair<const char*, double Usage::*>, 4> kVectors{
+        {{"used", &Usage::used},
+         {"backlog", &Usage::backlog},
+         {"queued", &Usage::queued},
+         {"outstanding", &Usage::outstanding}}};
+    need(problem, "used", kShapes);
+    const json* first = nullptr;
+    std::map<std::string, Usage> usage;
+    for (const auto& [key, field] : kVectors) {
+        const json* vector = problem.take(key);
+        if (vector == nullptr)
+            continue;
+        first = first == nullptr ? vector : first;
+        if (!vector->is_structured() || vector->type() != first->type() ||
+            (vector->is_array() && vector->size() != first->size())) {
+            problem.fault(key, kShapes, "this is no such vector, or not like the one before");
+            continue;
+        }
+        for (const auto& [place, value] : elements(*vector, key, faults))
+            usage[place].*field = value;
+    }
+    if (!faults.empty() || first == nullptr)
+        return {};
+    json demand = first->is_array() ? json::array() : json::object();
+    for (std::size_t i = 0; i < usage.size() && first->is_array(); ++i)
+        demand.push_back(*estimate::demand_of(usage[std::to_string(i)]));
+    for (const auto& [name, of] : usage) {
+        if (first->is_object())
+            demand[name] = *estimate::demand_of(of);
+    }
+    return {{"demand", std::move(demand)}};
+}
+
+}  // namespace weir::what_if

@@ -1,0 +1,187 @@
+// fields.cc - typed reads with the same words about the same mistakes in every kind.
+#include "ctrl/what_if/fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "common/config/config_text.h"
+
+namespace weir::what_if {
+namespace {
+
+using nlohmann::json;
+
+std::string text_of(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+}
+
+std::string text_of(Bounds bounds) {
+    return "a number, " + text_of(bounds.min) + " to " + text_of(bounds.max);
+}
+
+/// What is wrong with a value, or nothing.
+const char* flaw(const json& value, Bounds bounds) {
+    if (!value.is_number())
+        return "wrong type";
+    const auto number = value.get<double>();
+    if (std::isnan(number) || number < bounds.min || number > bounds.max)
+        return "out of range";
+    return nullptr;
+}
+
+}  // namespace
+
+std::string show(const std::string& text) {
+    return show_value(json(text));
+}
+
+void need(ObjectReader& reader, std::string_view key, std::string allowed) {
+    if (!reader.has(key))
+        reader.fault(key, std::move(allowed), "this is needed");
+}
+
+bool read_number(ObjectReader& reader, std::string_view key, double& out, Bounds bounds) {
+    const json* value = reader.take(key);
+    if (value == nullptr)
+        return false;
+    if (const char* wrong = flaw(*value, bounds)) {
+        reader.fault(key, text_of(bounds), wrong);
+        return false;
+    }
+    out = value->get<double>();
+    return true;
+}
+
+bool need_number(ObjectReader& reader, std::string_view key, double& out, Bounds bounds) {
+    need(reader, key, text_of(bounds));
+    return read_number(reader, key, out, bounds);
+}
+
+bool read_weight(ObjectReader& reader, std::string_view key, double& out) {
+    double weight = 0;
+    if (!read_number(reader, key, weight, kWeightBounds))
+        return false;
+    if (weight > 0 && weight < kWeightLeast) {
+        reader.fault(key, "0, or " + text_of({kWeightLeast, kWeightBounds.max}), "out of range");
+        return false;
+    }
+    out = weight;
+    return true;
+}
+
+bool read_optional_number(ObjectReader& reader, std::string_view key, std::optional<double>& out,
+                          Bounds bounds) {
+    const json* value = reader.take(key);
+    if (value != nullptr && value->is_null()) {
+        out.reset();
+        return true;
+    }
+    double number = 0;
+    if (!read_number(reader, key, number, bounds))
+        return false;
+    out = number;
+    return true;
+}
+
+const json& list_of(ObjectReader& reader, std::string_view key, bool needed) {
+    static const json kEmpty = json::array();
+    const json* list = reader.take(key);
+    const std::string allowed = "a list of at most " + std::to_string(kListMost) + " objects, [{...}, ...]";
+    if (list == nullptr) {
+        if (needed)
+            reader.fault(key, allowed, "this is needed");
+        return kEmpty;
+    }
+    if (!list->is_array() || list->size() > kListMost) {
+        reader.fault(key, allowed, list->is_array() ? "the list is too long" : "wrong type");
+        return kEmpty;
+    }
+    if (needed && list->empty())
+        reader.fault(key, allowed, "the list is empty");
+    return *list;
+}
+
+std::uint32_t Names::add(ObjectReader& reader) {
+    const std::uint32_t number = size();
+    std::string name;
+    need(reader, "id", "a name, such as \"a\"");
+    if (reader.read_text("id", name)) {
+        if (name.empty())
+            reader.fault("id", "a name, such as \"a\"", "it is empty");
+        else if (!numbers_.emplace(name, number).second)
+            reader.fault("id", "each id once", "this id is there already");
+    }
+    names_.push_back(std::move(name));
+    return number;
+}
+
+std::uint32_t Names::add(const std::string& name) {
+    const auto [it, is_new] = numbers_.emplace(name, size());
+    if (is_new)
+        names_.push_back(name);
+    return it->second;
+}
+
+std::optional<std::uint32_t> Names::find(const std::string& name) const {
+    const auto it = numbers_.find(name);
+    return it == numbers_.end() ? std::nullopt : std::optional(it->second);
+}
+
+/// One without a name has been refused already.
+std::string Names::list() const {
+    constexpr std::size_t kShown = 6;
+    std::string text;
+    std::size_t shown = 0;
+    for (const std::string& name : names_) {
+        if (name.empty())
+            continue;
+        if (++shown > kShown)
+            return text + ", ...";
+        text += (shown == 1 ? "" : ", ") + show_text(name);
+    }
+    return shown == 0 ? "nothing: there are none" : text;
+}
+
+std::vector<Amount> read_amounts(ObjectReader& reader, std::string_view key, const Names& names, bool needed,
+                                 Faults& faults) {
+    std::vector<Amount> amounts;
+    const json* object = reader.take(key);
+    const std::string path = reader.path_of(key);
+    if (object == nullptr || !object->is_object()) {
+        if (needed || object != nullptr)
+            reader.fault(key, "amounts by name, such as {\"uplink\": 1000}",
+                         object == nullptr ? "this is needed" : "wrong type");
+        return amounts;
+    }
+    amounts.reserve(object->size());
+    for (const auto& [name, value] : object->items()) {
+        const std::string where = path + '.' + show_text(name);
+        const auto number = names.find(name);
+        if (!number) {
+            faults.push_back({where, show_text(name), names.list(), "there is nothing of this name"});
+            continue;
+        }
+        if (const char* wrong = flaw(value, kTokenBounds)) {
+            faults.push_back({where, show_value(value), text_of(kTokenBounds), wrong});
+            continue;
+        }
+        amounts.push_back({*number, value.get<double>()});
+    }
+    return amounts;
+}
+
+std::optional<std::uint32_t> read_name(ObjectReader& reader, std::string_view key, const Names& names) {
+    const json* value = reader.take(key);
+    std::string name;
+    if (value == nullptr || value->is_null() || !reader.read_text(key, name))
+        return std::nullopt;
+    const auto number = names.find(name);
+    if (!number)
+        reader.fault(key, names.list(), "there is nothing of this name");
+    return number;
+}
+
+}  // namespace weir::what_if

@@ -1,0 +1,35 @@
+// overcommit.cc - the kind `overcommit`: how often promises beyond the link fail (SoftBW 2.2).
+#include "ctrl/billing/overcommit.h"
+
+#include "ctrl/what_if/fields.h"
+#include "ctrl/what_if/kinds.h"
+
+namespace weir::what_if {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr Bounds kRatios{0, 1e6};
+
+}  // namespace
+
+json solve_overcommit(ObjectReader& problem, Faults& faults) {
+    std::uint32_t vms = 0;
+    double utilisation = 0;
+    double ratio = 0;
+    double bound = 0;
+    need(problem, "vms", "a whole number, 1 to 100000");
+    problem.read_integer("vms", vms, {1, billing::kVmsMax});
+    need_number(problem, "utilisation", utilisation, {0, 1});
+    need_number(problem, "ratio", ratio, kRatios);
+    const bool bounded = read_number(problem, "bound", bound, {0, 1});
+    if (!faults.empty())
+        return {};
+    json answer{{"failure_probability", billing::failure_probability(vms, utilisation, ratio)}};
+    if (bounded)
+        answer["ratio_within"] = billing::ratio_within(vms, utilisation, bound, kRatios.max);
+    return answer;
+}
+
+}  // namespace weir::what_if

@@ -1,0 +1,102 @@
+// conversation.h - a TCP connection for tests: what its two sides say, cut and disturbed as a test wants, and
+// what a tracker makes of it. Threads: tests only.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost_functions/tracker/tracker.h"
+
+namespace weir::testing {
+
+/// What a sink is told, in order.
+struct Events {
+    struct Answered {
+        Response response;
+        Answer answer;
+    };
+    std::vector<Request> requests;
+    std::vector<Answered> responses;
+    std::uint64_t plain_requests = 0;   ///< bytes
+    std::uint64_t plain_responses = 0;  ///< bytes
+
+    void request(const Request& request) { requests.push_back(request); }
+    void response(const Response& response, const Answer& answer) { responses.push_back({response, answer}); }
+    void plain(Side side, std::uint32_t bytes) {
+        (side == Side::kRequests ? plain_requests : plain_responses) += bytes;
+    }
+};
+
+/// A copy of exactly its size, so that a read beyond it is seen by ASan.
+class Exactly {
+  public:
+    explicit Exactly(std::string_view text)
+        : size_(text.size()), bytes_(new std::uint8_t[size_ + (size_ == 0)]) {
+        std::memcpy(bytes_.get(), text.data(), size_);
+    }
+    [[nodiscard]] Bytes bytes() const { return {bytes_.get(), size_}; }
+
+  private:
+    std::size_t size_;
+    std::unique_ptr<std::uint8_t[]> bytes_;
+};
+
+inline Tracker::Profile small_profile() {
+    return {
+        .vnics = 4, .pendings = 1024, .fragments = 256, .pendings_per_vnic = 1024, .fragments_per_vnic = 256};
+}
+
+class Conversation {
+  public:
+    explicit Conversation(std::string_view protocol, const Tracker::Profile& profile = small_profile())
+        : tracker(profile) {
+        connection.vnic = 1;
+        while (protocols()[connection.protocol]->name != protocol)
+            connection.protocol =
+                static_cast<std::uint8_t>(connection.protocol + 1) & Connection::kProtocolMask;
+    }
+
+    /// Both SYNs; the first bytes are then at 1000 and 2000, or where the test wants.
+    void open(std::uint32_t requests_at = 1000, std::uint32_t responses_at = 2000) {
+        at(Side::kRequests) = requests_at;
+        at(Side::kResponses) = responses_at;
+        pass(Side::kRequests, requests_at - 1, "", Segment::kSyn);
+        pass(Side::kResponses, responses_at - 1, "", Segment::kSyn | Segment::kAck);
+    }
+    /// The next segment of a side passes.
+    bool say(Side side, std::string_view text, std::uint8_t flags = Segment::kAck) {
+        const std::uint32_t seq = at(side);
+        at(side) += static_cast<std::uint32_t>(text.size());
+        return pass(side, seq, text, flags);
+    }
+    bool ask(std::string_view text) { return say(Side::kRequests, text); }
+    bool reply(std::string_view text) { return say(Side::kResponses, text); }
+    /// It does not pass here.
+    void skip(Side side, std::string_view text) { at(side) += static_cast<std::uint32_t>(text.size()); }
+
+    bool pass(Side side, std::uint32_t seq, std::string_view text, std::uint8_t flags = Segment::kAck,
+              std::uint32_t ack = 0) {
+        const Exactly copy(text);
+        return tracker.segment(
+            connection, side, {.seq = seq, .ack = ack, .flags = flags, .payload = copy.bytes()}, now, events);
+    }
+    /// Acknowledges all that the other side has said.
+    bool acknowledge(Side side) { return pass(side, at(side), "", Segment::kAck, at(opposite(side))); }
+
+    std::uint32_t& at(Side side) { return side == Side::kRequests ? requests_at_ : responses_at_; }
+
+    Tracker tracker;
+    Connection connection;
+    Events events;
+    Nanos now = 0;
+
+  private:
+    std::uint32_t requests_at_ = 1000;
+    std::uint32_t responses_at_ = 2000;
+};
+
+}  // namespace weir::testing

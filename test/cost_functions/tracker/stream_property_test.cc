@@ -1,0 +1,154 @@
+// stream_property_test.cc - what TCP does to a stream changes nothing: random sessions of every protocol,
+// cut, late, repeated and lost, against the same sessions in order.
+#include <set>
+
+#include "test/cost_functions/tracker/conversation.h"
+#include "test/cost_functions/tracker/mixed_client.h"
+#include "test/cost_functions/tracker/rough_path.h"
+#include "test/support/catch.h"
+
+using namespace weir;
+using weir::testing::Conversation;
+using weir::testing::Events;
+using weir::testing::Exchange;
+using weir::testing::MixedClient;
+using weir::testing::Random32;
+using weir::testing::rough_path;
+using weir::testing::Roughness;
+
+namespace {
+
+struct Session {
+    std::string requests;
+    std::string responses;
+};
+
+Session session(MixedClient& client, unsigned exchanges) {
+    Session all;
+    while (exchanges-- > 0) {
+        const Exchange one = client.next();
+        all.requests += one.request;
+        all.responses += one.response;
+    }
+    return all;
+}
+
+/// All of a side in one segment, or cut and disturbed.
+void play(Conversation& c, Side side, const std::string& bytes, const Roughness* roughness,
+          Random32& random) {
+    const std::uint32_t first = c.at(side);
+    c.at(side) += static_cast<std::uint32_t>(bytes.size());
+    if (roughness == nullptr) {
+        c.pass(side, first, bytes);
+        return;
+    }
+    for (const weir::testing::Passing& each : rough_path(bytes.size(), *roughness, random))
+        c.pass(side, first + static_cast<std::uint32_t>(each.from),
+               bytes.substr(each.from, each.to - each.from));
+}
+
+bool same(const Request& a, const Request& b) {
+    return a.operation == b.operation && a.answered == b.answered && a.response_known == b.response_known &&
+           a.keys == b.keys && a.request_bytes == b.request_bytes && a.response_bytes == b.response_bytes &&
+           a.span == b.span && a.place == b.place && a.cookie == b.cookie;
+}
+bool same(const Events::Answered& a, const Events::Answered& b) {
+    return a.response.bytes == b.response.bytes && a.response.failed == b.response.failed &&
+           a.response.cookie == b.response.cookie && a.answer.matched == b.answer.matched &&
+           a.answer.operation == b.answer.operation && a.answer.request_bytes == b.answer.request_bytes;
+}
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+    return std::ranges::equal(a, b, [](const T& x, const T& y) { return same(x, y); });
+}
+
+/// The events of a session are the same on a rough path.
+void check_rough(std::string_view kind, const Roughness& roughness, const Tracker::Profile& profile,
+                 int trials, bool all_understood) {
+    Random32 random(7);
+    for (int trial = 0; trial < trials; ++trial) {
+        MixedClient client(kind, static_cast<std::uint32_t>(trial));
+        Conversation smooth(client.protocol());
+        Conversation rough(client.protocol(), profile);
+        const std::uint32_t first = random() % 3 == 0 ? 0U - random() % 5000 : random();
+        smooth.open(first, first);
+        rough.open(first, first);
+        for (int round = 0; round < 3; ++round) {
+            const Session said = session(client, 1 + random() % 50);
+            for (const bool requests : {true, false}) {
+                const Side side = requests ? Side::kRequests : Side::kResponses;
+                const std::string& bytes = requests ? said.requests : said.responses;
+                play(smooth, side, bytes, nullptr, random);
+                play(rough, side, bytes, &roughness, random);
+            }
+        }
+        INFO(kind << ", trial " << trial);
+        REQUIRE(same(smooth.events.requests, rough.events.requests));
+        REQUIRE(same(smooth.events.responses, rough.events.responses));
+        REQUIRE(smooth.connection.outstanding() == 0);
+        REQUIRE(rough.connection.outstanding() == 0);
+        REQUIRE(smooth.events.plain_requests + smooth.events.plain_responses == 0);
+        if (all_understood)
+            REQUIRE(rough.events.plain_requests + rough.events.plain_responses == 0);
+        REQUIRE(rough.tracker.fragments().taken(1) == 0);
+        REQUIRE(rough.tracker.pending().taken(1) == 0);
+        REQUIRE(rough.tracker.stats().lost == 0);
+    }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "property: segments that are cut anywhere, late and repeated give the same requests and responses") {
+    for (const std::string_view kind : MixedClient::kinds()) {
+        check_rough(kind, {.segment_max = 1448, .late = 30, .repeated = 50}, weir::testing::small_profile(),
+                    100, true);
+        check_rough(kind, {.segment_max = 20, .late = 100, .repeated = 100}, weir::testing::small_profile(),
+                    20, true);
+    }
+}
+
+TEST_CASE("property: when all is sent again from a loss on, nothing need be kept") {
+    Tracker::Profile profile = weir::testing::small_profile();
+    profile.fragments = 8;
+    for (const std::string_view kind : MixedClient::kinds()) {
+        check_rough(kind, {.segment_max = 1448, .lost_with_all = 50, .repeated = 50}, profile, 100, false);
+        check_rough(kind, {.segment_max = 65'000, .lost_with_all = 200, .delay_max = 5}, profile, 100, false);
+    }
+}
+
+TEST_CASE("property: what never passes is lost, what passes is never counted twice") {
+    Random32 random(3);
+    for (const std::string_view kind : MixedClient::kinds()) {
+        std::uint64_t asked = 0;
+        std::uint64_t found = 0;
+        for (int trial = 0; trial < 60; ++trial) {
+            MixedClient client(kind, static_cast<std::uint32_t>(trial));
+            Conversation c(client.protocol());
+            c.open(random(), random());
+            for (int round = 0; round < 20; ++round) {
+                const Session said = session(client, 20);
+                asked += 20;
+                const Roughness roughness{.late = 20, .gone = 20, .repeated = 50};
+                play(c, Side::kRequests, said.requests, &roughness, random);
+                c.acknowledge(Side::kResponses);
+                play(c, Side::kResponses, said.responses, &roughness, random);
+                c.acknowledge(Side::kRequests);
+            }
+            std::multiset<std::uint64_t> places;
+            for (const Request& request : c.events.requests)
+                if (request.place != 0)
+                    places.insert(request.place);
+            for (const std::uint64_t place : places) {
+                INFO(kind << ", trial " << trial);
+                REQUIRE(places.count(place) == 1);
+            }
+            found += places.size();
+            c.tracker.forget(c.connection);
+            REQUIRE(c.tracker.fragments().taken(1) == 0);
+            REQUIRE(c.tracker.pending().taken(1) == 0);
+        }
+        INFO(kind << ": " << found << " of " << asked << " found");
+        CHECK(found > asked / 4);
+    }
+}

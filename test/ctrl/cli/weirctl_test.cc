@@ -1,0 +1,284 @@
+// weirctl_test.cc - the program itself: exit status, standard output, and what it asks the switch.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+#include <vector>
+
+#include "test/ctrl/cli/canned.h"
+#include "test/ctrl/cli/fake_switch.h"
+#include "test/support/catch.h"
+
+using namespace weir::cli::test;
+using nlohmann::json;
+
+namespace {
+
+struct Result {
+    int status = -1;
+    std::string output;  // standard output and error
+};
+
+Result run(const std::string& arguments) {
+    Result result;
+    FILE* pipe =
+        ::popen((std::string("env -u WEIR_SOCKET ") + WEIR_WEIRCTL + " " + arguments + " 2>&1").c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::array<char, 4096> buffer{};
+    for (std::size_t n = 1; n > 0;) {
+        n = std::fread(buffer.data(), 1, buffer.size(), pipe);
+        result.output.append(buffer.data(), n);
+    }
+    const int status = ::pclose(pipe);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+}
+
+const char* const kCluster = R"({"topology": {"hosts": [{"name": "h1"}, {"name": "h2"}]}, "tenants": [
+    {"name": "B", "vnics": [{"name": "b1", "reservation": "6Gbit"}, {"name": "b2", "host": "h2", "reservation": "6Gbit"}]}]})";
+
+std::string file_with(const std::string& text) {
+    const std::string file = "weirctl-test-" + std::to_string(::getpid()) + ".json";
+    std::ofstream(file) << text;
+    return file;
+}
+
+// A switch that replays the canned answers and keeps the last request.
+class CannedSwitch {
+  public:
+    CannedSwitch() : fake_(fresh_socket(), [this](const std::string& text) { return answer(text); }) {}
+
+    [[nodiscard]] Result ctl(const std::string& arguments) {
+        return run("--socket " + fake_.path() + " " + arguments);
+    }
+    [[nodiscard]] json last_request() {
+        const std::lock_guard lock(mutex_);
+        return last_;
+    }
+
+  private:
+    std::string answer(const std::string& text) {
+        const json request = json::parse(text);
+        {
+            const std::lock_guard lock(mutex_);
+            last_ = request;
+        }
+        const std::string command = request["command"];
+        json data = request["args"];
+        if (command == "status")
+            data = canned_status();
+        else if (command == "vnic.list")
+            data = canned_list();
+        else if (command == "vnic.show")
+            data = canned_vnic();
+        else if (command == "flow.list")
+            data = canned_flows();
+        else if (command == "why")
+            data = canned_why();
+        else if (command == "running")
+            data = {{"specification", kCluster}, {"vnics", {{"b1", "h1"}}}};
+        else if (command == "drops")
+            data = canned_drops();
+        else if (command == "vnic.remove" && data["name"] == "nobody")
+            return R"({"schema":1,"ok":false,"faults":[{"path":"name","found":"nobody","allowed":"vm1, vm2","message":"no such vNIC"}]})";
+        return json{{"schema", 1}, {"ok", true}, {"data", data}}.dump();
+    }
+
+    std::mutex mutex_;
+    json last_;
+    FakeSwitch fake_;
+};
+
+}  // namespace
+
+TEST_CASE("what is shown in text is given whole with --json") {
+    CannedSwitch fake;
+    for (const auto& [command, data] : {std::pair{"status", canned_status()},
+                                        {"drops", canned_drops()},
+                                        {"vnic list", canned_list()},
+                                        {"vnic show vm1", canned_vnic()}}) {
+        const Result text = fake.ctl(command);
+        CHECK(text.status == 0);
+        CHECK(text.output.find("vm1") != std::string::npos);
+        CHECK(text.output.find('\x1b') == std::string::npos);  // a pipe takes no colour
+        const Result parsed = fake.ctl(std::string(command) + " --json");
+        CHECK(parsed.status == 0);
+        CHECK(json::parse(parsed.output) == json{{"schema", 1}, {"ok", true}, {"data", data}});
+    }
+}
+
+TEST_CASE("vnic set sends typed values") {
+    CannedSwitch fake;
+    CHECK(fake.ctl("vnic set vm1 limit=2Gbit shares=200 limit_pps=none").output == "vm1 changed\n");
+    CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "vnic.set", "args":
+        {"name": "vm1", "change": {"limit": "2Gbit", "shares": 200, "limit_pps": null}}})"));
+}
+
+TEST_CASE("vnic add takes pairs, an object, a file or standard input") {
+    CannedSwitch fake;
+    const json vnic{{"name", "vm9"}, {"socket", "/run/vm9"}};
+    const std::string file = "weirctl_test_vnic.jsonc";
+    std::ofstream(file) << "{ // with a comment\n\"name\": \"vm9\", \"socket\": \"/run/vm9\" }";
+    for (const std::string& arguments :
+         {std::string("name=vm9 socket=/run/vm9"), std::string(R"('{"name": "vm9", "socket": "/run/vm9"}')"),
+          file, "- < " + file}) {
+        INFO(arguments);
+        CHECK(fake.ctl("vnic add " + arguments).output == "vm9 added\n");
+        CHECK(fake.last_request()["args"] == json{{"vnic", vnic}});
+    }
+    std::remove(file.c_str());
+}
+
+TEST_CASE("a refusal is exit status 1, in text and in JSON") {
+    CannedSwitch fake;
+    const Result text = fake.ctl("vnic remove nobody");
+    CHECK(text.status == 1);
+    CHECK(text.output == "weirctl: name: found nobody; allowed: vm1, vm2; no such vNIC\n");
+    const Result parsed = fake.ctl("--json vnic remove nobody");
+    CHECK(parsed.status == 1);
+    CHECK(json::parse(parsed.output)["faults"][0]["path"] == "name");
+    CHECK(fake.ctl("vnic remove vm1").output == "vm1 removed\n");
+}
+
+TEST_CASE("a switch that is not there is exit status 1 and says where it was sought") {
+    const Result result = run("--socket /tmp/weir-no-such.sock status");
+    CHECK(result.status == 1);
+    CHECK(result.output.find("weirctl: ipc:///tmp/weir-no-such.sock: found No such file or directory; no "
+                             "switch listens here") == 0);
+}
+
+TEST_CASE("solve prints the answer, or every fault with its path and exit status 2") {
+    const std::string file = "weirctl_test_problem.json";
+    const auto write = [&](const std::string& demand) {
+        std::ofstream(file) << R"({"kind": "allocation", "mechanism": "drf", "resources": [{"id": "disk",
+            "capacity": 10}], "flows": [{"id": "f", "demand": {"disk": )"
+                            << demand << "}}]}";
+    };
+    write("40");
+    const Result solved = run("solve " + file);
+    CHECK(solved.status == 0);
+    CHECK(json::parse(solved.output)["flows"][0]["fill"] == 0.25);
+    const Result piped = run("--json solve - < " + file);
+    CHECK(json::parse(piped.output)["data"]["resources"][0]["used"] == 10);
+    CHECK(json::parse(piped.output)["ok"] == true);
+    write("-1");
+    const Result refused = run("solve " + file);
+    CHECK(refused.status == 2);
+    CHECK(refused.output.find("weirctl: flows[0].demand.disk: found -1; allowed: a number") == 0);
+    std::remove(file.c_str());
+    CHECK(run("solve " + file).status == 2);
+    CHECK(run("solve").status == 2);
+}
+
+TEST_CASE("wrong usage is exit status 2") {
+    for (const char* arguments : {"",
+                                  "no-such-command",
+                                  "vnic",
+                                  "vnic no-such",
+                                  "vnic show",
+                                  "vnic set vm1",
+                                  "vnic set vm1 x",
+                                  "vnic add /no/such/file",
+                                  "vnic add '{\"a\": 1,}'",
+                                  "vnic add '{\"a\": 1, \"a\": 2}'",
+                                  "top --interval 5",
+                                  "top --interval 1us",
+                                  "flow",
+                                  "flow list --interval 1",
+                                  "why",
+                                  "why vm1 --interval 5us",
+                                  "top --once --count 2",
+                                  "top --count x",
+                                  "status --no-such-option",
+                                  "doctor --config /no/such/file",
+                                  "qemu-args vm1 --config /no/such/file"}) {
+        INFO(arguments);
+        CHECK(run(arguments).status == 2);
+    }
+    CHECK(run("--help").status == 0);
+}
+
+TEST_CASE("top ends after its count and gives one line of JSON per table") {
+    CannedSwitch fake;
+    const Result once = fake.ctl("top --once --interval 50ms");
+    CHECK(once.status == 0);
+    CHECK(once.output.find("isolation on") != std::string::npos);
+    const Result thrice = fake.ctl("top --count 3 --interval 50ms --json");
+    CHECK(thrice.status == 0);
+    CHECK(std::count(thrice.output.begin(), thrice.output.end(), '\n') == 3);
+    const json first = json::parse(thrice.output.substr(0, thrice.output.find('\n')));
+    CHECK(first["schema"] == 1);
+    CHECK(first["data"]["vnics"].size() == 2);
+    CHECK(first["data"]["seconds"].get<double>() >= 0.05);
+}
+
+TEST_CASE("flow list and why compare two readings, of one vNIC when it is named") {
+    CannedSwitch fake;
+    const Result list = fake.ctl("flow list --interval 50ms");
+    CHECK(list.status == 0);
+    CHECK(list.output.find("VNIC   APPLIANCE  REQUESTS/S") == 0);
+    CHECK(fake.last_request()["args"] == json::object());
+    const Result one = fake.ctl("--json flow list db --interval 50ms");
+    CHECK(fake.last_request() ==
+          json::parse(R"({"schema": 1, "command": "flow.list", "args": {"name": "db"}})"));
+    CHECK(json::parse(one.output)["data"]["flows"][0]["vnic"] == "db");
+    const Result why = fake.ctl("why db --interval 50ms");
+    CHECK(why.status == 0);
+    CHECK(why.output.find("db: up, offered") == 0);
+    CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "why", "args": {"name": "db"}})"));
+    CHECK(json::parse(fake.ctl("why db --json --interval 50ms").output)["data"]["buckets"].size() == 6);
+}
+
+TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {
+    const std::string example = std::string(WEIR_SOURCE_ROOT) + "/configs/cluster.jsonc";
+    const Result fits = run("plan " + example);
+    CHECK(fits.status == 0);
+    CHECK(fits.output.find("the controller takes this file\n") != std::string::npos);
+    std::string more = kCluster;
+    more.insert(more.rfind("]}"),
+                R"(, {"name": "C", "vnics": [{"name": "c1", "host": "h1", "reservation": "5Gbit"},
+                                                              {"name": "c2", "host": "h2", "reservation": "5Gbit"}]})");
+    const std::string file = file_with(more);
+    const Result broken = run("--json plan " + file);
+    CHECK(broken.status == 3);
+    CHECK(json::parse(broken.output)["ok"] == false);
+    CHECK(json::parse(broken.output)["data"]["broken"].size() == 2);
+    CannedSwitch fake;
+    const Result dry = fake.ctl("--json apply --dry-run " + file);
+    CHECK(dry.status == 3);
+    CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "running", "args": {}})"));
+    CHECK(json::parse(dry.output)["data"]["tenants"][0]["vnics"][0]["host"] == "h1");
+    CHECK(json::parse(dry.output)["data"]["tenants"][1]["standing"] == "new");
+    CHECK(
+        json::parse(fake.ctl("--json plan --measured " + file).output)["data"]["resources"][0]["measured"] ==
+        false);
+    CHECK(fake.last_request()["command"] == "running");
+    CHECK(fake.ctl("apply " + file).status == 2);
+    CHECK(run("--socket /nowhere.sock apply --dry-run " + file).status == 1);
+    CHECK(run("plan " + file_with("{\"interval\": 3}")).status == 2);
+    std::remove(file.c_str());
+}
+
+TEST_CASE("a vNIC is read for QEMU from the switch or from a configuration") {
+    CannedSwitch fake;
+    CHECK(fake.ctl("qemu-args vm1").output.find("path=/run/weir/vm1.sock,server=on,wait=off \\\n") !=
+          std::string::npos);
+    const std::string config = std::string(" --config ") + WEIR_SOURCE_ROOT + "/configs/qos.jsonc";
+    CHECK(run("qemu-args db" + config).output.find(",mq=on,vectors=10,") != std::string::npos);
+    CHECK(run("libvirt-xml db" + config).output.find("<driver queues='4'") != std::string::npos);
+    const Result nobody = run("qemu-args nobody" + config);
+    CHECK(nobody.status == 2);
+    CHECK(nobody.output.find("there is no vNIC of this name") != std::string::npos);
+}
+
+TEST_CASE("doctor works without a switch and names each check with its state") {
+    const Result result =
+        run(std::string("doctor --json --config ") + WEIR_SOURCE_ROOT + "/configs/minimal.jsonc");
+    CHECK((result.status == 0 || result.status == 1));
+    const json report = json::parse(result.output);
+    CHECK(report["ok"] == (result.status == 0));
+    CHECK(report["data"]["checks"].size() >= 5);
+}

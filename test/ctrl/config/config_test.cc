@@ -1,0 +1,238 @@
+// config_test.cc - the cluster file: what it says, and every fault with its path.
+#include "ctrl/config/config.h"
+
+#include "ctrl/placement/cluster_plan.h"
+#include "ctrl/pools/pool_layout.h"
+#include "test/support/catch.h"
+#include "test/support/faults.h"
+
+using namespace weir;
+
+namespace {
+
+ClusterConfig good(std::string_view text) {
+    auto outcome = parse_cluster(text, placement_faults);
+    const Faults* faults = std::get_if<Faults>(&outcome);
+    INFO((faults == nullptr ? "" : test::lines_of(*faults)));
+    REQUIRE(faults == nullptr);
+    return std::get<ClusterConfig>(std::move(outcome));
+}
+
+Faults bad(std::string_view text) {
+    auto outcome = parse_cluster(text, placement_faults);
+    REQUIRE(std::holds_alternative<Faults>(outcome));
+    return std::get<Faults>(std::move(outcome));
+}
+
+}  // namespace
+
+TEST_CASE("prices are whole, and none is below nothing") {
+    const auto fault_at = [](const std::string& prices) {
+        auto outcome = parse_cluster(R"({"prices": )" + prices + "}");
+        const Faults* faults = std::get_if<Faults>(&outcome);
+        std::string paths;
+        for (const Fault& fault : faults == nullptr ? Faults{} : *faults)
+            paths += fault.path + ' ';
+        return paths;
+    };
+    CHECK(fault_at(R"({"p0": -0.01, "link": "1Gbit"})").find("prices.p0 ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": "1", "link": "1Gbit"})").find("prices.p0 ") != std::string::npos);
+    CHECK(fault_at(R"({"link": "1Gbit"})").find("prices.p0 ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": 1})").find("prices.link ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": 1, "link": "1Gbit", "beta": "101%"})").find("prices.beta ") !=
+          std::string::npos);
+    for (const char* period : {"999ms", "3601s", "1h 1s"})
+        CHECK(fault_at(R"({"p0": 1, "link": "1Gbit", "period": ")" + std::string(period) + "\"}")
+                  .find("prices.period ") != std::string::npos);
+    CHECK(fault_at(R"({"p0": 1, "link": "1Gbit", "period": "1h"})").find("prices") == std::string::npos);
+    CHECK(fault_at(R"({"p0": 1, "link": "1Gbit"})").find("prices") == std::string::npos);
+}
+
+TEST_CASE("the documented example says what it says") {
+    auto outcome = load_cluster(WEIR_SOURCE_ROOT "/configs/cluster.jsonc", placement_faults);
+    const Faults* faults = std::get_if<Faults>(&outcome);
+    INFO((faults == nullptr ? "" : test::lines_of(*faults)));
+    REQUIRE(faults == nullptr);
+    const auto& config = std::get<ClusterConfig>(outcome);
+    CHECK(config.interval == kNanosPerSec);
+    CHECK(config.listen.size() == 2);
+    CHECK(config.headroom == Approx(0.03));
+    CHECK(config.global == Mechanism::kHdrf);
+    REQUIRE(config.hosts.size() == 2);
+    CHECK(config.hosts[0].rack == "r1");
+    CHECK(config.hosts[0].vms_max == 40);
+    REQUIRE(config.appliances.size() == 3);
+    CHECK(config.appliances[0].host == "h2");
+    CHECK(config.appliances[0].capacity_max == 10'000);
+    CHECK(config.appliances[1].link_bps == 10'000'000'000);
+    REQUIRE(config.tenants.size() == 2);
+    const TenantConfig& tenant = config.tenants[0];
+    CHECK(tenant.vnics.at(0).limit_bps == 8'000'000'000);
+    CHECK_FALSE(tenant.vnics.at(1).limit_bps);
+    CHECK(tenant.appliances.at(0).reservation_tokens == 2'000);
+    CHECK(config.tenants[1].guarantee == SharingRule::kFixed);
+    CHECK(config.tenants[1].local == Mechanism::kMaxMin);
+}
+
+TEST_CASE("an empty cluster is one") {
+    const ClusterConfig config = good("{}");
+    CHECK(config.listen == std::vector<std::string>{"ipc:///run/weir/ctrl.ipc"});
+    CHECK(config.hosts.empty());
+}
+
+TEST_CASE("all faults are listed, with their paths and in their order") {
+    const Faults faults = bad(R"({"name": "a b", "interval": "10ms", "listen": ["udp://x"], "headroom": "60%",
+        "spam": 1, "pools": {},
+        "topology": {"hosts": [{"uplink": 10, "key": "short", "rack": "r9"}]},
+        "appliances": [{"name": "disk", "capacity_min": "2ktokens", "capacity_max": "1ktokens"}],
+        "tenants": [{"name": "A", "local": "hdrf", "vnics": [{"name": "v", "reservation": "2Gbit", "limit": "1Gbit",
+            "host": "h7"}], "appliances": [{"name": "dosk"}]}]})");
+    CHECK(test::has_fault(faults, "name", "cannot be a name"));
+    CHECK(test::has_fault(faults, "interval", "100ms to 60s"));
+    CHECK(test::has_fault(faults, "listen", "udp://x"));
+    CHECK(test::has_fault(faults, "headroom", "out of range"));
+    CHECK(test::has_fault(faults, "spam", "unknown key"));
+    CHECK(test::has_fault(faults, "pools", "wrong type"));
+    CHECK(test::has_fault(faults, "topology.hosts[0].name", "needed"));
+    CHECK(test::has_fault(faults, "topology.hosts[0].uplink", "needs a unit"));
+    CHECK(test::has_fault(faults, "topology.hosts[0].key", "no CURVE public key"));
+    CHECK(test::has_fault(faults, "topology.hosts[0].rack", "no such entry"));
+    CHECK(test::has_fault(faults, "appliances[0].capacity_max", "window is empty"));
+    CHECK(test::has_fault(faults, "tenants[0].local", "unknown word"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[0].limit", "breaks the promise"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[0].host", "no such entry"));
+    CHECK(test::has_fault(faults, "tenants[0].appliances[0].name", "no such entry"));
+    CHECK(faults.front().path == "name");
+}
+
+TEST_CASE("one name for one thing") {
+    const Faults faults = bad(R"({"topology": {"hosts": [{"name": "h"}, {"name": "h"}]},
+        "appliances": [{"name": "d", "capacity_min": "1tokens", "capacity_max": "1tokens"}],
+        "tenants": [{"name": "A", "vnics": [{"name": "v"}], "appliances": [{"name": "d"}, {"name": "d"}]},
+                    {"name": "A", "vnics": [{"name": "v"}, {"name": "d"}]}]})");
+    CHECK(test::has_fault(faults, "topology.hosts[1].name", "each once"));
+    CHECK(test::has_fault(faults, "tenants[1].name", "each once"));
+    CHECK(test::has_fault(faults, "tenants[0].appliances[1].name", "each once"));
+    CHECK(test::has_fault(faults, "tenants[1].vnics[0].name", "another vNIC"));
+    CHECK(test::has_fault(faults, "tenants[1].vnics[1].name", "another vNIC"));
+}
+
+TEST_CASE("over a network everybody needs a key") {
+    const Faults faults =
+        bad(R"({"listen": ["tcp://0.0.0.0:5555"], "topology": {"hosts": [{"name": "h"}]}})");
+    CHECK(test::has_fault(faults, "listen", "secret_key_file"));
+    CHECK(test::has_fault(faults, "topology.hosts[0].key", "every host needs one"));
+    for (const char* endpoint :
+         {"tcp://:5555", "tcp://a:0", "tcp://a:65536", "tcp://a", "ipc://x", "ipc:///a/"})
+        CHECK(test::has_fault(bad(std::string(R"({"listen": [")") + endpoint + "\"]}"), "listen",
+                              "no address to listen on"));
+}
+
+TEST_CASE("promises beyond what is surely there are refused, or meant") {
+    const std::string text = R"("headroom": "10%", "topology": {"hosts": [{"name": "h", "uplink": "1Gbit"}]},
+        "appliances": [{"name": "d", "capacity_min": "10tokens", "capacity_max": "20tokens"}],
+        "tenants": [{"name": "A", "vnics": [{"name": "v", "host": "h", "reservation": "500Mbit"}],
+                     "appliances": [{"name": "d", "reservation": "6tokens"}]},
+                    {"name": "B", "vnics": [{"name": "w", "host": "h", "reservation": "401Mbit"}],
+                     "appliances": [{"name": "d", "reservation": "5tokens"}]}]})";
+    const Faults faults = bad("{" + text);
+    CHECK(faults.size() == 2);
+    CHECK(test::has_fault(faults, "topology.hosts[0].uplink", "901Mbit"));
+    CHECK(test::has_fault(faults, "appliances[0].capacity_min", "11tokens"));
+    CHECK(good("{\"overcommit\": true, " + text).overcommit);
+}
+
+TEST_CASE("hostile texts are faults, not crashes") {
+    for (const char* text : {"", "[]", "null", "1e300", "{\"tenants\": 3}", "{\"tenants\": [3, null]}",
+                             "{\"topology\": []}", "{\"global\": {\"weights\": 1e300}}", "{\"listen\": [1]}",
+                             "{\"interval\": -1}", "{\"name\": \"a\", \"name\": \"b\"}"})
+        CHECK_FALSE(bad(text).empty());
+}
+
+namespace {
+
+Faults bad_pools(const std::string& pools) {
+    return bad(R"({"appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "2ktokens"},
+                                  {"name": "tape", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
+        "tenants": [{"name": "A", "vnics": [{"name": "v"}, {"name": "w"}],
+                     "appliances": [{"name": "disk"}, {"name": "tape", "reservation": "5tokens"}]},
+                    {"name": "B", "vnics": [{"name": "x"}]}], "pools": )" +
+               pools + "}");
+}
+
+}  // namespace
+
+TEST_CASE("pools: trees of any depth, reservations added up where none is given") {
+    const ClusterConfig config = good(
+        R"({"appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
+        "tenants": [{"name": "A", "vnics": [{"name": "v"}, {"name": "w"}], "appliances": [{"name": "disk"}]}],
+        "pools": [{"name": "inner", "parent": "outer", "vnics": [{"name": "v", "reservation": "300tokens"}]},
+                  {"name": "outer", "appliance": "disk", "limit": "900tokens", "shares": 200,
+                   "vnics": [{"name": "w", "reservation": "100tokens", "limit": null, "shares": 7}]}]})");
+    CHECK(pool_reservations(config.pools) == std::vector<std::uint64_t>{300, 400});
+    const PoolLayout layout(config.pools, "disk", 1000);
+    const pools::PoolTree& tree = layout.tree();
+    REQUIRE(tree.size() == 5);
+    const pools::NodeIndex inner = *layout.find("inner", false);
+    const pools::NodeIndex outer = *layout.find("outer", false);
+    CHECK(tree.parent(inner) == outer);
+    CHECK(tree.parent(*layout.find("v", true)) == inner);
+    CHECK(tree.parent(*layout.find("w", true)) == outer);
+    CHECK(tree.controls(outer).reservation == 400);
+    CHECK(tree.controls(outer).limit == 900);
+    CHECK(tree.controls(outer).shares == 200);
+    CHECK(tree.controls(*layout.find("w", true)).shares == 7);
+    CHECK(layout.find("disk", false) == pools::kRoot);
+    CHECK_FALSE(layout.find("disk", true));
+    CHECK(reserved_in_pools(config.pools, "disk").at("v") == 300);
+}
+
+TEST_CASE(
+    "pools: reservations above the parent's, no shares, circles and strangers are refused by their paths") {
+    Faults faults = bad_pools(R"([
+        {"name": "a", "appliance": "disk", "reservation": "500tokens",
+         "vnics": [{"name": "v", "reservation": "400tokens"}, {"name": "v"}]},
+        {"name": "b", "parent": "a", "reservation": "200tokens", "shares": 0},
+        {"name": "c", "parent": "d"}, {"name": "d", "parent": "c"}, {"name": "e", "parent": "e"},
+        {"name": "f", "parent": "none"}, {"name": "g"},
+        {"name": "h", "parent": "a", "appliance": "tape"}, {"name": "h", "appliance": "spool"},
+        {"name": "tape", "appliance": "tape", "vnics": [{"name": "x"}, {"name": "y"}, {"name": "w", "shares": -1}]}])");
+    CHECK(test::has_fault(faults, "pools[0].reservation", "600tokens"));
+    CHECK(test::has_fault(faults, "pools[0].vnics[1].name", "another already"));
+    CHECK(test::has_fault(faults, "pools[1].shares", "1 to 10000"));
+    CHECK(test::has_fault(faults, "pools[2].parent", "circle"));
+    CHECK(test::has_fault(faults, "pools[3].parent", "circle"));
+    CHECK(test::has_fault(faults, "pools[4].parent", "circle"));
+    CHECK(test::has_fault(faults, "pools[5].parent", "no such entry"));
+    CHECK(test::has_fault(faults, "pools[6].appliance", "a pool divides an appliance"));
+    CHECK(test::has_fault(faults, "pools[7].appliance", "its parent's"));
+    CHECK(test::has_fault(faults, "pools[8].name", "each once"));
+    CHECK(test::has_fault(faults, "pools[8].appliance", "no such entry"));
+    CHECK(test::has_fault(faults, "pools[9].name", "no appliance"));
+    CHECK(test::has_fault(faults, "pools[9].vnics[0].name", "tenant B has it not"));
+    CHECK(test::has_fault(faults, "pools[9].vnics[1].name", "there is none"));
+    CHECK(test::has_fault(faults, "pools[9].vnics[2].shares", "1 to 10000"));
+    CHECK(test::has_fault(faults, "tenants[0].appliances[1].reservation", "pool of"));
+    faults =
+        bad_pools(R"([{"name": "a", "appliance": "disk", "reservation": "1100tokens", "limit": "1tokens"}])");
+    CHECK(test::has_fault(faults, "pools[0].limit", "breaks the promise"));
+    CHECK(test::has_fault(
+        bad(R"({"appliances": [{"name": "d", "capacity_min": "1tokens", "capacity_max": "2tokens",
+                                 "latency": "20ms"}]})"),
+        "appliances[0].latency", "pools"));
+    CHECK(test::has_fault(faults, "appliances[0].capacity_min", "1.1ktokens"));
+}
+
+TEST_CASE("pools: a change that cannot be kept is refused, and changes nothing") {
+    std::vector<PoolConfig> pools(2);
+    pools[0] = {.name = "a", .appliance = "disk", .reservation_tokens = 600, .limit_tokens = {}};
+    pools[1] = {.name = "b", .parent = "a", .reservation_tokens = 200, .limit_tokens = {}};
+    PoolLayout layout(pools, "disk", 1000);
+    const pools::NodeIndex a = *layout.find("a", false);
+    CHECK(test::has_fault(layout.set(a, {1001, pools::kNoLimit, 1}), "reservation", "1ktokens"));
+    CHECK(test::has_fault(layout.set(a, {100, pools::kNoLimit, 1}), "reservation", "200tokens"));
+    CHECK(test::has_fault(layout.set(a, {600, 599, 1}), "limit", "600tokens"));
+    CHECK(layout.tree().controls(a).reservation == 600);
+    CHECK(layout.set(a, {900, 900, 5}).empty());
+    CHECK(layout.tree().controls(a).limit == 900);
+}

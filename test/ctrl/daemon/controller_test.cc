@@ -1,0 +1,336 @@
+// controller_test.cc - who is believed, what follows from it, and what survives.
+#include "ctrl/daemon/controller.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ctrl/placement/cluster_plan.h"
+#include "test/ctrl/daemon/fake_switch.h"
+#include "test/ctrl/daemon/max_min_solver.h"
+#include "test/support/catch.h"
+
+using namespace weir;
+using test::FakeSwitch;
+using test::kInterval;
+using wire::Part;
+
+namespace {
+
+const char* const kThreeHosts = R"({"name": "test", "headroom": "0%",
+    "topology": {"hosts": [{"name": "h1", "uplink": "8Gbit"}, {"name": "h2", "uplink": "8Gbit"}, {"name": "h3"}]},
+    "appliances": [{"name": "disk", "host": "h3", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
+    "tenants": [
+        {"name": "A", "vnics": [{"name": "a1", "weight": 300}, {"name": "a2"}],
+         "appliances": [{"name": "disk", "reservation": "400tokens"}]},
+        {"name": "B", "vnics": [{"name": "b1", "host": "h1"}], "appliances": [{"name": "disk"}]}]})";
+
+struct TwoSwitches {
+    ClusterConfig config;
+    test::MaxMinSolver solver;
+    Store store{":memory:"};
+    std::unique_ptr<Controller> controller;
+    Nanos now = 0;
+    FakeSwitch h1{"h1", {"a1", "b1"}, "r1"};
+    FakeSwitch h2{"h2", {"a2"}, "r2"};
+
+    TwoSwitches() : config(std::get<ClusterConfig>(parse_cluster(kThreeHosts, placement_faults))) {
+        restart();
+    }
+
+    void restart() { controller = std::make_unique<Controller>(config, solver, store, 1'000); }
+    void give(FakeSwitch& from, const FakeSwitch::Message& message) {
+        controller->receive(from.peer, message.header, message.body, now);
+    }
+    void deliver() {
+        const auto messages = controller->take_outgoing();
+        h1.hear(messages);
+        h2.hear(messages);
+    }
+    void join(FakeSwitch& each) {
+        give(each, each.say_hello());
+        deliver();
+    }
+    void pass_interval() {
+        now += kInterval;
+        for (FakeSwitch* each : {&h1, &h2})
+            if (each->welcome && each->welcome->refused.empty())
+                give(*each, each->say_demands());
+        controller->tick(now, 1'000);
+        deliver();
+    }
+    [[nodiscard]] nlohmann::json host(const std::string& name) const {
+        const nlohmann::json status = controller->status(now);
+        for (const auto& each : status["hosts"])
+            if (each["name"] == name)
+                return each;
+        return {};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a switch that says HELLO is welcomed and told whom its vNICs may talk to") {
+    TwoSwitches world;
+    world.join(world.h1);
+    REQUIRE(world.h1.welcome);
+    CHECK(world.h1.welcome->refused.empty());
+    CHECK(world.h1.welcome->interval == kInterval);
+    CHECK(world.h1.welcome->validity == 3);
+    CHECK(world.h1.tables.endpoints.size() == 4);  // a1, a2, b1, disk
+    CHECK(world.host("h1")["state"] == "welcomed");
+    CHECK(world.host("h2")["state"] == "absent");
+    world.pass_interval();
+    CHECK(world.host("h1")["state"] == "connected");
+    CHECK(world.host("h1")["vnics"] == 2);
+}
+
+TEST_CASE("in silence a flow may use its part of what its tenant reserved, and never nothing") {
+    TwoSwitches world;
+    world.join(world.h1);
+    const auto guarantee = [&](const char* vnic) {
+        for (const wire::FlowAllocation& each : world.h1.tables.guarantees)
+            if (each.flow == wire::FlowKey{world.h1.id_of(vnic), world.h1.id_of("disk")})
+                return each.rate[static_cast<std::size_t>(Part::kAppliance)];
+        return std::uint64_t{0};
+    };
+    CHECK(guarantee("a1") == 300);  // weight 300 of 400, of 400 tokens
+    CHECK(guarantee("b1") == 1);    // nothing reserved, no headroom
+}
+
+TEST_CASE("demands become rates within an interval") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.join(world.h2);
+    world.pass_interval();
+    world.h1.want("a1", "disk", {1000, 900, 2000});
+    world.h2.want("a2", "disk", {1000, 900, 2000});
+    world.h1.want("a1", "a2", {600e6F, 0, 0});
+    world.pass_interval();
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 500);  // of the 1000 that surely are there
+    CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 500);
+    CHECK(world.h1.rate("a1", "a2", Part::kThere) == 600'000'000);
+    CHECK(world.host("h1")["flows"] == 2);
+}
+
+TEST_CASE("a flow that is gone, and one that its switch no longer names, are forgotten") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.h1.want("b1", "disk", {0, 900, 0});
+    world.pass_interval();
+    CHECK(world.h1.rates.size() == 2);
+    world.h1.demands.pop_back();
+    world.pass_interval();
+    CHECK(world.h1.rates.size() == 1);
+    world.h1.demands.clear();
+    world.h1.teller.start_over();
+    world.pass_interval();
+    CHECK(world.h1.rates.empty());
+}
+
+TEST_CASE("a host that is in no file, or another's key, is refused with the reason") {
+    TwoSwitches world;
+    FakeSwitch stranger("h9", {}, "r1");
+    world.give(stranger, stranger.say_hello());
+    stranger.hear(world.controller->take_outgoing());
+    REQUIRE(stranger.welcome);
+    CHECK(stranger.welcome->refused == "there is no host h9 in the cluster file");
+
+    FakeSwitch liar("h1", {"a1"}, "r7");
+    liar.peer.host = "h2";
+    world.give(liar, liar.say_hello());
+    liar.hear(world.controller->take_outgoing());
+    CHECK(liar.welcome->refused == "host h1 is claimed with the key of h2");
+    CHECK(world.controller->counters().refused_hosts == 2);
+    const auto status = world.controller->status(world.now);
+    CHECK(status["refusals"].size() == 2);
+    CHECK(status["refusals"].dump().find("key of h2") != std::string::npos);
+    CHECK(world.host("h1")["state"] == "absent");
+}
+
+TEST_CASE("a name that is taken stays with who has it, until it is silent") {
+    TwoSwitches world;
+    world.join(world.h1);
+    FakeSwitch twin("h1", {"a1", "b1"}, "r8");
+    world.give(twin, twin.say_hello());
+    twin.hear(world.controller->take_outgoing());
+    CHECK(twin.welcome->refused == "host h1 is connected already");
+    for (int i = 0; i < 4; ++i) {
+        world.now += kInterval;
+        world.controller->tick(world.now, 1'000);
+    }
+    CHECK(world.host("h1")["state"] == "silent");
+    (void)world.controller->take_outgoing();
+    world.give(twin, twin.say_hello());
+    twin.hear(world.controller->take_outgoing());
+    CHECK(twin.welcome->refused.empty());
+    // Who shows the host's key takes its name at once: it is the host, restarted.
+    FakeSwitch proven("h1", {"a1"}, "r9");
+    proven.peer.host = "h1";
+    world.give(proven, proven.say_hello());
+    proven.hear(world.controller->take_outgoing());
+    CHECK(proven.welcome->refused.empty());
+}
+
+TEST_CASE("vNICs that are another's are refused alone, each with its reason") {
+    TwoSwitches world;
+    world.join(world.h1);
+    FakeSwitch h2("h2", {"a2", "b1", "a1", "x9"}, "r2");
+    h2.hello.vnics[0].tenant = "B";
+    world.give(h2, h2.say_hello());
+    h2.hear(world.controller->take_outgoing());
+    CHECK(h2.welcome->refused.empty());
+    const auto refused = world.host("h2")["refused_vnics"];
+    REQUIRE(refused.size() == 4);
+    CHECK(refused[0] == "a2: its tenant is A, not B");
+    CHECK(refused[1] == "b1: its host is h1");
+    CHECK(refused[2] == "a1: host h1 has it");
+    CHECK(refused[3] == "x9: it is not in the cluster file");
+    CHECK(world.controller->counters().refused_vnics == 4);
+}
+
+TEST_CASE("where a vNIC is, the others of its tenant hear") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.h2.hello.vnics[0].mac = "52:54:00:00:00:02";
+    world.join(world.h2);
+    world.pass_interval();
+    const auto& ends = world.h1.tables.endpoints;
+    const auto a2 = std::find_if(ends.begin(), ends.end(), [](const auto& end) { return end.name == "a2"; });
+    REQUIRE(a2 != ends.end());
+    CHECK(a2->host == "h2");
+    CHECK(a2->mac == "52:54:00:00:00:02");
+}
+
+TEST_CASE("flows that are not the peer's, or that no tenant may have, are refused") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.join(world.h2);
+    const std::uint32_t a1 = world.h1.id_of("a1");
+    const std::uint32_t b1 = world.h1.id_of("b1");
+    const std::uint32_t a2 = world.h1.id_of("a2");
+    const std::uint32_t disk = world.h1.id_of("disk");
+    for (const wire::FlowKey key : {wire::FlowKey{a1, disk}, {a2, b1}, {disk, a2}, {a2, 999}, {998, disk}}) {
+        wire::FlowDemand record;
+        record.flow = key;
+        record.used = {0, 10, 0};
+        world.h2.demands = {record};
+        world.h2.teller.start_over();
+        world.pass_interval();
+    }
+    CHECK(world.controller->counters().foreign_flows == 5);
+    CHECK(world.h1.rates.empty());
+    CHECK(world.h2.rates.empty());
+}
+
+TEST_CASE("stale, foreign, malformed and impossible messages are counted and change nothing") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.pass_interval();
+    const auto before = world.h1.rates;
+
+    world.h1.want("a1", "disk", {0, 100, 0});
+    const auto message = world.h1.say_demands();
+    world.give(world.h1, message);
+    world.give(world.h1, message);
+    CHECK(world.controller->counters().stale == 1);
+    world.give(world.h2, message);  // a stranger's
+    CHECK(world.controller->counters().foreign == 1);
+    auto bad = message;
+    bad.header[0] = 'X';
+    world.give(world.h1, bad);
+    world.give(world.h1, {{}, {}});
+    CHECK(world.controller->counters().malformed[static_cast<std::size_t>(wire::Malformed::kMagic)] == 2);
+    for (const float value : {NAN, -1.0F, static_cast<float>(1e300)}) {
+        world.h1.demands[0].used[1] = value;
+        world.h1.teller.start_over();
+        world.give(world.h1, world.h1.say_demands());
+    }
+    CHECK(world.controller->counters().refused_records == 3);
+    wire::Header allocation = world.h1.origin.next(wire::Type::kAllocation, 1);
+    world.give(world.h1, {wire::encode_header(allocation), {}});
+    CHECK(world.controller->counters().wrong_type == 1);
+    CHECK(world.controller->status(world.now)["counters"]["refused"]["records"] == 3);
+}
+
+TEST_CASE("a controller that restarts asks for HELLO, and gives what it gave until it knows more") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.pass_interval();
+    const auto before = world.h1.rates;
+    REQUIRE(before.size() == 1);
+    const std::uint64_t epoch = world.controller->epoch();
+
+    world.restart();
+    CHECK(world.controller->epoch() > epoch);
+    world.pass_interval();  // speaks of a session that nobody knows
+    CHECK(world.h1.asked_hello);
+    CHECK(world.controller->counters().foreign == 1);
+    world.h1.rates.clear();
+    world.join(world.h1);
+    CHECK_FALSE(world.h1.asked_hello);
+    CHECK(world.h1.rates == before);
+    world.controller->tick(world.now += kInterval, 1'000);
+    world.deliver();
+    CHECK(world.h1.rates == before);
+    world.h1.want("a1", "disk", {0, 300, 0});
+    world.pass_interval();
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 300);
+}
+
+TEST_CASE("a switch that is silent for three intervals counts no more, and comes back by HELLO") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.join(world.h2);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.h2.want("a2", "disk", {0, 900, 0});
+    world.pass_interval();
+    CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 500);
+    for (int i = 0; i < 4; ++i) {
+        world.now += kInterval;
+        world.give(world.h2, world.h2.say_demands());
+        world.controller->tick(world.now, 1'000);
+        world.deliver();
+    }
+    CHECK(world.host("h1")["state"] == "silent");
+    CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 900);
+    world.pass_interval();
+    CHECK(world.h1.asked_hello);
+    world.join(world.h1);
+    world.pass_interval();
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 500);
+}
+
+TEST_CASE("a large change is answered before the interval ends, a small one is not") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.pass_interval();
+    world.h1.want("a1", "disk", {0, 200, 0});
+    world.give(world.h1, world.h1.say_demands());
+    CHECK_FALSE(world.controller->early_wanted());
+    world.h1.want("a1", "disk", {0, 600, 0});  // by 400 of 1000
+    world.give(world.h1, world.h1.say_demands());
+    REQUIRE(world.controller->early_wanted());
+    world.controller->solve_early(world.now);
+    world.deliver();
+    CHECK_FALSE(world.controller->early_wanted());
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 600);
+    CHECK(world.controller->counters().early_solves == 1);
+}
+
+TEST_CASE("only what changed is said, 60 bytes up and 32 down for a flow") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.h1.want("a1", "disk", {0, 100, 0});
+    world.h1.want("b1", "disk", {0, 100, 0});
+    world.pass_interval();
+    world.pass_interval();
+    const ControllerCounters before = world.controller->counters();
+    world.h1.want("a1", "disk", {0, 200, 0});
+    world.pass_interval();
+    const ControllerCounters& after = world.controller->counters();
+    CHECK(after.bytes_in - before.bytes_in == wire::kHeaderBytes + 60);
+    CHECK(after.bytes_out - before.bytes_out == wire::kHeaderBytes + 32);
+}

@@ -1,0 +1,131 @@
+// fake_switch.h - a switch as the controller meets it: what it says, and what it has understood. No sockets.
+// Threads: tests only.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/wire/channel.h"
+#include "common/wire/messages.h"
+#include "ctrl/daemon/controller.h"
+
+namespace weir::test {
+
+struct FakeSwitch {
+    Peer peer;
+    wire::Hello hello;
+    std::uint32_t session = 0;
+    wire::Origin origin;
+    wire::Teller<wire::FlowDemand> teller;
+    wire::Listener listener;
+    std::uint32_t interval = 0;
+    std::vector<wire::FlowDemand> demands;  ///< ordered by flow
+    // What came.
+    std::optional<wire::Welcome> welcome;
+    wire::Tables tables;
+    std::map<wire::FlowKey, wire::FlowAllocation> rates;
+    bool asked_hello = false;
+    unsigned stale = 0;
+    unsigned foreign = 0;
+
+    FakeSwitch(std::string host, std::vector<std::string> vnics, std::string route) {
+        peer.route = std::move(route);
+        hello.host = std::move(host);
+        hello.version = "test";
+        for (std::string& vnic : vnics)
+            hello.vnics.push_back({.name = std::move(vnic)});
+    }
+
+    struct Message {
+        wire::HeaderBytes header;
+        wire::Bytes body;
+    };
+
+    Message say_hello() {
+        ++session;
+        origin = {.epoch = 0, .session = session};
+        teller.start_over();
+        const std::string text = wire::to_text(hello);
+        wire::Header header = origin.next(wire::Type::kHello, 0);
+        header.count = static_cast<std::uint32_t>(text.size());
+        return {wire::encode_header(header), {text.begin(), text.end()}};
+    }
+    Message say_demands() {
+        std::vector<wire::FlowDemand> changes;
+        wire::Header header = origin.next(wire::Type::kDemand, interval);
+        if (teller.changes(demands, changes))
+            header.flags |= wire::flags::kSnapshot;
+        if (listener.gap())
+            header.flags |= wire::flags::kAskSnapshot;
+        header.count = static_cast<std::uint32_t>(changes.size());
+        wire::Bytes body;
+        for (const wire::FlowDemand& record : changes)
+            wire::encode(record, body);
+        return {wire::encode_header(header), std::move(body)};
+    }
+
+    /// Takes in what was sent to it, and leaves the rest.
+    void hear(const std::vector<Outgoing>& messages) {
+        for (const Outgoing& message : messages)
+            if (message.route == peer.route)
+                hear(message);
+    }
+    void hear(const Outgoing& message) {
+        wire::Header header;
+        if (wire::decode_header(message.header, message.body.size(), header) != wire::Malformed::kNo)
+            throw std::logic_error("the controller said something malformed");
+        const std::string_view text(reinterpret_cast<const char*>(message.body.data()), message.body.size());
+        if (header.type == wire::Type::kHeartbeat) {
+            asked_hello = asked_hello || header.has(wire::flags::kAskHello);
+            return;
+        }
+        if (header.type == wire::Type::kWelcome && header.session == session &&
+            header.epoch >= origin.epoch) {
+            welcome = std::get<wire::Welcome>(wire::parse_welcome(text));
+            origin.epoch = header.epoch;
+            listener = wire::Listener(header.epoch, session, header.sequence);
+            asked_hello = false;
+            return;
+        }
+        const wire::Accepted accepted = listener.accept(header);
+        stale += accepted == wire::Accepted::kStale;
+        foreign += accepted == wire::Accepted::kForeign;
+        if (accepted != wire::Accepted::kYes)
+            return;
+        interval = header.interval;
+        if (header.has(wire::flags::kAskSnapshot))
+            teller.start_over();
+        if (header.type == wire::Type::kTables)
+            tables = std::get<wire::Tables>(wire::parse_tables(text));
+        if (header.type == wire::Type::kAllocation) {
+            std::vector<wire::FlowAllocation> records;
+            wire::decode(message.body, records);
+            wire::apply(header.has(wire::flags::kSnapshot), records, rates);
+        }
+    }
+
+    [[nodiscard]] std::uint32_t id_of(const std::string& name) const {
+        for (const wire::Endpoint& endpoint : tables.endpoints)
+            if (endpoint.name == name)
+                return endpoint.id;
+        return 0;
+    }
+    [[nodiscard]] std::uint64_t rate(const std::string& source, const std::string& destination,
+                                     wire::Part part) const {
+        const auto found = rates.find({id_of(source), id_of(destination)});
+        return found == rates.end() ? wire::kNoStatement : found->second.rate[static_cast<std::size_t>(part)];
+    }
+    void want(const std::string& source, const std::string& destination,
+              std::array<float, wire::kParts> tokens) {
+        const wire::FlowKey key{id_of(source), id_of(destination)};
+        wire::FlowDemand record;
+        record.flow = key;
+        record.used = tokens;
+        std::erase_if(demands, [key](const auto& each) { return each.flow == key; });
+        demands.insert(
+            std::find_if(demands.begin(), demands.end(), [key](const auto& each) { return key < each.flow; }),
+            record);
+    }
+};
+
+}  // namespace weir::test

@@ -1,0 +1,397 @@
+// link_test.cc - the switch's own side and the controller's, over a line that loses, repeats and reorders.
+#include <algorithm>
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "ctrl/daemon/controller.h"
+#include "ctrl/placement/cluster_plan.h"
+#include "test/ctrl/daemon/max_min_solver.h"
+#include "test/support/catch.h"
+#include "test/support/random.h"
+#include "vswitch/agent/link_session.h"
+
+using namespace weir;
+using State = LinkSession::State;
+using test::kInterval;
+
+namespace {
+
+constexpr Nanos kTick = 10'000'000;
+constexpr std::uint64_t kNone = wire::kNoStatement;
+
+const char* const kTwoHosts =
+    R"({"name": "test", "headroom": "0%", "topology": {"hosts": [{"name": "h1"}, {"name": "h2"}]},
+    "appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "2ktokens"}],
+    "tenants": [{"name": "A", "vnics": [{"name": "a1"}], "appliances": [{"name": "disk", "reservation": "400tokens"}]},
+                {"name": "B", "vnics": [{"name": "b1"}], "appliances": [{"name": "disk", "reservation": "200tokens"}]}]})";
+
+// A switch with one vNIC that asks so many tokens of the disk per second.
+struct Host {
+    Peer peer;
+    std::unique_ptr<LinkSession> link;
+    std::string vnic;
+    double asks = 0;
+    double used = 0;
+    std::uint64_t queued = 0;
+    double owed_per_second = 0;  ///< of what it asks: let through and never answered
+    std::map<LocalFlow, PartRates> rates;
+    std::uint64_t believed = kNone;  ///< rate of the appliance; none = the file's own limits
+
+    Host(const char* host, const char* name, std::uint32_t first) : vnic(name) {
+        peer.route = host;
+        start(host, first);
+    }
+    void start(const char* host, std::uint32_t first) {
+        link = std::make_unique<LinkSession>(first, 0);
+        link->set_hello(
+            {.host = host, .version = "t", .vnics = {{.name = vnic}}, .appliances = {{.name = "disk"}}});
+    }
+    void tick(Nanos now) {
+        used += asks * static_cast<double>(kTick) / 1e9;
+        const FlowSample sample{.flow = {vnic, 0},
+                                .used = {0, static_cast<std::uint64_t>(used), 0},
+                                .queued = {0, queued, 0},
+                                .outstanding_tokens = static_cast<std::uint64_t>(
+                                    owed_per_second * static_cast<double>(now) / 1e9)};
+        link->sample({&sample, 1}, now);
+        link->turn(now);
+        if (link->take_rates(rates))
+            believed = rates.empty() ? kNone : rates.begin()->second[1];
+    }
+};
+
+struct LossyLines {
+    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kTwoHosts, placement_faults));
+    test::MaxMinSolver solver;
+    Store store{":memory:"};
+    std::unique_ptr<Controller> controller;
+    Host h1{"h1", "a1", 100};
+    Host h2{"h2", "b1", 900};
+    Nanos now = kNanosPerSec;
+    Nanos next_tick = 0;
+    unsigned loss_percent = 0;
+    testing::Random32 random{5};
+    std::deque<std::pair<Host*, LinkMessage>> late;
+
+    LossyLines() { restart(); }
+    void restart() {
+        controller = std::make_unique<Controller>(config, solver, store, 1'000);
+        next_tick = now + kInterval;
+    }
+    bool lost() { return random() % 100 < loss_percent; }
+    void up(Host& host) {
+        for (LinkMessage& message : host.link->take_outgoing()) {
+            if (!controller || lost())
+                continue;
+            if (loss_percent != 0 && random() % 4 == 0)
+                late.emplace_back(&host, message);
+            controller->receive(host.peer, message.header, message.body, now);
+        }
+        if (!late.empty() && controller && random() % 3 == 0) {  // long after, and again
+            controller->receive(late.front().first->peer, late.front().second.header,
+                                late.front().second.body, now);
+            late.pop_front();
+        }
+    }
+    void down() {
+        for (const Outgoing& message : controller->take_outgoing())
+            for (Host* host : {&h1, &h2})
+                if (host->peer.route == message.route && !lost())
+                    for (unsigned times = lost() ? 2 : 1; times > 0; --times)
+                        host->link->receive(message.header, message.body, now);
+    }
+    void run(Nanos span) {
+        for (const Nanos end = now + span; now < end;) {
+            now += kTick;
+            for (Host* host : {&h1, &h2}) {
+                host->tick(now);
+                up(*host);
+            }
+            if (!controller)
+                continue;
+            if (now >= next_tick) {
+                controller->tick(now, 1'000);
+                next_tick += kInterval;
+            } else if (controller->early_wanted()) {
+                controller->solve_early(now);
+            }
+            down();
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a switch has its guarantees at once, and a rate by its demand within two intervals") {
+    LossyLines world;
+    world.run(100'000'000);
+    CHECK(world.h1.link->state() == State::kWelcomed);
+    CHECK(world.h1.believed == 400);
+    CHECK(world.h2.believed == 200);
+    world.h1.asks = 900;
+    world.h2.asks = 300;
+    world.run(3 * kInterval);
+    CHECK(world.h1.link->state() == State::kConnected);
+    CHECK(world.h1.believed == Approx(700).margin(10));  // of 1000, what b1 leaves
+    CHECK(world.h2.believed == Approx(300).margin(10));
+}
+
+TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, and in silence no more") {
+    const ClusterConfig config =
+        std::get<ClusterConfig>(parse_cluster(R"({"headroom": "0%", "topology": {"hosts":
+        [{"name": "h1", "uplink": "8Mbit"}, {"name": "h2", "uplink": "8Mbit"}]}, "tenants": [
+            {"name": "A", "vnics": [{"name": "a1"}, {"name": "a2"}]},
+            {"name": "B", "vnics": [{"name": "b1"}, {"name": "b2"}]}]})",
+                                              placement_faults));
+    test::MaxMinSolver solver;
+    Store store(":memory:");
+    Controller controller(config, solver, store, 1'000);
+    LinkSession one(100, 0);
+    LinkSession two(200, 0);
+    one.set_hello({.host = "h1",
+                   .version = "t",
+                   .vnics = {{"a1", "A", "52:54:00:00:00:01", 0}, {"b1", "B", "52:54:00:00:00:02", 0}},
+                   .appliances = {}});
+    two.set_hello({.host = "h2",
+                   .version = "t",
+                   .vnics = {{"a2", "A", "52:54:00:00:00:03", 0}, {"b2", "B", "52:54:00:00:00:04", 0}},
+                   .appliances = {}});
+    Nanos now = kNanosPerSec;
+    std::uint64_t sent = 0;
+    std::map<LocalFlow, PartRates> rates;
+    const LocalFlow flow{"a1", 0, "52:54:00:00:00:03"};
+    const auto turn = [&](LinkSession& session, const char* route, bool heard) {
+        session.turn(now);
+        for (const LinkMessage& message : session.take_outgoing())
+            if (heard)
+                controller.receive({.route = route, .host = ""}, message.header, message.body, now);
+    };
+    const auto run = [&](Nanos span, bool heard) {
+        for (Nanos passed = 0; passed < span; passed += kTick) {
+            now += kTick;
+            sent += 20'000;  // 2 MB/s, of a link of 1 MB/s
+            const FlowSample sample{.flow = flow, .used = {sent, 0, 0}};
+            one.sample({&sample, 1}, now);
+            turn(one, "r1", heard);
+            turn(two, "r2", heard);
+            if (heard && (passed + kTick) % kInterval == 0)
+                controller.tick(now, 1'000);
+            for (const Outgoing& message : controller.take_outgoing())
+                (message.route == "r1" ? one : two).receive(message.header, message.body, now);
+            (void)one.take_rates(rates);
+        }
+    };
+    run(kInterval + 2 * kTick, true);
+    CHECK(rates.size() == 2);  // a1 to a2, b1 to b2: nobody to another tenant's, or on the same host
+    REQUIRE(rates.contains(flow));
+    run(3 * kInterval, true);
+    CHECK(static_cast<double>(rates.at(flow)[0]) == Approx(1e6).epsilon(0.01));
+    CHECK(rates.at(flow)[1] == kNone);
+    run(5 * kInterval, false);
+    CHECK(one.state() == State::kSilent);
+    CHECK(rates.at(flow)[0] == kNone);  // counted still
+}
+
+TEST_CASE("what an appliance does not answer is not taken for served") {
+    LossyLines world;
+    world.h1.asks = 500;
+    world.h1.owed_per_second = 200;
+    world.run(3 * kInterval);
+    CHECK(world.h1.believed == Approx(300).epsilon(0.05));
+}
+
+TEST_CASE("a new flow is heard of before the interval ends") {
+    LossyLines world;
+    world.run(5 * kInterval + kInterval / 2);
+    const auto before = world.h1.link->counters().demands;
+    world.h1.asks = 900;
+    world.run(150'000'000);
+    CHECK(world.h1.link->counters().demands > before);
+    CHECK(world.controller->counters().early_solves >= 1);
+    CHECK(world.h1.believed >= 800);
+}
+
+TEST_CASE("the controller dies: three intervals as told, then the guarantees; it returns: its rates again") {
+    LossyLines world;
+    world.h1.asks = 900;
+    world.run(4 * kInterval);
+    const std::uint64_t told = world.h1.believed;
+    CHECK(told >= 890);
+    world.controller.reset();
+    world.run(2 * kInterval);
+    CHECK(world.h1.believed == told);
+    world.run(2 * kInterval);
+    CHECK(world.h1.link->state() == State::kSilent);
+    CHECK(world.h1.believed == 400);
+    world.restart();
+    world.run(4 * kInterval);
+    CHECK(world.h1.link->state() == State::kConnected);
+    CHECK(world.h1.link->epoch() == world.controller->epoch());
+    CHECK(world.h1.believed >= 890);
+}
+
+TEST_CASE("a controller that restarts in between changes no rate") {
+    LossyLines world;
+    world.h1.asks = 900;
+    world.run(4 * kInterval);
+    const std::uint64_t told = world.h1.believed;
+    for (int restart = 0; restart < 5; ++restart) {
+        world.restart();
+        for (int i = 0; i < 30; ++i) {
+            world.run(kInterval / 10);
+            REQUIRE(world.h1.believed == Approx(told).epsilon(0.02));
+        }
+    }
+}
+
+TEST_CASE("a switch that restarts is known again within an interval") {
+    LossyLines world;
+    world.h1.asks = 900;
+    world.run(4 * kInterval);
+    world.h1.start("h1", 5'000);
+    world.h1.used = 0;
+    world.h1.believed = kNone;
+    world.run(kInterval / 2);
+    CHECK(world.h1.believed != kNone);
+    world.run(3 * kInterval);
+    CHECK(world.h1.link->state() == State::kConnected);
+    CHECK(world.h1.believed >= 890);
+    CHECK(world.controller->status(world.now)["hosts"][0]["state"] == "connected");
+}
+
+TEST_CASE("a switch that is in no file is told why, and runs by its own file") {
+    LossyLines world;
+    world.h1.link->set_hello({.host = "h9", .version = "t", .vnics = {{.name = "a1"}}, .appliances = {}});
+    world.run(3 * kInterval);
+    CHECK(world.h1.link->state() == State::kRefused);
+    CHECK(world.h1.link->refusal() == "there is no host h9 in the cluster file");
+    CHECK(world.h1.believed == kNone);
+}
+
+TEST_CASE("losses, repetitions and late copies never give a rate that nobody meant, and pass") {
+    for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+        LossyLines world;
+        world.random.seed(seed);
+        world.loss_percent = 30;
+        for (int i = 0; i < 40; ++i) {
+            world.h1.asks = world.random() % 900;
+            world.h2.asks = world.random() % 900;
+            world.run(kInterval / 2);
+            for (const Host* host : {&world.h1, &world.h2})
+                REQUIRE((host->believed == kNone || (host->believed >= 1 && host->believed <= 1'000)));
+        }
+        world.loss_percent = 0;
+        world.late.clear();
+        world.h1.asks = 900;
+        world.h2.asks = 300;
+        world.run(8 * kInterval);
+        CHECK(world.h1.believed == Approx(700).margin(10));
+        CHECK(world.h2.believed == Approx(300).margin(10));
+    }
+}
+
+TEST_CASE("what is no message of the controller's changes nothing") {
+    LossyLines world;
+    world.h1.asks = 900;
+    world.run(4 * kInterval);
+    const std::uint64_t told = world.h1.believed;
+    LinkSession& link = *world.h1.link;
+    const LinkCounters before = link.counters();
+    link.receive({}, {}, world.now);
+    wire::Header header{.type = wire::Type::kAllocation,
+                        .flags = wire::flags::kSnapshot,
+                        .epoch = link.epoch(),
+                        .session = 1,
+                        .sequence = 999};
+    link.receive(wire::encode_header(header), {}, world.now);
+    header.type = wire::Type::kWelcome;
+    header.count = 2;
+    const wire::Bytes braces{'{', '}'};
+    link.receive(wire::encode_header(header), braces, world.now);
+    world.h1.tick(world.now + 1);
+    CHECK(link.counters().malformed == before.malformed + 1);
+    CHECK(link.counters().foreign == before.foreign + 2);
+    CHECK(world.h1.believed == told);
+}
+
+TEST_CASE(
+    "every period is billed once, over a line that loses and repeats, whatever the controller lives "
+    "through") {
+    LossyLines world;
+    world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.run(kInterval);
+    world.loss_percent = 20;
+    std::uint64_t delivered = 0;
+    std::uint64_t ended = 1'795'257'000'000'000'000;
+    for (int i = 0; i < 60; ++i, ended += kInterval) {
+        for (Host* host : {&world.h1, &world.h2}) {
+            const std::uint64_t bytes = 1'000 + world.random() % 1'000'000;
+            delivered += bytes;
+            host->link->add_usage({host->vnic,
+                                   {.guarantee = GuaranteeKind::kStrict,
+                                    .began = ended - kInterval,
+                                    .ended = ended,
+                                    .promised = 1'000'000,
+                                    .delivered = bytes}});
+        }
+        if (i % 20 == 7)
+            world.controller.reset();  // dead for two seconds
+        if (i % 20 == 9)
+            world.restart();
+        world.run(kInterval);
+    }
+    world.loss_percent = 0;
+    world.run(20 * kInterval);
+    std::uint64_t billed = 0;
+    for (const BillSum& sum : world.store.bill().sum({})) {
+        CHECK(sum.periods == 60);
+        billed += sum.delivered;
+    }
+    CHECK(billed == delivered);
+    CHECK(world.h1.link->usage().waiting() == 0);
+    CHECK_FALSE(world.store.bill().first_altered());
+}
+
+TEST_CASE("without prices nothing is billed, and no switch waits for it") {
+    LossyLines world;
+    world.run(3 * kInterval);
+    world.h1.link->add_usage({"a1", {.began = 1, .ended = 2, .delivered = 1}});
+    world.h1.link->add_usage({"nobody", {.began = 1, .ended = 2, .delivered = 1}});
+    world.run(kInterval);
+    CHECK(world.h1.link->usage().waiting() == 0);
+    CHECK(world.store.bill().lines() == 0);
+}
+
+TEST_CASE("a switch bills for its own vNICs only") {
+    LossyLines world;
+    world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.run(3 * kInterval);
+    world.h1.link->add_usage(
+        {"b1", {.guarantee = GuaranteeKind::kStrict, .began = 1, .ended = 2, .delivered = 1}});
+    world.run(kInterval);
+    CHECK(world.store.bill().lines() == 0);
+    CHECK(world.h1.link->usage().waiting() == 0);
+}
+
+TEST_CASE("windows and what is reserved in them reach their host, and are gone in silence", "[link]") {
+    LossyLines world;
+    world.h1.asks = 100;
+    world.run(3 * kInterval);
+    CHECK(world.h1.link->windows().tokens.empty());
+    const wire::FlowKey flow{world.store.endpoint_id("vnic", "a1"),
+                             world.store.endpoint_id("appliance", "disk")};
+    world.solver.told = {
+        {0, {.flow = {wire::kWholeHost, flow.destination}, .rate = {kNone, 30, kNone}}},
+        {0, {.flow = {flow.source, flow.destination | wire::kReserved}, .rate = {200, 500, kNone}}}};
+    world.run(2 * kInterval);
+    CHECK(world.h1.link->windows().tokens == std::map<std::uint16_t, std::uint64_t>{{0, 30}});
+    CHECK(world.h1.link->windows().reservations == std::map<LocalFlow, WindowPart>{{{"a1", 0}, {500, 200}}});
+    CHECK(world.h2.link->windows().tokens.empty());
+    world.solver.told[1].record.rate[0] = kNone;  // a controller that does not say
+    world.run(2 * kInterval);
+    CHECK(world.h1.link->windows().reservations == std::map<LocalFlow, WindowPart>{{{"a1", 0}, {500, 0}}});
+    world.controller.reset();
+    world.run(6 * kInterval);
+    CHECK(world.h1.link->windows().tokens.empty());
+    CHECK(world.h1.link->windows().reservations.empty());
+}

@@ -1,0 +1,67 @@
+// pool_settings_test.cc - what operators set of pools: kept, overtaken by another cluster file, taken back.
+#include <algorithm>
+
+#include "ctrl/daemon/rate_solver.h"
+#include "ctrl/placement/cluster_plan.h"
+#include "test/support/catch.h"
+
+using namespace weir;
+
+namespace {
+
+constexpr const char* kTwoPools = R"({
+  "secret_key_file": "/k", "store": "/s",
+  "topology": {"hosts": [{"name": "h1"}]},
+  "appliances": [{"name": "disk", "capacity_min": "3ktokens", "capacity_max": "3ktokens"}],
+  "tenants": [{"name": "A", "vnics": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "appliances": [{"name": "disk"}]}],
+  "pools": [{"name": "one", "appliance": "disk", "reservation": "1500tokens", "vnics": [{"name": "a"}, {"name": "b"}]},
+            {"name": "two", "appliance": "disk", "shares": 200, "vnics": [{"name": "c"}]}]
+})";
+
+}  // namespace
+
+TEST_CASE("what was set of pools is kept as long as the file says what it said, and can be taken back",
+          "[solver]") {
+    const auto config = std::get<ClusterConfig>(parse_cluster(kTwoPools, placement_faults));
+    RateSolver solver(config);
+    CHECK(solver.pool_settings().empty());
+    REQUIRE(solver.set_pool({.name = "one", .reservation_tokens = 2000, .shares = 150}).empty());
+    REQUIRE(solver.set_pool({.name = "a", .reservation_tokens = 1900}).empty());
+    REQUIRE(solver.set_pool({.name = "two", .limit_tokens = std::optional<std::uint64_t>(700)}).empty());
+    const std::vector<PoolSetting> kept = solver.pool_settings();
+    CHECK(kept == std::vector<PoolSetting>{{"disk", "one", false, "reservation", 2000, 1500},
+                                           {"disk", "one", false, "shares", 150, 100},
+                                           {"disk", "a", true, "reservation", 1900, 0},
+                                           {"disk", "two", false, "limit", 700, PoolSetting::kNoLimit}});
+    const auto shuffled = [&kept](std::size_t by) {
+        std::vector<PoolSetting> order = kept;
+        std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(by), order.end());
+        return order;
+    };
+    for (std::size_t by = 0; by < kept.size(); ++by) {
+        RateSolver next(config);
+        CHECK(next.restore_pools(shuffled(by)).empty());
+        CHECK(next.pool_settings() == kept);
+    }
+
+    // Another file: what it says of one's reservation is the later word, and leaves no room for a's.
+    ClusterConfig changed = config;
+    changed.pools[0].reservation_tokens = 1000;
+    RateSolver later(changed);
+    const std::vector<std::string> lost = later.restore_pools(kept);
+    REQUIRE(lost.size() == 2);
+    CHECK(lost[0].find(
+              "one: reservation=2000 no longer counts: it was set when the cluster file said 1500") == 0);
+    CHECK(lost[1].find("a: what was set no longer counts: reservation") == 0);
+    CHECK(later.pool_settings().size() == 2);
+    changed.pools.pop_back();
+    RateSolver without(changed);
+    CHECK(without.restore_pools(kept).size() == 3);
+
+    CHECK(solver.set_pool({.name = "one", .as_filed = true}).size() == 1);  // a has more than it would
+    CHECK(solver.set_pool({.name = "a", .as_filed = true}).empty());
+    CHECK(solver.set_pool({.name = "one", .as_filed = true}).empty());
+    CHECK(solver.set_pool({.name = "two", .as_filed = true}).empty());
+    CHECK(solver.set_pool({.name = "two", .as_filed = true}).empty());
+    CHECK(solver.pool_settings().empty());
+}

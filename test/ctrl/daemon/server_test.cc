@@ -1,0 +1,248 @@
+// server_test.cc - the controller's sockets: over ipc and tcp, with the right key, a wrong one and none.
+#include "ctrl/daemon/server.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "common/config/field_kinds.h"
+#include "common/error.h"
+#include "ctrl/daemon/epoch_loop.h"
+#include "ctrl/daemon/operator_commands.h"
+#include "test/ctrl/daemon/fake_switch.h"
+#include "test/ctrl/daemon/max_min_solver.h"
+#include "test/support/catch.h"
+#include "test/support/temp_folder.h"
+
+using namespace weir;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kPatience = 20s;
+
+struct Keys {
+    char open[41];
+    char secret[41];
+    Keys() { REQUIRE(zmq_curve_keypair(open, secret) == 0); }
+};
+
+// A controller with its sockets, turned by hand.
+struct Cell {
+    test::TempFolder folder;
+    Keys own;
+    Keys h1;
+    Keys h2;
+    ClusterConfig config;
+    test::MaxMinSolver solver;
+    Store store{":memory:"};
+    std::unique_ptr<Controller> controller;
+    std::unique_ptr<Server> server;
+
+    explicit Cell(bool tcp) {
+        config.hosts = {{.name = "h1", .rack = "", .key = h1.open},
+                        {.name = "h2", .rack = "", .key = h2.open}};
+        config.control_socket = folder.file("ctrl.sock");
+        config.listen = {tcp ? "tcp://127.0.0.1:" + std::to_string(port())
+                             : "ipc://" + folder.file("ctrl.ipc")};
+        controller = std::make_unique<Controller>(config, solver, store, 1'000);
+        server = std::make_unique<Server>(config, tcp ? own.secret : "");
+    }
+    // One that is free now.
+    static unsigned port() {
+        zmq::context_t context;
+        zmq::socket_t probe(context, zmq::socket_type::router);
+        probe.bind("tcp://127.0.0.1:*");
+        const std::string endpoint = probe.get(zmq::sockopt::last_endpoint);
+        return static_cast<unsigned>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
+    }
+    void turn() {
+        server->serve(5ms, {[&](const Peer& peer, auto header, auto body) {
+                                controller->receive(peer, header, body, 0);
+                            },
+                            [&](std::string_view request) {
+                                return answer_operator(*controller, server->counters(), request, 0);
+                            }});
+        server->send(controller->take_outgoing());
+    }
+    template <typename Condition>
+    bool turn_until(Condition holds) {
+        const auto deadline = std::chrono::steady_clock::now() + kPatience;
+        while (!holds()) {
+            if (std::chrono::steady_clock::now() > deadline)
+                return false;
+            turn();
+        }
+        return true;
+    }
+};
+
+// A switch's end of the connection.
+struct Dealer {
+    zmq::context_t context;
+    zmq::socket_t socket{context, zmq::socket_type::dealer};
+
+    Dealer(const Cell& cell, const Keys* keys, const char* server_key = nullptr) {
+        socket.set(zmq::sockopt::linger, 0);
+        if (keys != nullptr) {
+            socket.set(zmq::sockopt::curve_serverkey, server_key == nullptr ? cell.own.open : server_key);
+            socket.set(zmq::sockopt::curve_publickey, keys->open);
+            socket.set(zmq::sockopt::curve_secretkey, keys->secret);
+        }
+        socket.connect(cell.config.listen.front());
+    }
+    void send(const test::FakeSwitch::Message& message) {
+        socket.send(zmq::buffer(message.header), zmq::send_flags::sndmore | zmq::send_flags::dontwait);
+        socket.send(zmq::buffer(message.body), zmq::send_flags::dontwait);
+    }
+    bool hear(test::FakeSwitch& to) {
+        zmq::message_t header;
+        zmq::message_t body;
+        if (!socket.recv(header, zmq::recv_flags::dontwait))
+            return false;
+        (void)socket.recv(body, zmq::recv_flags::dontwait);
+        Outgoing message{to.peer.route, {}, {}};
+        std::copy_n(header.data<std::uint8_t>(), std::min(header.size(), message.header.size()),
+                    message.header.begin());
+        message.body.assign(body.data<std::uint8_t>(), body.data<std::uint8_t>() + body.size());
+        to.hear(message);
+        return true;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a switch of this machine is welcomed over ipc") {
+    Cell cell(false);
+    Dealer dealer(cell, nullptr);
+    test::FakeSwitch h1("h1", {}, "x");
+    dealer.send(h1.say_hello());
+    REQUIRE(cell.turn_until([&] { return dealer.hear(h1) && h1.welcome; }));
+    CHECK(h1.welcome->refused.empty());
+    const auto status = cell.controller->status(0);
+    CHECK(status["hosts"][0]["proven"] == false);
+}
+
+TEST_CASE("over tcp the key says who it is") {
+    Cell cell(true);
+    Dealer dealer(cell, &cell.h1);
+    test::FakeSwitch h1("h1", {}, "x");
+    dealer.send(h1.say_hello());
+    REQUIRE(cell.turn_until([&] { return dealer.hear(h1) && h1.welcome; }));
+    CHECK(h1.welcome->refused.empty());
+    CHECK(cell.controller->status(0)["hosts"][0]["proven"] == true);
+    CHECK(cell.server->counters().admitted == 1);
+
+    Dealer liar(cell, &cell.h2);
+    test::FakeSwitch false_h1("h1", {}, "x");
+    liar.send(false_h1.say_hello());
+    REQUIRE(cell.turn_until([&] { return liar.hear(false_h1) && false_h1.welcome; }));
+    CHECK(false_h1.welcome->refused == "host h1 is claimed with the key of h2");
+    CHECK(cell.controller->counters().refused_hosts == 1);
+}
+
+TEST_CASE("over tcp nobody comes in without a key that is on the list") {
+    Cell cell(true);
+    const Keys stranger;
+    Dealer wrong(cell, &stranger);
+    Dealer plain(cell, nullptr);
+    Dealer mistaken(cell, &cell.h1, stranger.open);  // takes another for the controller
+    test::FakeSwitch h1("h1", {}, "x");
+    for (Dealer* each : {&wrong, &plain, &mistaken})
+        each->send(h1.say_hello());
+    REQUIRE(cell.turn_until([&] { return cell.server->counters().denied >= 1; }));
+    Dealer right(cell, &cell.h2);
+    test::FakeSwitch h2("h2", {}, "x");
+    right.send(h2.say_hello());
+    REQUIRE(cell.turn_until([&] { return right.hear(h2) && h2.welcome; }));
+    CHECK(cell.controller->counters().messages == 1);
+    CHECK(cell.server->counters().admitted == 1);
+    CHECK(cell.controller->status(0)["hosts"][0]["state"] == "absent");
+}
+
+TEST_CASE("messages of another number of frames are counted and dropped") {
+    Cell cell(false);
+    Dealer dealer(cell, nullptr);
+    dealer.socket.send(zmq::str_buffer("alone"), zmq::send_flags::none);
+    for (int i = 0; i < 3; ++i)
+        dealer.socket.send(zmq::str_buffer("x"), i < 2 ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    REQUIRE(cell.turn_until([&] { return cell.server->counters().odd_frames == 2; }));
+    CHECK(cell.controller->counters().messages == 0);
+}
+
+TEST_CASE("an answer to who has gone is counted and harms nobody") {
+    Cell cell(false);
+    std::string route(1, '\0');
+    cell.server->send({{route + "gone!", {}, {}}});
+    CHECK(cell.server->counters().unreachable == 1);
+}
+
+TEST_CASE("the operator is answered, and told what was wrong with the question") {
+    Cell cell(false);
+    const auto ask = [&](std::string_view request) {
+        return nlohmann::json::parse(answer_operator(*cell.controller, cell.server->counters(), request, 0));
+    };
+    const auto status = ask(R"({"schema": 1, "command": "status", "args": {}})");
+    CHECK(status["ok"] == true);
+    CHECK(status["data"]["role"] == "controller");
+    CHECK(status["data"]["sockets"]["denied"] == 0);
+    CHECK(ask(R"({"schema": 1, "command": "audit", "args": {"last": 1}})")["data"]["entries"].size() == 1);
+    CHECK(ask(R"({"schema": 1, "command": "pool.show"})")["data"]["pools"].empty());
+    const auto set = [&](const std::string& args) {
+        return ask(R"({"schema": 1, "command": "pool.set", "args": )" + args + "}")["faults"][0]["path"];
+    };
+    CHECK(set("{}") == "args.name");
+    CHECK(set(R"({"name": "p"})") == "name");
+    CHECK(set(R"({"name": "p", "change": {"shares": 0}})") == "change.shares");
+    CHECK(set(R"({"name": "p", "change": {"weight": 5}})") == "change.weight");
+    CHECK(ask(R"({"schema": 1, "command": "drops"})")["faults"][0]["path"] == "command");
+    CHECK(ask(R"({"schema": 1, "command": "audit", "args": {"last": 0}})")["faults"][0]["path"] ==
+          "args.last");
+    CHECK(ask("[]")["ok"] == false);
+    CHECK(ask("{")["ok"] == false);
+}
+
+TEST_CASE("the epoch loop solves once an interval and stops when told") {
+    struct Counting final : Solver {
+        std::atomic<int> solved{0};
+        std::vector<wire::FlowAllocation> solve(const Cluster&, const DemandTable&, bool whole) override {
+            solved += whole;
+            return {};
+        }
+    };
+    Cell cell(false);
+    cell.config.interval = 100'000'000;
+    Counting solver;
+    Controller controller(cell.config, solver, cell.store, 1'000);
+    std::atomic<bool> stop{false};
+    const auto began = std::chrono::steady_clock::now();
+    std::thread loop([&] { run_epochs(cell.config, controller, *cell.server, stop); });
+    while (solver.solved < 3 && std::chrono::steady_clock::now() < began + kPatience)
+        std::this_thread::sleep_for(5ms);
+    stop = true;
+    loop.join();
+    CHECK(solver.solved >= 3);
+    CHECK(std::chrono::steady_clock::now() - began >= 300ms);
+    CHECK(controller.interval() == static_cast<std::uint32_t>(solver.solved));
+}
+
+TEST_CASE("a key is made once, read again, and never overwritten") {
+    const test::TempFolder folder;
+    const std::string file = folder.file("key");
+    const std::string open = make_key(file);
+    CHECK(is_curve_key(open));
+    const std::string secret = read_key(file);
+    CHECK(is_curve_key(secret));
+    char derived[41];
+    REQUIRE(zmq_curve_public(derived, secret.c_str()) == 0);
+    CHECK(derived == open);
+    CHECK((std::filesystem::status(file).permissions() & std::filesystem::perms::group_read) ==
+          std::filesystem::perms::none);
+    CHECK_THROWS_AS(make_key(file), HostError);
+    std::ofstream(folder.file("bad")) << "short\n";
+    CHECK_THROWS_AS(read_key(folder.file("bad")), HostError);
+    CHECK_THROWS_AS(read_key(folder.file("none")), HostError);
+}

@@ -1,0 +1,37 @@
+// pool_tree_test.cc - the order of children.
+#include "ctrl/pools/pool_tree.h"
+
+#include "test/support/catch.h"
+
+using namespace weir::pools;
+
+TEST_CASE("children stand together, in the order in which they came, whatever was added between") {
+    PoolTree tree;
+    const NodeIndex a = tree.add(kRoot, {});
+    const NodeIndex b = tree.add(kRoot, {});
+    const NodeIndex b1 = tree.add(b, {});
+    const NodeIndex a1 = tree.add(a, {});
+    const NodeIndex c = tree.add(kRoot, {});
+    const NodeIndex b2 = tree.add(b, {});
+    PoolTree::Order order;
+    tree.order(order);
+    const auto of = [&order](NodeIndex node) {
+        const auto children = order.of(node);
+        return std::vector<NodeIndex>(children.begin(), children.end());
+    };
+    CHECK(of(kRoot) == std::vector<NodeIndex>{a, b, c});
+    CHECK(of(a) == std::vector<NodeIndex>{a1});
+    CHECK(of(b) == std::vector<NodeIndex>{b1, b2});
+    CHECK(of(c).empty());
+    CHECK(of(b2).empty());
+    CHECK(tree.is_leaf(c));
+    CHECK_FALSE(tree.is_leaf(b));
+}
+
+TEST_CASE("a root alone") {
+    const PoolTree tree({.reservation = 5});
+    PoolTree::Order order;
+    tree.order(order);
+    CHECK(order.of(kRoot).empty());
+    CHECK(tree.is_leaf(kRoot));
+}

@@ -1,0 +1,285 @@
+// commands_test.cc - every command of the operator's socket, and every way to be refused.
+#include "vswitch/agent/commands.h"
+
+#include <nlohmann/json.hpp>
+
+#include "test/support/catch.h"
+#include "test/vswitch/agent/fake_control.h"
+
+using namespace weir;
+using namespace weir::testing;
+using nlohmann::json;
+
+namespace {
+
+struct Console {
+    json send(const std::string& text) {
+        json reply = json::parse(answer(control, text));
+        CHECK(reply.at("schema") == 1);
+        return reply;
+    }
+    json ask(const char* command, const json& args = json::object()) {
+        json reply = send(json{{"schema", 1}, {"command", command}, {"args", args}}.dump());
+        INFO(reply.dump());
+        REQUIRE(reply.at("ok") == true);
+        return reply.at("data");
+    }
+    /// @return the first fault
+    json refused(const json& reply) {
+        INFO(reply.dump());
+        REQUIRE(reply.at("ok") == false);
+        REQUIRE(reply.at("faults").is_array());
+        REQUIRE_FALSE(reply.at("faults").empty());
+        return reply.at("faults")[0];
+    }
+    json refused(const char* command, const json& args) {
+        return refused(send(json{{"schema", 1}, {"command", command}, {"args", args}}.dump()));
+    }
+    FakeControl control;
+};
+
+// vm1 asks a disk and a cache, vm2 the disk.
+void add_appliances(FakeControl& control) {
+    ApplianceConfig disk;
+    disk.name = "disk";
+    disk.address = "10.0.0.5";
+    disk.port = 10'809;
+    disk.protocol = "nbd";
+    disk.cost = "ssd_file_store";
+    ApplianceConfig cache = disk;
+    cache.name = "cache";
+    cache.window_tokens = 64'000;
+    control.state.appliances = {disk, cache};
+    control.state.vnics[0].appliances.resize(2);
+    control.state.vnics[0].appliances[0].name = "disk";
+    control.state.vnics[0].appliances[1].name = "cache";
+    control.state.vnics[1].appliances = {control.state.vnics[0].appliances[0]};
+    RequestFlowStats& requests = control.requests;
+    requests.used = {8'000, 700, 90'000, 600};
+    requests.limit = {800, UINT64_MAX, 5'000, UINT64_MAX};
+    requests.queued = {4, 5, 6, 7};
+    requests.blocked_ns = {1, 2, 3, 4, 5};
+    requests.outstanding = 7;
+    requests.outstanding_tokens = 70;
+    requests.latency_p50 = 50;
+    requests.latency_p99 = 99;
+    requests.latency_max = 100;
+}
+
+json third() {
+    return {
+        {"name", "vm3"}, {"socket", "/run/weir/vm3.sock"}, {"mac", "52:54:00:00:00:03"}, {"limit", "1Gbit"}};
+}
+
+}  // namespace
+
+TEST_CASE("status names the host and every vNIC") {
+    Console console;
+    const json data = console.ask("status");
+    CHECK(data.at("host") == "h1");
+    CHECK(data.at("accounting") == "wire");
+    CHECK(data.at("isolation") == true);
+    REQUIRE(data.at("vnics").size() == 2);
+    CHECK(data.at("vnics")[1].at("name") == "vm2");
+}
+
+TEST_CASE("vnic.list and vnic.show tell the same, and offered = delivered + queued + dropped") {
+    Console console;
+    const json list = console.ask("vnic.list").at("vnics");
+    REQUIRE(list.size() == 2);
+    CHECK(list[0] == console.ask("vnic.show", {{"name", "vm1"}}));
+    const json& from = list[0].at("from_vm");
+    CHECK(from.at("offered").at("packets") == 12);
+    CHECK(from.at("delivered").at("packets") == 9);
+    CHECK(from.at("queued").at("packets") == 1);
+    CHECK(from.at("dropped").at("packets") == 2);
+    CHECK(from.at("drops") == json{{"mac_spoof", 2}});
+    CHECK(list[0].at("held_back_ns") ==
+          json{{"total", 18}, {"limit", 5}, {"uplink", 6}, {"buffers", 7}, {"encryption", 0}});
+    CHECK(list[0].at("mean_burst") == 4.0);
+    CHECK(list[0].at("limit_bps").is_null());
+}
+
+TEST_CASE("vnic.show tells what the guest is offered, as configured") {
+    Console console;
+    VnicConfig& plain = console.control.state.vnics[1];
+    plain.packed = plain.mergeable = plain.tso = plain.checksum = false;
+    for (const char* key : {"packed", "mergeable", "tso", "checksum"}) {
+        CHECK(console.ask("vnic.show", {{"name", "vm1"}}).at(key) == true);
+        CHECK(console.ask("vnic.show", {{"name", "vm2"}}).at(key) == false);
+    }
+}
+
+TEST_CASE("drops lists the reasons that occurred and no others") {
+    Console console;
+    const json data = console.ask("drops");
+    REQUIRE(data.at("vnics").size() == 2);
+    CHECK(data.at("vnics")[0].at("from_vm") == json{{"mac_spoof", 2}});
+    CHECK(data.at("vnics")[0].at("to_vm") == json::object());
+    CHECK(data.at("workers") == json::object());
+}
+
+TEST_CASE("drops lists of a worker what is among no vNIC's drops") {
+    Console console;
+    console.control.workers.resize(2);
+    console.control.workers[1].id = 1;
+    HandoffStats& handoff = console.control.workers[1].snapshot.handoff;
+    handoff.posted = 100;
+    handoff.copies_ring_full = 3;
+    handoff.vnic_gone = 2;
+    CHECK(console.ask("drops").at("workers") == json{{"1", {{"copies_ring_full", 3}, {"vnic_gone", 2}}}});
+    CHECK(console.ask("status").at("workers")[1].at("handoff") ==
+          json{{"posted", 100}, {"vnic_gone", 2}, {"copies_ring_full", 3}, {"copies_without_buffer", 0}});
+}
+
+TEST_CASE("flow.list tells of each vNIC's requests to each appliance, in the order of the path") {
+    Console console;
+    add_appliances(console.control);
+    const json data = console.ask("flow.list");
+    REQUIRE(data.at("flows").size() == 3);
+    const json& flow = data.at("flows")[1];
+    CHECK(flow.at("vnic") == "vm1");
+    CHECK(flow.at("appliance") == "cache");
+    CHECK(flow.at("used") ==
+          json{{"appliance", 8'000}, {"uplink", 700}, {"downlink", 90'000}, {"cycles", 600}});
+    CHECK(flow.at("limit") ==
+          json{{"appliance", 800}, {"uplink", nullptr}, {"downlink", 5'000}, {"cycles", nullptr}});
+    CHECK(flow.at("queued") == json{{"appliance", 4}, {"uplink", 5}, {"downlink", 6}, {"cycles", 7}});
+    CHECK(flow.at("blocked_ns") ==
+          json{{"appliance", 1}, {"uplink", 2}, {"downlink", 3}, {"cycles", 4}, {"window", 5}});
+    CHECK(flow.at("outstanding") == 7);
+    CHECK(flow.at("outstanding_tokens") == 70);
+    CHECK(flow.at("latency_ns") == json{{"p50", 50}, {"p99", 99}, {"max", 100}});
+    REQUIRE(data.at("appliances").size() == 2);
+    CHECK(data.at("appliances")[0] == json{{"name", "disk"},
+                                           {"address", "10.0.0.5"},
+                                           {"port", 10'809},
+                                           {"protocol", "nbd"},
+                                           {"cost", "ssd_file_store"},
+                                           {"window_tokens", nullptr},
+                                           {"outstanding", 14},
+                                           {"outstanding_tokens", 140}});
+    CHECK(data.at("appliances")[1].at("window_tokens") == 64'000);
+    CHECK(data.at("appliances")[1].at("outstanding") == 7);
+
+    const json one = console.ask("flow.list", {{"name", "vm2"}});
+    REQUIRE(one.at("flows").size() == 1);
+    CHECK(one.at("flows")[0].at("vnic") == "vm2");
+    CHECK(console.refused("flow.list", {{"name", "nobody"}}).at("path") == "args.name");
+    CHECK(console.refused("flow.list", {{"name", 5}}).at("path") == "args.name");
+    CHECK(Console().ask("flow.list").at("flows") == json::array());
+}
+
+TEST_CASE("why tells of a vNIC, of the uplink, and of others at its appliances") {
+    Console console;
+    add_appliances(console.control);
+    const json data = console.ask("why", {{"name", "vm2"}});
+    CHECK(data.at("vnic") == console.ask("vnic.show", {{"name", "vm2"}}));
+    CHECK(data.at("isolation") == true);
+    CHECK(data.at("uplink").is_null());
+    CHECK(data.at("others") == json::array({{{"name", "vm1"}, {"uplink_bytes", 300}}}));
+    REQUIRE(data.at("flows").size() == 2);  // vm1 at the cache is none of its business
+    CHECK(data.at("flows")[0].at("vnic") == "vm1");
+    CHECK(data.at("flows")[0].at("appliance") == "disk");
+    CHECK(data.at("flows")[1].at("vnic") == "vm2");
+}
+
+TEST_CASE("vnic.add, vnic.set and vnic.remove change the switch and answer in the configuration's words") {
+    Console console;
+    CHECK(console.ask("vnic.add", {{"vnic", third()}}).at("limit") == "1Gbit");
+    REQUIRE(console.control.state.vnics.size() == 3);
+    CHECK(console.control.state.vnics[2].limit_bps == 1'000'000'000U);
+
+    const json changed = console.ask(
+        "vnic.set",
+        {{"name", "vm3"}, {"change", {{"limit", nullptr}, {"shares", 300}, {"reservation", "2Mbit"}}}});
+    CHECK(changed.at("shares") == 300);
+    CHECK_FALSE(console.control.state.vnics[2].limit_bps.has_value());
+    CHECK(console.control.state.vnics[2].reservation_bps == 2'000'000);
+
+    CHECK(console.ask("vnic.remove", {{"name", "vm1"}}) == json{{"removed", "vm1"}});
+    REQUIRE(console.control.state.vnics.size() == 2);
+    CHECK(console.control.state.vnics[0].name == "vm2");
+}
+
+TEST_CASE("what is no request is refused, with the place and what is allowed") {
+    Console console;
+    CHECK(console.refused(console.send("")).at("allowed") == "JSON with comments, in UTF-8");
+    CHECK(console.refused(console.send("{\"schema\":1,")).at("allowed") == "JSON with comments, in UTF-8");
+    CHECK(console.refused(console.send("[]")).at("found") == "array");
+    CHECK(console.refused(console.send("\xff\xfe")).at("allowed") == "JSON with comments, in UTF-8");
+    CHECK(console.refused(console.send("{}")).at("path") == "schema");
+    CHECK(console.refused(console.send(R"({"schema":2,"command":"status"})")).at("path") == "schema");
+    CHECK(console.refused(console.send(R"({"schema":1})")).at("path") == "command");
+    CHECK(console.refused(console.send(R"({"schema":1,"command":7})")).at("path") == "command");
+    const json unknown = console.refused("vnic.explode", json::object());
+    CHECK(unknown.at("path") == "command");
+    CHECK(unknown.at("allowed") ==
+          "drops, flow.list, status, vnic.add, vnic.list, vnic.remove, vnic.set, vnic.show, why");
+    CHECK(console.refused(console.send(R"({"schema":1,"command":"status","args":[]})")).at("path") == "args");
+}
+
+TEST_CASE("a command for a vNIC wants the name of one that exists") {
+    Console console;
+    for (const char* command : {"vnic.show", "vnic.set", "vnic.remove", "why"}) {
+        CHECK(console.refused(command, json::object()).at("found") == "nothing");
+        CHECK(console.refused(command, {{"name", 7}}).at("found") == "7");
+        const json fault = console.refused(command, {{"name", "nobody"}});
+        CHECK(fault.at("path") == "args.name");
+        CHECK(fault.at("found") == "nobody");
+    }
+    CHECK(console.control.state.vnics.size() == 2);
+}
+
+TEST_CASE("a vNIC that is wrong or in the way is not added") {
+    Console console;
+    CHECK_FALSE(console.refused("vnic.add", json::object()).at("message").get<std::string>().empty());
+    for (const auto& [key, value] : std::initializer_list<std::pair<const char*, json>>{
+             {"name", "vm1"},
+             {"mac", "52:54:00:00:00:01"},
+             {"socket", "/run/weir/vm1.sock"},
+             {"socket", std::string("/") + std::string(107, 'x')},
+             {"limit", 10},
+             {"vlan", 4095},
+             {"colour", "red"}}) {
+        json wrong = third();
+        wrong[key] = value;
+        CHECK(console.refused("vnic.add", {{"vnic", wrong}}).at("path") == std::string("vnic.") + key);
+    }
+    CHECK(console.control.state.vnics.size() == 2);
+}
+
+TEST_CASE("what cannot change at run time is refused whole") {
+    Console console;
+    for (const char* key : {"name", "mac", "socket", "vlan", "queues"}) {
+        const json change = {{"shares", 7}, {key, 1}};
+        CHECK(console.refused("vnic.set", {{"name", "vm1"}, {"change", change}}).at("path") ==
+              std::string("change.") + key);
+    }
+    CHECK(console.refused("vnic.set", {{"name", "vm1"}, {"change", {{"shares", 0}}}}).at("path") ==
+          "change.shares");
+    CHECK(console.control.state.vnics[0].shares == 100);
+}
+
+TEST_CASE("what the host refuses is the reply, and nothing has changed") {
+    Console console;
+    console.control.complaint = "no room; make some";
+    for (const json& request :
+         {json{{"command", "status"}}, json{{"command", "vnic.add"}, {"args", {{"vnic", third()}}}},
+          json{{"command", "vnic.remove"}, {"args", {{"name", "vm1"}}}},
+          json{{"command", "vnic.set"}, {"args", {{"name", "vm1"}, {"change", {{"shares", 5}}}}}}}) {
+        json whole = request;
+        whole["schema"] = 1;
+        CHECK(console.refused(console.send(whole.dump())).at("message") == "no room; make some");
+    }
+    CHECK(console.control.state.vnics.size() == 2);
+}
+
+TEST_CASE("a request nested as deep as its size allows is refused, not fatal") {
+    Console console;
+    for (const char* where : {"command", "schema", "args"}) {
+        std::string text = std::string(R"({"schema":1,"command":"status",")") + where + "\":";
+        text += std::string(30'000, '[') + std::string(30'000, ']') + "}";
+        CHECK_FALSE(console.refused(console.send(text)).at("message").get<std::string>().empty());
+    }
+}

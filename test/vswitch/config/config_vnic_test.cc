@@ -1,0 +1,226 @@
+// config_vnic_test.cc - one vNIC: read, checked against others, changed while it runs, and written back.
+#include <nlohmann/json.hpp>
+
+#include "test/vswitch/config/config_support.h"
+
+using namespace weir;
+using namespace weir::test;
+using nlohmann::json;
+
+namespace {
+
+SwitchConfig base_config() {
+    return valid(R"({"uplink": {"device": "net_tap0", "mtu": 9000}, "workers": [1, 2]})");
+}
+
+VnicConfig valid_vnic(const json& object, const std::vector<VnicConfig>& others = {}) {
+    auto parsed = parse_vnic(object, "vnic", base_config(), others);
+    if (const Faults* faults = std::get_if<Faults>(&parsed))
+        FAIL(lines_of(*faults));
+    return std::get<VnicConfig>(parsed);
+}
+
+Faults vnic_faults(const json& object, const std::vector<VnicConfig>& others = {}) {
+    auto parsed = parse_vnic(object, "vnic", base_config(), others);
+    const Faults* faults = std::get_if<Faults>(&parsed);
+    return faults == nullptr ? Faults{} : *faults;
+}
+
+json small() {
+    return {{"name", "vm1"}, {"socket", "/run/vm1"}, {"mac", "52:54:00:00:00:01"}};
+}
+
+json small_with(const json& more) {
+    json object = small();
+    object.update(more);
+    return object;
+}
+
+Faults change_faults(const json& change) {
+    const VnicConfig other =
+        valid_vnic({{"name", "o"}, {"socket", "/o"}, {"mac", "52:54:00:00:00:0f"}, {"reservation", "6Gbit"}});
+    const VnicConfig current =
+        valid_vnic(small_with({{"reservation", "1Gbit"}, {"limit", "4Gbit"}}), {other});
+    auto changed = change_vnic(current, change, "change", base_config(), {other});
+    const Faults* faults = std::get_if<Faults>(&changed);
+    return faults == nullptr ? Faults{} : *faults;
+}
+
+}  // namespace
+
+TEST_CASE("a vNIC needs a name, a port and an address; the rest has defaults") {
+    const VnicConfig vnic = valid_vnic(small());
+    CHECK(vnic.name == "vm1");
+    CHECK(vnic.socket == "/run/vm1");
+    CHECK(vnic.mode == VhostMode::kClient);
+    CHECK(vnic.anti_spoofing);
+    CHECK(vnic.reservation_bps == 0);
+    CHECK_FALSE(vnic.limit_bps);
+    CHECK_FALSE(vnic.limit_pps);
+    CHECK(vnic.shares == 100);
+    CHECK(vnic.cycle_shares == 100);
+    CHECK(vnic.queues == 1);
+    CHECK(vnic.mtu == 9'000);  // the uplink's
+    CHECK(vnic.tso);
+    CHECK(vnic.checksum);
+    CHECK(vnic.mergeable);
+    CHECK(vnic.packed);
+    CHECK(vnic.isolation);
+    CHECK_FALSE(vnic.worker);
+}
+
+TEST_CASE("a vNIC is written in the configuration's words and reads back as itself") {
+    const json full = small_with({{"mode", "server"},
+                                  {"tenant", "A"},
+                                  {"vlan", 10},
+                                  {"anti_spoofing", false},
+                                  {"reservation", "2Gbit"},
+                                  {"limit", "2.5Gbit"},
+                                  {"limit_pps", "1.5Mpps"},
+                                  {"shares", 200},
+                                  {"cycle_shares", 50},
+                                  {"queues", 4},
+                                  {"mtu", 1500},
+                                  {"buffers", 512},
+                                  {"tso", false},
+                                  {"checksum", false},
+                                  {"mergeable", false},
+                                  {"packed", false},
+                                  {"worker", 1}});
+    CHECK(vnic_to_json(valid_vnic(full)) == full);
+    const json device{{"name", "d"}, {"device", "net_tap1"}, {"anti_spoofing", false}};
+    CHECK(vnic_to_json(valid_vnic(vnic_to_json(valid_vnic(device)))) == vnic_to_json(valid_vnic(device)));
+}
+
+TEST_CASE("kinds of guarantees, what goes with them, and that they read back as themselves") {
+    const VnicConfig dynamic =
+        valid_vnic(small_with({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "100s"}}));
+    CHECK(dynamic.guarantee == GuaranteeKind::kDynamic);
+    CHECK(dynamic.reservation_bps == 800'000'000);  // 10 GB in 100 s
+    CHECK(vnic_to_json(valid_vnic(vnic_to_json(dynamic))) == vnic_to_json(dynamic));
+    const VnicConfig best = valid_vnic(small_with({{"guarantee", "best_effort"}}));
+    CHECK(best.shares == 1);
+    CHECK(vnic_to_json(valid_vnic(vnic_to_json(best))) == vnic_to_json(best));
+    CHECK_FALSE(valid_vnic(small()).guarantee);
+
+    const auto wrong = [](const json& more, const char* key, const char* fragment) {
+        CHECK(has_fault(vnic_faults(small_with(more)), std::string("vnic.") + key, fragment));
+    };
+    wrong({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "9s"}, {"reservation", "1Gbit"}},
+          "reservation", "its size and time say the rate");
+    wrong({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "1s"}}, "size", "would be 80Gbit");
+    wrong({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "1s"}, {"limit", "1Gbit"}}, "size",
+          "at most the limit, 1Gbit");
+    wrong({{"guarantee", "fairness"}, {"reservation", "1Gbit"}}, "reservation",
+          "without a guarantee of a rate");
+    wrong({{"guarantee", "best_effort"}, {"shares", 100}}, "shares", "best effort has one share");
+}
+
+TEST_CASE("a running vNIC gets another kind of guarantee, and what belonged to the old one goes with it") {
+    VnicConfig vnic = valid_vnic(small_with({{"reservation", "1Gbit"}, {"shares", 70}}));
+    const auto change = [&vnic](const json& object) {
+        auto changed = change_vnic(vnic, object, "change", base_config(), {});
+        if (const Faults* faults = std::get_if<Faults>(&changed))
+            FAIL(lines_of(*faults));
+        vnic = std::get<VnicConfig>(changed);
+    };
+    change({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "100s"}});
+    CHECK(vnic.reservation_bps == 800'000'000);
+    CHECK(vnic.shares == 70);
+    change({{"time", "200s"}});
+    CHECK(vnic.reservation_bps == 400'000'000);
+    change({{"guarantee", "best_effort"}});
+    CHECK(vnic.reservation_bps == 0);
+    CHECK(vnic.time == 0);
+    change({{"guarantee", "strict"}, {"reservation", "2Gbit"}});
+    CHECK(vnic.shares == 100);
+    change({{"guarantee", "fairness"}});
+    CHECK(vnic.reservation_bps == 0);
+}
+
+TEST_CASE("a guest without checksum offload gets no segmentation, and asking for it is a fault") {
+    CHECK_FALSE(valid_vnic(small_with({{"checksum", false}})).tso);
+    CHECK(has_fault(vnic_faults(small_with({{"checksum", false}, {"tso", true}})), "vnic.tso",
+                    "needs checksum"));
+}
+
+TEST_CASE("a vNIC must differ from the others in name, port, and address within its VLAN") {
+    const std::vector<VnicConfig> others{valid_vnic(small())};
+    const Faults same = vnic_faults(small(), others);
+    CHECK(has_fault(same, "vnic.name", "vNIC \"vm1\" has it already"));
+    CHECK(has_fault(same, "vnic.socket", "has it already"));
+    CHECK(has_fault(same, "vnic.mac", "an address of its own in VLAN 0"));
+    CHECK(vnic_faults({{"name", "vm2"}, {"socket", "/run/vm2"}, {"mac", "52:54:00:00:00:01"}, {"vlan", 7}},
+                      others)
+              .empty());
+}
+
+TEST_CASE("a vNIC may not take the uplink's device or the command socket") {
+    CHECK(has_fault(vnic_faults({{"name", "a"}, {"device", "net_tap0,iface=y"}, {"anti_spoofing", false}}),
+                    "vnic.device", "it is the uplink's"));
+    CHECK(has_fault(vnic_faults(small_with({{"socket", "/run/weir/switch.sock"}})), "vnic.socket",
+                    "control_socket"));
+}
+
+TEST_CASE("a reservation that the others leave no room for is refused when a vNIC is added") {
+    const std::vector<VnicConfig> others{valid_vnic(small_with({{"reservation", "8Gbit"}}))};
+    json second{{"name", "b"}, {"socket", "/b"}, {"mac", "52:54:00:00:00:02"}, {"reservation", "1Gbit"}};
+    CHECK(vnic_faults(second, others).empty());
+    second["reservation"] = "1.1Gbit";
+    CHECK(has_fault(vnic_faults(second, others), "vnic.reservation",
+                    "with the other vNICs that would be 9.1Gbit"));
+}
+
+TEST_CASE("a running vNIC changes in what was promised to it") {
+    const VnicConfig current = valid_vnic(small_with({{"limit", "4Gbit"}, {"worker", 1}, {"queues", 2}}));
+    auto changed = change_vnic(current,
+                               {{"reservation", "1Gbit"},
+                                {"limit", nullptr},
+                                {"limit_pps", "2Mpps"},
+                                {"shares", 7},
+                                {"cycle_shares", 8},
+                                {"buffers", 64}},
+                               "change", base_config(), {});
+    REQUIRE(std::holds_alternative<VnicConfig>(changed));
+    const VnicConfig& vnic = std::get<VnicConfig>(changed);
+    CHECK(vnic.reservation_bps == 1'000'000'000);
+    CHECK_FALSE(vnic.limit_bps);
+    CHECK(vnic.limit_pps == 2'000'000U);
+    CHECK(vnic.shares == 7);
+    CHECK(vnic.cycle_shares == 8);
+    CHECK(vnic.buffers == 64);
+    CHECK(vnic.worker == 1U);
+    CHECK(vnic.queues == 2);
+}
+
+TEST_CASE("a change of what is wired or negotiated says so and names what can change") {
+    for (const char* key : {"name", "socket", "mac", "queues", "mode", "tso", "worker"}) {
+        const Faults faults = change_faults({{key, small().value(key, json(1))}});
+        INFO(key << ": " << lines_of(faults));
+        REQUIRE(faults.size() == 1);
+        CHECK(faults[0].path == std::string("change.") + key);
+    }
+    CHECK(has_fault(change_faults({{"vlan", 3}}), "change.vlan",
+                    "allowed: guarantee, reservation, size, time, limit, limit_pps, shares, cycle_shares, "
+                    "buffers, encrypt_limit, appliances; this cannot "
+                    "change while the vNIC runs"));
+}
+
+TEST_CASE("a change is checked like a configuration") {
+    CHECK(has_fault(change_faults({{"limt", "1Gbit"}}), "change.limt", "did you mean \"limit\"?"));
+    CHECK(has_fault(change_faults({{"limit", 5}}), "change.limit", "bare number"));
+    CHECK(
+        has_fault(change_faults({{"limit", "500Mbit"}}), "change.reservation", "at most the limit, 500Mbit"));
+    CHECK(has_fault(change_faults({{"reservation", "3.5Gbit"}}), "change.reservation", "would be 9.5Gbit"));
+    CHECK(has_fault(change_faults({{"reservation", nullptr}}), "change.reservation", "wrong type"));
+    CHECK(has_fault(change_faults(json::object()), "change", "nothing to change"));
+    CHECK(has_fault(change_faults(json::array({1})), "change", "nothing to change"));
+}
+
+TEST_CASE("a vNIC that is no object is one fault") {
+    for (const json& value : {json(), json(1), json("x"), json::array()}) {
+        const Faults faults = vnic_faults(value);
+        REQUIRE(faults.size() == 1);
+        CHECK(faults[0].message == "this must be an object in { }");
+    }
+}

@@ -1,0 +1,273 @@
+// request_path_test.cc - requests of a VM to an appliance: tracked, held, let go, settled; in whole frames.
+#include "vswitch/datapath/requests/request_path.h"
+
+#include <rte_mbuf.h>
+
+#include <cstring>
+
+#include "test/support/amounts.h"
+#include "test/support/catch.h"
+#include "test/vswitch/datapath/switch_harness.h"
+
+using namespace weir;
+using namespace weir::testing;
+
+namespace {
+
+constexpr std::uint32_t kClient = 0x0A00'0001;
+constexpr std::uint32_t kService = 0x0A00'0009;
+constexpr std::uint16_t kPort = 11211;
+
+/// A memcached at 10.0.0.9 whose tokens are bytes, both ways.
+std::vector<Appliance> memcached(std::uint64_t window) {
+    Appliance appliance;
+    appliance.window = window;
+    appliance.window_share = std::make_shared<LinkShare>(1, window);
+    appliance.address = {10, 0, 0, 9};
+    appliance.port = kPort;
+    const std::span<const Protocol* const> all = protocols();
+    appliance.protocol =
+        static_cast<std::uint8_t>(std::ranges::find(all, "memcached", &Protocol::name) - all.begin());
+    appliance.cost = std::make_shared<CostTable>();
+    return {appliance};
+}
+
+SwitchConfig config_with_appliance() {
+    SwitchConfig config;
+    config.uplink.headroom = 0;
+    ApplianceConfig& appliance = config.appliances.emplace_back();
+    appliance.name = "kv";
+    appliance.address = "10.0.0.9";
+    appliance.port = kPort;
+    return config;
+}
+
+VnicConfig vm_with(std::optional<std::uint64_t> tokens, std::optional<std::uint64_t> downlink_bps = {}) {
+    VnicConfig config = vm(1);
+    VnicApplianceConfig& appliance = config.appliances.emplace_back();
+    appliance.name = "kv";
+    appliance.limit_tokens = tokens;
+    appliance.downlink_bps = downlink_bps;
+    return config;
+}
+
+FrameBytes text(const char* words) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(words);
+    return {bytes, bytes + std::strlen(words)};
+}
+
+/// A segment between the VM and the appliance.
+rte_mbuf* segment(bool to_service, std::uint16_t client_port, std::uint32_t seq, const FrameBytes& payload,
+                  std::uint8_t flags = kAck, std::size_t piece = 0) {
+    FrameBytes frame = ethernet(to_service ? kFar : mac(1), to_service ? mac(1) : kFar, weir::testing::kIpv4,
+                                ipv4(kTcp, tcp(payload, seq, flags)));
+    write32(frame, 26, to_service ? kClient : kService);
+    write32(frame, 30, to_service ? kService : kClient);
+    write16(frame, 34, to_service ? client_port : kPort);
+    write16(frame, 36, to_service ? kPort : client_port);
+    return to_mbuf(buffer_pool(), frame, piece);
+}
+
+/// A host with one VM that talks to the appliance over the wire.
+struct Host {
+    explicit Host(const VnicConfig& config, std::uint64_t window = UINT64_MAX)
+        : host(config_with_appliance(), &nic, memcached(window)), vm(host.add(config)) {}
+
+    void send(std::uint16_t client_port, std::uint32_t seq, const FrameBytes& payload,
+              std::uint8_t flags = kAck) {
+        host.port(vm).offered.push_back(segment(true, client_port, seq, payload, flags));
+        host.settle();
+    }
+    void answer(std::uint16_t client_port, std::uint32_t seq, const FrameBytes& payload) {
+        nic.arrive(segment(false, client_port, seq, payload));
+        host.settle();
+    }
+    /// Sequence numbers of what has left, in order.
+    std::vector<std::uint32_t> left() {
+        std::vector<std::uint32_t> seen;
+        for (rte_mbuf* frame : nic.take()) {
+            seen.push_back(read32(bytes_of(frame), 38));
+            rte_pktmbuf_free(frame);
+        }
+        return seen;
+    }
+    RequestFlowStats flow() {
+        std::vector<RequestPath::Reading> readings;
+        readings.reserve(limits::kAppliancesPerVnic);
+        WorkerCommand command{WorkerCommand::Type::kReadRequests};
+        command.vnic = vm;
+        command.requests = &readings;
+        host.tell(0, command);
+        return readings.at(0).stats;
+    }
+
+    RingNic nic;
+    SwitchHarness host;
+    VnicId vm;
+};
+
+const FrameBytes kSet = text("set k 0 0 100\r\n");  // and 102 bytes of data
+
+}  // namespace
+
+TEST_CASE("requests pass while their tokens last, wait in order, and go when there are more") {
+    Host host(vm_with(1'000));  // one second's worth at once
+    FrameBytes set = kSet;
+    set.resize(kSet.size() + 102, 'x');
+    set[set.size() - 2] = '\r';
+    set[set.size() - 1] = '\n';
+    host.send(5000, 0, {}, 0x02);  // SYN
+    std::uint32_t seq = 1;
+    for (unsigned i = 0; i < 12; ++i, seq += static_cast<std::uint32_t>(set.size()))
+        host.send(5000, seq, set);
+    CHECK(host.left().size() == 1 + 8);  // 117 + 8 for each `STORED`: eight fit into 1000
+    CHECK(host.host.stats(host.vm).from_vm.queued.packets == 4);
+    CHECK(host.flow().held == 4);
+    CHECK(host.flow().requests == 12);
+    CHECK(balanced(host.host.stats(host.vm).from_vm));
+    host.send(5000, seq, {});  // a pure ACK is in nobody's way
+    CHECK(host.left().size() == 1);
+    host.send(5000, 1 + 9 * static_cast<std::uint32_t>(set.size()), set);  // still held
+    CHECK(drops(host.host.stats(host.vm).from_vm, DropReason::kRequestHeld) == 1);
+    host.host.run(2000 * kMs, 100'000);
+    const std::vector<std::uint32_t> rest = host.left();
+    REQUIRE(rest.size() == 4);
+    CHECK(std::ranges::is_sorted(rest));
+    CHECK(host.flow().held == 0);
+    CHECK(host.flow().blocked_ns[0] > 100 * kMs);
+    CHECK(host.flow().blocked_ns[2] == 0);
+    CHECK(balanced(host.host.stats(host.vm).from_vm));
+}
+
+TEST_CASE("what a get brings back is learned, charged to the way back, and settled") {
+    Host host(vm_with({}, 80'000));  // 10,000 bytes a second back
+    FrameBytes value = text("VALUE k 0 4000\r\n");
+    value.resize(value.size() + 4002, '\n');
+    value[value.size() - 2] = '\r';
+    const FrameBytes end = text("END\r\n");
+    value.insert(value.end(), end.begin(), end.end());
+    host.send(5000, 0, {}, 0x02);
+    host.nic.arrive(segment(false, 5000, 0, {}, 0x12));
+    const FrameBytes get = text("get k\r\n");
+    std::uint32_t seq = 1;
+    std::uint32_t back = 1;
+    for (unsigned i = 0; i < 6; ++i) {
+        host.send(5000, seq, get);
+        seq += static_cast<std::uint32_t>(get.size());
+        if (host.left().empty())
+            break;
+        host.host.now += kMs;
+        for (std::size_t at = 0; at < value.size(); at += 1448) {
+            const std::size_t bytes = std::min<std::size_t>(1448, value.size() - at);
+            host.answer(5000, back,
+                        FrameBytes(value.begin() + static_cast<std::ptrdiff_t>(at),
+                                   value.begin() + static_cast<std::ptrdiff_t>(at + bytes)));
+            back += static_cast<std::uint32_t>(bytes);
+        }
+    }
+    const RequestFlowStats stats = host.flow();
+    CHECK(stats.requests == 3);  // the first was charged nothing before its response; the third waits
+    CHECK(stats.responses == 2);
+    CHECK(stats.held == 1);
+    CHECK(stats.used[2] == 2 * (4023 + 3 * 78));
+    CHECK(stats.latency_p50 >= kMs);
+    CHECK(stats.latency_p50 < 2 * kMs);
+    CHECK(stats.outstanding == 1);
+}
+
+TEST_CASE("a vNIC that leaves takes along what it holds; other traffic is not looked at") {
+    Host host(vm_with(1));
+    host.send(5000, 0, {}, 0x02);
+    host.send(5000, 1, text("get a\r\n"));
+    host.send(5000, 8, text("get b\r\n"));
+    host.send(5000, 15, text("get c\r\n"));
+    CHECK(host.flow().held == 2);
+    host.host.port(host.vm).offered.push_back(to_mbuf(buffer_pool(), numbered(kFar, mac(1), 100, 7)));
+    host.host.settle();
+    CHECK(host.left().size() == 3);
+    host.host.remove(host.vm);
+    CHECK(host.host.worker().drained());
+}
+
+TEST_CASE("frames that are no TCP segments, or shorter than they say, pass unseen") {
+    Host host(vm_with(1));
+    for (unsigned cut = 0; cut < 60; ++cut) {
+        rte_mbuf* frame = segment(true, 5000, 1, text("get a\r\nget b\r\n"));
+        rte_pktmbuf_trim(frame, static_cast<std::uint16_t>(std::min(cut, rte_pktmbuf_data_len(frame) - 20U)));
+        host.host.port(host.vm).offered.push_back(frame);
+        host.host.settle();
+    }
+    CHECK(balanced(host.host.stats(host.vm).from_vm));
+}
+
+TEST_CASE("a payload in several buffers is one stream") {
+    Host host(vm_with(1'000'000));
+    host.send(5000, 0, {}, 0x02);
+    for (const std::size_t piece : {60UL, 71UL, 100UL}) {
+        const auto seq = static_cast<std::uint32_t>(1 + host.flow().requests * 7);
+        host.host.port(host.vm).offered.push_back(segment(
+            true, 5000, seq, text("get a\r\nget b\r\nget c\r\nget d\r\nget e\r\nget f\r\n"), kAck, piece));
+        host.host.settle();
+    }
+    CHECK(host.flow().requests == 18);
+    CHECK(host.flow().plain_bytes == 0);
+}
+
+TEST_CASE("no more is outstanding than the window takes; answers and resets make room") {
+    Host host(vm_with({}), 2'000);  // of `get k`, which is expected to bring what the last one brought
+    const FrameBytes get = text("get k\r\n");
+    FrameBytes value = text("VALUE k 0 900\r\n");
+    value.resize(value.size() + 902, 'v');
+    const FrameBytes end = text("END\r\n");
+    value.insert(value.end(), end.begin(), end.end());
+    for (std::uint16_t port = 5000; port < 5005; ++port) {
+        host.send(port, 0, {}, 0x02);
+        host.nic.arrive(segment(false, port, 0, {}, 0x12));
+    }
+    (void)host.left();
+    host.send(5000, 1, get);
+    host.answer(5000, 1, value);  // from here on a get is expected to cost 7 and 922
+    (void)host.left();
+    for (std::uint16_t port = 5000; port < 5005; ++port)
+        host.send(port, port == 5000 ? 8 : 1, get);
+    CHECK(host.left().size() == 2);
+    CHECK(host.flow().held == 3);
+    CHECK(host.flow().outstanding_tokens == 2 * 929);
+    host.answer(5000, 1 + static_cast<std::uint32_t>(value.size()), value);
+    CHECK(host.left().size() == 1);
+    CHECK(host.flow().held == 2);
+    host.nic.arrive(segment(false, 5001, 1, {}, 0x04));  // RST: it will never be answered
+    host.host.settle();
+    CHECK(host.left().size() == 1);
+    CHECK(host.flow().outstanding_tokens == 2 * 929);
+    host.send(5004, 8, {}, 0x04);  // what waits was sent before
+    CHECK(host.flow().held == 1);
+    host.answer(5002, 1, value);
+    CHECK(host.left().size() == 2);                // with the RST
+    CHECK(host.flow().outstanding_tokens == 929);  // nobody waits for the last one's answer
+    host.answer(5003, 1, value);
+    host.host.run(10 * kMs);
+    CHECK(host.flow().held == 0);
+    CHECK(host.flow().outstanding_tokens == 0);
+    CHECK(host.flow().blocked_ns[kWindowHold] == 0);  // the clock stood still
+    CHECK(balanced(host.host.stats(host.vm).from_vm));
+}
+
+TEST_CASE("latency counts from when a request leaves, not from when it began to wait") {
+    Host host(vm_with(1'000));
+    host.send(5000, 0, {}, 0x02);
+    FrameBytes set = text("set k 0 0 900\r\n");
+    set.resize(set.size() + 902, 'x');
+    set[set.size() - 2] = '\r';
+    set[set.size() - 1] = '\n';
+    const auto size = static_cast<std::uint32_t>(set.size());
+    host.send(5000, 1, set);
+    host.answer(5000, 1, text("STORED\r\n"));
+    host.send(5000, 1 + size, set);
+    CHECK(host.flow().held == 1);
+    host.host.run(1000 * kMs, 100'000);
+    CHECK(host.flow().held == 0);
+    host.answer(5000, 9, text("STORED\r\n"));
+    CHECK(host.flow().responses == 2);
+    CHECK(host.flow().latency_max < 300 * kMs);  // it waited for 0.8 s here, and then was on its way
+}

@@ -1,0 +1,146 @@
+// switch_harness.cc - what the topology does, with fakes and without threads.
+#include "test/vswitch/datapath/switch_harness.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+namespace weir::testing {
+namespace {
+
+/// Rings are polled at every turn: the tests' clock is not the cycle counter.
+constexpr std::uint64_t kCoalesceCycles = 0;
+
+}  // namespace
+
+rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number, std::size_t bytes) {
+    return to_mbuf(buffer_pool(), numbered(to, from, bytes, number));
+}
+
+VnicConfig vm(unsigned n) {
+    VnicConfig config;
+    config.name = "vm" + std::to_string(n);
+    config.mac = MacAddress{mac(n)};
+    return config;
+}
+
+SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vector<Appliance> appliances)
+    : config_(config),
+      appliances_(std::move(appliances)),
+      quiescence_((buffer_pool(), static_cast<unsigned>(config.workers.size()))),
+      out_share_(config.workers.size(), config.uplink.capacity_bps() / 8),
+      in_share_(config.workers.size(), config.uplink.capacity_bps() / 8) {
+    const FeedbackProfile feedback = make_feedback_profile(config, FeedbackKey{}, 0);
+    const auto count = static_cast<WorkerId>(config.workers.size());
+    for (WorkerId id = 0; id < count; ++id)
+        inboxes_.push_back(std::make_unique<Inbox>(id));
+    const std::uint32_t overhead = config.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
+    for (WorkerId id = 0; id < count; ++id) {
+        workers_.push_back(std::make_unique<Worker>(Worker::Setup{id, buffer_pool(), quiescence_, inboxes_,
+                                                                  overhead, config.flood_limit_pps,
+                                                                  config.mac_ageing, kCoalesceCycles}));
+        workers_.back()->set_appliances(appliances_, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+        quiescence_.online(id);
+        if (nic != nullptr)
+            workers_.back()->set_uplink({nic->device(), "wrr", config.uplink.mtu, out_share_, in_share_,
+                                         config.feedback.enabled ? &feedback : nullptr});
+    }
+}
+
+SwitchHarness::~SwitchHarness() {
+    for (VnicId id = 0; id < vnics_.size(); ++id)
+        if (has(id))
+            remove(id);
+}
+
+VnicId SwitchHarness::add(const VnicConfig& config) {
+    const auto id = static_cast<VnicId>(vnics_.size());
+    Vnic vnic;
+    vnic.port = std::make_unique<FakePort>();
+    vnic.path = std::make_unique<VnicPath>(
+        make_fixed(id, config.worker.value_or(0), vnic.port.get(), config, config_),
+        make_vnic_profile(config, config_), config_.flood_limit_pps, now);
+    vnics_.push_back(std::move(vnic));
+    WorkerCommand command{WorkerCommand::Type::kAddVnic};
+    command.vnic = id;
+    command.path = vnics_[id].path.get();
+    tell_all(command);
+    return id;
+}
+
+void SwitchHarness::change(VnicId id, const VnicConfig& config) {
+    const VnicProfile profile = make_vnic_profile(config, config_);
+    WorkerCommand command{WorkerCommand::Type::kChangeVnic};
+    command.vnic = id;
+    command.profile = &profile;
+    tell(path(id).fixed.owner, command);
+}
+
+void SwitchHarness::remove(VnicId id) {
+    WorkerCommand command{WorkerCommand::Type::kRemoveVnic};
+    command.vnic = id;
+    tell_all(command);
+    vnics_[id] = {};
+}
+
+void SwitchHarness::tell(WorkerId worker, const WorkerCommand& command) {
+    WorkerControl& control = workers_[worker]->control();
+    const std::uint64_t number = control.send(command);
+    for (std::uint64_t turns = 0; turns < limits::kHousekeepingIterations; ++turns)
+        workers_[worker]->run_once(now);
+    if (number == 0 || !control.wait(number, 0))
+        throw std::runtime_error("a worker did not do a command within one housekeeping period");
+}
+
+void SwitchHarness::tell_all(const WorkerCommand& command) {
+    for (const auto& worker : workers_)
+        tell(worker->id(), command);
+}
+
+VnicStats SwitchHarness::snapshot(VnicId id) {
+    VnicStats stats;
+    WorkerCommand command{WorkerCommand::Type::kSnapshotVnic};
+    command.vnic = id;
+    command.vnic_stats = &stats;
+    tell(path(id).fixed.owner, command);
+    return stats;
+}
+
+WorkerSnapshot SwitchHarness::snapshot_worker(WorkerId id) {
+    WorkerSnapshot snapshot;
+    WorkerCommand command{WorkerCommand::Type::kSnapshotWorker};
+    command.snapshot = &snapshot;
+    tell(id, command);
+    return snapshot;
+}
+
+unsigned SwitchHarness::turn() {
+    unsigned moved = 0;
+    for (const auto& worker : workers_)
+        moved += worker->run_once(now);
+    return moved;
+}
+
+/// A vNIC in debt for the cycles that it used is passed over for a few turns.
+void SwitchHarness::settle() {
+    constexpr unsigned kIdleTurns = 32;
+    for (unsigned idle = 0; idle < kIdleTurns;)
+        idle = turn() == 0 ? idle + 1 : 0;
+}
+
+void SwitchHarness::run(Nanos duration, Nanos step) {
+    for (const Nanos end = now + duration; now < end; now += step)
+        turn();
+}
+
+bool balanced(const DirectionStats& stats) {
+    const std::uint64_t reasons = std::accumulate(stats.drops.begin(), stats.drops.end(), std::uint64_t{0});
+    return stats.offered.packets == stats.delivered.packets + stats.queued.packets + stats.dropped.packets &&
+           stats.offered.bytes == stats.delivered.bytes + stats.queued.bytes + stats.dropped.bytes &&
+           reasons == stats.dropped.packets;
+}
+
+}  // namespace weir::testing

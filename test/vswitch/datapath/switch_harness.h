@@ -1,0 +1,83 @@
+// switch_harness.h - a whole switch of workers, fake VMs and a fake NIC on a clock moved by hand.
+// Units: ns. Threads: tests only; the one thread plays agent and workers.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "test/support/eal_fixture.h"
+#include "test/support/fake_port.h"
+#include "test/support/frames.h"
+#include "test/vswitch/datapath/ring_nic.h"
+#include "vswitch/datapath/worker.h"
+
+namespace weir::testing {
+
+/// A vNIC called vm<n> with the address mac(n).
+[[nodiscard]] VnicConfig vm(unsigned n);
+
+/// A host on the wire.
+inline constexpr std::uint64_t kFar = mac(0x99);
+inline constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
+/// numbered(), in a buffer.
+[[nodiscard]] rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number = 0,
+                              std::size_t bytes = 60);
+
+class SwitchHarness {
+  public:
+    /// @param nic the uplink; nullptr = none
+    /// @param appliances as many as the configuration's, for vNICs that name them
+    explicit SwitchHarness(const SwitchConfig& config = {}, RingNic* nic = nullptr,
+                           std::vector<Appliance> appliances = {});
+    ~SwitchHarness();
+    SwitchHarness(const SwitchHarness&) = delete;
+    SwitchHarness& operator=(const SwitchHarness&) = delete;
+
+    // As the agent: each returns when the workers have done it.
+    VnicId add(const VnicConfig& config);
+    void change(VnicId id, const VnicConfig& config);
+    void remove(VnicId id);
+    void tell(WorkerId worker, const WorkerCommand& command);
+    [[nodiscard]] VnicStats snapshot(VnicId id);
+    [[nodiscard]] WorkerSnapshot snapshot_worker(WorkerId id);
+
+    /// One turn of every worker at the present moment. @return frames moved
+    unsigned turn();
+    /// Turns until nothing moves any more, without moving the clock.
+    void settle();
+    /// Turns every `step` until `duration` has gone by.
+    void run(Nanos duration, Nanos step = 2000);
+
+    [[nodiscard]] FakePort& port(VnicId id) { return *vnics_[id].port; }
+    [[nodiscard]] VnicPath& path(VnicId id) { return *vnics_[id].path; }
+    [[nodiscard]] const VnicStats& stats(VnicId id) const { return vnics_[id].path->stats; }
+    [[nodiscard]] Worker& worker(WorkerId id = 0) { return *workers_[id]; }
+    [[nodiscard]] bool has(VnicId id) const { return id < vnics_.size() && vnics_[id].path != nullptr; }
+    [[nodiscard]] std::size_t ids() const { return vnics_.size(); }
+
+    Nanos now = kNanosPerSec;
+
+  private:
+    struct Vnic {
+        std::unique_ptr<FakePort> port;
+        std::unique_ptr<VnicPath> path;
+    };
+    void tell_all(const WorkerCommand& command);
+
+    SwitchConfig config_;
+    std::vector<Appliance> appliances_;
+    Quiescence quiescence_;
+    LinkShare out_share_;
+    LinkShare in_share_;
+    std::vector<std::unique_ptr<Inbox>> inboxes_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<Vnic> vnics_;
+};
+
+/// offered = delivered + queued + dropped, and the reasons add up.
+[[nodiscard]] bool balanced(const DirectionStats& stats);
+[[nodiscard]] inline std::uint64_t drops(const DirectionStats& stats, DropReason reason) {
+    return stats.drops[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace weir::testing

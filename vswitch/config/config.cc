@@ -1,0 +1,220 @@
+// config.cc - the whole file: sections in turn, then what holds between them.
+#include "vswitch/config/config.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/config/config_text.h"
+#include "vswitch/config/config_fields.h"
+#include "vswitch/config/scheduler_words.h"
+#include "vswitch/limits.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kCoreMax = 1023;
+constexpr std::array kAccountings{Word<Accounting>{"wire", Accounting::kWire},
+                                  Word<Accounting>{"l2", Accounting::kL2}};
+constexpr std::array kPollModes{Word<PollMode>{"busy", PollMode::kBusy},
+                                Word<PollMode>{"adaptive", PollMode::kAdaptive}};
+constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto},
+                                   Word<FlowOffload>{"off", FlowOffload::kOff}};
+constexpr std::array kFeedbackLaws{Word<FeedbackLaw>{"log", FeedbackLaw::kLog},
+                                   Word<FeedbackLaw>{"linear", FeedbackLaw::kLinear}};
+// EAL's options for what the configuration has keys for; the short ones may carry their value: -l1.
+bool sets_cores(std::string_view argument) {
+    const std::string_view option = argument.substr(0, argument.find('='));
+    return option == "--lcores" || option == "--main-lcore" || argument.starts_with("-l") ||
+           argument.starts_with("-c");
+}
+
+void read_eal(ObjectReader& reader, std::vector<std::string>& out) {
+    const json* list = reader.take("eal");
+    if (list == nullptr)
+        return;
+    if (!list->is_array() ||
+        !std::all_of(list->begin(), list->end(), [](const json& v) { return v.is_string(); })) {
+        reader.fault("eal", "a list of strings, such as [\"--no-pci\"]", "wrong type");
+        return;
+    }
+    out = list->get<std::vector<std::string>>();
+    for (const std::string& argument : out) {
+        if (argument.empty() || argument.find('\0') != std::string::npos)
+            reader.fault("eal", "arguments that are not empty and hold no null byte",
+                         "EAL cannot take this argument");
+        if (sets_cores(argument))
+            reader.fault("eal", "\"workers\" and \"agent_core\" for the cores",
+                         argument + " is set by the switch itself");
+    }
+}
+
+void read_workers(ObjectReader& reader, SwitchConfig& config) {
+    std::uint64_t core = 0;
+    if (reader.read_integer("agent_core", core, {0, kCoreMax}))
+        config.agent_core = static_cast<unsigned>(core);
+    const json* list = reader.take("workers");
+    if (list != nullptr) {
+        const auto is_core = [](const json& v) {
+            return v.is_number_unsigned() && v.get<std::uint64_t>() <= kCoreMax;
+        };
+        if (!list->is_array() || list->empty() || list->size() > limits::kWorkersMax ||
+            !std::all_of(list->begin(), list->end(), is_core)) {
+            reader.fault(
+                "workers",
+                "a list of 1 to " + std::to_string(limits::kWorkersMax) + " cores, 0 to 1023, such as [1]",
+                "this is not a list of cores");
+            return;
+        }
+        config.workers = list->get<std::vector<unsigned>>();
+    }
+    std::vector<unsigned> sorted = config.workers;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+        reader.fault("workers", "each core once", "two workers share a core");
+    if (config.agent_core && std::binary_search(sorted.begin(), sorted.end(), *config.agent_core))
+        reader.fault("agent_core", "a core without a worker", "a worker never yields its core to the agent");
+}
+
+void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
+    const json* object = root.take("uplink");
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, "uplink", faults);
+    if (!object->is_object())
+        return;
+    if (!reader.has("device"))
+        reader.fault("device", "a PCI address or a vdev, or no \"uplink\" at all",
+                     "the uplink needs a device");
+    read_device(reader, "device", uplink.device);
+    reader.read_quantity("rate", Quantity::kBitRate, uplink.rate_bps, {1'000'000, kRateMax});
+    read_part(reader, "headroom", uplink.headroom, {0, 500'000});
+    reader.read_word<Scheduler>("scheduler", uplink.scheduler, kSchedulers);
+    reader.read_word<FlowOffload>("flow_offload", uplink.flow_offload, kFlowOffloads);
+    reader.read_integer("mtu", uplink.mtu, kMtuRange);
+    if (reader.read_integer("descriptors", uplink.descriptors, {64, 4096}) &&
+        (uplink.descriptors & (uplink.descriptors - 1)) != 0)
+        reader.fault("descriptors", "a power of two, 64 to 4096", "rings have a power of two of slots");
+    reader.read_optional("best_effort_dscp", uplink.best_effort_dscp, {0, 63});
+    reader.read_optional("best_effort_pcp", uplink.best_effort_pcp, {0, 7});
+    reader.finish();
+}
+
+void read_feedback(ObjectReader& root, const SwitchConfig& config, FeedbackConfig& feedback, Faults& faults) {
+    const json* object = root.take("feedback");
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, "feedback", faults);
+    if (!object->is_object())
+        return;
+    feedback.enabled = true;
+    reader.read_flag("enabled", feedback.enabled);
+    reader.read_quantity("period", Quantity::kDuration, feedback.period, {50'000, 10'000'000});
+    reader.read_word<FeedbackLaw>("law", feedback.law, kFeedbackLaws);
+    reader.read_quantity("rate_min", Quantity::kBitRate, feedback.rate_min_bps, {1'000'000, 1'000'000'000});
+    read_file_path(reader, "key_file", feedback.key_file);
+    if (feedback.enabled && !config.isolation)
+        reader.fault("enabled", "\"isolation\": true, or no feedback",
+                     "without isolation nobody keeps the rates that feedback sets");
+    reader.finish();
+}
+
+void read_controller(ObjectReader& root, ControllerConfig& controller, Faults& faults) {
+    const json* object = root.take("controller");
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, "controller", faults);
+    if (!object->is_object())
+        return;
+    if (require(reader, "connect", kEndpoints))
+        read_endpoint(reader, "connect", controller.connect);
+    read_curve_key(reader, "server_key", controller.server_key);
+    read_file_path(reader, "secret_key_file", controller.secret_key_file);
+    if (controller.connect.starts_with("tcp://"))
+        for (const char* key : {"server_key", "secret_key_file"})
+            if (!reader.has(key))
+                reader.fault(key, "a key; weir-ctrl --make-key FILE makes a pair",
+                             "over a network both ends must prove who they are");
+    reader.finish();
+}
+
+void read_switch(ObjectReader& reader, SwitchConfig& config) {
+    std::string schema;  // for editors; the parser is the authority
+    reader.read_text("$schema", schema);
+    read_name(reader, "host", config.host);
+    read_eal(reader, config.eal);
+    read_workers(reader, config);
+    reader.read_flag("isolation", config.isolation);
+    reader.read_flag("overcommit", config.overcommit);
+    reader.read_word<Accounting>("accounting", config.accounting, kAccountings);
+    read_socket_path(reader, "control_socket", config.control_socket);
+    reader.read_word<PollMode>("poll", config.poll, kPollModes);
+    reader.read_quantity("poll_coalesce", Quantity::kDuration, config.poll_coalesce, {0, 50'000});
+    reader.read_quantity("poll_sleep_max", Quantity::kDuration, config.poll_sleep_max, {10'000, 1'000'000});
+    reader.read_quantity("mac_ageing", Quantity::kDuration, config.mac_ageing,
+                         {kNanosPerSec, 86'400 * kNanosPerSec});
+    reader.read_quantity("flood_limit", Quantity::kPacketRate, config.flood_limit_pps, {100, 100'000'000});
+    reader.read_integer("buffers", config.buffers, {1'024, 8'388'608});
+}
+
+void read_vnics(ObjectReader& reader, SwitchConfig& config, Faults& faults) {
+    const json* list = reader.take("vnics");
+    if (list == nullptr)
+        return;
+    if (!list->is_array() || list->size() > limits::kVnicsMax) {
+        reader.fault("vnics", "a list of at most " + std::to_string(limits::kVnicsMax) + " vNICs",
+                     list->is_array() ? "there are too many" : "wrong type");
+        return;
+    }
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const std::string path = "vnics[" + std::to_string(i) + ']';
+        config.vnics.push_back(read_vnic((*list)[i], path, config, config.vnics, faults));
+        total += config.vnics.back().reservation_bps;
+    }
+    if (!config.uplink.device.empty() && reservation_excess(config, total) > 0)
+        faults.push_back({"vnics", "reservations of " + format_rate(total), reservation_rule(config),
+                          "the uplink cannot keep these promises"});
+}
+
+}  // namespace
+
+std::uint64_t UplinkConfig::capacity_bps() const {
+    return rate_bps - static_cast<std::uint64_t>(std::llround(static_cast<double>(rate_bps) * headroom));
+}
+
+std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
+    return parse_document<SwitchConfig>(text, [](const json& root, Faults& faults) {
+        SwitchConfig config;
+        ObjectReader reader(root, "", faults);
+        read_switch(reader, config);
+        read_uplink(reader, config.uplink, faults);
+        read_feedback(reader, config, config.feedback, faults);
+        read_controller(reader, config.controller, faults);
+        read_tunnels(reader, config.uplink, config.tunnels, faults);
+        read_appliances(reader, config.appliances, faults);
+        read_vnics(reader, config, faults);
+        reader.finish();
+        return config;
+    });
+}
+
+std::variant<SwitchConfig, Faults> load_config(const std::string& path) {
+    auto parsed = load_document(path, parse_config);
+    auto* config = std::get_if<SwitchConfig>(&parsed);
+    if (config == nullptr)
+        return parsed;
+    resolve_files(*config, path);
+    if (config->host.empty()) {
+        std::array<char, 256> name{};
+        config->host = ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+    }
+    return parsed;
+}
+
+}  // namespace weir

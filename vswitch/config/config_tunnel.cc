@@ -1,0 +1,207 @@
+// config_tunnel.cc - tunnels to other switches, and a vNIC's use of them: read and checked.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "common/config/config_text.h"
+#include "common/ip_network.h"
+#include "vswitch/config/config_fields.h"
+#include "vswitch/limits.h"
+
+namespace weir {
+namespace {
+
+using limits::kEthernetHeaderBytes;
+using limits::kVlanTagBytes;
+using nlohmann::json;
+
+constexpr Range kSpiRange{4096, 0xFFFFF000};
+constexpr Range kRekeyRange{kNanosPerSec, 86'400 * kNanosPerSec};
+constexpr std::uint32_t kSpiStep = 4096;
+constexpr std::size_t kKeyDigits = 64;
+constexpr std::uint32_t kMtuMin = 68;
+constexpr std::array kDevices{Word<std::string_view>{"auto", "auto"},
+                              Word<std::string_view>{"crypto_openssl", "crypto_openssl"},
+                              Word<std::string_view>{"crypto_aesni_gcm", "crypto_aesni_gcm"},
+                              Word<std::string_view>{"crypto_aesni_mb", "crypto_aesni_mb"}};
+
+bool is_v6(const TunnelConfig& tunnel) {
+    return tunnel.local.find(':') != std::string::npos;
+}
+
+void need(ObjectReader& reader, std::string_view key, const char* allowed) {
+    if (!reader.has(key))
+        reader.fault(key, allowed, "this is needed");
+}
+
+void read_ends(ObjectReader& reader, TunnelConfig& tunnel) {
+    constexpr const char* kAddress = "an IPv4 or IPv6 address on the wire, such as \"192.0.2.1\"";
+    need(reader, "local", kAddress);
+    need(reader, "remote", kAddress);
+    const bool both = static_cast<int>(read_host_address(reader, "local", tunnel.local)) +
+                          static_cast<int>(read_host_address(reader, "remote", tunnel.remote)) ==
+                      2;
+    if (both && is_v6(tunnel) != (tunnel.remote.find(':') != std::string::npos))
+        reader.fault("remote", "an address of the family of \"local\"", "one end is IPv4, the other IPv6");
+    if (both && IpAddress::parse(tunnel.local) == IpAddress::parse(tunnel.remote))
+        reader.fault("remote", "the other end's address", "this is the same end");
+    std::optional<MacAddress> remote_mac;
+    need(reader, "remote_mac", "the other end's MAC address, or that of the router to it");
+    read_mac_address(reader, "remote_mac", remote_mac);
+    tunnel.remote_mac = remote_mac.value_or(MacAddress{});
+    read_mac_address(reader, "local_mac", tunnel.local_mac);
+}
+
+void read_spi(ObjectReader& reader, std::string_view key, std::uint32_t& out) {
+    constexpr const char* kAllowed =
+        "a multiple of 4096, such as 4096, 8192; the other end has it the other way";
+    need(reader, key, kAllowed);
+    if (reader.read_integer(key, out, kSpiRange) && out % kSpiStep != 0)
+        reader.fault(key, kAllowed, "the low 12 bits tell sessions and workers apart");
+}
+
+void read_key(ObjectReader& reader, TunnelConfig& tunnel) {
+    const bool in_file = reader.has("key_file");
+    if (reader.has("key") == in_file)
+        reader.fault(in_file ? "key_file" : "key", "a key or a key_file",
+                     in_file ? "there is a key too" : "both ends need the same secret");
+    std::string digits;
+    if (reader.read_text("key", digits)) {
+        const auto is_digit = [](unsigned char c) { return std::isxdigit(c) != 0; };
+        if (digits.size() == kKeyDigits && std::ranges::all_of(digits, is_digit))
+            tunnel.key = std::move(digits);
+        else
+            reader.fault("key", "64 hexadecimal digits: openssl rand -hex 32", "this is no key of 32 bytes");
+    }
+    read_file_path(reader, "key_file", tunnel.key_file);
+}
+
+void read_networks(ObjectReader& reader, const std::vector<TunnelConfig>& others, TunnelConfig& tunnel) {
+    constexpr const char* kAllowed =
+        "a list such as [\"10.1.2.0/24\", \"fd00:2::/64\"], without bits behind the prefix";
+    need(reader, "networks", kAllowed);
+    const json* list = reader.take("networks");
+    if (list == nullptr)
+        return;
+    std::size_t before = 0;
+    for (const TunnelConfig& other : others)
+        before += other.networks.size();
+    if (!list->is_array() || list->empty() || list->size() + before > limits::kTunnelNetworksMax) {
+        reader.fault("networks", kAllowed,
+                     list->is_array() && !list->empty()
+                         ? "with those of the other tunnels there are more than " +
+                               std::to_string(limits::kTunnelNetworksMax)
+                         : "this is no list of networks");
+        return;
+    }
+    for (const json& each : *list) {
+        const std::optional<IpNetwork> network =
+            each.is_string() ? IpNetwork::parse(each.get<std::string>()) : std::nullopt;
+        if (!network) {
+            reader.fault("networks", kAllowed, show_value(each) + " is not a network");
+            continue;
+        }
+        const auto same = [&](const std::string& text) { return IpNetwork::parse(text) == network; };
+        for (const TunnelConfig& other : others)
+            if (std::ranges::any_of(other.networks, same))
+                reader.fault("networks", "each network in one tunnel",
+                             show_value(each) + " is behind tunnel \"" + other.name + "\" already");
+        tunnel.networks.push_back(each.get<std::string>());
+    }
+}
+
+void check_unique(ObjectReader& reader, const TunnelConfig& tunnel, const std::vector<TunnelConfig>& others) {
+    if (tunnel.spi_in != 0 && tunnel.spi_in == tunnel.spi_out)
+        reader.fault("spi_out", "another SPI than spi_in", "each direction has keys of its own");
+    for (const TunnelConfig& other : others) {
+        const std::string whose = "tunnel \"" + other.name + "\" has it already";
+        if (!tunnel.name.empty() && other.name == tunnel.name)
+            reader.fault("name", "a name of its own", whose);
+        if (tunnel.spi_in != 0 && other.spi_in == tunnel.spi_in)
+            reader.fault("spi_in", "an SPI of its own", whose);
+        if (tunnel.spi_out != 0 && other.spi_out == tunnel.spi_out && other.remote == tunnel.remote)
+            reader.fault("spi_out", "an SPI of its own towards this end", whose);
+    }
+}
+
+TunnelConfig read_tunnel(const json& object, const std::string& path, const UplinkConfig& uplink,
+                         const std::vector<TunnelConfig>& others, Faults& faults) {
+    ObjectReader reader(object, path, faults);
+    TunnelConfig tunnel;
+    if (!object.is_object())
+        return tunnel;
+    need(reader, "name", "a name, such as \"to-h2\"");
+    read_name(reader, "name", tunnel.name);
+    read_ends(reader, tunnel);
+    read_spi(reader, "spi_out", tunnel.spi_out);
+    read_spi(reader, "spi_in", tunnel.spi_in);
+    std::vector<Word<EspAlgorithm>> algorithms;
+    for (std::size_t i = 0; i < kEspAlgorithmTexts.size(); ++i)
+        algorithms.push_back({kEspAlgorithmTexts[i].name, static_cast<EspAlgorithm>(i)});
+    reader.read_word<EspAlgorithm>("algorithm", tunnel.algorithm, algorithms);
+    read_key(reader, tunnel);
+    std::string_view device = tunnel.device;
+    if (reader.read_word<std::string_view>("device", device, kDevices))
+        tunnel.device = device;
+    if (tunnel.device == "crypto_aesni_gcm" && !is_gcm(tunnel.algorithm))
+        reader.fault("device", "auto, crypto_openssl or crypto_aesni_mb", "this device does AES-GCM alone");
+    read_networks(reader, others, tunnel);
+    tunnel.cost = kEspAlgorithmTexts[static_cast<std::size_t>(tunnel.algorithm)].cost;
+    if (reader.read_text("cost", tunnel.cost) && tunnel.cost.empty())
+        reader.fault("cost", "a file, or the name of a table that comes with the switch", "this is neither");
+    reader.read_quantity("rekey", Quantity::kDuration, tunnel.rekey, kRekeyRange);
+    reader.finish();
+    check_unique(reader, tunnel, others);
+    if (esp_frame_max(tunnel.algorithm, is_v6(tunnel), uplink.mtu) <
+        kEthernetHeaderBytes + kVlanTagBytes + kMtuMin)
+        reader.fault("algorithm", "a larger mtu of the uplink", "no packet would fit through the tunnel");
+    return tunnel;
+}
+
+/// The largest IP packet that goes through every tunnel.
+std::uint32_t carried_mtu(const SwitchConfig& base, std::uint16_t vlan) {
+    std::uint32_t frame = kEspFrameMax;
+    for (const TunnelConfig& tunnel : base.tunnels)
+        frame = std::min(frame, esp_frame_max(tunnel.algorithm, is_v6(tunnel), base.uplink.mtu));
+    const std::uint32_t around = kEthernetHeaderBytes + (vlan != 0 ? kVlanTagBytes : 0);
+    return frame > around ? frame - around : 0;
+}
+
+}  // namespace
+
+void read_tunnels(ObjectReader& root, const UplinkConfig& uplink, std::vector<TunnelConfig>& out,
+                  Faults& faults) {
+    const json* list = root.take("tunnels");
+    if (list == nullptr)
+        return;
+    if (!list->is_array() || list->size() > limits::kTunnelsMax) {
+        root.fault("tunnels", "a list of at most " + std::to_string(limits::kTunnelsMax) + " tunnels",
+                   list->is_array() ? "there are too many" : "wrong type");
+        return;
+    }
+    if (!list->empty() && uplink.device.empty())
+        root.fault("tunnels", "an \"uplink\"", "tunnels lead over the wire, and there is none");
+    for (std::size_t i = 0; i < list->size(); ++i)
+        out.push_back(read_tunnel((*list)[i], "tunnels[" + std::to_string(i) + ']', uplink, out, faults));
+}
+
+void read_encryption(ObjectReader& vnic, VnicConfig& out, const SwitchConfig& base) {
+    vnic.read_flag("encrypt", out.encrypt);
+    vnic.read_limit("encrypt_limit", Quantity::kTokenRate, out.encrypt_limit, kTokensRange);
+    if (out.encrypt_limit && !out.encrypt)
+        vnic.fault("encrypt_limit", "\"encrypt\": true, or null", "nothing of this vNIC is encrypted");
+    if (!out.encrypt)
+        return;
+    if (base.tunnels.empty()) {
+        vnic.fault("encrypt", "false, or \"tunnels\"", "there is no tunnel that its frames could take");
+        return;
+    }
+    const std::uint32_t most = carried_mtu(base, out.vlan);
+    if (!vnic.has("mtu"))
+        out.mtu = std::min(out.mtu, most);
+    else if (out.mtu > most)
+        vnic.fault("mtu", "at most " + std::to_string(most) + ", or nothing",
+                   "more does not fit through the tunnels");
+}
+
+}  // namespace weir

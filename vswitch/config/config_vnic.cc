@@ -1,0 +1,306 @@
+// config_vnic.cc - one vNIC: read, checked against the others, changed at run time, and written back.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "common/config/config_text.h"
+#include "common/config/guarantee_words.h"
+#include "common/units.h"
+#include "common/wide.h"
+#include "vswitch/config/config_fields.h"
+#include "vswitch/limits.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+constexpr Range kLimitRange{64'000, kRateMax};                            // bit/s
+constexpr Range kLimitPpsRange{10, 1'000'000'000};                        // packet/s
+constexpr Range kReservationRange{0, kRateMax};                           // bit/s
+constexpr Range kSizeRange{1'000, 1'000'000'000'000'000};                 // bytes
+constexpr Range kTimeRange{kNanosPerSec, 30 * 24 * 3600 * kNanosPerSec};  // a month
+constexpr std::uint64_t kDynamicLeast = 1'000;                            // bit/s
+constexpr Range kBuffersRange{64, 1'048'576};
+constexpr Range kVlanRange{0, 4094};
+constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
+                            Word<VhostMode>{"server", VhostMode::kServer}};
+/// What a running vNIC can change; the rest is negotiated with the guest or wired to queues.
+constexpr std::array<std::string_view, 11> kRunTimeKeys{
+    "guarantee", "reservation",  "size",    "time",          "limit",     "limit_pps",
+    "shares",    "cycle_shares", "buffers", "encrypt_limit", "appliances"};
+
+void read_port(ObjectReader& reader, VnicConfig& vnic) {
+    read_socket_path(reader, "socket", vnic.socket);
+    read_device(reader, "device", vnic.device);
+    reader.read_word<VhostMode>("mode", vnic.mode, kModes);
+    reader.read_flag("mergeable", vnic.mergeable);
+    reader.read_flag("packed", vnic.packed);
+    const bool has_device = reader.has("device");
+    if (reader.has("socket") == has_device)
+        reader.fault(has_device ? "device" : "socket", "a socket (vhost-user) or a device (DPDK)",
+                     has_device ? "there is a socket too; a vNIC has one port" : "the vNIC has no port");
+    if (!has_device)
+        return;
+    for (const std::string_view key : {"mode", "mergeable", "packed"})
+        if (reader.has(key))
+            reader.fault(key, "nothing beside a device", "this is about vhost-user sockets");
+}
+
+void read_offloads(ObjectReader& reader, VnicConfig& vnic) {
+    reader.read_flag("checksum", vnic.checksum);
+    vnic.tso = vnic.checksum;
+    reader.read_flag("tso", vnic.tso);
+    if (vnic.tso && !vnic.checksum)
+        reader.fault("tso", "false, or \"checksum\": true", "segmentation needs checksum offload");
+}
+
+/// @return what a dynamic guarantee is on average, in bit/s
+std::uint64_t read_dynamic(ObjectReader& reader, VnicConfig& vnic) {
+    bool both = true;
+    for (const std::string_view key : {"size", "time"}) {
+        if (!reader.has(key))
+            reader.fault(key,
+                         key == "size" ? "an amount of data, such as \"10GiB\"" : "a time, such as \"600s\"",
+                         "a dynamic guarantee is a size within a time");
+        both = both && reader.has(key);
+    }
+    both = reader.read_quantity("size", Quantity::kSize, vnic.size_bytes, kSizeRange) && both;
+    both = reader.read_quantity("time", Quantity::kDuration, vnic.time, kTimeRange) && both;
+    if (!both)
+        return 0;
+    const auto rate =
+        static_cast<std::uint64_t>(Wide{vnic.size_bytes} * kBitsPerByte * kNanosPerSec / vnic.time);
+    if (rate < kDynamicLeast || rate > kRateMax)
+        reader.fault("size", format_rate(kDynamicLeast) + " to " + format_rate(kRateMax) + " over its time",
+                     "that is " + format_rate(rate));
+    return rate;
+}
+
+/// What goes with a kind of guarantee, and what does not.
+void read_kind(ObjectReader& reader, VnicConfig& vnic) {
+    GuaranteeKind kind{};
+    if (reader.read_word<GuaranteeKind>("guarantee", kind, kGuaranteeWords))
+        vnic.guarantee = kind;
+    const bool has_reservation = reader.has("reservation");
+    reader.read_quantity("reservation", Quantity::kBitRate, vnic.reservation_bps, kReservationRange);
+    if (vnic.guarantee == GuaranteeKind::kDynamic) {
+        if (has_reservation)
+            reader.fault("reservation", "nothing beside a dynamic guarantee",
+                         "its size and time say the rate");
+        vnic.reservation_bps = read_dynamic(reader, vnic);
+        return;
+    }
+    for (const std::string_view key : {"size", "time"})
+        if (reader.take(key) != nullptr)
+            reader.fault(key, "nothing, or \"guarantee\": \"dynamic\"", "it belongs to a dynamic guarantee");
+    if (vnic.guarantee == GuaranteeKind::kStrict && vnic.reservation_bps == 0)
+        reader.fault("reservation", "a rate, such as \"2Gbit\"", "a strict guarantee is a rate");
+    if (!vnic.guarantee || vnic.guarantee == GuaranteeKind::kStrict)
+        return;
+    const char* const kWhy = "without a guarantee of a rate there is none";
+    if (vnic.reservation_bps != 0)
+        reader.fault("reservation", "0bit, or \"guarantee\": \"strict\"", kWhy);
+    if (vnic.guarantee == GuaranteeKind::kBestEffort && reader.has("shares"))
+        reader.fault("shares", "nothing, or \"guarantee\": \"fairness\"", "best effort has one share");
+}
+
+void read_guarantees(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
+    read_kind(reader, vnic);
+    reader.read_limit("limit", Quantity::kBitRate, vnic.limit_bps, kLimitRange);
+    reader.read_limit("limit_pps", Quantity::kPacketRate, vnic.limit_pps, kLimitPpsRange);
+    reader.read_integer("shares", vnic.shares, kSharesRange);
+    reader.read_integer("cycle_shares", vnic.cycle_shares, kSharesRange);
+    reader.read_integer("buffers", vnic.buffers, kBuffersRange);
+    const char* const kPromise = vnic.guarantee == GuaranteeKind::kDynamic ? "size" : "reservation";
+    if (vnic.guarantee == GuaranteeKind::kBestEffort)
+        vnic.shares = 1;
+    if (vnic.limit_bps && vnic.reservation_bps > *vnic.limit_bps)
+        reader.fault(kPromise, "at most the limit, " + format_rate(*vnic.limit_bps),
+                     "the reservation is above the limit");
+    if (vnic.reservation_bps > 0 && base.uplink.device.empty())
+        reader.fault(kPromise, "0bit, or an \"uplink\"",
+                     "a reservation is a part of the uplink, and there is none");
+}
+
+void read_place(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
+    reader.read_integer("queues", vnic.queues, {1, limits::kQueuesMax});
+    vnic.mtu = base.uplink.mtu;
+    reader.read_integer("mtu", vnic.mtu, kMtuRange);
+    std::uint16_t worker = 0;
+    if (reader.read_integer("worker", worker, {0, std::max<std::size_t>(base.workers.size(), 1) - 1}))
+        vnic.worker = worker;
+    vnic.isolation = base.isolation;
+    reader.reject("spread", "not supported by this version, which runs a vNIC on one worker");
+}
+
+void check_unique(ObjectReader& reader, const VnicConfig& vnic, const SwitchConfig& base,
+                  const std::vector<VnicConfig>& others) {
+    for (const VnicConfig& other : others) {
+        const std::string whose = "vNIC \"" + other.name + "\" has it already";
+        if (!vnic.name.empty() && other.name == vnic.name)
+            reader.fault("name", "a name of its own", whose);
+        if (!vnic.socket.empty() && other.socket == vnic.socket)
+            reader.fault("socket", "a socket of its own", whose);
+        if (!vnic.device.empty() && device_identity(other.device) == device_identity(vnic.device))
+            reader.fault("device", "a device of its own", whose);
+        if (vnic.mac && other.mac == vnic.mac && other.vlan == vnic.vlan)
+            reader.fault("mac", "an address of its own in VLAN " + std::to_string(vnic.vlan), whose);
+    }
+    if (!vnic.socket.empty() && vnic.socket == base.control_socket)
+        reader.fault("socket", "a socket of its own", "it is the control_socket");
+    if (!vnic.device.empty() && device_identity(vnic.device) == device_identity(base.uplink.device))
+        reader.fault("device", "a device of its own", "it is the uplink's");
+}
+
+// The sum of what the others and this one reserve, against the uplink.
+void check_total(const VnicConfig& vnic, const std::string& path, const SwitchConfig& base,
+                 const std::vector<VnicConfig>& others, Faults& faults) {
+    std::uint64_t total = vnic.reservation_bps;
+    for (const VnicConfig& other : others)
+        total += other.reservation_bps;
+    if (vnic.reservation_bps == 0 || reservation_excess(base, total) == 0)
+        return;
+    faults.push_back({path + (vnic.guarantee == GuaranteeKind::kDynamic ? ".size" : ".reservation"),
+                      format_rate(vnic.reservation_bps), reservation_rule(base),
+                      "with the other vNICs that would be " + format_rate(total)});
+}
+
+}  // namespace
+
+VnicConfig read_vnic(const json& object, const std::string& path, const SwitchConfig& base,
+                     const std::vector<VnicConfig>& others, Faults& faults) {
+    ObjectReader reader(object, path, faults);
+    VnicConfig vnic;
+    if (!object.is_object())
+        return vnic;
+    read_name(reader, "name", vnic.name);
+    if (!reader.has("name"))
+        reader.fault("name", "a name, such as \"vm1\"", "every vNIC needs a name");
+    read_port(reader, vnic);
+    read_name(reader, "tenant", vnic.tenant);
+    read_mac_address(reader, "mac", vnic.mac);
+    reader.read_integer("vlan", vnic.vlan, kVlanRange);
+    reader.read_flag("anti_spoofing", vnic.anti_spoofing);
+    if (!reader.has("mac") && vnic.anti_spoofing)
+        reader.fault("mac", "the guest's address, or \"anti_spoofing\": false",
+                     "anti-spoofing needs the guest's address");
+    read_guarantees(reader, vnic, base);
+    read_place(reader, vnic, base);
+    read_vnic_appliances(reader, vnic.appliances, base, faults);
+    read_encryption(reader, vnic, base);
+    read_offloads(reader, vnic);
+    reader.finish();
+    check_unique(reader, vnic, base, others);
+    return vnic;
+}
+
+std::uint64_t reservation_excess(const SwitchConfig& base, std::uint64_t total_bps) {
+    const std::uint64_t capacity = base.uplink.capacity_bps();
+    return base.overcommit || total_bps <= capacity ? 0 : total_bps - capacity;
+}
+
+std::string reservation_rule(const SwitchConfig& base) {
+    const auto headroom = static_cast<std::uint64_t>(base.uplink.headroom * 1e6 + 0.5);
+    return "in all at most " + format_rate(base.uplink.capacity_bps()) + ", the uplink's " +
+           format_rate(base.uplink.rate_bps) + " less " + format_quantity(Quantity::kPercent, headroom) +
+           " headroom; or \"overcommit\": true";
+}
+
+std::variant<VnicConfig, Faults> parse_vnic(const json& object, const std::string& path,
+                                            const SwitchConfig& base, const std::vector<VnicConfig>& others) {
+    Faults faults;
+    VnicConfig vnic = read_vnic(object, path, base, others, faults);
+    check_total(vnic, path, base, others, faults);
+    if (!faults.empty())
+        return faults;
+    return vnic;
+}
+
+std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const json& change,
+                                             const std::string& path, const SwitchConfig& base,
+                                             const std::vector<VnicConfig>& others) {
+    if (!change.is_object() || change.empty())
+        return Faults{
+            {path, show_value(change), "an object such as {\"limit\": \"2Gbit\"}", "nothing to change"}};
+    json merged = vnic_to_json(current);
+    if (change.contains("guarantee"))  // what belonged to another kind goes with it
+        for (const char* key : {"reservation", "size", "time", "shares"})
+            if (std::string_view(key) != "shares" || change["guarantee"] == "best_effort" ||
+                current.guarantee == GuaranteeKind::kBestEffort)
+                merged.erase(key);
+    merged.update(change);
+    if (change.contains("appliances"))
+        merged["appliances"] = merge_vnic_appliances(change["appliances"], current.appliances);
+    Faults faults;
+    VnicConfig vnic = read_vnic(merged, path, base, others, faults);
+    check_vnic_appliances(vnic.appliances, current.appliances, path + ".appliances", faults);
+    if (vnic.reservation_bps != current.reservation_bps || change.contains("reservation"))
+        check_total(vnic, path, base, others, faults);
+    std::string changeable;
+    for (const std::string_view key : kRunTimeKeys)
+        changeable.append(changeable.empty() ? "" : ", ").append(key);
+    for (const auto& [key, value] : change.items()) {
+        const std::string where = path + '.' + show_text(key);
+        const auto reported = [&where](const Fault& fault) { return fault.path == where; };
+        const bool run_time = std::find(kRunTimeKeys.begin(), kRunTimeKeys.end(), key) != kRunTimeKeys.end();
+        if (!run_time && std::none_of(faults.begin(), faults.end(), reported))
+            faults.push_back({where, show_value(value), changeable,
+                              "this cannot change while the vNIC runs; remove it and add it anew"});
+    }
+    if (!faults.empty())
+        return faults;
+    return vnic;
+}
+
+json vnic_to_json(const VnicConfig& vnic) {
+    json out{{"name", vnic.name},
+             {"vlan", vnic.vlan},
+             {"anti_spoofing", vnic.anti_spoofing},
+             {"cycle_shares", vnic.cycle_shares},
+             {"queues", vnic.queues},
+             {"tso", vnic.tso},
+             {"checksum", vnic.checksum}};
+    if (vnic.guarantee)
+        out["guarantee"] = guarantee_name(*vnic.guarantee);
+    if (vnic.guarantee == GuaranteeKind::kDynamic) {
+        out["size"] = format_size(vnic.size_bytes);
+        out["time"] = format_duration(vnic.time);
+    } else {
+        out["reservation"] = format_rate(vnic.reservation_bps);
+    }
+    if (vnic.guarantee != GuaranteeKind::kBestEffort)
+        out["shares"] = vnic.shares;
+    if (vnic.device.empty()) {
+        const auto is_mode = [&vnic](const Word<VhostMode>& word) { return word.value == vnic.mode; };
+        out["socket"] = vnic.socket;
+        out["mode"] = std::find_if(kModes.begin(), kModes.end(), is_mode)->text;
+        out["mergeable"] = vnic.mergeable;
+        out["packed"] = vnic.packed;
+    } else {
+        out["device"] = vnic.device;
+    }
+    if (!vnic.tenant.empty())
+        out["tenant"] = vnic.tenant;
+    if (vnic.mac)
+        out["mac"] = vnic.mac->to_string();
+    if (vnic.limit_bps)
+        out["limit"] = format_rate(*vnic.limit_bps);
+    if (vnic.limit_pps)
+        out["limit_pps"] = format_packet_rate(*vnic.limit_pps);
+    if (vnic.mtu != 0)
+        out["mtu"] = vnic.mtu;
+    if (vnic.buffers != 0)
+        out["buffers"] = vnic.buffers;
+    if (vnic.worker)
+        out["worker"] = *vnic.worker;
+    if (vnic.encrypt)
+        out["encrypt"] = true;
+    if (vnic.encrypt_limit)
+        out["encrypt_limit"] = format_quantity(Quantity::kTokenRate, *vnic.encrypt_limit);
+    if (!vnic.appliances.empty())
+        out["appliances"] = vnic_appliances_to_json(vnic.appliances);
+    return out;
+}
+
+}  // namespace weir

@@ -1,0 +1,155 @@
+// rate_feedback.cc - frames in, one rate out; frames of the other side in, one limiter changed.
+#include "vswitch/datapath/feedback/rate_feedback.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/units.h"
+#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/traffic_class.h"
+
+namespace weir {
+namespace {
+
+/// The paper's gain; the log law's default is calmer, as the meter knows its senders.
+constexpr double kLinearGain = 0.5;
+/// Frames are numbered from here: 2^12 a second is less than a receiver sends in its busiest life.
+constexpr unsigned kSequencesPerSecondBits = 12;
+
+EndpointProfile endpoint_of(const VnicPath& path) {
+    EndpointProfile profile;
+    profile.reservation = path.profile.uplink.reservation;
+    profile.shares = path.profile.uplink.shares;
+    profile.limit = path.profile.receive_limit;
+    return profile;
+}
+
+}  // namespace
+
+FeedbackProfile make_feedback_profile(const SwitchConfig& config, const FeedbackKey& key,
+                                      std::uint64_t seconds) {
+    FeedbackProfile profile;
+    const FeedbackConfig& feedback = config.feedback;
+    profile.key = key;
+    profile.receiver.capacity = config.uplink.capacity_bps() / kBitsPerByte;
+    profile.receiver.line_rate = config.uplink.rate_bps / kBitsPerByte;
+    profile.receiver.period = feedback.period;
+    profile.receiver.law.rate_min =
+        std::min(feedback.rate_min_bps / kBitsPerByte, profile.receiver.line_rate);
+    if (feedback.law == FeedbackLaw::kLinear) {
+        profile.receiver.law.law = RateLaw::kLinear;
+        profile.receiver.law.gain = kLinearGain;
+        profile.receiver.knows_senders = false;
+    }
+    profile.flows.rate_min = profile.receiver.law.rate_min;
+    profile.flows.line_rate = profile.receiver.line_rate;
+    profile.first_sequence = static_cast<std::uint32_t>(seconds << kSequencesPerSecondBits);
+    return profile;
+}
+
+RateFeedback::RateFeedback(const Setup& setup, const FeedbackProfile& profile)
+    : setup_(setup),
+      key_(profile.key),
+      receiver_({.endpoints = limits::kVnicsMax, .first_sequence = profile.first_sequence},
+                profile.receiver) {}
+
+void RateFeedback::add(const VnicPath& path) {
+    receiver_.add(path.fixed.id, endpoint_of(path));
+}
+
+void RateFeedback::change(const VnicPath& path) {
+    receiver_.change(path.fixed.id, endpoint_of(path));
+}
+
+void RateFeedback::remove(const VnicPath& path) {
+    receiver_.remove(path.fixed.id);
+}
+
+/// Neighbours from the same sender are metered as one.
+void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
+    for (std::uint16_t at = 0; at < run.count;) {
+        const std::uint64_t sender = read_head(run.frames[at]).source;
+        std::uint32_t bytes = 0;
+        std::uint32_t marked = 0;
+        rte_mbuf* last = nullptr;
+        do {
+            last = run.frames[at];
+            bytes += run.bytes[at];
+            marked += congestion_marked(last) ? run.bytes[at] : 0;
+            ++at;
+        } while (at < run.count && read_head(run.frames[at]).source == sender);
+        Feedback feedback{};
+        if (receiver_.received(to.fixed.id, sender, bytes, marked, now, feedback)) [[unlikely]]
+            tell(to, last, feedback, now);
+    }
+}
+
+/// Lost feedback is made up for by the next: it says what holds, not what changed.
+[[gnu::noinline]] void RateFeedback::tell(const VnicPath& to, rte_mbuf* answered, const Feedback& feedback,
+                                          Nanos now) {
+    const FrameHead head = read_head(answered);
+    FeedbackBuffer bytes;
+    const std::size_t length =
+        write_feedback({head.source, head.destination, to.fixed.vlan, feedback.rate, feedback.sequence},
+                       first_buffer(answered), key_, bytes);
+    if (length == 0)
+        return;  // not IP: nothing to answer
+    rte_mbuf* frame = rte_pktmbuf_alloc(setup_.pool);
+    char* room = frame != nullptr ? rte_pktmbuf_append(frame, static_cast<std::uint16_t>(length)) : nullptr;
+    if (room == nullptr) {
+        ++stats.untold;
+        rte_pktmbuf_free(frame);
+        return;
+    }
+    std::memcpy(room, bytes.data(), length);  // copy_n from unsigned char to char goes byte by byte
+    // What is said of encrypted traffic is not said in clear text.
+    if (to.fixed.encrypted ? setup_.uplink.send_control_encrypted(frame, now)
+                           : setup_.uplink.send_control(frame, now))
+        ++stats.told;
+    else
+        ++stats.untold;
+}
+
+void RateFeedback::hear(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now) {
+    FeedbackMessage message;
+    const FeedbackVerdict verdict = read_feedback(first_buffer(frame), vlan, key_, message);
+    const Destination to =
+        verdict == FeedbackVerdict::kValid ? setup_.macs.find(mac_key(message.to, vlan)) : kNowhere;
+    if (verdict == FeedbackVerdict::kMalformed) {
+        ++stats.malformed;
+    } else if (verdict == FeedbackVerdict::kForged) {
+        ++stats.forged;
+    } else if (to >= limits::kVnicsMax || setup_.directory[to] == nullptr ||
+               setup_.directory[to]->fixed.encrypted != encrypted) {
+        ++stats.unknown;
+    } else if (const WorkerId owner = setup_.directory[to]->fixed.owner; owner != setup_.id) {
+        set_destination(frame, to, FrameOrigin::kFeedback);
+        if (setup_.inboxes[owner]->post(&frame, 1) == 1)
+            return;
+        ++stats.untold;
+    } else {
+        apply(to, message, now);
+    }
+    rte_pktmbuf_free(frame);
+}
+
+void RateFeedback::apply(VnicId vnic, const FeedbackMessage& message, Nanos now) {
+    using Heard = DestinationLimits::Heard;
+    switch (setup_.uplink.hear(vnic, message.from, message.rate, message.sequence, now)) {
+        case Heard::kOpened:
+        case Heard::kChanged:
+        case Heard::kNoNeed:
+            ++stats.heard;
+            break;
+        case Heard::kStale:
+            ++stats.stale;
+            break;
+        case Heard::kFull:
+            ++stats.table_full;
+            break;
+    }
+}
+
+}  // namespace weir

@@ -1,0 +1,192 @@
+// request_flows.cc - flows of requests come, change, go and are read; what they have at the appliances.
+#include <algorithm>
+
+#include "vswitch/datapath/requests/request_path.h"
+#include "vswitch/qos/schedulers/scheduler_factory.h"
+
+namespace weir {
+namespace {
+
+/// Bounds of one worker. Together about 12 MiB, taken only where there are appliances.
+constexpr std::uint32_t kConnections = 1 << 16;
+constexpr std::uint32_t kConnectionsPerVnic = 1 << 14;
+constexpr std::size_t kPendings = 1 << 16;
+constexpr std::size_t kFragments = 1 << 12;
+constexpr std::uint32_t kHeldConnections = 1 << 10;
+constexpr std::uint32_t kHeldPackets = 1 << 12;
+constexpr unsigned kSweepPlaces = 64;
+
+}  // namespace
+
+RequestPath::RequestPath(const Setup& setup)
+    : appliances_(setup.appliances),
+      worker_(setup.worker),
+      shared_(setup.shared),
+      hash_(setup.key),
+      header_bytes_(setup.header_bytes),
+      connections_({.connections = kConnections, .vnics = limits::kVnicsMax, .quota = kConnectionsPerVnic}),
+      tracker_({.vnics = limits::kVnicsMax,
+                .pendings = kPendings,
+                .fragments = kFragments,
+                .pendings_per_vnic = kPendings / 4,
+                .fragments_per_vnic = kFragments / 4}),
+      gate_({.flows = limits::kRequestFlowsMax,
+             .connections = kHeldConnections,
+             .packets = kHeldPackets,
+             .wheel = &setup.wheel,
+             .wheel_id = setup.wheel_id}),
+      closed_(limits::kRequestFlowsMax, kClosedMax),
+      pool_(setup.pool),
+      of_vnic_(limits::kVnicsMax),
+      services_(limits::kVnicsMax) {
+    flows_.reserve(limits::kRequestFlowsMax);
+    for (std::uint16_t at = 0; at < appliances_.size(); ++at) {
+        if (appliances_[at].window == UINT64_MAX)
+            continue;
+        windows_.push_back({at, ApplianceGate({.scheduler = appliances_[at].scheduler,
+                                               .flows = limits::kRequestFlowsMax,
+                                               .wheel = &setup.wheel})});
+        windows_.back().gate.set_window(appliances_[at].window_share->allocation(worker_));
+    }
+}
+
+void RequestPath::add(const VnicPath& path, Nanos now) {
+    connections_.join(path.fixed.id);
+    for (const VnicProfile::Requests& requests :
+         std::span(path.profile.requests).first(path.profile.request_flows))
+        if (const std::uint32_t flow = open_flow(path, requests, now); flow != kNoFlow) {
+            flows_[flow].slot = static_cast<std::uint8_t>(of_vnic_[path.fixed.id].size());
+            of_vnic_[path.fixed.id].push_back(flow);
+            const Appliance& to = appliances_[requests.appliance];
+            services_[path.fixed.id].push_back({to.port, to.ip6, flow, to.address});
+        }
+}
+
+/// Places of closed flows are used again.
+std::uint32_t RequestPath::open_flow(const VnicPath& path, const VnicProfile::Requests& requests, Nanos now) {
+    const Appliance& appliance = appliances_[requests.appliance];
+    Flow flow(path.fixed.id, requests.appliance, CostFunction(appliance.cost, appliance.program));
+    flow.limit = requests.limit;
+    flow.promised = requests.gate.window;
+    flow.counts_cycles = appliance.cycles != nullptr;
+    flow.stats.since = now;
+    const auto closed = std::ranges::find_if(flows_, [](const Flow& at) { return !at.open; });
+    const auto id = static_cast<std::uint32_t>(closed - flows_.begin());
+    if (id == limits::kRequestFlowsMax)
+        return kNoFlow;
+    if (closed == flows_.end())
+        flows_.push_back(std::move(flow));
+    else
+        *closed = std::move(flow);
+    gate_.open(id, requests.gate, window_of(requests.appliance), now);
+    return id;
+}
+
+void RequestPath::change(const VnicPath& path, Nanos now) {
+    for (const std::uint32_t id : of_vnic_[path.fixed.id]) {
+        for (const VnicProfile::Requests& requests :
+             std::span(path.profile.requests).first(path.profile.request_flows)) {
+            if (requests.appliance != flows_[id].appliance)
+                continue;
+            flows_[id].limit = requests.limit;
+            flows_[id].promised = requests.gate.window;
+            gate_.change(id, requests.gate, now);
+        }
+    }
+}
+
+ApplianceGate* RequestPath::window_of(std::uint16_t appliance) {
+    const auto found = std::ranges::find(windows_, appliance, &Window::appliance);
+    return found == windows_.end() ? nullptr : &found->gate;
+}
+
+/// What waited has gone on. Of its requests those count that are still waited for.
+void RequestPath::has_left(std::uint32_t id, const RequestGate::Held& held, Nanos now) {
+    const auto first = static_cast<std::uint32_t>(held.mark);
+    const auto end = static_cast<std::uint32_t>(held.mark >> 32);
+    if (first == end)
+        return;
+    Flow& flow = flows_[id];
+    const weir::Connection* connection = connections_.find(held.connection, now);
+    const std::uint32_t tokens =
+        connection != nullptr ? tracker_.pending().let_go(*connection, first, end, now) : 0;
+    flow.at_service += tokens;
+    if (ApplianceGate* window = window_of(flow.appliance); window != nullptr)
+        window->correct(held.entering, tokens);
+}
+
+RequestPath::Flow* RequestPath::flow_of(const weir::Connection& connection) {
+    const std::vector<std::uint32_t>& flows = of_vnic_[connection.vnic];
+    return connection.service < flows.size() ? &flows_[flows[connection.service]] : nullptr;
+}
+
+/// What it still waited for is not outstanding any more.
+void RequestPath::forget(weir::Connection& connection, Flow* flow) {
+    if (flow != nullptr)
+        flow->stats.outstanding -= std::min<std::uint64_t>(flow->stats.outstanding, connection.outstanding());
+    tracker_.forget(connection);
+    finish(flow);
+}
+
+/// What the tracker does not wait for any more is not at the service any more.
+void RequestPath::finish(Flow* flow) {
+    const std::uint64_t finished = tracker_.pending().finished_tokens();
+    if (finished == finished_)
+        return;
+    if (flow != nullptr)  // a vNIC of the same id may have come after the one that asked
+        finish(*flow, std::min(finished - finished_, flow->at_service));
+    finished_ = finished;
+}
+
+void RequestPath::finish(Flow& flow, std::uint64_t tokens) {
+    flow.at_service -= tokens;
+    if (ApplianceGate* window = window_of(flow.appliance); window != nullptr)
+        window->finish(tokens);
+}
+
+/// Says what this worker needs of the appliances' windows and takes what it was given; worker 0 divides.
+void RequestPath::negotiate_windows(Nanos now) {
+    share_due_ = now + LinkShare::kPeriod;
+    for (Window& window : windows_) {
+        LinkShare& share = *appliances_[window.appliance].window_share;
+        LinkDemand demand{.used = window.gate.outstanding(), .backlogged = window.gate.contended()};
+        for (const Flow& flow : flows_) {
+            if (!flow.open || flow.appliance != window.appliance)
+                continue;
+            demand.shares += flow.promised.shares;
+        }
+        share.report(worker_, demand);
+        if (worker_ == 0)
+            share.divide();
+        window.gate.set_window(share.allocation(worker_));
+    }
+}
+
+void RequestPath::keep_house(Nanos now) {
+    if (!shared_)
+        for (Window& window : windows_)  // the controller may have changed it
+            window.gate.set_window(appliances_[window.appliance].window_share->allocation(worker_));
+    connections_.sweep(now, kSweepPlaces,
+                       [this](weir::Connection& connection) { forget(connection, flow_of(connection)); });
+}
+
+void RequestPath::read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const {
+    readings.clear();
+    for (const std::uint32_t id : of_vnic_[vnic]) {
+        const Flow& flow = flows_[id];
+        if (readings.size() == readings.capacity())
+            return;
+        Reading reading{flow.appliance, flow.stats};
+        gate_.read(id, now, reading.stats);
+        reading.stats.outstanding_tokens = flow.at_service;
+        reading.stats.limit = flow.limit;
+        reading.stats.connections = connections_.size(vnic);
+        const HistogramSnapshot latency = flow.latency->snapshot();
+        reading.stats.latency_p50 = latency.percentile(0.5);
+        reading.stats.latency_p99 = latency.percentile(0.99);
+        reading.stats.latency_max = latency.max();
+        readings.push_back(reading);
+    }
+}
+
+}  // namespace weir

@@ -1,0 +1,130 @@
+// tcp_view.h - the TCP segment in a frame: who talks to whom, and where its payload lies.
+// Source: RFC 791, 8200, 9293. Units: bytes; ports in host order, addresses as on the wire. Threads: any.
+//
+// Headers are believed only as far as the frame goes.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "common/big_endian.h"
+#include "cost_functions/tracker/connection.h"
+#include "vswitch/datapath/frame.h"
+
+namespace weir {
+
+struct TcpView {
+    static constexpr std::uint32_t kIp4AddressBytes = 4;
+    static constexpr std::uint32_t kIp6AddressBytes = 16;
+
+    bool ip6;
+    std::uint8_t flags;           ///< TCP's own bits
+    std::uint16_t tcp_at;         ///< from the start of the frame
+    std::uint16_t payload_at;     ///< likewise
+    std::uint32_t payload_bytes;  ///< as the IP header says, padding left out
+    std::uint32_t ports;          ///< source << 16 | destination: written and compared as one word
+    std::uint32_t seq;
+    std::uint32_t ack;
+    const std::uint8_t* addresses;  ///< in the frame: source, then destination
+
+    [[nodiscard]] std::uint16_t source_port() const { return static_cast<std::uint16_t>(ports >> 16); }
+    [[nodiscard]] std::uint16_t destination_port() const { return static_cast<std::uint16_t>(ports); }
+    [[nodiscard]] std::uint32_t address_bytes() const { return ip6 ? kIp6AddressBytes : kIp4AddressBytes; }
+    [[nodiscard]] const std::uint8_t* source() const { return addresses; }
+    [[nodiscard]] const std::uint8_t* destination() const { return addresses + address_bytes(); }
+    /// Both are of one direction of one connection.
+    [[nodiscard]] bool same_way(const TcpView& other) const {
+        if (ip6 != other.ip6 || ports != other.ports)
+            return false;
+        return ip6 ? std::memcmp(addresses, other.addresses, 2 * kIp6AddressBytes) == 0
+                   : std::memcmp(addresses, other.addresses, 2 * kIp4AddressBytes) == 0;
+    }
+};
+
+namespace tcp_view {
+
+inline constexpr std::uint8_t kProtocolTcp = 6;
+inline constexpr std::uint32_t kIp4Bytes = 20;
+inline constexpr std::uint32_t kIp6Bytes = 40;
+inline constexpr std::uint32_t kTcpBytes = 20;
+
+/// @return where the TCP header begins, counted from `ip`, and sets `end`, where the packet ends; 0: none
+inline std::uint32_t read_ip4(const std::uint8_t* ip, TcpView& view, std::uint32_t& end) {
+    if (ip[0] >> 4 != 4 || ip[9] != kProtocolTcp || (be16(ip + 6) & 0x3FFF) != 0)
+        return 0;
+    view.ip6 = false;
+    view.addresses = ip + 12;
+    end = be16(ip + 2);
+    const std::uint32_t header = (ip[0] & 0x0FU) * 4;
+    return header >= kIp4Bytes ? header : 0;
+}
+
+inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpView& view, std::uint32_t& end) {
+    if (room < kIp6Bytes || ip[0] >> 4 != 6 || ip[6] != kProtocolTcp)
+        return 0;
+    view.ip6 = true;
+    view.addresses = ip + 8;
+    end = kIp6Bytes + be16(ip + 4);
+    return kIp6Bytes;
+}
+
+}  // namespace tcp_view
+
+/// The segment in an untagged frame. @return false when it is none, a fragment, behind extension headers, or
+/// shorter than it says; then the view is not to be looked at. Headers must lie in the first buffer.
+[[nodiscard]] inline bool read_tcp(const rte_mbuf* frame, TcpView& view) {
+    using namespace tcp_view;
+    if (frame->data_len < kEthernetHeaderBytes + kIp4Bytes + kTcpBytes)
+        return false;
+    const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
+    std::uint16_t type = 0;
+    std::memcpy(&type, bytes + 12, sizeof type);
+    const std::uint8_t* ip = bytes + kEthernetHeaderBytes;
+    const std::uint32_t room = frame->data_len - kEthernetHeaderBytes;
+    std::uint32_t end = 0;
+    std::uint32_t at = 0;
+    if (type == kTypeIp4)
+        at = read_ip4(ip, view, end);
+    else if (type == kTypeIp6)
+        at = read_ip6(ip, room, view, end);
+    if (at == 0 || room < at + kTcpBytes || end > frame->pkt_len - kEthernetHeaderBytes)
+        return false;
+    const std::uint8_t* tcp = ip + at;
+    const std::uint32_t payload = at + (tcp[12] >> 4) * 4U;
+    if (payload < at + kTcpBytes || payload > end || payload > room)
+        return false;
+    view.ports = be32(tcp);
+    view.seq = be32(tcp + 4);
+    view.ack = be32(tcp + 8);
+    view.flags = tcp[13];
+    view.tcp_at = static_cast<std::uint16_t>(kEthernetHeaderBytes + at);
+    view.payload_at = static_cast<std::uint16_t>(kEthernetHeaderBytes + payload);
+    view.payload_bytes = end - payload;
+    return true;
+}
+
+/// Gives the payload piece by piece, as it lies in the buffers: give(const Segment&). A segment without
+/// payload is given once.
+template <class Give>
+void each_piece(const rte_mbuf* frame, const TcpView& view, Give&& give) {
+    Segment segment{.seq = view.seq, .ack = view.ack, .flags = view.flags, .payload = {}};
+    std::uint32_t skip = view.payload_at;
+    for (std::uint32_t left = view.payload_bytes; frame != nullptr; frame = frame->next) {
+        const std::uint32_t there = frame->data_len > skip ? frame->data_len - skip : 0;
+        const std::uint32_t bytes = std::min(there, left);
+        segment.payload = {rte_pktmbuf_mtod(frame, const std::uint8_t*) + skip, bytes};
+        skip -= std::min<std::uint32_t>(skip, frame->data_len);
+        left -= bytes;
+        segment.flags = left == 0 ? view.flags : view.flags & ~Segment::kFin;
+        if (bytes != 0 || left == 0)
+            give(segment);
+        if (left == 0)
+            return;
+        segment.seq += bytes;
+    }
+}
+
+}  // namespace weir

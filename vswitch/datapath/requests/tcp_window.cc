@@ -1,0 +1,111 @@
+// tcp_window.cc - one field of a header, and a header without options.
+#include "vswitch/datapath/requests/tcp_window.h"
+
+#include <rte_ip.h>
+#include <rte_mbuf.h>
+#include <rte_tcp.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/big_endian.h"
+#include "vswitch/datapath/frame.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint8_t kOptionEnd = 0;
+constexpr std::uint8_t kOptionNothing = 1;
+constexpr std::uint8_t kOptionScale = 3;
+constexpr unsigned kScaleMax = 14;
+
+constexpr std::size_t kSeqAt = 4;
+constexpr std::size_t kAckAt = 8;
+constexpr std::size_t kLengthAt = 12;
+constexpr std::size_t kFlagsAt = 13;
+constexpr std::size_t kWindowAt = 14;
+constexpr std::size_t kChecksumAt = 16;
+constexpr std::size_t kTcpBytes = 20;
+
+}  // namespace
+
+unsigned window_scale(const rte_mbuf* syn, const TcpView& view) {
+    const auto* bytes = rte_pktmbuf_mtod(syn, const std::uint8_t*);
+    const std::size_t end = view.payload_at;
+    for (std::size_t at = view.tcp_at + kTcpBytes; at < end && bytes[at] != kOptionEnd;) {
+        if (bytes[at] == kOptionNothing) {
+            ++at;
+            continue;
+        }
+        if (at + 1 >= end || bytes[at + 1] < 2)
+            break;
+        if (bytes[at] == kOptionScale && bytes[at + 1] == 3 && at + 2 < end)
+            return std::min<unsigned>(bytes[at + 2], kScaleMax);
+        at += bytes[at + 1];
+    }
+    return 0;
+}
+
+/// A checksum that the sender left to its hardware is of the pseudo header alone.
+void lower_window(rte_mbuf* frame, const TcpView& view, std::uint16_t field) {
+    auto* tcp = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, view.tcp_at);
+    const std::uint16_t before = be16(tcp + kWindowAt);
+    if (before <= field || rte_mbuf_refcnt_read(frame) != 1 || RTE_MBUF_CLONED(frame))
+        return;
+    put_be16(tcp + kWindowAt, field);
+    if ((frame->ol_flags & (RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG)) != 0)
+        return;
+    const std::uint16_t old = be16(tcp + kChecksumAt);
+    std::uint32_t sum =
+        std::uint32_t{static_cast<std::uint16_t>(~old)} + static_cast<std::uint16_t>(~before) + field;
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    put_be16(tcp + kChecksumAt, ~sum & 0xFFFF);
+}
+
+WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsigned scale) {
+    const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
+    const bool syn = (view.flags & Segment::kSyn) != 0;
+    const std::size_t ip_bytes = view.ip6 ? sizeof(rte_ipv6_hdr) : sizeof(rte_ipv4_hdr);
+    const std::size_t tcp_at = kEthernetHeaderBytes + ip_bytes;
+    WindowUpdate update;
+    update.size_ = static_cast<std::uint8_t>(tcp_at + kTcpBytes);
+    std::uint8_t* out = update.bytes_.data();
+    std::memcpy(out, bytes, tcp_at);  // options of IPv4 are left out
+    std::memcpy(out + tcp_at, bytes + view.tcp_at, kTcpBytes);
+    std::uint8_t* tcp = out + tcp_at;
+    const bool fin = (view.flags & Segment::kFin) != 0;
+    put_be32(tcp + kSeqAt, view.seq + view.payload_bytes + (syn || fin ? 1 : 0));
+    put_be32(tcp + kAckAt, view.ack);
+    tcp[kLengthAt] = kTcpBytes / 4 << 4;
+    tcp[kFlagsAt] = Segment::kAck;
+    const std::uint32_t field = be16(tcp + kWindowAt);
+    put_be16(tcp + kWindowAt, syn ? field >> scale : field);  // of a SYN it is not scaled
+    put_be16(tcp + kChecksumAt, 0);
+    put_be16(tcp + kChecksumAt + 2, 0);  // urgent pointer
+    if (view.ip6) {
+        auto* ip = reinterpret_cast<rte_ipv6_hdr*>(out + kEthernetHeaderBytes);
+        ip->payload_len = rte_cpu_to_be_16(kTcpBytes);
+        const std::uint16_t sum = rte_ipv6_udptcp_cksum(ip, tcp);
+        std::memcpy(tcp + kChecksumAt, &sum, sizeof sum);
+    } else {
+        auto* ip = reinterpret_cast<rte_ipv4_hdr*>(out + kEthernetHeaderBytes);
+        ip->version_ihl = RTE_IPV4_VHL_DEF;
+        ip->total_length = rte_cpu_to_be_16(sizeof(rte_ipv4_hdr) + kTcpBytes);
+        ip->hdr_checksum = 0;
+        ip->hdr_checksum = rte_ipv4_cksum(ip);
+        const std::uint16_t sum = rte_ipv4_udptcp_cksum(ip, tcp);
+        std::memcpy(tcp + kChecksumAt, &sum, sizeof sum);
+    }
+    return update;
+}
+
+rte_mbuf* WindowUpdate::make(rte_mempool* pool) const {
+    rte_mbuf* frame = rte_pktmbuf_alloc(pool);
+    if (frame == nullptr)
+        return nullptr;
+    std::memcpy(rte_pktmbuf_append(frame, size_), bytes_.data(), size_);
+    return frame;
+}
+
+}  // namespace weir

@@ -1,0 +1,118 @@
+// tunnel_path.cc - SPIs to sessions, frames to engines.
+#include "vswitch/datapath/tunnels/tunnel_path.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/big_endian.h"
+#include "vswitch/datapath/frame.h"
+#include "vswitch/esp/key_agreement.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint8_t kEsp = 50;
+constexpr std::uint32_t kLeast4 = kEspFrontBytes + 20 + kEspHeaderBytes;
+constexpr std::uint32_t kLeast6 = kEspFrontBytes + 40 + kEspHeaderBytes;
+
+/// 4, 6, or 0 when the frame is no ESP.
+unsigned family(std::span<const std::uint8_t> bytes) {
+    if (bytes.size() < kLeast4)
+        return 0;
+    if (bytes[12] == 0x08 && bytes[13] == 0x00)
+        return bytes[14] >> 4 == 4 && bytes[23] == kEsp ? 4 : 0;
+    if (bytes[12] == 0x86 && bytes[13] == 0xDD)
+        return bytes.size() >= kLeast6 && bytes[14] >> 4 == 6 && bytes[20] == kEsp ? 6 : 0;
+    return 0;
+}
+
+}  // namespace
+
+TunnelPath::TunnelPath(const Setup& setup)
+    : stats(setup.tunnels.size()), setup_(setup), sides_(setup.tunnels.size()) {
+    for (std::size_t i = 0; i < setup.tunnels.size(); ++i)
+        for (const IpNetwork& network : setup.tunnels[i].networks)
+            routes_.add(network, static_cast<TunnelId>(i));
+}
+
+void TunnelPath::receive_with(TunnelId tunnel, const EspSession* session) {
+    auto& in = sides_[tunnel].in;
+    std::shift_right(in.begin(), in.end(), 1);
+    in[0] = session;
+}
+
+TunnelId TunnelPath::route(const rte_mbuf* frame) {
+    return routes_.find(read_destination(first_buffer(frame)));
+}
+
+bool TunnelPath::source_fits(TunnelId tunnel, const rte_mbuf* frame) {
+    const TunnelId found = routes_.find(read_source(first_buffer(frame)));
+    return found == tunnel || found == kAllTunnels;
+}
+
+void TunnelPath::encrypt(TunnelId tunnel, std::span<rte_mbuf*> frames, EspOutcomes& outcomes) {
+    setup_.engines[tunnel]->encrypt(*sides_[tunnel].out->out[setup_.worker], frames, outcomes);
+}
+
+bool TunnelPath::claims(const rte_mbuf* frame) const {
+    const std::span<const std::uint8_t> bytes = first_buffer(frame);
+    const unsigned version = family(bytes);
+    if (version == 0) [[likely]]
+        return false;
+    const std::uint8_t* to = bytes.data() + (version == 4 ? 30 : 38);
+    const std::size_t length = version == 4 ? 4 : 16;
+    return std::ranges::any_of(setup_.tunnels, [&](const TunnelEnd& end) {
+        return end.v6 == (version == 6) && std::memcmp(end.local.data(), to, length) == 0;
+    });
+}
+
+TunnelPath::Found TunnelPath::find(const rte_mbuf* frame) const {
+    const std::span<const std::uint8_t> bytes = first_buffer(frame);
+    const bool v6 = family(bytes) == 6;
+    const std::uint8_t* at = bytes.data() + (v6 ? kLeast6 : kLeast4) - kEspHeaderBytes;
+    const std::uint32_t spi = be32(at);
+    const auto mine = std::ranges::find_if(setup_.tunnels, [&](const TunnelEnd& end) {
+        return end.v6 == v6 && end.spi_in == (spi & ~kSpiLowMask);
+    });
+    if (mine == setup_.tunnels.end())
+        return {};
+    Found found;
+    const auto tunnel = static_cast<TunnelId>(mine - setup_.tunnels.begin());
+    if ((spi & kSpiMessage) == kSpiMessage) {
+        found.tunnel = tunnel;
+        found.message = true;
+        return found;
+    }
+    const std::uint32_t sender = spi & kSpiWorkerMask;
+    const std::uint32_t tag = (spi & kSpiLowMask) >> kSpiTagShift;
+    const auto& in = sides_[tunnel].in;
+    const auto session = std::ranges::find_if(
+        in, [tag](const EspSession* each) { return each != nullptr && each->tag == tag; });
+    if (session == in.end() || sender >= (*session)->in.size())
+        return found;
+    found.tunnel = tunnel;
+    found.sa = (*session)->in[sender].get();
+    found.owner = static_cast<WorkerId>(sender % setup_.workers);
+    return found;
+}
+
+DropReason reason_of(EspOutcome outcome) {
+    switch (outcome) {
+        case EspOutcome::kMalformed:
+            return DropReason::kEspMalformed;
+        case EspOutcome::kReplayed:
+            return DropReason::kEspReplayed;
+        case EspOutcome::kBadTag:
+            return DropReason::kEspBadTag;
+        case EspOutcome::kNoBuffer:
+            return DropReason::kNoBuffer;
+        case EspOutcome::kTooLong:
+            return DropReason::kMtuExceeded;
+        case EspOutcome::kDone:
+        case EspOutcome::kFailed:
+            break;
+    }
+    return DropReason::kEspFailed;
+}
+
+}  // namespace weir

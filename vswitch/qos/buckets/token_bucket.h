@@ -1,0 +1,111 @@
+// token_bucket.h - a token bucket with debt as one point in time: when it will be full again.
+// Source: Pulsar 4.4 (passes iff level >= min(cost, capacity), then pays in full) in the form of GCRA (ITU-T
+// I.371). Units: costs in tokens (32 bit), time in Nanos (up to 2 years). Threads: one owner.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "vswitch/qos/buckets/rate_profile.h"
+
+namespace weir {
+
+class TokenBucket {
+  public:
+    /// Starts full.
+    TokenBucket() : TokenBucket(unlimited_profile()) {}
+    explicit TokenBucket(const BucketProfile& profile)
+        : profile_(profile), full_at_(profile.parked() ? kParkedOrigin : 0) {}
+
+    /// Level >= min(cost, capacity). A cost of 0 always passes; a parked bucket passes nothing else.
+    [[nodiscard]] bool can_pay(std::uint32_t cost, Nanos now) const {
+        return affords(price(cost), to_fine(now));
+    }
+
+    /// Takes `cost` tokens; may leave debt.
+    void pay(std::uint32_t cost, Nanos now) { take(price(cost), to_fine(now)); }
+
+    /// Puts back what was taken and not used; no more than the bucket holds. Not for a parked bucket, which
+    /// never paid.
+    void give_back(std::uint32_t cost) {
+        const FineTime back = price(cost);
+        if (full_at_ < kParkedOrigin)
+            full_at_ -= std::min(back, full_at_);
+    }
+
+    /// Takes `cost` tokens as far as that leaves no more than one capacity of debt: for service that was not
+    /// earned here but must not count twice. Nothing happens to a parked bucket.
+    void pay_bounded(std::uint32_t cost, Nanos now) {
+        const FineTime t = to_fine(now);
+        full_at_ =
+            std::max(full_at_, std::min(std::max(full_at_, t) + price(cost), t + 2 * profile_.burst_time));
+    }
+
+    /// The earliest moment at which can_pay(cost) holds (0 if it always did); kNever when parked.
+    [[nodiscard]] Nanos ready_at(std::uint32_t cost) const {
+        const FineTime needed = price(cost);
+        if (needed == 0)
+            return 0;
+        if (full_at_ >= kParkedOrigin)
+            return kNever;
+        const FineTime payable = full_at_ + std::min(needed, profile_.burst_time);
+        return payable <= profile_.burst_time ? 0 : ceil_nanos(payable - profile_.burst_time);
+    }
+
+    /// How long until can_pay(cost) would hold after `ahead` tokens have been paid; kNever when parked.
+    [[nodiscard]] Nanos wait_behind(std::uint32_t ahead, std::uint32_t cost, Nanos now) const {
+        if (full_at_ >= kParkedOrigin)
+            return cost == 0 ? 0 : kNever;
+        const FineTime payable =
+            std::max(full_at_, to_fine(now)) + price(ahead) + std::min(price(cost), profile_.burst_time);
+        const FineTime have = to_fine(now) + profile_.burst_time;
+        return payable <= have ? 0 : ceil_nanos(payable - have);
+    }
+
+    /// The level is not below minus `debt` (time at this bucket's rate).
+    [[nodiscard]] bool debt_within(Nanos debt, Nanos now) const {
+        return full_at_ <= to_fine(now) + to_fine(debt) + profile_.burst_time;
+    }
+    /// The earliest moment at which debt_within(debt) holds; kNever when parked.
+    [[nodiscard]] Nanos debt_within_at(Nanos debt) const {
+        if (full_at_ >= kParkedOrigin)
+            return kNever;
+        const FineTime slack = to_fine(debt) + profile_.burst_time;
+        return full_at_ <= slack ? 0 : ceil_nanos(full_at_ - slack);
+    }
+
+    /// Tokens in the bucket, negative in debt; INT64_MAX when unlimited. Divides: not for the data path.
+    [[nodiscard]] std::int64_t level(Nanos now) const;
+
+    /// Keeps the level in tokens (debt included), clamped to the new capacity. Divides: per change, not per
+    /// packet.
+    void set_profile(const BucketProfile& profile, Nanos now);
+    [[nodiscard]] const BucketProfile& profile() const { return profile_; }
+
+    // The two halves of can_pay and pay, for callers that hold several buckets and price a cost once.
+    [[nodiscard]] FineTime price(std::uint32_t cost) const { return profile_.price(cost); }
+    [[nodiscard]] bool affords(FineTime price, FineTime now) const {
+        return price == 0 || full_at_ + std::min(price, profile_.burst_time) <= now + profile_.burst_time;
+    }
+    void take(FineTime price, FineTime now) { full_at_ = std::max(full_at_, now) + price; }
+
+  private:
+    // While parked no time passes: full_at_ is this origin plus the debt, one tick per token. It lies beyond
+    // every `now`, so that affords() needs no test for it.
+    static constexpr FineTime kParkedOrigin = FineTime{1} << 63;
+    // Levels between two profiles: 1/65536 token.
+    static constexpr unsigned kLevelBits = 16;
+
+    [[nodiscard]] static Nanos ceil_nanos(FineTime t) {
+        return (t + (FineTime{1} << kFineBits) - 1) >> kFineBits;
+    }
+    [[nodiscard]] static FineTime origin(const BucketProfile& profile, Nanos now) {
+        return profile.parked() ? kParkedOrigin : to_fine(now);
+    }
+    [[nodiscard]] SignedWide fine_level(Nanos now) const;
+
+    BucketProfile profile_;
+    FineTime full_at_;
+};
+
+}  // namespace weir

@@ -1,0 +1,329 @@
+// receiver.cc - counting in line; everything else once per period.
+#include "vswitch/qos/feedback/receiver.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+/// A sender is told after this much of its traffic (EyeQ 3.2), but not more often than the gaps below.
+constexpr std::uint32_t kToldEveryBytes = 10'000;
+constexpr Nanos kToldGap = 100'000;
+/// Who sends little is told again with its next packet after this: in 100 ms of silence its limiter would
+/// halve its rate. Somebody may have a limiter for so long after one was told a rate, and after we have begun
+/// (in an earlier life we may have told one): meanwhile all are told that they are free, again and again, as
+/// feedback gets lost.
+constexpr Nanos kToldAgain = 25'000'000;
+constexpr Nanos kLimiterLives = 10 * kNanosPerSec;
+/// Periods without a packet until a vNIC's part is no longer its own.
+constexpr std::uint16_t kActivePeriods = 3;
+/// Active vNICs and senders that one period measures without being felt; with more of them periods are longer
+/// (of so many senders none sends a full frame in a period).
+constexpr std::size_t kActivePerPeriod = 128;
+constexpr std::size_t kSendersPerPeriod = 256;
+/// Within these the law alone steers; beyond them the senders' rates say where to go at once.
+constexpr double kOverload = 1.05;
+constexpr double kUnderload = 0.98;
+/// Only who received less than this part of his part in the last period floods by surprise.
+constexpr double kCalm = 0.5;
+/// Capacity that was left unused while it was wanted is remembered up to so much time's worth, given out
+/// again at a rate that would use it up in so much time, but never more than this part of the headroom.
+constexpr Nanos kUnusedMax = 4'000'000;
+constexpr Nanos kUnusedSpent = 2'000'000;
+constexpr double kHeadroomLent = 0.7;
+/// What was received beyond the capacity uses up so much of it: the average is to be the capacity, no less.
+constexpr double kBeyondCounts = 0.9;
+/// A window shorter than this part of a period says nothing.
+constexpr Nanos kLooksMax = 16;
+/// So much more than a vNIC's part, before and now, is a flood: with a full link it means a queue.
+constexpr double kFlood = 1.25;
+/// What a sender at line rate has sent until it hears that it is too much lies in that queue.
+constexpr Nanos kReaction = 25'000;
+/// Who built it gives up no more than this part of his part until it has drained.
+constexpr double kDrainShare = 0.5;
+/// A link full for so many periods has a queue too, since feedback may be late.
+constexpr unsigned kFullPeriods = 10;
+/// A link is full at this part of its headroom.
+constexpr double kFull = 0.92;
+/// More than this part of the capacity in use: nobody is told more than his part.
+constexpr double kContested = 0.8;
+constexpr unsigned kContestedPeriods = 5;
+/// A rate is not raised more than this in one period.
+constexpr double kRaiseMax = 4.0;
+/// What a vNIC may grow to within a period, besides a part of the link for a start.
+constexpr double kDemandGrowth = 1.25;
+constexpr double kDemandStart = 1.0 / 64;
+constexpr double kDemandDecay = 0.25;
+
+}  // namespace
+
+Receiver::Receiver(const Setup& setup, const ReceiverProfile& profile)
+    : setup_(setup),
+      profile_(profile),
+      senders_(setup.senders),
+      endpoints_(setup.endpoints),
+      claims_(setup.endpoints),
+      parts_(setup.endpoints),
+      windows_(setup.senders),
+      headroom_(static_cast<double>(profile.line_rate - profile.capacity) /
+                static_cast<double>(std::max<std::uint64_t>(profile.capacity, 1))),
+      capacity_(profile.capacity),
+      sequence_(setup.first_sequence) {
+    profile_.law.rate_max = profile_.line_rate;
+    active_.reserve(setup.endpoints);
+}
+
+void Receiver::add(VnicId vnic, const EndpointProfile& profile) {
+    Endpoint& endpoint = endpoints_[vnic];
+    endpoint = Endpoint{};
+    endpoint.present = true;
+    endpoint.profile = profile;
+    endpoint.rate = profile_.line_rate;
+    endpoint.history.fill(profile_.line_rate);
+}
+
+void Receiver::remove(VnicId vnic) {
+    Endpoint& endpoint = endpoints_[vnic];
+    senders_.visit(endpoint.senders, [](const Sender&) { return false; });
+    std::erase(active_, vnic);
+    endpoint = Endpoint{};
+}
+
+/// The entry of a sender, mostly that of the last time; nullptr when the table is full.
+Sender* Receiver::sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address) {
+    if (endpoint.last_sender == SenderTable::kNone || senders_[endpoint.last_sender].address != address)
+        endpoint.last_sender = senders_.find_or_add(vnic, address, endpoint.senders);
+    return endpoint.last_sender == SenderTable::kNone ? nullptr : &senders_[endpoint.last_sender];
+}
+
+bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, std::uint32_t marked_bytes,
+                        Nanos now, Feedback& out) {
+    Endpoint& endpoint = endpoints_[vnic];
+    if (!endpoint.awake)
+        wake(vnic, now);
+    endpoint.window_bytes += bytes;
+    endpoint.marked_bytes += marked_bytes;
+    received_total_ += bytes;
+    Sender* s = sender_of(endpoint, vnic, sender);
+    if (s == nullptr)
+        return false;
+    s->window_bytes += bytes;
+    s->untold_bytes += bytes;
+    if (endpoint.window_bytes >= endpoint.look_at)
+        look(endpoint, now);
+    const bool held = endpoint.rate < profile_.line_rate;
+    if (!held && now >= endpoint.limited_until)
+        return false;  // nobody has a limiter that would have to hear it
+    const bool known_free = s->told_rate >= profile_.line_rate;
+    const bool lowered = endpoint.rate + endpoint.rate / 16 < s->told_rate;
+    const bool raised = endpoint.rate - endpoint.rate / 4 > s->told_rate;  // or never told
+    const bool old = !known_free && now >= s->told_at + kToldAgain;
+    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && !old)
+        return false;
+    const Nanos gap = !known_free ? kToldGap : held ? 0 : kToldAgain;
+    if (s->told_at != 0 && now < s->told_at + gap)
+        return false;
+    s->told_at = now;
+    s->told_rate = endpoint.rate;
+    s->untold_bytes = 0;
+    if (held)
+        endpoint.limited_until = now + kLimiterLives;
+    out = {held ? endpoint.rate : Feedback::kFree, ++sequence_};
+    return true;
+}
+
+/// Somebody begins to receive: his part is his from now on, not from the next period.
+void Receiver::wake(VnicId vnic, Nanos now) {
+    Endpoint& endpoint = endpoints_[vnic];
+    if (!endpoint.present)
+        return;
+    if (!endpoint.active)
+        active_.push_back(vnic);
+    endpoint.active = true;
+    endpoint.awake = true;
+    if (endpoint.limited_until == 0)
+        endpoint.limited_until = now + kLimiterLives;
+    endpoint.silent_periods = 0;
+    endpoint.window_from = now;
+    endpoint.look_at = kManyBytes;
+    split();
+}
+
+/// More arrives than the link's capacity, and nearly as much as it can carry at all.
+bool Receiver::link_full(std::uint64_t bytes, Nanos span) const {
+    const double full = static_cast<double>(profile_.capacity) * (1 + headroom_ * kFull);
+    return per_second(static_cast<double>(bytes), span) > full;
+}
+
+/// Too much within the period: the queue that it builds would outlast it. Cuts at once to what fits.
+void Receiver::look(Endpoint& endpoint, Nanos now) {
+    endpoint.look_at = endpoint.window_bytes + kManyBytes;
+    const Nanos span = now - endpoint.window_from;
+    if (!profile_.knows_senders || span < profile_.period / kLooksMax ||
+        endpoint.measured > kCalm * endpoint.target)
+        return;
+    const double part = over(endpoint.target, span);
+    if (static_cast<double>(endpoint.window_bytes) < part * kOverload + kManyBytes)
+        return;
+    const double level = per_second(level_of(open_windows(senders_, endpoint.senders, windows_), part), span);
+    endpoint.rate = std::clamp(static_cast<std::uint64_t>(level), profile_.law.rate_min, endpoint.rate);
+}
+
+void Receiver::sweep(Nanos now) {
+    const Nanos span = now - swept_;
+    if (span < profile_.period / 2)
+        return;
+    const std::uint64_t bytes = received_total_ - swept_total_;
+    full_periods_ = link_full(bytes, span) ? full_periods_ + 1 : 0;
+    const bool used =
+        per_second(static_cast<double>(bytes), span) > kContested * static_cast<double>(profile_.capacity);
+    contested_periods_ = used ? kContestedPeriods : contested_periods_ - (contested_periods_ != 0);
+    lend(bytes, span);
+    swept_total_ = received_total_;
+    swept_ = now;
+    due_ =
+        now + profile_.period * (1 + active_.size() / kActivePerPeriod + senders_.size() / kSendersPerPeriod);
+    std::uint64_t marked = 0;
+    for (const VnicId vnic : active_)
+        marked += endpoints_[vnic].marked_bytes;
+    for (const VnicId vnic : active_)
+        measure(endpoints_[vnic], marked, span);
+    split();
+    for (const VnicId vnic : active_)
+        adjust(endpoints_[vnic], span);
+    std::erase_if(active_, [this](VnicId vnic) {
+        Endpoint& endpoint = endpoints_[vnic];
+        endpoint.active = endpoint.silent_periods < kActivePeriods || endpoint.rate < profile_.line_rate ||
+                          endpoint.senders != SenderTable::kNone;
+        return !endpoint.active;
+    });
+}
+
+/// What was left unused although somebody wanted it may be received later, out of the headroom: over some
+/// periods the capacity is used, not only at most.
+void Receiver::lend(std::uint64_t bytes, Nanos span) {
+    const auto capacity = static_cast<double>(profile_.capacity);
+    const double left = over(capacity, span) - static_cast<double>(bytes);
+    unused_ = std::clamp(unused_ + (left < 0 ? left * kBeyondCounts : left), 0.0, over(capacity, kUnusedMax));
+    if (!profile_.knows_senders || !hungry_)
+        unused_ = 0;
+    const double lent = std::min(per_second(unused_, kUnusedSpent), capacity * headroom_ * kHeadroomLent);
+    capacity_ = static_cast<std::uint64_t>(capacity + lent);
+}
+
+/// Marks say that a queue stands before the link: it counts as if it had arrived too, for each vNIC as much
+/// as its part of the marks.
+void Receiver::measure(Endpoint& endpoint, std::uint64_t marked, Nanos span) {
+    const auto bytes = static_cast<double>(endpoint.window_bytes);
+    const double before = std::exchange(endpoint.measured, per_second(bytes, span));
+    endpoint.congestion = 0;
+    if (endpoint.marked_bytes != 0) {
+        const auto mine = static_cast<double>(endpoint.marked_bytes);
+        endpoint.congestion =
+            per_second(setup_.marked_queue * (1.0 + mine / bytes) * mine / static_cast<double>(marked), span);
+    }
+    endpoint.silent_periods = endpoint.window_bytes != 0
+                                  ? std::uint16_t{0}
+                                  : static_cast<std::uint16_t>(endpoint.silent_periods + 1);
+    endpoint.awake = endpoint.silent_periods < kActivePeriods;
+    // A single small burst is no demand; and who waits in somebody else's queue has not lost his.
+    const double wanted =
+        endpoint.measured > endpoint.target / 2 ? endpoint.measured : std::min(before, endpoint.measured);
+    const double kept = full_periods_ != 0 ? endpoint.demand : endpoint.demand * kDemandDecay;
+    endpoint.demand = std::max(wanted * kDemandGrowth, kept);
+    endpoint.window_bytes = 0;
+    endpoint.window_from = swept_;
+    endpoint.look_at = kManyBytes;
+    endpoint.marked_bytes = 0;
+}
+
+/// Everybody's part: what it would have if all others wanted all (never less), and what they leave.
+void Receiver::split() {
+    const std::size_t count = active_.size();
+    const std::span claims = std::span(claims_).first(count);
+    const std::span parts = std::span(parts_).first(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Endpoint& endpoint = endpoints_[active_[i]];
+        const EndpointProfile& profile = endpoint.profile;
+        claims[i] = {endpoint.awake ? profile.reservation : 0, profile.limit,
+                     endpoint.awake ? Claim::kNoLimit : 0, profile.shares};
+    }
+    (void)water_fill(capacity_, claims, parts);
+    for (std::size_t i = 0; i < count; ++i)
+        endpoints_[active_[i]].target = static_cast<double>(parts[i]);
+    hungry_ = false;
+    if (!profile_.knows_senders)
+        return;
+    const double start = static_cast<double>(capacity_) * kDemandStart;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Endpoint& endpoint = endpoints_[active_[i]];
+        const bool hungry = endpoint.measured * kDemandGrowth >= endpoint.target;
+        hungry_ |= hungry;
+        if (!hungry)
+            claims[i].demand =
+                std::min(claims[i].demand, static_cast<std::uint64_t>(endpoint.demand + start));
+    }
+    (void)water_fill(capacity_, claims, parts);
+    for (std::size_t i = 0; i < count; ++i) {
+        Endpoint& endpoint = endpoints_[active_[i]];
+        endpoint.target = std::max(endpoint.target, static_cast<double>(parts[i]));
+    }
+}
+
+void Receiver::adjust(Endpoint& endpoint, Nanos span) {
+    std::copy_backward(endpoint.history.begin(), endpoint.history.end() - 1, endpoint.history.end());
+    endpoint.history[0] = endpoint.rate;
+    const SenderSummary summary = close_windows(senders_, endpoint.senders,
+                                                *std::ranges::min_element(endpoint.history), span, windows_);
+    endpoint.last_sender = SenderTable::kNone;  // it may be among the forgotten
+    const double target = std::max(endpoint.target, static_cast<double>(profile_.law.rate_min));
+    const double load = (endpoint.measured + endpoint.congestion) / target;
+    std::uint64_t rate = next_rate(profile_.law, endpoint.rate, load);
+    std::uint64_t most = profile_.line_rate;
+    if (profile_.knows_senders) {
+        if (load > kOverload && !summary.windows.empty()) {
+            rate = std::min(next_rate(profile_.law, endpoint.rate, std::min(load, kFlood)),
+                            fitting(endpoint, summary, target, span));
+        } else if (load < kUnderload && summary.backlogged != 0) {
+            const double fair = (target - endpoint.congestion - summary.others) / summary.backlogged;
+            const double highest = static_cast<double>(endpoint.rate) * kRaiseMax;
+            rate = std::max(endpoint.rate, static_cast<std::uint64_t>(std::clamp(fair, 0.0, highest)));
+        }
+        if (contested_periods_ != 0 && endpoint.awake)
+            most = std::max(static_cast<std::uint64_t>(target), profile_.law.rate_min);
+    }
+    endpoint.target_before = target;
+    endpoint.rate = std::clamp(rate, profile_.law.rate_min, most);
+}
+
+/// The rate to which senders that are too much together must be cut, so that a queue which they have built
+/// drains too.
+std::uint64_t Receiver::fitting(Endpoint& endpoint, const SenderSummary& summary, double target, Nanos span) {
+    const double arrived = endpoint.measured + endpoint.congestion;
+    const double part = over(target, span);
+    const double level = per_second(level_of(summary.windows, part * endpoint.measured / arrived), span);
+    const auto senders = static_cast<double>(summary.windows.size());
+    // Windows begin at any moment of a sender's pauses.
+    const double chance = per_second(2 * std::sqrt(senders) * double{kFullFrame}, span);
+    const bool flood = arrived > kFlood * std::max(target, endpoint.target_before) + chance;
+    if (full_periods_ == 0)
+        endpoint.queue = 0;
+    endpoint.queue += summary.risen * over(static_cast<double>(profile_.line_rate), kReaction);
+    if (full_periods_ > kFullPeriods && senders > 1)
+        return static_cast<std::uint64_t>(level * kDrainShare);
+    if (full_periods_ == 0 || !flood)
+        return static_cast<std::uint64_t>(level);
+    const double by_headroom = part * headroom_;
+    const double given_up = std::clamp(endpoint.queue - by_headroom, 0.0, part * kDrainShare);
+    endpoint.queue = std::max(0.0, endpoint.queue - given_up - by_headroom);
+    return static_cast<std::uint64_t>(level * (1 - given_up / part));
+}
+
+EndpointReading Receiver::read(VnicId vnic) const {
+    const Endpoint& endpoint = endpoints_[vnic];
+    return {static_cast<std::uint64_t>(endpoint.measured), static_cast<std::uint64_t>(endpoint.target),
+            endpoint.rate};
+}
+
+}  // namespace weir

@@ -1,0 +1,195 @@
+// link_scheduler.cc - classes come, change, wait for their limit and go.
+#include "vswitch/qos/schedulers/link_scheduler.h"
+
+#include "common/water_fill.h"
+
+namespace weir {
+
+LinkScheduler::LinkScheduler(const Setup& setup)
+    : quantum_(setup.quantum),
+      limits_(*setup.limits),
+      wheel_id_(setup.wheel_id),
+      flow_wheel_id_(setup.flow_wheel_id),
+      flows_(setup.flows, setup.flow_packets) {
+    assert(setup.classes <= kClassesMax);
+    classes_.reserve(setup.classes);
+    for (std::size_t i = 0; i < setup.classes; ++i)
+        classes_.emplace_back(setup.queue_packets);
+}
+
+void LinkScheduler::add(VnicId id, const ClassProfile& profile, Limiter* limiter, Nanos now) {
+    Class& c = classes_[id];
+    assert(!c.present && !has_ready(c));
+    c.present = true;
+    c.limiter = limiter;
+    c.profile = profile;
+    c.profile.reservation = 0;
+    c.by_shares.deficit = 0;
+    c.reserved = TokenBucket(make_profile(0, 0));
+    change(id, profile, now);
+}
+
+void LinkScheduler::change(VnicId id, const ClassProfile& profile, Nanos now) {
+    Class& c = classes_[id];
+    assert(c.present);
+    const std::uint64_t before = c.profile.reservation;
+    const bool same =
+        profile.reservation == before && profile.reservation_burst == c.profile.reservation_burst;
+    c.profile = profile;
+    if (!same) {
+        const bool was_scaled = reserved_ > capacity_;
+        reserved_ += profile.reservation - before;
+        if (was_scaled || reserved_ > capacity_)
+            rescale_reservations(now);
+        else
+            set_reservation(c, now);
+    }
+    shares_changed(now);
+    if (has_ready(c)) {  // its reservation or its limit may pay earlier now
+        forget(id);
+        start(id, now);
+    }
+}
+
+void LinkScheduler::remove(VnicId id, Nanos now) {
+    Class& c = classes_[id];
+    assert(c.present && !has_ready(c));
+    ClassProfile nothing = c.profile;
+    nothing.reservation = 0;
+    change(id, nothing, now);
+    c.present = false;
+    c.limiter = nullptr;
+    shares_changed(now);
+}
+
+void LinkScheduler::set_capacity(std::uint64_t tokens_per_sec, Nanos now) {
+    if (tokens_per_sec == capacity_)
+        return;
+    const bool was_scaled = reserved_ > capacity_;
+    capacity_ = tokens_per_sec;
+    link_.set_profile(make_profile(tokens_per_sec, burst_for_link(tokens_per_sec)), now);
+    if (was_scaled || reserved_ > capacity_)
+        rescale_reservations(now);
+}
+
+void LinkScheduler::set_reservation(Class& c, Nanos now) {
+    const std::uint64_t rate = scale_down(c.profile.reservation, capacity_, reserved_);
+    const std::uint64_t burst = c.profile.reservation_burst;
+    c.reserved.set_profile(make_profile(rate, burst != 0 ? burst : burst_for_rate(rate)), now);
+}
+
+void LinkScheduler::rescale_reservations(Nanos now) {
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        Class& c = classes_[i];
+        if (!c.present)
+            continue;
+        set_reservation(c, now);
+        if (has_ready(c) && !c.limited) {  // it may be entitled earlier now
+            stop(static_cast<VnicId>(i));
+            start(static_cast<VnicId>(i), now);
+        }
+    }
+}
+
+void LinkScheduler::set_share_quanta() {
+    std::uint32_t most = 1;
+    for (const Class& c : classes_)
+        most = c.present ? std::max(most, c.profile.shares) : most;
+    const std::uint64_t unit = std::max<std::uint64_t>(1, quantum_ / most);
+    for (Class& c : classes_)
+        c.by_shares.quantum = std::max<std::uint64_t>(1, unit * c.profile.shares);
+}
+
+bool LinkScheduler::enqueue(VnicId id, const PacketRef& packet, Nanos now) {
+    Class& c = classes_[id];
+    if (!c.queue.push(packet))
+        return false;
+    ++packets_;
+    if (c.queue.packets() == 1)
+        make_ready(id, kOwnQueue, now);
+    return true;
+}
+
+bool LinkScheduler::enqueue(VnicId id, FlowId flow, const PacketRef& packet, Nanos now) {
+    const FlowQueue& queue = flows_[flow];
+    if (queue.bytes >= classes_[id].profile.queue_bytes_max || queue.packets >= kFlowPacketsMax ||
+        !flows_.push(flow, packet))
+        return false;
+    ++packets_;
+    if (queue.packets == 1)
+        place_flow(flow, now);
+    return true;
+}
+
+/// The flow, or the class's own queue, has packets that may leave: it is the last in turn.
+void LinkScheduler::make_ready(VnicId id, FlowId flow, Nanos now) {
+    Class& c = classes_[id];
+    next_of(c, flow) = kNoFlow;
+    if (has_ready(c)) {
+        next_of(c, c.ready_tail) = flow;
+        c.ready_tail = flow;
+        return;
+    }
+    c.ready_head = c.ready_tail = flow;
+    start(id, now);
+}
+
+/// Takes a flow out of the turns. The class is not contending meanwhile.
+void LinkScheduler::unlink_ready(Class& c, FlowId flow) {
+    FlowId before = kNoFlow;
+    for (FlowId at = c.ready_head; at != flow; at = next_of(c, at))
+        before = at;
+    (before == kNoFlow ? c.ready_head : next_of(c, before)) = next_of(c, flow);
+    if (c.ready_tail == flow)
+        c.ready_tail = before;
+}
+
+void LinkScheduler::wake_flow(FlowId flow, Nanos now) {
+    if (flows_[flow].blocked)  // it may have to wait on: it was beyond the wheel's horizon, or is slower now
+        place_flow(flow, now);
+}
+
+/// One that may send goes on: what it does not have any more, it owes.
+void LinkScheduler::change_flow(FlowId flow, Nanos now) {
+    if (!flows_[flow].blocked)
+        return;
+    limits_.remove(flow_wheel_id_ + flow);
+    place_flow(flow, now);
+}
+
+void LinkScheduler::wait_for_limit(VnicId id, Nanos now) {
+    Class& c = classes_[id];
+    c.limited = true;
+    stop(id);
+    const Nanos at = c.limiter->ready_at(costs(front(c)));
+    if (at != kNever)  // a parked class waits for change()
+        limits_.insert(wheel_id_ + id, at, now);
+}
+
+void LinkScheduler::wake(VnicId id, Nanos now) {
+    Class& c = classes_[id];
+    if (!c.limited)
+        return;
+    const Nanos at = c.limiter->ready_at(costs(front(c)));
+    if (at > now) {  // it was beyond the wheel's horizon
+        limits_.insert(wheel_id_ + id, at, now);
+        return;
+    }
+    c.limited = false;
+    start(id, now);
+}
+
+/// Takes a class that has a packet out of the contest, or out of the wheel.
+void LinkScheduler::forget(VnicId id) {
+    Class& c = classes_[id];
+    if (!has_ready(c))
+        return;
+    if (!c.limited) {
+        stop(id);
+        return;
+    }
+    c.limited = false;
+    limits_.remove(wheel_id_ + id);
+}
+
+}  // namespace weir

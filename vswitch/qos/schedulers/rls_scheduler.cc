@@ -1,0 +1,143 @@
+// rls_scheduler.cc - two heaps of tags; what changes while a class is not on top waits until it is.
+#include "vswitch/qos/schedulers/rls_scheduler.h"
+
+namespace weir {
+namespace {
+
+/// Tokens/s of virtual time per share: a byte of who has 10,000 is 24 ns of it, one of who has one 0.2 ms.
+constexpr unsigned kShareBits = 12;
+constexpr FineTime kVirtualMax = FineTime{1} << 62;
+
+}  // namespace
+
+RlsScheduler::RlsScheduler(const Setup& setup)
+    : LinkScheduler(setup), by_due_(setup.classes), by_share_(setup.classes), tags_(setup.classes) {}
+
+std::size_t RlsScheduler::dequeue_burst(Nanos now, std::span<PacketRef> out) {
+    std::size_t sent = 0;
+    while (sent < out.size()) {
+        if (any_due(now)) {
+            if (!link_.debt_within(kDebtMax, now))
+                break;
+            sent += serve_due(now, out[sent]) ? 1 : 0;
+        } else if (any_by_share()) {
+            if (!link_.can_pay(front_bytes(by_share_.top()), now))
+                break;
+            sent += serve_by_share(now, out[sent]) ? 1 : 0;
+        } else {
+            break;
+        }
+    }
+    return sent;
+}
+
+bool RlsScheduler::any_due(Nanos now) {
+    while (!by_due_.empty() && by_due_.top_tag() <= to_fine(now)) {
+        const VnicId id = by_due_.top();
+        const Tags& tags = tags_[id];
+        if (!tags.contends || tags.due.never())
+            by_due_.pop();
+        else if (!by_due_.is_top(id, tags.due.fine()))
+            by_due_.raise_top(tags.due.fine());
+        else
+            return tags.due.has_come(now);
+    }
+    return false;
+}
+
+bool RlsScheduler::any_by_share() {
+    while (!by_share_.empty()) {
+        const VnicId id = by_share_.top();
+        const Tags& tags = tags_[id];
+        if (!tags.contends)
+            by_share_.pop();
+        else if (!by_share_.is_top(id, tags.share))
+            by_share_.raise_top(tags.share);
+        else
+            return true;
+    }
+    return false;
+}
+
+bool RlsScheduler::serve_due(Nanos now, PacketRef& out) {
+    const VnicId id = by_due_.top();
+    if (!send_front(id, now, out))
+        return false;
+    Tags& tags = tags_[id];
+    tags.due.depart_due(out.bytes, now);
+    tags.share = std::min(tags.share + tags.weight.price(out.bytes),
+                          std::max(tags.share, virtual_ + tags.weight.burst_time));
+    return true;
+}
+
+bool RlsScheduler::serve_by_share(Nanos now, PacketRef& out) {
+    const VnicId id = by_share_.top();
+    if (!send_front(id, now, out))
+        return false;
+    Tags& tags = tags_[id];
+    virtual_ = tags.share;
+    tags.share += tags.weight.price(out.bytes);
+    if (virtual_ > kVirtualMax)
+        move_virtual_time_back();
+    return true;
+}
+
+void RlsScheduler::move_virtual_time_back() {
+    by_share_.clear();
+    for (std::size_t i = 0; i < tags_.size(); ++i) {
+        Tags& tags = tags_[i];
+        tags.share = std::max(tags.share, virtual_) - virtual_;
+        if (tags.contends)
+            by_share_.put(static_cast<VnicId>(i), tags.share);
+    }
+    virtual_ = 0;
+}
+
+void RlsScheduler::join(VnicId id, Nanos now) {
+    Class& c = classes_[id];
+    Tags& tags = tags_[id];
+    tags.contends = true;
+    tags.share = std::max(tags.share, virtual_);
+    by_share_.put(id, tags.share);
+    if (c.reserved.profile() != tags.due.profile())
+        tags.due.set_profile(c.reserved.profile(), now);
+    if (tags.due.never())
+        return;
+    if (c.bypassed != 0) {  // what went past the queues since it contended last
+        tags.due.depart(static_cast<std::uint32_t>(std::min<std::uint64_t>(c.bypassed, UINT32_MAX)), now);
+        c.bypassed = 0;
+    }
+    by_due_.put(id, tags.due.fine());
+}
+
+void RlsScheduler::leave(VnicId id) {
+    tags_[id].contends = false;
+}
+
+void RlsScheduler::shares_changed(Nanos /*now*/) {
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        const ClassProfile& profile = classes_[i].profile;
+        if (!classes_[i].present) {
+            tags_[i] = {};
+            continue;
+        }
+        const std::uint64_t burst =
+            profile.reservation_burst != 0 ? profile.reservation_burst : burst_for_rate(profile.reservation);
+        tags_[i].weight = make_profile(std::uint64_t{profile.shares} << kShareBits, burst);
+    }
+}
+
+Nanos RlsScheduler::next_ready(Nanos now) const {
+    if (contenders_ == 0)
+        return kNever;
+    Nanos at = kNever;
+    if (!by_due_.empty()) {
+        const Nanos due = by_due_.top_tag() >> kFineBits;
+        at = std::max(due, link_.debt_within_at(kDebtMax));
+    }
+    const VnicId next = by_share_.top();
+    at = std::min(at, tags_[next].contends ? link_.ready_at(front_bytes(next)) : now);
+    return at == kNever ? kNever : std::max(at, now);
+}
+
+}  // namespace weir

@@ -1,0 +1,52 @@
+// time_to_send.h - a guarantee as the moment from which on its next packet is due.
+// Source: SoftBW 5.1 (time-to-send, deviation within tau_max), mClock (reservation tag). Units: bytes, Nanos,
+// fine time. Threads: one owner.
+#pragma once
+
+#include <algorithm>
+
+#include "vswitch/qos/buckets/rate_profile.h"
+
+namespace weir {
+
+/// Eq. 4 to 6 in one variable. The paper's accumulated deviation is now - at(), its clamp tau_max the time in
+/// which the reservation's burst is earned; each departure moves the time-to-send by size / B, so that
+/// what went out above the guarantee is paid back exactly.
+class TimeToSend {
+  public:
+    /// What is still to be waited is so many bytes: another rate earns them in another time.
+    /// @param guarantee of no rate: never comes
+    void set_profile(const BucketProfile& guarantee, Nanos now) {
+        const FineTime t = to_fine(now);
+        if (at_ > t && !never() && profile_.time_per_token != 0) {
+            const Wide ahead = Wide{at_ - t} * guarantee.time_per_token / profile_.time_per_token;
+            at_ = t + static_cast<FineTime>(std::min<Wide>(ahead, kPriceMax));
+        }
+        profile_ = guarantee;
+    }
+    [[nodiscard]] const BucketProfile& profile() const { return profile_; }
+    [[nodiscard]] bool never() const { return profile_.parked(); }
+    [[nodiscard]] bool has_come(Nanos now) const { return at_ <= to_fine(now) && !never(); }
+    [[nodiscard]] Nanos at() const { return (at_ + (FineTime{1} << kFineBits) - 1) >> kFineBits; }
+    [[nodiscard]] FineTime fine() const { return at_; }
+    /// A packet that was due leaves. Idle time earns no more than tau_max.
+    void depart_due(std::uint32_t bytes, Nanos now) {
+        at_ = std::max(at_ + profile_.price(bytes), earliest(now));
+    }
+    /// A packet leaves that need not have been due: use of spare capacity costs no more than tau_max.
+    void depart(std::uint32_t bytes, Nanos now) {
+        const FineTime latest = std::max(at_, to_fine(now) + profile_.burst_time);
+        at_ = std::clamp(at_ + profile_.price(bytes), earliest(now), latest);
+    }
+
+  private:
+    [[nodiscard]] FineTime earliest(Nanos now) const {
+        const FineTime t = to_fine(now);
+        return t - std::min(t, profile_.burst_time);
+    }
+
+    BucketProfile profile_ = make_profile(0, 0);
+    FineTime at_ = 0;
+};
+
+}  // namespace weir

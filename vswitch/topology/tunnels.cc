@@ -1,0 +1,288 @@
+// tunnels.cc - letters in, letters out, and sessions that workers take over and let go of.
+#include "vswitch/topology/tunnels.h"
+
+#include <rte_ip.h>
+#include <rte_mbuf.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/error.h"
+#include "common/ip_address.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint32_t kReplayWindow = 1024;
+/// Sessions of one tunnel that are kept: those that are understood, and one that a worker may still hold.
+constexpr std::size_t kSessionsKept = kSessionsUnderstood + 1;
+/// Half of what a sequence number can count: the other half is time to agree on new keys.
+constexpr std::uint64_t kPacketsMax = std::uint64_t{1} << 31;
+
+void append(std::vector<std::uint8_t>& bytes, const void* data, std::size_t size) {
+    const auto* from = static_cast<const std::uint8_t*>(data);
+    bytes.insert(bytes.end(), from, from + size);
+}
+
+/// Ethernet and IP in front of every packet; lengths and checksum are filled in later.
+std::vector<std::uint8_t> make_header(const TunnelConfig& tunnel, std::uint64_t local_mac) {
+    const IpAddress local = IpAddress::parse(tunnel.local).value();
+    const IpAddress remote = IpAddress::parse(tunnel.remote).value();
+    std::vector<std::uint8_t> header;
+    append(header, &tunnel.remote_mac.bits, 6);
+    append(header, &local_mac, 6);
+    append(header, local.v6 ? "\x86\xDD" : "\x08\x00", 2);
+    if (local.v6) {
+        append(header, "\x60\0\0\0\0\0\x32\x40", 8);
+        append(header, local.bytes.data(), 16);
+        append(header, remote.bytes.data(), 16);
+    } else {
+        append(header, "\x45\0\0\0\0\0\x40\0\x40\x32\0\0", 12);  // not to be fragmented
+        append(header, local.bytes.data(), 4);
+        append(header, remote.bytes.data(), 4);
+    }
+    return header;
+}
+
+TunnelEnd make_end(const TunnelConfig& tunnel, const TunnelParts& parts, const UplinkConfig& uplink,
+                   std::uint64_t uplink_mac) {
+    const IpAddress local = IpAddress::parse(tunnel.local).value();
+    TunnelEnd end;
+    end.algorithm = tunnel.algorithm;
+    end.v6 = local.v6;
+    end.local = local.bytes;
+    end.spi_in = tunnel.spi_in;
+    end.frame_max = std::min(kEspFrameMax, esp_frame_max(tunnel.algorithm, local.v6, uplink.mtu));
+    end.header = make_header(tunnel, tunnel.local_mac ? tunnel.local_mac->bits : uplink_mac);
+    for (const std::string& network : tunnel.networks)
+        end.networks.push_back(IpNetwork::parse(network).value());
+    end.cost = parts.cost;
+    return end;
+}
+
+}  // namespace
+
+Tunnels::Tunnels(const SwitchConfig& config, const std::vector<TunnelParts>& parts, rte_mempool* pool,
+                 std::uint64_t uplink_mac, std::vector<std::unique_ptr<Worker>>& workers)
+    : config_(config), pool_(pool), workers_(workers), posted_(config.workers.size()) {
+    for (std::size_t i = 0; i < config.tunnels.size(); ++i) {
+        const TunnelConfig& tunnel = config.tunnels[i];
+        ends_.push_back(make_end(tunnel, parts[i], config.uplink, uplink_mac));
+        Tunnel made{.config = &tunnel,
+                    .agreement = nullptr,
+                    .device = &device_for(tunnel),
+                    .sessions = {},
+                    .report = {}};
+        made.agreement = std::make_unique<KeyAgreement>(
+            KeyAgreement::Setup{.key = parts[i].key,
+                                .spi_out = tunnel.spi_out,
+                                .spi_in = tunnel.spi_in,
+                                .algorithm = tunnel.algorithm,
+                                .workers = static_cast<std::uint8_t>(config.workers.size())});
+        made.report.name = tunnel.name;
+        made.report.device = made.device->device->name();
+        tunnels_.push_back(std::move(made));
+    }
+    readings_.assign(config.workers.size(), std::vector<TunnelStats>(ends_.size()));
+}
+
+Tunnels::~Tunnels() {
+    for (Tunnel& tunnel : tunnels_)
+        tunnel.sessions.clear();
+}
+
+/// One device for all tunnels that want its driver; `auto` takes the first that starts.
+Tunnels::Device& Tunnels::device_for(const TunnelConfig& tunnel) {
+    std::vector<std::string> drivers{tunnel.device};
+    if (tunnel.device == "auto")
+        drivers = {is_gcm(tunnel.algorithm) ? "crypto_aesni_gcm" : "crypto_aesni_mb", "crypto_openssl"};
+    const auto queues = static_cast<std::uint16_t>(config_.workers.size());
+    const auto each = static_cast<std::uint32_t>((kSessionsKept + 2) * (queues + limits::kWorkersMax));
+    for (const std::string& driver : drivers) {
+        if (const auto there = devices_.find(driver); there != devices_.end())
+            return there->second;
+        try {
+            Device made;
+            made.device = std::make_unique<CryptoDevice>(
+                driver, queues, static_cast<std::uint32_t>(config_.tunnels.size()) * each);
+            for (std::uint16_t queue = 0; queue < queues; ++queue)
+                made.engines.push_back(std::make_unique<EspEngine>(*made.device, queue, pool_));
+            return devices_.emplace(driver, std::move(made)).first->second;
+        } catch (const HostError& error) {
+            if (driver == drivers.back())
+                throw;
+            spdlog::info("tunnel {}: {} is not to be had here ({})", tunnel.name, driver, error.what());
+        }
+    }
+    throw HostError("tunnel " + tunnel.name + ": no crypto device");
+}
+
+void Tunnels::attach(Worker& worker) {
+    std::vector<EspEngine*> engines;
+    for (const Tunnel& tunnel : tunnels_)
+        engines.push_back(tunnel.device->engines[worker.id()].get());
+    worker.set_tunnels(ends_, std::move(engines));
+}
+
+std::unique_ptr<EspSession> Tunnels::make_session(std::size_t id) const {
+    const Tunnel& tunnel = tunnels_[id];
+    const TunnelEnd& end = ends_[id];
+    const KeyAgreement& agreement = *tunnel.agreement;
+    auto session = std::make_unique<EspSession>();
+    session->tag = agreement.tag();
+    EspSa::Parameters parameters{
+        .algorithm = end.algorithm, .outer_v6 = end.v6, .outbound = true, .header = end.header};
+    for (std::uint8_t worker = 0; worker < config_.workers.size(); ++worker)
+        session->out.push_back(
+            std::make_unique<EspSa>(*tunnel.device->device, agreement.out_keys(worker), parameters));
+    parameters.outbound = false;
+    parameters.replay_window = kReplayWindow;
+    parameters.header = {};
+    for (std::uint8_t worker = 0; worker < agreement.peer_workers(); ++worker)
+        session->in.push_back(
+            std::make_unique<EspSa>(*tunnel.device->device, agreement.in_keys(worker), parameters));
+    return session;
+}
+
+void Tunnels::post_session(WorkerCommand::Type type, TunnelId id, const Post& post) {
+    WorkerCommand command{type};
+    command.tunnel = id;
+    command.session = tunnels_[id].sessions.back().get();
+    for (const auto& worker : workers_)
+        posted_[worker->id()] = post(worker->id(), command);
+}
+
+void Tunnels::send_with_newest(TunnelId id, const Post& post) {
+    Tunnel& tunnel = tunnels_[id];
+    if (tunnel.sessions.empty() || tunnel.sending == tunnel.sessions.back().get())
+        return;
+    post_session(WorkerCommand::Type::kSendSession, id, post);
+    tunnel.sending = tunnel.sessions.back().get();
+    spdlog::info("tunnel {}: keys agreed on with {}", tunnel.config->name, tunnel.config->remote);
+}
+
+/// The new session is understood from now on; it is sent with when the other end has it too.
+void Tunnels::adopt(TunnelId id, const Post& post) {
+    Tunnel& tunnel = tunnels_[id];
+    tunnel.sessions.push_back(make_session(id));
+    ++tunnel.report.sessions;
+    post_session(WorkerCommand::Type::kReceiveSession, id, post);
+    if (tunnel.agreement->established())
+        send_with_newest(id, post);
+}
+
+/// Sessions that no worker uses any more: neither of the last ones, nor the one that is sent with, and all
+/// workers have done what says so.
+void Tunnels::retire(Tunnel& tunnel) {
+    if (tunnel.sessions.size() <= kSessionsKept || tunnel.sessions.front().get() == tunnel.sending)
+        return;
+    for (const auto& worker : workers_)
+        if (!worker->control().wait(posted_[worker->id()], 0))
+            return;
+    tunnel.sessions.pop_front();
+}
+
+void Tunnels::hear(TunnelId id, rte_mbuf* frame, Nanos now, const Post& post) {
+    Tunnel& tunnel = tunnels_[id];
+    const std::uint32_t at = kEspFrontBytes + outer_ip_bytes(ends_[id].v6);
+    std::array<std::uint8_t, KeyAgreement::kMessageBytes> room{};
+    KeyAgreement::Heard heard = KeyAgreement::Heard::kForged;
+    if (frame->pkt_len >= at + room.size()) {
+        const auto* bytes = static_cast<const std::uint8_t*>(
+            rte_pktmbuf_read(frame, at, static_cast<std::uint32_t>(room.size()), room.data()));
+        heard = tunnel.agreement->hear({bytes, room.size()}, now);
+    }
+    rte_pktmbuf_free(frame);
+    switch (heard) {
+        case KeyAgreement::Heard::kForged:
+            ++tunnel.report.forged;
+            break;
+        case KeyAgreement::Heard::kMismatch:
+            ++tunnel.report.mismatched;
+            break;
+        case KeyAgreement::Heard::kAdopted:
+            adopt(id, post);
+            break;
+        case KeyAgreement::Heard::kConfirmed:
+            send_with_newest(id, post);
+            break;
+        case KeyAgreement::Heard::kNothing:
+            break;
+    }
+}
+
+/// Leaves by the first worker, past the queues. What is lost comes again.
+void Tunnels::say(TunnelId id, const KeyAgreement::Message& message, const Post& post) {
+    const TunnelEnd& end = ends_[id];
+    rte_mbuf* frame = rte_pktmbuf_alloc(pool_);
+    if (frame == nullptr)
+        return;
+    const auto head = static_cast<std::uint16_t>(end.header.size());
+    const auto length = static_cast<std::uint16_t>(head + message.size());
+    auto* bytes = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(frame, length));
+    std::memcpy(bytes, end.header.data(), head);
+    std::memcpy(bytes + head, message.data(), message.size());
+    if (end.v6) {
+        auto* ip = reinterpret_cast<rte_ipv6_hdr*>(bytes + kEspFrontBytes);
+        ip->payload_len = rte_cpu_to_be_16(static_cast<std::uint16_t>(message.size()));
+    } else {
+        auto* ip = reinterpret_cast<rte_ipv4_hdr*>(bytes + kEspFrontBytes);
+        ip->total_length = rte_cpu_to_be_16(static_cast<std::uint16_t>(length - kEspFrontBytes));
+        ip->hdr_checksum = rte_ipv4_cksum(ip);
+    }
+    WorkerCommand command{WorkerCommand::Type::kSendFrame};
+    command.frame = frame;
+    post(0, command);
+}
+
+/// One end asks first, so that not both do at once.
+void Tunnels::renew_in_time(Tunnel& tunnel, Nanos now) {
+    const KeyAgreement& agreement = *tunnel.agreement;
+    if (!agreement.established() || tunnel.sessions.empty())
+        return;
+    const bool first = tunnel.config->spi_out < tunnel.config->spi_in;
+    const Nanos age = first ? tunnel.config->rekey : tunnel.config->rekey + tunnel.config->rekey / 4;
+    const auto used_up = [](const auto& sa) { return sa->packets() > kPacketsMax; };
+    const EspSession& session = *tunnel.sessions.back();
+    if (now - agreement.adopted_at() > age || std::ranges::any_of(session.out, used_up))
+        tunnel.agreement->renew();
+}
+
+void Tunnels::tick(Nanos now, const Post& post) {
+    if (!any())
+        return;
+    try {
+        for (const auto& worker : workers_)
+            for (TunnelLetter letter{}; worker->letters().pop(letter);)
+                hear(letter.tunnel, letter.frame, now, post);
+        for (TunnelId id = 0; id < tunnels_.size(); ++id) {
+            Tunnel& tunnel = tunnels_[id];
+            renew_in_time(tunnel, now);
+            retire(tunnel);
+            if (const auto message = tunnel.agreement->say(now))
+                say(id, *message, post);
+        }
+    } catch (const HostError& error) {
+        spdlog::error("tunnels: {}", error.what());
+    }
+}
+
+std::vector<TunnelReport> Tunnels::report(Nanos now) const {
+    std::vector<TunnelReport> reports;
+    for (std::size_t id = 0; id < tunnels_.size(); ++id) {
+        const Tunnel& tunnel = tunnels_[id];
+        TunnelReport report = tunnel.report;
+        report.config = static_cast<std::uint16_t>(id);
+        report.up = tunnel.sending != nullptr;
+        report.key_age = report.up ? now - tunnel.agreement->adopted_at() : 0;
+        report.silence = tunnel.agreement->heard_at() == 0 ? 0 : now - tunnel.agreement->heard_at();
+        report.peer_workers = tunnel.agreement->peer_workers();
+        for (const auto& reading : readings_)
+            report.stats.add(reading[id]);
+        reports.push_back(std::move(report));
+    }
+    return reports;
+}
+
+}  // namespace weir
