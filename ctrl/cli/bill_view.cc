@@ -25,7 +25,7 @@ std::string money_text(double money) {
     return out.str();
 }
 
-std::string fulfilment_text(const json& part) {
+std::string fulfillment_text(const json& part) {
     if (!part.is_number())
         return "-";
     std::ostringstream out;
@@ -65,7 +65,7 @@ std::string bill_text(const json& bill, const Terminal& terminal) {
                            ? human_count(number_at(row, "/promised_bytes")) + "B"
                            : "-",
                        human_count(number_at(row, "/delivered_bytes")) + "B",
-                       fulfilment_text(at(row, "/fulfilment")), money_text(number_at(row, "/charge"))});
+                       fulfillment_text(at(row, "/fulfillment")), money_text(number_at(row, "/charge"))});
     text += table.render(terminal.columns, terminal.colour);
     return text + "charge " + money_text(number_at(bill, "/charge")) + "; " + chain_text(bill);
 }
@@ -73,7 +73,7 @@ std::string bill_text(const json& bill, const Terminal& terminal) {
 std::string bill_csv(const json& bill) {
     constexpr std::array kColumns{"tenant",          "vnic",       "guarantee",
                                   "periods",         "seconds",    "promised_bytes",
-                                  "delivered_bytes", "fulfilment", "charge"};
+                                  "delivered_bytes", "fulfillment", "charge"};
     std::string text;
     for (const char* column : kColumns)
         text.append(text.empty() ? "" : ",").append(column);

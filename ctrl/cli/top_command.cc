@@ -92,7 +92,7 @@ class Top {
 void add_top_command(CLI::App& app, Session& session) {
     auto options = std::make_shared<TopOptions>();
     CLI::App* top =
-        app.add_subcommand("top", "live rates: offered, delivered, fulfilment, held back, delay, CPU, drops");
+        app.add_subcommand("top", "live rates: offered, delivered, fulfillment, held back, delay, CPU, drops");
     top->add_option("--interval", options->interval, "time between two tables")
         ->type_name("TIME")
         ->capture_default_str();

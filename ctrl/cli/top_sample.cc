@@ -9,7 +9,7 @@ namespace weir::cli {
 namespace {
 
 // Delivered over what the vNIC wanted of its reservation. While it is held back it wants all of it.
-double fulfilment(double delivered, double offered, double reservation, double held_back_percent) {
+double fulfillment(double delivered, double offered, double reservation, double held_back_percent) {
     constexpr double kHeldBack = 1;  // percent of the time
     const double wanted = held_back_percent > kHeldBack ? reservation : std::min(reservation, offered);
     if (!(reservation > 0) || !(wanted > 0))
@@ -50,7 +50,7 @@ json vnic_sample(const json& before, const json& after, double seconds, double t
             {"reservation_bps", at(after, "/reservation_bps")},
             {"limit_bps", at(after, "/limit_bps")},
             {"limit_pps", at(after, "/limit_pps")},
-            {"fulfilment", number_or_null(fulfilment(delivered, offered, reservation, held_back))},
+            {"fulfillment", number_or_null(fulfillment(delivered, offered, reservation, held_back))},
             {"held_back_percent", number_or_null(held_back)},
             {"queue_delay_ns", at(after, "/queue_delay_ns")},
             {"cpu_percent", number_or_null(100 * rate("/cycles") / tsc_hz)},

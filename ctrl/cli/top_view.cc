@@ -12,9 +12,9 @@
 namespace weir::cli {
 namespace {
 
-Cell fulfilment_cell(double fulfilment) {
-    const Style style = fulfilment < 0.95 ? Style::kBad : fulfilment < 0.99 ? Style::kWarn : Style::kGood;
-    return {percent_text(100 * fulfilment), std::isfinite(fulfilment) ? style : Style::kPlain};
+Cell fulfillment_cell(double fulfillment) {
+    const Style style = fulfillment < 0.95 ? Style::kBad : fulfillment < 0.99 ? Style::kWarn : Style::kGood;
+    return {percent_text(100 * fulfillment), std::isfinite(fulfillment) ? style : Style::kPlain};
 }
 
 Cell held_back_cell(double percent) {
@@ -77,7 +77,7 @@ void add_row(Table& table, const json& vnic) {
          human_rate(number_at(vnic, "/delivered_bps")),
          reserved_text(vnic),
          limit_text(vnic),
-         fulfilment_cell(number_at(vnic, "/fulfilment")),
+         fulfillment_cell(number_at(vnic, "/fulfillment")),
          held_back_cell(number_at(vnic, "/held_back_percent")),
          human_rate(number_at(vnic, "/received_bps")),
          human_duration(number_at(vnic, "/queue_delay_ns/p50")),

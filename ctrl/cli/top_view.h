@@ -16,7 +16,7 @@ struct Snapshot {
 };
 
 /// What happened between two snapshots that lie `seconds` apart, > 0: per vNIC offered_bps, delivered_bps,
-/// received_bps, offered_pps, delivered_pps, reservation_bps, limit_bps, fulfilment (1 = the reservation, or
+/// received_bps, offered_pps, delivered_pps, reservation_bps, limit_bps, fulfillment (1 = the reservation, or
 /// all that was wanted of it), held_back_percent, queue_delay_ns, cpu_percent, drops_per_second by reason;
 /// per worker busy_percent, mean_burst, cycles_per_packet; the uplink's sent_bps. A counter that went back (a
 /// restart) counts from zero. What cannot be computed is null.

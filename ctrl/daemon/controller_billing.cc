@@ -77,7 +77,7 @@ json Controller::bill(const BillSpan& span, bool verify) {
                         {"seconds", sum.seconds},
                         {"promised_bytes", sum.promised},
                         {"delivered_bytes", sum.delivered},
-                        {"fulfilment", sum.fulfillment ? json(*sum.fulfillment) : json(nullptr)},
+                        {"fulfillment", sum.fulfillment ? json(*sum.fulfillment) : json(nullptr)},
                         {"charge", sum.charge}});
     }
     json out{{"rows", std::move(rows)},

@@ -61,17 +61,17 @@ json solve_price(ObjectReader& problem, Faults& faults) {
     double delivered = 0;
     for (const billing::Period& period : periods) {
         const billing::Charge charge = billing::charge_of(prices, period);
-        rows.push_back({{"charge", charge.money}, {"fulfilment", nullptr}});
+        rows.push_back({{"charge", charge.money}, {"fulfillment", nullptr}});
         money += charge.money;
         if (charge.fulfillment) {
-            rows.back()["fulfilment"] = *charge.fulfillment;
+            rows.back()["fulfillment"] = *charge.fulfillment;
             promised += period.promised;
             delivered += period.delivered;
         }
     }
-    json total{{"charge", money}, {"fulfilment", nullptr}};
+    json total{{"charge", money}, {"fulfillment", nullptr}};
     if (promised > 0)
-        total["fulfilment"] = delivered / promised;
+        total["fulfillment"] = delivered / promised;
     return {{"periods", std::move(rows)}, {"total", std::move(total)}};
 }
 

@@ -15,9 +15,9 @@ namespace {
 json bill() {
     return json::parse(R"({"billing": true, "charge": 1.75, "lines": 7, "head": "ab12", "rows": [
         {"tenant": "A", "vnic": "vm1", "guarantee": "strict", "periods": 5, "seconds": 5.0, "promised_bytes": 62500000.0,
-         "delivered_bytes": 50000000, "fulfilment": 0.8, "charge": 1.5},
+         "delivered_bytes": 50000000, "fulfillment": 0.8, "charge": 1.5},
         {"tenant": "B", "vnic": "vm2", "guarantee": "fairness", "periods": 2, "seconds": 2.0, "promised_bytes": 0.0,
-         "delivered_bytes": 1000, "fulfilment": null, "charge": 0.25}]})");
+         "delivered_bytes": 1000, "fulfillment": null, "charge": 0.25}]})");
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ TEST_CASE("a bill that was looked through says whether it was altered") {
 
 TEST_CASE("a bill as comma-separated values") {
     CHECK(bill_csv(bill()) ==
-          "tenant,vnic,guarantee,periods,seconds,promised_bytes,delivered_bytes,fulfilment,charge\n"
+          "tenant,vnic,guarantee,periods,seconds,promised_bytes,delivered_bytes,fulfillment,charge\n"
           "A,vm1,strict,5,5.0,62500000.0,50000000,0.8,1.5\n"
           "B,vm2,fairness,2,2.0,0.0,1000,,0.25\n");
 }

@@ -56,16 +56,16 @@ TEST_CASE("half the time gives twice the rates") {
     CHECK(top_sample(canned(), second_later(), 0.5)["vnics"][0]["delivered_bps"] == 2e9);
 }
 
-TEST_CASE("fulfilment is delivered over what was wanted of the reservation") {
+TEST_CASE("fulfillment is delivered over what was wanted of the reservation") {
     Snapshot after = second_later();
-    const auto fulfilment = [&] { return top_sample(canned(), after, 1.0)["vnics"][0]["fulfilment"]; };
-    CHECK(fulfilment() == 0.5);  // held back, so it wanted all of its 2 Gbit/s, and got 1
+    const auto fulfillment = [&] { return top_sample(canned(), after, 1.0)["vnics"][0]["fulfillment"]; };
+    CHECK(fulfillment() == 0.5);  // held back, so it wanted all of its 2 Gbit/s, and got 1
     after.vnics["vnics"][0]["held_back_ns"]["total"] = 1'500'000'000;
-    CHECK(fulfilment().get<double>() == Approx(1.0 / 1.2));  // not held back: it offered 1.2 and got 1
+    CHECK(fulfillment().get<double>() == Approx(1.0 / 1.2));  // not held back: it offered 1.2 and got 1
     after.vnics["vnics"][0]["reservation_bps"] = 500'000'000;
-    CHECK(fulfilment() == 1.0);  // more than was reserved is no more than fulfilled
+    CHECK(fulfillment() == 1.0);  // more than was reserved is no more than fulfilled
     after.vnics["vnics"][0]["reservation_bps"] = 0;
-    CHECK(fulfilment().is_null());
+    CHECK(fulfillment().is_null());
 }
 
 TEST_CASE("counters of a switch that restarted, or of a new vNIC, count from zero") {

@@ -196,7 +196,7 @@ TEST_CASE("solve placement: wrong problems are refused with their path") {
 TEST_CASE("solve price: what cannot be is refused with its path") {
     const json good{{"kind", "price"}, {"p0", 1}, {"beta", 0.5}, {"link", 1000}, {"periods", json::array()}};
     CHECK(answer_of(good)["total"]["charge"] == 0);
-    CHECK(answer_of(good)["total"]["fulfilment"].is_null());
+    CHECK(answer_of(good)["total"]["fulfillment"].is_null());
     json bad = good;
     bad["p0"] = -1;
     bad["beta"] = 1.5;
