@@ -102,11 +102,10 @@ def main():
     parser.add_argument("--json", action="store_true", help="the result as JSON on standard output")
     parser.add_argument("--seconds", type=int, default=10, help="length of each of the two phases (default 10)")
     options = parser.parse_args()
+    links.enter_own_namespace()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("demo: stopped"))
     folder = tempfile.mkdtemp(prefix="weir-demo-")
     try:
-        if not links.own_namespace():
-            sys.exit("demo: start it with bench/demo.sh, which gives it a network namespace of its own")
         result = run(folder, options.seconds, View(sys.stderr))
     except KeyboardInterrupt:
         sys.exit("demo: stopped")

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -56,6 +57,11 @@ std::vector<std::string> make_arguments(const SwitchConfig& config) {
     if (!given(config.eal, "--file-prefix"))
         arguments.push_back("--file-prefix=weir-" +
                             (config.host.empty() ? std::to_string(getpid()) : config.host));
+    // Buffers in files that have no name: DPDK's files in hugetlbfs outlive the process, and each keeps its
+    // page.
+    constexpr std::array kOwnMemory{"--in-memory", "--no-huge", "--huge-unlink", "--huge-dir"};
+    if (std::ranges::none_of(kOwnMemory, [&](const char* option) { return given(config.eal, option); }))
+        arguments.emplace_back("--in-memory");
     if (!given(config.eal, "--no-pci") && !given(config.eal, "-a") && !uses_pci(config))
         arguments.emplace_back("--no-pci");
     if (!given(config.eal, "--log-level"))
@@ -130,7 +136,10 @@ Eal::Eal(const SwitchConfig& config)
 
 Eal::~Eal() {
     rte_mempool_free(pool_);
+    const std::string runtime_folder = rte_eal_get_runtime_dir();
     rte_eal_cleanup();
+    std::error_code ignored;  // what cannot be removed is replaced by the next start of this host's switch
+    std::filesystem::remove_all(runtime_folder, ignored);
 }
 
 }  // namespace weir

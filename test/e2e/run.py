@@ -2,7 +2,7 @@
 """run.py - the end-to-end tests: `run.py process|guests [WORD]`, WORD a part of the wanted tests' names.
 
 Test cases with TIMED are about rates of the product as it is shipped: WEIR_SANITIZED=1 leaves them out.
-Needs root, hugepages and a network namespace of its own (unshare --net); test/run.sh sees to all three. WEIR_BUILD names
+Needs root and hugepages, which test/run.sh sees to; network and mounts are the program's own. WEIR_BUILD names
 the build folder. The last line is `N passed, N failed`.
 """
 
@@ -56,9 +56,7 @@ def wanted(tests, word):
 def main(suite, word=""):
     import links
     from processes import come_first
-    if not links.own_namespace():
-        sys.exit("run.py: start it in a network namespace of its own: unshare --net -- python3 test/e2e/run.py ...")
-    links.command("ip link set lo up")
+    links.enter_own_namespace()
     # What asks the pollers must come before them; the autogroup is our session's, so it is given back, when ended too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     had = come_first(-20)

@@ -4,8 +4,8 @@
 #   test/support/setup.sh [--guests] [--tests] [--memory] [--bench] [--peers]   what builds and runs Weir, and what is named
 #   test/support/setup.sh --release                                              gives back the hugepages that the caller reserved
 #
-# Hugepages are reserved only when there are none; an existing reservation is left alone. The reservation belongs to
-# the calling process: --release frees it for its owner, or when the owner is gone, and does nothing for anybody else.
+# Hugepages that are free already are used as they are; what is missing is reserved on top and belongs to the calling process: --release
+# frees it for its owner, or when the owner has ended, and does nothing for others. Pages that files without a process hold are named.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -19,7 +19,7 @@ pages_least=256
 base="g++ meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev cppzmq-dev libsodium-dev nlohmann-json3-dev
       libspdlog-dev libssl-dev libsqlite3-dev libcli11-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
-tests="clang-16 ccache tshark nbdkit libnbd-bin qemu-utils memcached iptables"
+tests="clang-16 libclang-rt-16-dev ccache tshark nbdkit libnbd-bin qemu-utils memcached iptables"
 memory="valgrind"
 bench="libbenchmark-dev python3-matplotlib memcached"
 peers="openvswitch-switch-dpdk"
@@ -46,35 +46,63 @@ install_packages() {
         || fail "apt-get install failed; see build/apt-install.log"
 }
 
-owner_alive() { [ -d "/proc/$(cat "$state" 2>/dev/null || echo none)" ]; }
+free_pages() { cat "$pages/free_hugepages"; }
+# Without the surplus: pages that the kernel takes back as soon as they are free.
+reserved_pages() { echo $(($(cat "$pages/nr_hugepages") - $(cat "$pages/surplus_hugepages"))); }
+
+# The reservation in `state`: its owner's process id, and how many pages it added.
+owner_alive() {
+    local owner
+    read -r owner _ 2>/dev/null <"$state" && [ -d "/proc/$owner" ]
+}
+
+# Hugepage files that no process has open or mapped, one path a line: left by programs that were killed.
+leftovers() {
+    local file
+    for file in $(awk '$3 == "hugetlbfs" { print $2 }' /proc/mounts | xargs -I{} find {} -maxdepth 1 -type f); do
+        [ -n "$(find /proc/[0-9]*/fd /proc/[0-9]*/map_files -lname "$file" -print -quit 2>/dev/null)" ] || printf '%s\n' "$file"
+    done
+}
+
+# Why there are too few free pages, and what to do about it, as one sentence.
+why_too_few() {
+    local files
+    files=$(leftovers | tr '\n' ' ')
+    if [ -n "$files" ]; then
+        printf 'killed programs left files that hold pages; remove them: rm %s' "$files"
+    else
+        printf 'programs that run hold the other pages (grep -l hugepages /proc/[0-9]*/maps), or memory is short or fragmented'
+    fi
+}
 
 reserve_hugepages() {
+    local free_kib count before
     [ -w "$pages/nr_hugepages" ] || fail "this kernel has no 2 MiB hugepages (no $pages)"
-    local have free_kib count
-    have=$(cat "$pages/nr_hugepages")
-    if [ "$have" -gt 0 ]; then
-        # What a dead owner left behind becomes the caller's, so that somebody frees it.
-        if [ -e "$state" ] && ! owner_alive; then echo "$PPID" >"$state"; fi
-        [ "$(cat "$pages/free_hugepages")" -ge $((pages_least / 2)) ] ||
-            fail "$have hugepages are reserved but nearly all are in use: stop what holds them (ls /dev/hugepages)"
-        return 0
-    fi
+    if [ -e "$state" ] && ! owner_alive; then release_hugepages; fi
+    [ "$(free_pages)" -lt "$pages_least" ] || return 0
     free_kib=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
     count=$((free_kib / 2 / 2048))
     [ "$count" -le "$pages_wanted" ] || count=$pages_wanted
     [ "$count" -ge "$pages_least" ] ||
         fail "only $((free_kib / 1024)) MiB of memory are free; $((pages_least * 4)) MiB are needed"
-    echo "$PPID" >"$state"
-    echo "$count" >"$pages/nr_hugepages"
-    have=$(cat "$pages/nr_hugepages")
-    [ "$have" -ge "$pages_least" ] || { release_hugepages; fail "memory is too fragmented: got $have of $count hugepages"; }
-    say "reserved $have hugepages of 2 MiB"
+    before=$(reserved_pages)
+    echo "$((before + count))" >"$pages/nr_hugepages"
+    count=$(($(reserved_pages) - before))
+    echo "$PPID $count" >"$state"
+    if [ "$(free_pages)" -lt "$pages_least" ]; then
+        release_hugepages
+        fail "of $pages_least hugepages of 2 MiB that are needed $(free_pages) are free: $(why_too_few)"
+    fi
+    say "reserved $count hugepages of 2 MiB"
 }
 
 release_hugepages() {
+    local owner count now
     [ -e "$state" ] || return 0
-    if [ "$(cat "$state")" = "$PPID" ] || ! owner_alive; then
-        echo 0 >"$pages/nr_hugepages"
+    read -r owner count <"$state"
+    if [ "$owner" = "$PPID" ] || ! owner_alive; then
+        now=$(reserved_pages)
+        echo "$((now > count ? now - count : 0))" >"$pages/nr_hugepages"
         rm -f "$state"
     fi
 }
@@ -105,4 +133,4 @@ main() {
     mount_hugetlbfs
 }
 
-main "$@"
+[ "${BASH_SOURCE[0]}" != "$0" ] || main "$@"    # sourced: its functions alone

@@ -32,7 +32,7 @@ class Testpmd:
         peers = [f"--eth-peer={index},{peer}" for index in range(len(ports))] if peer else []
         # Line by line, so that what it says is in the log when it has been said.
         command = ["stdbuf", "-oL", "dpdk-testpmd", "--lcores", f"0@{core},1@{core}", "--no-pci", "-m", "128",
-                   "--single-file-segments", "--no-telemetry", f"--file-prefix=weir-{os.getpid()}-{name}", *vdevs, "--",
+                   "--single-file-segments", "--in-memory", "--no-telemetry", f"--file-prefix=weir-{os.getpid()}-{name}", *vdevs, "--",
                    "--interactive", "--total-num-mbufs=8192", f"--forward-mode={forward}", f"--rxq={queues}",
                    f"--txq={queues}", f"--rxd={RING}", f"--txd={RING}", *peers, *options]
         self.name, self.up = name, False
