@@ -22,7 +22,7 @@ shift
 
 if [ "$paper" = pulsar-dataplane ]; then
     source "$root/bench/lib/bench.sh"
-    more_targets=(bench/tenants/kv-load bench/micro/tracker-bench test/rough-wire)
+    more_targets=(bench/load/kv-load bench/micro/tracker-bench test/rough-wire)
     bench "papers/$paper.py" "$@"
     exit
 fi
@@ -41,7 +41,7 @@ if [ "$paper" = srp ]; then
     targets+=(ctrl/cli/weirctl)
     more=(--weirctl "$folder/ctrl/cli/weirctl")
 elif [ "$paper" = pulsar ]; then
-    targets+=(bench/sim/demand-error bench/micro/alloc-bench bench/interval/interval-bench ctrl/cli/weirctl)
+    targets+=(bench/sim/demand-error bench/micro/alloc-bench bench/control/interval-bench ctrl/cli/weirctl)
 fi
 if [ -z "${WEIR_BUILD:-}" ]; then
     build "$folder" release "${targets[@]}" || fail "the build failed; see build/build.log"

@@ -43,7 +43,7 @@ class Tracking(Weir):
         return {**super().config(), "appliances": [appliance]}
 
     def load(self, place, ports, listens):
-        return Load(place, ports, listens, program="bench/requests/weir-requests")
+        return Load(place, ports, listens, program="bench/load/weir-requests")
 
     def end(self):
         after = self.worker()

@@ -18,7 +18,7 @@ bench() {
             meson setup --buildtype=release -Dbench=true "$build" "$root" || fail "see build/setup.log"
         [ -d "$build/bench/load" ] || meson configure "$build" -Dbench=true
         build "$build" release vswitch/weir-switch ctrl/cli/weirctl bench/load/weir-load bench/raw/raw-vhost-loop \
-            bench/requests/weir-requests bench/micro/esp-bench "${more_targets[@]}" ||
+            bench/load/weir-requests bench/micro/esp-bench "${more_targets[@]}" ||
             fail "the build failed; see build/build.log"
     fi
     python3 "$root/bench/$program" "$@"

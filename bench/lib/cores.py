@@ -15,7 +15,7 @@ PATIENCE_S = 1.0  # to wait for a distance
 
 def distance():
     """In a word, by a cache line's way to the other core and back."""
-    return NEAR if float(run(tool("bench/tenants/core-distance"), str(LOAD_CORE), str(SWITCH_CORE))) < NEAR_NS else FAR
+    return NEAR if float(run(tool("bench/raw/core-distance"), str(LOAD_CORE), str(SWITCH_CORE))) < NEAR_NS else FAR
 
 
 def wait_for(wanted):

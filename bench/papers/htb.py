@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "test" / "support"))
 import links  # noqa: E402  (the path above comes first)
 
 COUNTS = (1, 100, 1000, 10000)
-FIRST_CLASS = 0x10  # as in bench/raw/udp_classes.cc
+FIRST_CLASS = 0x10  # as in bench/load/udp/udp_classes.cc
 AT_LEAST = 5  # times fewer cycles than HTB, at 1,000
 FLAT = 1.10  # the most limiters against one
 PEER = "10.99.0.2"
@@ -54,7 +54,7 @@ def clear_htb():
 
 
 def sender(build, classes, milliseconds=400):
-    return float(run("taskset", "-c", "1", build / "bench/raw/udp-classes", PEER, str(classes), str(milliseconds),
+    return float(run("taskset", "-c", "1", build / "bench/load/udp-classes", PEER, str(classes), str(milliseconds),
                      stdout=subprocess.PIPE).stdout)
 
 

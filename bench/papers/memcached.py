@@ -89,7 +89,7 @@ class Bench:
         """Runs the clients; what they say."""
         log = pathlib.Path(self.site.path("set-load.log"))
         log.unlink(missing_ok=True)
-        load = self.start(CLIENTS, tool("bench/tenants/set-load"), f"10.0.0.{MEMCACHED}", LISTEN, CONNECTIONS, PER_SECOND,
+        load = self.start(CLIENTS, tool("bench/load/set-load"), f"10.0.0.{MEMCACHED}", LISTEN, CONNECTIONS, PER_SECOND,
                           BYTES, seconds, seed)
         until(lambda: not load.alive(), seconds + 60, "the clients' end")
         if load.stop() != 0:
@@ -101,7 +101,7 @@ class Bench:
         for number in (CLIENTS, MEMCACHED):
             self.inside(number, "ip tcp_metrics flush")  # what the kernel has learned in another row
         both = self.switches(weir)
-        flood = udp and self.start(FLOOD, tool("bench/tenants/udp-bursts"), f"10.0.0.{SINK}", FLOOD_MBIT * MBIT, ON_MS, OFF_MS)
+        flood = udp and self.start(FLOOD, tool("bench/load/udp-bursts"), f"10.0.0.{SINK}", FLOOD_MBIT * MBIT, ON_MS, OFF_MS)
         before = reading(both[0])
         found = self.load(seconds, seed)
         after = reading(both[0])

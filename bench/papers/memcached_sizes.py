@@ -70,7 +70,7 @@ class Bench:
         log = pathlib.Path(self.site.path("kv-load.log"))
         log.unlink(missing_ok=True)
         before, interrupts = self.worker(), function_calls()
-        load = Process([*self.kernels[number], *FIRST, tool("bench/tenants/kv-load"), f"10.0.0.{SERVER}", str(PORT), str(self.connections), operation,
+        load = Process([*self.kernels[number], *FIRST, tool("bench/load/kv-load"), f"10.0.0.{SERVER}", str(PORT), str(self.connections), operation,
                         str(size), str(seconds)], str(log), cores=OTHERS)
         until(lambda: not load.alive(), seconds + 30, "the client's end")
         if load.stop() != 0:

@@ -215,7 +215,7 @@ def main():
     results, _ = Runner(options.sim, options.work, "--costs", COSTS).run_all(runs)
     build = options.sim.resolve().parents[2]
     programs = {"weirctl": build / "ctrl/cli/weirctl", "alloc-bench": build / "bench/micro/alloc-bench",
-                "demand-error": build / "bench/sim/demand-error", "interval-bench": build / "bench/interval/interval-bench"}
+                "demand-error": build / "bench/sim/demand-error", "interval-bench": build / "bench/control/interval-bench"}
     found = {}
     for figure in (fig1, fig3, fig12, fig14):
         figure(found, results, options.target)

@@ -1,4 +1,4 @@
-#include "bench/load/port.h"
+#include "bench/load/virtio/port.h"
 
 #include <rte_dev.h>
 #include <rte_errno.h>

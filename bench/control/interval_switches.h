@@ -1,4 +1,4 @@
-// switches.h - thousands of switches in one thread: sockets that say demands and hear rates. Threads: one.
+// interval_switches.h - thousands of switches in one thread: sockets that say demands and hear rates. Threads: one.
 #pragma once
 
 #include <atomic>

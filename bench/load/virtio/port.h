@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "bench/load/spec.h"
+#include "bench/load/virtio/spec.h"
 
 namespace weir::load {
 

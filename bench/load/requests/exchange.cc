@@ -1,4 +1,4 @@
-#include "bench/requests/exchange.h"
+#include "bench/load/requests/exchange.h"
 
 #include <rte_byteorder.h>
 #include <rte_ether.h>

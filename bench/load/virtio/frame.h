@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "bench/load/spec.h"
+#include "bench/load/virtio/spec.h"
 
 namespace weir::load {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/load/port.h"
+#include "bench/load/virtio/port.h"
 
 namespace weir::requests {
 

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/load/port.h"
-#include "bench/load/spec.h"
-#include "bench/requests/exchange.h"
+#include "bench/load/virtio/port.h"
+#include "bench/load/virtio/spec.h"
+#include "bench/load/requests/exchange.h"
 
 namespace weir::requests {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/load/spec.h"
+#include "bench/load/virtio/spec.h"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "bench/load/histogram.h"
-#include "bench/load/port.h"
-#include "bench/load/spec.h"
+#include "bench/load/virtio/histogram.h"
+#include "bench/load/virtio/port.h"
+#include "bench/load/virtio/spec.h"
 
 namespace weir::load {
 

@@ -1,5 +1,5 @@
-// switches.cc - the least that a switch has to say.
-#include "bench/interval/switches.h"
+// interval_switches.cc - the least that a switch has to say.
+#include "bench/control/interval_switches.h"
 
 #include <algorithm>
 #include <chrono>

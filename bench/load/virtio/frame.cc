@@ -1,4 +1,4 @@
-#include "bench/load/frame.h"
+#include "bench/load/virtio/frame.h"
 
 #include <rte_byteorder.h>
 #include <rte_ether.h>

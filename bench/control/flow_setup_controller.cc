@@ -1,12 +1,12 @@
-// control_part.cc - the agent's session and the controller over a line without delay: what both compute when
+// flow_setup_controller.cc - the agent's session and the controller over a line without delay: what both compute when
 // a flow begins between two intervals. Sockets, ticks and waiting are left out.
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "bench/flow_setup/parts.h"
-#include "bench/flow_setup/spans.h"
+#include "bench/control/flow_setup.h"
+#include "bench/control/spans.h"
 #include "ctrl/daemon/controller.h"
 #include "ctrl/daemon/rate_solver.h"
 #include "vswitch/agent/link_session.h"

@@ -1,10 +1,10 @@
-// switch_part.cc - a whole worker on a NIC of rings: frame in, limiter there.
+// flow_setup_switch.cc - a whole worker on a NIC of rings: frame in, limiter there.
 #include <rte_mbuf.h>
 
 #include <stdexcept>
 
-#include "bench/flow_setup/parts.h"
-#include "bench/flow_setup/spans.h"
+#include "bench/control/flow_setup.h"
+#include "bench/control/spans.h"
 #include "test/vswitch/datapath/switch_harness.h"
 
 namespace weir::bench {

@@ -1,4 +1,4 @@
-#include "bench/load/run.h"
+#include "bench/load/virtio/run.h"
 
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "bench/load/frame.h"
+#include "bench/load/virtio/frame.h"
 
 namespace weir::load {
 

@@ -19,9 +19,9 @@
 #include <thread>
 #include <vector>
 
-#include "bench/load/port.h"
-#include "bench/load/run.h"
-#include "bench/load/spec.h"
+#include "bench/load/virtio/port.h"
+#include "bench/load/virtio/run.h"
+#include "bench/load/virtio/spec.h"
 
 namespace weir::load {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/flow_setup/parts.h"
+#include "bench/control/flow_setup.h"
 
 int main(int argc, char** argv) {
     const unsigned times =

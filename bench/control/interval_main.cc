@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "bench/interval/switches.h"
+#include "bench/control/interval_switches.h"
 #include "ctrl/daemon/rate_solver.h"
 #include "ctrl/daemon/server.h"
 

@@ -1,4 +1,4 @@
-// parts.h - the two halves of what a new flow sets off: in the switch, and with the controller.
+// flow_setup.h - the two halves of what a new flow sets off: in the switch, and with the controller.
 // Threads: one.
 #pragma once
 

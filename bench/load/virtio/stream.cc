@@ -1,4 +1,4 @@
-#include "bench/load/stream.h"
+#include "bench/load/virtio/stream.h"
 
 #include <rte_byteorder.h>
 #include <rte_errno.h>
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "bench/load/frame.h"
+#include "bench/load/virtio/frame.h"
 
 namespace weir::load {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh - from a new flow to its limiter, as tables and as JSON: `bench/flow_setup/run.sh [--json] [FOLDER]`, seconds.
+# run.sh - from a new flow to its limiter, as tables and as JSON: `bench/control/run.sh [--json] [FOLDER]`, seconds.
 # FOLDER is a build folder configured with -Dbench=true (default: build).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -12,6 +12,6 @@ for argument in "$@"; do
         *) folder=$argument ;;
     esac
 done
-bench=$folder/bench/flow_setup/flow-setup-bench
+bench=$folder/bench/control/flow-setup-bench
 [ -x "$bench" ] || { echo "run.sh: no $bench; configure with -Dbench=true and build" >&2; exit 2; }
-timeout 300 "$bench" | python3 "$root/bench/flow_setup/report.py" "${options[@]}"
+timeout 300 "$bench" | python3 "$root/bench/control/report.py" "${options[@]}"

@@ -10,9 +10,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "bench/load/port.h"
-#include "bench/load/spec.h"
-#include "bench/load/stream.h"
+#include "bench/load/virtio/port.h"
+#include "bench/load/virtio/spec.h"
+#include "bench/load/virtio/stream.h"
 
 namespace weir::load {
 
