@@ -1,5 +1,8 @@
 # build.sh - configures and builds one build folder. Sourced after progress.sh, by scripts that set `root`.
 
+# The second compiler's version: Debian 12 has clang 16, Debian 13 clang 19.
+clang=$(. /etc/os-release && [ "${VERSION_ID:-12}" -ge 13 ] && echo 19 || echo 16)
+
 # build FOLDER KIND TARGETS...: KIND is release, thread or address; no targets = everything. `address` is by clang, so
 # that both compilers see all of it, and has the fuzzers. It is the longest build: what does not run hot at -O0, line
 # tables alone, and the files of a target in units (meson.build), so that the same headers are read less often.
@@ -11,7 +14,7 @@ build() {
     case $kind in
         thread) options=(--buildtype=debugoptimized "-Dsanitize=thread") ;;
         address)
-            compiler=(CXX=clang++-16)
+            compiler=(CXX=clang++-$clang)
             options=(--buildtype=debugoptimized -Doptimization=0 -Dcpp_args=-gline-tables-only -Dfuzz=true
                      -Dsanitize=address -Db_lundef=false -Dunity=on)
             ;;

@@ -10,6 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 source "$here/progress.sh"
+source "$here/build.sh"
 
 pages=/sys/kernel/mm/hugepages/hugepages-2048kB
 state=/run/weir-setup.owner
@@ -19,7 +20,7 @@ pages_least=256
 base="g++ meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev cppzmq-dev libsodium-dev nlohmann-json3-dev
       libspdlog-dev libssl-dev libsqlite3-dev libcli11-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
-tests="clang-16 libclang-rt-16-dev ccache tshark nbdkit libnbd-bin qemu-utils memcached iptables"
+tests="clang-$clang clang-format-$clang libclang-rt-$clang-dev ccache tshark nbdkit libnbd-bin qemu-utils memcached iptables"
 memory="valgrind"
 bench="libbenchmark-dev python3-matplotlib memcached"
 peers="openvswitch-switch-dpdk"

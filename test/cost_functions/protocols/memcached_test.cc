@@ -351,7 +351,7 @@ TEST_CASE("memcached: other protocols are not taken for it") {
         c.open();
         c.ask(stream);
         CHECK(c.events.requests.empty());
-        CHECK(c.connection.requests_way.step == Step::kSearching);
+        CHECK(Step{c.connection.requests_way.step} == Step::kSearching);
         CHECK(c.events.plain_requests == stream.size());
     }
 }
