@@ -79,12 +79,13 @@ def rule_pages_of_source_folders_name_every_file():
 
 
 def rule_result_blocks_can_be_filled():
-    for name, closed in re.findall(r"<!-- results:(\w+) -->(?:(?!<!-- results).)*?(<!-- /results -->|\Z)", read("README.md"),
-                                   re.DOTALL):
-        if not closed:
-            yield f"README.md: the block results:{name} does not end"
-        if f'"{name}"' not in read("bench/lib/readme_results.py"):
-            yield f"README.md: bench/lib/readme_results.py does not know results:{name}"
+    for page in names("docs/results", ending=".md"):
+        for name, closed in re.findall(r"<!-- results:([\w-]+) -->(?:(?!<!-- results).)*?(<!-- /results -->|\Z)", read(page), re.DOTALL):
+            if not closed:
+                yield f"{page}: the block results:{name} does not end"
+            benches = [f"bench/{folder}/{name}.py" for folder in ("system", "micro", "control")] + [f"bench/{name}.py"]
+            if not any(os.path.exists(os.path.join(ROOT, bench)) for bench in benches):
+                yield f"{page}: no bench writes results:{name}; looked for {', '.join(benches)}"
 
 
 def rule_the_picture_is_true():

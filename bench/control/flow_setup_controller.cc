@@ -174,9 +174,9 @@ nlohmann::json measure_control(unsigned hosts, unsigned times) {
     for (unsigned i = 0; i < std::min(times, hosts); ++i)
         line.begin(i, spans);
     return {{"flows", line.flows()},
-            {"agent_says", spans.said.summary()},
+            {"agent_sends", spans.said.summary()},
             {"controller", spans.solved.summary()},
-            {"agent_hears", spans.heard.summary()},
+            {"agent_receives", spans.heard.summary()},
             {"all", spans.all.summary()}};
 }
 

@@ -1,4 +1,4 @@
-"""child.py - a process that a bench starts, talks to line by line, and stops by its own id."""
+"""child.py - a process that a bench starts, writes lines to, reads lines from, and stops by its own id."""
 import json
 import queue
 import subprocess
@@ -9,10 +9,10 @@ import time
 class Child:
     def __init__(self, name, args, log, env=None):
         self.name = name
+        self.log_path = log
         self._log = open(log, "ab")
         self.started_ns = time.monotonic_ns()
         self._process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=env)
-        self.log_path = log
         self._lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -25,12 +25,12 @@ class Child:
             self._lines.put(raw.decode(errors="replace").rstrip("\n"))
         self._lines.put(None)
 
-    def say(self, line):
+    def write_line(self, line):
         self._process.stdin.write((line + "\n").encode())
         self._process.stdin.flush()
 
     def line_with(self, wanted, timeout=20):
-        """The first line for which wanted(line) is true."""
+        """The first line of its output for which wanted(line) is true."""
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -43,7 +43,7 @@ class Child:
                 return line
 
     def event(self, kind, timeout=20):
-        """The next JSON event of that kind; an error event is raised."""
+        """The next JSON event of that kind; an event of kind `error` is raised as RuntimeError."""
         def wanted(line):
             if not line.startswith("{"):
                 return False
@@ -58,13 +58,13 @@ class Child:
             return log.read()[-600:].decode(errors="replace")
 
     def stop(self):
-        """Closes its input, then asks, then insists."""
+        """Closes its input and, while it does not end, sends SIGTERM after 0.3 s and SIGKILL after 5 s more."""
         try:
             self._process.stdin.close()
         except OSError:
             pass
-        for ask, patience in ((lambda: None, 0.3), (self._process.terminate, 5), (self._process.kill, 5)):
-            ask()
+        for request, patience in ((lambda: None, 0.3), (self._process.terminate, 5), (self._process.kill, 5)):
+            request()
             try:
                 self._process.wait(patience)
                 break

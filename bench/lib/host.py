@@ -1,4 +1,4 @@
-"""host.py - the machine under the benches: where tools are, cores, a private folder, what to write beside every number."""
+"""host.py - the machine under the benches: programs of the build, cores, a private folder, and what is written beside every figure."""
 import argparse
 import atexit
 import json
@@ -12,49 +12,44 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "test" / "support"))
-from processes import come_first  # noqa: E402
+from processes import come_first  # in test/support: bench/__init__.py
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD", ROOT / "build"))
 SWITCH_CORE = 0   # the switch's polling thread; its other threads go to the generator's core
-LOAD_CORE = 1     # the generator's polling thread, and the other way round
+LOAD_CORE = 1     # the generator's polling thread; its other threads go to the switch's core
 EAL = ["--no-pci", "--single-file-segments"]
 EAL_SWITCH = [*EAL, "--in-memory", "--lcores", f"0@{LOAD_CORE},1@{SWITCH_CORE}"]
 EAL_LOAD = [*EAL, "--in-memory", "--lcores", f"0@{SWITCH_CORE},1@{LOAD_CORE}"]
+PACKAGES = ("libdpdk-dev", "openvswitch-switch-dpdk")
 
 
-def tool(relative):
-    """A binary of our build, by its path in the build folder."""
-    path = BUILD / relative
+def tool(relative, build=BUILD):
+    """A program by its path in a build folder."""
+    path = pathlib.Path(build) / relative
     if not path.exists():
-        raise SystemExit(f"{path} is missing: meson setup build -Dbench=true && ninja -C build")
+        raise SystemExit(f"{path} is missing: meson setup {build} -Dbench=true && ninja -C {build}")
     return str(path)
 
 
-def say(text):
-    """A line of progress; results alone go to standard output."""
+def progress(text):
+    """Writes a line of progress to standard error; standard output has the results alone."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 
 def prepare():
-    """Makes a request to end an orderly one, and puts pollers first: see _raise_priority."""
+    """Makes SIGTERM end the bench as an exception does, and gives its processes the highest priority."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    _raise_priority()
-
-
-def _raise_priority():
-    """Pollers of a measurement come before anything else that runs here."""
     try:
-        had = come_first(-20)
-        if had is not None:  # the session's, so it is given back
-            atexit.register(come_first, had)
+        before = come_first(-20)
+        if before is not None:  # the priority belongs to the session, so it is restored at the end
+            atexit.register(come_first, before)
     except OSError:
-        say("cannot raise the priority: run as root for steadier figures")
+        progress("cannot raise the priority: run as root for steadier figures")
 
 
 class Place:
-    """A private folder for sockets, configurations and logs; gone afterwards."""
+    """A private folder for sockets, configurations and logs; removed at the end unless `keep`."""
 
     def __init__(self, keep=False):
         self.keep = keep
@@ -76,7 +71,7 @@ class Place:
 
 
 def run(*args, env=None, timeout=30):
-    """Runs a short command and returns its output; its words on failure are the exception's."""
+    """Runs a short command and returns its output; raises RuntimeError with its error output when it fails."""
     done = subprocess.run(args, env=env, timeout=timeout, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(args)}: {done.stderr.strip() or done.stdout.strip()}")
@@ -97,28 +92,38 @@ def _cpu():
     return platform.machine()
 
 
+def commit_of(build):
+    """The short hash of the commit that a build folder's sources are at; None where that is not known."""
+    try:
+        source = json.loads((pathlib.Path(build) / "meson-info" / "meson-info.json").read_text())["directories"]["source"]
+    except (OSError, KeyError, ValueError):
+        source = str(ROOT)
+    return _output("git", "-C", source, "rev-parse", "--short", "HEAD")
+
+
 def machine():
-    """What has to stand beside a figure for it to mean anything."""
-    packages = {}
-    for name in ("libdpdk-dev", "openvswitch-switch-dpdk"):
-        packages[name] = _output("dpkg-query", "-W", "-f=${Version}", name)
-    return {"commit": _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "cpu": _cpu(), "cores": os.cpu_count(), "kernel": platform.release(), "packages": packages}
+    """What stands beside every figure: commit, time, processor, kernel and packages."""
+    return {"commit": commit_of(BUILD), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "cpu": _cpu(),
+            "cores": os.cpu_count(), "kernel": platform.release(),
+            "packages": {name: _output("dpkg-query", "-W", "-f=${Version}", name) for name in PACKAGES}}
 
 
 def leave_table(name, table, **found):
-    """Prints the lines of a table and leaves them, with what they come from, in the build folder for bench/papers.sh."""
+    """Prints the lines of a table and leaves them, with what they come from, in the build folder for the papers' pages."""
     (BUILD / f"{name}.json").write_text(json.dumps({"machine": machine(), **found, "table": table}, indent=1) + "\n")
     print("\n".join(table))
 
 
-def parser(bench, about, rounds=3, seconds=2.0):
-    """The options that every bench has."""
-    options = argparse.ArgumentParser(description=about.splitlines()[0].split(" - ", 1)[1])
+def parser(bench, about, rounds=3, seconds=2.0, peers=False):
+    """The options that every bench has; `peers` adds the one for OVS-DPDK.
+
+    @param about the bench's docstring, whose first line after the dash is the description
+    """
+    options = argparse.ArgumentParser(prog=f"bench/run.sh {bench}", description=about.splitlines()[0].split(" - ", 1)[1])
     options.add_argument("--rounds", type=int, default=rounds)
-    options.add_argument("--seconds", type=float, default=seconds, help="of each measured stretch")
-    options.add_argument("--peers", action="store_true", help="OVS-DPDK too")
-    options.add_argument("--keep", action="store_true", help="keep the logs in /tmp")
-    options.add_argument("--output", default=str(BUILD / f"{bench}.json"))
+    options.add_argument("--seconds", type=float, default=seconds, help=f"of each measured stretch (default {seconds:g})")
+    if peers:
+        options.add_argument("--peers", action="store_true", help="measure OVS-DPDK too")
+    options.add_argument("--keep", action="store_true", help="keep logs and configurations in /tmp")
+    options.add_argument("--output", default=str(BUILD / f"{bench}.json"), help="JSON of all samples (default %(default)s)")
     return options

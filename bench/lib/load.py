@@ -1,15 +1,16 @@
-"""load.py - driving weir-load: ports once, then one run after another."""
+"""load.py - weir-load and weir-requests as objects: ports at the start, then one run after another."""
 import json
 
-from lib.child import Child
-from lib.host import EAL_LOAD, tool
+from bench.lib.child import Child
+from bench.lib.host import EAL_LOAD, tool
 
 
 class Load:
-    """The generator, playing every VM (and the wire) of a bench."""
+    """The generator, which plays every VM (and the wire) of a bench."""
 
     def __init__(self, place, ports, listens, program="bench/load/weir-load"):
-        """ports: dicts with name, mac, socket, devargs; listens: the switch connects to us."""
+        """@param ports dictionaries with mac, socket and perhaps devargs
+        @param listens the generator makes the sockets and the switch connects"""
         spec = {"eal": EAL_LOAD,
                 "ports": [{"path": port["socket"], "mac": port["mac"], "server": listens,
                            "devargs": port.get("devargs", "")} for port in ports]}
@@ -26,19 +27,19 @@ class Load:
         self.tsc_hz = self._child.event("ready")["tsc_hz"]
 
     def links_up(self, seconds):
-        """Whether every port has a peer, within so many seconds."""
+        """Whether every port gets a peer within so many seconds."""
         self.begin({"wait_links": seconds})
         return self._child.event("links", seconds + 5)["up"]
 
     def begin(self, run):
-        """Sends the run; returns at once."""
-        self._child.say(json.dumps(run))
+        """Starts the run and returns at once."""
+        self._child.write_line(json.dumps(run))
 
     def result(self, run):
         return self._child.event("result", run["seconds"] + 30)
 
     def measure(self, run, system=None):
-        """One run with the system's own count of its cycles beside it: (generator's result, Busy or None)."""
+        """One run: (the generator's result, what the system counted meanwhile or None)."""
         self.begin(run)
         self._child.event("measuring")
         if system:
@@ -52,6 +53,6 @@ class Load:
 
 
 def pair(size, seconds, **stream):
-    """A run in which two ports flood each other (or send at stream['pps'] each)."""
+    """A run in which ports 0 and 1 flood each other, or send at stream['pps'] each."""
     return {"name": f"pair-{size}", "seconds": seconds, "warmup": 0.2,
             "streams": [{"from": 0, "to": 1, "size": size, **stream}, {"from": 1, "to": 0, "size": size, **stream}]}

@@ -1,17 +1,17 @@
-"""process.py - what a running process uses, read from /proc."""
+"""process.py - CPU time and memory of a running process, read from /proc."""
 import pathlib
 import re
 import time
 
 
 def thread_ns(pid):
-    """CPU time of each thread so far: {tid: ns}."""
+    """CPU time of each thread since its start: {tid: ns}."""
     times = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
             times[int(task.name)] = int((task / "schedstat").read_text().split()[0])
         except OSError:
-            continue  # it ended while we looked
+            continue  # it ended meanwhile
     return times
 
 
@@ -28,13 +28,13 @@ def cpu_share(pid, tid, seconds):
 
 
 def resident_mib(pid):
-    """Memory that is not hugepages."""
+    """MiB of resident memory that is not in hugepages."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(re.search(r"^VmRSS:\s+(\d+)", status, re.M).group(1)) / 1024
 
 
 def _huge_mappings(pid):
-    """Hugepage mappings by what is behind them: {(device, inode): KiB present}."""
+    """Hugepage mappings by the file behind them: {(device, inode): KiB present}."""
     found, key = {}, None
     for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
         header = re.match(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ (\S+) (\d+)", line)
@@ -46,6 +46,6 @@ def _huge_mappings(pid):
 
 
 def huge_mib(pid, guests_pid):
-    """Hugepages of the process's own; what its guests share with it is theirs."""
+    """MiB of hugepages that the process mapped, less those that its guests share with it."""
     guests = _huge_mappings(guests_pid)
     return sum(kib for key, kib in _huge_mappings(pid).items() if key not in guests) / 1024

@@ -1,50 +1,106 @@
-"""report.py - tables for people, JSON for machines, and the marks against the targets."""
+"""report.py - tables as Markdown, marks against targets, and the JSON of a bench.
+
+A bench is a module with tables(samples) and marks(samples); the samples of one call are of one distance of the cores, so that near and far
+cores never share a table. A mark's verdict is computed here from what was found and what is allowed.
+"""
+import dataclasses
+import importlib
 import json
 import pathlib
-import statistics
 
-from lib.host import machine, say
+from bench.lib.cores import DISTANCES
+from bench.lib.figures import quartiles
+from bench.lib.host import machine, progress
 
 
-def median(values):
-    values = [value for value in values if value is not None]
-    return statistics.median(values) if values else None
+@dataclasses.dataclass
+class Table:
+    title: str
+    head: list
+    rows: list
+
+    def markdown(self):
+        """Title and table, aligned so that it can be read in a terminal too."""
+        cells = [self.head, *[[str(cell) for cell in row] for row in self.rows]]
+        widths = [max(len(row[column]) for row in cells) for column in range(len(self.head))]
+
+        def line(row):
+            return "| " + " | ".join([row[0].ljust(widths[0]), *[cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]]) + " |"
+
+        rule = "|" + "|".join(["-" * (widths[0] + 2), *["-" * (width + 1) + ":" for width in widths[1:]]]) + "|"
+        return "\n".join([f"{self.title}:", "", line(cells[0]), rule, *map(line, cells[1:])])
 
 
 def number(value, digits=2):
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def table(title, head, rows):
-    """A Markdown table, aligned so that it reads well in a terminal too."""
-    cells = [head, *[[str(cell) for cell in row] for row in rows]]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
-
-    def line(row):
-        first = row[0].ljust(widths[0])
-        return "| " + " | ".join([first, *[cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]]) + " |"
-
-    rule = "|" + "|".join(["-" * (widths[0] + 2), *["-" * (width + 1) + ":" for width in widths[1:]]]) + "|"
-    print("\n".join(["", title, "", line(cells[0]), rule, *map(line, cells[1:])]))
+def number_or_doubt(pair, digits=2):
+    """A (value, doubtful) of figures.py; a question mark stands for doubtful."""
+    value, doubtful = pair
+    return number(value, digits) + (" ?" if doubtful else "")
 
 
-def target(what, found, allowed, unit="", least=False):
-    """One line of the issue's list: at most (or at least) `allowed`; not measured counts as not met."""
-    met = found is not None and (found >= allowed if least else found <= allowed)
-    return {"what": what, "found": found, "allowed": allowed, "least": least, "unit": unit, "met": met}
+def with_quartiles(values, digits=1):
+    low, middle, high = quartiles(values)
+    return number(middle, digits) if low == high else f"{middle:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})"
 
 
-def print_targets(targets, title="Against the targets"):
-    rows = [[each["what"], f"{number(each['found'])}{each['unit']}",
-             f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", "met" if each["met"] else "MISSED"]
-            for each in targets]
-    table(title, ["what", "found", "allowed", ""], rows)
+def mark(what, found, allowed, unit="", least=False):
+    """A measured figure against its target: at most `allowed`, or at least."""
+    good = found is not None and (found >= allowed if least else found <= allowed)
+    return {"what": what, "found": found, "allowed": allowed, "least": least, "unit": unit,
+            "verdict": "not measured" if found is None else "met" if good else "MISSED"}
 
 
-def save(path, bench, options, samples, targets):
-    """Writes everything that was measured, with the machine it was measured on."""
-    content = {"schema": 1, "bench": bench, "machine": machine(), "options": options, "targets": targets,
-               "samples": samples}
-    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-    pathlib.Path(path).write_text(json.dumps(content, indent=1) + "\n")
-    say(f"written: {path}")
+def marks_table(marks):
+    return Table("Against the targets", ["what", "found", "allowed", "verdict"],
+                 [[each["what"] + (f", {each['cores']} cores" if each["cores"] else ""), "-" if each["found"] is None else number(each["found"]) + each["unit"],
+                   f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", each["verdict"]] for each in marks])
+
+
+def by_distance(samples):
+    """[(distance, its samples)], near before far; None is the distance of benches that use one core."""
+    parts = [(distance, [sample for sample in samples if sample.get("cores") == distance]) for distance in (*DISTANCES, None)]
+    return [(distance, part) for distance, part in parts if part]
+
+
+def marks_of(bench, samples):
+    """The marks of every distance; one that was not measured at a distance is left out when it was at the other."""
+    every = [{**each, "cores": distance} for distance, part in by_distance(samples) for each in bench.marks(part)]
+    measured = {each["what"] for each in every if each["found"] is not None}
+    return [each for each in every if each["found"] is not None or each["what"] not in measured]
+
+
+def tables_of(bench, samples):
+    """All tables of a bench: those of near cores, those of far cores, the marks."""
+    tables = [dataclasses.replace(table, title=table.title + (f"; {distance} cores" if distance else ""))
+              for distance, part in by_distance(samples) for table in bench.tables(part)]
+    marks = marks_of(bench, samples)
+    return tables + ([marks_table(marks)] if marks else [])
+
+
+def finish(record, module):
+    """Prints the tables of what was recorded and writes everything to options.output.
+
+    @param module the bench's full name, e.g. bench.system.latency
+    """
+    bench = importlib.import_module(module)
+    for table in tables_of(bench, record.samples):
+        print(f"\n{table.markdown()}")
+    content = {"schema": 2, "module": module, "machine": machine(), "options": vars(record.options),
+               "marks": marks_of(bench, record.samples), "samples": record.samples, "dropped": record.dropped}
+    path = pathlib.Path(record.options.output)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1) + "\n")
+    progress(f"written: {path}")
+
+
+def origin(measured):
+    """The line under a bench's tables: machine, packages, commit, time, rounds."""
+    on, options = measured["machine"], measured["options"]
+    packages = ", ".join(f"{name} {version}" for name, version in on["packages"].items() if version)
+    left_out = f", {len(measured['dropped'])} stretches left out" if measured["dropped"] else ""
+    rounds = f"{options['rounds']} rounds of {options['seconds']:g} s" if "seconds" in options else f"{options['rounds']} rounds"
+    return (f"{on['cpu']}, {on['cores']} cores, Linux {on['kernel']}; {packages}; commit {on['commit']}, {on['time']}; "
+            f"{rounds}{left_out}.")

@@ -1,4 +1,4 @@
-"""system.py - a system under test: start it, wait for its peers, read its busy cycles, stop it."""
+"""system.py - a system under test: started, waited for, asked for its busy cycles, stopped. Here: the raw vhost loop and Weir."""
 import contextlib
 import dataclasses
 import json
@@ -6,25 +6,32 @@ import os
 import secrets
 import time
 
-from lib.child import Child
-from lib.host import EAL, EAL_SWITCH, LOAD_CORE, SWITCH_CORE, run, tool
-from lib.load import Load
+from bench.lib.child import Child
+from bench.lib.host import BUILD, EAL, EAL_SWITCH, LOAD_CORE, SWITCH_CORE, run, tool
+from bench.lib.load import Load
+
+PATIENCE_S = 20  # for a socket, and for a vNIC to come up
 
 
 @dataclasses.dataclass
 class Busy:
-    """Between begin() and end(): cycles of iterations that moved packets, per packet received."""
+    """Counters between begin() and end(): TSC cycles of iterations that moved packets, per packet received."""
     cycles_per_packet: float
     mean_burst: float | None = None
+    busy_share: float | None = None  # of the polling thread's cycles
 
 
 class System:
-    """listens: the system makes the sockets and the generator connects (no one-second reconnect pause)."""
+    """A switch with ports, of which a generator plays the VMs.
+
+    @param listens the system makes the sockets and the generator connects, which saves the reconnect pause of one second
+    """
     name = "?"
 
     def __init__(self, place, ports, listens=True):
         self.place, self.ports, self.listens = place, ports, listens
         self.child = None
+        self._before = None
 
     def start(self):
         raise NotImplementedError
@@ -32,11 +39,18 @@ class System:
     def wait_peers(self):
         """Blocks until every port forwards."""
 
-    def begin(self):
+    def counters(self):
+        """Totals of packets, bursts, busy_cycles and idle_cycles of the polling thread."""
         raise NotImplementedError
 
+    def begin(self):
+        self._before = self.counters()
+
     def end(self):
-        raise NotImplementedError
+        after = self.counters()
+        grown = {key: after[key] - self._before[key] for key in ("packets", "bursts", "busy_cycles", "idle_cycles")}
+        return Busy(grown["busy_cycles"] / max(grown["packets"], 1), grown["packets"] / max(grown["bursts"], 1),
+                    grown["busy_cycles"] / max(grown["busy_cycles"] + grown["idle_cycles"], 1))
 
     def stop(self):
         if self.child:
@@ -51,7 +65,7 @@ class System:
         return Load(place, ports, listens)
 
     def bring_up(self):
-        """Starts the system and the generator in the right order; returns the generator."""
+        """Starts the system and the generator in the order that their sockets need; returns the generator."""
         if self.listens:
             self.start()
             wait_for_files([port["socket"] for port in self.ports])
@@ -71,7 +85,7 @@ class System:
 
 @contextlib.contextmanager
 def session(system):
-    """The system with its generator: yields the generator, stops both."""
+    """Brings the system up with its generator, which it yields; stops both."""
     load = None
     try:
         load = system.bring_up()
@@ -83,27 +97,33 @@ def session(system):
 
 
 def vm_ports(place, count=2):
-    """VMs as every bench numbers them."""
+    """Ports of `count` VMs; a port may carry its vNIC's own keys in "vnic"."""
     return [{"name": f"vm{i}", "mac": f"02:00:00:00:{i + 10:02x}:00", "socket": place.file(f"vm{i}.sock")}
             for i in range(count)]
 
 
-def wait_for_files(paths, seconds=20):
-    deadline = time.monotonic() + seconds
+def ports_with_wire(place, count=2):
+    """The same, of which the last is the wire: the generator plays it on the uplink."""
+    ports = vm_ports(place, count)
+    ports[-1] |= {"name": "wire", "socket": place.file("wire"), "wire": True}
+    return ports
+
+
+def wire_uplink(ports, rate, **keys):
+    """The uplink's configuration for ports_with_wire()."""
+    return {"device": f"net_vhost0,iface={ports[-1]['socket']},queues=1", "rate": rate, **keys}
+
+
+def wait_for_files(paths):
+    deadline = time.monotonic() + PATIENCE_S
     while not all(os.path.exists(path) for path in paths):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"no such socket: {[p for p in paths if not os.path.exists(p)]}")
+            raise TimeoutError(f"no such socket: {[path for path in paths if not os.path.exists(path)]}")
         time.sleep(0.005)
 
 
-def _delta(before, after):
-    packets = after["packets"] - before["packets"]
-    bursts = after["bursts"] - before["bursts"]
-    return Busy((after["busy_cycles"] - before["busy_cycles"]) / max(packets, 1), packets / max(bursts, 1))
-
-
 class Raw(System):
-    """The bare rte_vhost loop: the limit that nothing can beat."""
+    """The bare rte_vhost loop between two ports: the lower bound of all systems."""
     name = "raw"
 
     def start(self):
@@ -111,43 +131,31 @@ class Raw(System):
         sockets = [port["socket"] for port in self.ports]
         self.child = Child("raw", [tool("bench/raw/raw-vhost-loop"), *EAL_SWITCH, "--", mode, *sockets],
                            self.place.file("raw.log"))
-        self._before = None
 
     def wait_peers(self):
         self.child.event("ready")
 
-    def _totals(self):
-        self.child.say("")
+    def counters(self):
+        self.child.write_line("")
         return self.child.event("totals")
 
-    def begin(self):
-        self._before = self._totals()
 
-    def end(self):
-        return _delta(self._before, self._totals())
-
-
-SILENT_UPLINK = {"device": "net_null0,no-rx=1", "rate": "10Gbit"}  # polled and scheduled like any, but nothing comes
+SILENT_UPLINK = {"device": "net_null0,no-rx=1", "rate": "10Gbit"}  # polled and scheduled like any; no frames arrive
 
 
 class Weir(System):
-    """weir-switch with everything on, or forwarding only (isolation=False); feedback to senders only where asked for."""
+    """weir-switch of a build folder with everything on, or forwarding only (isolation=False); feedback to senders only where asked for."""
     name = "weir"
 
-    def __init__(self, place, ports, listens=True, isolation=True, uplink=None, poll="busy", feedback=False):
+    def __init__(self, place, ports, listens=True, isolation=True, uplink=None, poll="busy", feedback=False, build=BUILD):
         super().__init__(place, ports, listens)
-        self.isolation, self.uplink, self.poll = isolation, uplink or SILENT_UPLINK, poll
-        self.feedback = feedback
+        self.isolation, self.uplink, self.poll, self.feedback, self.build = isolation, uplink or SILENT_UPLINK, poll, feedback, build
         self.control = place.file("control.sock")
-        self._before = None
 
     def config(self):
-        """ports with "wire" are played by the uplink; the others are vNICs and may carry their own keys in "vnic"."""
         config = {"host": "bench", "eal": [*EAL, f"--file-prefix={self.place.path.name}"], "workers": [SWITCH_CORE],
-                  "agent_core": LOAD_CORE, "control_socket": self.control, "isolation": self.isolation,
-                  "poll": self.poll, "vnics": [self.vnic(port) for port in self.ports if not port.get("wire")]}
-        # Reservations and the scheduler need an uplink; an idle ring of DPDK's stands for one that nobody uses.
-        config["uplink"] = self.uplink or {"device": "net_ring0", "rate": "100Gbit"}
+                  "agent_core": LOAD_CORE, "control_socket": self.control, "isolation": self.isolation, "poll": self.poll,
+                  "uplink": self.uplink, "vnics": [self.vnic(port) for port in self.ports if not port.get("wire")]}
         if self.feedback:
             config["feedback"] = {"enabled": True, "key_file": self.key_file()}
         return config
@@ -165,25 +173,18 @@ class Weir(System):
 
     def start(self):
         path = self.place.write("weir.json", self.config())
-        self.child = Child("weir-switch", [tool("vswitch/weir-switch"), "--config", path], self.place.file("weir.log"))
+        self.child = Child("weir-switch", [tool("vswitch/weir-switch", self.build), "--config", path], self.place.file("weir.log"))
 
     def ctl(self, *words):
-        out = run(tool("ctrl/cli/weirctl"), "--socket", self.control, "--json", *words)
-        reply = json.loads(out)
+        reply = json.loads(run(tool("ctrl/cli/weirctl", self.build), "--socket", self.control, "--json", *words))
         return reply.get("data", reply)
 
     def wait_peers(self):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while any(vnic["state"] != "up" for vnic in self.ctl("status")["vnics"]):
             if time.monotonic() > deadline:
                 raise TimeoutError("weir: a vNIC did not come up")
             time.sleep(0.05)
 
-    def worker(self):
+    def counters(self):
         return self.ctl("status")["workers"][0]
-
-    def begin(self):
-        self._before = self.worker()
-
-    def end(self):
-        return _delta(self._before, self.worker())

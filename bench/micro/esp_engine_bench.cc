@@ -1,5 +1,5 @@
 // esp_engine_bench.cc - cycles per frame of 1400 bytes into ESP, per crypto device and algorithm.
-// What the device alone takes: dpdk-test-crypto-perf; bench/encryption.sh runs both in turn.
+// What the device alone takes: dpdk-test-crypto-perf; bench/run.sh encryption runs both in turn.
 #include <benchmark/benchmark.h>
 #include <rte_mbuf.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """calibrate.py - Pulsar's Fig. 4 with appliances that are here: weir-calibrate measures them through a switch.
 
-    bench/papers/calibrate.py [memcached] [nbd]     needs root, memcached, nbdkit and a build; about 2 minutes each
+    bench/run.sh calibrate [memcached] [nbd]     needs root, memcached, nbdkit and a build; about 2 minutes each
 
 One host: VM 1 measures, VM 3 serves; each is a kernel of its own on a veth behind a vNIC. So that the appliance is slower than the
 way to it, memcached gets a twentieth of a core, and nbdkit's filters give the store costs that are known. Writes
@@ -13,15 +13,12 @@ import pathlib
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
-
-import links  # noqa: E402  (the path above comes first)
-from frames import mac  # noqa: E402
-from hosts import Hosts  # noqa: E402
-from lib.host import BUILD, Place, machine, prepare, say, tool  # noqa: E402
-from processes import Process, stop_all, tail  # noqa: E402
-from wait import until  # noqa: E402
+import links
+from frames import mac
+from hosts import Hosts
+from bench.lib.host import BUILD, ROOT, Place, machine, prepare, progress, tool
+from processes import Process, stop_all, tail
+from wait import until
 
 RESULTS = ROOT / "docs" / "results"
 VM, SERVER = 1, 3
@@ -94,14 +91,14 @@ def measure(name, anyway):
             server = serve(site, host, name)
             if name == "memcached":
                 group = hold_back(server.pid)
-            say(f"measuring {name}")
+            progress(f"measuring {name}")
             done = subprocess.run([*vm, tool("ctrl/calibrate/weir-calibrate"), what["protocol"], ADDRESS, *what["options"], "--json",
                                    *(["--anyway"] if anyway else []),
                                    "--name", what["title"], "--socket", switch.socket, "--plot", place.file("plot.svg"), "--output",
                                    place.file("table.json")], capture_output=True, text=True, timeout=900, check=False)
             said = json.loads(done.stdout)
             for fault in said.get("faults", []):
-                say(f"{name}: {fault['path']}: {fault['found']}; {fault['message']}")
+                progress(f"{name}: {fault['path']}: {fault['found']}; {fault['message']}")
             if done.returncode != 0:
                 (BUILD / f"calibrate-{name}-refused.json").write_text(done.stdout)
                 sys.exit(f"calibrate.py: {name} was not measured; what was is in the build folder")
@@ -157,7 +154,7 @@ def section(name, data):
 
 INTRO = """# What requests cost: appliances measured
 
-Written by `bench/papers/calibrate.py`: [weir-calibrate](../../ctrl/calibrate/README.md) in a tenant's network namespace, its vNIC a veth of a
+Written by `bench/run.sh calibrate`: [weir-calibrate](../../ctrl/calibrate/README.md) in a tenant's network namespace, its vNIC a veth of a
 running switch, the appliance behind another vNIC. Pulsar's Fig. 4 shows the same for its appliances: small requests cost as much as somewhat larger
 ones, then cost grows with size. Sizes are of values or blocks, `counted` are the bytes that the switch prices, headers included. Bytes.
 """

@@ -1,24 +1,20 @@
 #!/usr/bin/env python3
 """counts.py - a million mixed requests to a real memcached on wires that lose 1 % and reorder: does the switch count as the server?
 
-    bench/papers/counts.py [--requests N]     root, memcached, a build with tests; about a minute, ten at most
+    bench/run.sh counts [--requests N]     root, memcached, a build with tests; about a minute, ten at most
 
 Client and server are kernels in network namespaces behind vNICs; test/support/rough_requests.py says how. Writes counts.json to
 the build folder (WEIR_BUILD).
 """
 import argparse
-import pathlib
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
-
-import links  # noqa: E402  (the path above comes first)
-from hosts import Hosts  # noqa: E402
-from lib.host import Place, leave_table, prepare, say  # noqa: E402
-from processes import stop_all  # noqa: E402
-from rough_requests import RoughRequests, faults  # noqa: E402
+import links
+from hosts import Hosts
+from bench.lib.host import Place, leave_table, prepare, progress
+from processes import stop_all
+from rough_requests import RoughRequests, faults
 
 CONNECTIONS, SECONDS = 48, 600
 NAMES = {"get": "get, mg", "set": "set, ms", "delete": "delete, md", "incr": "incr, ma", "touch": "touch"}
@@ -63,7 +59,7 @@ def main():
     links.enter_own_namespace()
     prepare()
     said = measure(options.requests)
-    say(f"{'exact' if not faults(said) else 'NOT exact'}: {faults(said) or ''}")
+    progress(f"{'exact' if not faults(said) else 'NOT exact'}: {faults(said) or ''}")
     leave_table("counts", lines(said), said=said)
     return 1 if faults(said) else 0
 

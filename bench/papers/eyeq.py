@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """eyeq.py - EyeQ's evaluation in virtual time: runs it, writes docs/results/eyeq.md and its plots.
 
-Called by bench/papers.sh. The prose is bench/papers/eyeq.md.in; {{NAME}} in it is a number that is computed here.
+Called by bench/run.sh. The prose is bench/papers/eyeq.md.in; {{NAME}} in it is a number that is computed here.
 """
 import sys
 
-from analysis import mean_between, recovered_after, settled_after, swing, taken_over_after, used, windows
-from runs import ROOT, Runner, arguments, measured, publish, variant
-
-sys.path.insert(0, str(ROOT / "bench"))
-import plot  # noqa: E402  (beside this folder)
+from bench import plot
+from bench.papers.analysis import mean_between, recovered_after, settled_after, swing, taken_over_after, used, windows
+from bench.papers.runs import Runner, arguments, measured, publish, variant
 
 MS = 1_000_000
 LINK = 10e9
@@ -193,7 +191,7 @@ def conservation(found, results, plots):
 
 
 def main():
-    options = arguments(__doc__, quick="a tenth of the time")
+    options = arguments("eyeq", __doc__, quick="a tenth of the time")
     runs = scenarios()
     results, _ = Runner(options.sim, options.work).run_all(shortened(runs) if options.quick else runs)
     found = {}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """htb.py - EyeQ's Fig. 7: what a limiter costs per packet, HTB of this machine's kernel beside ours, by their number.
 
-    bench/papers/htb.py [--build FOLDER] [--rounds N]      needs root and a build with -Dbench=true
+    bench/run.sh htb [--build FOLDER] [--rounds N]      needs root and a build with -Dbench=true
 
 HTB: one pinned sender to a veth, in a network namespace of its own; the same sender without HTB is taken off. The
 most favourable case for HTB: no filter, one core, and no class is ever over its rate, so that nothing queues.
@@ -18,10 +18,8 @@ import statistics
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "test" / "support"))
-
-import links  # noqa: E402  (the path above comes first)
+import links
+from bench.lib.host import BUILD
 
 COUNTS = (1, 100, 1000, 10000)
 FIRST_CLASS = 0x10  # as in bench/load/udp/udp_classes.cc
@@ -116,7 +114,7 @@ def verdicts(found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--build", type=pathlib.Path, default=BUILD)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     links.enter_own_namespace()

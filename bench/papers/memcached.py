@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """memcached.py - EyeQ's Table 1 for real: SETs to memcached beside bursts of UDP, through two switches on one wire.
 
-    bench/papers/memcached.py [--rounds N] [--seconds N]     needs root, memcached and a build with -Dbench=true
+    bench/run.sh memcached [--rounds N] [--seconds N]     needs root, memcached and a build with -Dbench=true
 
 Host A has the clients and the UDP tenant, host B memcached and the receiver of the UDP; each is a kernel of its own on a veth
 behind a vNIC. A's uplink is faster than the port of the network towards B, as several sending hosts are, and the port's
@@ -18,15 +18,12 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
-
-import links  # noqa: E402  (the path above comes first)
-from frames import mac  # noqa: E402
-from hosts import Hosts  # noqa: E402
-from lib.host import Place, leave_table, prepare, say, tool  # noqa: E402
-from processes import RUNNING, Process, stop_all, tail  # noqa: E402
-from wait import until  # noqa: E402
+import links
+from frames import mac
+from hosts import Hosts
+from bench.lib.host import Place, leave_table, prepare, progress, tool
+from processes import RUNNING, Process, stop_all, tail
+from wait import until
 
 MBIT = 1_000_000
 CLIENTS, FLOOD, MEMCACHED, SINK = 1, 2, 3, 4  # VMs, the first two on host A
@@ -186,7 +183,7 @@ def measure(rounds, seconds):
                 for name, kind in ROWS.items():
                     row = bench.stretch(*kind, seconds, number)
                     rows[name].append(row)
-                    say(f"round {number + 1} of {rounds}, {name}: " + ", ".join(f"{key} {row[key]:,.0f} us" for key in QUANTILES))
+                    progress(f"round {number + 1} of {rounds}, {name}: " + ", ".join(f"{key} {row[key]:,.0f} us" for key in QUANTILES))
         finally:
             stop_all()
     return rows

@@ -2,7 +2,7 @@
 """memcached_sizes.py - Pulsar's Fig. 15 with a real memcached: GETs and SETs of 512 B to 64 KiB through a vNIC whose limits never bind,
 and through one without an appliance on the same switch.
 
-    bench/papers/memcached_sizes.py [--turns N] [--seconds N] [--connections N] [--minutes N] [--only 'SET 512 B']...
+    bench/run.sh memcached-sizes [--turns N] [--seconds N] [--connections N] [--minutes N] [--only 'SET 512 B']...
                                                                              root, memcached, -Dbench=true; up to --minutes
 
 Clients and server are kernels in network namespaces on one core, also with what they receive (RPS), the switch's worker has the
@@ -18,20 +18,16 @@ import math
 import pathlib
 import statistics
 import subprocess
-import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
-
-import links  # noqa: E402  (the path above comes first)
-from frames import mac  # noqa: E402
-from hosts import Hosts  # noqa: E402
-from lib.cores import KINDS, distance, wait_for  # noqa: E402
-from lib.host import LOAD_CORE, SWITCH_CORE, Place, leave_table, prepare, say, tool  # noqa: E402
-from memcached import TENANT_PRIORITY  # noqa: E402  (beside this file: who goes first on two cores)
-from processes import Process, stop_all, tail  # noqa: E402
-from wait import until  # noqa: E402
+import links
+from frames import mac
+from hosts import Hosts
+from bench.lib.cores import DISTANCES, distance, wait_for
+from bench.lib.host import LOAD_CORE, ROOT, SWITCH_CORE, Place, leave_table, prepare, progress, tool
+from bench.papers.memcached import TENANT_PRIORITY
+from processes import Process, stop_all, tail
+from wait import until
 
 TRACKED, PLAIN, SERVER, PORT = 1, 2, 3, 11211
 SIZES = [512 << i for i in range(8)]
@@ -120,11 +116,11 @@ def is_known(samples, turns):
 
 def measure(bench, rows, options):
     """Samples of each row, of near and of far cores: as many as it takes, of all others one in between."""
-    samples = {row: {kind: [] for kind in KINDS} for row in rows}
+    samples = {row: {kind: [] for kind in DISTANCES} for row in rows}
     end, said, number = time.monotonic() + 60 * options.minutes, 0, 0
     while time.monotonic() < end:
         unknown = {row: wanted for row in rows
-                   if (wanted := [kind for kind in KINDS if not is_known(samples[row][kind], options.turns)])}
+                   if (wanted := [kind for kind in DISTANCES if not is_known(samples[row][kind], options.turns)])}
         if not unknown:
             break
         for (size, operation), wanted in unknown.items():
@@ -134,9 +130,9 @@ def measure(bench, rows, options):
         number += 1
         if time.monotonic() - said > 15:
             said = time.monotonic()
-            left = {kind: sum(kind in wanted for wanted in unknown.values()) for kind in KINDS}
-            say(f"round {number}: {left['near']} of {len(rows)} rows unknown with near cores, {left['far']} with far ones; "
-                f"{(end - said) / 60:.0f} minutes at most")
+            left = {kind: sum(kind in wanted for wanted in unknown.values()) for kind in DISTANCES}
+            progress(f"round {number}: {left['near']} of {len(rows)} rows unknown with near cores, {left['far']} with far ones; "
+                     f"{(end - said) / 60:.0f} minutes at most")
     return samples
 
 
@@ -187,8 +183,8 @@ def main():
                 raise RuntimeError("the switch ended badly")
         finally:
             stop_all()
-    found = {kind: summary({row: kinds[kind] for row, kinds in samples.items() if kinds[kind]}) for kind in KINDS}
-    table = [line for kind in KINDS if found[kind] for line in (f"With {kind} cores:", "", *lines(found[kind]), "")]
+    found = {kind: summary({row: kinds[kind] for row, kinds in samples.items() if kinds[kind]}) for kind in DISTANCES}
+    table = [line for kind in DISTANCES if found[kind] for line in (f"With {kind} cores:", "", *lines(found[kind]), "")]
     leave_table("memcached_sizes", table, samples=[[*row, kinds] for row, kinds in samples.items()], summary=found, total=flow["total"])
 
 

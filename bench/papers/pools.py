@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pools.py - SRP's Fig. 5 and 6 once for real: six clients on two switches read from one NBD store, in three pools.
 
-    bench/papers/pools.py     root, nbdkit; three and a half minutes
+    bench/run.sh pools     root, nbdkit; three and a half minutes
 
 The store answers 1000 reads of 4 KiB a second (nbdkit's rate filter), of which weir-ctrl divides 980. RP1 (VM 1, 4) has 500 reserved, RP2 (2, 5) and
 RP3 (3, 6) share the rest 2:1. Then either RP1 is limited to 170 by `weirctl pool set`, or VM 1 falls idle;
@@ -13,16 +13,13 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
-
-import links  # noqa: E402  (the path above comes first)
-from controller import Controller  # noqa: E402
-from frames import mac  # noqa: E402
-from hosts import Hosts  # noqa: E402
-from lib.host import Place, leave_table, prepare, say  # noqa: E402
-from processes import Process, stop_all, tail  # noqa: E402
-from wait import until  # noqa: E402
+import links
+from controller import Controller
+from frames import mac
+from hosts import Hosts
+from bench.lib.host import ROOT, Place, leave_table, prepare, progress
+from processes import Process, stop_all, tail
+from wait import until
 
 CLIENTS = {"a": (1, 2, 3), "b": (4, 5, 6)}
 POOLS = {"RP1": (1, 4), "RP2": (2, 5), "RP3": (3, 6)}
@@ -132,11 +129,11 @@ def main():
     links.enter_own_namespace()
     prepare()
     limited = measure(limit=170)
-    say(f"limited: {limited}")
+    progress(f"limited: {limited}")
     idle = measure(idle=1)
-    say(f"VM 1 idle: {idle}")
+    progress(f"VM 1 idle: {idle}")
     by_latency = measure(held=True, limit=170)
-    say(f"held by latency: {by_latency}")
+    progress(f"held by latency: {by_latency}")
     found = {"reservation of 500": limited["before"], "limit of 170": limited["after"], "again, reservation of 500": idle["before"],
              "VM1 idle": idle["after"], "held by latency: reservation of 500": by_latency["before"],
              "held by latency: limit of 170": by_latency["after"]}

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 """pulsar.py - Pulsar's evaluation with the controller's own code: runs it, writes docs/results/pulsar.md and its plots.
 
-Called by bench/papers.sh. The prose is bench/papers/pulsar.md.in; {{NAME}} in it is a number that is computed here.
+Called by bench/run.sh. The prose is bench/papers/pulsar.md.in; {{NAME}} in it is a number that is computed here.
 """
 import json
 import os
 import subprocess
 import sys
 
-import pulsar_plots as plots
-from runs import ROOT, Runner, arguments, publish, read_scenario
-
-sys.path.insert(0, str(ROOT / "bench" / "micro"))
-import alloc_report  # noqa: E402  (in another folder)
+from bench.lib.micro import cases
+from bench.micro import allocation
+from bench.papers import pulsar_plots as plots
+from bench.papers.runs import ROOT, Runner, arguments, publish, read_scenario
 
 SCHEMES = {"off": "without", "appliances": "per appliance", "network": "network only", "weir": "Weir"}
 PROMISED = {"A": 400, "B": 1600, "C": 800, "D": 800}  # MT/s, end to end (6.1)
@@ -175,16 +174,16 @@ def fig8(found, programs, target):
 def fig16(found, programs, target):
     report = run_json([programs["alloc-bench"], f"--benchmark_filter={BENCH}", "--benchmark_format=json", "--benchmark_min_time=0.05",
                        "--benchmark_repetitions=3", "--benchmark_report_aggregates_only=true"])
-    rows = alloc_report.rows(report)
+    samples = cases(report, "median")
     curves = {}
     for mechanism in ("drf", "hdrf"):
         for vms in (6000, 12000, 18000, 24000):
             found[f"fig16-{mechanism}.{vms}"] = " | ".join(
-                f"{rows[f'{mechanism}/vms:{vms}/load:100/active:{part}']['ms']:.2f}" for part in (20, 40, 60, 80, 100))
-        series, exponent = alloc_report.growth(rows, mechanism)
-        found[f"fig16-{mechanism}.growth"] = ", ".join(f"{flows // 1000}k: {ms:.1f}" for flows, ms, _ in series)
+                f"{allocation.milliseconds(samples, mechanism, vms, part):.2f}" for part in allocation.ACTIVE)
+        series, exponent = allocation.growth(samples, mechanism)
+        found[f"fig16-{mechanism}.growth"] = ", ".join(f"{flows // 1000}k: {ms:.1f}" for flows, ms in series)
         found[f"fig16-{mechanism}.exponent"] = f"{exponent:.2f}"
-        curves[{"drf": "DRF", "hdrf": "H-DRF"}[mechanism]] = [(flows, ms) for flows, ms, _ in series]
+        curves[{"drf": "DRF", "hdrf": "H-DRF"}[mechanism]] = series
     plots.draw_lines(target / "pulsar-fig16.svg", curves, "flows", "ms")
 
 
@@ -207,7 +206,7 @@ def control_plane(found, programs, quick):
 
 
 def main():
-    options = arguments(__doc__, quick="few events", sim="the weir-sim program; the others are in the same build folder")
+    options = arguments("pulsar", __doc__, quick="few events")
     options.work.mkdir(parents=True, exist_ok=True)
     runs = scenarios(options.work.resolve())
     if options.quick:

@@ -1,10 +1,6 @@
 """pulsar_plots.py - the pictures of docs/results/pulsar.md; needs matplotlib."""
-import sys
 
-from runs import ROOT
-
-sys.path.insert(0, str(ROOT / "bench"))
-from plot import pyplot, save  # noqa: E402  (beside this folder)
+from bench.plot import pyplot, save
 
 COLOURS = {"A": "tab:green", "B": "tab:blue", "C": "tab:orange", "D": "tab:purple"}
 

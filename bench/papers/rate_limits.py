@@ -6,8 +6,8 @@ with which short flows are fastest (mean over Fig. 7's rows, geometric) and the 
 import itertools
 import math
 
-from analysis import mean_between, recovered_after, windows
-from runs import variant
+from bench.papers.analysis import mean_between, recovered_after, windows
+from bench.papers.runs import variant
 
 MS = 1_000_000
 MUST_REACH = 4.5

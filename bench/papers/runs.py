@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from bench.lib.host import BUILD, ROOT
+
 SCENARIOS = ROOT / "bench" / "scenarios"
 RESULTS = ROOT / "docs" / "results"
 RUN_SECONDS_MAX = 300
@@ -44,16 +45,17 @@ def render(template, found):
     return re.sub(r"\{\{([^}]+)\}\}", lambda match: found[match[1]], template)
 
 
-def arguments(doc, quick="", **programs):
-    """The command line that every paper in virtual time has, as bench/papers.sh gives it, and `target`: where its page goes.
+def arguments(name, doc, quick="", **programs):
+    """The command line that every paper in virtual time has, and `target`: the folder of its page.
 
+    @param name the paper's, and that of its work folder in the build folder
     @param quick what --quick leaves out, if anything
-    @param programs name=help of further programs
+    @param programs name=path of further programs in the build folder
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, text in ({"sim": "the weir-sim program"} | programs).items():
-        parser.add_argument(f"--{name}", required=True, type=pathlib.Path, help=text)
-    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for scenarios and results")
+    for program, path in ({"sim": "bench/sim/weir-sim"} | programs).items():
+        parser.add_argument(f"--{program}", default=BUILD / path, type=pathlib.Path, help="a program (default %(default)s)")
+    parser.add_argument("--work", default=BUILD / "papers" / name, type=pathlib.Path, help="folder for scenarios and results (default %(default)s)")
     parser.add_argument("--quick", action="store_true", help=f"{quick and quick + '; '}writes to the work folder only")
     options = parser.parse_args()
     options.began = time.monotonic()

@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """softbw.py - SoftBW's evaluation in virtual time: runs it, writes docs/results/softbw.md and its plots.
 
-Called by bench/papers.sh. The prose is bench/papers/softbw.md.in; {{NAME}} in it is a number that is computed here.
+Called by bench/run.sh. The prose is bench/papers/softbw.md.in; {{NAME}} in it is a number that is computed here.
 """
 import sys
 
-import rate_limits
-import softbw_fleet
-from analysis import mean_between, recovered_after, windows
-from runs import ROOT, Runner, arguments, measured, publish, variant
-
-sys.path.insert(0, str(ROOT / "bench"))
-import plot  # noqa: E402  (beside this folder)
+from bench import plot
+from bench.papers import rate_limits, softbw_fleet
+from bench.papers.analysis import mean_between, recovered_after, windows
+from bench.papers.runs import Runner, arguments, measured, publish, variant
 
 MS = 1_000_000
 SCHEDULERS = ("wrr", "fulfillment", "rls")
@@ -111,7 +108,7 @@ def fig8(found, results):
 
 
 def main():
-    options = arguments(__doc__)
+    options = arguments("softbw", __doc__)
     runner = Runner(options.sim, options.work)
     results, speeds = runner.run_all(scenarios() | rate_limits.trials(SHORT) | softbw_fleet.scenarios())
     best = rate_limits.choose(results, SHORT)

@@ -4,12 +4,9 @@ Part of softbw.py, which runs it and writes the page.
 """
 import re
 import statistics
-import sys
 
-from runs import ROOT, read_scenario, variant
-
-sys.path.insert(0, str(ROOT / "bench"))
-import plot  # noqa: E402  (beside this folder)
+from bench import plot
+from bench.papers.runs import read_scenario, variant
 
 SEEDS = range(1, 6)
 RATIOS = (1, 4, 6)

@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 """srp.py - Storage Resource Pools' evaluation in virtual time: runs it, writes docs/results/srp.md and its plots.
 
-Called by bench/papers.sh. The prose is bench/papers/srp.md.in; {{NAME}} in it is a number that is computed here.
+Called by bench/run.sh. The prose is bench/papers/srp.md.in; {{NAME}} in it is a number that is computed here.
 """
 import json
 import subprocess
 import sys
 
-from runs import ROOT, Runner, arguments, measured, publish, read_scenario
-
-sys.path.insert(0, str(ROOT / "bench"))
-import plot  # noqa: E402  (beside this folder)
+from bench import plot
+from bench.papers.runs import ROOT, Runner, arguments, measured, publish, read_scenario
 
 SEEDS = range(1, 6)
 SETTLED = 0.1  # of a host's new rate
@@ -157,7 +155,7 @@ def fig10(found, results):
 
 
 def main():
-    options = arguments(__doc__, weirctl="the weirctl program")
+    options = arguments("srp", __doc__, weirctl="ctrl/cli/weirctl")
     results, _ = Runner(options.sim, options.work, "--costs", ROOT / "configs" / "costs").run_all(scenarios())
     found = {}
     fig3(found, options.weirctl)

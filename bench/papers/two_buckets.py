@@ -2,23 +2,19 @@
 """two_buckets.py - the example of Pulsar 4.4 with real NBD reads: a flow with (800 tokens, 6000 bytes) a second turns from reads of
 500 bytes to reads of 4 KiB, with a bucket for each resource and with a single one.
 
-    bench/papers/two_buckets.py     root, nbdkit; half a minute
+    bench/run.sh two-buckets     root, nbdkit; half a minute
 
 Writes two_buckets.json to the build folder (WEIR_BUILD).
 """
 import json
-import pathlib
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test" / "support")]
-
-import links  # noqa: E402  (the path above comes first)
-from hosts import Hosts  # noqa: E402
-from lib.host import Place, leave_table, prepare, say  # noqa: E402
-from processes import Process, stop_all, tail  # noqa: E402
-from wait import until  # noqa: E402
+import links
+from hosts import Hosts
+from bench.lib.host import ROOT, Place, leave_table, prepare, progress
+from processes import Process, stop_all, tail
+from wait import until
 
 CLIENT, SERVER, PORT = 1, 3, 10809
 TOKENS, BYTES = 800, 6000  # a second; 5000 of the paper's bytes are 6000 with the headers of ten answers
@@ -91,7 +87,7 @@ def main():
     found = {}
     for buckets in ("multi", "single"):
         found[buckets] = reads(buckets)
-        say(f"{buckets}: {found[buckets]}")
+        progress(f"{buckets}: {found[buckets]}")
     leave_table("two_buckets", lines(found), reads_per_second=found)
 
 

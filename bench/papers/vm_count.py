@@ -1,26 +1,22 @@
 #!/usr/bin/env python3
 """vm_count.py - SoftBW's Fig. 10: what scheduling costs per packet with 1 to 16 VMs, the decision alone and in the whole switch.
 
-    bench/papers/vm_count.py [--rounds 3] [--minutes 15]     root; until near cores have so many rounds, or for --minutes
+    bench/run.sh vm-count [--rounds 3] [--minutes 15]     root; until near cores have so many rounds, or for --minutes
 
 In the whole switch VMs together offer 8.5 Gbit/s of 1500-byte frames to an uplink of 10 Gbit/s: with isolation off, and with a strict
 reservation for each, `fulfillment`, limits and all that belongs to it. Then all of them flood, so that the scheduler has every
 frame in hand. What is compared is measured at one distance of the two cores (lib/cores.py), and either distance has its rows.
-Writes vm_count.json to the build folder (WEIR_BUILD); `bench/papers.sh softbw` prints the table.
+Writes vm_count.json to the build folder (WEIR_BUILD); `bench/run.sh softbw` prints the table.
 """
 import itertools
 import json
-import pathlib
-import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
-
-from lib import cores  # noqa: E402  (the path above comes first)
-from lib.host import Place, leave_table, parser, prepare, run, say, tool  # noqa: E402
-from lib.report import median, number  # noqa: E402
-from lib.system import Weir, session, vm_ports  # noqa: E402
+from bench.lib import cores
+from bench.lib.figures import median
+from bench.lib.host import Place, leave_table, parser, prepare, progress, run, tool
+from bench.lib.report import number
+from bench.lib.system import Weir, session, vm_ports
 
 COUNTS = (1, 2, 4, 8, 16)
 SCHEDULERS = ("wrr", "fulfillment", "rls")
@@ -64,7 +60,7 @@ def measure(count, isolation, floods, seconds):
 
 
 def one(load, system, count, run_):
-    kept = cores.steadily(lambda: load.measure(run_, system))
+    kept = cores.steadily(lambda: load.measure(run_, system), (cores.NEAR,))
     if kept is None:
         return None
     distance, (result, busy) = kept
@@ -77,11 +73,11 @@ def compare(count, seconds):
     off, = measure(count, False, (False,), seconds)
     on, flood = measure(count, True, (False, True), seconds)
     if None in (off, on, flood) or len({each["cores"] for each in (off, on, flood)}) != 1:
-        say(f"{count:2} VMs: left out, the cores were moved")
+        progress(f"{count:2} VMs: left out, the cores were moved")
         return None
-    say(f"{count:2} VMs: {off['cycles']:.0f} cycles off, {on['cycles']:.0f} on ({on['cycles'] - off['cycles']:+.0f}), "
-        f"{flood['cycles']:.0f} when all flood; {off['pps'] / 1e3:.0f}, {on['pps'] / 1e3:.0f}, {flood['pps'] / 1e3:.0f} k/s; "
-        f"{off['cores']} cores")
+    progress(f"{count:2} VMs: {off['cycles']:.0f} cycles off, {on['cycles']:.0f} on ({on['cycles'] - off['cycles']:+.0f}), "
+             f"{flood['cycles']:.0f} when all flood; {off['pps'] / 1e3:.0f}, {on['pps'] / 1e3:.0f}, {flood['pps'] / 1e3:.0f} k/s; "
+             f"{off['cores']} cores")
     return {"vms": count, "cores": off["cores"], "off": off, "on": on, "flood": flood}
 
 
@@ -105,7 +101,7 @@ def lines(nanos, samples):
         table.append(f"| {name} | " + " | ".join(number(nanos[f"vms_{name}/{count}"], 1) for count in COUNTS) + " |")
     table += ["", "| VMs | cores | rounds | cycles a frame, off | on | more (range) | of a core at 8.5 Gbit/s | all flood |",
               "|---:|---|---:|---:|---:|---:|---:|---:|"]
-    for kind in cores.KINDS:
+    for kind in cores.DISTANCES:
         for count in COUNTS:
             at = found(samples, count, kind)
             if at:
@@ -129,7 +125,7 @@ def main():
         if not missing or time.monotonic() > end:
             break
         if count == COUNTS[0]:
-            say(f"with near cores are missing: {', '.join(map(str, missing))} VMs; {(end - time.monotonic()) / 60:.0f} minutes at most")
+            progress(f"with near cores are missing: {', '.join(map(str, missing))} VMs; {(end - time.monotonic()) / 60:.0f} minutes at most")
         if count in missing:
             samples += filter(None, [compare(count, options.seconds)])
     leave_table("vm_count", lines(nanos, samples), samples=samples, decision_ns=nanos)

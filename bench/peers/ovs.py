@@ -4,9 +4,9 @@ import pathlib
 import re
 import shutil
 
-from lib.child import Child
-from lib.host import LOAD_CORE, SWITCH_CORE, run
-from lib.system import Busy, System, wait_for_files
+from bench.lib.child import Child
+from bench.lib.host import LOAD_CORE, SWITCH_CORE, run
+from bench.lib.system import Busy, System, wait_for_files
 
 BINARY = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"

@@ -2,9 +2,9 @@
 import re
 import shutil
 
-from lib.child import Child
-from lib.host import EAL_SWITCH
-from lib.system import Busy, System
+from bench.lib.child import Child
+from bench.lib.host import EAL_SWITCH
+from bench.lib.system import Busy, System
 
 
 class Testpmd(System):
@@ -28,9 +28,9 @@ class Testpmd(System):
         self.child = Child(self.name, [*lines, binary, *EAL_SWITCH, *devices, "--", *options], self.place.file("testpmd.log"))
 
     def begin(self):
-        self.child.say("clear fwd stats all")
+        self.child.write_line("clear fwd stats all")
 
     def end(self):
-        self.child.say("show fwd stats all")
+        self.child.write_line("show fwd stats all")
         line = self.child.line_with(lambda text: "CPU cycles/packet" in text)
         return Busy(float(re.search(r"CPU cycles/packet=([0-9.]+)", line).group(1)))

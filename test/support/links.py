@@ -39,7 +39,7 @@ def enter_own_namespace():
     """Starts this program again in network and mount namespaces of its own, if it is in none; its loopback is up then."""
     if os.environ.get(NAMESPACE) != "own":
         os.environ[NAMESPACE] = "own"
-        os.execvp("unshare", ["unshare", "--mount", "--net", "--", "sh", "-c", OWN_MOUNTS, "sh", sys.executable, *sys.argv])
+        os.execvp("unshare", ["unshare", "--mount", "--net", "--", "sh", "-c", OWN_MOUNTS, "sh", *sys.orig_argv])
     if not own_namespace():
         raise LinkError("even a new network namespace has interfaces besides lo; unload the tunnel modules that make them")
     command("ip link set lo up")

@@ -1,6 +1,6 @@
 """request_count_test.py - the switch counts requests to a real memcached exactly, whatever the wires lose and reorder.
 
-The same with a million requests: bench/papers/counts.py.
+The same with a million requests: bench/run.sh counts.
 """
 
 from rough_requests import RoughRequests, faults

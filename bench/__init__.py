@@ -1,0 +1,6 @@
+"""__init__.py - the benches as one package: `bench/run.sh NAME`, or `python3 -m bench.system.NAME` at the repository's root."""
+import pathlib
+import sys
+
+# `test` is a package of Python's own library, so that what is in test/support is imported by its last name.
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "test" / "support"))

@@ -1,0 +1,55 @@
+"""micro.py - google-benchmark programs of bench/micro: repetitions of all cases in random order, and their medians."""
+import json
+
+from bench.lib.figures import select
+from bench.lib.host import BUILD, SWITCH_CORE, parser, prepare, run, tool
+from bench.lib.record import Record
+from bench.lib.report import finish
+
+STANDARD = {"name", "run_name", "run_type", "family_index", "per_family_instance_index", "repetitions", "threads", "iterations", "aggregate_name",
+            "aggregate_unit", "real_time", "cpu_time", "time_unit", "repetition_index"}
+
+
+def cases(report, aggregate=None):
+    """[{"name", and the case's own counters}] of google-benchmark's JSON: all runs, or one aggregate such as "median"."""
+    return [{"name": row["run_name"].split("/iterations:")[0], **{key: value for key, value in row.items() if key not in STANDARD}}
+            for row in report["benchmarks"] if row.get("aggregate_name") == aggregate]
+
+
+def measure(program, *options, build=BUILD, timeout=300):
+    """Runs a program of bench/micro on the switch's core; google-benchmark's JSON. Raises RuntimeError when a case failed."""
+    output = run("taskset", "-c", str(SWITCH_CORE), tool(f"bench/micro/{program}", build), *options, "--benchmark_format=json",
+                 timeout=timeout)
+    report = json.loads(output[output.index("{\n"):])
+    failed = [row for row in report["benchmarks"] if row.get("error_occurred")]
+    if failed:
+        raise RuntimeError(f"{program}: {failed[0]['name']}: {failed[0]['error_message']}")
+    return report
+
+
+def medians(program, repetitions, seconds):
+    """The cases' medians over repetitions that are interleaved, so that the machine's changes affect all alike."""
+    report = measure(program, f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}",
+                     "--benchmark_enable_random_interleaving=true", "--benchmark_report_aggregates_only=true")
+    return cases(report, "median") or cases(report)  # of a single repetition there is no median
+
+
+def one(samples, name, key):
+    """A counter of the case with this name; None where it was not measured."""
+    found = select(samples, name=name)
+    return found[0].get(key) if found else None
+
+
+def quotient(samples, above, below, key):
+    """One case's counter over another's."""
+    top, bottom = one(samples, above, key), one(samples, below, key)
+    return top / bottom if top is not None and bottom else None
+
+
+def main(name, about, program, repetitions):
+    """The whole bench `bench.micro.NAME`: measures the program, prints tables, writes JSON."""
+    options = parser(name, about, rounds=repetitions, seconds=0.1).parse_args()
+    prepare()
+    record = Record(options)
+    record.samples = medians(program, options.rounds, options.seconds)
+    finish(record, f"bench.micro.{name}")

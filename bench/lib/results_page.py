@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""results_page.py - fills the marked blocks of docs/results/*.md with the tables of measured JSON files.
+
+    bench/run.sh results [FOLDER]     default: the build folder, where benches write NAME.json
+
+A block begins with `<!-- results:NAME -->` and ends with `<!-- /results -->`; a block of which there is no JSON stays as it is.
+"""
+import importlib
+import json
+import pathlib
+import re
+import sys
+
+from bench import demo_view
+from bench.lib.host import BUILD, ROOT
+from bench.lib.report import origin, tables_of
+
+PAGES = ROOT / "docs" / "results"
+BEGIN = r"<!-- results:([\w-]+) -->"
+
+
+def block(folder, name):
+    """The content of a block, or None where NAME.json is missing."""
+    path = folder / f"{name}.json"
+    if not path.exists():
+        return None
+    measured = json.loads(path.read_text())
+    if name == "demo":
+        return "```text\n" + demo_view.result_table(measured).strip("\n") + "\n```"
+    bench = importlib.import_module(measured["module"])
+    return "\n\n".join([*(table.markdown() for table in tables_of(bench, measured["samples"])), origin(measured)])
+
+
+def filled(text, content_of):
+    """The page with every block replaced by content_of(its name), unless that is None."""
+    def replaced(found):
+        content = content_of(found[1])
+        return found[0] if content is None else f"<!-- results:{found[1]} -->\n{content}\n<!-- /results -->"
+    return re.sub(rf"{BEGIN}\n.*?<!-- /results -->", replaced, text, flags=re.DOTALL)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else BUILD
+    for page in sorted(PAGES.glob("*.md")):
+        before = page.read_text()
+        names = re.findall(BEGIN, before)
+        contents = {name: block(folder, name) for name in names}
+        page.write_text(filled(before, contents.get))
+        for name, content in contents.items():
+            print(f"{page.name}: {name}: {'written' if content else 'not measured'}")
+
+
+if __name__ == "__main__":
+    main()
