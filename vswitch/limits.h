@@ -26,9 +26,9 @@ inline constexpr std::uint32_t kQueuePackets = 4096;
 inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
 /// Flows with a limiter of their own per worker. EyeQ finds fewer than a few hundred active on a machine and
 /// measures up to 10,000. With their queues these take 1.8 MiB.
-inline constexpr std::uint32_t kFlowsMax = 16'384;
+inline constexpr std::uint32_t kDestinationLimitsMax = 16'384;
 /// Frames that may wait in all of them: 64 flows at their bound.
-inline constexpr std::uint32_t kFlowPacketsMax = 16'384;
+inline constexpr std::uint32_t kDestinationPacketsMax = 16'384;
 /// Shared services that a switch knows.
 inline constexpr std::size_t kAppliancesMax = 64;
 /// Appliances of one vNIC.

@@ -32,9 +32,9 @@ class LimitedVnic {
         link_.set_capacity(kLink, 0);
         link_.add(0, {}, nullptr, 0);
         for (std::uint32_t peer = 0; peer < limiters; ++peer) {
-            const FlowId flow = table_.hear(0, peer, rate, 1, 0).flow;
-            benchmark::DoNotOptimize(
-                link_.open_flow(flow, 0, &table_.limiter(flow), 0, [](const PacketRef&) { return false; }));
+            const DestinationId flow = table_.on_feedback(0, peer, rate, 1, 0).destination;
+            benchmark::DoNotOptimize(link_.open_destination(flow, 0, &table_.limiter(flow), 0,
+                                                            [](const PacketRef&) { return false; }));
         }
         const std::uint32_t each = std::max(kQueued, 64 / limiters);
         for (std::uint32_t i = 0; i < each * limiters; ++i)
@@ -47,7 +47,7 @@ class LimitedVnic {
         if (wheel_.next_due() <= now_)
             wheel_.advance(now_, 64, [this](TimingWheel::Ids ids) {
                 for (const std::uint32_t id : ids)
-                    link_.wake_flow(id - 1, now_);
+                    link_.wake_destination(id - 1, now_);
             });
         const std::size_t left = link_.dequeue_burst(now_, out_);
         for (std::size_t i = 0; i < left; ++i)
@@ -71,8 +71,11 @@ class LimitedVnic {
     Nanos now_ = 1'000'000;
     TimingWheel wheel_{1 + kFlows};
     DestinationLimits table_;
-    WrrScheduler link_{
-        {.classes = 1, .limits = &wheel_, .flows = kFlows, .flow_packets = 2 * kFlows, .flow_wheel_id = 1}};
+    WrrScheduler link_{{.classes = 1,
+                        .wheel = &wheel_,
+                        .destinations = kFlows,
+                        .destination_packets = 2 * kFlows,
+                        .destination_wheel_id = 1}};
     std::array<PacketRef, 32> out_;
 };
 

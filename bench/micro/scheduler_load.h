@@ -27,7 +27,7 @@ template <class Scheduler, class Profile>
 Spent schedule(benchmark::State& state, VnicId busy, std::uint32_t depth, Profile&& profile) {
     constexpr Nanos kBurstTime = Nanos{32} * kFrame * kNanosPerSec / kRate;
     TimingWheel limits(1000);
-    Scheduler link({.classes = 1000, .queue_packets = 64, .limits = &limits});
+    Scheduler link({.classes = 1000, .queue_packets = 64, .wheel = &limits});
     link.set_capacity(kRate, 0);
     for (VnicId id = 0; id < 1000; ++id)
         link.add(id, profile(id), nullptr, 0);

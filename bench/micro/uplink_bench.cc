@@ -34,7 +34,7 @@ class Rig {
         uplink_.set_capacity(kRate, 0);
         uplink_.add(path_, 0);
         for (std::uint32_t peer = 0; peer < ruled; ++peer)
-            if (!uplink_.rule(0, peer_address(peer), UINT64_MAX, 0))
+            if (!uplink_.allocate(0, peer_address(peer), UINT64_MAX, 0))
                 throw std::runtime_error("no room for a rule");
     }
     ~Rig() { uplink_.remove(path_, now_); }
@@ -78,10 +78,10 @@ class Rig {
         LinkScheduler::Setup scheduler;
         scheduler.classes = limits::kVnicsMax;
         scheduler.queue_packets = limits::kQueuePackets;
-        scheduler.limits = &wheel_;
-        scheduler.flows = limits::kFlowsMax;
-        scheduler.flow_packets = limits::kFlowPacketsMax;
-        scheduler.flow_wheel_id = limits::kVnicsMax;
+        scheduler.wheel = &wheel_;
+        scheduler.destinations = limits::kDestinationLimitsMax;
+        scheduler.destination_packets = limits::kDestinationPacketsMax;
+        scheduler.destination_wheel_id = limits::kVnicsMax;
         return {.device = device_,
                 .queue = 0,
                 .pool = buffer_pool(),
@@ -90,12 +90,12 @@ class Rig {
                 .overhead_bytes = limits::kWireOverheadBytes,
                 .mtu = 1500,
                 .flow_profile = {.line_rate = kRate},
-                .flows = limits::kFlowsMax};
+                .flows = limits::kDestinationLimitsMax};
     }
 
     NicDevice device_{{.device = "net_null0", .owner = "bench"}, buffer_pool()};
     SwitchConfig config_;
-    TimingWheel wheel_{limits::kVnicsMax + limits::kFlowsMax, 0};
+    TimingWheel wheel_{limits::kVnicsMax + limits::kDestinationLimitsMax, 0};
     VnicPath path_;
     std::array<VnicPath*, limits::kVnicsMax> directory_{&path_};
     Uplink uplink_;

@@ -7,7 +7,7 @@ namespace {
 
 void bypass(benchmark::State& state) {
     TimingWheel limits(1);
-    WrrScheduler link({.classes = 1, .limits = &limits});
+    WrrScheduler link({.classes = 1, .wheel = &limits});
     link.set_capacity(kRate, 0);
     link.add(0, {.reservation = kRate / 4}, nullptr, 0);
     Nanos now = 1'000'000;

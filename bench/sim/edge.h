@@ -19,7 +19,7 @@ class Edge {
     /// A packet for the vNIC has come from the wire.
     virtual void received(VnicId vnic, const Packet& packet) = 0;
     /// A feedback frame for the vNIC has come from the wire.
-    virtual void hear(VnicId vnic, const Packet& feedback) = 0;
+    virtual void on_feedback(VnicId vnic, const Packet& feedback) = 0;
     /// Packets that wait here.
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
     /// Packets dropped here.

@@ -84,7 +84,7 @@ void Host::receive(Packet& packet) {
     const VnicId id = world_.endpoints[packet.to].vnic;
     if (packet.kind == PacketKind::kFeedback) {
         ++world_.feedback_heard;
-        edge_->hear(id, packet);
+        edge_->on_feedback(id, packet);
         world_.pool.give_back(packet);
         return;
     }

@@ -115,7 +115,7 @@ class PlainEdge final : public Edge {
     [[nodiscard]] bool room(VnicId) const override { return host_.nic().waiting() < descriptors_; }
     void send(VnicId, Packet& packet) override { host_.nic().send(packet); }
     void received(VnicId, const Packet&) override {}
-    void hear(VnicId, const Packet&) override {}
+    void on_feedback(VnicId, const Packet&) override {}
     [[nodiscard]] std::uint64_t packets() const override { return 0; }
 
   private:

@@ -25,7 +25,7 @@ class RateLimitEdge final : public Edge, public Handler {
     [[nodiscard]] bool room(VnicId vnic) const override;
     void send(VnicId vnic, Packet& packet) override;
     void received(VnicId, const Packet&) override {}
-    void hear(VnicId, const Packet&) override {}
+    void on_feedback(VnicId, const Packet&) override {}
     [[nodiscard]] std::uint64_t packets() const override { return queued_; }
     [[nodiscard]] std::uint64_t dropped() const override { return dropped_; }
 

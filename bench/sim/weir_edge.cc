@@ -63,10 +63,10 @@ WeirEdge::WeirEdge(World& world, Host& host, const HostsSpec& spec, std::uint64_
       flows_(places(vnics_, peers), vnics_, {.rate_min = kRateMin, .line_rate = rate_bps / 8}),
       scheduler_(make_link_scheduler(scheduler_name(spec.scheduler), {.classes = vnics_,
                                                                       .queue_packets = kQueuePackets,
-                                                                      .limits = &wheel_,
-                                                                      .flows = flows_.capacity(),
-                                                                      .flow_packets = kFlowPackets,
-                                                                      .flow_wheel_id = vnics_})),
+                                                                      .wheel = &wheel_,
+                                                                      .destinations = flows_.capacity(),
+                                                                      .destination_packets = kFlowPackets,
+                                                                      .destination_wheel_id = vnics_})),
       receiver_({.endpoints = vnics_, .senders = places(vnics_, peers)},
                 receiver_profile(spec, rate_bps, isolation)),
       outlet_(host),
@@ -94,7 +94,7 @@ void WeirEdge::add_vnic(VnicId id) {
 
 void WeirEdge::send(VnicId id, Packet& packet) {
     const Nanos now = world_.now();
-    const FlowId flow = flows_.find(id, address_of(packet.to));
+    const DestinationId flow = flows_.find(id, address_of(packet.to));
     if (bypass(id, flow, packet, now)) {
         host_.nic().send(packet);
         return;
@@ -107,27 +107,27 @@ void WeirEdge::send(VnicId id, Packet& packet) {
     plan(now);
 }
 
-bool WeirEdge::bypass(VnicId id, FlowId flow, const Packet& packet, Nanos now) {
-    const bool may = flow == kNoFlow ? scheduler_->can_bypass(id, packet.bytes, now)
-                                     : scheduler_->can_bypass(id, flow, packet.bytes, now);
+bool WeirEdge::bypass(VnicId id, DestinationId flow, const Packet& packet, Nanos now) {
+    const bool may = flow == kNoDestination ? scheduler_->can_bypass(id, packet.bytes, now)
+                                            : scheduler_->can_bypass(id, flow, packet.bytes, now);
     if (!may || !limiters_[id].admit({packet.bytes, 1}, now))
         return false;
-    if (flow == kNoFlow) {
+    if (flow == kNoDestination) {
         scheduler_->bypass(id, packet.bytes, now);
     } else {
         scheduler_->bypass(id, flow, packet.bytes, now);
-        flows_.use(flow, now);
+        flows_.touch(flow, now);
     }
     return true;
 }
 
-bool WeirEdge::enqueue(VnicId id, FlowId flow, Packet& packet, Nanos now) {
-    const bool limited = flow != kNoFlow;
+bool WeirEdge::enqueue(VnicId id, DestinationId flow, Packet& packet, Nanos now) {
+    const bool limited = flow != kNoDestination;
     packet.congestion_marked |= packet.ecn_capable && !limited && scheduler_->backlog_bytes(id) > kMarkBytes;
     const PacketRef ref{&packet, now, packet.bytes, 1, 1};
     if (!limited)
         return scheduler_->enqueue(id, ref, now);
-    flows_.use(flow, now);
+    flows_.touch(flow, now);
     return scheduler_->enqueue(id, flow, ref, now);
 }
 
@@ -160,20 +160,20 @@ void WeirEdge::received(VnicId id, const Packet& packet) {
         delayed_.send(answer, now + feedback_delay_);
 }
 
-void WeirEdge::hear(VnicId id, const Packet& feedback) {
+void WeirEdge::on_feedback(VnicId id, const Packet& feedback) {
     const Nanos now = world_.now();
-    const auto [heard, flow] = flows_.hear(id, address_of(feedback.from), feedback.ack,
-                                           static_cast<std::uint32_t>(feedback.sequence), now);
+    const auto [change, flow] = flows_.on_feedback(id, address_of(feedback.from), feedback.ack,
+                                                   static_cast<std::uint32_t>(feedback.sequence), now);
     const auto belongs = [&](const PacketRef& waiting) {
         return static_cast<const Packet*>(waiting.packet)->to == feedback.from;
     };
-    if (heard == DestinationLimits::Heard::kOpened) {
-        if (!scheduler_->open_flow(flow, id, &flows_.limiter(flow), now, belongs)) {
-            flows_.forget(flow);
+    if (change == DestinationLimits::Change::kOpened) {
+        if (!scheduler_->open_destination(flow, id, &flows_.limiter(flow), now, belongs)) {
+            flows_.erase(flow);
             return;
         }
-    } else if (heard == DestinationLimits::Heard::kChanged) {
-        scheduler_->change_flow(flow, now);
+    } else if (change == DestinationLimits::Change::kChanged) {
+        scheduler_->rate_changed(flow, now);
     } else {
         return;
     }
@@ -186,13 +186,13 @@ void WeirEdge::keep_house(Nanos now) {
         receiver_.sweep(now);
     flows_.sweep(
         now, kFlowsPerSweep,
-        [&](FlowId flow) {
-            if (scheduler_->flow_backlog_packets(flow) != 0)
+        [&](DestinationId flow) {
+            if (scheduler_->destination_backlog_packets(flow) != 0)
                 return false;
-            scheduler_->close_flow(flow, now, [](const PacketRef&) {});
+            scheduler_->close_destination(flow, now, [](const PacketRef&) {});
             return true;
         },
-        [&](FlowId flow) { scheduler_->change_flow(flow, now); });
+        [&](DestinationId flow) { scheduler_->rate_changed(flow, now); });
     plan(now);
     world_.engine.after(housekeeping_, *this, kHousekeeping);
 }
@@ -224,7 +224,7 @@ void WeirEdge::wake(TimingWheel::Ids ids, Nanos now) {
         if (id < vnics_)
             scheduler_->wake(static_cast<VnicId>(id), now);
         else
-            scheduler_->wake_flow(id - vnics_, now);
+            scheduler_->wake_destination(id - vnics_, now);
     }
 }
 

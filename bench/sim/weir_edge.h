@@ -22,7 +22,7 @@ class WeirEdge final : public Edge, public Handler {
     [[nodiscard]] bool room(VnicId vnic) const override { return scheduler_->room(vnic) != 0; }
     void send(VnicId vnic, Packet& packet) override;
     void received(VnicId vnic, const Packet& packet) override;
-    void hear(VnicId vnic, const Packet& feedback) override;
+    void on_feedback(VnicId vnic, const Packet& feedback) override;
     [[nodiscard]] std::uint64_t packets() const override { return queued_ + delayed_.packets(); }
     [[nodiscard]] std::uint64_t dropped() const override { return dropped_; }
     [[nodiscard]] EndpointReading reading(VnicId vnic) const override { return receiver_.read(vnic); }
@@ -44,8 +44,8 @@ class WeirEdge final : public Edge, public Handler {
     };
 
     void add_vnic(VnicId id);
-    [[nodiscard]] bool bypass(VnicId id, FlowId flow, const Packet& packet, Nanos now);
-    [[nodiscard]] bool enqueue(VnicId id, FlowId flow, Packet& packet, Nanos now);
+    [[nodiscard]] bool bypass(VnicId id, DestinationId flow, const Packet& packet, Nanos now);
+    [[nodiscard]] bool enqueue(VnicId id, DestinationId flow, Packet& packet, Nanos now);
     void drop(Packet& packet);
     void wake(TimingWheel::Ids ids, Nanos now);
     void poll(Nanos now);

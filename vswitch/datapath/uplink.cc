@@ -46,7 +46,8 @@ void Uplink::change(const VnicPath& path, Nanos now) {
 
 void Uplink::remove(VnicPath& path, Nanos now) {
     const auto end = [&](const PacketRef& ref) { take_out(path, ref); };
-    flows_.remove(path.fixed.id, [&](FlowId flow) { scheduler_->close_flow(flow, now, end); });
+    flows_.erase_vnic(path.fixed.id,
+                      [&](DestinationId flow) { scheduler_->close_destination(flow, now, end); });
     scheduler_->drain(path.fixed.id, end);
     scheduler_->remove(path.fixed.id, now);
 }
@@ -147,10 +148,10 @@ void Uplink::transmit() {
 
 /// Where many wait already, those that can hear it are told; beyond the bound a flow's own packets are lost,
 /// and nobody else's.
-void Uplink::queue(VnicPath& from, FlowId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now) {
+void Uplink::queue(VnicPath& from, DestinationId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now) {
     const VnicId id = from.fixed.id;
     set_source(frame, id);
-    const bool limited = flow != kNoFlow;
+    const bool limited = flow != kNoDestination;
     const std::uint64_t backlog = scheduler_->backlog_bytes(id);
     // A mark made here in a limited flow would look to the receiver, who set the limit, like a queue in the
     // network: it would lower the limit, which would lengthen this queue.
@@ -168,14 +169,14 @@ void Uplink::queue(VnicPath& from, FlowId flow, rte_mbuf* frame, const PacketRef
 }
 
 /// Around the scheduler: nothing waits before it, the NIC keeps up, and every bucket pays, and has then paid.
-bool Uplink::goes_directly(VnicPath& from, FlowId flow, std::uint32_t bytes, std::uint32_t wire_frames,
+bool Uplink::goes_directly(VnicPath& from, DestinationId flow, std::uint32_t bytes, std::uint32_t wire_frames,
                            std::uint16_t frames, Nanos now) {
     if (!nic_has_room(frames))
         return false;
     const VnicId id = from.fixed.id;
     if (!from.profile.isolated)
         return scheduler_->backlog_packets(id) == 0;
-    const bool limited = flow != kNoFlow;
+    const bool limited = flow != kNoDestination;
     if (!(limited ? scheduler_->can_bypass(id, flow, bytes, now) : scheduler_->can_bypass(id, bytes, now)) ||
         (from.profile.limited && !from.limiter.admit({bytes, wire_frames}, now)))
         return false;
@@ -190,14 +191,14 @@ bool Uplink::goes_directly(VnicPath& from, FlowId flow, std::uint32_t bytes, std
 void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames,
                       Nanos now) {
     stats.tx.offered.add(1, bytes);
-    const FlowId flow = flows_.find(from.fixed.id, read_head(frame).destination);
-    if (flow != kNoFlow)
-        flows_.use(flow, now);
+    const DestinationId flow = flows_.find(from.fixed.id, read_head(frame).destination);
+    if (flow != kNoDestination)
+        flows_.touch(flow, now);
     if (!goes_directly(from, flow, bytes, wire_frames, 1, now)) {
         queue(from, flow, frame, {frame, now, bytes, wire_frames, frame->nb_segs}, now);
         return;
     }
-    if (flow != kNoFlow)
+    if (flow != kNoDestination)
         flows_.count(flow, bytes);
     count_sent(from, 1, bytes);
     stats.tx.queued.add(1, bytes);
@@ -208,8 +209,8 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
 bool Uplink::passes_whole(const VnicPath& from, const rte_mbuf* frame) const {
     if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0)
         return true;
-    const FlowId flow = flows_.find(from.fixed.id, read_head(frame).destination);
-    return device_.offloads().tso && (flow == kNoFlow || flows_.rate(flow) >= kSplitBelow);
+    const DestinationId flow = flows_.find(from.fixed.id, read_head(frame).destination);
+    return device_.offloads().tso && (flow == kNoDestination || flows_.rate(flow) >= kSplitBelow);
 }
 
 /// Frame by frame: what the NIC does not do is done here.
@@ -255,18 +256,18 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
     }
     if (from.fixed.vlan != 0 || run.longest > frame_bytes_max_ ||
         !offload::accepted_as_is(run.offload_flags, device_.offloads()) ||
-        (run.wire_frames_total != run.count && flows_.any(from.fixed.id)) ||
+        (run.wire_frames_total != run.count && flows_.has_any(from.fixed.id)) ||
         (run.offload_flags != 0 && nic_.prepare(run.frames, run.count) != run.count)) {
         send_adapted(from, run, now);
         return;
     }
-    if (flows_.any(from.fixed.id)) {
+    if (flows_.has_any(from.fixed.id)) {
         send_by_flow(from, run, now);
         return;
     }
     // The common case costs one question for the whole run.
     if (run.bytes_total <= from.profile.run_bytes_max &&
-        goes_directly(from, kNoFlow, run.bytes_total, run.wire_frames_total, run.count, now)) {
+        goes_directly(from, kNoDestination, run.bytes_total, run.wire_frames_total, run.count, now)) {
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
         count_sent(from, run.count, run.bytes_total);
@@ -307,8 +308,9 @@ unsigned Uplink::depart(Nanos now) {
         from.queued_buffers -= ref.buffers;
         from.stats.from_vm.queued.remove(1, ref.bytes);
         count_sent(from, 1, ref.bytes);
-        if (flows_.any_ruled(from.fixed.id))
-            if (const FlowId flow = flows_.find(from.fixed.id, read_head(frame).destination); flow != kNoFlow)
+        if (flows_.has_allocated(from.fixed.id))
+            if (const DestinationId flow = flows_.find(from.fixed.id, read_head(frame).destination);
+                flow != kNoDestination)
                 flows_.count(flow, ref.bytes);
         from.queue_delay.add(now - ref.enqueued);
         hand_over(frame, ref.bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);

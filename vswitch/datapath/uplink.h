@@ -51,20 +51,20 @@ class Uplink {
     /// Drops what waits for the vNIC, with a reason.
     void remove(VnicPath& path, Nanos now);
     void wake(VnicId vnic, Nanos now) { scheduler_->wake(vnic, now); }
-    void wake_flow(FlowId flow, Nanos now) { scheduler_->wake_flow(flow, now); }
+    void wake_destination(DestinationId flow, Nanos now) { scheduler_->wake_destination(flow, now); }
 
     /// A destination tells a vNIC a rate.
-    DestinationLimits::Heard hear(VnicId vnic, std::uint64_t address, std::uint64_t rate,
-                                  std::uint32_t sequence, Nanos now);
+    DestinationLimits::Change on_feedback(VnicId vnic, std::uint64_t address, std::uint64_t rate,
+                                          std::uint32_t sequence, Nanos now);
     /// The controller rules what the vNIC sends to an address, or (nullopt) does so no longer.
     /// @return false when there is no room for another limiter
-    bool rule(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now);
+    bool allocate(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now);
     /// Of a ruled flow: what has passed, and what waits.
     void read_peer(VnicId vnic, PeerReading& peer) const;
     /// Limiters in silence: some of them at each call.
-    void sweep_flows(Nanos now);
-    [[nodiscard]] std::uint32_t limiters() const { return flows_.asked(); }
-    [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return flows_.asked(vnic); }
+    void sweep_limits(Nanos now);
+    [[nodiscard]] std::uint32_t limiters() const { return flows_.advertised(); }
+    [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return flows_.advertised(vnic); }
 
     /// A frame of the switch's own, past the queues. @return false when the NIC is behind; the frame is gone
     bool send_control(rte_mbuf* frame, Nanos now) { return send_control(frame, kNoTunnel, now); }
@@ -92,8 +92,8 @@ class Uplink {
 
     // uplink_flows.cc
     void send_by_flow(VnicPath& from, const Run& run, Nanos now);
-    DestinationLimits::Heard take_over(const DestinationLimits::Result& result, VnicId vnic,
-                                       std::uint64_t address, Nanos now);
+    DestinationLimits::Change take_over(const DestinationLimits::Result& result, VnicId vnic,
+                                        std::uint64_t address, Nanos now);
     // uplink.cc
     static void count_sent(VnicPath& from, std::uint64_t packets, std::uint64_t bytes) {
         from.stats.admitted.add(packets, bytes);
@@ -103,12 +103,12 @@ class Uplink {
     void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
     void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     void send_adapted(VnicPath& from, const Run& run, Nanos now);
-    void queue(VnicPath& from, FlowId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now);
+    void queue(VnicPath& from, DestinationId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now);
     void take_out(VnicPath& path, const PacketRef& ref);
     [[nodiscard]] bool passes_whole(const VnicPath& from, const rte_mbuf* frame) const;
     bool tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes);
     bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes);
-    bool goes_directly(VnicPath& from, FlowId flow, std::uint32_t bytes, std::uint32_t wire_frames,
+    bool goes_directly(VnicPath& from, DestinationId flow, std::uint32_t bytes, std::uint32_t wire_frames,
                        std::uint16_t frames, Nanos now);
     bool nic_has_room(std::uint16_t frames);
     void hand_over(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel = kNoTunnel);

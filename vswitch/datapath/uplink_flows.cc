@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-/// Flows looked at per call of sweep_flows().
+/// Flows looked at per call of sweep_limits().
 constexpr unsigned kSweepBudget = 64;
 
 }  // namespace
@@ -25,7 +25,7 @@ void Uplink::send_by_flow(VnicPath& from, const Run& run, Nanos now) {
     }
     stats.tx.offered.add(run.count, run.bytes_total);
     std::uint64_t address = 0;  // nobody's
-    FlowId flow = kNoFlow;
+    DestinationId flow = kNoDestination;
     bool open = true;
     std::uint32_t passed = 0;
     std::uint32_t passed_bytes = 0;
@@ -35,17 +35,17 @@ void Uplink::send_by_flow(VnicPath& from, const Run& run, Nanos now) {
         if (const std::uint64_t to = read_head(frame).destination; to != address) {
             address = to;
             flow = flows_.find(id, to);
-            if (flow != kNoFlow)
-                flows_.use(flow, now);
+            if (flow != kNoDestination)
+                flows_.touch(flow, now);
         }
-        const bool pays = flow == kNoFlow || scheduler_->flow_pays(flow, bytes, now);
+        const bool pays = flow == kNoDestination || scheduler_->destination_pays(flow, bytes, now);
         open =
             open && !(pays && from.profile.limited && !from.limiter.admit({bytes, run.wire_frames[i]}, now));
         if (!pays || !open) {
             queue(from, flow, frame, {frame, now, bytes, run.wire_frames[i], frame->nb_segs}, now);
             continue;
         }
-        if (flow != kNoFlow) {
+        if (flow != kNoDestination) {
             flows_.limiter(flow).pay(bytes, now);
             flows_.count(flow, bytes);
         }
@@ -59,48 +59,47 @@ void Uplink::send_by_flow(VnicPath& from, const Run& run, Nanos now) {
 }
 
 /// Makes the scheduler ask the limiter as it is now.
-DestinationLimits::Heard Uplink::take_over(const DestinationLimits::Result& result, VnicId vnic,
-                                           std::uint64_t address, Nanos now) {
-    const auto [heard, flow] = result;
+DestinationLimits::Change Uplink::take_over(const DestinationLimits::Result& result, VnicId vnic,
+                                            std::uint64_t address, Nanos now) {
+    const auto [change, flow] = result;
     const auto belongs = [address](const PacketRef& ref) {
         return read_head(static_cast<rte_mbuf*>(ref.packet)).destination == address;
     };
-    if (heard == DestinationLimits::Heard::kOpened &&
-        !scheduler_->open_flow(flow, vnic, &flows_.limiter(flow), now, belongs)) {
-        flows_.forget(flow);
-        return DestinationLimits::Heard::kFull;
+    if (change == DestinationLimits::Change::kOpened &&
+        !scheduler_->open_destination(flow, vnic, &flows_.limiter(flow), now, belongs)) {
+        flows_.erase(flow);
+        return DestinationLimits::Change::kFull;
     }
-    if (heard == DestinationLimits::Heard::kChanged)
-        scheduler_->change_flow(flow, now);
-    return heard;
+    if (change == DestinationLimits::Change::kChanged)
+        scheduler_->rate_changed(flow, now);
+    return change;
 }
 
-DestinationLimits::Heard Uplink::hear(VnicId vnic, std::uint64_t address, std::uint64_t rate,
-                                      std::uint32_t sequence, Nanos now) {
-    return take_over(flows_.hear(vnic, address, rate, sequence, now), vnic, address, now);
+DestinationLimits::Change Uplink::on_feedback(VnicId vnic, std::uint64_t address, std::uint64_t rate,
+                                              std::uint32_t sequence, Nanos now) {
+    return take_over(flows_.on_feedback(vnic, address, rate, sequence, now), vnic, address, now);
 }
 
-bool Uplink::rule(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now) {
-    const DestinationLimits::Result result =
-        rate ? flows_.rule(vnic, address, *rate, now) : flows_.unrule(vnic, address, now);
-    return take_over(result, vnic, address, now) != DestinationLimits::Heard::kFull;
+bool Uplink::allocate(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now) {
+    return take_over(flows_.allocate(vnic, address, rate, now), vnic, address, now) !=
+           DestinationLimits::Change::kFull;
 }
 
 void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {
-    const FlowId flow = flows_.find(vnic, peer.address);
-    const bool ruled = flow != kNoFlow && flows_.ruled(flow);
-    peer.bytes = ruled ? flows_.bytes(flow) : 0;
-    peer.queued = ruled ? scheduler_->flow_backlog_bytes(flow) : 0;
+    const DestinationId flow = flows_.find(vnic, peer.address);
+    const bool ruled = flow != kNoDestination && flows_.is_allocated(flow);
+    peer.bytes = ruled ? flows_.allocated_bytes(flow) : 0;
+    peer.queued = ruled ? scheduler_->destination_backlog_bytes(flow) : 0;
 }
 
-void Uplink::sweep_flows(Nanos now) {
-    const auto let_go = [&](FlowId flow) {
-        if (scheduler_->flow_backlog_packets(flow) != 0)
+void Uplink::sweep_limits(Nanos now) {
+    const auto let_go = [&](DestinationId flow) {
+        if (scheduler_->destination_backlog_packets(flow) != 0)
             return false;
-        scheduler_->close_flow(flow, now, [](const PacketRef&) {});
+        scheduler_->close_destination(flow, now, [](const PacketRef&) {});
         return true;
     };
-    flows_.sweep(now, kSweepBudget, let_go, [&](FlowId flow) { scheduler_->change_flow(flow, now); });
+    flows_.sweep(now, kSweepBudget, let_go, [&](DestinationId flow) { scheduler_->rate_changed(flow, now); });
 }
 
 }  // namespace weir

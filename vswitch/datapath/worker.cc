@@ -21,7 +21,7 @@ constexpr unsigned kWakeBudget = 256;
 /// flows of requests.
 constexpr std::uint32_t kClassIds = limits::kVnicsMax;
 constexpr std::uint32_t kFlowIds = 2 * limits::kVnicsMax;
-constexpr std::uint32_t kRequestIds = kFlowIds + limits::kFlowsMax;
+constexpr std::uint32_t kRequestIds = kFlowIds + limits::kDestinationLimitsMax;
 constexpr std::uint32_t kWheelIds = kRequestIds + limits::kRequestFlowsMax;
 /// A ring that gave more than one frame but fewer than this is left to fill for a moment (`poll_coalesce`): a
 /// burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's cache lines travel
@@ -53,11 +53,11 @@ void Worker::set_uplink(const UplinkPart& part) {
     LinkScheduler::Setup scheduler;
     scheduler.classes = limits::kVnicsMax;
     scheduler.queue_packets = limits::kQueuePackets;
-    scheduler.limits = &wheel_;
-    scheduler.wheel_id = kClassIds;
-    scheduler.flows = told || ruled ? limits::kFlowsMax : 0;
-    scheduler.flow_packets = told || ruled ? limits::kFlowPacketsMax : 0;
-    scheduler.flow_wheel_id = kFlowIds;
+    scheduler.wheel = &wheel_;
+    scheduler.class_wheel_id = kClassIds;
+    scheduler.destinations = told || ruled ? limits::kDestinationLimitsMax : 0;
+    scheduler.destination_packets = told || ruled ? limits::kDestinationPacketsMax : 0;
+    scheduler.destination_wheel_id = kFlowIds;
     uplink_ =
         std::make_unique<Uplink>(Uplink::Setup{.device = part.device,
                                                .queue = setup_.id,
@@ -67,7 +67,7 @@ void Worker::set_uplink(const UplinkPart& part) {
                                                .overhead_bytes = setup_.overhead_bytes,
                                                .mtu = part.mtu,
                                                .flow_profile = told ? part.feedback->flows : unasked,
-                                               .flows = told || ruled ? limits::kFlowsMax : 2});
+                                               .flows = told || ruled ? limits::kDestinationLimitsMax : 2});
     out_share_ = &part.out;
     in_share_ = &part.in;
     uplink_->set_capacity(out_share_->allocation(setup_.id), 0);
@@ -143,7 +143,7 @@ unsigned Worker::wake_due(Nanos now) {
                         let_go(*directory_[vnic], ref, now);
                     });
                 else if (id >= kFlowIds)
-                    uplink_->wake_flow(id - kFlowIds, now);
+                    uplink_->wake_destination(id - kFlowIds, now);
                 else if (id >= kClassIds)
                     uplink_->wake(static_cast<VnicId>(id - kClassIds), now);
                 else
@@ -299,7 +299,7 @@ void Worker::housekeeping(Nanos now) {
     if (feedback_)
         feedback_->keep_house(now);
     else if (uplink_)
-        uplink_->sweep_flows(now);
+        uplink_->sweep_limits(now);
     if (requests_)
         requests_->keep_house(now);
     for (VnicPath* vnic : mine_)

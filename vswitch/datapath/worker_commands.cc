@@ -53,7 +53,7 @@ void Worker::run_command(const WorkerCommand& command, Nanos now) {
             break;
         case Type::kRulePeers:
             for (const PeerRule& rule : command.rules)
-                uplink_->rule(command.vnic, rule.address, rule.rate, now);
+                uplink_->allocate(command.vnic, rule.address, rule.rate, now);
             break;
         case Type::kReadPeers:
             for (PeerReading& peer : command.peers)

@@ -136,17 +136,17 @@ void RateFeedback::hear(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nan
 }
 
 void RateFeedback::apply(VnicId vnic, const FeedbackMessage& message, Nanos now) {
-    using Heard = DestinationLimits::Heard;
-    switch (setup_.uplink.hear(vnic, message.from, message.rate, message.sequence, now)) {
-        case Heard::kOpened:
-        case Heard::kChanged:
-        case Heard::kNoNeed:
+    using Change = DestinationLimits::Change;
+    switch (setup_.uplink.on_feedback(vnic, message.from, message.rate, message.sequence, now)) {
+        case Change::kOpened:
+        case Change::kChanged:
+        case Change::kNotNeeded:
             ++stats.heard;
             break;
-        case Heard::kStale:
+        case Change::kStale:
             ++stats.stale;
             break;
-        case Heard::kFull:
+        case Change::kFull:
             ++stats.table_full;
             break;
     }

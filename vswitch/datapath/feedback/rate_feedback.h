@@ -57,7 +57,7 @@ class RateFeedback {
             receiver_.sweep(now);
     }
     /// Now and then: limiters in silence.
-    void keep_house(Nanos now) { setup_.uplink.sweep_flows(now); }
+    void keep_house(Nanos now) { setup_.uplink.sweep_limits(now); }
 
     /// What this worker needs of the downlink, and what it was given.
     [[nodiscard]] std::uint64_t received_total() const { return receiver_.received_total(); }

@@ -10,7 +10,7 @@ namespace weir {
 ApplianceGate::ApplianceGate(const Setup& setup)
     : scheduler_(make_link_scheduler(setup.scheduler, {.classes = setup.flows,
                                                        .queue_packets = kAnnounced,
-                                                       .limits = setup.wheel,
+                                                       .wheel = setup.wheel,
                                                        .quantum = 1U << kScaleBits})),
       waiting_(setup.flows) {
     assert(scheduler_ != nullptr);

@@ -7,10 +7,10 @@ namespace weir {
 
 LinkScheduler::LinkScheduler(const Setup& setup)
     : quantum_(setup.quantum),
-      limits_(*setup.limits),
-      wheel_id_(setup.wheel_id),
-      flow_wheel_id_(setup.flow_wheel_id),
-      flows_(setup.flows, setup.flow_packets) {
+      wheel_(*setup.wheel),
+      class_wheel_id_(setup.class_wheel_id),
+      destination_wheel_id_(setup.destination_wheel_id),
+      destinations_(setup.destinations, setup.destination_packets) {
     assert(setup.classes <= kClassesMax);
     classes_.reserve(setup.classes);
     for (std::size_t i = 0; i < setup.classes; ++i)
@@ -110,51 +110,52 @@ bool LinkScheduler::enqueue(VnicId id, const PacketRef& packet, Nanos now) {
     return true;
 }
 
-bool LinkScheduler::enqueue(VnicId id, FlowId flow, const PacketRef& packet, Nanos now) {
-    const FlowQueue& queue = flows_[flow];
+bool LinkScheduler::enqueue(VnicId id, DestinationId destination, const PacketRef& packet, Nanos now) {
+    const DestinationQueue& queue = destinations_[destination];
     if (queue.bytes >= classes_[id].profile.queue_bytes_max || queue.packets >= kFlowPacketsMax ||
-        !flows_.push(flow, packet))
+        !destinations_.push(destination, packet))
         return false;
     ++packets_;
     if (queue.packets == 1)
-        place_flow(flow, now);
+        place_destination(destination, now);
     return true;
 }
 
-/// The flow, or the class's own queue, has packets that may leave: it is the last in turn.
-void LinkScheduler::make_ready(VnicId id, FlowId flow, Nanos now) {
+/// The destination, or the class's own queue, has packets that may leave: it is the last in turn.
+void LinkScheduler::make_ready(VnicId id, DestinationId destination, Nanos now) {
     Class& c = classes_[id];
-    next_of(c, flow) = kNoFlow;
+    next_of(c, destination) = kNoDestination;
     if (has_ready(c)) {
-        next_of(c, c.ready_tail) = flow;
-        c.ready_tail = flow;
+        next_of(c, c.ready_tail) = destination;
+        c.ready_tail = destination;
         return;
     }
-    c.ready_head = c.ready_tail = flow;
+    c.ready_head = c.ready_tail = destination;
     start(id, now);
 }
 
 /// Takes a flow out of the turns. The class is not contending meanwhile.
-void LinkScheduler::unlink_ready(Class& c, FlowId flow) {
-    FlowId before = kNoFlow;
-    for (FlowId at = c.ready_head; at != flow; at = next_of(c, at))
+void LinkScheduler::unlink_ready(Class& c, DestinationId destination) {
+    DestinationId before = kNoDestination;
+    for (DestinationId at = c.ready_head; at != destination; at = next_of(c, at))
         before = at;
-    (before == kNoFlow ? c.ready_head : next_of(c, before)) = next_of(c, flow);
-    if (c.ready_tail == flow)
+    (before == kNoDestination ? c.ready_head : next_of(c, before)) = next_of(c, destination);
+    if (c.ready_tail == destination)
         c.ready_tail = before;
 }
 
-void LinkScheduler::wake_flow(FlowId flow, Nanos now) {
-    if (flows_[flow].blocked)  // it may have to wait on: it was beyond the wheel's horizon, or is slower now
-        place_flow(flow, now);
+void LinkScheduler::wake_destination(DestinationId destination, Nanos now) {
+    if (destinations_[destination]
+            .blocked)  // it may have to wait on: it was beyond the wheel's horizon, or is slower now
+        place_destination(destination, now);
 }
 
 /// One that may send goes on: what it does not have any more, it owes.
-void LinkScheduler::change_flow(FlowId flow, Nanos now) {
-    if (!flows_[flow].blocked)
+void LinkScheduler::rate_changed(DestinationId destination, Nanos now) {
+    if (!destinations_[destination].blocked)
         return;
-    limits_.remove(flow_wheel_id_ + flow);
-    place_flow(flow, now);
+    wheel_.remove(destination_wheel_id_ + destination);
+    place_destination(destination, now);
 }
 
 void LinkScheduler::wait_for_limit(VnicId id, Nanos now) {
@@ -163,7 +164,7 @@ void LinkScheduler::wait_for_limit(VnicId id, Nanos now) {
     stop(id);
     const Nanos at = c.limiter->ready_at(costs(front(c)));
     if (at != kNever)  // a parked class waits for change()
-        limits_.insert(wheel_id_ + id, at, now);
+        wheel_.insert(class_wheel_id_ + id, at, now);
 }
 
 void LinkScheduler::wake(VnicId id, Nanos now) {
@@ -172,7 +173,7 @@ void LinkScheduler::wake(VnicId id, Nanos now) {
         return;
     const Nanos at = c.limiter->ready_at(costs(front(c)));
     if (at > now) {  // it was beyond the wheel's horizon
-        limits_.insert(wheel_id_ + id, at, now);
+        wheel_.insert(class_wheel_id_ + id, at, now);
         return;
     }
     c.limited = false;
@@ -189,7 +190,7 @@ void LinkScheduler::forget(VnicId id) {
         return;
     }
     c.limited = false;
-    limits_.remove(wheel_id_ + id);
+    wheel_.remove(class_wheel_id_ + id);
 }
 
 }  // namespace weir

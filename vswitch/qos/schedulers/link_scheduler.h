@@ -47,12 +47,12 @@ class LinkScheduler {
     struct Setup {
         std::size_t classes = 1024;          ///< VnicIds are 0 .. classes-1; at most kClassesMax
         std::uint32_t queue_packets = 1024;  ///< slots per class, a power of two
-        TimingWheel* limits = nullptr;       ///< where classes wait for their limit; outlives the scheduler
-        std::uint32_t wheel_id = 0;          ///< id of class 0 in that wheel; class c has wheel_id + c
-        std::uint32_t flows = 0;             ///< FlowIds are 0 .. flows-1
-        std::uint32_t flow_packets = 0;      ///< that may wait in all flows together
-        std::uint32_t flow_wheel_id = 0;     ///< id of flow 0 in the wheel
-        std::uint32_t quantum = 4096;        ///< of a turn of who has most shares: two full frames, or three
+        TimingWheel* wheel = nullptr;        ///< where classes wait for their limit; outlives the scheduler
+        std::uint32_t class_wheel_id = 0;    ///< id of class 0 in that wheel; class c has class_wheel_id + c
+        std::uint32_t destinations = 0;      ///< DestinationIds are 0 .. destinations-1
+        std::uint32_t destination_packets = 0;   ///< that may wait for all destinations together
+        std::uint32_t destination_wheel_id = 0;  ///< id of destination 0 in the wheel
+        std::uint32_t quantum = 4096;  ///< of a turn of who has most shares: two full frames, or three
     };
 
     /// Allocates everything. The link starts parked: call set_capacity().
@@ -71,16 +71,17 @@ class LinkScheduler {
     /// PacketRef&).
     template <class Take>
     void drain(VnicId id, Take&& take);
-    /// From now on packets of this flow pay `limiter` (outlives the flow) too. Those that wait already, and
-    /// for which belongs(const PacketRef&) holds, move into its queue, so that order is kept.
+    /// From now on packets of this flow pay `limiter` (outlives the destination) too. Those that wait
+    /// already, and for which belongs(const PacketRef&) holds, move into its queue, so that order is kept.
     /// @return false when there might be no room for them all: nothing has changed
     template <class Belongs>
-    [[nodiscard]] bool open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nanos now, Belongs&& belongs);
+    [[nodiscard]] bool open_destination(DestinationId destination, VnicId id, TokenBucket* limiter, Nanos now,
+                                        Belongs&& belongs);
     /// Takes all its packets out, as drain() does.
     template <class Take>
-    void close_flow(FlowId flow, Nanos now, Take&& take);
+    void close_destination(DestinationId destination, Nanos now, Take&& take);
     /// Its limiter got another rate.
-    void change_flow(FlowId flow, Nanos now);
+    void rate_changed(DestinationId destination, Nanos now);
     /// The class is empty (drain it, and close its flows first).
     void remove(VnicId id, Nanos now);
     /// The link's rate less headroom. Reservations that add up to more are scaled down in proportion.
@@ -98,19 +99,20 @@ class LinkScheduler {
     /// in nobody's way).
     [[nodiscard]] bool can_bypass(VnicId id, std::uint32_t bytes, Nanos now) const {
         const Class& c = classes_[id];
-        if (c.ready_head != kNoFlow || bytes > kBypassMax)
+        if (c.ready_head != kNoDestination || bytes > kBypassMax)
             return false;
         return (contenders_ == 0 && link_.can_pay(bytes, now)) ||
                (c.reserved.can_pay(bytes, now) && link_.debt_within(kDebtMax, now));
     }
     /// A flow with a limiter has nothing waiting, and the limiter can pay.
-    [[nodiscard]] bool flow_pays(FlowId flow, std::uint32_t bytes, Nanos now) const {
-        const FlowQueue& queue = flows_[flow];
+    [[nodiscard]] bool destination_pays(DestinationId destination, std::uint32_t bytes, Nanos now) const {
+        const DestinationQueue& queue = destinations_[destination];
         return queue.empty() && queue.limiter->can_pay(bytes, now);
     }
     /// Both.
-    [[nodiscard]] bool can_bypass(VnicId id, FlowId flow, std::uint32_t bytes, Nanos now) const {
-        return flow_pays(flow, bytes, now) && can_bypass(id, bytes, now);
+    [[nodiscard]] bool can_bypass(VnicId id, DestinationId destination, std::uint32_t bytes,
+                                  Nanos now) const {
+        return destination_pays(destination, bytes, now) && can_bypass(id, bytes, now);
     }
     /// Charges the link and the class's reservation. The caller has charged the limiters, after can_bypass().
     void bypass(VnicId id, std::uint32_t bytes, Nanos now) {
@@ -118,8 +120,8 @@ class LinkScheduler {
         c.bypassed += bytes;
         charge(c, bytes, now);
     }
-    void bypass(VnicId id, FlowId flow, std::uint32_t bytes, Nanos now) {
-        flows_[flow].limiter->pay(bytes, now);
+    void bypass(VnicId id, DestinationId destination, std::uint32_t bytes, Nanos now) {
+        destinations_[destination].limiter->pay(bytes, now);
         bypass(id, bytes, now);
     }
     /// Something else has used the link.
@@ -137,13 +139,13 @@ class LinkScheduler {
     [[nodiscard]] bool enqueue(VnicId id, const PacketRef& packet, Nanos now);
     /// @return false when the flow is at its bound (queue_bytes_max of its class, kFlowPacketsMax); the
     /// packet was not taken.
-    [[nodiscard]] bool enqueue(VnicId id, FlowId flow, const PacketRef& packet, Nanos now);
+    [[nodiscard]] bool enqueue(VnicId id, DestinationId destination, const PacketRef& packet, Nanos now);
     /// Gives packets that may leave now, in order of departure, charged. @return how many, 0 .. out.size()
     [[nodiscard]] virtual std::size_t dequeue_burst(Nanos now, std::span<PacketRef> out) = 0;
     /// The wheel fired for the class: its limit may pay again.
     void wake(VnicId id, Nanos now);
     /// The wheel fired for the flow: its limiter may pay again.
-    void wake_flow(FlowId flow, Nanos now);
+    void wake_destination(DestinationId destination, Nanos now);
     /// When dequeue_burst() may give something, if nothing happens before; early rather than late. kNever
     /// when all that is queued, if anything, waits for limits.
     [[nodiscard]] virtual Nanos next_ready(Nanos now) const = 0;
@@ -152,8 +154,12 @@ class LinkScheduler {
     [[nodiscard]] std::uint64_t backlog_bytes(VnicId id) const { return classes_[id].queue.bytes(); }
     [[nodiscard]] std::uint32_t backlog_packets(VnicId id) const { return classes_[id].queue.packets(); }
     [[nodiscard]] std::uint32_t backlog_buffers(VnicId id) const { return classes_[id].queue.buffers(); }
-    [[nodiscard]] std::uint32_t flow_backlog_bytes(FlowId flow) const { return flows_[flow].bytes; }
-    [[nodiscard]] std::uint32_t flow_backlog_packets(FlowId flow) const { return flows_[flow].packets; }
+    [[nodiscard]] std::uint32_t destination_backlog_bytes(DestinationId destination) const {
+        return destinations_[destination].bytes;
+    }
+    [[nodiscard]] std::uint32_t destination_backlog_packets(DestinationId destination) const {
+        return destinations_[destination].packets;
+    }
     /// The class waits for its own limit.
     [[nodiscard]] bool limited(VnicId id) const { return classes_[id].limited; }
     [[nodiscard]] const TokenBucket& link() const { return link_; }
@@ -169,15 +175,15 @@ class LinkScheduler {
     static constexpr std::uint32_t kBypassMax = 72 * 1024;
 
     /// The class's own queue, among the flows that may send.
-    static constexpr FlowId kOwnQueue = kNoFlow - 1;
+    static constexpr DestinationId kOwnQueue = kNoDestination - 1;
 
     struct alignas(64) Class {
         explicit Class(std::uint32_t queue_packets) : queue(queue_packets) {}
         PacketQueue queue;
         Limiter* limiter = nullptr;
-        FlowId ready_head = kNoFlow;  ///< whose packet is the class's next
-        FlowId ready_tail = kNoFlow;
-        FlowId own_next = kNoFlow;  ///< behind kOwnQueue
+        DestinationId ready_head = kNoDestination;  ///< whose packet is the class's next
+        DestinationId ready_tail = kNoDestination;
+        DestinationId own_next = kNoDestination;  ///< behind kOwnQueue
         TokenBucket reserved{
             make_profile(0, 0)};     ///< parked without a reservation: never pays, cannot be charged
         TurnAccount by_shares;       ///< for the policy: in turns by shares
@@ -196,9 +202,9 @@ class LinkScheduler {
 
     [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
     /// Has a packet that may be the next.
-    [[nodiscard]] static bool has_ready(const Class& c) { return c.ready_head != kNoFlow; }
+    [[nodiscard]] static bool has_ready(const Class& c) { return c.ready_head != kNoDestination; }
     [[nodiscard]] const PacketRef& front(const Class& c) const {
-        return c.ready_head == kOwnQueue ? c.queue.front() : flows_.front(c.ready_head);
+        return c.ready_head == kOwnQueue ? c.queue.front() : destinations_.front(c.ready_head);
     }
     [[nodiscard]] std::uint32_t front_bytes(std::size_t id) const { return front(classes_[id]).bytes; }
     /// Sends the class's first packet if its limit pays; link and reservation were asked before. If not, the
@@ -241,16 +247,16 @@ class LinkScheduler {
     }
     void wait_for_limit(VnicId id, Nanos now);
     void forget(VnicId id);
-    [[nodiscard]] bool waits_for_limiter(FlowId flow, Nanos now);
-    void place_flow(FlowId flow, Nanos now) {
-        if (!waits_for_limiter(flow, now))
-            make_ready(flows_[flow].vnic, flow, now);
+    [[nodiscard]] bool waits_for_limiter(DestinationId destination, Nanos now);
+    void place_destination(DestinationId destination, Nanos now) {
+        if (!waits_for_limiter(destination, now))
+            make_ready(destinations_[destination].vnic, destination, now);
     }
-    void make_ready(VnicId id, FlowId flow, Nanos now);
-    void unlink_ready(Class& c, FlowId flow);
+    void make_ready(VnicId id, DestinationId destination, Nanos now);
+    void unlink_ready(Class& c, DestinationId destination);
     void pop_front(VnicId id, Nanos now);
-    [[nodiscard]] FlowId& next_of(Class& c, FlowId flow) {
-        return flow == kOwnQueue ? c.own_next : flows_[flow].next_ready;
+    [[nodiscard]] DestinationId& next_of(Class& c, DestinationId destination) {
+        return destination == kOwnQueue ? c.own_next : destinations_[destination].next_ready;
     }
     void set_reservation(Class& c, Nanos now);
     void rescale_reservations(Nanos now);
@@ -258,10 +264,10 @@ class LinkScheduler {
         return {packet.bytes, packet.frames};
     }
 
-    TimingWheel& limits_;
-    std::uint32_t wheel_id_;
-    std::uint32_t flow_wheel_id_;
-    FlowQueues flows_;
+    TimingWheel& wheel_;
+    std::uint32_t class_wheel_id_;
+    std::uint32_t destination_wheel_id_;
+    DestinationQueues destinations_;
     std::uint64_t packets_ = 0;
     std::uint64_t capacity_ = 0;  // tokens/s
     std::uint64_t reserved_ = 0;  // sum of reservations, tokens/s
@@ -282,43 +288,45 @@ void LinkScheduler::drain(VnicId id, Take&& take) {
 }
 
 template <class Belongs>
-bool LinkScheduler::open_flow(FlowId flow, VnicId id, TokenBucket* limiter, Nanos now, Belongs&& belongs) {
+bool LinkScheduler::open_destination(DestinationId destination, VnicId id, TokenBucket* limiter, Nanos now,
+                                     Belongs&& belongs) {
     Class& c = classes_[id];
-    FlowQueue& queue = flows_[flow];
+    DestinationQueue& queue = destinations_[destination];
     assert(queue.empty());
-    if (flows_.room() < c.queue.packets())
+    if (destinations_.room() < c.queue.packets())
         return false;
-    queue = FlowQueue{.limiter = limiter, .vnic = id};
+    queue = DestinationQueue{.limiter = limiter, .vnic = id};
     if (c.queue.empty())
         return true;
     forget(id);
-    c.queue.extract([&](const PacketRef& packet) { return belongs(packet) && flows_.push(flow, packet); });
+    c.queue.extract(
+        [&](const PacketRef& packet) { return belongs(packet) && destinations_.push(destination, packet); });
     if (c.queue.empty())
         unlink_ready(c, kOwnQueue);
     if (has_ready(c))
         start(id, now);
     if (!queue.empty())
-        place_flow(flow, now);
+        place_destination(destination, now);
     return true;
 }
 
 template <class Take>
-void LinkScheduler::close_flow(FlowId flow, Nanos now, Take&& take) {
-    FlowQueue& queue = flows_[flow];
+void LinkScheduler::close_destination(DestinationId destination, Nanos now, Take&& take) {
+    DestinationQueue& queue = destinations_[destination];
     Class& c = classes_[queue.vnic];
     if (queue.blocked) {
-        limits_.remove(flow_wheel_id_ + flow);
+        wheel_.remove(destination_wheel_id_ + destination);
     } else if (!queue.empty()) {
         forget(queue.vnic);
-        unlink_ready(c, flow);
+        unlink_ready(c, destination);
         if (has_ready(c))
             start(queue.vnic, now);
     }
-    for (; !queue.empty(); flows_.pop(flow)) {
-        take(flows_.front(flow));
+    for (; !queue.empty(); destinations_.pop(destination)) {
+        take(destinations_.front(destination));
         --packets_;
     }
-    queue = FlowQueue{};
+    queue = DestinationQueue{};
 }
 
 inline bool LinkScheduler::send_front(VnicId id, Nanos now, PacketRef& out) {
@@ -354,38 +362,38 @@ std::size_t LinkScheduler::serve_by_shares(Turns<kClassesMax>& turns, const Memb
 /// stays only if it can pay again.
 inline void LinkScheduler::pop_front(VnicId id, Nanos now) {
     Class& c = classes_[id];
-    const FlowId flow = c.ready_head;
+    const DestinationId destination = c.ready_head;
     bool stays;
-    if (flow == kOwnQueue) {
+    if (destination == kOwnQueue) {
         c.queue.pop();
         stays = !c.queue.empty();
     } else {
-        FlowQueue& queue = flows_[flow];
-        queue.limiter->pay(flows_.front(flow).bytes, now);
-        flows_.pop(flow);
-        stays = !queue.empty() && !waits_for_limiter(flow, now);
+        DestinationQueue& queue = destinations_[destination];
+        queue.limiter->pay(destinations_.front(destination).bytes, now);
+        destinations_.pop(destination);
+        stays = !queue.empty() && !waits_for_limiter(destination, now);
     }
     --packets_;
-    if (stays && flow == c.ready_tail)
+    if (stays && destination == c.ready_tail)
         return;
-    c.ready_head = next_of(c, flow);
+    c.ready_head = next_of(c, destination);
     if (stays) {
-        next_of(c, c.ready_tail) = flow;
-        c.ready_tail = flow;
-        next_of(c, flow) = kNoFlow;
-    } else if (c.ready_head == kNoFlow) {
-        c.ready_tail = kNoFlow;
+        next_of(c, c.ready_tail) = destination;
+        c.ready_tail = destination;
+        next_of(c, destination) = kNoDestination;
+    } else if (c.ready_head == kNoDestination) {
+        c.ready_tail = kNoDestination;
         stop(id);
     }
 }
 
 /// The flow's limiter cannot pay for its first packet now: it waits in the wheel from here on.
-inline bool LinkScheduler::waits_for_limiter(FlowId flow, Nanos now) {
-    FlowQueue& queue = flows_[flow];
-    const Nanos at = queue.limiter->ready_at(flows_.front(flow).bytes);
+inline bool LinkScheduler::waits_for_limiter(DestinationId destination, Nanos now) {
+    DestinationQueue& queue = destinations_[destination];
+    const Nanos at = queue.limiter->ready_at(destinations_.front(destination).bytes);
     queue.blocked = at > now;
     if (queue.blocked)
-        limits_.insert(flow_wheel_id_ + flow, at, now);
+        wheel_.insert(destination_wheel_id_ + destination, at, now);
     return queue.blocked;
 }
 

@@ -15,7 +15,7 @@
 
 using namespace weir;
 using weir::testing::kMs;
-using Heard = DestinationLimits::Heard;
+using Change = DestinationLimits::Change;
 
 namespace {
 
@@ -39,7 +39,7 @@ struct Expected {
     Key key;
     std::uint64_t rate;
     std::uint32_t sequence;
-    Nanos heard_at;
+    Nanos feedback_at;
     Nanos used_at;
     bool silent = false;
     double paid;  ///< tokens that it began with and has earned at the rates that held
@@ -68,7 +68,7 @@ class Hostile {
         const Key key{static_cast<VnicId>(random_() % kTableVnics), random_() % kPeers};
         const std::uint32_t what = random_() % 16;
         if (what < 6)
-            hear(key, any_rate(), any_sequence(key));
+            on_feedback(key, any_rate(), any_sequence(key));
         else if (what < 14)
             send(key);
         else if (what == 14)
@@ -78,39 +78,39 @@ class Hostile {
         check(key);
     }
 
-    void hear(const Key& key, std::uint64_t rate, std::uint32_t sequence) {
-        const FlowId before = id(key);
-        const auto [heard, flow] = flows_.hear(key.first, key.second, rate, sequence, now);
-        if (before == kNoFlow) {
-            const Heard right = rate >= kLine                ? Heard::kNoNeed
-                                : ids_.size() == kTableFlows ? Heard::kFull
-                                                             : Heard::kOpened;
-            wrong += heard != right;
-            if (heard == Heard::kOpened)
+    void on_feedback(const Key& key, std::uint64_t rate, std::uint32_t sequence) {
+        const DestinationId before = id(key);
+        const auto [change, flow] = flows_.on_feedback(key.first, key.second, rate, sequence, now);
+        if (before == kNoDestination) {
+            const Change right = rate >= kLine                ? Change::kNotNeeded
+                                 : ids_.size() == kTableFlows ? Change::kFull
+                                                              : Change::kOpened;
+            wrong += change != right;
+            if (change == Change::kOpened)
                 opened(key, flow, rate, sequence);
             return;
         }
         Expected& it = *expected_[before];
         if (static_cast<std::int32_t>(sequence - it.sequence) <= 0 && !it.silent) {
-            wrong += heard != Heard::kStale || flow != kNoFlow;
+            wrong += change != Change::kStale || flow != kNoDestination;
             ++stale;
             return;
         }
-        wrong += heard != Heard::kChanged || flow != before;
+        wrong += change != Change::kChanged || flow != before;
         it.earn(now);
         it.rate = std::clamp(rate, kFloor, kLine);
         it.sequence = sequence;
-        it.heard_at = now;
+        it.feedback_at = now;
         it.silent = false;
     }
 
     /// As much as the limiter lets through at once.
     void send(const Key& key) {
-        const FlowId flow = id(key);
-        if (flow == kNoFlow)
+        const DestinationId flow = id(key);
+        if (flow == kNoDestination)
             return;
         Expected& it = *expected_[flow];
-        flows_.use(flow, now);
+        flows_.touch(flow, now);
         it.used_at = now;
         it.earn(now);
         TokenBucket& limiter = flows_.limiter(flow);
@@ -125,17 +125,17 @@ class Hostile {
 
     void sweep(unsigned budget) {
         unsigned looked_at = 0;
-        std::set<FlowId> idle;
-        std::set<FlowId> silent;
+        std::set<DestinationId> idle;
+        std::set<DestinationId> silent;
         for (const auto& [key, flow] : ids_) {
             if (now >= expected_[flow]->used_at + kIdle + kIdleSlack)
                 idle.insert(flow);
-            if (now >= expected_[flow]->heard_at + kSilence && expected_[flow]->rate < kLine)
+            if (now >= expected_[flow]->feedback_at + kSilence && expected_[flow]->rate < kLine)
                 silent.insert(flow);
         }
         flows_.sweep(
             now, budget,
-            [&](FlowId flow) {
+            [&](DestinationId flow) {
                 ++looked_at;
                 idle.erase(flow);
                 const Expected& it = *expected_[flow];
@@ -146,7 +146,7 @@ class Hostile {
                 forget(flow);
                 return true;
             },
-            [&](FlowId flow) {
+            [&](DestinationId flow) {
                 silent.erase(flow);
                 halved(flow);
             });
@@ -159,7 +159,7 @@ class Hostile {
         return std::all_of(ids_.begin(), ids_.end(),
                            [this](const auto& pair) { return flows_.rate(pair.second) == kFloor; });
     }
-    [[nodiscard]] const std::map<Key, FlowId>& open() const { return ids_; }
+    [[nodiscard]] const std::map<Key, DestinationId>& open() const { return ids_; }
 
     Nanos now;
     std::uint64_t wrong = 0;
@@ -167,9 +167,9 @@ class Hostile {
     std::uint64_t halvings = 0;
 
   private:
-    [[nodiscard]] FlowId id(const Key& key) const {
+    [[nodiscard]] DestinationId id(const Key& key) const {
         const auto found = ids_.find(key);
-        return found == ids_.end() ? kNoFlow : found->second;
+        return found == ids_.end() ? kNoDestination : found->second;
     }
     std::uint64_t any_rate() {
         const std::uint64_t rates[] = {0, 1, kFloor, random_(), kLine - 1, kLine, UINT64_MAX};
@@ -177,8 +177,8 @@ class Hostile {
     }
     /// Mostly the next; else a replay, a leap, half way round, or anything.
     std::uint32_t any_sequence(const Key& key) {
-        const FlowId flow = id(key);
-        const std::uint32_t last = flow == kNoFlow ? random_() : expected_[flow]->sequence;
+        const DestinationId flow = id(key);
+        const std::uint32_t last = flow == kNoDestination ? random_() : expected_[flow]->sequence;
         const std::uint32_t sequences[] = {
             last + 1,           last + 1,           last,     last - random_() % 1000,
             last + 0x7FFF'FFFF, last + 0x8000'0000, random_()};
@@ -186,37 +186,37 @@ class Hostile {
     }
     std::uint32_t any_frame() { return 84 + random_() % (kFrameMax - 84); }
 
-    void opened(const Key& key, FlowId flow, std::uint64_t rate, std::uint32_t sequence) {
+    void opened(const Key& key, DestinationId flow, std::uint64_t rate, std::uint32_t sequence) {
         const auto burst = static_cast<double>(flows_.limiter(flow).level(now));
         wrong += flow >= kTableFlows || expected_[flow].has_value() || burst > kBurstMax;
         expected_[flow] = Expected{.key = key,
                                    .rate = std::clamp(rate, kFloor, kLine),
                                    .sequence = sequence,
-                                   .heard_at = now,
+                                   .feedback_at = now,
                                    .used_at = now,
                                    .paid = std::min(burst, kBurstMax),
                                    .paid_at = now};
         ids_[key] = flow;
     }
-    void halved(FlowId flow) {
+    void halved(DestinationId flow) {
         Expected& it = *expected_[flow];
-        wrong += now < it.heard_at + kSilence;
+        wrong += now < it.feedback_at + kSilence;
         it.earn(now);
         it.rate = std::max(it.rate / 2, kFloor);
-        it.heard_at = now;
+        it.feedback_at = now;
         it.silent = true;
         ++halvings;
     }
-    void forget(FlowId flow) {
+    void forget(DestinationId flow) {
         ids_.erase(expected_[flow]->key);
         expected_[flow].reset();
     }
     void remove(VnicId vnic) {
-        flows_.remove(vnic, [this](FlowId flow) { forget(flow); });
-        wrong += flows_.any(vnic);
+        flows_.erase_vnic(vnic, [this](DestinationId flow) { forget(flow); });
+        wrong += flows_.has_any(vnic);
     }
     void check(const Key& key) {
-        const FlowId flow = id(key);
+        const DestinationId flow = id(key);
         wrong += flows_.find(key.first, key.second) != flow || flows_.size() != ids_.size();
         wrong += flows_.size() > kTableFlows || flows_.capacity() != kTableFlows;
         for (const auto& [other, at] : ids_)
@@ -227,7 +227,7 @@ class Hostile {
     weir::testing::Random32 random_;
     DestinationLimits flows_;
     std::vector<std::optional<Expected>> expected_;
-    std::map<Key, FlowId> ids_;
+    std::map<Key, DestinationId> ids_;
 };
 
 }  // namespace

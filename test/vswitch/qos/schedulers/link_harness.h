@@ -40,7 +40,7 @@ class LinkHarness {
           wheel(static_cast<std::uint32_t>(sources.size())),
           limiters(sources.size()),
           link(make_link_scheduler(scheduler,
-                                   {.classes = sources.size(), .queue_packets = 256, .limits = &wheel})) {
+                                   {.classes = sources.size(), .queue_packets = 256, .wheel = &wheel})) {
         link->set_capacity(capacity, 0);
         for (std::size_t i = 0; i < sources.size(); ++i) {
             if (sources[i].limit != 0)

@@ -161,6 +161,6 @@ TEST_CASE("without a capacity nothing leaves and nothing is lost") {
 TEST_CASE("schedulers have names; an unknown name is none") {
     TimingWheel wheel(1);
     for (const std::string_view name : link_scheduler_names())
-        CHECK(make_link_scheduler(name, {.classes = 1, .limits = &wheel}) != nullptr);
-    CHECK(make_link_scheduler("fifo", {.classes = 1, .limits = &wheel}) == nullptr);
+        CHECK(make_link_scheduler(name, {.classes = 1, .wheel = &wheel}) != nullptr);
+    CHECK(make_link_scheduler("fifo", {.classes = 1, .wheel = &wheel}) == nullptr);
 }

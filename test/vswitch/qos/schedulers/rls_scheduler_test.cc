@@ -28,7 +28,7 @@ class Server {
         : busy(clients.size()),
           limits(static_cast<std::uint32_t>(clients.size())),
           limiters(clients.size()),
-          tags({.classes = clients.size(), .queue_packets = 4, .limits = &limits}) {
+          tags({.classes = clients.size(), .queue_packets = 4, .wheel = &limits}) {
         tags.set_capacity(UINT64_MAX, 0);
         for (std::size_t i = 0; i < clients.size(); ++i) {
             busy[i] = clients[i].busy;
@@ -164,7 +164,7 @@ TEST_CASE("shares 1:10000 and super-frames divide exactly") {
 TEST_CASE("virtual time that runs over is moved back unseen") {
     // One share's byte is 2^25 of virtual time, so 2^62 are 137 GB: requests of 2 GB get there soon.
     TimingWheel limits(2);
-    RlsScheduler link({.classes = 2, .queue_packets = 4, .limits = &limits});
+    RlsScheduler link({.classes = 2, .queue_packets = 4, .wheel = &limits});
     link.set_capacity(UINT64_MAX, 0);
     std::array<int, 2> served{};
     for (VnicId id = 0; id < 2; ++id)

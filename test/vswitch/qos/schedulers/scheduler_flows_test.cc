@@ -36,37 +36,38 @@ struct Tag {
 /// A scheduler and its flows, called as a worker calls them.
 class Link {
   public:
-    explicit Link(std::uint64_t capacity, std::uint32_t flow_packets = 4096)
+    explicit Link(std::uint64_t capacity, std::uint32_t destination_packets = 4096)
         : wheel(kVnics + kFlows),
           flows(kFlows, kVnics, {.rate_min = kGbit / 100, .line_rate = 10 * kGbit}),
           scheduler(make_link_scheduler("wrr", {.classes = kVnics,
                                                 .queue_packets = 1024,
-                                                .limits = &wheel,
-                                                .flows = kFlows,
-                                                .flow_packets = flow_packets,
-                                                .flow_wheel_id = kVnics})) {
+                                                .wheel = &wheel,
+                                                .destinations = kFlows,
+                                                .destination_packets = destination_packets,
+                                                .destination_wheel_id = kVnics})) {
         scheduler->set_capacity(capacity, 0);
         for (VnicId id = 0; id < kVnics; ++id)
             scheduler->add(id, {}, &limiters[id], 0);
     }
 
-    void hear(VnicId vnic, std::uint64_t peer, std::uint64_t rate) {
-        const auto [heard, flow] = flows.hear(vnic, peer, rate, ++sequence, now);
-        if (heard == DestinationLimits::Heard::kOpened &&
-            !scheduler->open_flow(flow, vnic, &flows.limiter(flow), now,
-                                  [peer](const PacketRef& packet) { return Tag::of(packet).peer == peer; }))
-            flows.forget(flow);
-        else if (heard == DestinationLimits::Heard::kChanged)
-            scheduler->change_flow(flow, now);
+    void on_feedback(VnicId vnic, std::uint64_t peer, std::uint64_t rate) {
+        const auto [change, flow] = flows.on_feedback(vnic, peer, rate, ++sequence, now);
+        if (change == DestinationLimits::Change::kOpened &&
+            !scheduler->open_destination(
+                flow, vnic, &flows.limiter(flow), now,
+                [peer](const PacketRef& packet) { return Tag::of(packet).peer == peer; }))
+            flows.erase(flow);
+        else if (change == DestinationLimits::Change::kChanged)
+            scheduler->rate_changed(flow, now);
     }
 
     bool offer(VnicId vnic, std::uint64_t peer, std::uint32_t bytes = kWireFrame) {
-        const FlowId flow = flows.find(vnic, peer);
-        if (flow == kNoFlow && scheduler->room(vnic) == 0)
+        const DestinationId flow = flows.find(vnic, peer);
+        if (flow == kNoDestination && scheduler->room(vnic) == 0)
             return false;
         const PacketRef packet{Tag{vnic, peer, next_in[{vnic, peer}]}.pointer(), now, bytes, 1, 1};
-        const bool taken = flow == kNoFlow ? scheduler->enqueue(vnic, packet, now)
-                                           : scheduler->enqueue(vnic, flow, packet, now);
+        const bool taken = flow == kNoDestination ? scheduler->enqueue(vnic, packet, now)
+                                                  : scheduler->enqueue(vnic, flow, packet, now);
         next_in[{vnic, peer}] += taken;
         queued += taken;
         return taken;
@@ -79,7 +80,7 @@ class Link {
                     if (id < kVnics)
                         scheduler->wake(static_cast<VnicId>(id), now);
                     else
-                        scheduler->wake_flow(id - kVnics, now);
+                        scheduler->wake_destination(id - kVnics, now);
                 }
             });
         std::array<PacketRef, 32> out;
@@ -135,8 +136,8 @@ class Link {
 
 TEST_CASE("two limited flows get their rates, a third the rest of the link, within 0.5 %") {
     Link link(9 * kGbit);
-    link.hear(0, 1, kGbit);
-    link.hear(0, 2, 2 * kGbit);
+    link.on_feedback(0, 1, kGbit);
+    link.on_feedback(0, 2, 2 * kGbit);
     link.run(10'000'000, {{0, 1}, {0, 2}, {0, 3}});
     link.sent.clear();
     link.run(100'000'000, {{0, 1}, {0, 2}, {0, 3}});
@@ -148,10 +149,10 @@ TEST_CASE("two limited flows get their rates, a third the rest of the link, with
 
 TEST_CASE("a congested destination fills its own queue and holds nothing else back") {
     Link link(10 * kGbit);
-    link.hear(0, 1, kGbit / 100);
+    link.on_feedback(0, 1, kGbit / 100);
     while (link.offer(0, 1)) {
     }
-    CHECK(link.scheduler->flow_backlog_bytes(link.flows.find(0, 1)) >= 128 * 1024);
+    CHECK(link.scheduler->destination_backlog_bytes(link.flows.find(0, 1)) >= 128 * 1024);
     link.poll();
     CHECK(link.offer(0, 2));
     link.poll();
@@ -167,8 +168,8 @@ TEST_CASE("a flow that opens takes along what waits for its destination: order h
         CHECK(link.offer(0, 1));
         CHECK(link.offer(0, 2));
     }
-    link.hear(0, 1, kGbit / 100);
-    CHECK(link.scheduler->flow_backlog_packets(link.flows.find(0, 1)) == 40);
+    link.on_feedback(0, 1, kGbit / 100);
+    CHECK(link.scheduler->destination_backlog_packets(link.flows.find(0, 1)) == 40);
     CHECK(link.scheduler->backlog_packets(0) == 40);
     link.run(100'000'000, {});
     CHECK(link.sent[{0, 1}] == 40 * kWireFrame);
@@ -179,8 +180,8 @@ TEST_CASE("a flow that opens takes along what waits for its destination: order h
 TEST_CASE("the vNIC's limit holds over the sum of its flows") {
     Link link(10 * kGbit);
     link.limiters[0].set_profiles(make_profile(kGbit, burst_for_rate(kGbit)), unlimited_profile(), link.now);
-    link.hear(0, 1, kGbit);
-    link.hear(0, 2, kGbit);
+    link.on_feedback(0, 1, kGbit);
+    link.on_feedback(0, 2, kGbit);
     link.run(10'000'000, {{0, 1}, {0, 2}, {0, 3}});
     link.sent.clear();
     link.run(100'000'000, {{0, 1}, {0, 2}, {0, 3}});
@@ -192,13 +193,13 @@ TEST_CASE("the vNIC's limit holds over the sum of its flows") {
 
 TEST_CASE("a raised rate sends what waits at once, a lowered one delays it") {
     Link link(10 * kGbit);
-    link.hear(0, 1, kGbit / 100);
+    link.on_feedback(0, 1, kGbit / 100);
     for (int i = 0; i < 20; ++i)
         CHECK(link.offer(0, 1));
     link.poll();
     const std::uint64_t before = link.sent[{0, 1}];
     CHECK(before < 5 * kWireFrame);
-    link.hear(0, 1, 5 * kGbit);
+    link.on_feedback(0, 1, 5 * kGbit);
     link.now += 50'000;
     link.poll();
     CHECK(link.sent[{0, 1}] == 20 * kWireFrame);
@@ -206,7 +207,7 @@ TEST_CASE("a raised rate sends what waits at once, a lowered one delays it") {
 
 TEST_CASE("a super-frame of 64 KiB passes a flow of 10 Mbit/s and is paid back") {
     Link link(10 * kGbit);
-    link.hear(0, 1, kGbit / 100);
+    link.on_feedback(0, 1, kGbit / 100);
     CHECK(link.offer(0, 1, 65'536));
     CHECK(link.offer(0, 1, 65'536));
     link.run(4'000'000, {});  // a new limiter has less than a frame of credit
@@ -224,12 +225,12 @@ TEST_CASE("property: whatever opens, changes and goes, nothing is lost, doubled 
             const std::uint64_t peer = random() % 6;
             switch (random() % 16) {
                 case 0:
-                    link.hear(vnic, peer, (1 + random() % 1000) * kGbit / 100);
+                    link.on_feedback(vnic, peer, (1 + random() % 1000) * kGbit / 100);
                     break;
                 case 1:
                     if (random() % 64 == 0)
-                        link.flows.remove(vnic, [&](FlowId flow) {
-                            link.scheduler->close_flow(
+                        link.flows.erase_vnic(vnic, [&](DestinationId flow) {
+                            link.scheduler->close_destination(
                                 flow, link.now, [&](const PacketRef& packet) { link.take_out(packet); });
                         });
                     break;
@@ -242,13 +243,13 @@ TEST_CASE("property: whatever opens, changes and goes, nothing is lost, doubled 
                 case 3:
                     link.flows.sweep(
                         link.now, 8,
-                        [&](FlowId flow) {
-                            if (link.scheduler->flow_backlog_packets(flow) != 0)
+                        [&](DestinationId flow) {
+                            if (link.scheduler->destination_backlog_packets(flow) != 0)
                                 return false;
-                            link.scheduler->close_flow(flow, link.now, [](const PacketRef&) {});
+                            link.scheduler->close_destination(flow, link.now, [](const PacketRef&) {});
                             return true;
                         },
-                        [&](FlowId flow) { link.scheduler->change_flow(flow, link.now); });
+                        [&](DestinationId flow) { link.scheduler->rate_changed(flow, link.now); });
                     break;
                 case 4:
                     link.now += random() % 20'000;
