@@ -64,7 +64,7 @@ LIBRARIES = {
     "DPDK": (re.compile(r"<rte_"), ("cost_functions/program/", "vswitch/ports/", "vswitch/datapath/", "vswitch/esp/",
                                     "vswitch/eal.", "vswitch/topology/", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/daemon/server",
-                                     "ctrl/cli/", "test/", "bench/control/")),
+                                     "ctrl/cli/client.", "test/", "bench/control/")),
     "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "ctrl/", "test/", "bench/")),
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debian|\bpypi\b")

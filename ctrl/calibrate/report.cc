@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "common/units.h"
-#include "ctrl/cli/table.h"
 
 namespace weir::calibrate {
 namespace {
@@ -104,7 +103,7 @@ std::string report_text(const Samples& samples, const TableFit& fit, const cli::
     for (const TableFit::Row& row : fit.rows)
         for (const TableFit::Point& point : row.points)
             add_row(table, samples.measured[point.measured], point);
-    text += table.render(terminal.columns, terminal.colour) + "\n";
+    text += table.render(terminal.columns, terminal.color) + "\n";
     for (const TableFit::Row& row : fit.rows) {
         text += word(row.operation) + " by its " + counted_word(row.counted) + ", " + row.fit.shape.text() +
                 "; error " + percent_text(row.fit.worst) + " at most";

@@ -6,7 +6,7 @@
 
 #include "ctrl/calibrate/fit/table_fit.h"
 #include "ctrl/calibrate/samples.h"
-#include "ctrl/cli/terminal.h"
+#include "ctrl/cli/table.h"
 
 namespace weir::calibrate {
 

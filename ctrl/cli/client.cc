@@ -1,4 +1,4 @@
-// client.cc - a REQ socket per call, bounded in time and size.
+// client.cc - one REQ socket per call; time and size of a reply are bounded.
 #include "ctrl/cli/client.h"
 
 #include <sys/socket.h>
@@ -22,8 +22,8 @@ constexpr std::int64_t kReplyBytesMax = 16 << 20;
     throw Failure(kExitRefused, {{std::move(path), std::move(found), "", std::move(message)}});
 }
 
-// ZeroMQ connects in the background and would only tell by a timeout that nobody listens: ask the kernel
-// first.
+/// Connects once with a plain socket. ZeroMQ connects in the background: without a listener, a call would end
+/// only by its timeout.
 void require_listener(const std::string& path) {
     const std::string endpoint = "ipc://" + path;
     sockaddr_un address{};
@@ -35,7 +35,7 @@ void require_listener(const std::string& path) {
     const int result = ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     const int error = result == 0 ? 0 : errno;
     ::close(probe);
-    if (error == 0 || error == EAGAIN)  // EAGAIN: its queue of connections is full, so it lives
+    if (error == 0 || error == EAGAIN)  // EAGAIN: there is a listener, and its backlog is full
         return;
     if (error == EACCES || error == EPERM)
         refuse(endpoint, std::strerror(error),
@@ -73,12 +73,12 @@ Faults faults_of(const json& reply) {
 
 }  // namespace
 
-struct Client::Network {
-    zmq::context_t context{1};
+struct Client::Context {
+    zmq::context_t zmq{1};
 };
 
 Client::Client(std::string socket, std::chrono::milliseconds timeout)
-    : socket_(std::move(socket)), timeout_(timeout), network_(std::make_unique<Network>()) {}
+    : socket_(std::move(socket)), timeout_(timeout), context_(std::make_unique<Context>()) {}
 
 Client::~Client() = default;
 
@@ -87,22 +87,22 @@ json Client::call(const std::string& command, const json& args) {
     const std::string endpoint = "ipc://" + socket_;
     const std::string request = json{{"schema", 1}, {"command", command}, {"args", args}}.dump(
         -1, ' ', false, json::error_handler_t::replace);
-    zmq::message_t answer;
+    zmq::message_t reply_frame;
     try {
-        zmq::socket_t socket(network_->context, zmq::socket_type::req);
+        zmq::socket_t socket(context_->zmq, zmq::socket_type::req);
         socket.set(zmq::sockopt::linger, 0);
         socket.set(zmq::sockopt::sndtimeo, static_cast<int>(timeout_.count()));
         socket.set(zmq::sockopt::rcvtimeo, static_cast<int>(timeout_.count()));
         socket.set(zmq::sockopt::maxmsgsize, kReplyBytesMax);
         socket.connect(endpoint);
         if (!socket.send(zmq::buffer(request), zmq::send_flags::none) ||
-            !socket.recv(answer, zmq::recv_flags::none))
+            !socket.recv(reply_frame, zmq::recv_flags::none))
             refuse(endpoint, "no answer within " + std::to_string(timeout_.count()) + " ms",
                    "the switch hangs or is stopping; its log says why (journalctl -u weir-switch)");
     } catch (const zmq::error_t& error) {
         refuse(endpoint, error.what(), "the connection failed");
     }
-    json reply = parse_reply(endpoint, answer);
+    json reply = parse_reply(endpoint, reply_frame);
     if (!reply["ok"].get<bool>())
         throw Failure(kExitRefused, faults_of(reply));
     return reply.value("data", json());

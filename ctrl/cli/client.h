@@ -1,5 +1,9 @@
-// client.h - asks the switch over its command socket; the only part of weirctl that sees ZeroMQ.
-// One request, one answer, both a single JSON frame (docs/operations.md). Threads: one at a time.
+// client.h - requests to a switch or controller over its command socket; the only part that sees ZeroMQ.
+// Source: docs/operations.md. Threads: one at a time.
+//
+// A request and its reply are one JSON frame each:
+//   {"schema":1,"command":"vnic.show","args":{"name":"vm1"}}
+//   {"schema":1,"ok":true,"data":{...}} or {"schema":1,"ok":false,"faults":[...]}
 #pragma once
 
 #include <chrono>
@@ -11,23 +15,24 @@ namespace weir::cli {
 
 class Client {
   public:
-    /// @param socket path of the switch's control_socket
-    /// @param timeout for each direction of a call
+    /// @param socket path of the program's control_socket
+    /// @param timeout of sending the request, and again of receiving the reply
     explicit Client(std::string socket, std::chrono::milliseconds timeout = std::chrono::seconds(2));
     ~Client();
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
 
-    /// Sends one command and returns the answer's `data`. Each call connects anew, so a switch that restarted
-    /// in between is found again.
-    /// @throws Failure with kExitRefused: nobody listens, no answer in time, or the switch's own faults
+    /// Sends one command and returns the `data` of its reply. Each call makes a new connection, so that the
+    /// program may restart between two calls.
+    /// @throws Failure with kExitRefused: no listener, no reply in time, a reply of another schema, or the
+    /// program's own faults
     [[nodiscard]] nlohmann::json call(const std::string& command, const nlohmann::json& args);
 
   private:
-    struct Network;
+    struct Context;  // of ZeroMQ
     std::string socket_;
     std::chrono::milliseconds timeout_;
-    std::unique_ptr<Network> network_;
+    std::unique_ptr<Context> context_;
 };
 
 }  // namespace weir::cli

@@ -1,5 +1,5 @@
-// failure.h - how a command of weirctl fails: an exit status and what to say.
-// Threads: the command's only one.
+// failure.h - exception that ends weirctl or weir-calibrate, with its exit status and its faults.
+// Threads: any (values).
 #pragma once
 
 #include <stdexcept>
@@ -10,9 +10,10 @@
 namespace weir::cli {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitRefused = 1;     ///< the switch refused, or cannot be reached
-inline constexpr int kExitBadInput = 2;    ///< the command line or what it names is wrong
-inline constexpr int kExitDoesNotFit = 3;  ///< a cluster file's promises cannot be kept
+inline constexpr int kExitRefused = 1;   ///< the switch, controller or appliance refused or cannot be reached
+inline constexpr int kExitBadInput = 2;  ///< the command line, or a file that it names, is wrong
+inline constexpr int kExitDoesNotFit =
+    3;  ///< a cluster file promises more than its hosts and appliances have
 
 class Failure : public std::runtime_error {
   public:
@@ -20,10 +21,11 @@ class Failure : public std::runtime_error {
         : std::runtime_error("weirctl"), exit_code(exit_code_in), faults(std::move(faults_in)) {}
 
     int exit_code;
-    Faults faults;
+    Faults faults;  ///< at least one
 };
 
-/// @param path the option or argument at fault
+/// A Failure with kExitBadInput and one fault.
+/// @param path the option or argument that is wrong, such as "--interval"
 [[nodiscard]] inline Failure bad_input(std::string path, std::string found, std::string allowed,
                                        std::string message) {
     return {kExitBadInput, {{std::move(path), std::move(found), std::move(allowed), std::move(message)}}};

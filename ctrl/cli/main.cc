@@ -1,40 +1,132 @@
-// main.cc - weirctl: the operator's command. Exit 0 done, 1 the switch refused or is away, 2 wrong usage or
-// input, 3 a plan does not fit.
+// main.cc - weirctl, the operator's command: the table of its commands, and the parsing of the command line.
+// Threads: one.
+//
+// Exit status: 0 done, 1 the program that was asked refused or cannot be reached, 2 wrong usage or input,
+// 3 the promises of a cluster file cannot be kept.
 #include <CLI/CLI.hpp>
-#include <iostream>
+#include <memory>
+#include <sstream>
 
-#include "ctrl/cli/failure.h"
+#include "ctrl/cli/client.h"
 #include "ctrl/cli/session.h"
 
-int main(int argc, char** argv) {
-    using namespace weir::cli;
+// The commands in the order of `weirctl --help`: source file, words on the command line, function, one
+// phrase. FILE.cc defines `void FUNCTION(CLI::App& command, Session& session)`, which adds options and a
+// callback. A new command is FILE.{h,cc} and its line here: meson.build reads the files from this table.
+// clang-format off
+#define WEIRCTL_COMMANDS(COMMAND) \
+    COMMAND(status, "status",      add_status,      "state of the switch, or of the controller") \
+    COMMAND(top,    "top",         add_top,         "live rates, fulfillment and drops of every vNIC") \
+    COMMAND(why,    "why",         add_why,         "the bucket that held a vNIC back, and its other users") \
+    COMMAND(status, "drops",       add_drops,       "dropped packets by port, direction and reason") \
+    COMMAND(vnic,   "vnic list",   add_vnic_list,   "all vNICs with reservation, limit, shares and port") \
+    COMMAND(vnic,   "vnic show",   add_vnic_show,   "one vNIC: guarantee, traffic, drops, queue delay") \
+    COMMAND(vnic,   "vnic set",    add_vnic_set,    "change rates and shares of a running vNIC") \
+    COMMAND(vnic,   "vnic add",    add_vnic_add,    "add a vNIC to the running switch") \
+    COMMAND(vnic,   "vnic remove", add_vnic_remove, "remove a vNIC from the running switch") \
+    COMMAND(flow,   "flow list",   add_flow_list,   "requests to appliances: rates, limits, latency") \
+    COMMAND(guest,  "qemu-args",   add_qemu_args,   "QEMU arguments for a guest on a vNIC") \
+    COMMAND(guest,  "libvirt-xml", add_libvirt_xml, "libvirt XML for a guest on a vNIC") \
+    COMMAND(pool,   "pool show",   add_pool_show,   "controller: pools with demand and entitlement") \
+    COMMAND(pool,   "pool set",    add_pool_set,    "controller: change a pool until it is reset") \
+    COMMAND(pool,   "pool reset",  add_pool_reset,  "controller: return a pool to the cluster file") \
+    COMMAND(bill,   "bill",        add_bill,        "controller: guaranteed, delivered and charged") \
+    COMMAND(status, "audit",       add_audit,       "controller: starts, files, hosts and refusals") \
+    COMMAND(plan,   "plan",        add_plan,        "whether the promises of a cluster file can be kept") \
+    COMMAND(plan,   "apply",       add_apply,       "controller: what a new cluster file would change") \
+    COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
+    COMMAND(doctor, "doctor",      add_doctor,      "what this host lacks, and the command to mend it")
+// clang-format on
+
+namespace weir::cli {
+
+#define WEIRCTL_DECLARE(file, words, function, phrase) void function(CLI::App& command, Session& session);
+WEIRCTL_COMMANDS(WEIRCTL_DECLARE)
+#undef WEIRCTL_DECLARE
+
+namespace {
+
+struct Command {
+    const char* words;
+    void (*configure)(CLI::App& command, Session& session);
+    const char* phrase;
+};
+
+constexpr Command kCommands[] = {
+#define WEIRCTL_ROW(file, words, function, phrase) {words, function, phrase},
+    WEIRCTL_COMMANDS(WEIRCTL_ROW)
+#undef WEIRCTL_ROW
+};
+
+/// Lists commands of two words, such as "vnic list", beside those of one.
+class CommandList : public CLI::Formatter {
+  public:
+    [[nodiscard]] std::string make_subcommand(const CLI::App* command) const override {
+        const auto members = command->get_subcommands({});
+        std::ostringstream out;
+        for (const CLI::App* member : members)
+            CLI::detail::format_help(out, command->get_name() + ' ' + member->get_name(),
+                                     member->get_description(), get_column_width());
+        return members.empty() ? Formatter::make_subcommand(command) : out.str();
+    }
+};
+
+/// Unknown words are reported before the missing command.
+void require_command(CLI::App& group) {
+    group.callback([&group] {
+        if (group.get_subcommands().empty())
+            throw CLI::RequiredError("a command");
+    });
+}
+
+/// The group of a command of two words, "vnic" of "vnic list"; added with its first member.
+CLI::App& group_of(CLI::App& app, const std::string& name) {
+    const auto known = app.get_subcommands([&](CLI::App* command) { return command->get_name() == name; });
+    if (!known.empty())
+        return *known.front();
+    CLI::App* group = app.add_subcommand(name);
+    require_command(*group);
+    return *group;
+}
+
+void add_command(CLI::App& app, const Command& command, Session& session) {
+    const std::string words = command.words;
+    const std::size_t blank = words.find(' ');
+    CLI::App& parent = blank == std::string::npos ? app : group_of(app, words.substr(0, blank));
+    CLI::App* added = parent.add_subcommand(words.substr(blank + 1), command.phrase);  // npos + 1 is 0
+    command.configure(*added, session);
+}
+
+int run(int argc, char** argv) {
     Session session;
+    session.transport = [](const std::string& socket, const std::string& command,
+                           const nlohmann::json& args) { return Client(socket).call(command, args); };
     CLI::App app("weirctl - talks to weir-switch, the switch on this host", "weirctl");
+    app.formatter(std::make_shared<CommandList>());
     app.add_option("--socket", session.socket, "the switch's control_socket")
         ->envname("WEIR_SOCKET")
         ->type_name("PATH")
         ->capture_default_str();
-    app.add_flag("--json", session.json_wanted,
+    app.add_flag("--json", session.json_output,
                  "print {\"schema\":1,\"ok\":...,\"data\":...} instead of text");
     require_command(app);
-    app.fallthrough();  // --json and --socket may stand after the command too
-    add_status_commands(app, session);
-    add_vnic_commands(app, session);
-    add_flow_commands(app, session);
-    add_pool_commands(app, session);
-    add_bill_command(app, session);
-    add_top_command(app, session);
-    add_doctor_command(app, session);
-    add_guest_commands(app, session);
-    add_solve_command(app, session);
-    add_plan_commands(app, session);
+    app.fallthrough();  // --json and --socket may also stand after the command
+    for (const Command& command : kCommands)
+        add_command(app, command, session);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? kExitOk : kExitBadInput;
     } catch (const Failure& failure) {
-        print_faults(failure.faults, session.json_wanted);
+        print_faults(failure.faults, session.json_output);
         return failure.exit_code;
     }
     return session.exit_code;
+}
+
+}  // namespace
+}  // namespace weir::cli
+
+int main(int argc, char** argv) {
+    return weir::cli::run(argc, argv);
 }

@@ -1,47 +1,77 @@
-// session.cc - the envelope around every answer.
+// session.cc - the JSON envelope of results and faults; options and files that several commands read.
 #include "ctrl/cli/session.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <iterator>
+#include <thread>
+#include <variant>
 
+#include "common/config/config_text.h"
 #include "common/config/fault_report.h"
-#include "ctrl/cli/client.h"
+#include "common/units.h"
 
 namespace weir::cli {
 namespace {
 
 using nlohmann::json;
 
-std::string dump(const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+void print_line(const json& value) {
+    std::cout << value.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
 }
 
 }  // namespace
 
-json Session::ask(const std::string& command, const json& args) const {
-    return Client(socket).call(command, args);
+void Session::print(const json& data, const View& view, bool ok) const {
+    if (json_output)
+        print_line({{"schema", 1}, {"ok", ok}, {"data", data}});
+    else
+        std::cout << view(data, terminal_of_stdout()) << std::flush;
 }
 
-bool Session::print_json(const json& data, bool ok) const {
-    if (json_wanted)
-        std::cout << dump({{"schema", 1}, {"ok", ok}, {"data", data}}) << std::endl;
-    return json_wanted;
+void Session::print(const json& data, const std::string& text) const {
+    print(data, [&text](const json&, const Terminal&) { return text; });
 }
 
-void print_faults(const Faults& faults, bool json_wanted) {
-    if (!json_wanted) {
+void print_faults(const Faults& faults, bool json_output) {
+    if (json_output)
+        print_line({{"schema", 1}, {"ok", false}, {"faults", faults_to_json(faults)}});
+    else
         for (const Fault& fault : faults)
             std::cerr << "weirctl: " << fault.to_line() << '\n';
-        return;
-    }
-    std::cout << dump({{"schema", 1}, {"ok", false}, {"faults", faults_to_json(faults)}}) << std::endl;
 }
 
-void require_command(CLI::App& app) {
-    app.callback([&app] {
-        if (app.get_subcommands().empty())
-            throw CLI::RequiredError("a command");
-    });
+Readings Session::ask_twice(const std::string& command, const json& args, const std::string& interval) const {
+    const auto nanoseconds = parse_interval(interval);
+    json before = ask(command, args);
+    std::this_thread::sleep_for(nanoseconds);
+    return {std::move(before), ask(command, args)};
+}
+
+std::shared_ptr<std::string> add_interval(CLI::App& command, const char* meaning) {
+    auto interval = std::make_shared<std::string>("1s");
+    command.add_option("--interval", *interval, meaning)->type_name("TIME")->capture_default_str();
+    return interval;
+}
+
+std::chrono::nanoseconds parse_interval(const std::string& text) {
+    constexpr std::uint64_t kMin = 50'000'000;
+    constexpr std::uint64_t kMax = 3'600'000'000'000;
+    const ParsedQuantity parsed = parse_quantity(Quantity::kDuration, text);
+    if (!parsed.ok())
+        throw bad_input("--interval", text, units_of(Quantity::kDuration), "it " + std::string(parsed.fault));
+    if (parsed.value < kMin || parsed.value > kMax)
+        throw bad_input("--interval", text, "50ms to 3600s", "out of range");
+    return std::chrono::nanoseconds(parsed.value);
+}
+
+std::string read_input(const std::string& file, const std::string& allowed) {
+    if (file == "-")
+        return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+    auto read = read_text_file(file);
+    if (const Fault* fault = std::get_if<Fault>(&read))
+        throw bad_input(file, fault->found, allowed, "this file cannot be read");
+    return std::get<std::string>(std::move(read));
 }
 
 }  // namespace weir::cli

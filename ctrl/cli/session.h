@@ -1,11 +1,16 @@
-// session.h - what every command of weirctl shares: the options, the switch, and the way results are printed.
-// Threads: the command's only one.
+// session.h - what every command of weirctl is given: common options, requests to the program, output.
+// Threads: one, the command's.
 #pragma once
 
+#include <chrono>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/error.h"
+#include "ctrl/cli/failure.h"
+#include "ctrl/cli/table.h"
 
 namespace CLI {
 class App;
@@ -13,35 +18,52 @@ class App;
 
 namespace weir::cli {
 
-struct Session {
-    std::string socket = "/run/weir/switch.sock";
-    bool json_wanted = false;
-    int exit_code = 0;  ///< set by a command that ends without Failure but not well (doctor)
+/// Makes text of a reply. Pure.
+using View = std::function<std::string(const nlohmann::json& data, const Terminal& terminal)>;
 
-    /// Asks the switch. @throws Failure
-    [[nodiscard]] nlohmann::json ask(const std::string& command,
-                                     const nlohmann::json& args = nlohmann::json::object()) const;
-    /// Prints {"schema":1,"ok":true,"data":...} on one line when --json is given.
-    /// @return whether it did; if not, the caller prints its text
-    [[nodiscard]] bool print_json(const nlohmann::json& data, bool ok = true) const;
+/// The same question asked twice.
+struct Readings {
+    nlohmann::json before;
+    nlohmann::json after;
 };
 
-/// Faults as lines on standard error, or as {"schema":1,"ok":false,"faults":[...]} on standard output.
-void print_faults(const Faults& faults, bool json_wanted);
+struct Session {
+    /// Sends one command to the program that listens on `socket` and returns the `data` of its reply.
+    /// @throws Failure
+    using Transport = std::function<nlohmann::json(const std::string& socket, const std::string& command,
+                                                   const nlohmann::json& args)>;
 
-/// A command that needs a subcommand: says so only after unknown words were reported.
-void require_command(CLI::App& app);
+    std::string socket = "/run/weir/switch.sock";  ///< --socket, a switch's or a controller's
+    bool json_output = false;                      ///< --json
+    int exit_code = kExitOk;  ///< set by a command that prints its result and still has to report a failure
+    Transport transport;      ///< how ask() reaches the program
 
-// One per command family; each adds its subcommands. `session` outlives `app`.
-void add_status_commands(CLI::App& app, Session& session);  ///< status, drops, audit
-void add_vnic_commands(CLI::App& app, Session& session);    ///< vnic list|show|set|add|remove
-void add_flow_commands(CLI::App& app, Session& session);    ///< flow list, why
-void add_pool_commands(CLI::App& app, Session& session);    ///< pool show|set
-void add_bill_command(CLI::App& app, Session& session);     ///< bill
-void add_top_command(CLI::App& app, Session& session);      ///< top
-void add_doctor_command(CLI::App& app, Session& session);   ///< doctor
-void add_solve_command(CLI::App& app, Session& session);    ///< solve
-void add_plan_commands(CLI::App& app, Session& session);    ///< plan, apply --dry-run
-void add_guest_commands(CLI::App& app, Session& session);   ///< qemu-args, libvirt-xml
+    /// @throws Failure
+    [[nodiscard]] nlohmann::json ask(const std::string& command,
+                                     const nlohmann::json& args = nlohmann::json::object()) const {
+        return transport(socket, command, args);
+    }
+    /// @param interval time between the two, as the operator wrote it: "1s"
+    /// @throws Failure
+    [[nodiscard]] Readings ask_twice(const std::string& command, const nlohmann::json& args,
+                                     const std::string& interval) const;
+
+    /// Prints {"schema":1,"ok":...,"data":...} on one line with --json, else the view of `data`.
+    void print(const nlohmann::json& data, const View& view, bool ok = true) const;
+    /// The same with a text that needs no view.
+    void print(const nlohmann::json& data, const std::string& text) const;
+};
+
+/// Prints one line per fault to standard error, or {"schema":1,"ok":false,"faults":[...]} to standard output.
+void print_faults(const Faults& faults, bool json_output);
+
+/// Adds the option --interval and returns its value as the operator writes it.
+[[nodiscard]] std::shared_ptr<std::string> add_interval(CLI::App& command, const char* meaning);
+/// Value of --interval, from 50ms to 3600s. @throws Failure
+[[nodiscard]] std::chrono::nanoseconds parse_interval(const std::string& text);
+
+/// Content of a file; "-" is standard input.
+/// @param allowed what may be given instead, for the message. @throws Failure
+[[nodiscard]] std::string read_input(const std::string& file, const std::string& allowed);
 
 }  // namespace weir::cli

@@ -1,17 +1,36 @@
-// table.h - a small table renderer: aligned columns, colour where it is wanted, fitted to a width.
-// Cells are ASCII: a byte is a column. Threads: any (pure).
+// table.h - text output: the terminal, styles, numbers of cells, and tables of aligned columns.
+// Units: a column of the terminal is one byte; cells are ASCII. Threads: any, but terminal_of_stdout: one.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weir::cli {
 
+/// Properties of standard output.
+struct Terminal {
+    bool interactive = false;  ///< it is a terminal, so that the screen can be redrawn
+    bool color = false;        ///< interactive, NO_COLOR is unset or empty, and TERM is not "dumb"
+    std::size_t columns = 0;   ///< 0 = unbounded (a pipe or a file)
+    std::size_t rows = 0;      ///< 0 = unbounded
+};
+
+/// Reads the terminal at each call, so that output follows a window that is resized.
+[[nodiscard]] Terminal terminal_of_stdout();
+
 enum class Style { kPlain, kDim, kGood, kWarn, kBad, kTitle };
 
-/// Text in a style; plain text when `colour` is false.
-[[nodiscard]] std::string styled(const std::string& text, Style style, bool colour);
+/// Text in a style; plain text when `color` is false.
+[[nodiscard]] std::string styled(const std::string& text, Style style, bool color);
+
+/// "42.1%", or "-" when `percent` is not finite.
+[[nodiscard]] std::string percent_text(double percent);
+/// A number without decimals, or "-".
+[[nodiscard]] std::string whole_text(double number);
+/// A number with one decimal, or "-".
+[[nodiscard]] std::string decimal_text(double number);
 
 struct Cell {
     Cell(std::string text_in, Style style_in = Style::kPlain) : text(std::move(text_in)), style(style_in) {}
@@ -23,20 +42,20 @@ struct Cell {
 
 struct Column {
     std::string title;
-    bool right = false;      ///< numbers align right
-    unsigned drop_rank = 0;  ///< 0 = always shown; when the width is short the highest rank goes first
+    bool right = false;      ///< aligned to the right, as numbers are
+    unsigned drop_rank = 0;  ///< 0 = always shown; in a narrow terminal the highest rank is left out first
 };
 
 class Table {
   public:
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-    /// @param cells as many as there are columns
+    /// @param cells one per column
     void add_row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
-    /// @param width columns of the terminal, 0 = unbounded; the last column is cut when nothing more can be
-    /// dropped
-    [[nodiscard]] std::string render(std::size_t width, bool colour) const;
+    /// @param width columns of the terminal, 0 = unbounded. Columns with a drop rank are left out until the
+    /// table fits; if it still does not, the last column is cut.
+    [[nodiscard]] std::string render(std::size_t width, bool color) const;
 
   private:
     [[nodiscard]] std::vector<std::size_t> widths() const;

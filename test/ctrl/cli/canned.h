@@ -3,11 +3,28 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ctrl/cli/terminal.h"
+#include "ctrl/cli/table.h"
 
 namespace weir::cli::test {
 
 inline constexpr Terminal kPipe{};
+
+/// Replies that no switch of this version gives.
+inline nlohmann::json canned_shapes() {
+    return nlohmann::json::parse(
+        R"([null, 1, "x", [], {}, {"vnics": 5}, {"vnics": [1, null, {}]}, {"vnics": {"a": 1}},
+        {"workers": "x", "uplink": [], "vnics": [{"name": {"a": 1}, "from_vm": {"x": "y"}, "features": [1]}]}])");
+}
+
+/// The same for the commands that compare two readings, as texts.
+inline constexpr const char* kOddReadings[] = {
+    "null",
+    "5",
+    "[]",
+    "{}",
+    R"({"flows": [1, {}, {"used": 5}, {"appliance": {}}], "appliances": [1, {"port": "x"}]})",
+    R"({"vnic": 5, "others": [1], "uplink": [], "flows": {"a": 1}, "uptime_s": "x"})",
+    R"({"vnic": {"name": {"a": 1}, "limit_bps": "x"}, "others": {"x": {"name": 1, "uplink_bytes": "y"}}})"};
 
 inline nlohmann::json canned_status() {
     return nlohmann::json::parse(R"({

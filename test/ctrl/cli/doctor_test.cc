@@ -1,4 +1,6 @@
 // doctor_test.cc - facts are read from a made-up host, and judged with the command that mends them.
+#include "ctrl/cli/doctor.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,7 +9,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "ctrl/cli/doctor_checks.h"
 #include "test/support/catch.h"
 
 using namespace weir;

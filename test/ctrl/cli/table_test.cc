@@ -43,7 +43,7 @@ TEST_CASE("what still does not fit is cut in the last column") {
         CHECK_FALSE(sample().render(width, true).empty());
 }
 
-TEST_CASE("colour wraps the cell and not its padding") {
+TEST_CASE("color wraps the cell and not its padding") {
     Table table({{"A", true}, {"B"}});
     table.add_row({{"7", Style::kBad}, "x"});
     CHECK(table.render(0, true) == "\x1b[1mA\x1b[0m  \x1b[1mB\x1b[0m\n\x1b[31m7\x1b[0m  x\n");

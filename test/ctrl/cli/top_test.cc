@@ -1,5 +1,6 @@
 // top_test.cc - rates between two snapshots, and the live table.
-#include "ctrl/cli/top_view.h"
+#include "ctrl/cli/top.h"
+
 #include "test/ctrl/cli/canned.h"
 #include "test/support/catch.h"
 

@@ -1,0 +1,155 @@
+// bill.cc - weirctl bill: rows by tenant, vNIC and guarantee kind; the chain of hashes; times.
+#include "ctrl/cli/bill.h"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "common/units.h"
+#include "ctrl/cli/json_access.h"
+#include "ctrl/cli/session.h"
+
+namespace weir::cli {
+namespace {
+
+/// Six significant digits: the charge of a second is small, that of a month is large.
+std::string money_text(double money) {
+    std::ostringstream out;
+    out.precision(6);
+    out << money;
+    return out.str();
+}
+
+std::string chain_text(const json& bill) {
+    const std::string lines = whole_text(number_at(bill, "/lines"));
+    std::string text = lines + " lines on the bill, the last is " + text_at(bill, "/head") + '\n';
+    if (!bill.contains("first_altered"))
+        return text;
+    const json& altered = bill.at("first_altered");
+    return text + (altered.is_null() ? "all of them are as they were written\n"
+                                     : "ALTERED: line " + altered.dump() + " is not as it was written\n");
+}
+
+/// The fault of a time option as CLI11 wants it; empty when there is none.
+std::string time_fault(const std::string& text) {
+    return parse_time(text)
+               ? ""
+               : "\"" + text + "\" is no time: 2026-11-21, 2026-11-21T15:00 (UTC) or Unix seconds";
+}
+
+struct BillOptions {
+    std::string tenant;
+    std::string from;
+    std::string to;
+    bool csv = false;
+    bool verify = false;
+};
+
+}  // namespace
+
+std::string bill_text(const json& bill, const Terminal& terminal) {
+    std::string text;
+    if (at(bill, "/billing") == false)
+        text = "nothing is billed: the cluster file has no \"prices\"\n";
+    Table table({{"TENANT"},
+                 {"VNIC"},
+                 {"GUARANTEE", false, 1},
+                 {"TIME", true, 2},
+                 {"PROMISED", true, 3},
+                 {"DELIVERED", true},
+                 {"FULFILLED", true},
+                 {"CHARGE", true}});
+    for (const json& row : list_at(bill, "/rows")) {
+        const double promised = number_at(row, "/promised_bytes");
+        table.add_row({text_at(row, "/tenant"), text_at(row, "/vnic"), text_at(row, "/guarantee"),
+                       human_duration(number_at(row, "/seconds") * 1e9),
+                       promised > 0 ? human_count(promised) + "B" : "-",
+                       human_count(number_at(row, "/delivered_bytes")) + "B",
+                       percent_text(100 * number_at(row, "/fulfillment")),
+                       money_text(number_at(row, "/charge"))});
+    }
+    text += table.render(terminal.columns, terminal.color);
+    return text + "charge " + money_text(number_at(bill, "/charge")) + "; " + chain_text(bill);
+}
+
+std::string bill_csv(const json& bill) {
+    constexpr std::array kColumns{"tenant",          "vnic",        "guarantee",
+                                  "periods",         "seconds",     "promised_bytes",
+                                  "delivered_bytes", "fulfillment", "charge"};
+    std::string text;
+    for (const char* column : kColumns)
+        text.append(text.empty() ? "" : ",").append(column);
+    text += '\n';
+    for (const json& row : list_at(bill, "/rows")) {
+        std::string line;
+        for (const char* column : kColumns) {
+            const json& value = row.at(column);
+            line.append(column == kColumns.front() ? "" : ",");
+            line += value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+        }
+        text += line + '\n';
+    }
+    return text;
+}
+
+std::optional<std::uint64_t> parse_time(std::string_view time) {
+    std::array<unsigned, 6> parts{};  // year, month, day, hour, minute, second
+    constexpr std::string_view kSeparators = "--T::";
+    std::size_t count = 0;
+    const char* at = time.data();
+    const char* const end = at + time.size();
+    while (count < parts.size()) {
+        const auto [next, error] = std::from_chars(at, end, parts[count]);
+        if (error != std::errc())
+            return std::nullopt;
+        ++count;
+        at = next;
+        if (at == end)
+            break;
+        if (count > kSeparators.size() || *at != kSeparators[count - 1])
+            return std::nullopt;
+        ++at;
+    }
+    if (at != end)
+        return std::nullopt;
+    if (count == 1)
+        return parts[0];
+    const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(parts[0])),
+                                          std::chrono::month(parts[1]), std::chrono::day(parts[2])};
+    const bool whole = count == 3 || count >= 5;
+    if (!whole || !day.ok() || parts[0] < 1970 || parts[0] > 2096 || parts[3] > 23 || parts[4] > 59 ||
+        parts[5] > 59)
+        return std::nullopt;
+    const auto days = std::chrono::sys_days(day).time_since_epoch().count();
+    return static_cast<std::uint64_t>(days) * 86'400 + parts[3] * 3'600 + parts[4] * 60 + parts[5];
+}
+
+void add_bill(CLI::App& command, Session& session) {
+    auto options = std::make_shared<BillOptions>();
+    command.add_option("--tenant", options->tenant, "only this one's");
+    command
+        .add_option("--from", options->from,
+                    "the first moment: 2026-11-21, 2026-11-21T15:00 (UTC) or Unix seconds")
+        ->check(time_fault);
+    command.add_option("--to", options->to, "the first moment after it")->check(time_fault);
+    command.add_flag("--csv", options->csv, "comma-separated values");
+    command.add_flag("--verify", options->verify, "look through all of the bill whether a line was altered");
+    command.callback([&session, options] {
+        json args{{"verify", options->verify}};
+        if (!options->tenant.empty())
+            args["tenant"] = options->tenant;
+        if (!options->from.empty())
+            args["from"] = *parse_time(options->from);
+        if (!options->to.empty())
+            args["to"] = *parse_time(options->to);
+        session.print(session.ask("bill", args), [&](const json& bill, const Terminal& terminal) {
+            return options->csv ? bill_csv(bill) : bill_text(bill, terminal);
+        });
+    });
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,279 @@
+// doctor.cc - weirctl doctor: one function per thing that a fresh host may lack.
+#include "ctrl/cli/doctor.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "common/units.h"
+#include "ctrl/cli/session.h"
+
+namespace weir::cli {
+namespace {
+
+using Findings = std::vector<Finding>;
+
+/// For an uplink and two vNICs: the pool of packet buffers and DPDK's own memory. More vNICs need more.
+constexpr std::uint64_t kHugeBytesNeeded = 256ULL << 20;
+constexpr std::uint64_t kMemlockNeeded = 64ULL << 20;
+constexpr const char* kReservePages = "echo 1024 > /proc/sys/vm/nr_hugepages";
+
+std::string pool_text(const HugepagePool& pool) {
+    return "node " + std::to_string(pool.node) + ": " + std::to_string(pool.free) + " of " +
+           std::to_string(pool.total) + " pages of " + format_size(pool.page_bytes) + " free";
+}
+
+void check_hugepages(const HostFacts& facts, Findings& out) {
+    std::uint64_t total = 0;
+    std::uint64_t free = 0;
+    std::string text;
+    for (const HugepagePool& pool : facts.hugepages) {
+        total += pool.total * pool.page_bytes;
+        free += pool.free * pool.page_bytes;
+        if (pool.total > 0)
+            text += (text.empty() ? "" : "; ") + pool_text(pool);
+    }
+    if (total == 0)
+        out.push_back({"hugepages", Health::kMissing, "none reserved", kReservePages});
+    else if (free < kHugeBytesNeeded)
+        out.push_back({"hugepages", Health::kWarning,
+                       text + "; a new switch needs " + format_size(kHugeBytesNeeded) + " free",
+                       std::string(kReservePages) + "  (nothing to do when the switch runs already)"});
+    else
+        out.push_back({"hugepages", Health::kOk, text, ""});
+    if (facts.hugetlbfs.empty())
+        out.push_back({"hugetlbfs mount", Health::kMissing, "not mounted",
+                       "mkdir -p /dev/hugepages && mount -t hugetlbfs nodev /dev/hugepages"});
+    else
+        out.push_back({"hugetlbfs mount", Health::kOk, facts.hugetlbfs.front(), ""});
+}
+
+/// Warns of a NUMA node whose worker or NIC would access its packets in the memory of another node.
+/// @param user the worker or the uplink, for the text
+void check_node_pages(const HostFacts& facts, std::optional<unsigned> node, const std::string& user,
+                      Findings& out) {
+    const auto has_pages = [&](const HugepagePool& pool) { return pool.node == *node && pool.total > 0; };
+    const bool any = std::any_of(facts.hugepages.begin(), facts.hugepages.end(),
+                                 [](const auto& p) { return p.total > 0; });
+    if (!node || !any || std::any_of(facts.hugepages.begin(), facts.hugepages.end(), has_pages))
+        return;
+    const std::string number = std::to_string(*node);
+    out.push_back(
+        {"hugepages of node " + number, Health::kWarning, "none, and " + user + " is on this node",
+         "echo 512 > /sys/devices/system/node/node" + number + "/hugepages/hugepages-2048kB/nr_hugepages"});
+}
+
+void check_directory(const DirectoryFacts& folder, Findings& out) {
+    const std::string check = "socket directory " + folder.path;
+    if (!folder.exists) {
+        out.push_back({check, Health::kMissing, "does not exist", "mkdir -p " + folder.path});
+        return;
+    }
+    std::array<char, 64> owner{};
+    std::snprintf(owner.data(), owner.size(), "uid %u, gid %u, mode %04o", static_cast<unsigned>(folder.uid),
+                  static_cast<unsigned>(folder.gid), static_cast<unsigned>(folder.mode));
+    if (!folder.writable)
+        out.push_back({check, Health::kMissing, std::string(owner.data()) + ", not writable by this user",
+                       "chgrp $(id -g) " + folder.path + " && chmod g+rwx " + folder.path});
+    else
+        out.push_back({check, Health::kOk, owner.data(), ""});
+}
+
+void check_core(const CoreFacts& core, const HostFacts& facts, Findings& out) {
+    const std::string number = std::to_string(core.core);
+    const std::string check = "worker core " + number;
+    if (!core.online) {
+        out.push_back({check, Health::kMissing, "does not exist or is offline",
+                       "set \"workers\" to cores of /sys/devices/system/cpu/online"});
+        return;
+    }
+    check_node_pages(facts, core.node, "a worker", out);
+    for (const CoreFacts& other : facts.workers) {
+        const bool sibling =
+            std::find(core.siblings.begin(), core.siblings.end(), other.core) != core.siblings.end();
+        if (sibling && other.core > core.core)
+            out.push_back({check, Health::kWarning,
+                           "shares its execution units with worker core " + std::to_string(other.core),
+                           "set \"workers\" to cores that are not hyper-threads of each other"});
+    }
+    if (core.isolated)
+        out.push_back({check, Health::kOk, "isolated", ""});
+    else
+        out.push_back({check, Health::kWarning, "online, but the kernel schedules other work there",
+                       "add isolcpus=" + number + " nohz_full=" + number + " rcu_nocbs=" + number +
+                           " to the kernel's command line"});
+}
+
+void check_agent(const CoreFacts& core, const SwitchConfig& config, Findings& out) {
+    const std::string check = "agent core " + std::to_string(core.core);
+    const bool overlap =
+        std::find(config.workers.begin(), config.workers.end(), core.core) != config.workers.end();
+    if (!core.online)
+        out.push_back({check, Health::kMissing, "does not exist or is offline",
+                       "set \"agent_core\" to a core of /sys/devices/system/cpu/online"});
+    else if (overlap || core.isolated)
+        out.push_back({check, Health::kWarning,
+                       overlap ? "a worker runs there too" : "an isolated core is wasted on it",
+                       "set \"agent_core\" to a core for general use"});
+    else
+        out.push_back({check, Health::kOk, "online", ""});
+}
+
+void check_nic(const NicFacts& nic, const HostFacts& facts, Findings& out) {
+    const std::string check = "uplink " + nic.address;
+    if (!nic.exists) {
+        out.push_back({check, Health::kMissing, "no such PCI device", "dpdk-devbind.py --status-dev net"});
+        return;
+    }
+    check_node_pages(facts, nic.node, "the uplink", out);
+    // A bifurcated driver stays with the kernel, and DPDK works beside it.
+    const bool bifurcated = nic.driver == "mlx5_core" || nic.driver == "mlx4_core" || nic.driver == "mana";
+    if (nic.driver == "vfio-pci" || nic.driver == "igb_uio" || nic.driver == "uio_pci_generic" || bifurcated)
+        out.push_back({check, Health::kOk, "bound to " + nic.driver, ""});
+    else
+        out.push_back({check, Health::kMissing,
+                       nic.driver.empty() ? "bound to no driver" : "bound to the kernel's " + nic.driver,
+                       "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci " + nic.address});
+    if (!bifurcated && !facts.iommu)
+        out.push_back(
+            {"IOMMU", facts.noiommu_mode ? Health::kWarning : Health::kMissing,
+             facts.noiommu_mode ? "off; vfio's unsafe mode is on" : "off",
+             "add intel_iommu=on iommu=pt (or amd_iommu=on) to the kernel's command line; without one: "
+             "echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"});
+}
+
+/// DMA needs buffers that stay in memory. Root may lock any amount.
+void check_memlock(const HostFacts& facts, Findings& out) {
+    const bool unlimited = facts.root || facts.memlock_bytes == UINT64_MAX;
+    const std::string found = unlimited ? "unlimited" : format_size(facts.memlock_bytes) + " may be locked";
+    if (unlimited || facts.memlock_bytes >= kMemlockNeeded)
+        out.push_back({"locked memory", Health::kOk, found, ""});
+    else
+        out.push_back({"locked memory", facts.nic ? Health::kMissing : Health::kWarning, found,
+                       "ulimit -l unlimited  (LimitMEMLOCK=infinity in a systemd unit)"});
+}
+
+void check_dpdk(const HostFacts& facts, Findings& out) {
+    if (facts.vhost_library.empty())
+        out.push_back(
+            {"DPDK", Health::kMissing, "librte_vhost was not found", "apt-get install dpdk librte-vhost23"});
+    else
+        out.push_back({"DPDK", Health::kOk, facts.vhost_library, ""});
+}
+
+void check_kvm(const KvmFacts& kvm, Findings& out) {
+    if (kvm.makes_machines)
+        out.push_back(
+            {"KVM", Health::kOk, "an empty virtual machine could be made; no guest was booted", ""});
+    else if (kvm.opens)
+        out.push_back({"KVM", Health::kWarning, "/dev/kvm opens but makes no virtual machine: " + kvm.error,
+                       "turn on virtualisation in the firmware, or nesting in the hypervisor below"});
+    else if (kvm.exists)
+        out.push_back({"KVM", Health::kWarning, "/dev/kvm does not open: " + kvm.error,
+                       "usermod -aG kvm $USER  (and log in again)"});
+    else
+        out.push_back({"KVM", Health::kWarning, "no /dev/kvm: guests run in software emulation",
+                       "modprobe kvm_intel || modprobe kvm_amd  (with virtualisation on in the firmware)"});
+}
+
+const char* health_word(Health health) {
+    switch (health) {
+        case Health::kOk:
+            return "ok";
+        case Health::kWarning:
+            return "warning";
+        case Health::kMissing:
+            break;
+    }
+    return "missing";
+}
+
+Style health_style(Health health) {
+    return health == Health::kOk ? Style::kGood : health == Health::kWarning ? Style::kWarn : Style::kBad;
+}
+
+constexpr const char* kDefaultConfig = "/etc/weir/switch.jsonc";
+
+/// Without a file only what every configuration needs is checked: hugepages, /run/weir, DPDK, KVM.
+SwitchConfig config_to_check(const std::string& file) {
+    std::error_code ignored;
+    if (file.empty() && !std::filesystem::exists(kDefaultConfig, ignored)) {
+        SwitchConfig none;
+        none.workers.clear();
+        return none;
+    }
+    const auto parsed = load_config(file.empty() ? kDefaultConfig : file);
+    if (const Faults* faults = std::get_if<Faults>(&parsed))
+        throw Failure(kExitBadInput, *faults);
+    return std::get<SwitchConfig>(parsed);
+}
+
+}  // namespace
+
+std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& config) {
+    Findings out;
+    check_hugepages(facts, out);
+    for (const DirectoryFacts& folder : facts.directories)
+        check_directory(folder, out);
+    for (const CoreFacts& core : facts.workers)
+        check_core(core, facts, out);
+    if (facts.agent)
+        check_agent(*facts.agent, config, out);
+    if (facts.nic)
+        check_nic(*facts.nic, facts, out);
+    check_memlock(facts, out);
+    check_dpdk(facts, out);
+    check_kvm(facts.kvm, out);
+    return out;
+}
+
+std::string findings_text(const std::vector<Finding>& findings, const Terminal& terminal) {
+    std::string text;
+    std::size_t missing = 0;
+    for (const Finding& finding : findings) {
+        std::string word = health_word(finding.health);
+        const std::string fill(8 - word.size(), ' ');
+        text += styled(word, health_style(finding.health), terminal.color) + fill + finding.check + ": " +
+                finding.found + '\n';
+        if (!finding.mend.empty())
+            text += "          mend: " + finding.mend + '\n';
+        missing += finding.health == Health::kMissing ? 1 : 0;
+    }
+    return text + (missing == 0 ? "this host can run the switch\n" : std::to_string(missing) + " missing\n");
+}
+
+nlohmann::json findings_json(const std::vector<Finding>& findings) {
+    nlohmann::json checks = nlohmann::json::array();
+    for (const Finding& finding : findings)
+        checks.push_back({{"check", finding.check},
+                          {"state", health_word(finding.health)},
+                          {"found", finding.found},
+                          {"mend", finding.mend}});
+    return {{"checks", checks}};
+}
+
+void add_doctor(CLI::App& command, Session& session) {
+    auto file = std::make_shared<std::string>();
+    command
+        .add_option("--config", *file,
+                    "check for this configuration (default: /etc/weir/switch.jsonc if there is one)")
+        ->type_name("FILE");
+    command.callback([&session, file] {
+        const SwitchConfig config = config_to_check(*file);
+        const std::vector<Finding> findings = check_host(gather_facts(config, ""), config);
+        const bool ready = std::none_of(findings.begin(), findings.end(),
+                                        [](const Finding& f) { return f.health == Health::kMissing; });
+        session.print(
+            findings_json(findings),
+            [&](const nlohmann::json&, const Terminal& terminal) {
+                return findings_text(findings, terminal);
+            },
+            ready);
+        session.exit_code = ready ? kExitOk : kExitRefused;
+    });
+}
+
+}  // namespace weir::cli

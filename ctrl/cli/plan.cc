@@ -1,0 +1,240 @@
+// plan.cc - weirctl plan, apply --dry-run: the plan of a cluster file, alone or against the running cluster.
+#include "ctrl/cli/plan.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "common/units.h"
+#include "ctrl/cli/json_access.h"
+#include "ctrl/cli/session.h"
+#include "ctrl/placement/cluster_plan.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr std::size_t kResourcesShown = 20;
+constexpr std::size_t kNamesShown = 4;
+
+std::string need_text(const json& entry, const char* pointer) {
+    const std::string unit = text_at(entry, "/unit");
+    const double amount = number_at(entry, pointer);
+    return unit == "tokens/s" ? human_token_rate(amount)
+           : unit == "vnics"  ? human_count(amount)
+                              : human_rate(amount);
+}
+
+/// A ratio or probability as percent, three significant digits.
+std::string part_text(double part) {
+    if (!std::isfinite(part))
+        return "-";
+    char text[32];
+    std::snprintf(text, sizeof text, part < 0.001 ? "%.2g%%" : "%.3g%%", part * 100);
+    return text;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
+        text += (i == 0 ? "" : ", ") + names[i];
+    if (names.size() > kNamesShown)
+        text += ", and " + std::to_string(names.size() - kNamesShown) + " more";
+    return text.empty() ? "-" : text;
+}
+
+/// Hosts of a tenant with the number of its vNICs there: "h1 (3), h2".
+std::string places_text(const json& tenant) {
+    std::vector<std::pair<std::string, unsigned>> counts;  // in the order of the vNICs
+    for (const json& vnic : list_at(tenant, "/vnics")) {
+        const std::string host = text_at(vnic, "/host");
+        const auto known =
+            std::find_if(counts.begin(), counts.end(), [&](const auto& each) { return each.first == host; });
+        if (known == counts.end())
+            counts.emplace_back(host, 1);
+        else
+            ++known->second;
+    }
+    std::vector<std::string> texts;
+    for (const auto& [host, count] : counts)
+        texts.push_back(count == 1 ? host : host + " (" + std::to_string(count) + ")");
+    return joined(texts);
+}
+
+/// Against the running cluster: " (new)", or the tenant's `standing`; empty without one or where nothing
+/// changed.
+std::string change_text(const std::string& standing) {
+    return standing == "-" || standing == "unchanged" ? "" : " (" + standing + ")";
+}
+std::string new_text(const json& entry) {
+    return at(entry, "/new") == true ? " (new)" : "";
+}
+
+std::string tenants_text(const json& plan, const Terminal& terminal) {
+    Table table({{"TENANT"}, {"FITS"}, {"VNICS", true, 1}, {"WHERE"}});
+    std::string reasons;
+    for (const json& tenant : list_at(plan, "/tenants")) {
+        const bool fits = at(tenant, "/fits") == true;
+        table.add_row({text_at(tenant, "/name") + change_text(text_at(tenant, "/standing")),
+                       {fits ? "yes" : "no", fits ? Style::kGood : Style::kBad},
+                       std::to_string(list_at(tenant, "/vnics").size()),
+                       places_text(tenant)});
+        if (!fits)
+            reasons += text_at(tenant, "/why") + '\n';
+    }
+    for (const json& gone : list_at(plan, "/gone"))
+        table.add_row({text_at(gone, "") + " (gone)", "-", "-", "-"});
+    if (!reasons.empty())
+        reasons += "who does not fit is shown where it would do the least harm\n";
+    return table.render(terminal.columns, terminal.color) + reasons + '\n';
+}
+
+Cell ratio_cell(const json& load) {
+    const Style style = at(load, "/over") != true         ? Style::kGood
+                        : at(load, "/admissible") == true ? Style::kWarn
+                                                          : Style::kBad;
+    return {part_text(number_at(load, "/ratio")), style};
+}
+
+void add_resource(Table& table, const json& load) {
+    std::vector<std::string> tenants;
+    for (const auto& [name, need] : list_at(load, "/tenants").items())
+        tenants.push_back(name);
+    table.add_row({text_at(load, "/what") + new_text(load), need_text(load, "/need"),
+                   need_text(load, "/have"), ratio_cell(load), human_count(number_at(load, "/vnics")),
+                   part_text(number_at(load, "/failure_probability")) +
+                       (at(load, "/measured") == true ? " measured" : ""),
+                   joined(tenants)});
+}
+
+/// The most loaded first. Slots of hosts (unit "vnics") are shown only when there are too few.
+std::string resources_text(const json& plan, const Terminal& terminal) {
+    std::vector<const json*> loads;
+    for (const json& load : list_at(plan, "/resources"))
+        if (at(load, "/unit") != "vnics" || at(load, "/over") == true)
+            loads.push_back(&load);
+    std::stable_sort(loads.begin(), loads.end(), [](const json* a, const json* b) {
+        return number_at(*a, "/ratio") > number_at(*b, "/ratio");
+    });
+    Table table({{"PROMISED OF"},
+                 {"NEED", true},
+                 {"HAVE", true},
+                 {"PART", true},
+                 {"VNICS", true, 2},
+                 {"FAILS", true},
+                 {"WHOSE", false, 1}});
+    for (std::size_t i = 0; i < std::min(loads.size(), kResourcesShown); ++i)
+        add_resource(table, *loads[i]);
+    std::string text = table.render(terminal.columns, terminal.color);
+    if (loads.size() > kResourcesShown)
+        text += "and " + std::to_string(loads.size() - kResourcesShown) + " more, less loaded\n";
+    return text + '\n';
+}
+
+std::string broken_text(const json& plan, const Terminal& terminal) {
+    const json& all = list_at(plan, "/broken");
+    if (all.empty())
+        return {};
+    Table table({{"WOULD BREAK"}, {"AT"}, {"GUARANTEED", true}, {"POSSIBLE", true}});
+    for (const json& broken : all)
+        table.add_row({{text_at(broken, "/tenant") + new_text(broken), Style::kBad},
+                       text_at(broken, "/what"),
+                       need_text(broken, "/guaranteed"),
+                       need_text(broken, "/possible")});
+    return table.render(terminal.columns, terminal.color) + "when all want theirs at once\n\n";
+}
+
+ClusterConfig load_config_file(const std::string& file) {
+    auto parsed = load_cluster(file);
+    if (const Faults* faults = std::get_if<Faults>(&parsed))
+        throw Failure(kExitBadInput, *faults);
+    return std::get<ClusterConfig>(std::move(parsed));
+}
+
+/// Seconds per bin that each vNIC used of its reservation, as the controller measured it; an entry of another
+/// shape is left out.
+billing::UseTable use_of(const json& running) {
+    billing::UseTable::Uses uses;
+    for (const auto& [vnic, list] : list_at(running, "/use").items()) {
+        billing::MeasuredUse::Bins bins{};
+        if (!list.is_array() || list.size() != bins.size())
+            continue;
+        for (std::size_t i = 0; i < bins.size(); ++i)
+            bins[i] = list[i].is_number() ? std::max(0.0, list[i].get<double>()) : 0;
+        uses.emplace(vnic, billing::MeasuredUse(bins));
+    }
+    return billing::UseTable(std::move(uses));
+}
+
+RunningCluster cluster_of(const std::string& socket, const json& running) {
+    const json& text = at(running, "/specification");
+    auto parsed = parse_cluster(text.is_string() ? text.get<std::string>() : "");
+    if (std::holds_alternative<Faults>(parsed))
+        throw Failure(kExitRefused, {{socket, "a file that this weirctl cannot read", "",
+                                      "are weirctl and weir-ctrl of the same version?"}});
+    RunningCluster cluster{.config = std::get<ClusterConfig>(std::move(parsed)), .hosts = {}};
+    for (const auto& [vnic, host] : list_at(running, "/vnics").items())
+        if (host.is_string())
+            cluster.hosts.emplace(vnic, host.get<std::string>());
+    return cluster;
+}
+
+/// @param running may be null: nothing to compare with
+void print_plan(Session& session, const ClusterConfig& config, const RunningCluster* running,
+                const billing::UseTable& use) {
+    const ClusterPlan plan = plan_cluster(config, running, &use);
+    session.print(plan_json(config, plan, running), plan_text, plan.admitted());
+    session.exit_code = plan.admitted() ? kExitOk : kExitDoesNotFit;
+}
+
+}  // namespace
+
+std::string plan_text(const json& plan, const Terminal& terminal) {
+    const json& over = at(plan, "/overcommit");
+    const bool admitted = at(plan, "/admitted") == true;
+    std::string text = "cluster " + text_at(plan, "/cluster") + ", " + text_at(plan, "/hosts") + " host(s), ";
+    text += at(over, "/allowed") == true
+                ? "over-commitment within failures " + part_text(number_at(over, "/failure_max")) +
+                      " of the time, were vNICs to use " + part_text(number_at(over, "/utilisation")) + '\n'
+                : std::string("no over-commitment\n");
+    return text + '\n' + tenants_text(plan, terminal) + resources_text(plan, terminal) +
+           broken_text(plan, terminal) +
+           styled(admitted ? "the controller takes this file" : "the controller refuses this file",
+                  admitted ? Style::kGood : Style::kBad, terminal.color) +
+           '\n';
+}
+
+void add_plan(CLI::App& command, Session& session) {
+    auto file = std::make_shared<std::string>();
+    auto measured = std::make_shared<bool>(false);
+    command.add_option("FILE", *file, "the cluster file")->required();
+    command.add_flag(
+        "--measured", *measured,
+        "how often over-commitment fails by what the controller (--socket) has measured for a day");
+    command.callback([&session, file, measured] {
+        const ClusterConfig config = load_config_file(*file);
+        const billing::UseTable use = *measured ? use_of(session.ask("running")) : billing::UseTable();
+        print_plan(session, config, nullptr, use);
+    });
+}
+
+void add_apply(CLI::App& command, Session& session) {
+    auto file = std::make_shared<std::string>();
+    auto dry_run = std::make_shared<bool>(false);
+    command.add_flag("--dry-run", *dry_run, "change nothing");
+    command.add_option("FILE", *file, "the cluster file")->required();
+    command.callback([&session, file, dry_run] {
+        if (!*dry_run)
+            throw bad_input("apply", *file, "--dry-run",
+                            "the controller reads its file at start: replace it and restart weir-ctrl; the "
+                            "switches go on meanwhile");
+        const ClusterConfig config = load_config_file(*file);
+        const json running = session.ask("running");
+        const RunningCluster cluster = cluster_of(session.socket, running);
+        print_plan(session, config, &cluster, use_of(running));
+    });
+}
+
+}  // namespace weir::cli

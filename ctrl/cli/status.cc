@@ -1,0 +1,295 @@
+// status.cc - weirctl status, drops, audit: one screen each.
+#include "ctrl/cli/status.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/units.h"
+#include "ctrl/cli/json_access.h"
+#include "ctrl/cli/session.h"
+
+namespace weir::cli {
+namespace {
+
+Cell state_cell(const json& value) {
+    const std::string state = text_at(value, "/state");
+    return {state, state == "up" ? Style::kGood : Style::kBad};
+}
+
+std::string uplink_text(const json& uplink, const Terminal& terminal) {
+    if (!uplink.is_object())
+        return "uplink none: vNICs reach each other only\n";
+    const Cell state = state_cell(uplink);
+    std::string text = "uplink " + text_at(uplink, "/device") + " (" + text_at(uplink, "/driver") + ") " +
+                       styled(state.text, state.style, terminal.color) + ", " +
+                       human_rate(number_at(uplink, "/rate_bps")) + ", " +
+                       human_rate(number_at(uplink, "/capacity_bps")) + " to give, MTU " +
+                       whole_text(number_at(uplink, "/mtu")) + '\n';
+    text += "       received " + human_count(number_at(uplink, "/rx/packets")) + " packets, sent " +
+            human_count(number_at(uplink, "/tx/packets"));
+    const std::string reasons = reasons_text(at(uplink, "/drops"));
+    return text + (reasons.empty() ? std::string() : ", dropped: " + reasons) + '\n';
+}
+
+/// The switch's link to its controller; empty without one.
+std::string controller_link_text(const json& controller, const Terminal& terminal) {
+    if (!controller.is_object())
+        return {};
+    const std::string state = text_at(controller, "/state");
+    const std::string refusal = text_at(controller, "/refusal");
+    return "controller " + styled(state, state == "connected" ? Style::kGood : Style::kBad, terminal.color) +
+           ", cluster " + text_at(controller, "/cluster") + ", epoch " + text_at(controller, "/epoch") +
+           ", rates for " + whole_text(number_at(controller, "/flows")) + " flows" +
+           (refusal == "-" ? "" : ", refused: " + refusal) + '\n';
+}
+
+std::string workers_text(const json& workers, const Terminal& terminal) {
+    Table table({{"WORKER", true},
+                 {"CORE", true},
+                 {"VNICS", true},
+                 {"BUSY", true},
+                 {"CYCLES/PACKET", true, 1},
+                 {"MEAN BURST", true, 2}});
+    for (const json& worker : workers)
+        table.add_row({whole_text(number_at(worker, "/id")), whole_text(number_at(worker, "/core")),
+                       whole_text(number_at(worker, "/vnics")),
+                       percent_text(number_at(worker, "/busy_percent")),
+                       whole_text(number_at(worker, "/cycles_per_packet")),
+                       decimal_text(number_at(worker, "/mean_burst"))});
+    return table.render(terminal.columns, terminal.color);
+}
+
+/// Empty without tunnels.
+std::string tunnels_text(const json& tunnels, const Terminal& terminal) {
+    if (tunnels.empty())
+        return {};
+    Table table({{"TUNNEL"},
+                 {"STATE"},
+                 {"REMOTE"},
+                 {"ALGORITHM"},
+                 {"SENT", true},
+                 {"RECEIVED", true},
+                 {"REFUSED", true}});
+    for (const json& tunnel : tunnels)
+        table.add_row({text_at(tunnel, "/name"), state_cell(tunnel), text_at(tunnel, "/remote"),
+                       text_at(tunnel, "/algorithm"), whole_text(number_at(tunnel, "/encrypted/packets")),
+                       whole_text(number_at(tunnel, "/from_wire/delivered/packets")),
+                       whole_text(number_at(tunnel, "/from_wire/dropped/packets"))});
+    return table.render(terminal.columns, terminal.color) + '\n';
+}
+
+std::string vnics_text(const json& vnics, const Terminal& terminal) {
+    if (vnics.empty())
+        return "no vNICs yet: weirctl vnic add name=vm1 socket=/run/weir/vm1.sock mac=52:54:00:00:00:01\n";
+    Table table({{"VNIC"}, {"STATE"}, {"WORKER", true}, {"STEERING"}});
+    for (const json& vnic : vnics)
+        table.add_row({text_at(vnic, "/name"), state_cell(vnic), whole_text(number_at(vnic, "/worker")),
+                       steering_text(vnic)});
+    return table.render(terminal.columns, terminal.color);
+}
+
+Cell host_state_cell(const json& host) {
+    const std::string state = text_at(host, "/state");
+    return {state, state == "connected" ? Style::kGood : state == "welcomed" ? Style::kWarn : Style::kBad};
+}
+
+std::string hosts_text(const json& status, const Terminal& terminal) {
+    Table table({{"HOST"},
+                 {"STATE"},
+                 {"KEY", false, 2},
+                 {"VNICS", true},
+                 {"FLOWS", true},
+                 {"HEARD", true},
+                 {"VERSION", false, 1}});
+    for (const json& host : list_at(status, "/hosts")) {
+        const double heard = number_at(host, "/heard_ms");
+        table.add_row(
+            {text_at(host, "/name"), host_state_cell(host), at(host, "/proven") == true ? "shown" : "-",
+             whole_text(number_at(host, "/vnics")), whole_text(number_at(host, "/flows")),
+             std::isfinite(heard) ? human_duration(heard * 1e6) + " ago" : "-", text_at(host, "/version")});
+    }
+    return table.render(terminal.columns, terminal.color);
+}
+
+std::string appliances_text(const json& status, const Terminal& terminal) {
+    const json& appliances = list_at(status, "/appliances");
+    if (appliances.empty())
+        return {};
+    Table table({{"APPLIANCE"}, {"SEARCH"}, {"ESTIMATE", true}, {"GIVEN OUT", true}, {"BETWEEN", true, 1}});
+    for (const json& appliance : appliances)
+        table.add_row({text_at(appliance, "/name"), text_at(appliance, "/phase"),
+                       human_token_rate(number_at(appliance, "/estimate")),
+                       human_token_rate(number_at(appliance, "/allocate")),
+                       human_token_rate(number_at(appliance, "/window/0")) + " and " +
+                           human_token_rate(number_at(appliance, "/window/1"))});
+    return table.render(terminal.columns, terminal.color) + '\n';
+}
+
+/// Appends the counters that are not zero as "name count"; the name of a nested counter follows its group's.
+void append_counters(const json& counters, const std::string& group, std::string& out) {
+    for (const auto& [name, value] : counters.items()) {
+        if (value.is_object())
+            append_counters(value, group + name + ' ', out);
+        else if (value.is_number() && value != 0)
+            out += (out.empty() ? "" : ", ") + group + name + ' ' + human_count(value.get<double>());
+    }
+}
+
+std::string refused_text(const json& status) {
+    std::string counts;
+    append_counters(list_at(status, "/counters/refused"), "", counts);
+    if (const double denied = number_at(status, "/sockets/denied"); denied > 0)
+        counts += (counts.empty() ? "" : ", ") + std::string("connections without a known key ") +
+                  human_count(denied);
+    std::string text = "refused: " + (counts.empty() ? std::string("nothing") : counts) + '\n';
+    for (const json& refusal : list_at(status, "/refusals"))
+        text += "  " + text_at(refusal, "/what") + " (" + whole_text(number_at(refusal, "/times")) + "x)\n";
+    for (const json& host : list_at(status, "/hosts"))
+        for (const json& vnic : list_at(host, "/refused_vnics"))
+            text += "  now: vNIC " + text_at(vnic, "") + " (host " + text_at(host, "/name") + ")\n";
+    return text;
+}
+
+void add_drop_rows(Table& table, const std::string& port, const char* direction, const json& reasons) {
+    for (const auto& [reason, count] : reasons.items())
+        if (count.is_number())
+            table.add_row({port, direction, {reason, Style::kWarn}, whole_text(count.get<double>())});
+}
+
+/// "2026-11-21 15:00:00Z"
+std::string time_text(double unix_time) {
+    if (!std::isfinite(unix_time))
+        return "-";
+    const auto seconds = static_cast<std::time_t>(unix_time);
+    std::tm utc{};
+    char text[32];
+    if (gmtime_r(&seconds, &utc) == nullptr || std::strftime(text, sizeof text, "%F %TZ", &utc) == 0)
+        return "-";
+    return text;
+}
+
+}  // namespace
+
+bool is_controller(const json& status) {
+    return at(status, "/role") == "controller";
+}
+
+std::string switch_text(const json& status, const Terminal& terminal) {
+    const bool isolation = at(status, "/isolation") == true;
+    std::string text =
+        "host " + text_at(status, "/host") + ", weir " + text_at(status, "/version") + ", up " +
+        uptime_text(number_at(status, "/uptime_s")) + ", isolation " +
+        styled(isolation ? "on" : "off", isolation ? Style::kGood : Style::kWarn, terminal.color) +
+        ", accounting " + text_at(status, "/accounting") + ", poll " + text_at(status, "/poll") + '\n';
+    text += uplink_text(at(status, "/uplink"), terminal);
+    text += controller_link_text(at(status, "/controller"), terminal);
+    text += "buffers " + whole_text(number_at(status, "/memory/buffers_free")) + " free of " +
+            whole_text(number_at(status, "/memory/buffers")) + ", " +
+            whole_text(number_at(status, "/mac_entries")) + " MAC entries\n\n";
+    text += workers_text(list_at(status, "/workers"), terminal) + '\n';
+    text += tunnels_text(list_at(status, "/tunnels"), terminal);
+    return text + vnics_text(list_at(status, "/vnics"), terminal);
+}
+
+std::string controller_text(const json& status, const Terminal& terminal) {
+    const json& counters = at(status, "/counters");
+    std::string text = "cluster " + text_at(status, "/cluster") + "  weir-ctrl " +
+                       text_at(status, "/version") + "  epoch " + text_at(status, "/epoch") + ", interval " +
+                       text_at(status, "/interval") + " of " +
+                       human_duration(number_at(status, "/interval_ns")) + '\n';
+    text += "flows " + whole_text(number_at(status, "/flows")) + ", solved " +
+            human_count(number_at(counters, "/solves")) + " times (" +
+            human_count(number_at(counters, "/early_solves")) + " between intervals), heard " +
+            human_count(number_at(counters, "/messages")) + " messages\n\n";
+    return text + hosts_text(status, terminal) + '\n' + appliances_text(status, terminal) +
+           refused_text(status);
+}
+
+std::string drops_text(const json& drops, const Terminal& terminal) {
+    Table table({{"PORT"}, {"DIRECTION"}, {"REASON"}, {"PACKETS", true}});
+    bool any = false;
+    const auto add = [&](const std::string& port, const char* direction, const json& reasons) {
+        add_drop_rows(table, port, direction, reasons);
+        any = any || !reasons.empty();
+    };
+    for (const json& vnic : list_at(drops, "/vnics")) {
+        add(text_at(vnic, "/name"), "from VM", list_at(vnic, "/from_vm"));
+        add(text_at(vnic, "/name"), "to VM", list_at(vnic, "/to_vm"));
+    }
+    add("uplink", "-", list_at(drops, "/uplink"));
+    for (const auto& [tunnel, reasons] : list_at(drops, "/tunnels").items())
+        add("tunnel " + tunnel, "-", reasons);
+    for (const auto& [worker, reasons] : list_at(drops, "/workers").items())
+        add("worker " + worker, "-", reasons);
+    return any ? table.render(terminal.columns, terminal.color) : "nothing was dropped\n";
+}
+
+std::string audit_text(const json& audit, const Terminal& terminal) {
+    Table table({{"WHEN"}, {"WHAT"}, {"ABOUT"}});
+    for (const json& entry : list_at(audit, "/entries"))
+        table.add_row(
+            {time_text(number_at(entry, "/time")), text_at(entry, "/kind"), text_at(entry, "/text")});
+    return table.render(terminal.columns, terminal.color);
+}
+
+std::string steering_text(const json& vnic) {
+    const std::string mode = text_at(vnic, "/steering/mode");
+    const std::string reason = text_at(vnic, "/steering/reason");
+    return reason == "-" ? mode : mode + " (" + reason + ")";
+}
+
+std::string uptime_text(double seconds) {
+    if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12)
+        return "-";
+    const auto total = static_cast<std::uint64_t>(seconds);
+    const auto pair = [](std::uint64_t high, const char* high_unit, std::uint64_t low, const char* low_unit) {
+        return std::to_string(high) + high_unit + std::to_string(low) + low_unit;
+    };
+    if (total >= 86'400)
+        return pair(total / 86'400, " d ", total % 86'400 / 3'600, " h");
+    if (total >= 3'600)
+        return pair(total / 3'600, " h ", total % 3'600 / 60, " min");
+    return total >= 60 ? pair(total / 60, " min ", total % 60, " s") : std::to_string(total) + " s";
+}
+
+std::string reasons_text(const json& reasons) {
+    std::vector<std::pair<double, std::string>> sorted;
+    if (reasons.is_object())
+        for (const auto& [reason, count] : reasons.items())
+            if (count.is_number() && count.get<double>() > 0)
+                sorted.emplace_back(count.get<double>(), reason);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string text;
+    for (const auto& [count, reason] : sorted)
+        text += (text.empty() ? "" : ", ") + reason + ' ' + human_count(count);
+    return text;
+}
+
+void add_status(CLI::App& command, Session& session) {
+    command.callback([&session] {
+        const json status = session.ask("status");
+        session.print(status, is_controller(status) ? controller_text : switch_text);
+    });
+}
+
+void add_drops(CLI::App& command, Session& session) {
+    command.callback([&session] { session.print(session.ask("drops"), drops_text); });
+}
+
+void add_audit(CLI::App& command, Session& session) {
+    auto last = std::make_shared<unsigned>(50);
+    command.add_option("--last", *last, "so many entries")
+        ->check(CLI::Range(1, 1'000))
+        ->capture_default_str();
+    command.callback([&session, last] {
+        session.print(session.ask("audit", {{"last", *last}}), audit_text);
+    });
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,301 @@
+// vnic.cc - weirctl vnic: what is guaranteed to a vNIC beside what it got; changes of vNICs.
+#include "ctrl/cli/vnic.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <memory>
+
+#include "common/config/config_text.h"
+#include "common/units.h"
+#include "ctrl/cli/json_access.h"
+#include "ctrl/cli/session.h"
+#include "ctrl/cli/status.h"
+
+namespace weir::cli {
+namespace {
+
+/// The exact quantity, as the configuration has it; `absent` when it is null or 0.
+std::string exact_text(const json& vnic, const char* pointer, Quantity quantity, const char* absent) {
+    const json& value = at(vnic, pointer);
+    return value.is_number_unsigned() && value != 0 ? format_quantity(quantity, value.get<std::uint64_t>())
+                                                    : absent;
+}
+
+std::string exact_limits_text(const json& vnic) {
+    const std::string bits = exact_text(vnic, "/limit_bps", Quantity::kBitRate, "");
+    const std::string packets = exact_text(vnic, "/limit_pps", Quantity::kPacketRate, "");
+    if (bits.empty() && packets.empty())
+        return "none";
+    return bits + (bits.empty() || packets.empty() ? "" : ", ") + packets;
+}
+
+std::string port_text(const json& vnic) {
+    const std::string socket = text_at(vnic, "/socket");
+    return socket == "-" ? text_at(vnic, "/device") : socket;
+}
+
+std::string port_kind_text(const json& vnic) {
+    if (text_at(vnic, "/socket") == "-")
+        return "DPDK device";
+    return text_at(vnic, "/mode") == "server" ? "vhost-user, the switch listens" : "vhost-user, QEMU listens";
+}
+
+std::string features_text(const json& names) {
+    std::string text;
+    for (const json& name : names)
+        if (name.is_string())
+            text += (text.empty() ? "" : " ") + name.get<std::string>();
+    return text.empty() ? "none negotiated" : text;
+}
+
+/// The guarantee kind in force; of a dynamic guarantee also what is left of size and time.
+std::string guarantee_text(const json& vnic) {
+    const std::string kind = text_at(vnic, "/guarantee/kind");
+    const json& dynamic = at(vnic, "/guarantee/dynamic");
+    if (!dynamic.is_object())
+        return kind;
+    const auto part = [&](const char* size, const char* time) {
+        return human_count(number_at(dynamic, size)) + "B in " + human_duration(number_at(dynamic, time));
+    };
+    return (kind == "dynamic" ? kind : "dynamic, now " + kind) + ": " + part("/size_bytes", "/time_ns") +
+           "; left " + part("/left_bytes", "/time_left_ns") + ", now " +
+           human_rate(number_at(vnic, "/guarantee/rate_bps"));
+}
+
+std::string line(const char* title, const std::string& text) {
+    std::string padded(title);
+    padded.resize(14, ' ');
+    return "  " + padded + text + '\n';
+}
+
+std::string duration_at(const json& vnic, const char* pointer) {
+    return human_duration(number_at(vnic, pointer));
+}
+
+std::string settings_text(const json& vnic) {
+    std::string text = line("port", port_text(vnic) + " (" + port_kind_text(vnic) + "), queue pairs " +
+                                        whole_text(number_at(vnic, "/queues")) + ", MTU " +
+                                        whole_text(number_at(vnic, "/mtu")));
+    text += line("address", text_at(vnic, "/mac") + ", VLAN " + whole_text(number_at(vnic, "/vlan")) +
+                                ", anti-spoofing " + (at(vnic, "/anti_spoofing") == true ? "on" : "off"));
+    text +=
+        line("promise", "reservation " + exact_text(vnic, "/reservation_bps", Quantity::kBitRate, "none") +
+                            ", limit " + exact_limits_text(vnic) + ", shares " +
+                            whole_text(number_at(vnic, "/shares")) + ", cycle shares " +
+                            whole_text(number_at(vnic, "/cycle_shares")));
+    if (at(vnic, "/guarantee").is_object())
+        text += line("guarantee", guarantee_text(vnic));
+    text += line("features", features_text(list_at(vnic, "/features")));
+    return text + line("steering", steering_text(vnic));
+}
+
+std::string times_text(const json& vnic) {
+    std::string text = line(
+        "held back",
+        duration_at(vnic, "/held_back_ns/total") + ": own limit " + duration_at(vnic, "/held_back_ns/limit") +
+            ", uplink " + duration_at(vnic, "/held_back_ns/uplink") + ", buffers " +
+            duration_at(vnic, "/held_back_ns/buffers") +
+            (at(vnic, "/encrypt") == true ? ", encryption " + duration_at(vnic, "/held_back_ns/encryption")
+                                          : ""));
+    text += line("queue delay", "p50 " + duration_at(vnic, "/queue_delay_ns/p50") + ", p99 " +
+                                    duration_at(vnic, "/queue_delay_ns/p99") + ", max " +
+                                    duration_at(vnic, "/queue_delay_ns/max"));
+    if (at(vnic, "/receive").is_object())
+        text += line("receives", human_rate(number_at(vnic, "/receive/received_bps")) + " of its " +
+                                     human_rate(number_at(vnic, "/receive/capacity_bps")) +
+                                     ", senders are told " +
+                                     human_rate(number_at(vnic, "/receive/advertised_bps")));
+    return text + line("switch", human_count(number_at(vnic, "/cycles")) + " cycles, mean burst " +
+                                     decimal_text(number_at(vnic, "/mean_burst")) + ", ring errors " +
+                                     whole_text(number_at(vnic, "/ring_errors")));
+}
+
+std::string traffic_text(const json& vnic, const Terminal& terminal) {
+    Table table({{"  PACKETS (BYTES)"},
+                 {"OFFERED", true},
+                 {"ADMITTED", true, 2},
+                 {"DELIVERED", true},
+                 {"QUEUED", true, 1},
+                 {"DROPPED", true}});
+    const auto add = [&](const char* title, const json& direction) {
+        std::vector<Cell> row{title};
+        for (const char* what : {"/offered", "/admitted", "/delivered", "/queued", "/dropped"}) {
+            const json& counters = at(direction, what);
+            row.emplace_back(counters.is_object() ? human_count(number_at(counters, "/packets")) + " (" +
+                                                        human_count(number_at(counters, "/bytes")) + ")"
+                                                  : "-");
+        }
+        table.add_row(std::move(row));
+    };
+    add("  from VM", at(vnic, "/from_vm"));
+    add("  to VM", at(vnic, "/to_vm"));
+    std::string text = table.render(terminal.columns, terminal.color);
+    for (const auto& [title, pointer] :
+         {std::pair{"dropped from", "/from_vm/drops"}, {"dropped to", "/to_vm/drops"}}) {
+        const std::string reasons = reasons_text(at(vnic, pointer));
+        text += line(title, reasons.empty() ? "nothing" : styled(reasons, Style::kWarn, terminal.color));
+    }
+    return text;
+}
+
+json value_of(const std::string& text) {
+    if (text == "none" || text == "null")
+        return nullptr;
+    if (text == "true" || text == "false")
+        return text == "true";
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size())
+        return number;
+    return text;
+}
+
+/// The object that `key` is a member of; `key` loses its prefix. The name of an appliance may contain dots:
+/// "my.cache.limit" is the limit at "my.cache".
+json& object_with(json& vnic, std::string& key) {
+    const std::size_t dot = key.rfind('.');
+    if (dot == std::string::npos || dot == 0)
+        return vnic;
+    const std::string appliance = key.substr(0, dot);
+    key.erase(0, dot + 1);
+    json& parts = vnic["appliances"];
+    for (json& part : parts)
+        if (part["name"] == appliance)
+            return part;
+    parts.push_back({{"name", appliance}});
+    return parts.back();
+}
+
+json parse_object(const std::string& text) {
+    JsonText parsed = read_json_text(text);
+    if (!parsed.faults.empty())
+        throw Failure(kExitBadInput, std::move(parsed.faults));
+    return std::move(parsed.value);
+}
+
+/// The vNIC of `vnic add`: one word is JSON or a file, unless it has "=" and no such file exists.
+json vnic_of_words(const std::vector<std::string>& words) {
+    const std::string& first = words.front();
+    const std::size_t begin = first.find_first_not_of(" \t\n");
+    if (words.size() == 1 && begin != std::string::npos && first[begin] == '{')
+        return parse_object(first);
+    const bool file =
+        words.size() == 1 && (first.find('=') == std::string::npos || std::ifstream(first).good());
+    return file ? parse_object(read_input(first, "a readable file, JSON in { }, or key=value ..."))
+                : object_of_pairs(words);
+}
+
+}  // namespace
+
+std::string vnic_list_text(const json& list, const Terminal& terminal) {
+    const json& vnics = list_at(list, "/vnics");
+    if (vnics.empty())
+        return "no vNICs\n";
+    Table table({{"NAME"},
+                 {"STATE"},
+                 {"WORKER", true, 3},
+                 {"MAC", false, 2},
+                 {"VLAN", true, 4},
+                 {"RESERVATION", true},
+                 {"LIMIT", true},
+                 {"SHARES", true, 1},
+                 {"QUEUES", true, 5},
+                 {"PORT"}});
+    for (const json& vnic : vnics) {
+        const std::string state = text_at(vnic, "/state");
+        table.add_row({text_at(vnic, "/name"),
+                       {state, state == "up" ? Style::kGood : Style::kBad},
+                       whole_text(number_at(vnic, "/worker")),
+                       text_at(vnic, "/mac"),
+                       whole_text(number_at(vnic, "/vlan")),
+                       exact_text(vnic, "/reservation_bps", Quantity::kBitRate, "none"),
+                       exact_limits_text(vnic),
+                       whole_text(number_at(vnic, "/shares")),
+                       whole_text(number_at(vnic, "/queues")),
+                       port_text(vnic)});
+    }
+    return table.render(terminal.columns, terminal.color);
+}
+
+std::string vnic_text(const json& vnic, const std::string& accounting, const Terminal& terminal) {
+    const std::string state = text_at(vnic, "/state");
+    std::string text = text_at(vnic, "/name") + ": " +
+                       styled(state, state == "up" ? Style::kGood : Style::kBad, terminal.color) +
+                       ", worker " + whole_text(number_at(vnic, "/worker")) + ", tenant " +
+                       text_at(vnic, "/tenant") + '\n';
+    text += settings_text(vnic) + times_text(vnic) + traffic_text(vnic, terminal);
+    return text + line("accounting",
+                       accounting == "l2" ? "bytes are L2 frames" : "bytes are on the wire (frame + 24)");
+}
+
+json object_of_pairs(const std::vector<std::string>& pairs) {
+    json object = json::object();
+    for (const std::string& pair : pairs) {
+        const std::size_t equals = pair.find('=');
+        if (equals == std::string::npos || equals == 0)
+            throw bad_input("KEY=VALUE", pair, "key=value, such as limit=2Gbit",
+                            "this is not a key and a value");
+        std::string key = pair.substr(0, equals);
+        json& owner = object_with(object, key);
+        if (owner.contains(key))
+            throw bad_input("KEY=VALUE", pair, "each key once", "duplicate key");
+        owner[key] = value_of(pair.substr(equals + 1));
+    }
+    return object;
+}
+
+void add_vnic_list(CLI::App& command, Session& session) {
+    command.callback([&session] { session.print(session.ask("vnic.list"), vnic_list_text); });
+}
+
+void add_vnic_show(CLI::App& command, Session& session) {
+    auto name = std::make_shared<std::string>();
+    command.add_option("NAME", *name)->required();
+    command.callback([&session, name] {
+        session.print(session.ask("vnic.show", {{"name", *name}}),
+                      [&](const json& vnic, const Terminal& terminal) {
+                          const json status = session.ask("status");
+                          return vnic_text(vnic, text_at(status, "/accounting"), terminal);
+                      });
+    });
+}
+
+void add_vnic_set(CLI::App& command, Session& session) {
+    auto name = std::make_shared<std::string>();
+    auto pairs = std::make_shared<std::vector<std::string>>();
+    command.add_option("NAME", *name)->required();
+    command
+        .add_option("KEY=VALUE", *pairs, "such as limit=2Gbit, shares=200, limit=none, disk.limit=5ktokens")
+        ->required();
+    command.callback([&session, name, pairs] {
+        session.print(session.ask("vnic.set", {{"name", *name}, {"change", object_of_pairs(*pairs)}}),
+                      *name + " changed\n");
+    });
+}
+
+void add_vnic_add(CLI::App& command, Session& session) {
+    auto words = std::make_shared<std::vector<std::string>>();
+    command
+        .add_option("FILE|JSON|KEY=VALUE", *words,
+                    "a file (- is standard input), an object, or pairs as in the configuration")
+        ->required();
+    command.callback([&session, words] {
+        const json vnic = vnic_of_words(*words);
+        const json& name = at(vnic, "/name");
+        session.print(session.ask("vnic.add", {{"vnic", vnic}}),
+                      (name.is_string() ? name.get<std::string>() : "vNIC") + " added\n");
+    });
+}
+
+void add_vnic_remove(CLI::App& command, Session& session) {
+    auto name = std::make_shared<std::string>();
+    command.add_option("NAME", *name)->required();
+    command.callback([&session, name] {
+        session.print(session.ask("vnic.remove", {{"name", *name}}), *name + " removed\n");
+    });
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,59 @@
+// bill_test.cc - a bill as a table and as CSV; times as they are asked for.
+#include "ctrl/cli/bill.h"
+
+#include <nlohmann/json.hpp>
+
+#include "test/ctrl/cli/canned.h"
+#include "test/support/catch.h"
+
+using namespace weir::cli;
+using nlohmann::json;
+using weir::cli::test::kPipe;
+
+namespace {
+
+json bill() {
+    return json::parse(R"({"billing": true, "charge": 1.75, "lines": 7, "head": "ab12", "rows": [
+        {"tenant": "A", "vnic": "vm1", "guarantee": "strict", "periods": 5, "seconds": 5.0, "promised_bytes": 62500000.0,
+         "delivered_bytes": 50000000, "fulfillment": 0.8, "charge": 1.5},
+        {"tenant": "B", "vnic": "vm2", "guarantee": "fairness", "periods": 2, "seconds": 2.0, "promised_bytes": 0.0,
+         "delivered_bytes": 1000, "fulfillment": null, "charge": 0.25}]})");
+}
+
+}  // namespace
+
+TEST_CASE("a bill is a table that ends in what all of it costs") {
+    CHECK(bill_text(bill(), kPipe) ==
+          "TENANT  VNIC  GUARANTEE  TIME  PROMISED  DELIVERED  FULFILLED  CHARGE\n"
+          "A       vm1   strict      5 s   62.5 MB      50 MB      80.0%     1.5\n"
+          "B       vm2   fairness    2 s         -       1 kB          -    0.25\n"
+          "charge 1.75; 7 lines on the bill, the last is ab12\n");
+}
+
+TEST_CASE("a bill that was looked through says whether it was altered") {
+    json whole = bill();
+    whole["first_altered"] = nullptr;
+    CHECK(bill_text(whole, kPipe).find("as they were written") != std::string::npos);
+    whole["first_altered"] = 3;
+    CHECK(bill_text(whole, kPipe).find("ALTERED: line 3") != std::string::npos);
+    whole["billing"] = false;
+    CHECK(bill_text(whole, kPipe).find("the cluster file has no \"prices\"") != std::string::npos);
+}
+
+TEST_CASE("a bill as comma-separated values") {
+    CHECK(bill_csv(bill()) ==
+          "tenant,vnic,guarantee,periods,seconds,promised_bytes,delivered_bytes,fulfillment,charge\n"
+          "A,vm1,strict,5,5.0,62500000.0,50000000,0.8,1.5\n"
+          "B,vm2,fairness,2,2.0,0.0,1000,,0.25\n");
+}
+
+TEST_CASE("times are UTC days, minutes, seconds, or Unix seconds") {
+    CHECK(parse_time("1970-01-02") == 86'400U);
+    CHECK(parse_time("2026-11-21") == 1'795'219'200U);
+    CHECK(parse_time("2026-11-21T15:30") == 1'795'219'200U + 55'800);
+    CHECK(parse_time("2026-11-21T15:30:07") == 1'795'219'200U + 55'807);
+    CHECK(parse_time("1795219200") == 1'795'219'200U);
+    for (const char* wrong : {"", "yesterday", "2026-11", "2026-11-31", "2026-11-21T15", "2026-11-21T24:00",
+                              "2026-11-21T15:30:07Z", "-5", "2026-11-21T15:30:60"})
+        CHECK_FALSE(parse_time(wrong));
+}

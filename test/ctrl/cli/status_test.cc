@@ -1,0 +1,129 @@
+// status_test.cc - status of a switch and of a controller, drops and audit, to the letter.
+#include "ctrl/cli/status.h"
+
+#include "test/ctrl/cli/canned.h"
+#include "test/support/catch.h"
+#include "test/support/text.h"
+
+using namespace weir::cli;
+using namespace weir::cli::test;
+using nlohmann::json;
+using weir::test::has;
+
+namespace {
+
+const json kStatus =
+    json::parse(R"({"role": "controller", "version": "0.1.0", "cluster": "c1", "epoch": 1795257000,
+    "interval": 42, "interval_ns": 1000000000, "flows": 7,
+    "hosts": [{"name": "h1", "state": "connected", "proven": true, "version": "0.1.0", "heard_ms": 400, "vnics": 2,
+               "flows": 7, "refused_vnics": ["x9: it is not in the cluster file"]},
+              {"name": "h2", "state": "absent"}],
+    "counters": {"messages": 100, "solves": 45, "early_solves": 3,
+                 "refused": {"malformed": {"magic": 2, "short": 0}, "stale": 1, "foreign": 0}},
+    "appliances": [{"name": "disk", "phase": "stable", "estimate": 6500, "allocate": 6400, "window": [6400, 6600]}],
+    "sockets": {"denied": 5}, "refusals": [{"what": "refused: there is no host h9 in the cluster file", "times": 4}]})");
+
+}  // namespace
+
+TEST_CASE("status is one screen") {
+    CHECK(switch_text(canned_status(), kPipe) ==
+          R"(host h1, weir 0.1.0, up 2 h 3 min, isolation on, accounting wire, poll busy
+uplink net_tap0 (net_tap) up, 10 Gbit/s, 9 Gbit/s to give, MTU 1500
+       received 1 k packets, sent 2 k, dropped: nic_queue_full 7
+buffers 12000 free of 16384, 3 MAC entries
+
+WORKER  CORE  VNICS   BUSY  CYCLES/PACKET  MEAN BURST
+     0     1      2  42.0%            140        12.0
+
+VNIC  STATE  WORKER  STEERING
+vm1   up          0  software (net_tap has no rules)
+vm2   down        0  hardware
+)");
+}
+
+TEST_CASE("status of a switch without an uplink and vNICs says what to do next") {
+    json status = canned_status();
+    status["uplink"] = nullptr;
+    status["vnics"] = json::array();
+    const std::string text = switch_text(status, kPipe);
+    CHECK(text.find("uplink none: vNICs reach each other only\n") != std::string::npos);
+    CHECK(text.find("no vNICs yet: weirctl vnic add name=vm1") != std::string::npos);
+}
+
+TEST_CASE("drops are listed by port, direction and reason") {
+    CHECK(drops_text(canned_drops(), kPipe) ==
+          R"(PORT    DIRECTION  REASON          PACKETS
+vm1     from VM    foreign_mac           8
+vm1     to VM      vm_ring_full       1234
+uplink  -          nic_queue_full        7
+)");
+    CHECK(drops_text(json::parse(R"({"vnics": [{"name": "a", "from_vm": {}, "to_vm": {}}], "uplink": {}})"),
+                     kPipe) == "nothing was dropped\n");
+    CHECK(drops_text(json::parse(R"({"vnics": [], "uplink": {}, "workers": {"1": {"copies_ring_full": 5}}})"),
+                     kPipe) ==
+          "PORT      DIRECTION  REASON            PACKETS\nworker 1  -          copies_ring_full        5\n");
+}
+
+TEST_CASE("answers of another shape are shown with dashes and never throw") {
+    for (const json& shape : canned_shapes()) {
+        INFO(shape.dump());
+        CHECK_NOTHROW(switch_text(shape, kPipe));
+        CHECK_NOTHROW(drops_text(shape, kPipe));
+    }
+}
+
+TEST_CASE("color is used on a terminal only") {
+    Terminal terminal;
+    terminal.color = true;
+    CHECK(switch_text(canned_status(), terminal).find("\x1b[32mup\x1b[0m") != std::string::npos);
+    CHECK(switch_text(canned_status(), kPipe).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("times since start are short") {
+    CHECK(uptime_text(5.9) == "5 s");
+    CHECK(uptime_text(184) == "3 min 4 s");
+    CHECK(uptime_text(90'000) == "1 d 1 h");
+    CHECK(uptime_text(-1) == "-");
+}
+
+TEST_CASE("the controller's status says who is there and what was refused") {
+    REQUIRE(is_controller(kStatus));
+    const std::string text = controller_text(kStatus, {});
+    INFO(text);
+    CHECK(has(text, "cluster c1  weir-ctrl 0.1.0  epoch 1795257000, interval 42 of 1 s"));
+    CHECK(has(text, "flows 7, solved 45 times (3 between intervals), heard 100 messages"));
+    CHECK(has(text, "h1    connected  shown      2      7  400 ms ago  0.1.0"));
+    CHECK(has(text, "h2    absent     -          -      -           -  -"));
+    CHECK(has(text, "disk       stable  6.5 ktokens/s  6.4 ktokens/s  6.4 ktokens/s and 6.6 ktokens/s"));
+    CHECK(has(text, "refused: malformed magic 2, stale 1, connections without a known key 5"));
+    CHECK(has(text, "refused: there is no host h9 in the cluster file (4x)"));
+    CHECK(has(text, "now: vNIC x9: it is not in the cluster file (host h1)"));
+}
+
+TEST_CASE("a status of another version's controller is shown as far as it goes") {
+    CHECK_FALSE(is_controller(json::object()));
+    CHECK(has(controller_text({{"role", "controller"}, {"hosts", 3}}, {}), "refused: nothing"));
+    CHECK(has(controller_text({{"role", "controller"}, {"hosts", {1, "x"}}}, {}), "cluster -"));
+}
+
+TEST_CASE("the audit trail is shown in order, with its times") {
+    const std::string text = audit_text(
+        {{"entries",
+          {{{"time", 0}, {"kind", "start"}, {"text", "epoch 1"}}, {{"kind", "lost"}, {"text", "host h1"}}}}},
+        {});
+    INFO(text);
+    CHECK(has(text, "1970-01-01 00:00:00Z  start  epoch 1"));
+    CHECK(has(text, "lost   host h1"));
+}
+
+TEST_CASE("a switch says how its link to the controller is") {
+    const json status{{"controller",
+                       {{"state", "refused"},
+                        {"refusal", "there is no host h9"},
+                        {"cluster", "c1"},
+                        {"epoch", 5},
+                        {"flows", 0}}}};
+    CHECK(has(switch_text(status, {}),
+              "controller refused, cluster c1, epoch 5, rates for 0 flows, refused: there is no"));
+    CHECK_FALSE(has(switch_text({{"controller", nullptr}}, {}), "controller"));
+}

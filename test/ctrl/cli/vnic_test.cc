@@ -1,0 +1,83 @@
+// vnic_test.cc - vnic list and vnic show, to the letter; KEY=VALUE words.
+#include "ctrl/cli/vnic.h"
+
+#include "ctrl/cli/failure.h"
+#include "test/ctrl/cli/canned.h"
+#include "test/support/catch.h"
+
+using namespace weir::cli;
+using namespace weir::cli::test;
+using nlohmann::json;
+
+TEST_CASE("the list of vNICs shows promises in the words of the configuration") {
+    CHECK(vnic_list_text(canned_list(), kPipe) ==
+          R"(NAME  STATE  WORKER  MAC                VLAN  RESERVATION         LIMIT  SHARES  QUEUES  PORT
+vm1   up          0  52:54:00:00:00:01    10        2Gbit  8Gbit, 2Mpps     100       2  /run/weir/vm1.sock
+vm2   down        0  -                     0         none          none     100       1  net_tap1
+)");
+    CHECK(vnic_list_text({{"vnics", json::array()}}, kPipe) == "no vNICs\n");
+}
+
+TEST_CASE("a vNIC's guarantee is shown as it is now") {
+    const auto line = [](const char* guarantee) {
+        nlohmann::json vnic = canned_vnic();
+        vnic["guarantee"] = nlohmann::json::parse(guarantee);
+        const std::string text = vnic_text(vnic, "wire", kPipe);
+        const std::size_t from = text.find("  guarantee");
+        return text.substr(from, text.find('\n', from) - from);
+    };
+    CHECK(line(R"({"kind": "strict", "rate_bps": 2000000000})") == "  guarantee     strict");
+    CHECK(line(R"({"kind": "dynamic", "rate_bps": 600000000, "dynamic": {"size_bytes": 10000000000,
+                   "time_ns": 100000000000, "left_bytes": 3000000000, "time_left_ns": 40000000000}})") ==
+          "  guarantee     dynamic: 10 GB in 100 s; left 3 GB in 40 s, now 600 Mbit/s");
+    CHECK(line(R"({"kind": "fairness", "rate_bps": 0, "dynamic": {"size_bytes": 10000000000,
+                   "time_ns": 100000000000, "left_bytes": 0, "time_left_ns": 40000000000}})") ==
+          "  guarantee     dynamic, now fairness: 10 GB in 100 s; left 0B in 40 s, now 0 bit/s");
+}
+
+TEST_CASE("one vNIC is shown with its promise, its traffic and what held it back") {
+    CHECK(vnic_text(canned_vnic(), "wire", kPipe) == R"(vm1: up, worker 0, tenant A
+  port          /run/weir/vm1.sock (vhost-user, QEMU listens), queue pairs 2, MTU 1500
+  address       52:54:00:00:00:01, VLAN 10, anti-spoofing on
+  promise       reservation 2Gbit, limit 8Gbit, 2Mpps, shares 100, cycle shares 50
+  features      mrg_rxbuf ring_packed
+  steering      software (net_tap has no rules)
+  held back     1.5 s: own limit 1 s, uplink 500 ms, buffers 0 ns
+  queue delay   p50 1.8 us, p99 9.4 us, max 21 us
+  switch        140 k cycles, mean burst 12.5, ring errors 0
+  PACKETS (BYTES)       OFFERED      ADMITTED     DELIVERED       QUEUED      DROPPED
+  from VM          1 k (1.52 M)  990 (1.51 M)  980 (1.49 M)  10 (15.2 k)  10 (15.2 k)
+  to VM              500 (50 k)             -    500 (50 k)            -        0 (0)
+  dropped from  foreign_mac 8, queue_full 2
+  dropped to    nothing
+  accounting    bytes are on the wire (frame + 24)
+)");
+}
+
+TEST_CASE("key=value pairs become an object of the right types") {
+    CHECK(
+        object_of_pairs(
+            {"limit=2Gbit", "shares=200", "tso=false", "limit_pps=none", "device=net_tap0,iface=x=y"}) ==
+        json::parse(
+            R"({"limit": "2Gbit", "shares": 200, "tso": false, "limit_pps": null, "device": "net_tap0,iface=x=y"})"));
+    CHECK(object_of_pairs({"mtu=-5", "name=007", "tenant="}) ==
+          json::parse(R"({"mtu": -5, "name": 7, "tenant": ""})"));
+    CHECK(object_of_pairs({"disk.limit=5ktokens", "my.cache.burst=1s", "disk.shares=300", "limit=none"}) ==
+          json{{"limit", nullptr},
+               {"appliances",
+                {{{"name", "disk"}, {"limit", "5ktokens"}, {"shares", 300}},
+                 {{"name", "my.cache"}, {"burst", "1s"}}}}});
+    CHECK_THROWS_AS(object_of_pairs({"disk.limit=1tokens", "disk.limit=2tokens"}), Failure);
+    CHECK_THROWS_AS(object_of_pairs({"limit"}), Failure);
+    CHECK_THROWS_AS(object_of_pairs({"=5"}), Failure);
+    CHECK_THROWS_AS(object_of_pairs({"a=1", "a=2"}), Failure);
+}
+
+TEST_CASE("a vNIC of another shape is shown with dashes and never throw") {
+    for (const json& shape : canned_shapes()) {
+        INFO(shape.dump());
+        CHECK_NOTHROW(vnic_list_text(shape, kPipe));
+        CHECK_NOTHROW(vnic_text(shape, "wire", kPipe));
+    }
+    CHECK(vnic_text(json::object(), "l2", kPipe).find("bytes are L2 frames") != std::string::npos);
+}
