@@ -1,5 +1,5 @@
-// flow_setup_controller.cc - the agent's session and the controller over a line without delay: what both compute when
-// a flow begins between two intervals. Sockets, ticks and waiting are left out.
+// flow_setup_controller.cc - the agent's session and the controller over a line without delay: what both
+// compute when a flow begins between two intervals. Sockets, ticks and waiting are left out.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -9,7 +9,7 @@
 #include "bench/control/spans.h"
 #include "ctrl/daemon/controller.h"
 #include "ctrl/daemon/rate_solver.h"
-#include "vswitch/agent/link_session.h"
+#include "vswitch/agent/controller_session.h"
 
 namespace weir::bench {
 namespace {
@@ -52,13 +52,13 @@ ClusterConfig cluster_of(unsigned hosts) {
 
 struct Host {
     Peer peer;
-    std::unique_ptr<LinkSession> session;
+    std::unique_ptr<ControllerSession> session;
     std::vector<FlowSample> samples;
-    std::map<LocalFlow, PartRates> rates;
+    FlowRates rates;
 
     Host(unsigned number, const ClusterConfig& config) {
         peer.route = name("h", number);
-        session = std::make_unique<LinkSession>(number * 1'000 + 1, 0);
+        session = std::make_unique<ControllerSession>(number * 1'000 + 1, 0);
         wire::Hello hello{.host = name("h", number), .version = "bench"};
         for (unsigned v = 0; v < kVnicsPerHost; ++v) {
             const TenantConfig& tenant = config.tenants[tenant_of(number, v, config.tenants.size())];
@@ -103,18 +103,18 @@ class Line {
     /// The first flow of host `number` begins.
     void begin(unsigned number, Times& times) {
         Host& host = hosts_[number];
-        host.session->sample(host.samples, now_);
+        host.session->add_samples(host.samples, now_);
         host.use(0);
         now_ += kSample;
-        std::vector<LinkMessage> words;
+        std::vector<ControllerSession::Message> words;
         times.said.time([&] {
-            host.session->sample(host.samples, now_);
-            host.session->turn(now_);
+            host.session->add_samples(host.samples, now_);
+            host.session->tick(now_);
             words = host.session->take_outgoing();
         });
         std::vector<Outgoing> answers;
         times.solved.time([&] {
-            for (const LinkMessage& word : words)
+            for (const ControllerSession::Message& word : words)
                 controller_.receive(host.peer, word.header, word.body, now_);
             controller_.solve_early(now_);
             answers = controller_.take_outgoing();
@@ -122,8 +122,8 @@ class Line {
         times.heard.time([&] {
             for (const Outgoing& answer : answers)
                 if (answer.route == host.peer.route)
-                    host.session->receive(answer.header, answer.body, now_);
-            if (!host.session->take_rates(host.rates))
+                    host.session->on_message(answer.header, answer.body, now_);
+            if (!host.session->update_rates(host.rates))
                 throw std::runtime_error("no rate came for the new flow");
         });
         for (const Outgoing& answer : answers)
@@ -141,9 +141,9 @@ class Line {
         for (Host& host : hosts_) {
             for (std::size_t flow = 1; work && flow < host.samples.size(); ++flow)
                 host.use(flow);
-            host.session->sample(host.samples, now_);
-            host.session->turn(now_);
-            for (const LinkMessage& word : host.session->take_outgoing())
+            host.session->add_samples(host.samples, now_);
+            host.session->tick(now_);
+            for (const ControllerSession::Message& word : host.session->take_outgoing())
                 controller_.receive(host.peer, word.header, word.body, now_);
         }
         answers();
@@ -154,8 +154,8 @@ class Line {
     }
     void deliver(const Outgoing& answer) {
         Host& host = hosts_[std::stoul(answer.route.substr(1))];
-        host.session->receive(answer.header, answer.body, now_);
-        (void)host.session->take_rates(host.rates);
+        host.session->on_message(answer.header, answer.body, now_);
+        (void)host.session->update_rates(host.rates);
     }
 
     ClusterConfig config_;

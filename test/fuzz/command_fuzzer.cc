@@ -45,11 +45,9 @@ class FakeControl : public SwitchControl {
     void add_vnic(const VnicConfig& vnic) override { config_.vnics.push_back(vnic); }
     void change_vnic(const VnicConfig& vnic) override { *find(vnic.name) = vnic; }
     void remove_vnic(const std::string& name) override { config_.vnics.erase(find(name)); }
-    std::vector<RequestSample> sample_requests() override { return {}; }
-    void set_request_rates(const RequestRatesByVnic&) override {}
+    std::vector<FlowSample> sample_flows() override { return {}; }
+    void set_rates(const FlowRates&) override {}
     std::vector<UsageReport> take_usage() override { return {}; }
-    std::vector<PeerSample> sample_peers() override { return {}; }
-    void set_peer_rates(const PeerRates&) override {}
     void note_controller(const ControllerReport&) override {}
     void tick() override {}
 

@@ -23,7 +23,7 @@ void Agent::run(const std::atomic<bool>& stop) {
         socket_.serve(kTick, [&](std::string_view request) { return answer(control_, request); });
         control_.tick();
         if (link_ != nullptr)
-            link_->turn(clock_now());
+            link_->tick(clock_now());
         show_life();
     }
     notifier_.stopping();

@@ -1,4 +1,5 @@
-// ctrl_link.cc - what ZeroMQ cannot take now is lost, counted, and made up for by the next snapshot.
+// ctrl_link.cc - the DEALER socket. A message that ZeroMQ has no room for is lost and counted; the next
+// snapshot makes up for it.
 #include "vswitch/agent/ctrl_link.h"
 
 #include <array>
@@ -14,10 +15,13 @@
 namespace weir {
 namespace {
 
-constexpr int kMessagesInFlight = 4;  // older ones are worth less than the next
-constexpr int kMessagesPerTurn = 64;
-constexpr Nanos kLookAgain = 500'000'000;  // whether vNICs came or went
-constexpr Nanos kComesBack = 2'000'000'000;
+/// Messages that wait in the socket; each is worth less than the one after it.
+constexpr int kMessagesInFlight = 4;
+constexpr int kMessagesPerTick = 64;
+/// How often the configuration is compared with the last HELLO.
+constexpr Nanos kHelloRefresh = 500'000'000;
+/// Time that a removed vNIC stays in HELLO.
+constexpr Nanos kVnicAbsenceMax = 2'000'000'000;
 
 std::string read_secret(const std::string& path) {
     std::ifstream file(path);
@@ -30,22 +34,6 @@ std::string read_secret(const std::string& path) {
 
 std::uint32_t random_number() {
     return static_cast<std::uint32_t>(std::random_device{}());
-}
-
-std::array<std::uint64_t, wire::kParts> by_part(const std::array<std::uint64_t, kPathResources>& values) {
-    std::array<std::uint64_t, wire::kParts> parts{};
-    parts[wire::kThere] = values[static_cast<std::size_t>(PathResource::kUplink)];
-    parts[wire::kTokens] = values[static_cast<std::size_t>(PathResource::kAppliance)];
-    parts[wire::kBack] = values[static_cast<std::size_t>(PathResource::kDownlink)];
-    return parts;
-}
-
-RequestRates by_resource(const PartRates& parts) {
-    RequestRates rates{};
-    rates[static_cast<std::size_t>(PathResource::kUplink)] = parts[wire::kThere];
-    rates[static_cast<std::size_t>(PathResource::kAppliance)] = parts[wire::kTokens];
-    rates[static_cast<std::size_t>(PathResource::kDownlink)] = parts[wire::kBack];
-    return rates;
 }
 
 wire::Hello hello_of(const SwitchConfig& config) {
@@ -69,7 +57,7 @@ CtrlLink::CtrlLink(SwitchControl& control, const ControllerConfig& config)
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::immediate, true);
     socket_.set(zmq::sockopt::sndhwm, kMessagesInFlight);
-    socket_.set(zmq::sockopt::rcvhwm, kMessagesPerTurn);
+    socket_.set(zmq::sockopt::rcvhwm, kMessagesPerTick);
     socket_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(wire::kBodyBytesMax));
     socket_.set(zmq::sockopt::reconnect_ivl, 100);
     socket_.set(zmq::sockopt::reconnect_ivl_max, 2'000);
@@ -94,87 +82,47 @@ CtrlLink::CtrlLink(SwitchControl& control, const ControllerConfig& config)
 }
 
 void CtrlLink::refresh_hello(Nanos now) {
-    if (greeted_ && now - hello_at_ < kLookAgain)
+    if (now < hello_due_)
         return;
-    greeted_ = true;
-    hello_at_ = now;
+    hello_due_ = now + kHelloRefresh;
     wire::Hello hello = hello_of(control_.config());
-    linger(hello, now);
+    keep_recent_vnics(hello, now);
     session_.set_hello(hello);
 }
 
-/// A vNIC that goes and comes again at once, as one does whose port changes, keeps its rates: it is told as
-/// gone when it has stayed away.
-void CtrlLink::linger(wire::Hello& hello, Nanos now) {
+/// A vNIC that is removed and added again at once, as one whose port changes, keeps its rates: the controller
+/// learns of its absence only after kVnicAbsenceMax.
+void CtrlLink::keep_recent_vnics(wire::Hello& hello, Nanos now) {
     for (const wire::HelloVnic& vnic : hello.vnics)
         seen_[vnic.name] = {vnic, now};
-    std::erase_if(seen_, [&](const auto& each) { return now - each.second.at >= kComesBack; });
+    std::erase_if(seen_, [&](const auto& each) { return now - each.second.at >= kVnicAbsenceMax; });
     hello.vnics.clear();
     for (const auto& [name, seen] : seen_)
         hello.vnics.push_back(seen.vnic);
 }
 
 void CtrlLink::receive(Nanos now) {
-    for (int taken = 0; taken < kMessagesPerTurn; ++taken) {
-        std::vector<zmq::message_t> parts;
-        if (!zmq::recv_multipart(socket_, std::back_inserter(parts), zmq::recv_flags::dontwait))
+    for (int received = 0; received < kMessagesPerTick; ++received) {
+        std::vector<zmq::message_t> frames;
+        if (!zmq::recv_multipart(socket_, std::back_inserter(frames), zmq::recv_flags::dontwait))
             return;
-        // Of another number of frames: no header of ours, and counted as such.
-        const bool two = parts.size() == 2;
-        session_.receive({parts[0].data<std::uint8_t>(), two ? parts[0].size() : 0},
-                         {parts.back().data<std::uint8_t>(), two ? parts[1].size() : 0}, now);
+        // Another number of frames counts as malformed, as an empty header does.
+        const bool is_whole = frames.size() == 2;
+        session_.on_message({frames[0].data<std::uint8_t>(), is_whole ? frames[0].size() : 0},
+                            {frames.back().data<std::uint8_t>(), is_whole ? frames[1].size() : 0}, now);
     }
 }
 
 void CtrlLink::sample(Nanos now) {
     if (billing_period_ != session_.billing_period())
         control_.set_billing_period(billing_period_ = session_.billing_period());
-    for (const UsageReport& each : control_.take_usage())
-        session_.add_usage({each.vnic,
-                            {.guarantee = each.kind,
-                             .began = each.began,
-                             .ended = each.ended,
-                             .promised = each.promised,
-                             .delivered = each.delivered}});
-    std::vector<FlowSample> samples;
-    for (const RequestSample& each : control_.sample_requests()) {
-        const RequestFlowStats& stats = each.flow.stats;
-        samples.push_back({.flow = {each.vnic, each.flow.appliance},
-                           .used = by_part(stats.used),
-                           .queued = by_part(stats.queued),
-                           .outstanding_tokens = stats.outstanding_tokens,
-                           .outstanding = stats.outstanding,
-                           .responses = stats.responses});
-    }
-    for (const PeerSample& each : control_.sample_peers())
-        samples.push_back({.flow = {each.vnic, 0, MacAddress{each.peer.address}.to_string()},
-                           .used = {each.peer.bytes, 0, 0},
-                           .queued = {each.peer.queued, 0, 0}});
-    session_.sample(samples, now);
-}
-
-void CtrlLink::apply() {
-    if (!session_.take_rates(rates_))
-        return;
-    RequestRatesByVnic rates;
-    PeerRates peers;
-    for (const auto& [flow, parts] : rates_) {
-        if (flow.peer.empty())
-            rates[flow.vnic][flow.appliance] = by_resource(parts);
-        else if (const auto mac = MacAddress::parse(flow.peer))
-            peers[flow.vnic][mac->bits] = parts[wire::kThere];
-    }
-    control_.set_request_rates(rates);
-    const HostWindows told = session_.windows();
-    RequestWindows windows{.tokens = told.tokens, .reservations = {}};
-    for (const auto& [flow, part] : told.reservations)
-        windows.reservations[flow.vnic][flow.appliance] = part;
-    control_.set_request_windows(windows);
-    control_.set_peer_rates(peers);
+    for (const UsageReport& usage : control_.take_usage())
+        session_.add_usage(usage);
+    session_.add_samples(control_.sample_flows(), now);
 }
 
 void CtrlLink::send() {
-    for (const LinkMessage& message : session_.take_outgoing()) {
+    for (const ControllerSession::Message& message : session_.take_outgoing()) {
         constexpr auto kMore = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
         if (!socket_.send(zmq::buffer(message.header), kMore)) {
             ++unsent_;
@@ -184,8 +132,15 @@ void CtrlLink::send() {
     }
 }
 
-void CtrlLink::note() const {
-    const LinkCounters& counters = session_.counters();
+void CtrlLink::apply_allocations() {
+    if (!session_.update_rates(rates_))
+        return;
+    control_.set_rates(rates_);
+    control_.set_windows(session_.windows());
+}
+
+void CtrlLink::note_state() const {
+    const ControllerSession::Counters& counters = session_.counters();
     control_.note_controller({.state = name_of(session_.state()),
                               .refusal = session_.refusal(),
                               .cluster = session_.cluster(),
@@ -194,23 +149,23 @@ void CtrlLink::note() const {
                               .flows = rates_.size(),
                               .demands = counters.demands,
                               .allocations = counters.allocations,
-                              .malformed = counters.malformed + counters.bad_json,
+                              .malformed = counters.malformed,
                               .stale = counters.stale,
                               .foreign = counters.foreign,
                               .refused_records = counters.refused_records,
                               .unsent = unsent_});
 }
 
-void CtrlLink::turn(Nanos now) {
+void CtrlLink::tick(Nanos now) {
     try {
         refresh_hello(now);
         receive(now);
         sample(now);
-        session_.turn(now);
+        session_.tick(now);
         send();
-        apply();
-        note();
-    } catch (const HostError&) {  // a worker that does not answer; show_life() tells
+        apply_allocations();
+        note_state();
+    } catch (const HostError&) {  // a worker does not answer: the agent stops feeding the watchdog
     } catch (const zmq::error_t& fault) {
         if (fault.num() != EINTR)
             throw;

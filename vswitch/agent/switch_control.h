@@ -9,7 +9,8 @@
 
 #include "common/error.h"
 #include "common/ids.h"
-#include "vswitch/agent/window_part.h"
+#include "common/wire/records.h"
+#include "common/wire/usage.h"
 #include "vswitch/config/config.h"
 #include "vswitch/stats.h"
 
@@ -45,14 +46,12 @@ struct VnicReport {
     std::vector<RequestFlowReport> request_flows;
 };
 
-/// What a vNIC was promised and got in a period that has ended; nothing is said of one without traffic.
+/// What a vNIC was promised and what was delivered in one billing period, which has ended. Periods without
+/// traffic are not reported.
 struct UsageReport {
-    std::string vnic;
-    GuaranteeKind kind = GuaranteeKind::kFairness;
-    std::uint64_t began = 0;  ///< Unix nanoseconds by the clock of the switch's start, which never goes back
-    std::uint64_t ended = 0;
-    std::uint64_t promised = 0;   ///< bytes per second
-    std::uint64_t delivered = 0;  ///< bytes
+    std::string vnic{};
+    wire::Usage usage{};  ///< without the vNIC's id; Unix time by the clock of the switch's start, which
+                          ///< never goes back
 };
 
 struct WorkerReport {
@@ -99,32 +98,44 @@ struct ControllerReport {
     std::uint64_t unsent = 0;  ///< messages that the connection had no room for
 };
 
-/// What one vNIC asks of one appliance, for the controller.
-struct RequestSample {
-    std::string vnic;
-    RequestFlowReport flow;
+/// One flow by the switch's own names: a vNIC's requests to an appliance, or its traffic over the wire to a
+/// peer, another vNIC of its tenant.
+struct LocalFlow {
+    std::string vnic{};
+    std::uint16_t appliance = 0;  ///< index into the configuration's; without meaning for traffic to a peer
+    std::string peer{};           ///< MAC address of the peer; empty for requests
+    auto operator<=>(const LocalFlow&) const = default;
 };
 
-/// What it may use, per second, by PathResource; UINT64_MAX: the controller says nothing.
-using RequestRates = std::array<std::uint64_t, kPathResources>;
-/// By the vNIC's name, then by index into the configuration's appliances.
-using RequestRatesByVnic = std::map<std::string, std::map<std::uint16_t, RequestRates>>;
+/// Tokens or bytes by part of the flow's way: wire::kThere, kTokens, kBack.
+using FlowTokens = std::array<std::uint64_t, wire::kParts>;
 
-/// What this host may have outstanding at appliances, and what of that is for whom; by index into the
-/// configuration's appliances. What is not named is as configured.
-struct RequestWindows {
-    std::map<std::uint16_t, std::uint64_t> tokens;
-    std::map<std::string, std::map<std::uint16_t, WindowPart>> reservations;  ///< by vNIC
-    bool operator==(const RequestWindows&) const = default;
+/// Counters of a flow since the start, and what is queued and outstanding now.
+struct FlowSample {
+    LocalFlow flow;
+    FlowTokens used{};
+    FlowTokens queued{};
+    std::uint64_t outstanding_tokens = 0;
+    std::uint64_t outstanding = 0;  ///< requests
+    std::uint64_t responses = 0;
 };
-/// What a vNIC sends over the wire to another of its tenant.
-struct PeerSample {
-    std::string vnic;
-    PeerReading peer;
+
+/// Rates of flows, per second; wire::kNoStatement where the controller sets none.
+using FlowRates = std::map<LocalFlow, FlowTokens>;
+
+/// One vNIC's part of the host's window at an appliance.
+struct WindowPart {
+    std::uint64_t tokens = 0;  ///< reserved, per second
+    std::uint64_t shares = 0;  ///< 0: as configured
+    bool operator==(const WindowPart&) const = default;
 };
-/// Bytes per second that it may send there (UINT64_MAX: it is only counted), by the vNIC's name and the
-/// other's MacAddress::bits.
-using PeerRates = std::map<std::string, std::map<std::uint64_t, std::uint64_t>>;
+
+/// What the controller allocates of appliances that it holds by latency; what is not named is as configured.
+struct HostWindows {
+    std::map<std::uint16_t, std::uint64_t> tokens{};  ///< that this host may have outstanding, by appliance
+    std::map<LocalFlow, WindowPart> reservations{};
+    bool operator==(const HostWindows&) const = default;
+};
 
 struct SwitchReport {
     const SwitchConfig* config = nullptr;
@@ -150,21 +161,18 @@ class SwitchControl {
     virtual void add_vnic(const VnicConfig& vnic) = 0;
     virtual void change_vnic(const VnicConfig& vnic) = 0;
     virtual void remove_vnic(const std::string& name) = 0;
-    /// The tallies of all request flows; latencies as far as they are cheap. @throws HostError as report()
-    [[nodiscard]] virtual std::vector<RequestSample> sample_requests() = 0;
-    /// What the controller lets flows use, under the limits of the configuration, which hold alone for what
-    /// is not named. @throws HostError as report()
-    virtual void set_request_rates(const RequestRatesByVnic& rates) = 0;
+    /// Counters of all flows of requests, and of the traffic to all peers that set_rates() named.
+    /// @throws HostError as report()
+    [[nodiscard]] virtual std::vector<FlowSample> sample_flows() = 0;
+    /// The controller's rates, all of them. They hold below the configuration's limits, which hold alone for
+    /// flows that are not named. @throws HostError as report()
+    virtual void set_rates(const FlowRates& rates) = 0;
+    /// The controller's windows, all of them; appliances without a configured window ignore them.
+    virtual void set_windows(const HostWindows& /*windows*/) {}
     /// What has ended since the last call, in that order; what nobody takes is forgotten, the oldest first.
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;
     /// How long a period of these is; 1 s until the controller says so.
     virtual void set_billing_period(Nanos /*period*/) {}
-    /// What the controller holds appliances' latencies by, at those that have a window.
-    virtual void set_request_windows(const RequestWindows& /*windows*/) {}
-    /// The tallies of all that set_peer_rates() named. @throws HostError as report()
-    [[nodiscard]] virtual std::vector<PeerSample> sample_peers() = 0;
-    /// The controller's word on traffic between VMs over the wire, all of it. @throws HostError as report()
-    virtual void set_peer_rates(const PeerRates& rates) = 0;
     /// What report() says of the controller from now on.
     virtual void note_controller(const ControllerReport& controller) = 0;
     /// The agent's tick: link state, addresses that one worker learned and the others should know.

@@ -1,45 +1,44 @@
-// usage_queue.cc - first in, first billed.
+// usage_queue.cc - reports in the order of their ends, removed from the front once they are billed.
 #include "vswitch/agent/usage_queue.h"
 
 namespace weir {
 
-void UsageQueue::add(const UsageSample& sample) {
-    if (samples_.size() == kMost) {
-        samples_.pop_front();
-        ++lost_;
-    }
-    samples_.push_back(sample);
+void UsageQueue::add(const UsageReport& usage) {
+    if (reports_.size() == kReportsMax)
+        reports_.pop_front();
+    reports_.push_back(usage);
 }
 
-wire::Bytes UsageQueue::say(const std::map<std::string, std::uint32_t, std::less<>>& ids, Nanos now) {
+wire::Bytes UsageQueue::next_message(const std::map<std::string, std::uint32_t, std::less<>>& ids,
+                                     Nanos now) {
     wire::Bytes body;
-    if (samples_.empty() || (said_at_ != 0 && now - said_at_ < kAgain))
+    if (reports_.empty() || (sent_at_ != 0 && now - sent_at_ < kResendAfter))
         return body;
-    std::uint64_t last = 0;
-    std::size_t looked_at = 0;
-    for (const UsageSample& sample : samples_) {
-        if (looked_at >= kPerMessage && sample.usage.ended != last)
+    std::uint64_t last_end = 0;
+    std::size_t records = 0;
+    for (const UsageReport& report : reports_) {
+        if (records >= kRecordsPerMessage && report.usage.ended != last_end)
             break;
-        ++looked_at;
-        last = sample.usage.ended;
-        const auto id = ids.find(sample.vnic);
+        ++records;
+        last_end = report.usage.ended;
+        const auto id = ids.find(report.vnic);
         if (id == ids.end())
             continue;
-        wire::Usage record = sample.usage;
+        wire::Usage record = report.usage;
         record.vnic = id->second;
         wire::encode(record, body);
     }
     if (body.empty())
-        billed(last);
+        on_billed(last_end);
     else
-        said_at_ = now;
+        sent_at_ = now;
     return body;
 }
 
-void UsageQueue::billed(std::uint64_t through) {
-    said_at_ = 0;
-    while (!samples_.empty() && samples_.front().usage.ended <= through)
-        samples_.pop_front();
+void UsageQueue::on_billed(std::uint64_t through) {
+    sent_at_ = 0;
+    while (!reports_.empty() && reports_.front().usage.ended <= through)
+        reports_.pop_front();
 }
 
 }  // namespace weir

@@ -1,6 +1,6 @@
-// usage_queue.h - periods of vNICs that the controller has not put on the bill yet; said again until it has,
-// which counts them once all the same. Source: SoftBW 4.2; docs/protocol.md. Units: Unix nanoseconds; Nanos
-// of any clock that only rises. Threads: agent.
+// usage_queue.h - usage reports that the controller has not billed yet; sent again until it has. The
+// controller bills each period once, however often its report arrives.
+// Source: SoftBW 4.2; docs/protocol.md. Units: Unix nanoseconds; Nanos of a monotonic clock. Threads: agent.
 #pragma once
 
 #include <cstdint>
@@ -11,39 +11,36 @@
 
 #include "common/clock.h"
 #include "common/wire/usage.h"
+#include "vswitch/agent/switch_control.h"
 
 namespace weir {
 
-struct UsageSample {
-    std::string vnic{};
-    wire::Usage usage{};  ///< its `vnic` is not set yet
-};
-
 class UsageQueue {
   public:
-    /// Periods that wait at most: with 100 vNICs ten minutes without a controller. Then the oldest are lost.
-    static constexpr std::size_t kMost = 60'000;
-    /// Records of a message; the rest of the same moment comes with it.
-    static constexpr std::size_t kPerMessage = 4'096;
-    static constexpr Nanos kAgain = 3 * kNanosPerSec;
+    /// Reports that wait at most: with 100 vNICs and periods of 1 s, ten minutes without a controller. Then
+    /// the oldest are lost.
+    static constexpr std::size_t kReportsMax = 60'000;
+    /// Records of a message; further ones that end at the same time are sent with them.
+    static constexpr std::size_t kRecordsPerMessage = 4'096;
+    /// Time that a message may stay unanswered before it is sent again.
+    static constexpr Nanos kResendAfter = 3 * kNanosPerSec;
 
-    /// In the order of their ends.
-    void add(const UsageSample& sample);
-    /// What is due: what waits, when the last message was answered or is too long ago. Of vNICs that the
-    /// controller does not have nothing is said. @return a body, empty when nothing is due
-    [[nodiscard]] wire::Bytes say(const std::map<std::string, std::uint32_t, std::less<>>& ids, Nanos now);
-    /// The controller has all that ended by then.
-    void billed(std::uint64_t through);
-    /// A new session: what was said in the old one may not have been heard.
-    void start_over() { said_at_ = 0; }
+    /// In the order of the periods' ends.
+    void add(const UsageReport& usage);
+    /// Body of the USAGE message that is due: the oldest reports, once the message before is answered or was
+    /// sent kResendAfter ago. Reports of vNICs without an id are skipped. @return empty when nothing is due
+    [[nodiscard]] wire::Bytes next_message(const std::map<std::string, std::uint32_t, std::less<>>& ids,
+                                           Nanos now);
+    /// The controller has stored all periods that ended at `through` or before.
+    void on_billed(std::uint64_t through);
+    /// In a new session the last message is due at once: the old session's may be lost.
+    void resend() { sent_at_ = 0; }
 
-    [[nodiscard]] std::size_t waiting() const { return samples_.size(); }
-    [[nodiscard]] std::uint64_t lost() const { return lost_; }
+    [[nodiscard]] std::size_t waiting() const { return reports_.size(); }
 
   private:
-    std::deque<UsageSample> samples_;
-    Nanos said_at_ = 0;  // of the message that was not answered yet; 0 = none
-    std::uint64_t lost_ = 0;
+    std::deque<UsageReport> reports_;
+    Nanos sent_at_ = 0;  ///< when the unanswered message was sent; 0 = there is none
 };
 
 }  // namespace weir

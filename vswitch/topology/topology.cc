@@ -162,7 +162,7 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
         vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
     }
     const Nanos now = eal_.ticks().to_nanos(rte_rdtsc());
-    vnic->rates = rates_of(config.name);
+    vnic->rates.requests = rates_of(config.name).requests;
     vnic->guarantee.emplace(promise_of(config), 0, now);
     vnic->path = std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_),
                                             profile_of(config, *vnic), config_.flood_limit_pps, now);

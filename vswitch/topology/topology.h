@@ -43,17 +43,21 @@ class Topology final : public SwitchControl {
     void add_vnic(const VnicConfig& vnic) override;
     void change_vnic(const VnicConfig& vnic) override;
     void remove_vnic(const std::string& name) override;
-    [[nodiscard]] std::vector<RequestSample> sample_requests() override;
-    void set_request_rates(const RequestRatesByVnic& rates) override;
-    void set_request_windows(const RequestWindows& windows) override;
+    [[nodiscard]] std::vector<FlowSample> sample_flows() override;
+    void set_rates(const FlowRates& rates) override;
+    void set_windows(const HostWindows& windows) override;
     [[nodiscard]] std::vector<UsageReport> take_usage() override;
     void set_billing_period(Nanos period) override;
-    [[nodiscard]] std::vector<PeerSample> sample_peers() override;
-    void set_peer_rates(const PeerRates& rates) override;
     void note_controller(const ControllerReport& controller) override;
     void tick() override;
 
   private:
+    /// Rates that the controller allocates to one vNIC.
+    struct Rates {
+        std::map<std::uint16_t, FlowTokens> requests;  ///< by appliance
+        std::map<std::uint64_t, std::uint64_t> peers;  ///< by MAC address
+    };
+
     /// A vNIC and what it owns; destroyed when no worker knows it any more.
     struct Vnic {
         VnicConfig config;
@@ -64,9 +68,8 @@ class Topology final : public SwitchControl {
         VnicProfile profile;  // as last sent to the worker
         VnicStats snapshot;   // as last received
         std::vector<RequestPath::Reading> requests;
-        std::map<std::uint16_t, RequestRates> rates;        // the controller's, by appliance
-        std::map<std::uint64_t, std::uint64_t> peer_rates;  // likewise, by address
-        std::vector<PeerRule> peer_rules;                   // as last sent to the worker
+        Rates rates;
+        std::vector<PeerRule> peer_rules;  // as last sent to the worker
         std::vector<PeerReading> peers;
         std::optional<GuaranteeMeter> guarantee;       // in what the last period left of it
         std::optional<GuaranteeMeter::Period> billed;  // of the bill, as far as it has come
@@ -99,12 +102,13 @@ class Topology final : public SwitchControl {
     [[nodiscard]] bool bill_ends(Nanos now) const;
     VnicReport report_vnic(VnicId id) const;
     /// What the controller lets the vNIC use; a vNIC that comes again has it at once.
-    [[nodiscard]] std::map<std::uint16_t, RequestRates> rates_of(const std::string& vnic) const;
-    void reserve_in_windows(VnicConfig& vnic) const;
+    [[nodiscard]] Rates rates_of(const std::string& vnic) const;
+    void reserve_in_window(const std::string& vnic, VnicApplianceConfig& part) const;
     /// The configuration's limits, the controller's rates below them, and the guarantee as it is now.
     [[nodiscard]] VnicProfile profile_of(const VnicConfig& config, const Vnic& vnic) const;
     /// To the vNIC's owner, without waiting for its answer. @return the command's number
     std::uint64_t post_profile(VnicId id, const VnicConfig& config);
+    std::uint64_t post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates);
 
     Eal& eal_;
     SwitchConfig config_;  // vnics are kept in vnics_
@@ -128,8 +132,8 @@ class Topology final : public SwitchControl {
     std::deque<UsageReport> usage_;
     std::uint64_t unix_origin_ = 0;  // of our clock
     std::optional<ControllerReport> controller_;
-    RequestRatesByVnic controller_rates_;
-    RequestWindows controller_windows_;
+    FlowRates controller_rates_;
+    HostWindows controller_windows_;
 };
 
 }  // namespace weir

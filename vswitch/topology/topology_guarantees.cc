@@ -68,11 +68,11 @@ void Topology::close_usage(Vnic& vnic) {
     if (usage_.size() == kUsageMost)
         usage_.pop_front();
     usage_.push_back({.vnic = vnic.config.name,
-                      .kind = period->kind,
-                      .began = unix_origin_ + period->began,
-                      .ended = unix_origin_ + period->ended,
-                      .promised = period->promised,
-                      .delivered = period->delivered});
+                      .usage = {.guarantee = period->kind,
+                                .began = unix_origin_ + period->began,
+                                .ended = unix_origin_ + period->ended,
+                                .promised = period->promised,
+                                .delivered = period->delivered}});
 }
 
 void Topology::set_billing_period(Nanos period) {

@@ -15,7 +15,7 @@ constexpr Nanos kSampleEvery = 10'000'000;
 constexpr std::uint32_t kSample = 0;
 constexpr std::uint32_t kInterval = 1;
 constexpr ServiceClient::Rates kAll{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
-/// A switch waits for so much of an interval since it last said something (vswitch/agent/link_session.cc).
+/// A switch waits for so much of an interval since it last said something (vswitch/agent/controller_session.cc).
 constexpr Nanos kEarlyPart = 10;
 
 /// What came since the last time, a second.

@@ -8,10 +8,10 @@
 #include "test/ctrl/daemon/max_min_solver.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
-#include "vswitch/agent/link_session.h"
+#include "vswitch/agent/controller_session.h"
 
 using namespace weir;
-using State = LinkSession::State;
+using State = ControllerSession::State;
 using test::kInterval;
 
 namespace {
@@ -28,13 +28,13 @@ const char* const kTwoHosts =
 // A switch with one vNIC that asks so many tokens of the disk per second.
 struct Host {
     Peer peer;
-    std::unique_ptr<LinkSession> link;
+    std::unique_ptr<ControllerSession> link;
     std::string vnic;
     double asks = 0;
     double used = 0;
     std::uint64_t queued = 0;
     double owed_per_second = 0;  ///< of what it asks: let through and never answered
-    std::map<LocalFlow, PartRates> rates;
+    FlowRates rates;
     std::uint64_t believed = kNone;  ///< rate of the appliance; none = the file's own limits
 
     Host(const char* host, const char* name, std::uint32_t first) : vnic(name) {
@@ -42,7 +42,7 @@ struct Host {
         start(host, first);
     }
     void start(const char* host, std::uint32_t first) {
-        link = std::make_unique<LinkSession>(first, 0);
+        link = std::make_unique<ControllerSession>(first, 0);
         link->set_hello(
             {.host = host, .version = "t", .vnics = {{.name = vnic}}, .appliances = {{.name = "disk"}}});
     }
@@ -53,9 +53,9 @@ struct Host {
                                 .queued = {0, queued, 0},
                                 .outstanding_tokens = static_cast<std::uint64_t>(
                                     owed_per_second * static_cast<double>(now) / 1e9)};
-        link->sample({&sample, 1}, now);
-        link->turn(now);
-        if (link->take_rates(rates))
+        link->add_samples({&sample, 1}, now);
+        link->tick(now);
+        if (link->update_rates(rates))
             believed = rates.empty() ? kNone : rates.begin()->second[1];
     }
 };
@@ -71,7 +71,7 @@ struct LossyLines {
     Nanos next_tick = 0;
     unsigned loss_percent = 0;
     testing::Random32 random{5};
-    std::deque<std::pair<Host*, LinkMessage>> late;
+    std::deque<std::pair<Host*, ControllerSession::Message>> late;
 
     LossyLines() { restart(); }
     void restart() {
@@ -80,7 +80,7 @@ struct LossyLines {
     }
     bool lost() { return random() % 100 < loss_percent; }
     void up(Host& host) {
-        for (LinkMessage& message : host.link->take_outgoing()) {
+        for (ControllerSession::Message& message : host.link->take_outgoing()) {
             if (!controller || lost())
                 continue;
             if (loss_percent != 0 && random() % 4 == 0)
@@ -98,7 +98,7 @@ struct LossyLines {
             for (Host* host : {&h1, &h2})
                 if (host->peer.route == message.route && !lost())
                     for (unsigned times = lost() ? 2 : 1; times > 0; --times)
-                        host->link->receive(message.header, message.body, now);
+                        host->link->on_message(message.header, message.body, now);
     }
     void run(Nanos span) {
         for (const Nanos end = now + span; now < end;) {
@@ -146,8 +146,8 @@ TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, an
     test::MaxMinSolver solver;
     Store store(":memory:");
     Controller controller(config, solver, store, 1'000);
-    LinkSession one(100, 0);
-    LinkSession two(200, 0);
+    ControllerSession one(100, 0);
+    ControllerSession two(200, 0);
     one.set_hello({.host = "h1",
                    .version = "t",
                    .vnics = {{"a1", "A", "52:54:00:00:00:01", 0}, {"b1", "B", "52:54:00:00:00:02", 0}},
@@ -158,11 +158,11 @@ TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, an
                    .appliances = {}});
     Nanos now = kNanosPerSec;
     std::uint64_t sent = 0;
-    std::map<LocalFlow, PartRates> rates;
+    FlowRates rates;
     const LocalFlow flow{"a1", 0, "52:54:00:00:00:03"};
-    const auto turn = [&](LinkSession& session, const char* route, bool heard) {
-        session.turn(now);
-        for (const LinkMessage& message : session.take_outgoing())
+    const auto turn = [&](ControllerSession& session, const char* route, bool heard) {
+        session.tick(now);
+        for (const ControllerSession::Message& message : session.take_outgoing())
             if (heard)
                 controller.receive({.route = route, .host = ""}, message.header, message.body, now);
     };
@@ -171,14 +171,14 @@ TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, an
             now += kTick;
             sent += 20'000;  // 2 MB/s, of a link of 1 MB/s
             const FlowSample sample{.flow = flow, .used = {sent, 0, 0}};
-            one.sample({&sample, 1}, now);
+            one.add_samples({&sample, 1}, now);
             turn(one, "r1", heard);
             turn(two, "r2", heard);
             if (heard && (passed + kTick) % kInterval == 0)
                 controller.tick(now, 1'000);
             for (const Outgoing& message : controller.take_outgoing())
-                (message.route == "r1" ? one : two).receive(message.header, message.body, now);
-            (void)one.take_rates(rates);
+                (message.route == "r1" ? one : two).on_message(message.header, message.body, now);
+            (void)one.update_rates(rates);
         }
     };
     run(kInterval + 2 * kTick, true);
@@ -295,19 +295,19 @@ TEST_CASE("what is no message of the controller's changes nothing") {
     world.h1.asks = 900;
     world.run(4 * kInterval);
     const std::uint64_t told = world.h1.believed;
-    LinkSession& link = *world.h1.link;
-    const LinkCounters before = link.counters();
-    link.receive({}, {}, world.now);
+    ControllerSession& link = *world.h1.link;
+    const ControllerSession::Counters before = link.counters();
+    link.on_message({}, {}, world.now);
     wire::Header header{.type = wire::Type::kAllocation,
                         .flags = wire::flags::kSnapshot,
                         .epoch = link.epoch(),
                         .session = 1,
                         .sequence = 999};
-    link.receive(wire::encode_header(header), {}, world.now);
+    link.on_message(wire::encode_header(header), {}, world.now);
     header.type = wire::Type::kWelcome;
     header.count = 2;
     const wire::Bytes braces{'{', '}'};
-    link.receive(wire::encode_header(header), braces, world.now);
+    link.on_message(wire::encode_header(header), braces, world.now);
     world.h1.tick(world.now + 1);
     CHECK(link.counters().malformed == before.malformed + 1);
     CHECK(link.counters().foreign == before.foreign + 2);

@@ -63,24 +63,14 @@ class FakeControl final : public SwitchControl {
         complain();
         state.vnics.erase(find(name));
     }
-    std::vector<RequestSample> sample_requests() override { return samples; }
-    void set_request_rates(const RequestRatesByVnic& told) override { rates = told; }
-    std::vector<UsageReport> take_usage() override { return std::exchange(usage, {}); }
-    void set_billing_period(Nanos period) override { billing_period = period; }
-    std::vector<PeerSample> sample_peers() override { return peer_samples; }
-    void set_peer_rates(const PeerRates& told) override { peer_rates = told; }
-    void note_controller(const ControllerReport& now) override { controller = now; }
+    std::vector<FlowSample> sample_flows() override { return {}; }
+    void set_rates(const FlowRates&) override {}
+    std::vector<UsageReport> take_usage() override { return {}; }
+    void note_controller(const ControllerReport&) override {}
     void tick() override {}
 
     SwitchConfig state;
     std::vector<WorkerReport> workers;
-    std::vector<RequestSample> samples;
-    RequestRatesByVnic rates;
-    std::vector<UsageReport> usage;
-    Nanos billing_period = 0;
-    std::vector<PeerSample> peer_samples;
-    PeerRates peer_rates;
-    ControllerReport controller;
     RequestFlowStats requests;         ///< of every flow
     std::string complaint;             ///< what the host refuses with
     std::atomic<unsigned> reports{0};  ///< asked for so far

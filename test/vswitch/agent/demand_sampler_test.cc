@@ -1,0 +1,136 @@
+// demand_sampler_test.cc - records made of samples: scaled to an interval, means of what waited, idle flows.
+#include "vswitch/agent/demand_sampler.h"
+
+#include "test/support/catch.h"
+
+using namespace weir;
+
+namespace {
+
+constexpr Nanos kInterval = kNanosPerSec;
+constexpr Nanos kPeriod = 10'000'000;
+const LocalFlow kDisk{.vnic = "a1", .appliance = 0};
+const FlowKeys kKeys{{kDisk, {3, 17}}};
+
+struct Sampled {
+    DemandSampler sampler;
+    FlowSample sample{.flow = kDisk};
+    Nanos now = 5 * kNanosPerSec;
+
+    Sampled() { sampler.set_interval(kInterval); }
+    /// One sample every 10 ms, each `tokens` above the last.
+    void run(unsigned samples, std::uint64_t tokens = 0) {
+        for (unsigned i = 0; i < samples; ++i) {
+            now += kPeriod;
+            sample.used[wire::kTokens] += tokens;
+            sampler.add({&sample, 1}, now);
+        }
+    }
+    wire::FlowDemand end_interval() {
+        const auto records = sampler.end_interval(kKeys, now);
+        REQUIRE(records.size() == 1);
+        return records[0];
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a record states the whole interval, of which a part was seen") {
+    Sampled flow;
+    flow.run(1);
+    flow.run(25, 4);  // 0.25 s with 100 tokens
+    const wire::FlowDemand first = flow.end_interval();
+    CHECK(first.flow == wire::FlowKey{3, 17});
+    CHECK(first.marks == wire::FlowDemand::kNew);
+    CHECK(first.used[wire::kTokens] == Approx(400));
+    flow.run(100, 4);
+    const wire::FlowDemand second = flow.end_interval();
+    CHECK(second.marks == 0);
+    CHECK(second.used[wire::kTokens] == Approx(400));
+}
+
+TEST_CASE("what waits and what is outstanding are means over the samples; the latency follows from them") {
+    Sampled flow;
+    flow.run(2, 10);
+    (void)flow.end_interval();
+    flow.sample.outstanding = 2;
+    flow.sample.outstanding_tokens = 20;
+    flow.sample.queued[wire::kTokens] = 100;
+    flow.run(50, 10);
+    flow.sample.outstanding = 0;
+    flow.sample.outstanding_tokens = 0;
+    flow.sample.queued[wire::kTokens] = 0;
+    flow.sample.responses = 50;
+    flow.run(50, 10);
+    const wire::FlowDemand record = flow.end_interval();
+    CHECK(record.used[wire::kTokens] == Approx(1'000));
+    CHECK(record.queued[wire::kTokens] == Approx(50));
+    CHECK(record.backlog[wire::kTokens] == 0);
+    CHECK(record.outstanding[wire::kTokens] == Approx(10));
+    CHECK(record.latency_us == 20'000);  // one on average, 50 a second
+}
+
+TEST_CASE("tokens of requests that were sent on and not answered do not count as used") {
+    Sampled flow;
+    flow.run(2, 10);
+    (void)flow.end_interval();
+    flow.run(99, 10);
+    flow.sample.outstanding = 1;
+    flow.sample.outstanding_tokens = 300;
+    flow.run(1, 10);
+    CHECK(flow.end_interval().used[wire::kTokens] == Approx(700));
+}
+
+TEST_CASE("a flow is reported until it was idle for three intervals, and is new when it works again") {
+    Sampled flow;
+    flow.run(2, 10);
+    (void)flow.end_interval();
+    flow.run(300);
+    CHECK(flow.sampler.end_interval(kKeys, flow.now).size() == 1);
+    flow.run(1);
+    CHECK(flow.sampler.end_interval(kKeys, flow.now).empty());
+    flow.run(1, 10);
+    CHECK(flow.end_interval().marks == wire::FlowDemand::kNew);
+}
+
+TEST_CASE("an update is needed for a new flow and for a backlog above twice the last record") {
+    Sampled flow;
+    CHECK_FALSE(flow.sampler.needs_update(kKeys, flow.now));
+    flow.run(2, 10);
+    CHECK(flow.sampler.needs_update(kKeys, flow.now));
+    CHECK_FALSE(flow.sampler.needs_update({}, flow.now));  // the controller does not know it
+    flow.run(98, 10);
+    CHECK(flow.end_interval().used[wire::kTokens] == Approx(1'000).epsilon(0.02));
+    CHECK_FALSE(flow.sampler.needs_update(kKeys, flow.now));
+    flow.sample.queued[wire::kTokens] = 1'900;
+    flow.run(1, 10);
+    CHECK_FALSE(flow.sampler.needs_update(kKeys, flow.now));
+    flow.sample.queued[wire::kTokens] = 2'100;
+    flow.run(1, 10);
+    CHECK(flow.sampler.needs_update(kKeys, flow.now));
+    const auto updated = flow.sampler.update(kKeys, flow.now);
+    REQUIRE(updated.size() == 1);
+    CHECK(updated[0].backlog[wire::kTokens] == 2'100);
+    CHECK_FALSE(flow.sampler.needs_update(kKeys, flow.now));
+}
+
+TEST_CASE("between intervals a flow without a backlog is stated as last reported") {
+    Sampled flow;
+    flow.run(100, 10);
+    const wire::FlowDemand whole = flow.end_interval();
+    flow.run(20, 50);
+    const auto updated = flow.sampler.update(kKeys, flow.now);
+    REQUIRE(updated.size() == 1);
+    CHECK(updated[0].used == whole.used);
+    CHECK(updated[0].marks == 0);
+}
+
+TEST_CASE("counters that fall belong to a vNIC that was added again: nothing before counts") {
+    Sampled flow;
+    flow.run(100, 10);
+    (void)flow.end_interval();
+    flow.sample.used[wire::kTokens] = 0;
+    flow.run(1);
+    flow.run(50, 10);
+    CHECK(flow.end_interval().used[wire::kTokens] == Approx(1'000).epsilon(0.03));
+}

@@ -1,0 +1,247 @@
+// controller_session.cc - states, timers, messages in and out, and the rates in force.
+#include "vswitch/agent/controller_session.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weir {
+namespace {
+
+using wire::Header;
+using wire::Type;
+
+/// Time after which an unanswered HELLO is repeated.
+constexpr Nanos kHelloPeriod = kNanosPerSec;
+/// Time between two HELLOs, however often the controller asks for them.
+constexpr Nanos kHelloPeriodMin = 100'000'000;
+/// Part of the interval that must pass since the last DEMAND before one is sent between two intervals.
+constexpr Nanos kUpdatesPerInterval = 10;
+constexpr FlowTokens kNoRate{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
+
+std::string_view text_of(std::span<const std::uint8_t> body) {
+    return {reinterpret_cast<const char*>(body.data()), body.size()};
+}
+
+}  // namespace
+
+const char* name_of(ControllerSession::State state) {
+    constexpr std::array<const char*, 5> kNames{"connecting", "refused", "welcomed", "connected", "silent"};
+    return kNames[static_cast<std::size_t>(state)];
+}
+
+void ControllerSession::set_hello(const wire::Hello& hello) {
+    if (hello == directory_.hello())
+        return;
+    directory_.set_hello(hello);
+    sampler_.forget_unknown(directory_.keys());
+    rates_changed_ = true;
+    begin_session();
+}
+
+void ControllerSession::begin_session() {
+    origin_ = {.epoch = origin_.epoch, .session = origin_.session + 1};
+    teller_.start_over();
+    hello_wanted_ = true;
+    if (state_ == State::kConnected || state_ == State::kWelcomed)
+        state_ = State::kConnecting;
+}
+
+void ControllerSession::tick(Nanos now) {
+    if (valid_until_ != 0 && now > valid_until_ && state_ != State::kSilent) {
+        state_ = State::kSilent;
+        rates_changed_ = true;
+        hello_wanted_ = true;
+    }
+    const bool is_open = state_ == State::kConnected || state_ == State::kWelcomed;
+    const Nanos since_hello = hello_at_ ? now - *hello_at_ : kNever;
+    if (since_hello >= kHelloPeriod ? hello_wanted_ || !is_open
+                                    : hello_wanted_ && since_hello >= kHelloPeriodMin)
+        send_hello(now);
+    if (!is_open)
+        return;
+    if (!tables_missing_)
+        send_usage(now);
+    const Nanos interval = welcome_.interval;
+    if (now >= demand_due_) {
+        send_demands(sampler_.end_interval(directory_.keys(), now), now);
+        demand_due_ += ((now - demand_due_) / interval + 1) * interval;
+    } else if (now >= demand_at_ + interval / kUpdatesPerInterval &&
+               sampler_.needs_update(directory_.keys(), now)) {
+        send_demands(sampler_.update(directory_.keys(), now), now);
+    }
+}
+
+void ControllerSession::send(Header header, wire::Bytes body) {
+    outgoing_.push_back({wire::encode_header(header), std::move(body)});
+}
+
+void ControllerSession::send_hello(Nanos now) {
+    hello_wanted_ = false;
+    hello_at_ = now;
+    const std::string text = wire::to_text(directory_.hello());
+    Header header = origin_.next(Type::kHello, interval_);
+    header.epoch = 0;
+    header.count = static_cast<std::uint32_t>(text.size());
+    send(header, {text.begin(), text.end()});
+}
+
+void ControllerSession::send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now) {
+    std::vector<wire::FlowDemand> changes;
+    Header header = origin_.next(Type::kDemand, interval_);
+    header.flags =
+        static_cast<std::uint16_t>((teller_.changes(demands, changes) ? wire::flags::kSnapshot : 0) |
+                                   (listener_.gap() || tables_missing_ ? wire::flags::kAskSnapshot : 0));
+    header.count = static_cast<std::uint32_t>(changes.size());
+    wire::Bytes body;
+    for (const wire::FlowDemand& record : changes)
+        wire::encode(record, body);
+    send(header, std::move(body));
+    demand_at_ = now;
+    ++counters_.demands;
+}
+
+void ControllerSession::send_usage(Nanos now) {
+    wire::Bytes body = usage_.next_message(directory_.vnic_ids(), now);
+    if (body.empty())
+        return;
+    Header header = origin_.next(Type::kUsage, interval_);
+    header.count = static_cast<std::uint32_t>(body.size() / wire::kUsageBytes);
+    send(header, std::move(body));
+}
+
+void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
+                                   Nanos now) {
+    Header header;
+    if (wire::decode_header(head, body.size(), header) != wire::Malformed::kNo) {
+        ++counters_.malformed;
+        return;
+    }
+    if (header.type == Type::kWelcome)
+        return on_welcome(header, text_of(body), now);
+    if (header.type == Type::kHeartbeat && header.has(wire::flags::kAskHello) &&
+        header.session == origin_.session)
+        return on_heartbeat(now);
+    const wire::Accepted accepted = listener_.accept(header);
+    if (accepted != wire::Accepted::kYes) {
+        ++(accepted == wire::Accepted::kStale ? counters_.stale : counters_.foreign);
+        return;
+    }
+    tables_missing_ = tables_missing_ || listener_.missed();
+    interval_ = header.interval;
+    if (header.has(wire::flags::kAskSnapshot))
+        teller_.start_over();
+    if (header.type == Type::kTables)
+        on_tables(text_of(body));
+    else if (header.type == Type::kBilled)
+        usage_.on_billed(wire::decode_billed(body));
+    else if (header.type == Type::kAllocation)
+        on_allocation(header, body, now);
+}
+
+/// Handles a heartbeat with kAskHello: the controller restarted, or expired the session after three silent
+/// intervals.
+void ControllerSession::on_heartbeat(Nanos now) {
+    if (!hello_at_ || now - *hello_at_ >= kHelloPeriodMin)
+        begin_session();
+}
+
+void ControllerSession::on_welcome(const Header& header, std::string_view text, Nanos now) {
+    if (header.session != origin_.session || header.epoch < origin_.epoch) {
+        ++counters_.foreign;
+        return;
+    }
+    auto parsed = wire::parse_welcome(text);
+    auto* welcome = std::get_if<wire::Welcome>(&parsed);
+    if (welcome == nullptr) {
+        ++counters_.malformed;
+        return;
+    }
+    refusal_ = welcome->refused;
+    if (!refusal_.empty()) {
+        if (state_ != State::kSilent)
+            state_ = State::kRefused;
+        return;
+    }
+    welcome_ = std::move(*welcome);
+    origin_.epoch = header.epoch;
+    interval_ = header.interval;
+    listener_ = wire::Listener(header.epoch, origin_.session, header.sequence);
+    teller_.start_over();
+    usage_.resend();
+    sampler_.set_interval(welcome_.interval);
+    sampler_.restart();
+    tables_missing_ = true;
+    hello_wanted_ = false;
+    if (state_ != State::kConnected)
+        demand_due_ = now + welcome_.interval * (seed_ % 1'000) / 1'000;
+    state_ = State::kWelcomed;
+    valid_until_ = std::max(valid_until_, now + welcome_.validity * welcome_.interval);
+}
+
+void ControllerSession::on_tables(std::string_view text) {
+    const auto parsed = wire::parse_tables(text);
+    const auto* tables = std::get_if<wire::Tables>(&parsed);
+    if (tables == nullptr) {
+        ++counters_.malformed;
+        return;
+    }
+    tables_missing_ = false;
+    directory_.set_tables(*tables);
+    sampler_.forget_unknown(directory_.keys());
+    rates_changed_ = true;
+}
+
+void ControllerSession::on_allocation(const Header& header, std::span<const std::uint8_t> body, Nanos now) {
+    std::vector<wire::FlowAllocation> records;
+    counters_.refused_records += wire::decode(body, records);
+    const bool is_snapshot = header.has(wire::flags::kSnapshot);
+    wire::apply(is_snapshot, records, allocations_);
+    ++counters_.allocations;
+    rates_changed_ = rates_changed_ || !records.empty() || is_snapshot || state_ != State::kConnected;
+    state_ = State::kConnected;
+    valid_until_ = now + welcome_.validity * welcome_.interval;
+}
+
+bool ControllerSession::update_rates(FlowRates& rates) {
+    if (!std::exchange(rates_changed_, false))
+        return false;
+    rates.clear();
+    // Traffic to a peer is counted in the data path only where it has an entry, with a rate or without.
+    for (const auto& [flow, key] : directory_.keys())
+        if (const FlowTokens rate = rate_of(key); rate != kNoRate || !flow.peer.empty())
+            rates[flow] = rate;
+    return true;
+}
+
+FlowTokens ControllerSession::rate_of(wire::FlowKey key) const {
+    const auto allocation = allocations_.find(key);
+    if (state_ != State::kSilent && allocation != allocations_.end())
+        return allocation->second.rate;
+    const wire::FlowAllocation* guarantee = directory_.guarantee(key);
+    return guarantee != nullptr ? guarantee->rate : kNoRate;
+}
+
+HostWindows ControllerSession::windows() const {
+    HostWindows windows;
+    if (state_ == State::kSilent)
+        return windows;
+    for (std::uint16_t i = 0; i < directory_.hello().appliances.size(); ++i)
+        if (const auto id = directory_.appliance_id(i))
+            if (const auto part = window_of({wire::kWholeHost, *id}))
+                windows.tokens[i] = part->tokens;
+    for (const auto& [flow, key] : directory_.keys())
+        if (flow.peer.empty())
+            if (const auto part = window_of({key.source, key.destination | wire::kReserved}))
+                windows.reservations[flow] = *part;
+    return windows;
+}
+
+std::optional<WindowPart> ControllerSession::window_of(wire::FlowKey key) const {
+    const auto found = allocations_.find(key);
+    if (found == allocations_.end() || found->second.rate[wire::kTokens] == wire::kNoStatement)
+        return std::nullopt;
+    const std::uint64_t shares = found->second.rate[wire::kThere];
+    return WindowPart{found->second.rate[wire::kTokens], shares == wire::kNoStatement ? 0 : shares};
+}
+
+}  // namespace weir

@@ -1,0 +1,116 @@
+// controller_session.h - the switch's session with the controller, as a protocol without sockets: messages
+// in, messages out, and the rates that are in force.
+// Source: docs/protocol.md; docs/design.md 5.5. Units: Nanos of a monotonic clock; tokens and bytes per
+// second. Threads: agent. Never throws on input.
+//
+// HELLO is repeated each second until WELCOME opens the session. From then on DEMAND leaves once an interval,
+// and each ALLOCATION is in force for three intervals. When none came for so long, the session is silent: the
+// guarantees of the last TABLES hold, below the limits of the configuration, and HELLO is sent again. A rate
+// therefore never becomes unlimited, or zero, because the controller is away.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/wire/channel.h"
+#include "common/wire/messages.h"
+#include "vswitch/agent/demand_sampler.h"
+#include "vswitch/agent/flow_directory.h"
+#include "vswitch/agent/usage_queue.h"
+
+namespace weir {
+
+class ControllerSession {
+  public:
+    enum class State : std::uint8_t { kConnecting, kRefused, kWelcomed, kConnected, kSilent };
+
+    struct Message {
+        wire::HeaderBytes header;
+        wire::Bytes body;
+    };
+
+    struct Counters {
+        std::uint64_t malformed = 0;        ///< messages with a wrong header or body
+        std::uint64_t stale = 0;            ///< messages that were repeated or overtaken
+        std::uint64_t foreign = 0;          ///< messages of another session or epoch
+        std::uint64_t refused_records = 0;  ///< records of accepted messages
+        std::uint64_t allocations = 0;      ///< accepted
+        std::uint64_t demands = 0;          ///< sent
+    };
+
+    /// @param first number of the first session, random: a restarted switch must not continue an old one
+    /// @param seed  random; spreads the demands of all switches over the interval
+    ControllerSession(std::uint32_t first, std::uint32_t seed) : origin_{.session = first}, seed_(seed) {}
+
+    /// What the switch is and has. A change begins a new session.
+    void set_hello(const wire::Hello& hello);
+    void add_usage(const UsageReport& usage) { usage_.add(usage); }
+    /// One sample of each flow, every 10 ms.
+    void add_samples(std::span<const FlowSample> samples, Nanos now) { sampler_.add(samples, now); }
+    void on_message(std::span<const std::uint8_t> header, std::span<const std::uint8_t> body, Nanos now);
+    /// Makes the messages that are due, and notices silence; every 10 ms.
+    void tick(Nanos now);
+
+    [[nodiscard]] std::vector<Message> take_outgoing() { return std::exchange(outgoing_, {}); }
+    /// Sets `rates` to the rates in force, of all flows that have one, if they changed since the last call.
+    /// @return whether they did
+    [[nodiscard]] bool update_rates(FlowRates& rates);
+    /// The windows in force; empty while the controller allocates none, or is silent.
+    [[nodiscard]] HostWindows windows() const;
+
+    [[nodiscard]] State state() const { return state_; }
+    /// Why the controller refuses the switch; empty = it does not.
+    [[nodiscard]] const std::string& refusal() const { return refusal_; }
+    [[nodiscard]] const std::string& cluster() const { return welcome_.cluster; }
+    [[nodiscard]] std::uint64_t epoch() const { return origin_.epoch; }
+    [[nodiscard]] std::uint32_t interval() const { return interval_; }
+    [[nodiscard]] const Counters& counters() const { return counters_; }
+    [[nodiscard]] const UsageQueue& usage() const { return usage_; }
+    /// Of the last WELCOME.
+    [[nodiscard]] Nanos billing_period() const { return welcome_.billing_period; }
+
+  private:
+    void begin_session();
+    void send(wire::Header header, wire::Bytes body);
+    void send_hello(Nanos now);
+    void send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now);
+    void send_usage(Nanos now);
+    void on_welcome(const wire::Header& header, std::string_view text, Nanos now);
+    void on_heartbeat(Nanos now);
+    void on_tables(std::string_view text);
+    void on_allocation(const wire::Header& header, std::span<const std::uint8_t> body, Nanos now);
+    [[nodiscard]] FlowTokens rate_of(wire::FlowKey key) const;
+    [[nodiscard]] std::optional<WindowPart> window_of(wire::FlowKey key) const;
+
+    State state_ = State::kConnecting;
+    std::string refusal_;
+    wire::Welcome welcome_;
+    wire::Origin origin_;
+    wire::Listener listener_;
+    wire::Teller<wire::FlowDemand> teller_;
+    FlowDirectory directory_;
+    DemandSampler sampler_;
+    UsageQueue usage_;
+    std::map<wire::FlowKey, wire::FlowAllocation> allocations_;
+    std::vector<Message> outgoing_;
+    std::uint32_t seed_;
+    std::uint32_t interval_ = 0;     ///< the controller's count, of its last message
+    std::optional<Nanos> hello_at_;  ///< when the last HELLO was sent
+    Nanos demand_due_ = 0;
+    Nanos demand_at_ = 0;    ///< when the last DEMAND was sent
+    Nanos valid_until_ = 0;  ///< end of the rates' validity; 0 = there was no WELCOME yet
+    bool hello_wanted_ = true;
+    bool tables_missing_ = true;
+    bool rates_changed_ = false;
+    Counters counters_;
+};
+
+[[nodiscard]] const char* name_of(ControllerSession::State state);
+
+}  // namespace weir

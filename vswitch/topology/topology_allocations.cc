@@ -1,0 +1,203 @@
+// topology_allocations.cc - what passes between the workers and the controller's session: samples of the
+// flows, and the rates and windows that the controller allocates. Units: tokens and bytes per second.
+#include <algorithm>
+#include <utility>
+
+#include "common/units.h"
+#include "vswitch/topology/topology.h"
+#include "vswitch/topology/topology_guarantees.h"
+
+namespace weir {
+namespace {
+
+/// Bounds of rates in buckets, as of the configuration's limits.
+constexpr std::uint64_t kTokensMax = 1'000'000'000'000;
+constexpr std::uint64_t kSharesMax = 10'000;
+constexpr std::uint64_t kBytesMin = 125;
+constexpr std::uint64_t kBytesMax = 50'000'000'000;
+/// Rules of one command: a worker applies these in some microseconds.
+constexpr std::size_t kRulesPerCommand = 64;
+
+FlowTokens by_part(const std::array<std::uint64_t, kPathResources>& values) {
+    FlowTokens parts{};
+    parts[wire::kThere] = values[static_cast<std::size_t>(PathResource::kUplink)];
+    parts[wire::kTokens] = values[static_cast<std::size_t>(PathResource::kAppliance)];
+    parts[wire::kBack] = values[static_cast<std::size_t>(PathResource::kDownlink)];
+    return parts;
+}
+
+/// Changes that lead from the rates `before` to those of `now`.
+std::vector<PeerRule> rules_between(const std::map<std::uint64_t, std::uint64_t>& before,
+                                    const std::map<std::uint64_t, std::uint64_t>& now) {
+    std::vector<PeerRule> rules;
+    for (const auto& [address, rate] : before)
+        if (!now.contains(address))
+            rules.push_back({address, std::nullopt});
+    for (const auto& [address, rate] : now)
+        if (const auto was = before.find(address); was == before.end() || was->second != rate)
+            rules.push_back({address, rate});
+    return rules;
+}
+
+/// The part of `windows` that concerns one vNIC.
+std::map<LocalFlow, WindowPart> reservations_of(const std::string& vnic, const HostWindows& windows) {
+    const auto& all = windows.reservations;
+    return {all.lower_bound({.vnic = vnic}), all.upper_bound({.vnic = vnic, .appliance = UINT16_MAX})};
+}
+
+/// Sets `limit` to the lower of itself and the controller's rate, in the limit's unit.
+void bound(std::optional<std::uint64_t>& limit, std::uint64_t rate, std::uint64_t min, std::uint64_t max,
+           std::uint64_t unit) {
+    if (rate == wire::kNoStatement)
+        return;
+    const std::uint64_t allowed = std::clamp(rate, min, max) * unit;
+    limit = std::min(limit.value_or(allowed), allowed);
+}
+
+}  // namespace
+
+Topology::Rates Topology::rates_of(const std::string& vnic) const {
+    Rates rates;
+    for (auto at = controller_rates_.lower_bound({.vnic = vnic});
+         at != controller_rates_.end() && at->first.vnic == vnic; ++at) {
+        const auto& [flow, rate] = *at;
+        if (flow.peer.empty())
+            rates.requests[flow.appliance] = rate;
+        else if (const auto mac = MacAddress::parse(flow.peer))
+            rates.peers[mac->bits] = rate[wire::kThere];
+    }
+    return rates;
+}
+
+VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) const {
+    VnicConfig bounded = as_guaranteed_now(config, *vnic.guarantee);
+    for (const auto& [appliance, rate] : vnic.rates.requests) {
+        if (appliance >= config_.appliances.size())
+            continue;
+        const std::string& name = config_.appliances[appliance].name;
+        for (VnicApplianceConfig& part : bounded.appliances) {
+            if (part.name != name)
+                continue;
+            bound(part.limit_tokens, rate[wire::kTokens], 1, kTokensMax, 1);
+            bound(part.uplink_bps, rate[wire::kThere], kBytesMin, kBytesMax, kBitsPerByte);
+            bound(part.downlink_bps, rate[wire::kBack], kBytesMin, kBytesMax, kBitsPerByte);
+        }
+    }
+    for (VnicApplianceConfig& part : bounded.appliances)
+        reserve_in_window(config.name, part);
+    return make_vnic_profile(bounded, config_);
+}
+
+/// Replaces the configured reservation and shares in an appliance's window by the controller's, if it sets
+/// any.
+void Topology::reserve_in_window(const std::string& vnic, VnicApplianceConfig& part) const {
+    const auto appliance = std::ranges::find(config_.appliances, part.name, &ApplianceConfig::name);
+    const auto index = static_cast<std::uint16_t>(appliance - config_.appliances.begin());
+    const auto reserved = controller_windows_.reservations.find({.vnic = vnic, .appliance = index});
+    if (!appliance->window_tokens || reserved == controller_windows_.reservations.end())
+        return;
+    part.reservation_tokens = std::min(reserved->second.tokens, kTokensMax);
+    if (reserved->second.shares != 0)
+        part.shares = static_cast<std::uint32_t>(std::min(reserved->second.shares, kSharesMax));
+}
+
+void Topology::set_windows(const HostWindows& windows) {
+    const std::scoped_lock lock(mutex_);
+    if (windows == controller_windows_)
+        return;
+    const HostWindows before = std::exchange(controller_windows_, windows);
+    for (std::uint16_t i = 0; i < config_.appliances.size(); ++i) {
+        if (!config_.appliances[i].window_tokens)
+            continue;
+        const auto allocated = windows.tokens.find(i);
+        appliances_[i].window_share->set_capacity(
+            allocated == windows.tokens.end() ? *config_.appliances[i].window_tokens
+                                              : std::clamp<std::uint64_t>(allocated->second, 1, kTokensMax));
+    }
+    tell_owners([&](VnicId id, Vnic& vnic) -> std::uint64_t {
+        const std::string& name = vnic.config.name;
+        return reservations_of(name, before) == reservations_of(name, windows)
+                   ? 0
+                   : post_profile(id, vnic.config);
+    });
+}
+
+std::vector<FlowSample> Topology::sample_flows() {
+    const std::scoped_lock lock(mutex_);
+    tell_owners([this](VnicId id, Vnic& vnic) {
+        const WorkerId owner = vnic.path->fixed.owner;
+        std::uint64_t number = 0;
+        if (!vnic.config.appliances.empty()) {
+            WorkerCommand command{WorkerCommand::Type::kReadRequests};
+            command.vnic = id;
+            command.requests = &vnic.requests;
+            number = post(owner, command);
+        }
+        if (!vnic.peers.empty()) {
+            WorkerCommand command{WorkerCommand::Type::kReadPeers};
+            command.vnic = id;
+            command.peers = vnic.peers;
+            number = post(owner, command);
+        }
+        return number;
+    });
+    std::vector<FlowSample> samples;
+    for (const auto& vnic : vnics_) {
+        if (!vnic)
+            continue;
+        for (const auto& [appliance, stats] : vnic->requests)
+            samples.push_back({.flow = {.vnic = vnic->config.name, .appliance = appliance},
+                               .used = by_part(stats.used),
+                               .queued = by_part(stats.queued),
+                               .outstanding_tokens = stats.outstanding_tokens,
+                               .outstanding = stats.outstanding,
+                               .responses = stats.responses});
+        for (const PeerReading& peer : vnic->peers)
+            samples.push_back(
+                {.flow = {.vnic = vnic->config.name, .peer = MacAddress{peer.address}.to_string()},
+                 .used = {peer.bytes, 0, 0},
+                 .queued = {peer.queued, 0, 0}});
+    }
+    return samples;
+}
+
+void Topology::set_rates(const FlowRates& rates) {
+    const std::scoped_lock lock(mutex_);
+    controller_rates_ = rates;
+    tell_owners([this](VnicId id, Vnic& vnic) {
+        Rates now = rates_of(vnic.config.name);
+        std::uint64_t number = 0;
+        if (now.requests != vnic.rates.requests) {
+            vnic.rates.requests = std::move(now.requests);
+            number = post_profile(id, vnic.config);
+        }
+        const std::uint64_t last_rule = uplink_ ? post_peer_rates(id, std::move(now.peers)) : 0;
+        return last_rule != 0 ? last_rule : number;
+    });
+}
+
+/// @return number of the last command; 0 when nothing changed
+std::uint64_t Topology::post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates) {
+    Vnic& vnic = *vnics_[id];
+    vnic.peer_rules = rules_between(vnic.rates.peers, rates);
+    vnic.rates.peers = std::move(rates);
+    vnic.peers.clear();
+    for (const auto& [address, rate] : vnic.rates.peers)
+        vnic.peers.push_back({.address = address});
+    std::uint64_t number = 0;
+    const std::span<const PeerRule> rules = vnic.peer_rules;
+    for (std::size_t first = 0; first < rules.size(); first += kRulesPerCommand) {
+        WorkerCommand command{WorkerCommand::Type::kRulePeers};
+        command.vnic = id;
+        command.rules = rules.subspan(first, std::min(kRulesPerCommand, rules.size() - first));
+        number = post(vnic.path->fixed.owner, command);
+    }
+    return number;
+}
+
+void Topology::note_controller(const ControllerReport& controller) {
+    const std::scoped_lock lock(mutex_);
+    controller_ = controller;
+}
+
+}  // namespace weir
