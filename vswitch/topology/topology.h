@@ -1,7 +1,14 @@
-// topology.h - puts the switch together from its configuration, and keeps it so while vNICs come, change and
-// go. The only place that knows all parts. Source: design sections 2 and 3. Threads: main (the agent) and
-// DPDK's telemetry thread, serialised by a mutex that no worker ever takes.
+// topology.h - the running switch: built from its configuration, and changed while vNICs come, change and go.
+// Source: docs/design.md 2 and 3. Threads: main (the agent) and DPDK's telemetry thread, serialized by a
+// mutex that no worker takes.
+//
+// Parts: topology.cc builds and takes apart, posts commands to workers, and has the agent's tick;
+// topology_vnics.cc adds, changes and removes vNICs; topology_guarantees.cc ends the periods of guarantees
+// and makes usage reports; topology_allocations.cc is for the controller: flow samples out, rates and windows
+// in; topology_report.cc makes snapshots and reports.
 #pragma once
+
+#include <rte_cycles.h>
 
 #include <array>
 #include <deque>
@@ -30,12 +37,13 @@ namespace weir {
 
 class Topology final : public SwitchControl {
   public:
-    /// Builds ports and workers and starts to forward. @throws HostError naming the part and the mend
+    /// Builds ports and workers, starts the workers and adds the configuration's vNICs.
     /// @param costs one for each of config.appliances
     /// @param tunnels one for each of config.tunnels
+    /// @throws HostError that names the part that failed and how to mend it
     Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs,
              const std::vector<TunnelParts>& tunnels);
-    /// Stops the workers, takes rules and sockets back.
+    /// Stops the workers, then removes flow rules and sockets.
     ~Topology() override;
 
     [[nodiscard]] SwitchReport report() override;
@@ -58,60 +66,70 @@ class Topology final : public SwitchControl {
         std::map<std::uint64_t, std::uint64_t> peers;  ///< by MAC address
     };
 
-    /// A vNIC and what it owns; destroyed when no worker knows it any more.
+    /// A vNIC and what it owns; destroyed when no worker has it any more.
     struct Vnic {
         VnicConfig config;
-        std::unique_ptr<NicDevice> device;  // when it is a DPDK device
+        std::unique_ptr<NicDevice> device;  // null: the port is a vhost-user socket
         std::unique_ptr<Port> port;
         std::unique_ptr<VnicPath> path;
         Steering steering;
-        VnicProfile profile;  // as last sent to the worker
+        VnicProfile profile;  // as last posted to the owner
         VnicStats snapshot;   // as last received
         std::vector<RequestPath::Reading> requests;
         Rates rates;
-        std::vector<PeerRule> peer_rules;  // as last sent to the worker
+        std::vector<PeerRule> peer_rules;  // as last posted to the owner
         std::vector<PeerReading> peers;
-        std::optional<GuaranteeMeter> guarantee;       // in what the last period left of it
-        std::optional<GuaranteeMeter::Period> billed;  // of the bill, as far as it has come
+        std::optional<GuaranteeMeter> guarantee;
+        std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended
     };
 
+    // topology.cc
     void build_uplink();
     void build_workers(const std::vector<TunnelParts>& tunnels);
     void start_workers();
     void stop_workers();
+    void relay_news();
+    [[nodiscard]] Nanos now() const { return eal_.ticks().to_nanos(rte_rdtsc()); }
+    /// Hands a command to a worker. @return its number, for await() @throws HostError as await()
+    std::uint64_t post(WorkerId worker, const WorkerCommand& command);
+    /// @throws HostError when the worker does not carry out the command within 5 s
+    void await(WorkerId worker, std::uint64_t number);
+    void run_on_all(const WorkerCommand& command);
+    /// Lets each vNIC post commands to its owner, then waits for all of them.
+    /// @param post_commands returns the number of the last command that it posted, or 0
+    void run_on_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& post_commands);
+
+    // topology_vnics.cc
+    [[nodiscard]] VnicId find(const std::string& name) const;
+    [[nodiscard]] WorkerId pick_worker(const VnicConfig& config) const;
     std::unique_ptr<Vnic> make_vnic(const VnicConfig& config, VnicId id, WorkerId owner);
     void add(const VnicConfig& config);
     void remove(VnicId id);
-    [[nodiscard]] VnicId find(const std::string& name) const;
-    [[nodiscard]] WorkerId pick_worker(const VnicConfig& config) const;
-    std::uint64_t post(WorkerId worker, const WorkerCommand& command);
-    void await(WorkerId worker, std::uint64_t number);
-    void tell(WorkerId worker, const WorkerCommand& command);
-    void tell_all(const WorkerCommand& command);
-    /// For each vNIC: what is to be posted to its owner. All is posted before any answer is waited for.
-    /// @param send returns the number of the last command that it posted, or 0
-    void tell_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& send);
-    void relay_news();
-    void take_snapshots();
-    /// Ends the period of every guarantee; those that vary get their next rate.
-    void turn_guarantees(Nanos now);
-    /// @param ends the bill's period ends with this one, as it does too when the promise changes: so reports
-    /// stand in the order of their ends, which is how the controller says what it has
-    void note_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends);
-    void close_usage(Vnic& vnic);
-    [[nodiscard]] bool bill_ends(Nanos now) const;
-    VnicReport report_vnic(VnicId id) const;
-    /// What the controller lets the vNIC use; a vNIC that comes again has it at once.
-    [[nodiscard]] Rates rates_of(const std::string& vnic) const;
-    void reserve_in_window(const std::string& vnic, VnicApplianceConfig& part) const;
-    /// The configuration's limits, the controller's rates below them, and the guarantee as it is now.
+    /// The configuration's limits, the guarantee's current rate, and the controller's rates below both.
     [[nodiscard]] VnicProfile profile_of(const VnicConfig& config, const Vnic& vnic) const;
-    /// To the vNIC's owner, without waiting for its answer. @return the command's number
+    /// @return number of the command
     std::uint64_t post_profile(VnicId id, const VnicConfig& config);
+
+    // topology_guarantees.cc
+    void end_guarantee_periods(Nanos now);
+    /// @param ends the billing period ends with `period`, as it also does when the promise changes: so that
+    /// reports are in the order of their ends, by which the controller states what it has stored
+    void record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends);
+    void close_usage(Vnic& vnic);
+    [[nodiscard]] bool billing_period_ends(Nanos now) const;
+
+    // topology_allocations.cc
+    /// Also of a vNIC that was removed and is added again.
+    [[nodiscard]] Rates rates_of(const std::string& vnic) const;
+    void bound_by_controller(VnicConfig& vnic, const Rates& rates) const;
     std::uint64_t post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates);
 
+    // topology_report.cc
+    void take_snapshots();
+    [[nodiscard]] VnicReport report_vnic(VnicId id) const;
+
     Eal& eal_;
-    SwitchConfig config_;  // vnics are kept in vnics_
+    SwitchConfig config_;  // without vNICs: vnics_ has them
     mutable std::mutex mutex_;
     Quiescence quiescence_;
     std::unique_ptr<NicDevice> uplink_;
@@ -119,7 +137,7 @@ class Topology final : public SwitchControl {
     std::unique_ptr<LinkShare> out_share_;
     std::unique_ptr<LinkShare> in_share_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;
-    std::vector<Appliance> appliances_;  // as in config_
+    std::vector<Appliance> appliances_;  // by index as in config_
     std::unique_ptr<Tunnels> tunnels_;   // outlives the workers
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;
@@ -127,10 +145,10 @@ class Topology final : public SwitchControl {
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
-    Nanos guarantees_turned_ = 0;
+    Nanos guarantees_ended_ = 0;  // end of the last guarantee period
     Nanos billing_period_ = kNanosPerSec;
     std::deque<UsageReport> usage_;
-    std::uint64_t unix_origin_ = 0;  // of our clock
+    std::uint64_t unix_origin_ = 0;  // Unix time, ns, when now() was 0
     std::optional<ControllerReport> controller_;
     FlowRates controller_rates_;
     HostWindows controller_windows_;

@@ -5,7 +5,6 @@
 
 #include "common/units.h"
 #include "vswitch/topology/topology.h"
-#include "vswitch/topology/topology_guarantees.h"
 
 namespace weir {
 namespace {
@@ -69,36 +68,25 @@ Topology::Rates Topology::rates_of(const std::string& vnic) const {
     return rates;
 }
 
-VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) const {
-    VnicConfig bounded = as_guaranteed_now(config, *vnic.guarantee);
-    for (const auto& [appliance, rate] : vnic.rates.requests) {
-        if (appliance >= config_.appliances.size())
-            continue;
-        const std::string& name = config_.appliances[appliance].name;
-        for (VnicApplianceConfig& part : bounded.appliances) {
-            if (part.name != name)
-                continue;
-            bound(part.limit_tokens, rate[wire::kTokens], 1, kTokensMax, 1);
-            bound(part.uplink_bps, rate[wire::kThere], kBytesMin, kBytesMax, kBitsPerByte);
-            bound(part.downlink_bps, rate[wire::kBack], kBytesMin, kBytesMax, kBitsPerByte);
+/// Lowers the limits of the vNIC's parts of appliances to the controller's rates, and replaces its
+/// reservations and shares in their windows by the controller's.
+void Topology::bound_by_controller(VnicConfig& vnic, const Rates& rates) const {
+    for (VnicApplianceConfig& part : vnic.appliances) {
+        const auto config = std::ranges::find(config_.appliances, part.name, &ApplianceConfig::name);
+        const auto appliance = static_cast<std::uint16_t>(config - config_.appliances.begin());
+        if (const auto rate = rates.requests.find(appliance); rate != rates.requests.end()) {
+            bound(part.limit_tokens, rate->second[wire::kTokens], 1, kTokensMax, 1);
+            bound(part.uplink_bps, rate->second[wire::kThere], kBytesMin, kBytesMax, kBitsPerByte);
+            bound(part.downlink_bps, rate->second[wire::kBack], kBytesMin, kBytesMax, kBitsPerByte);
         }
+        const auto reserved =
+            controller_windows_.reservations.find({.vnic = vnic.name, .appliance = appliance});
+        if (!config->window_tokens || reserved == controller_windows_.reservations.end())
+            continue;
+        part.reservation_tokens = std::min(reserved->second.tokens, kTokensMax);
+        if (reserved->second.shares != 0)
+            part.shares = static_cast<std::uint32_t>(std::min(reserved->second.shares, kSharesMax));
     }
-    for (VnicApplianceConfig& part : bounded.appliances)
-        reserve_in_window(config.name, part);
-    return make_vnic_profile(bounded, config_);
-}
-
-/// Replaces the configured reservation and shares in an appliance's window by the controller's, if it sets
-/// any.
-void Topology::reserve_in_window(const std::string& vnic, VnicApplianceConfig& part) const {
-    const auto appliance = std::ranges::find(config_.appliances, part.name, &ApplianceConfig::name);
-    const auto index = static_cast<std::uint16_t>(appliance - config_.appliances.begin());
-    const auto reserved = controller_windows_.reservations.find({.vnic = vnic, .appliance = index});
-    if (!appliance->window_tokens || reserved == controller_windows_.reservations.end())
-        return;
-    part.reservation_tokens = std::min(reserved->second.tokens, kTokensMax);
-    if (reserved->second.shares != 0)
-        part.shares = static_cast<std::uint32_t>(std::min(reserved->second.shares, kSharesMax));
 }
 
 void Topology::set_windows(const HostWindows& windows) {
@@ -114,7 +102,7 @@ void Topology::set_windows(const HostWindows& windows) {
             allocated == windows.tokens.end() ? *config_.appliances[i].window_tokens
                                               : std::clamp<std::uint64_t>(allocated->second, 1, kTokensMax));
     }
-    tell_owners([&](VnicId id, Vnic& vnic) -> std::uint64_t {
+    run_on_owners([&](VnicId id, Vnic& vnic) -> std::uint64_t {
         const std::string& name = vnic.config.name;
         return reservations_of(name, before) == reservations_of(name, windows)
                    ? 0
@@ -124,7 +112,7 @@ void Topology::set_windows(const HostWindows& windows) {
 
 std::vector<FlowSample> Topology::sample_flows() {
     const std::scoped_lock lock(mutex_);
-    tell_owners([this](VnicId id, Vnic& vnic) {
+    run_on_owners([this](VnicId id, Vnic& vnic) {
         const WorkerId owner = vnic.path->fixed.owner;
         std::uint64_t number = 0;
         if (!vnic.config.appliances.empty()) {
@@ -164,7 +152,7 @@ std::vector<FlowSample> Topology::sample_flows() {
 void Topology::set_rates(const FlowRates& rates) {
     const std::scoped_lock lock(mutex_);
     controller_rates_ = rates;
-    tell_owners([this](VnicId id, Vnic& vnic) {
+    run_on_owners([this](VnicId id, Vnic& vnic) {
         Rates now = rates_of(vnic.config.name);
         std::uint64_t number = 0;
         if (now.requests != vnic.rates.requests) {
@@ -193,11 +181,6 @@ std::uint64_t Topology::post_peer_rates(VnicId id, std::map<std::uint64_t, std::
         number = post(vnic.path->fixed.owner, command);
     }
     return number;
-}
-
-void Topology::note_controller(const ControllerReport& controller) {
-    const std::scoped_lock lock(mutex_);
-    controller_ = controller;
 }
 
 }  // namespace weir

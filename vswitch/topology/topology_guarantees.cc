@@ -1,10 +1,11 @@
-// topology_guarantees.cc - periods of the vNICs' guarantees: what they got, and what varies with it.
-#include "vswitch/topology/topology_guarantees.h"
-
+// topology_guarantees.cc - each second: the vNICs' guarantees get their next rate, and usage reports are
+// made of what was delivered.
+// Source: SoftBW 4.1, 4.2; docs/algorithms.md 6.2. Units: bytes, bytes per second, Nanos.
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "common/error.h"
 #include "common/units.h"
 #include "vswitch/qos/guarantees/guarantee_round.h"
 #include "vswitch/topology/topology.h"
@@ -13,46 +14,12 @@ namespace weir {
 namespace {
 
 constexpr Nanos kPeriod = kNanosPerSec;
-constexpr std::size_t kUsageMost = 4 * limits::kVnicsMax;
+/// Reports that wait for the controller's session: four periods of all vNICs. Then the oldest are lost.
+constexpr std::size_t kUsageMax = 4 * limits::kVnicsMax;
 
 }  // namespace
 
-Promise promise_of(const VnicConfig& config) {
-    Promise promise;
-    promise.kind = config.guarantee.value_or(config.reservation_bps != 0 ? GuaranteeKind::kStrict
-                                                                         : GuaranteeKind::kFairness);
-    promise.rate = config.reservation_bps / kBitsPerByte;
-    promise.size = config.size_bytes;
-    promise.time = config.time;
-    return promise;
-}
-
-VnicConfig as_guaranteed_now(const VnicConfig& config, const GuaranteeMeter& meter) {
-    VnicConfig now = config;
-    if (config.guarantee != GuaranteeKind::kDynamic)
-        return now;
-    now.guarantee = meter.rate() == 0 ? GuaranteeKind::kFairness : meter.kind();
-    now.reservation_bps = std::min(meter.rate() * kBitsPerByte, config.limit_bps.value_or(UINT64_MAX));
-    return now;
-}
-
-GuaranteeReport guarantee_report(const GuaranteeMeter& meter) {
-    return {.kind = meter.kind(),
-            .rate_bps = meter.rate() * kBitsPerByte,
-            .left_bytes = meter.left(),
-            .time_left = meter.time_left()};
-}
-
-std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
-    Vnic& vnic = *vnics_[id];
-    vnic.profile = profile_of(config, vnic);
-    WorkerCommand command{WorkerCommand::Type::kChangeVnic};
-    command.vnic = id;
-    command.profile = &vnic.profile;
-    return post(vnic.path->fixed.owner, command);
-}
-
-void Topology::note_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends) {
+void Topology::record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends) {
     if (period && !(vnic.billed && vnic.billed->extend(*period))) {
         close_usage(vnic);
         vnic.billed = period;
@@ -65,7 +32,7 @@ void Topology::close_usage(Vnic& vnic) {
     const auto period = std::exchange(vnic.billed, std::nullopt);
     if (!period || period->delivered == 0)
         return;
-    if (usage_.size() == kUsageMost)
+    if (usage_.size() == kUsageMax)
         usage_.pop_front();
     usage_.push_back({.vnic = vnic.config.name,
                       .usage = {.guarantee = period->kind,
@@ -80,10 +47,11 @@ void Topology::set_billing_period(Nanos period) {
     billing_period_ = period;
 }
 
-/// At whole multiples of it since 1970, so that the periods of all vNICs end together, and in order.
-bool Topology::bill_ends(Nanos now) const {
+/// Billing periods end at whole multiples of their length since 1970, so that those of all vNICs end
+/// together.
+bool Topology::billing_period_ends(Nanos now) const {
     return billing_period_ <= kPeriod ||
-           (unix_origin_ + now) / billing_period_ != (unix_origin_ + guarantees_turned_) / billing_period_;
+           (unix_origin_ + now) / billing_period_ != (unix_origin_ + guarantees_ended_) / billing_period_;
 }
 
 std::vector<UsageReport> Topology::take_usage() {
@@ -93,31 +61,31 @@ std::vector<UsageReport> Topology::take_usage() {
     return taken;
 }
 
-/// A worker that does not answer is spoken of elsewhere: the period then lasts longer.
-void Topology::turn_guarantees(Nanos now) {
-    if (now - guarantees_turned_ < kPeriod)
+/// While a worker does not answer, the period goes on: report() names the worker.
+void Topology::end_guarantee_periods(Nanos now) {
+    if (now - guarantees_ended_ < kPeriod)
         return;
-    const bool ends = bill_ends(now);
-    guarantees_turned_ = now;
+    const bool bill_ends = billing_period_ends(now);
+    guarantees_ended_ = now;
     try {
         take_snapshots();
         GuaranteeRound round(config_.uplink.capacity_bps() / kBitsPerByte);
-        std::array<std::uint64_t, limits::kVnicsMax> before{};
+        std::array<std::uint64_t, limits::kVnicsMax> rates_before{};
         for (VnicId id = 0; id < vnics_.size(); ++id) {
             if (!vnics_[id])
                 continue;
             Vnic& vnic = *vnics_[id];
-            before[id] = vnic.guarantee->rate();
-            const DirectionStats& sent = vnic.snapshot.from_vm;
+            rates_before[id] = vnic.guarantee->rate();
+            const DirectionStats& from_vm = vnic.snapshot.from_vm;
             const auto period =
-                vnic.guarantee->end_period(sent.delivered.bytes, now, sent.queued.packets != 0);
-            note_usage(vnic, period, ends || (period && period->kind != vnic.guarantee->kind()));
+                vnic.guarantee->end_period(from_vm.delivered.bytes, now, from_vm.queued.packets != 0);
+            record_usage(vnic, period, bill_ends || (period && period->kind != vnic.guarantee->kind()));
             if (period)
                 round.add(*vnic.guarantee, *period);
         }
         round.settle();
-        tell_owners([this, &before](VnicId id, Vnic& vnic) -> std::uint64_t {
-            return vnic.guarantee->rate() == before[id] ? 0 : post_profile(id, vnic.config);
+        run_on_owners([this, &rates_before](VnicId id, Vnic& vnic) -> std::uint64_t {
+            return vnic.guarantee->rate() == rates_before[id] ? 0 : post_profile(id, vnic.config);
         });
     } catch (const HostError&) {
     }

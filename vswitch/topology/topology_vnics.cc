@@ -1,0 +1,164 @@
+// topology_vnics.cc - vNICs are added, changed and removed while the workers forward.
+#include <rte_cycles.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "common/units.h"
+#include "vswitch/topology/topology.h"
+
+namespace weir {
+namespace {
+
+Promise promise_of(const VnicConfig& config) {
+    Promise promise;
+    promise.kind = config.guarantee.value_or(config.reservation_bps != 0 ? GuaranteeKind::kStrict
+                                                                         : GuaranteeKind::kFairness);
+    promise.rate = config.reservation_bps / kBitsPerByte;
+    promise.size = config.size_bytes;
+    promise.time = config.time;
+    return promise;
+}
+
+/// Copy of the vNIC's configuration with the guarantee's current rate filled in.
+VnicConfig with_current_guarantee(const VnicConfig& config, const GuaranteeMeter& meter) {
+    VnicConfig now = config;
+    if (config.guarantee != GuaranteeKind::kDynamic)
+        return now;
+    now.guarantee = meter.rate() == 0 ? GuaranteeKind::kFairness : meter.kind();
+    now.reservation_bps = std::min(meter.rate() * kBitsPerByte, config.limit_bps.value_or(UINT64_MAX));
+    return now;
+}
+
+}  // namespace
+
+VnicId Topology::find(const std::string& name) const {
+    for (VnicId id = 0; id < vnics_.size(); ++id)
+        if (vnics_[id] && vnics_[id]->config.name == name)
+            return id;
+    throw HostError("there is no vNIC " + name);
+}
+
+SwitchConfig Topology::config() const {
+    const std::scoped_lock lock(mutex_);
+    SwitchConfig whole = config_;
+    for (const auto& vnic : vnics_)
+        if (vnic)
+            whole.vnics.push_back(vnic->config);
+    return whole;
+}
+
+void Topology::add_vnic(const VnicConfig& vnic) {
+    const std::scoped_lock lock(mutex_);
+    add(vnic);
+    spdlog::info("vNIC {} added", vnic.name);
+}
+
+void Topology::change_vnic(const VnicConfig& changed) {
+    const std::scoped_lock lock(mutex_);
+    const VnicId id = find(changed.name);
+    Vnic& vnic = *vnics_[id];
+    take_snapshots();
+    record_usage(vnic,
+                 vnic.guarantee->change(promise_of(changed), vnic.snapshot.from_vm.delivered.bytes, now()),
+                 true);
+    await(vnic.path->fixed.owner, post_profile(id, changed));
+    vnic.config = changed;
+    spdlog::info("vNIC {} changed", changed.name);
+}
+
+void Topology::remove_vnic(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
+    const VnicId id = find(name);
+    take_snapshots();
+    Vnic& vnic = *vnics_[id];
+    record_usage(vnic, vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now()), true);
+    remove(id);
+    spdlog::info("vNIC {} removed", name);
+}
+
+WorkerId Topology::pick_worker(const VnicConfig& config) const {
+    if (config.worker)
+        return *config.worker;
+    std::vector<unsigned> load(workers_.size());
+    for (const auto& vnic : vnics_)
+        if (vnic)
+            ++load[vnic->path->fixed.owner];
+    return static_cast<WorkerId>(std::min_element(load.begin(), load.end()) - load.begin());
+}
+
+std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, VnicId id, WorkerId owner) {
+    auto vnic = std::make_unique<Vnic>();
+    vnic->config = config;
+    vnic->requests.reserve(limits::kAppliancesPerVnic);  // the worker fills it and must not allocate
+    if (config.device.empty()) {
+        vnic->port = std::make_unique<VhostPort>(eal_.pool(), config.queues);
+    } else {
+        NicSettings settings;
+        settings.device = config.device;
+        settings.mtu = config.mtu != 0 ? config.mtu : config_.uplink.mtu;
+        settings.descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors);
+        settings.owner = "vNIC " + config.name;
+        vnic->device = std::make_unique<NicDevice>(settings, eal_.pool());
+        vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
+    }
+    vnic->rates.requests = rates_of(config.name).requests;
+    vnic->guarantee.emplace(promise_of(config), 0, now());
+    vnic->path = std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_),
+                                            profile_of(config, *vnic), config_.flood_limit_pps, now());
+    return vnic;
+}
+
+/// All workers have the vNIC before its rings can appear.
+void Topology::add(const VnicConfig& config) {
+    const auto free = std::find(vnics_.begin(), vnics_.end(), nullptr);
+    if (free == vnics_.end())
+        throw HostError("the switch has " + std::to_string(limits::kVnicsMax) +
+                        " vNICs, its maximum; remove one first");
+    const auto id = static_cast<VnicId>(free - vnics_.begin());
+    const WorkerId owner = pick_worker(config);
+    *free = make_vnic(config, id, owner);
+    Vnic& vnic = **free;
+    WorkerCommand command{WorkerCommand::Type::kAddVnic};
+    command.vnic = id;
+    command.path = vnic.path.get();
+    run_on_all(command);
+    try {
+        if (config.device.empty())
+            vhost_->add(config, static_cast<VhostPort&>(*vnic.port));
+    } catch (...) {
+        remove(id);
+        throw;
+    }
+    vnic.steering = steering_ ? steering_->add(id, config, owner) : Steering{false, "there is no uplink"};
+}
+
+void Topology::remove(VnicId id) {
+    Vnic& vnic = *vnics_[id];
+    if (vnic.config.device.empty())
+        vhost_->remove(vnic.config.socket);
+    if (steering_)
+        steering_->remove(id);
+    WorkerCommand command{WorkerCommand::Type::kRemoveVnic};
+    command.vnic = id;
+    run_on_all(command);
+    vnics_[id].reset();
+}
+
+VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) const {
+    VnicConfig bounded = with_current_guarantee(config, *vnic.guarantee);
+    bound_by_controller(bounded, vnic.rates);
+    return make_vnic_profile(bounded, config_);
+}
+
+std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
+    Vnic& vnic = *vnics_[id];
+    vnic.profile = profile_of(config, vnic);
+    WorkerCommand command{WorkerCommand::Type::kChangeVnic};
+    command.vnic = id;
+    command.profile = &vnic.profile;
+    return post(vnic.path->fixed.owner, command);
+}
+
+}  // namespace weir
