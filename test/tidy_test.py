@@ -56,7 +56,8 @@ MAY_INCLUDE = {
                            "ctrl/placement", "ctrl/pools", "ctrl/store"},
     "ctrl/cli": PURE | SWITCH | {"ctrl/config", "ctrl/placement", "ctrl/what_if"},
     "ctrl/calibrate/fit": PURE | {"common/config"},
-    "ctrl/calibrate/load": PURE | {"cost_functions/protocols", "cost_functions/tracker", "ctrl/cli/failure.h"},
+    "ctrl/calibrate/load": PURE | {"cost_functions/protocols", "cost_functions/tracker", "ctrl/calibrate/fit/measurement.h",
+                                   "ctrl/cli/failure.h"},
     "ctrl/calibrate": PURE | {"common/config", "ctrl/calibrate/fit", "ctrl/calibrate/load", "ctrl/cli"},
 }
 # Libraries that only some places may see: include pattern -> path prefixes.

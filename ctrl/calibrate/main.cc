@@ -1,5 +1,8 @@
-// main.cc - weir-calibrate: measures what requests cost an appliance and writes its cost table. Exit 0 done,
-// 1 the appliance is away or the measurements are no good, 2 wrong usage or input.
+// main.cc - weir-calibrate: measures what requests cost an appliance, and writes its cost table.
+// Threads: one.
+//
+// Exit status: 0 done, 1 the appliance cannot be reached or the measurements are not good enough, 2 wrong
+// usage or input.
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -11,9 +14,9 @@
 #include "common/config/config_text.h"
 #include "common/config/fault_report.h"
 #include "ctrl/calibrate/measure.h"
-#include "ctrl/calibrate/picture.h"
+#include "ctrl/calibrate/options.h"
 #include "ctrl/calibrate/report.h"
-#include "ctrl/calibrate/switch_view.h"
+#include "ctrl/calibrate/switch_counts.h"
 #include "ctrl/cli/failure.h"
 
 namespace weir::calibrate {
@@ -30,45 +33,44 @@ std::string today() {
     return text.data();
 }
 
-Samples read_file(const std::string& file) {
-    const auto refuse = [&](Faults faults) -> Samples {
-        for (Fault& fault : faults)
-            fault.path = file + (fault.path.empty() ? "" : ": " + fault.path);
-        throw cli::Failure(cli::kExitBadInput, std::move(faults));
-    };
+Calibration read_file(const std::string& file) {
     const auto text = read_text_file(file);
     if (const Fault* fault = std::get_if<Fault>(&text))
-        return refuse({*fault});
+        throw cli::bad_input(file, fault->found, "a file with what --json printed",
+                             "this file cannot be read");
     const JsonText parsed = read_json_text(std::get<std::string>(text));
     Faults faults = parsed.faults;
-    Samples samples = parsed.readable ? read_samples(parsed.value, faults) : Samples{};
-    return faults.empty() ? samples : refuse(std::move(faults));
+    Calibration calibration = parsed.readable ? read_calibration(parsed.value, faults) : Calibration{};
+    if (faults.empty())
+        return calibration;
+    for (Fault& fault : faults)
+        fault.path = file + (fault.path.empty() ? "" : ": " + fault.path);
+    throw cli::Failure(cli::kExitBadInput, std::move(faults));
 }
 
-Samples load(Options& options) {
+Calibration load(Options& options) {
     Plan& plan = options.plan;
     const std::unique_ptr<Service> service = make_service(plan.protocol, plan.service);
     if (service == nullptr)
         throw cli::bad_input("PROTOCOL", plan.protocol, service_names(),
-                             "this protocol cannot be asked anything yet");
+                             "weir-calibrate cannot send requests of this protocol");
     if (plan.endpoint.port == 0)
-        plan.endpoint.port = service->usual_port();
+        plan.endpoint.port = service->default_port();
     if (plan.connections == 0)
-        plan.connections = service->usual_connections();
+        plan.connections = service->default_connections();
     if (plan.outstanding < 2 * plan.connections)
         throw cli::bad_input("--outstanding", std::to_string(plan.outstanding),
                              std::to_string(2 * plan.connections) + " or more",
-                             "every connection needs two requests, so that half of them can be tried");
-    (void)steps_of(*service, plan);
-    std::optional<SwitchView> witness;
-    if (!options.witness.socket.empty())
-        witness.emplace(options.witness, plan.endpoint);
-    Progress progress;
-    Samples samples{plan.protocol + " at " + plan.endpoint.text(), today(), {}};
-    if (witness)
-        samples.what += ", seen by the switch as " + witness->flow();
-    samples.measured = measure(*service, plan, options.rules.noise, witness ? &*witness : nullptr, progress);
-    return samples;
+                             "each connection needs two requests, so that half as many can be measured too");
+    (void)steps_of(*service, plan);  // throws before the switch is asked
+    std::optional<SwitchCounts> counts;
+    if (!options.target.socket.empty())
+        counts.emplace(options.target, plan.endpoint);
+    Calibration calibration{plan.protocol + " at " + plan.endpoint.text(), today(), {}};
+    if (counts)
+        calibration.subject += ", seen by the switch as " + counts->flow();
+    calibration.measurements = measure(*service, plan, options.rules.noise, counts ? &*counts : nullptr);
+    return calibration;
 }
 
 void write_file(const char* option, const std::string& file, const std::string& text) {
@@ -76,7 +78,7 @@ void write_file(const char* option, const std::string& file, const std::string& 
     stream << text;
     if (!stream.flush())
         throw cli::Failure(cli::kExitRefused,
-                           {{option, file, "a file that can be written", "it could not be"}});
+                           {{option, file, "a file that can be written", "this file cannot be written"}});
 }
 
 void print_faults(const Faults& faults, bool as_json) {
@@ -88,26 +90,28 @@ void print_faults(const Faults& faults, bool as_json) {
                   << std::endl;
 }
 
-int conclude(const Options& options, const Samples& samples, const TableFit& fit) {
+/// Prints and writes the results; returns the exit status.
+int conclude(const Options& options, const Calibration& calibration, const TableFit& fit) {
     const bool good = fit.table.is_object() && (fit.objections.empty() || options.anyway);
     const bool table_on_stdout = options.output == "-";
     if (options.json)
         std::cout << json{{"schema", 1},
                           {"ok", good},
-                          {"data", report_json(samples, fit)},
+                          {"data", report_json(calibration, fit)},
                           {"faults", faults_to_json(fit.objections)}}
                          .dump(-1, ' ', false, json::error_handler_t::replace)
                   << std::endl;
     else
-        (table_on_stdout ? std::cerr : std::cout) << report_text(samples, fit, cli::terminal_of_stdout());
+        (table_on_stdout ? std::cerr : std::cout) << report_text(calibration, fit, cli::terminal_of_stdout());
     if (!options.json)
         print_faults(fit.objections, false);
     if (!options.plot.empty() && !fit.rows.empty())
         write_file("--plot", options.plot,
-                   picture_svg(options.name.empty() ? samples.what : options.name, fit));
+                   picture_svg(options.name.empty() ? calibration.subject : options.name, fit));
     if (!good) {
         if (!options.json && fit.table.is_object())
-            std::cerr << "weir-calibrate: no table was written; --anyway writes it\n";
+            std::cerr
+                << "weir-calibrate: no table was written; --anyway writes it in spite of the objections\n";
         return cli::kExitRefused;
     }
     if (table_on_stdout)
@@ -118,10 +122,10 @@ int conclude(const Options& options, const Samples& samples, const TableFit& fit
 }
 
 int run(Options& options) {
-    const Samples samples = options.from.empty() ? load(options) : read_file(options.from);
-    const TableNames names{options.name.empty() ? samples.what : options.name,
-                           "weir-calibrate, " + samples.when + ", " + samples.what + "."};
-    return conclude(options, samples, fit_table(samples.measured, options.rules, names));
+    const Calibration calibration = options.from.empty() ? load(options) : read_file(options.from);
+    const TableNames names{options.name.empty() ? calibration.subject : options.name,
+                           "weir-calibrate, " + calibration.date + ", " + calibration.subject + "."};
+    return conclude(options, calibration, fit_table(calibration.measurements, options.rules, names));
 }
 
 }  // namespace
@@ -132,7 +136,7 @@ int main(int argc, char** argv) {
     const bool as_json =
         std::any_of(argv, argv + argc, [](std::string_view word) { return word == "--json"; });
     try {
-        calibrate::Options options = calibrate::read_options(argc, argv);
+        calibrate::Options options = calibrate::parse_options(argc, argv);
         return calibrate::run(options);
     } catch (const cli::Failure& failure) {
         calibrate::print_faults(failure.faults, as_json);

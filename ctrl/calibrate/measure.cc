@@ -1,138 +1,175 @@
-// measure.cc - steps, windows, rounds.
+// measure.cc - number of outstanding requests, order of rounds, and the line of progress.
 #include "ctrl/calibrate/measure.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <iostream>
 
-#include "common/units.h"
-#include "ctrl/calibrate/fit/estimate.h"
 #include "ctrl/calibrate/load/closed_loop.h"
-#include "ctrl/calibrate/switch_view.h"
+#include "ctrl/calibrate/switch_counts.h"
 #include "ctrl/cli/failure.h"
 
 namespace weir::calibrate {
 namespace {
 
-constexpr std::uint32_t kKeysAtOnce = 8;
-constexpr std::uint64_t kBytesOutstanding = 64U << 20;  // at most, of requests and answers that wait
-constexpr std::size_t kHalfRounds = 3;
-constexpr unsigned kMoreRounds = 3;  // times as many where they differ
-constexpr unsigned kMargin = 4;      // half of it must do as well, and a short trial errs
-constexpr double kEnough = 0.95;     // of the best rate, and more outstanding requests are of no use
+constexpr std::uint32_t kKeysAtOnce = 8;                   // keys of a get of several keys
+constexpr std::uint64_t kOutstandingBytesMax = 64U << 20;  // of outstanding requests and their responses
+constexpr std::size_t kHalfRounds = 3;    // rounds that also measure half as many outstanding requests
+constexpr unsigned kRoundsFactorMax = 3;  // rounds where they differ, as a multiple of the plan's
+constexpr unsigned kMargin = 4;           // outstanding requests, as a multiple of the fewest that saturate
+constexpr double kSaturated = 0.95;       // part of the best rate that counts as saturated
 
-class Measurement {
+/// One line on standard error: percent done and seconds left. Silent when standard error is no terminal.
+class Progress {
   public:
-    Measurement(Service& service, const Plan& plan, const SwitchView* witness, Progress& progress)
-        : service_(service),
-          plan_(plan),
-          witness_(witness),
-          progress_(progress),
-          loop_(service, plan.endpoint, plan.connections) {}
+    Progress() : is_shown_(::isatty(STDERR_FILENO) == 1) {}
+    ~Progress() {
+        if (is_shown_ && done_ > 0)
+            std::cerr << kClearLine << std::flush;
+    }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
 
+    void expect(std::size_t steps, double seconds_each) {
+        steps_ += steps;
+        seconds_each_ = seconds_each;
+    }
+    void expect_one_more() { ++steps_; }
+    /// One more step is done.
+    void advance(const std::string& name) {
+        done_ = std::min(done_ + 1, steps_);
+        if (!is_shown_)
+            return;
+        const long seconds = std::lround(static_cast<double>(steps_ - done_) * seconds_each_);
+        std::cerr << kClearLine << 100 * done_ / std::max<std::size_t>(steps_, 1) << "%, " << seconds
+                  << " s left: " << name << std::flush;
+    }
+
+  private:
+    static constexpr const char* kClearLine = "\r\033[K";
+
+    bool is_shown_;
+    std::size_t steps_ = 0;
+    std::size_t done_ = 0;
+    double seconds_each_ = 0;
+};
+
+class MeasurementRun {
+  public:
+    MeasurementRun(Service& service, const Plan& plan, const SwitchCounts* counts)
+        : service_(service), plan_(plan), counts_(counts), loop_(service, plan.endpoint, plan.connections) {}
+
+    /// Creates the values that reads need, and counts the sizes of one request of each kind.
     void prepare() {
         for (Step step : steps_of(service_, plan_)) {
             service_.plan(step);
-            if (const auto fill = service_.filling(step))
-                loop_.each_place(*fill);
-            steps_.push_back(loop_.look(step));
+            if (const auto fill = service_.fill_step(step))
+                loop_.visit_places(*fill);
+            steps_.push_back(loop_.probe(step));
         }
-        const double each = static_cast<double>(plan_.warm + plan_.length) / kNanosPerSec;
+        const double each = static_cast<double>(plan_.warm_up + plan_.measured) / kNanosPerSec;
         const auto windows = static_cast<std::size_t>(std::bit_width(plan_.outstanding / plan_.connections));
         progress_.expect(steps_.size() * (plan_.rounds + kHalfRounds + windows), each);
     }
 
+    /// Finds how many outstanding requests saturate the appliance, for each kind.
     void saturate() {
-        for (const Counted& counted : steps_) {
-            Measured one{.operation = counted.step.operation,
-                         .payload = service_.sized(counted.step.operation) ? counted.step.size : 0,
-                         .keys = counted.request.keys,
-                         .request_bytes = counted.request.request_bytes,
-                         .response_bytes = counted.response_bytes};
+        for (const CountedStep& counted : steps_) {
+            Measurement one{.operation = counted.step.operation,
+                            .payload = service_.is_sized(counted.step.operation) ? counted.step.size : 0,
+                            .keys = counted.request.keys,
+                            .request_bytes = counted.request.request_bytes,
+                            .response_bytes = counted.response_bytes};
             const std::uint64_t bytes = one.request_bytes + one.response_bytes;
-            const auto most = static_cast<unsigned>(kBytesOutstanding / std::max<std::uint64_t>(bytes, 1));
+            const auto most = static_cast<unsigned>(kOutstandingBytesMax / std::max<std::uint64_t>(bytes, 1));
             one.outstanding = window_of(counted, std::clamp(most, 2 * plan_.connections, plan_.outstanding));
-            measured_.push_back(std::move(one));
+            measurements_.push_back(std::move(one));
         }
     }
 
+    /// One measurement of every kind. Odd rounds go backwards, so that slow changes affect all kinds alike.
     void round(std::size_t number) {
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             const std::size_t at = number % 2 == 0 ? i : steps_.size() - 1 - i;
-            one_more(at);
+            measure_once(at);
             if (number < kHalfRounds) {
-                measured_[at].half_rates.push_back(run(at, measured_[at].outstanding / 2).rate);
-                progress_.step(measured_[at].name());
+                measurements_[at].half_rates.push_back(run(at, measurements_[at].outstanding / 2).rate);
+                progress_.advance(measurements_[at].name());
             }
         }
     }
 
-    // Rounds for those only that are not sure yet.
-    void settle(double noise) {
-        for (unsigned more = plan_.rounds; more < kMoreRounds * plan_.rounds; ++more)
+    /// More rounds of the kinds whose median is noisier than `noise`.
+    void reduce_noise(double noise) {
+        for (unsigned rounds = plan_.rounds; rounds < kRoundsFactorMax * plan_.rounds; ++rounds)
             for (std::size_t at = 0; at < steps_.size(); ++at)
-                if (estimate(measured_[at].rates).noise() > noise) {
-                    progress_.more(1);
-                    one_more(at);
+                if (estimate(measurements_[at].rates).noise() > noise) {
+                    progress_.expect_one_more();
+                    measure_once(at);
                 }
     }
 
+    /// Deletes what prepare() created.
     void clear() {
-        for (const Counted& counted : steps_)
-            if (const auto rest = service_.clearing(counted.step))
-                loop_.each_place(*rest);
+        for (const CountedStep& counted : steps_)
+            if (const auto clear = service_.clear_step(counted.step))
+                loop_.visit_places(*clear);
     }
 
-    [[nodiscard]] std::vector<Measured> result() && { return std::move(measured_); }
+    [[nodiscard]] std::vector<Measurement> result() && { return std::move(measurements_); }
 
   private:
-    void one_more(std::size_t at) {
-        Measured& one = measured_[at];
+    void measure_once(std::size_t at) {
+        Measurement& one = measurements_[at];
         const ClosedLoop::Trial trial = run(at, one.outstanding);
         one.rates.push_back(trial.rate);
         one.generator = std::max(one.generator, trial.generator);
-        progress_.step(one.name());
+        progress_.advance(one.name());
     }
 
     ClosedLoop::Trial run(std::size_t at, unsigned outstanding) {
-        const ClosedLoop::Stretch stretch{plan_.warm, plan_.length};
-        Measured& one = measured_[at];
-        if (witness_ == nullptr) {
-            const ClosedLoop::Trial trial = loop_.run(steps_[at], outstanding, stretch);
+        const ClosedLoop::Duration duration{plan_.warm_up, plan_.measured};
+        Measurement& one = measurements_[at];
+        if (counts_ == nullptr) {
+            const ClosedLoop::Trial trial = loop_.run(steps_[at], outstanding, duration);
             one.asked += trial.asked;
             return trial;
         }
-        const SwitchView::Counts before = witness_->read();
-        const ClosedLoop::Trial trial = loop_.run(steps_[at], outstanding, stretch);
-        const SwitchView::Counts after = witness_->read();
+        const SwitchCounts::Reading before = counts_->read();
+        const ClosedLoop::Trial trial = loop_.run(steps_[at], outstanding, duration);
+        const SwitchCounts::Reading after = counts_->read();
         one.asked += trial.asked;
-        one.counted_by_switch += witness_->check(before, after, trial.asked);
-        one.held_back = std::max(one.held_back, SwitchView::held_back(before, after));
+        one.counted_by_switch += counts_->check(before, after, trial.asked);
+        one.held_back = std::max(one.held_back, SwitchCounts::held_back(before, after));
         return trial;
     }
 
-    // Four times the fewest outstanding requests that give nearly the best rate: large ones need fewer, and
-    // more would only overrun queues on the way.
-    unsigned window_of(const Counted& counted, unsigned most) {
+    /// kMargin times the fewest outstanding requests that saturate the appliance, at most `most`. The trials
+    /// are short, so their result needs a margin. Large requests need fewer, and more would only fill queues.
+    unsigned window_of(const CountedStep& counted, unsigned most) {
         std::vector<std::pair<unsigned, double>> tried;
-        const ClosedLoop::Stretch stretch{plan_.warm / 2, plan_.length / 4};
+        const ClosedLoop::Duration duration{plan_.warm_up / 2, plan_.measured / 4};
         double best = 0;
         for (unsigned window = plan_.connections; window <= most; window *= 2) {
-            tried.emplace_back(window, loop_.run(counted, window, stretch).rate);
+            tried.emplace_back(window, loop_.run(counted, window, duration).rate);
             best = std::max(best, tried.back().second);
-            progress_.step(counted.step.name());
+            progress_.advance(counted.step.name());
         }
-        const auto enough =
-            std::ranges::find_if(tried, [&](const auto& one) { return one.second >= kEnough * best; });
-        return std::min(kMargin * enough->first, most);
+        const auto saturated =
+            std::ranges::find_if(tried, [&](const auto& one) { return one.second >= kSaturated * best; });
+        return std::min(kMargin * saturated->first, most);
     }
 
     Service& service_;
     const Plan& plan_;
-    const SwitchView* witness_;
-    Progress& progress_;
+    const SwitchCounts* counts_;
+    Progress progress_;
     ClosedLoop loop_;
-    std::vector<Counted> steps_;
-    std::vector<Measured> measured_;
+    std::vector<CountedStep> steps_;
+    std::vector<Measurement> measurements_;
 };
 
 }  // namespace
@@ -140,40 +177,40 @@ class Measurement {
 std::vector<Step> steps_of(const Service& service, const Plan& plan) {
     const std::vector<Operation> known = service.operations();
     std::vector<Step> steps;
-    for (const Operation operation : plan.operations.empty() ? service.usual_operations() : plan.operations) {
-        const std::string word(kOperationNames[static_cast<std::size_t>(operation)]);
+    for (const Operation operation :
+         plan.operations.empty() ? service.default_operations() : plan.operations) {
         if (std::ranges::find(known, operation) == known.end()) {
             std::string allowed;
             for (const Operation one : known)
-                allowed += (allowed.empty() ? "" : ", ") +
-                           std::string(kOperationNames[static_cast<std::size_t>(one)]);
-            throw cli::bad_input("--operations", word, allowed, plan.protocol + " cannot be asked for this");
+                allowed += (allowed.empty() ? "" : ", ") + operation_name(one);
+            throw cli::bad_input("--operations", operation_name(operation), allowed,
+                                 "weir-calibrate has no such request of the protocol " + plan.protocol);
         }
         if (service.destroys(operation) && !plan.overwrite)
-            throw cli::bad_input("--operations", word, "--overwrite besides",
+            throw cli::bad_input("--operations", operation_name(operation), "--overwrite as well",
                                  "this destroys what the export at " + plan.endpoint.text() + " holds");
-        if (!service.sized(operation))
+        if (!service.is_sized(operation))
             steps.push_back({.operation = operation});
         else
-            for (const std::uint64_t size : plan.sizes.empty() ? service.usual_sizes() : plan.sizes)
+            for (const std::uint64_t size : plan.sizes.empty() ? service.default_sizes() : plan.sizes)
                 steps.push_back({.operation = operation, .size = size});
-        if (operation == Operation::kRead && service.several_keys())
+        if (operation == Operation::kRead && service.has_several_keys())
             steps.push_back({.operation = operation, .keys = kKeysAtOnce});
     }
     return steps;
 }
 
-std::vector<Measured> measure(Service& service, const Plan& plan, double noise, const SwitchView* witness,
-                              Progress& progress) {
-    (void)steps_of(service, plan);  // before anything is asked
-    Measurement measurement(service, plan, witness, progress);
-    measurement.prepare();
-    measurement.saturate();
+std::vector<Measurement> measure(Service& service, const Plan& plan, double noise,
+                                 const SwitchCounts* counts) {
+    (void)steps_of(service, plan);  // throws before the first connection
+    MeasurementRun run(service, plan, counts);
+    run.prepare();
+    run.saturate();
     for (std::size_t number = 0; number < plan.rounds; ++number)
-        measurement.round(number);
-    measurement.settle(noise);
-    measurement.clear();
-    return std::move(measurement).result();
+        run.round(number);
+    run.reduce_noise(noise);
+    run.clear();
+    return std::move(run).result();
 }
 
 }  // namespace weir::calibrate

@@ -1,66 +1,49 @@
-// curve_fit.h - the simplest shape of a cost table that says what was measured, within a bound.
-// Source: shapes of Pulsar Fig. 6, points as in Libra (algorithms 1.11). Units: bytes, tokens. Threads: any
-// (pure).
+// curve_fit.h - the simplest cost shape that is near enough to every measured cost.
+// Source: Libra (EuroSys'14); docs/algorithms.md 12.2. Units: bytes, tokens. Threads: any (pure functions).
 //
-// Errors are relative: a request of 1 KiB that costs a tenth too much is as wrong as one of 1 MiB. What is
-// fitted never falls with size and never costs nothing.
+// For each shape the numbers with the least squares of relative errors are found: a request of 1 KiB that is
+// priced 10% too high is as wrong as one of 1 MiB. Of the shapes whose largest error is within the tolerance
+// the one with the fewest numbers is taken. Example: costs of 8192 tokens up to 8 KiB, then one per byte, fit
+// a minimum (two numbers) exactly, a line (two numbers) by far not, and points (four numbers) as well. A
+// fitted cost never falls with size and is never 0.
 #pragma once
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "cost_functions/cost_curve.h"
+#include "ctrl/calibrate/fit/cost_shape.h"
 
 namespace weir::calibrate {
 
-/// What was measured: a request of `size` (as the switch counts it) costs `tokens`.
+/// A measured cost: a request of `size` bytes, as the switch counts them, costs `tokens`.
 struct CostPoint {
     std::uint64_t size = 0;
     double tokens = 0;
 };
 
-/// One shape with whole numbers, as a cost table has it.
-struct Shape {
-    enum class Kind : std::uint8_t { kLinear, kMinimum, kSteps, kPoints };
-
-    Kind kind = Kind::kLinear;
-    std::uint32_t base = 0;                  ///< kLinear, kMinimum, kSteps
-    std::uint32_t minimum = 0;               ///< kMinimum
-    std::uint64_t until = 0;                 ///< kSteps
-    CostCurve::Price price{0, 1};            ///< kLinear, kMinimum, kSteps
-    std::vector<CostCurve::Point> points{};  ///< kPoints
-
-    [[nodiscard]] CostCurve curve() const;
-    /// As the members of a row of a cost table.
-    [[nodiscard]] nlohmann::json json() const;
-    /// "8192 at least, 1 token for 1B"
-    [[nodiscard]] std::string text() const;
-};
-
 struct CurveFit {
-    Shape shape;
-    std::size_t parameters = 0;  ///< numbers that had to be found
+    CostShape shape;
+    std::size_t parameters = 0;  ///< numbers that were fitted
     double worst = 0;            ///< largest relative error at a measured size
-    double rms = 0;
+    double rms = 0;              ///< root mean square of the relative errors
 };
 
-/// Sizes at which more bytes cost less, beyond what pooling neighbours may explain.
-struct Falling {
+/// A size that costs less than a smaller one.
+struct CostFall {
     std::uint64_t from = 0;
     std::uint64_t to = 0;
-    double part = 0;  ///< of the cost of `from` that `to` saves
+    double part = 0;  ///< by how much `to` is cheaper, as part of the cost of `from`
 };
-/// The largest fall between two neighbours that is more than `tolerance`; none if costs grow.
-[[nodiscard]] std::optional<Falling> falling(std::span<const CostPoint> points, double tolerance);
+/// The largest fall against the dearest smaller size, if it exceeds `tolerance`.
+[[nodiscard]] std::optional<CostFall> largest_fall(std::span<const CostPoint> points, double tolerance);
 
-/// @param points 1..kCurvePointsMax of growing size, tokens >= 1
-/// @param tolerance the relative error allowed at every point
-/// @return of the shapes within the tolerance the one of the fewest numbers, of two such the more exact one;
-/// if none is, the most exact
+/// The same sizes with tokens that never fall: neighbors that do are pooled to their geometric mean.
+[[nodiscard]] std::vector<CostPoint> monotone(std::span<const CostPoint> points);
+
+/// @param points 1..kCurvePointsMax by growing size, tokens >= 1
+/// @param tolerance largest relative error
+/// @return when no shape is within the tolerance, the one with the smallest `rms`
 [[nodiscard]] CurveFit fit_curve(std::span<const CostPoint> points, double tolerance);
 
 }  // namespace weir::calibrate

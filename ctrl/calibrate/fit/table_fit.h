@@ -1,6 +1,9 @@
-// table_fit.h - measured rates in, a cost table out: what a request costs is how many of the base requests
-// the appliance could have answered instead. Source: Libra (algorithms 1.11), Pulsar 2.4. Units: tokens.
-// Threads: any (pure).
+// table_fit.h - cost table from measured rates, and the objections against its use.
+// Source: Libra (EuroSys'14); Pulsar 2.4; docs/algorithms.md 12.2. Units: tokens, bytes. Threads: any (pure).
+//
+// A request costs as many base requests as the appliance could have answered instead. Example: 10,000 reads
+// of 512 bytes per second are the base, 1000 tokens each; of 64 KiB it answers 500 per second. Such a read
+// costs 1000 * 10,000 / 500 = 20,000 tokens, and the capacity is 10 million tokens per second for either.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,63 +14,60 @@
 
 #include "common/error.h"
 #include "ctrl/calibrate/fit/curve_fit.h"
-#include "ctrl/calibrate/fit/estimate.h"
-#include "ctrl/calibrate/fit/measured.h"
+#include "ctrl/calibrate/fit/measurement.h"
 
 namespace weir::calibrate {
 
-/// What must hold of measurements and fits.
+/// Bounds on measurements and fits; what exceeds one is an objection.
 struct FitRules {
-    std::uint32_t base_tokens = 1000;  ///< what the base request costs
-    /// The base request, by operation and payload; absent: the cheapest.
+    std::uint32_t base_tokens = 1000;  ///< price of the base request
+    /// Operation and payload of the base request; absent: the fastest request, if possible one with a size.
     std::optional<std::pair<Operation, std::uint64_t>> base{};
-    double error = 0.10;      ///< of a fitted cost at a measured size
-    double noise = 0.10;      ///< of a median: half of its interval
-    double saturated = 0.85;  ///< half as many outstanding must give this part of the rate
-    double generator = 0.90;  ///< more of a core, and it was the load that was measured
-    double held_back = 0.02;  ///< more of the time, and it was the switch's limit
+    double error = 0.10;      ///< largest relative error of a fitted cost at a measured size
+    double noise = 0.10;      ///< largest noise of a median (Estimate::noise)
+    double saturated = 0.85;  ///< smallest part of the rate that half as many outstanding requests must give
+    double generator = 0.90;  ///< largest part of a core that the load generator may use
+    double held_back = 0.02;  ///< largest part of the time that the switch may hold the flow back
 };
 
-/// What is said of the service in the table.
+/// Texts of the table.
 struct TableNames {
     std::string name;
-    std::string source;  ///< of the measurements: when, where, how; what was found is added
+    std::string source;  ///< when, where and how it was measured; capacity and error of the fit are appended
 };
 
 struct TableFit {
     struct Point {
-        std::size_t measured = 0;  ///< index into what was given
-        std::uint64_t size = 0;    ///< as it is priced
+        std::size_t measurement = 0;  ///< index into the measurements
+        std::uint64_t size = 0;       ///< the size that prices the request
         Estimate rate;
-        double tokens = 0;  ///< by the rate
-        double fitted = 0;  ///< by the table
+        double tokens = 0;  ///< measured cost
+        double fitted = 0;  ///< cost by the table
         [[nodiscard]] double error() const { return fitted / tokens - 1; }
     };
     struct Row {
         Operation operation;
         CountedSize counted;
         CurveFit fit;
-        std::vector<Point> points;  ///< by size
-        std::uint32_t key_tokens = 0;
+        std::vector<Point> points;     ///< by growing size
+        std::uint32_t key_tokens = 0;  ///< for each key of a get after the first; 0: not measured
     };
 
-    std::vector<Row> rows;  ///< of the operations measured, in the order of Operation
-    double capacity = 0;    ///< tokens a second
-    std::size_t base = 0;   ///< index of the base request
-    double confidence = 0;  ///< of the least sure interval
-    nlohmann::json table;   ///< null when there are faults that leave none
-    Faults objections;      ///< why it should not be used: noise, no saturation, ...
+    std::vector<Row> rows;  ///< of the measured operations, in the order of Operation
+    double capacity = 0;    ///< tokens per second
+    std::size_t base = 0;   ///< index of the base request's measurement
+    double confidence = 0;  ///< smallest confidence of all intervals
+    nlohmann::json table;   ///< as the switch reads it; null when there can be none
+    Faults objections;      ///< reasons not to use the table
 };
 
-/// @param measured each with a rate at least. What cannot be fitted at all (no such base request) is an
-/// objection and leaves `table` null. A table is always one that the switch's reader takes.
-[[nodiscard]] TableFit fit_table(const std::vector<Measured>& measured, const FitRules& rules,
+/// @param measurements each with one rate or more
+/// @return `table` is null when the base request was not measured or the switch's reader refuses the table;
+/// both are among the objections
+[[nodiscard]] TableFit fit_table(const std::vector<Measurement>& measurements, const FitRules& rules,
                                  const TableNames& names);
 
-/// What speaks against one measurement, apart from its cost.
-void object_to(const Measured& measured, const FitRules& rules, Faults& objections);
-
-/// "12.3%"
+/// "12.3%", or "12%" where the decimal would be 0.
 [[nodiscard]] std::string percent_text(double part);
 
 }  // namespace weir::calibrate

@@ -1,61 +1,91 @@
-// key_value_services.cc - requests as doc/protocol.txt, protocol_binary.h and the RESP specification have
-// them.
-#include "ctrl/calibrate/load/key_value_services.h"
-
+// key_value_services.cc - requests to memcached (text and binary protocol) and to Redis.
+// Source: memcached protocol.txt; RESP3. Threads: one.
+//
+// Keys begin with "weir-calibrate:". Values are written before they are read and deleted at the end;
+// memcached also forgets them after a day, should the process be killed.
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
-#include "cost_functions/protocols/memcached.h"
-#include "cost_functions/protocols/redis.h"
-#include "ctrl/calibrate/load/payload.h"
+#include "ctrl/calibrate/load/service.h"
 
 namespace weir::calibrate {
 namespace {
 
-constexpr std::uint64_t kBytesOfOneSize = 4U << 20;  // that the values of one size take together
+constexpr std::size_t kKeyBytes = 32;
+constexpr std::uint64_t kBytesOfOneSize = 4U << 20;  // of all values of one size together
 constexpr std::uint64_t kPlacesMin = 4;
 constexpr std::uint64_t kPlacesMax = 1000;
-constexpr std::uint32_t kExpirySeconds = 86'400;  // for what is left behind when we are killed
+constexpr std::uint32_t kExpirySeconds = 86'400;
 
-}  // namespace
-
-std::vector<std::uint64_t> KeyValueService::usual_sizes() const {
-    return {64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144};
-}
-
-void KeyValueService::plan(Step& step) const {
-    const std::uint64_t places = kBytesOfOneSize / std::max<std::uint64_t>(step.size, 1);
-    step.places = std::clamp(places, kPlacesMin, kPlacesMax);
-}
-
-std::optional<Step> KeyValueService::filling(const Step& step) const {
-    if (step.keys > 1)
-        return std::nullopt;
-    Step fill = step;
-    fill.operation = Operation::kWrite;
-    return fill;
-}
-
-std::optional<Step> KeyValueService::clearing(const Step& step) const {
-    if (step.keys > 1)
-        return std::nullopt;
-    Step clear = step;
-    clear.operation = Operation::kDelete;
-    return clear;
-}
-
-void KeyValueService::append_key(std::string& out, const Step& step, std::uint64_t place) {
+/// Keys have the same length for all places and sizes, so that responses of one size have too.
+void append_key(std::string& out, const Step& step, std::uint64_t place) {
     std::array<char, kKeyBytes + 1> key{};
-    const char kind = step.keys > 1 ? 'n' : 'v';  // not there, value
+    const char kind = step.keys > 1 ? 'n' : 'v';  // 'n': never written
     std::snprintf(key.data(), key.size(), "weir-calibrate:%c%08x:%07u", kind,
                   static_cast<unsigned>(step.size), static_cast<unsigned>(place % 10'000'000));
     out.append(key.data(), kKeyBytes);
 }
 
-const Protocol& MemcachedService::protocol() const {
-    return kMemcachedProtocol;
-}
+class KeyValueService : public Service {
+  public:
+    KeyValueService(std::string_view protocol, std::uint16_t port)
+        : protocol_(*find_protocol(protocol)), port_(port) {}
+
+    [[nodiscard]] const Protocol& protocol() const override { return protocol_; }
+    [[nodiscard]] std::uint16_t default_port() const override { return port_; }
+    [[nodiscard]] std::vector<Operation> operations() const override {
+        return {Operation::kRead, Operation::kWrite};
+    }
+    [[nodiscard]] std::vector<Operation> default_operations() const override { return operations(); }
+    [[nodiscard]] std::vector<std::uint64_t> default_sizes() const override {
+        return {64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144};
+    }
+    /// Many clients: of a few that pipeline, an appliance reads several requests with one system call.
+    [[nodiscard]] unsigned default_connections() const override { return 64; }
+
+    void plan(Step& step) const override {
+        const std::uint64_t places = kBytesOfOneSize / std::max<std::uint64_t>(step.size, 1);
+        step.places = std::clamp(places, kPlacesMin, kPlacesMax);
+    }
+    [[nodiscard]] std::optional<Step> fill_step(const Step& step) const override {
+        return with_operation(step, Operation::kWrite);
+    }
+    [[nodiscard]] std::optional<Step> clear_step(const Step& step) const override {
+        return with_operation(step, Operation::kDelete);
+    }
+
+  private:
+    static std::optional<Step> with_operation(Step step, Operation operation) {
+        if (step.keys > 1)  // these keys never exist
+            return std::nullopt;
+        step.operation = operation;
+        return step;
+    }
+
+    const Protocol& protocol_;
+    std::uint16_t port_;
+};
+
+class MemcachedService : public KeyValueService {
+  public:
+    MemcachedService() : KeyValueService("memcached", 11211) {}
+    [[nodiscard]] bool has_several_keys() const override { return true; }
+    void append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie) const override;
+};
+
+class MemcachedBinaryService : public KeyValueService {
+  public:
+    MemcachedBinaryService() : KeyValueService("memcached", 11211) {}
+    void append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie) const override;
+};
+
+class RedisService : public KeyValueService {
+  public:
+    RedisService() : KeyValueService("redis", 6379) {}
+    [[nodiscard]] bool has_several_keys() const override { return true; }
+    void append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie) const override;
+};
 
 void MemcachedService::append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t) const {
     switch (step.operation) {
@@ -79,36 +109,29 @@ void MemcachedService::append(std::string& out, const Step& step, std::uint64_t 
     out += "\r\n";
 }
 
-const Protocol& MemcachedBinaryService::protocol() const {
-    return kMemcachedProtocol;
-}
-
 void MemcachedBinaryService::append(std::string& out, const Step& step, std::uint64_t place,
                                     std::uint64_t cookie) const {
     enum Opcode : std::uint8_t { kGet = 0, kSet = 1, kDelete = 4 };
     const bool set = step.operation == Operation::kWrite;
     const Opcode opcode = set ? kSet : step.operation == Operation::kDelete ? kDelete : kGet;
     const std::uint8_t extras = set ? 8 : 0;
-    append_big<std::uint8_t>(out, 0x80);
-    append_big<std::uint8_t>(out, opcode);
-    append_big<std::uint16_t>(out, kKeyBytes);
-    append_big<std::uint8_t>(out, extras);
-    append_big<std::uint8_t>(out, 0);   // data type
-    append_big<std::uint16_t>(out, 0);  // vbucket
-    append_big<std::uint32_t>(out, static_cast<std::uint32_t>(extras + kKeyBytes + (set ? step.size : 0)));
-    append_big<std::uint32_t>(out, static_cast<std::uint32_t>(cookie));
-    append_big<std::uint64_t>(out, 0);  // cas
+    append_big_endian<std::uint8_t>(out, 0x80);
+    append_big_endian<std::uint8_t>(out, opcode);
+    append_big_endian<std::uint16_t>(out, kKeyBytes);
+    append_big_endian<std::uint8_t>(out, extras);
+    append_big_endian<std::uint8_t>(out, 0);   // data type
+    append_big_endian<std::uint16_t>(out, 0);  // vbucket
+    append_big_endian<std::uint32_t>(out,
+                                     static_cast<std::uint32_t>(extras + kKeyBytes + (set ? step.size : 0)));
+    append_big_endian<std::uint32_t>(out, static_cast<std::uint32_t>(cookie));
+    append_big_endian<std::uint64_t>(out, 0);  // cas
     if (set) {
-        append_big<std::uint32_t>(out, 0);  // flags
-        append_big<std::uint32_t>(out, kExpirySeconds);
+        append_big_endian<std::uint32_t>(out, 0);  // flags
+        append_big_endian<std::uint32_t>(out, kExpirySeconds);
     }
     append_key(out, step, place);
     if (set)
         out += random_payload(step.size);
-}
-
-const Protocol& RedisService::protocol() const {
-    return kRedisProtocol;
 }
 
 void RedisService::append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t) const {
@@ -129,6 +152,18 @@ void RedisService::append(std::string& out, const Step& step, std::uint64_t plac
     }
     if (set)
         bulk(random_payload(step.size));
+}
+
+}  // namespace
+
+std::unique_ptr<Service> make_memcached_service(const ServiceOptions&) {
+    return std::make_unique<MemcachedService>();
+}
+std::unique_ptr<Service> make_memcached_binary_service(const ServiceOptions&) {
+    return std::make_unique<MemcachedBinaryService>();
+}
+std::unique_ptr<Service> make_redis_service(const ServiceOptions&) {
+    return std::make_unique<RedisService>();
 }
 
 }  // namespace weir::calibrate

@@ -1,18 +1,16 @@
-// nbd_service.cc - the negotiation byte by byte; requests.
-#include "ctrl/calibrate/load/nbd_service.h"
-
+// nbd_service.cc - requests to an NBD export, at random places that are aligned to the request's size.
+// Source: NBD proto.md (fixed newstyle, NBD_OPT_GO, simple replies). Threads: one.
 #include <algorithm>
 
 #include "common/units.h"
 #include "cost_functions/protocols/fields.h"
-#include "cost_functions/protocols/nbd.h"
-#include "ctrl/calibrate/load/payload.h"
+#include "ctrl/calibrate/load/service.h"
 #include "ctrl/cli/failure.h"
 
 namespace weir::calibrate {
 namespace {
 
-// The names are those of proto.md.
+// Named as in proto.md.
 constexpr std::uint64_t kNbdMagic = 0x4e42444d41474943;
 constexpr std::uint64_t kOptionMagic = 0x49484156454f5054;
 constexpr std::uint64_t kOptionReplyMagic = 0x0003e889045565a9;
@@ -28,59 +26,97 @@ constexpr std::uint16_t kNoZeroes = 2;
 enum Flag : std::uint16_t { kReadOnly = 1 << 1, kSendFlush = 1 << 2, kSendTrim = 1 << 5 };
 enum Command : std::uint16_t { kRead = 0, kWrite = 1, kFlush = 3, kTrim = 4 };
 
-constexpr std::uint32_t kTrimLength = 4096;
-constexpr std::size_t kOptionReplyMax = 4096;
+constexpr std::uint32_t kTrimLength = 4096;     // bytes
+constexpr std::size_t kOptionReplyMax = 4096;   // bytes; longer ones are refused
+constexpr std::uint32_t kBlockMax = 32U << 20;  // bytes, unless the server states another bound
 
 Bytes bytes_of(const std::string& text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-[[noreturn]] void refuse(const Link& link, std::string found, std::string message) {
+[[noreturn]] void refuse(const TcpConnection& connection, std::string found, std::string message) {
     throw cli::Failure(cli::kExitRefused,
-                       {{link.endpoint().text(), std::move(found), "", std::move(message)}});
+                       {{connection.endpoint().text(), std::move(found), "", std::move(message)}});
 }
 
-}  // namespace
+class NbdService : public Service {
+  public:
+    explicit NbdService(std::string export_name) : export_name_(std::move(export_name)) {}
 
-const Protocol& NbdService::protocol() const {
-    return kNbdProtocol;
-}
+    [[nodiscard]] const Protocol& protocol() const override { return *find_protocol("nbd"); }
+    [[nodiscard]] std::uint16_t default_port() const override { return 10809; }
+    [[nodiscard]] std::vector<Operation> operations() const override {
+        return {Operation::kRead, Operation::kWrite, Operation::kDelete, Operation::kFlush};
+    }
+    [[nodiscard]] std::vector<Operation> default_operations() const override { return {Operation::kRead}; }
+    [[nodiscard]] std::vector<std::uint64_t> default_sizes() const override {
+        return {512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576};
+    }
+    [[nodiscard]] unsigned default_connections() const override { return 4; }
+    [[nodiscard]] bool destroys(Operation operation) const override {
+        return operation == Operation::kWrite || operation == Operation::kDelete;
+    }
+    [[nodiscard]] bool is_sized(Operation operation) const override {
+        return operation == Operation::kRead || operation == Operation::kWrite;
+    }
+    void greet(TcpConnection& connection) override;
+    void plan(Step& step) const override;
+    void append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie) const override;
 
-void NbdService::greet(Link& link) {
-    const std::string greeting = link.receive(18);
+  private:
+    [[nodiscard]] std::string export_option() const;
+    void read_info(const std::string& info);
+    [[nodiscard]] std::uint32_t length(const Step& step) const;
+
+    std::string export_name_;
+    std::uint64_t size_ = 0;  // bytes of the export
+    std::uint16_t flags_ = 0;
+    std::uint32_t block_min_ = 1;
+    std::uint32_t block_max_ = kBlockMax;
+};
+
+void NbdService::greet(TcpConnection& connection) {
+    const std::string greeting = connection.receive(18);
     const Bytes hello = bytes_of(greeting);
     const auto server = big_endian<std::uint16_t>(hello, 16);
     if (big_endian<std::uint64_t>(hello, 0) != kNbdMagic ||
         big_endian<std::uint64_t>(hello, 8) != kOptionMagic || (server & kFixedNewstyle) == 0)
-        refuse(link, "another greeting", "this is no NBD server of the fixed newstyle");
+        refuse(connection, "another greeting",
+               "this is not an NBD server of the fixed newstyle; check the port (--port)");
     std::string out;
-    append_big<std::uint32_t>(out, server & (kFixedNewstyle | kNoZeroes));
-    append_big(out, kOptionMagic);
-    append_big(out, kOptGo);
-    append_big(out, static_cast<std::uint32_t>(4 + export_name_.size() + 4));
-    append_big(out, static_cast<std::uint32_t>(export_name_.size()));
-    out += export_name_;
-    append_big<std::uint16_t>(out, 1);  // one more information is wanted
-    append_big(out, kInfoBlockSize);
-    link.send_all(out);
+    append_big_endian<std::uint32_t>(out, server & (kFixedNewstyle | kNoZeroes));
+    connection.send_all(out + export_option());
     while (true) {
-        const std::string header = link.receive(20);
+        const std::string header = connection.receive(20);
         const auto type = big_endian<std::uint32_t>(bytes_of(header), 12);
         const auto length = big_endian<std::uint32_t>(bytes_of(header), 16);
         if (big_endian<std::uint64_t>(bytes_of(header), 0) != kOptionReplyMagic || length > kOptionReplyMax)
-            refuse(link, "no reply to an option", "the negotiation went wrong");
-        const std::string info = link.receive(length);
+            refuse(connection, "a malformed reply to NBD_OPT_GO",
+                   "this is not an NBD server of the fixed newstyle");
+        const std::string info = connection.receive(length);
         if ((type & kRepError) != 0)
-            refuse(link, info.empty() ? "error " + std::to_string(type & ~kRepError) : info,
-                   "the server does not give the export \"" + export_name_ + "\" (--export)");
+            refuse(connection, info.empty() ? "error " + std::to_string(type & ~kRepError) : info,
+                   "the server refuses the export \"" + export_name_ + "\"; choose another (--export)");
         if (type == kRepInfo)
-            take_info(info);
+            read_info(info);
         if (type == kRepAck)
             return;
     }
 }
 
-void NbdService::take_info(const std::string& info) {
+std::string NbdService::export_option() const {
+    std::string out;
+    append_big_endian(out, kOptionMagic);
+    append_big_endian(out, kOptGo);
+    append_big_endian(out, static_cast<std::uint32_t>(4 + export_name_.size() + 4));
+    append_big_endian(out, static_cast<std::uint32_t>(export_name_.size()));
+    out += export_name_;
+    append_big_endian<std::uint16_t>(out, 1);  // one information is requested
+    append_big_endian(out, kInfoBlockSize);
+    return out;
+}
+
+void NbdService::read_info(const std::string& info) {
     const Bytes bytes = bytes_of(info);
     if (bytes.size() >= 12 && big_endian<std::uint16_t>(bytes, 0) == kInfoExport) {
         size_ = big_endian<std::uint64_t>(bytes, 2);
@@ -133,14 +169,20 @@ void NbdService::append(std::string& out, const Step& step, std::uint64_t place,
         }
     }();
     const std::uint32_t bytes = length(step);
-    append_big(out, kRequestMagic);
-    append_big<std::uint16_t>(out, 0);  // flags
-    append_big(out, command);
-    append_big(out, cookie);
-    append_big<std::uint64_t>(out, place * bytes);
-    append_big(out, bytes);
+    append_big_endian(out, kRequestMagic);
+    append_big_endian<std::uint16_t>(out, 0);  // flags
+    append_big_endian(out, command);
+    append_big_endian(out, cookie);
+    append_big_endian<std::uint64_t>(out, place * bytes);
+    append_big_endian(out, bytes);
     if (command == kWrite)
         out += random_payload(bytes);
+}
+
+}  // namespace
+
+std::unique_ptr<Service> make_nbd_service(const ServiceOptions& options) {
+    return std::make_unique<NbdService>(options.nbd_export);
 }
 
 }  // namespace weir::calibrate

@@ -30,13 +30,13 @@ inline const std::vector<std::uint64_t> kSizes = sizes_between(512, 1 << 20);
 
 /// Rounds of an appliance whose requests of `operation` take cost(bytes as counted), each with an error up to
 /// `noise`.
-inline std::vector<Measured> measure(Operation operation, const std::vector<std::uint64_t>& sizes,
-                                     const Cost& cost, double noise = 0, std::uint32_t seed = 1,
-                                     std::size_t rounds = 5) {
+inline std::vector<Measurement> measure(Operation operation, const std::vector<std::uint64_t>& sizes,
+                                        const Cost& cost, double noise = 0, std::uint32_t seed = 1,
+                                        std::size_t rounds = 5) {
     testing::Random32 random(seed);
-    std::vector<Measured> all;
+    std::vector<Measurement> all;
     for (const std::uint64_t size : sizes) {
-        Measured one{.operation = operation, .payload = size, .request_bytes = 28, .response_bytes = 16};
+        Measurement one{.operation = operation, .payload = size, .request_bytes = 28, .response_bytes = 16};
         const auto whole = size + static_cast<std::uint64_t>(kHeader);
         (operation == Operation::kRead ? one.response_bytes : one.request_bytes) = whole;
         one.outstanding = 16;
@@ -52,6 +52,16 @@ inline std::vector<CostPoint> points_of(const std::vector<std::uint64_t>& sizes,
     for (const std::uint64_t size : sizes)
         points.push_back({size, tokens(static_cast<double>(size))});
     return points;
+}
+
+/// Five sizes of reads from an NBD server.
+inline Calibration stored_calibration() {
+    Calibration calibration{"nbd at 10.0.0.3:10809", "2026-11-21", {}};
+    calibration.measurements =
+        measure(Operation::kRead, sizes_between(4096, 65536), [](double s) { return 1e-4 + s * 1e-8; });
+    calibration.measurements[1].half_rates = {5000.5};
+    calibration.measurements[1].generator = 0.25;
+    return calibration;
 }
 
 }  // namespace weir::calibrate::test

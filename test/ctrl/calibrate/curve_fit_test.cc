@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ctrl/calibrate/fit/candidates.h"
 #include "test/ctrl/calibrate/calibrate_support.h"
 
 using namespace weir;
@@ -22,7 +21,7 @@ CurveFit fit_of(const std::vector<std::uint64_t>& sizes, const Cost& tokens, dou
         kTolerance);
 }
 
-double per_byte(const Shape& shape) {
+double per_byte(const CostShape& shape) {
     return shape.price.tokens / static_cast<double>(shape.price.bytes);
 }
 
@@ -30,7 +29,7 @@ double per_byte(const Shape& shape) {
 
 TEST_CASE("a line is found with its base and its slope") {
     const CurveFit fit = fit_of(kSizes, [](double s) { return 1000 + s / 4; });
-    CHECK(fit.shape.kind == Shape::Kind::kLinear);
+    CHECK(fit.shape.kind == CostShape::Kind::kLinear);
     CHECK(fit.shape.base == 1000);
     CHECK(per_byte(fit.shape) == Approx(0.25));
     CHECK(fit.worst < 0.001);
@@ -39,7 +38,7 @@ TEST_CASE("a line is found with its base and its slope") {
 
 TEST_CASE("a cost that does not go by size is flat") {
     const CurveFit fit = fit_of(kSizes, [](double) { return 1234.0; });
-    CHECK(fit.shape.kind == Shape::Kind::kLinear);
+    CHECK(fit.shape.kind == CostShape::Kind::kLinear);
     CHECK(fit.shape.base == 1234);
     CHECK(fit.shape.price.tokens == 0);
     CHECK(fit.parameters == 1);
@@ -48,7 +47,7 @@ TEST_CASE("a cost that does not go by size is flat") {
 
 TEST_CASE("a minimum of 8 KiB and then bytes is found, as Pulsar has it for a key-value store") {
     const CurveFit fit = fit_of(kSizes, [](double s) { return std::max(8192.0, s); });
-    CHECK(fit.shape.kind == Shape::Kind::kMinimum);
+    CHECK(fit.shape.kind == CostShape::Kind::kMinimum);
     CHECK(fit.shape.minimum == 8192);
     CHECK(fit.shape.base == 0);
     CHECK(fit.shape.price.tokens == 1);
@@ -61,7 +60,7 @@ TEST_CASE("a minimum is found under noise within the noise") {
         const CurveFit fit = fit_of(
             kSizes, [](double s) { return std::max(8192.0, s); }, 0.03, seed);
         INFO("seed " << seed);
-        CHECK(fit.shape.kind == Shape::Kind::kMinimum);
+        CHECK(fit.shape.kind == CostShape::Kind::kMinimum);
         CHECK(fit.shape.curve().at(1000) == Approx(8192).epsilon(0.04));
         CHECK(fit.shape.curve().at(1 << 20) == Approx(1 << 20).epsilon(0.06));
         CHECK(fit.worst <= kTolerance);
@@ -74,7 +73,7 @@ TEST_CASE("steps of 32 KiB after 16 KiB are found, as SRP counts requests") {
         sizes.push_back(size);
     const CurveFit fit =
         fit_of(sizes, [](double s) { return 1000 + 1000 * std::max(0.0, std::ceil((s - 16384) / 32768)); });
-    CHECK(fit.shape.kind == Shape::Kind::kSteps);
+    CHECK(fit.shape.kind == CostShape::Kind::kSteps);
     CHECK(fit.shape.base == 1000);
     CHECK(fit.shape.until == 16384);
     CHECK(fit.shape.price.tokens == 1000);
@@ -82,16 +81,16 @@ TEST_CASE("steps of 32 KiB after 16 KiB are found, as SRP counts requests") {
 }
 
 TEST_CASE("what no simple shape says is given as points, no more of them than needed") {
-    // Libra's example (algorithms 1.11): 1, 1.053, 2.222, 7.692, 28.571 at 1, 4, 16, 64, 256 KB.
+    // Libra's example: 1, 1.053, 2.222, 7.692, 28.571 at 1, 4, 16, 64, 256 KB.
     const std::vector<CostPoint> points{
         {1000, 1000}, {4000, 1053}, {16000, 2222}, {64000, 7692}, {256000, 28571}};
     const CurveFit fit = fit_curve(points, 0.005);
-    CHECK(fit.shape.kind == Shape::Kind::kPoints);
+    CHECK(fit.shape.kind == CostShape::Kind::kPoints);
     CHECK(fit.worst <= 0.005);
     CHECK(fit.shape.points.size() >= 3);
     const CurveFit knees =
         fit_of(kSizes, [](double s) { return 1000 + s / 16 + std::max(0.0, s - 65536) * 2; });
-    CHECK(knees.shape.kind == Shape::Kind::kPoints);
+    CHECK(knees.shape.kind == CostShape::Kind::kPoints);
     CHECK(knees.shape.points.size() <= 4);
     CHECK(knees.worst <= kTolerance);
 }
@@ -107,13 +106,13 @@ TEST_CASE("one size alone is flat, two are a line") {
 
 TEST_CASE("a small fall is evened out, a large one is named") {
     std::vector<CostPoint> points{{1000, 1000}, {2000, 2000}, {4000, 1900}, {8000, 8000}};
-    CHECK_FALSE(falling(points, kTolerance));
-    const std::vector<CostPoint> grown = growing(points);
+    CHECK_FALSE(largest_fall(points, kTolerance));
+    const std::vector<CostPoint> grown = monotone(points);
     CHECK(grown[1].tokens == Approx(std::sqrt(2000.0 * 1900)));
     CHECK(grown[2].tokens == grown[1].tokens);
     CHECK(grown[3].tokens == Approx(8000));
     points[3].tokens = 1000;
-    const auto fall = falling(points, kTolerance);
+    const auto fall = largest_fall(points, kTolerance);
     REQUIRE(fall);
     CHECK(fall->from == 2000);
     CHECK(fall->to == 8000);
@@ -122,12 +121,12 @@ TEST_CASE("a small fall is evened out, a large one is named") {
 
 TEST_CASE("the simplest shape within the tolerance is taken, and an exact one when none is") {
     const auto bent = [](double s) { return 1000 + s / 4 + (s > 300000 ? s / 50 : 0); };
-    CHECK(fit_of(kSizes, bent).shape.kind == Shape::Kind::kLinear);
+    CHECK(fit_of(kSizes, bent).shape.kind == CostShape::Kind::kLinear);
     const auto wild = [](double s) {
         return s < 3000 ? 1000.0 : s < 40000 ? 9000.0 : s < 600000 ? 9500.0 : 1e6;
     };
     const CurveFit fit = fit_of(kSizes, wild);
-    CHECK(fit.shape.kind == Shape::Kind::kPoints);
+    CHECK(fit.shape.kind == CostShape::Kind::kPoints);
     CHECK(fit.worst <= kTolerance);
 }
 

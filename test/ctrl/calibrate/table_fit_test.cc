@@ -22,9 +22,9 @@ double write_cost(double size) {
     return 300e-6 + size * 16e-9;
 }
 
-std::vector<Measured> store(double noise = 0) {
-    std::vector<Measured> all = measure(Operation::kRead, kSizes, read_cost, noise, 1);
-    const std::vector<Measured> writes = measure(Operation::kWrite, kSizes, write_cost, noise, 2);
+std::vector<Measurement> store(double noise = 0) {
+    std::vector<Measurement> all = measure(Operation::kRead, kSizes, read_cost, noise, 1);
+    const std::vector<Measurement> writes = measure(Operation::kWrite, kSizes, write_cost, noise, 2);
     all.insert(all.end(), writes.begin(), writes.end());
     return all;
 }
@@ -81,8 +81,8 @@ TEST_CASE("the base request can be chosen, and what it costs") {
 }
 
 TEST_CASE("noise within the bound is borne, one mad round in eight too") {
-    std::vector<Measured> measured = store(0.05);
-    for (Measured& one : measured) {
+    std::vector<Measurement> measured = store(0.05);
+    for (Measurement& one : measured) {
         one.rates.resize(8, one.rates.front());
         one.rates[3] /= 10;
     }
@@ -95,7 +95,7 @@ TEST_CASE("noise within the bound is borne, one mad round in eight too") {
 }
 
 TEST_CASE("too much noise is refused by the name of the request") {
-    std::vector<Measured> measured = store();
+    std::vector<Measurement> measured = store();
     measured[3].rates = {100, 130, 160, 100, 130};
     const TableFit fit = fit_table(measured, {.error = 0.99}, kNames);
     REQUIRE_FALSE(fit.objections.empty());
@@ -105,7 +105,7 @@ TEST_CASE("too much noise is refused by the name of the request") {
 }
 
 TEST_CASE("too few rounds, no saturation, a busy generator and a switch that limits are refused") {
-    std::vector<Measured> measured = store();
+    std::vector<Measurement> measured = store();
     measured[0].rates.pop_back();
     measured[1].half_rates = {0.6 * measured[1].rates[0], 0.7 * measured[1].rates[0],
                               0.65 * measured[1].rates[0]};
@@ -124,7 +124,7 @@ TEST_CASE("too few rounds, no saturation, a busy generator and a switch that lim
 }
 
 TEST_CASE("costs that fall with size, or that no shape says, are refused") {
-    std::vector<Measured> measured =
+    std::vector<Measurement> measured =
         measure(Operation::kRead, kSizes, [](double s) { return s > 100000 ? 1e-4 : 2e-4; });
     const TableFit falls = fit_table(measured, {}, kNames);
     REQUIRE(falls.objections.size() == 1);
@@ -133,8 +133,8 @@ TEST_CASE("costs that fall with size, or that no shape says, are refused") {
 }
 
 TEST_CASE("keys of a get are priced by a get of many that are not there") {
-    std::vector<Measured> measured = measure(Operation::kRead, kSizes, read_cost);
-    Measured keys = measured[0];
+    std::vector<Measurement> measured = measure(Operation::kRead, kSizes, read_cost);
+    Measurement keys = measured[0];
     keys.keys = 16;
     keys.payload = 0;
     keys.rates.assign(5, 1 / (read_cost(512 + kHeader) + 15 * 20e-6));
@@ -147,7 +147,7 @@ TEST_CASE("keys of a get are priced by a get of many that are not there") {
 }
 
 TEST_CASE("an operation without sizes costs the same always, and names no price for others") {
-    std::vector<Measured> measured = store();
+    std::vector<Measurement> measured = store();
     measured.push_back(measure(Operation::kFlush, {0}, [](double) { return 5e-6; })[0]);
     const TableFit fit = fit_table(measured, {}, kNames);
     CHECK(fit.objections.empty());
@@ -158,7 +158,7 @@ TEST_CASE("an operation without sizes costs the same always, and names no price 
 }
 
 TEST_CASE("what is too dear for a table is said") {
-    std::vector<Measured> measured =
+    std::vector<Measurement> measured =
         measure(Operation::kRead, {512, 4096, 65536}, [](double s) { return s * s * 1e-12; });
     FitRules rules;
     rules.base_tokens = 1'000'000;

@@ -135,7 +135,7 @@ class CalibrateTest(TwoHosts):
         self.assertIn("10.0.0.3:10809", said["faults"][0]["path"])
         self.store()
         status, said = self.calibrate(*words, "--operations", "write")
-        self.assertEqual((status, said["faults"][0]["allowed"]), (2, "--overwrite besides"))
+        self.assertEqual((status, said["faults"][0]["allowed"]), (2, "--overwrite as well"))
         # 2,000,000 bytes a second are 480 requests, and a memory store has thousands.
         status, said = self.calibrate(*words, "--socket", self.a.socket)
         self.assertEqual((status, said["ok"]), (1, False))

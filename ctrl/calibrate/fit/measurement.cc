@@ -1,12 +1,15 @@
-// samples.cc - field by field, both ways.
-#include "ctrl/calibrate/samples.h"
+// measurement.cc - order statistics by the binomial distribution; members of a measurement, one by one.
+#include "ctrl/calibrate/fit/measurement.h"
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <map>
 
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
+#include "common/units.h"
 #include "cost_functions/cost_curve.h"
 
 namespace weir::calibrate {
@@ -16,7 +19,7 @@ using nlohmann::json;
 
 constexpr Range kBytes{0, kCurveSizeMax};
 constexpr Range kCount{1, 1U << 20};
-constexpr std::size_t kMeasuredMax = 1024;
+constexpr std::size_t kMeasurementsMax = 1024;
 constexpr std::size_t kRatesMax = 10'000;
 
 constexpr auto kOperationWords = [] {
@@ -26,8 +29,21 @@ constexpr auto kOperationWords = [] {
     return words;
 }();
 
-json one_json(const Measured& one) {
-    return {{"operation", kOperationNames[static_cast<std::size_t>(one.operation)]},
+/// Probability that the true median of `n` values lies between the values number `outside` and
+/// n - 1 - `outside` of the sorted ones. It does not when of n tosses of a coin at most `outside` are heads,
+/// or at most `outside` are tails.
+double confidence_of(std::size_t n, std::size_t outside) {
+    double term = std::exp2(-static_cast<double>(n));
+    double tail = term;
+    for (std::size_t i = 1; i <= outside; ++i) {
+        term *= static_cast<double>(n - i + 1) / static_cast<double>(i);
+        tail += term;
+    }
+    return 1 - 2 * tail;
+}
+
+json measurement_json(const Measurement& one) {
+    return {{"operation", operation_name(one.operation)},
             {"payload_bytes", one.payload},
             {"keys", one.keys},
             {"request_bytes", one.request_bytes},
@@ -64,8 +80,8 @@ double read_part(ObjectReader& reader, std::string_view key) {
     return value->is_number() ? value->get<double>() : 0;
 }
 
-Measured read_one(const json& value, const std::string& path, Faults& faults) {
-    Measured one;
+Measurement read_measurement(const json& value, const std::string& path, Faults& faults) {
+    Measurement one;
     ObjectReader reader(value, path, faults);
     if (!value.is_object())
         return one;
@@ -90,41 +106,62 @@ Measured read_one(const json& value, const std::string& path, Faults& faults) {
 
 }  // namespace
 
-json samples_json(const Samples& samples) {
-    json list = json::array();
-    for (const Measured& one : samples.measured)
-        list.push_back(one_json(one));
-    return {{"what", samples.what}, {"when", samples.when}, {"measurements", std::move(list)}};
+Estimate estimate(std::vector<double> values) {
+    assert(!values.empty());
+    std::sort(values.begin(), values.end());
+    const std::size_t n = values.size();
+    std::size_t outside = 0;
+    while (2 * (outside + 2) < n && confidence_of(n, outside + 1) >= kConfidence)
+        ++outside;
+    return {.median = (values[(n - 1) / 2] + values[n / 2]) / 2,
+            .low = values[outside],
+            .high = values[n - 1 - outside],
+            .confidence = std::max(0.0, confidence_of(n, outside))};
 }
 
-Samples read_samples(const json& value, Faults& faults) {
-    Samples samples;
-    const bool wrapped = value.is_object() && value.contains("data");
-    const json& data = wrapped ? value["data"] : value;
-    const std::string path = wrapped ? "data" : "";
-    ObjectReader reader(data, path, faults);
+std::string operation_name(Operation operation) {
+    return std::string(kOperationNames[static_cast<std::size_t>(operation)]);
+}
+
+std::string request_name(Operation operation, std::uint64_t payload, std::uint32_t keys) {
+    if (keys > 1)
+        return operation_name(operation) + " " + std::to_string(keys) + " absent keys";
+    return payload == 0 ? operation_name(operation) : operation_name(operation) + " " + format_size(payload);
+}
+
+json calibration_json(const Calibration& calibration) {
+    json list = json::array();
+    for (const Measurement& one : calibration.measurements)
+        list.push_back(measurement_json(one));
+    return {{"what", calibration.subject}, {"when", calibration.date}, {"measurements", std::move(list)}};
+}
+
+Calibration read_calibration(const json& value, Faults& faults) {
+    Calibration calibration;
+    const bool enveloped = value.is_object() && value.contains("data");
+    const json& data = enveloped ? value["data"] : value;
+    ObjectReader reader(data, enveloped ? "data" : "", faults);
     if (!data.is_object())
-        return samples;
-    reader.read_text("what", samples.what);
-    reader.read_text("when", samples.when);
+        return calibration;
+    reader.read_text("what", calibration.subject);
+    reader.read_text("when", calibration.date);
     const json* list = reader.take("measurements");
-    if (list == nullptr || !list->is_array() || list->empty() || list->size() > kMeasuredMax) {
+    if (list == nullptr || !list->is_array() || list->empty() || list->size() > kMeasurementsMax) {
         reader.fault("measurements",
-                     "1 to " + std::to_string(kMeasuredMax) + " measurements, as --json prints them",
+                     "1 to " + std::to_string(kMeasurementsMax) + " measurements, as --json prints them",
                      "nothing to fit");
-        return samples;
+        return calibration;
     }
     std::map<Operation, std::size_t> sizes;
     for (std::size_t i = 0; i < list->size(); ++i) {
         const std::string at = reader.path_of("measurements") + "[" + std::to_string(i) + "]";
-        samples.measured.push_back(read_one((*list)[i], at, faults));
-        if (++sizes[samples.measured.back().operation] == kCurvePointsMax + 1)
+        calibration.measurements.push_back(read_measurement((*list)[i], at, faults));
+        if (++sizes[calibration.measurements.back().operation] == kCurvePointsMax + 1)
             faults.push_back({at, show_value((*list)[i]["operation"]),
                               std::to_string(kCurvePointsMax) + " at most",
                               "too many sizes of one operation"});
     }
-    // What else --json prints is made of these.
-    return samples;
+    return calibration;
 }
 
 }  // namespace weir::calibrate

@@ -1,5 +1,5 @@
-// estimate_test.cc - medians and their intervals, by hand.
-#include "ctrl/calibrate/fit/estimate.h"
+// measurement_test.cc - medians and their intervals by hand; measurements as JSON, both ways.
+#include "ctrl/calibrate/fit/measurement.h"
 
 #include <algorithm>
 
@@ -7,6 +7,18 @@
 
 using namespace weir::calibrate;
 using namespace weir::calibrate::test;
+using nlohmann::json;
+using weir::Faults;
+
+namespace {
+
+Faults faults_of(json value) {
+    Faults faults;
+    (void)read_calibration(value, faults);
+    return faults;
+}
+
+}  // namespace
 
 TEST_CASE("five values hold the median between the least and the greatest 15 times in 16") {
     const Estimate found = estimate({104, 98, 100, 101, 99});
@@ -53,4 +65,29 @@ TEST_CASE("intervals hold the true median as often as they say") {
         CHECK(promised >= kConfidence);
         CHECK(held / static_cast<double>(kTries) == Approx(promised).margin(0.02));
     }
+}
+
+TEST_CASE("measurements that make no sense are refused by their path") {
+    const json good = calibration_json(stored_calibration());
+    CHECK(faults_of(json::array())[0].path.empty());
+    CHECK(faults_of(json::object())[0].path == "measurements");
+    json bad = good;
+    bad["measurements"][2]["per_second"] = json::array();
+    CHECK(faults_of(bad)[0].path == "measurements[2].per_second");
+    bad = good;
+    bad["measurements"][0]["per_second"][1] = -1;
+    CHECK(faults_of(bad)[0].path == "measurements[0].per_second");
+    bad = good;
+    bad["measurements"][0]["operation"] = "think";
+    CHECK(faults_of(bad)[0].path == "measurements[0].operation");
+    bad = good;
+    bad["measurements"][1].erase("response_bytes");
+    CHECK(faults_of(bad)[0].path == "measurements[1].response_bytes");
+    bad = good;
+    bad["measurements"][1]["colour"] = 3;
+    CHECK(faults_of(bad)[0].path == "measurements[1].colour");
+    bad = good;
+    while (bad["measurements"].size() < 70)
+        bad["measurements"].push_back(bad["measurements"][0]);
+    CHECK(faults_of(bad)[0].message == "too many sizes of one operation");
 }

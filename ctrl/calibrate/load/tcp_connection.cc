@@ -1,5 +1,5 @@
-// link.cc - socket calls, and what their errors mean.
-#include "ctrl/calibrate/load/link.h"
+// tcp_connection.cc - socket calls, and the messages for their errors.
+#include "ctrl/calibrate/load/tcp_connection.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Millis = std::chrono::milliseconds;
 
-// An error number, 0 for success; the socket in `fd`.
+/// Returns an error number, or 0 with the connected socket in `fd`.
 int try_address(const addrinfo& where, Millis patience, int& fd) {
     fd = ::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, where.ai_protocol);
     if (fd < 0)
@@ -37,7 +37,7 @@ int try_address(const addrinfo& where, Millis patience, int& fd) {
     return error;
 }
 
-constexpr const char* kConnectionGone = "the appliance has closed the connection; its log may say why";
+constexpr const char* kConnectionClosed = "the appliance closed the connection; see its log for the reason";
 
 }  // namespace
 
@@ -46,7 +46,8 @@ std::string Endpoint::text() const {
     return (v6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-Link::Link(Endpoint endpoint, Millis patience) : endpoint_(std::move(endpoint)), patience_(patience) {
+TcpConnection::TcpConnection(Endpoint endpoint, Millis patience)
+    : endpoint_(std::move(endpoint)), patience_(patience) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
@@ -62,38 +63,38 @@ Link::Link(Endpoint endpoint, Millis patience) : endpoint_(std::move(endpoint)),
     }
     if (error != 0)
         fail(std::strerror(error),
-             "nobody can be reached there; is it running, and is this the network that it is in?");
+             "no appliance can be reached there; is it running, and does this host or VM reach its network?");
     const int one = 1;
     ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-Link::~Link() {
+TcpConnection::~TcpConnection() {
     if (fd_ >= 0)
         ::close(fd_);
 }
 
-void Link::fail(const std::string& found, const std::string& message) const {
+void TcpConnection::fail(const std::string& found, const std::string& message) const {
     throw cli::Failure(cli::kExitRefused, {{endpoint_.text(), found, "", message}});
 }
 
-void Link::wait_for(short event, const char* message) const {
+void TcpConnection::wait_for(short event, const char* message) const {
     pollfd wait{fd_, event, 0};
     if (::poll(&wait, 1, static_cast<int>(patience_.count())) != 1)
         fail("nothing for " + std::to_string(patience_.count()) + " ms", message);
 }
 
-void Link::send_all(const std::string& bytes) {
+void TcpConnection::send_all(const std::string& bytes) {
     for (std::size_t sent = 0; sent < bytes.size();) {
-        wait_for(POLLOUT, "the appliance does not take the greeting");
+        wait_for(POLLOUT, "the appliance does not read the greeting");
         const std::ptrdiff_t more = send_some({bytes.data() + sent, bytes.size() - sent});
         sent += more > 0 ? static_cast<std::size_t>(more) : 0;
     }
 }
 
-std::string Link::receive(std::size_t count) {
+std::string TcpConnection::receive(std::size_t count) {
     std::string bytes(count, '\0');
     for (std::size_t have = 0; have < count;) {
-        wait_for(POLLIN, "the appliance does not answer the greeting; does it speak this protocol?");
+        wait_for(POLLIN, "the appliance does not answer the greeting; does it use this protocol?");
         const std::ptrdiff_t more =
             receive_some({reinterpret_cast<std::uint8_t*>(bytes.data()) + have, count - have});
         have += more > 0 ? static_cast<std::size_t>(more) : 0;
@@ -101,19 +102,19 @@ std::string Link::receive(std::size_t count) {
     return bytes;
 }
 
-std::ptrdiff_t Link::send_some(std::span<const char> bytes) {
+std::ptrdiff_t TcpConnection::send_some(std::span<const char> bytes) {
     const std::ptrdiff_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR)
-        fail(std::strerror(errno), kConnectionGone);
+        fail(std::strerror(errno), kConnectionClosed);
     return sent;
 }
 
-std::ptrdiff_t Link::receive_some(std::span<std::uint8_t> room) {
+std::ptrdiff_t TcpConnection::receive_some(std::span<std::uint8_t> room) {
     const std::ptrdiff_t received = ::recv(fd_, room.data(), room.size(), 0);
     if (received == 0)
-        fail("end of the connection", kConnectionGone);
+        fail("end of the connection", kConnectionClosed);
     if (received < 0 && errno != EAGAIN && errno != EINTR)
-        fail(std::strerror(errno), kConnectionGone);
+        fail(std::strerror(errno), kConnectionClosed);
     return received;
 }
 

@@ -1,4 +1,5 @@
-// link.h - a TCP connection to an appliance. Threads: one.
+// tcp_connection.h - TCP connection to an appliance.
+// Units: bytes. Threads: one.
 #pragma once
 
 #include <chrono>
@@ -14,30 +15,33 @@ namespace weir::calibrate {
 struct Endpoint {
     std::string address;
     std::uint16_t port = 0;
+    /// "10.0.0.3:10809", "[fd00::3]:10809"
     [[nodiscard]] std::string text() const;
 };
 
-class Link {
+class TcpConnection {
   public:
-    /// @throws cli::Failure nobody answers there within `patience`
-    Link(Endpoint endpoint, std::chrono::milliseconds patience);
-    ~Link();
-    Link(Link&& other) noexcept
+    /// @param patience of connecting, and of each wait in send_all() and receive()
+    /// @throws cli::Failure when the name is unknown or no address accepts the connection in time
+    TcpConnection(Endpoint endpoint, std::chrono::milliseconds patience);
+    ~TcpConnection();
+    TcpConnection(TcpConnection&& other) noexcept
         : endpoint_(std::move(other.endpoint_)),
           patience_(other.patience_),
           fd_(std::exchange(other.fd_, -1)) {}
-    Link(const Link&) = delete;
-    Link& operator=(const Link&) = delete;
-    Link& operator=(Link&&) = delete;
+    TcpConnection(const TcpConnection&) = delete;
+    TcpConnection& operator=(const TcpConnection&) = delete;
+    TcpConnection& operator=(TcpConnection&&) = delete;
 
-    // For greetings: wait as long as the patience. @throws cli::Failure
+    /// Sends all bytes; waits for the socket. @throws cli::Failure
     void send_all(const std::string& bytes);
+    /// Receives exactly `count` bytes; waits for them. @throws cli::Failure
     [[nodiscard]] std::string receive(std::size_t count);
 
-    // Neither waits.
-    /// How much was sent, or -1: not now. @throws cli::Failure the connection is gone
+    /// Bytes that the socket took without waiting, or -1 when it took none.
+    /// @throws cli::Failure when the connection was closed
     [[nodiscard]] std::ptrdiff_t send_some(std::span<const char> bytes);
-    /// How much was received, or -1: nothing there. @throws cli::Failure the connection is gone
+    /// Bytes that had arrived, or -1 when none had. @throws cli::Failure when the connection was closed
     [[nodiscard]] std::ptrdiff_t receive_some(std::span<std::uint8_t> room);
 
     [[nodiscard]] int fd() const { return fd_; }
