@@ -12,14 +12,16 @@ STANDARD = {"name", "run_name", "run_type", "family_index", "per_family_instance
 
 def cases(report, aggregate=None):
     """[{"name", and the case's own counters}] of google-benchmark's JSON: all runs, or one aggregate such as "median"."""
-    return [{"name": row["run_name"].split("/iterations:")[0], **{key: value for key, value in row.items() if key not in STANDARD}}
+    return [{"name": row["run_name"].split("/iterations:")[0].removesuffix("/manual_time"), **{key: value for key, value in row.items() if key not in STANDARD}}
             for row in report["benchmarks"] if row.get("aggregate_name") == aggregate]
 
 
 def measure(program, *options, build=BUILD, timeout=300):
-    """Runs a program of bench/micro on the switch's core; google-benchmark's JSON. Raises RuntimeError when a case failed."""
+    """Runs a program of bench/micro on the switch's core; google-benchmark's JSON. Raises RuntimeError when a case failed or none was chosen."""
     output = run("taskset", "-c", str(SWITCH_CORE), tool(f"bench/micro/{program}", build), *options, "--benchmark_format=json",
                  timeout=timeout)
+    if "{\n" not in output:
+        raise RuntimeError(f"{program} {' '.join(options)}: no case was measured: {output.strip()[-200:]}")
     report = json.loads(output[output.index("{\n"):])
     failed = [row for row in report["benchmarks"] if row.get("error_occurred")]
     if failed:

@@ -3,6 +3,7 @@
 A bench is a module with tables(samples) and marks(samples); the samples of one call are of one distance of the cores, so that near and far
 cores never share a table. A mark's verdict is computed here from what was found and what is allowed.
 """
+import collections
 import dataclasses
 import importlib
 import json
@@ -46,16 +47,17 @@ def with_quartiles(values, digits=1):
     return number(middle, digits) if low == high else f"{middle:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})"
 
 
-def mark(what, found, allowed, unit="", least=False):
+def mark(what, found, allowed, unit="", least=False, digits=2):
     """A measured figure against its target: at most `allowed`, or at least."""
     good = found is not None and (found >= allowed if least else found <= allowed)
-    return {"what": what, "found": found, "allowed": allowed, "least": least, "unit": unit,
+    return {"what": what, "found": found, "allowed": allowed, "least": least, "unit": unit, "digits": digits,
             "verdict": "not measured" if found is None else "met" if good else "MISSED"}
 
 
 def marks_table(marks):
-    return Table("Against the targets", ["what", "found", "allowed", "verdict"],
-                 [[each["what"] + (f", {each['cores']} cores" if each["cores"] else ""), "-" if each["found"] is None else number(each["found"]) + each["unit"],
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in collections.Counter(each["verdict"] for each in marks).items())
+    return Table(f"Against the targets ({counts})", ["what", "found", "allowed", "verdict"],
+                 [[each["what"] + (f", {each['cores']} cores" if each["cores"] else ""), "-" if each["found"] is None else number(each["found"], each["digits"]) + each["unit"],
                    f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", each["verdict"]] for each in marks])
 
 

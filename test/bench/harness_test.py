@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""harness_test.py - the benches' harness on canned samples: what is compared with what, what is dropped, and how verdicts come about."""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT)
+
+from bench.lib import cores, figures, record, report, results_page  # noqa: E402  (the path above comes first)
+from bench.system import compare, feedback, forwarding, isolation, latency, requests  # noqa: E402
+
+
+def visit(turn, system, cycles, distance="near", **more):
+    return {"turn": turn, "stretch": turn, "round": 0, "system": system, "case": "size", "size": 64, "cores": distance,
+            "cycles_per_packet": cycles, "mpps": 10.0, "mean_burst": 32.0, **more}
+
+
+class Figures(unittest.TestCase):
+    def test_a_ratio_is_to_the_mean_of_the_raw_loop_just_before_and_just_after(self):
+        samples = [visit(1, "raw", 100), visit(2, "weir", 132), visit(3, "raw", 110)]
+        value, doubtful = figures.ratio_to_raw(samples, system="weir")
+        self.assertAlmostEqual(value, 132 / 105)
+        self.assertFalse(doubtful)
+
+    def test_a_raw_visit_further_away_is_no_neighbor(self):
+        samples = [visit(1, "raw", 100), visit(4, "weir", 132)]
+        self.assertEqual(figures.ratio_to_raw(samples, system="weir"), (None, False))
+        self.assertAlmostEqual(figures.ratio_to_raw(samples, system="weir", reach=3)[0], 1.32)
+
+    def test_a_raw_visit_of_another_size_is_no_neighbor(self):
+        samples = [visit(1, "raw", 100, size=1500), visit(2, "weir", 132)]
+        self.assertEqual(figures.ratio_to_raw(samples, system="weir"), (None, False))
+
+    def test_a_visit_between_raw_loops_that_disagree_counts_only_where_there_is_no_other(self):
+        unsteady = [visit(1, "raw", 100), visit(2, "weir", 200), visit(3, "raw", 150)]
+        self.assertEqual(figures.ratio_to_raw(unsteady, system="weir"), (1.6, True))
+        steady = [visit(11, "raw", 100), visit(12, "weir", 110), visit(13, "raw", 100)]
+        self.assertEqual(figures.ratio_to_raw([*unsteady, *steady], system="weir"), (1.1, False))
+
+    def test_quartiles_of_few_values(self):
+        self.assertEqual(figures.quartiles([]), (None, None, None))
+        self.assertEqual(figures.quartiles([2]), (2, 2, 2))
+        self.assertEqual(figures.quartiles([1, 2, 3, 4, 5]), (2, 3, 4))
+
+
+class Distance(unittest.TestCase):
+    """The harness with distances as a list says them."""
+
+    def recorded(self, distances, wanted=cores.DISTANCES):
+        found = record.Record(argparse.Namespace(keep=False))
+        results = iter(range(100))
+        with mock.patch.object(cores, "distance", side_effect=distances), mock.patch.object(cores, "PATIENCE_S", 0), \
+                mock.patch.object(record, "progress"):
+            found.attempt(lambda: found.stretch(lambda: {"value": next(results)}, wanted, case="a"), system="weir", round=0)
+        return found
+
+    def test_a_sample_carries_the_distance_at_which_it_was_taken(self):
+        found = self.recorded(["far", "far"])
+        self.assertEqual(found.samples, [{"turn": 1, "system": "weir", "round": 0, "stretch": 1, "case": "a", "cores": "far", "value": 0}])
+        self.assertEqual(found.dropped, [])
+
+    def test_a_stretch_in_which_the_cores_moved_is_taken_again_and_listed(self):
+        found = self.recorded(["near", "far", "far", "far"])
+        self.assertEqual([(sample["cores"], sample["value"]) for sample in found.samples], [("far", 1)])
+        self.assertEqual([each["reason"] for each in found.dropped], ["the cores moved from near to far"])
+        self.assertEqual(found.dropped[0]["case"], "a")
+
+    def test_a_stretch_is_left_out_when_the_cores_move_in_every_try(self):
+        found = self.recorded(["near", "far"] * 3)
+        self.assertEqual(found.samples, [])
+        self.assertEqual(len(found.dropped), 3)
+
+    def test_the_other_distance_is_taken_when_the_wanted_one_does_not_come(self):
+        found = self.recorded(["far"] * 6, wanted=("near",))
+        self.assertEqual([(sample["cores"], sample["value"]) for sample in found.samples], [("far", 0)])
+
+    def test_a_failure_ends_a_visit_and_is_listed(self):
+        found = record.Record(argparse.Namespace(keep=False))
+
+        def fails():
+            raise TimeoutError("no answer")
+        with mock.patch.object(record, "progress"):
+            found.attempt(fails, system="ovs", round=2)
+        self.assertEqual(found.dropped, [{"turn": 1, "system": "ovs", "round": 2, "reason": "no answer"}])
+
+
+class Report(unittest.TestCase):
+    def test_near_and_far_cores_never_share_a_table(self):
+        samples = [visit(1, "raw", 80), visit(2, "weir", 88), visit(3, "raw", 80),
+                   visit(4, "raw", 160, "far"), visit(5, "weir", 240, "far"), visit(6, "raw", 160, "far")]
+        tables = report.tables_of(forwarding, samples)
+        self.assertEqual([table.title.split("; ")[-1] for table in tables], ["near cores", "far cores", "Against the targets (1 met, 8 not measured, 1 MISSED)"])
+        rows = [{row[0]: row[2] for row in table.rows} for table in tables[:2]]
+        self.assertEqual(rows, [{"raw": "1.00", "weir": "1.10"}, {"raw": "1.00", "weir": "1.50"}])
+        verdicts = {row[0]: row[3] for row in tables[2].rows}
+        self.assertEqual(verdicts["weir / raw at 64 B, near cores"], "met")
+        self.assertEqual(verdicts["weir / raw at 64 B, far cores"], "MISSED")
+
+    def test_a_verdict_follows_from_what_was_found(self):
+        self.assertEqual(report.mark("a", 1.0, 1.0)["verdict"], "met")
+        self.assertEqual(report.mark("a", 1.1, 1.0)["verdict"], "MISSED")
+        self.assertEqual(report.mark("a", 0.9, 1.0, least=True)["verdict"], "MISSED")
+        self.assertEqual(report.mark("a", None, 1.0)["verdict"], "not measured")
+
+    def test_what_one_distance_did_not_measure_is_left_out_where_the_other_did(self):
+        samples = [visit(1, "raw", 80), visit(2, "weir", 88), visit(3, "raw", 80), visit(4, "raw", 160, "far")]
+        marks = [(mark["what"], mark["cores"]) for mark in report.marks_of(forwarding, samples)]
+        self.assertIn(("weir / raw at 64 B", "near"), marks)
+        self.assertNotIn(("weir / raw at 64 B", "far"), marks)
+        self.assertIn(("weir / raw at 512 B", "near"), marks)  # measured nowhere
+
+    def test_a_block_of_a_page_is_replaced_and_others_stay(self):
+        page = "a\n<!-- results:x -->\nold\n<!-- /results -->\nb\n<!-- results:y -->\nkept\n<!-- /results -->\n"
+        self.assertEqual(results_page.filled(page, {"x": "new"}.get), page.replace("old", "new"))
+
+    def test_a_block_has_tables_and_origin(self):
+        with tempfile.TemporaryDirectory() as folder:
+            measured = {"module": "bench.system.forwarding", "dropped": [{}], "options": {"rounds": 3, "seconds": 1.0},
+                        "machine": {"cpu": "C", "cores": 2, "kernel": "K", "packages": {"d": "1"}, "commit": "abc", "time": "T"},
+                        "samples": [visit(1, "raw", 80), visit(2, "weir", 88), visit(3, "raw", 80)]}
+            path = results_page.pathlib.Path(folder)
+            (path / "forwarding.json").write_text(json.dumps(measured))
+            text = results_page.block(path, "forwarding")
+            self.assertIsNone(results_page.block(path, "idle"))
+        self.assertIn("; near cores:", text)
+        self.assertTrue(text.endswith("C, 2 cores, Linux K; d 1; commit abc, T; 3 rounds of 1 s, 1 stretches left out."))
+
+
+class Benches(unittest.TestCase):
+    def test_isolation_is_judged_by_the_one_way_time_at_the_wire(self):
+        def sample(flood, p50):
+            return {"system": "weir", "flood": flood, "delivered_percent": 100.0, "p50_us": p50, "p99_us": p50, "neighbor_mbps": 1.0}
+        verdicts = {mark["what"]: mark["verdict"] for mark in isolation.marks([sample("1500 B flood", 3932.2), sample("64 B flood", 2.2)])}
+        self.assertEqual(verdicts["one way p50 beside 1500 B flood"], "MISSED")
+        self.assertEqual(verdicts["one way p50 beside 64 B flood"], "met")
+
+    def test_flows_are_compared_with_the_plain_stretches_beside_them(self):
+        def stretch(number, case, cycles):
+            return visit(1, "weir", cycles, case=case, stretch=number)
+        samples = [stretch(1, "plain", 100), stretch(2, "flows", 105), stretch(3, "plain", 110), stretch(4, "plain", 900)]
+        self.assertEqual(forwarding.own_ratio(samples, "weir", "flows"), (1.0, False))
+
+    def test_what_feedback_adds_is_the_difference_within_a_round(self):
+        def sample(turn, system, number, ns):
+            return {"turn": turn, "system": system, "round": number, "case": "wire", "size": 64, "senders": 1, "ns_per_packet": ns,
+                    "cycles_per_packet": ns, "mpps": 1.0, "feedback_pps": 0}
+        samples = [sample(1, "off", 0, 50), sample(2, "on", 0, 53), sample(6, "off", 1, 90), sample(7, "on", 1, 99)]
+        self.assertEqual(feedback.differences(samples, "on", 64, 1), [3, 9])
+
+    def test_each_load_of_latency_has_its_table_and_ratio(self):
+        def sample(turn, system, load, p50):
+            return {"turn": turn, "round": 0, "system": system, "load": load, "p50": p50, "p90": p50, "p99": p50, "lost": 0}
+        single, burst = list(latency.LOADS)[0], list(latency.LOADS)[-1]
+        samples = [sample(1, "raw", single, 2.0), sample(1, "raw", burst, 4.0), sample(2, "weir", single, 2.2), sample(2, "weir", burst, 8.0)]
+        self.assertEqual([[row[4] for row in table.rows] for table in latency.tables(samples)], [["1.00", "1.10"], ["1.00", "2.00"]])
+        self.assertEqual(latency.marks(samples)[0]["verdict"], "met")
+
+    def test_turns_in_which_the_worker_was_not_saturated_do_not_count(self):
+        def pair(on, off, busy):
+            side = {"cycles_per_request": 1.0, "busy_share": busy, "load_idle": 0.0}
+            return {"size": 512, "operation": "get", "on": {**side, "per_second": on}, "off": {**side, "per_second": off}}
+        row, = requests.summary([pair(99, 100, 0.95), pair(10, 100, 0.5)])
+        self.assertEqual((row["pairs"], row["throughput_ratio"]), (1, 0.99))
+
+
+class Compare(unittest.TestCase):
+    @staticmethod
+    def side(number, side, cost, case="two VMs, 64 B"):
+        return {"bench": "forwarding", "round": number, "side": side, "case": case, "cost": cost, "cores": "near"}
+
+    def samples(self, ratios):
+        return [self.side(number, side, cost) for number, ratio in enumerate(ratios) for side, cost in (("base", 100.0), ("change", 100.0 * ratio))]
+
+    def test_ratios_are_within_a_round_and_both_sides_are_needed(self):
+        samples = [self.side(0, "base", 100.0), self.side(0, "change", 101.0), self.side(1, "base", 500.0), self.side(2, "change", 10.0)]
+        rounds = compare.costs_of(samples)["forwarding"]["two VMs, 64 B"]
+        self.assertEqual(compare.ratios_of(rounds), [1.01])
+
+    def test_verdicts(self):
+        self.assertEqual(compare.marks(self.samples([1.0, 1.01, 1.3]))[0]["verdict"], "met")
+        self.assertEqual(compare.marks(self.samples([1.04, 1.05, 1.06, 1.05, 1.05]))[0]["verdict"], "MISSED")
+        self.assertEqual(compare.marks(self.samples([1.04, 1.05, 1.06]))[0]["verdict"], "unclear")
+        self.assertEqual(compare.marks(self.samples([0.9, 1.03, 1.2]))[0]["verdict"], "unclear")
+        self.assertEqual(compare.marks([self.side(0, "base", 1.0)])[0]["verdict"], "not measured")
+
+    def test_a_micro_bench_measures_both_sides_in_one_stretch(self):
+        samples = [{"bench": "drf", "round": number, "cores": "far", "base": {"drf": 2.0, "gone": 1.0}, "change": {"drf": 2.0 * ratio, "new": 1.0}}
+                   for number, ratio in enumerate((1.0, 1.1, 1.2))]
+        table, = compare.tables(samples)
+        rows = {row[0]: row[1:] for row in table.rows}
+        self.assertEqual(rows["drf"], ["2.00", "2.20", "1.100", "1.050", "1.150", "3"])
+        self.assertEqual(rows["gone"], ["1.00", "-", "-", "-", "-", "0"])
+        self.assertEqual({mark["what"]: mark["verdict"] for mark in compare.marks(samples)},
+                         {"drf": "unclear", "gone": "not measured", "new": "not measured"})
+
+    def test_near_and_far_pairs_are_apart(self):
+        samples = [*self.samples([1.0]), *({**sample, "cores": "far"} for sample in self.samples([1.5]))]
+        self.assertEqual([mark["verdict"] for mark in report.marks_of(compare, samples)], ["met", "unclear"])
+
+    def test_the_base_comes_first_in_even_rounds(self):
+        self.assertEqual([compare.in_turn(number)[0] for number in range(3)], ["base", "change", "base"])
+
+
+class Names(unittest.TestCase):
+    def test_every_name_of_run_sh_is_a_module_and_has_a_line_in_the_list(self):
+        with open(os.path.join(ROOT, "bench", "run.sh"), encoding="utf-8") as script:
+            rows = re.findall(r"^([\w-]+) +\| [^|]+\| (?:root|plot|-) +\| ([\w.-]+) +\|", script.read(), re.MULTILINE)
+        listed = subprocess.run([os.path.join(ROOT, "bench", "run.sh")], capture_output=True, text=True, check=True).stdout
+        self.assertGreater(len(rows), 20)
+        for name, module in rows:
+            self.assertTrue(os.path.exists(os.path.join(ROOT, "bench", *module.split(".")) + ".py"), module)
+            self.assertRegex(listed, rf"(?m)^{name} +\d+ (s|min) +\w")
+
+
+if __name__ == "__main__":
+    unittest.main()
