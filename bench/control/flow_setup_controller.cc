@@ -1,12 +1,11 @@
-// flow_setup_controller.cc - the agent's session and the controller over a line without delay: what both
-// compute when a flow begins between two intervals. Sockets, ticks and waiting are left out.
+// flow_setup_controller.cc - agents' sessions and the controller joined without sockets: what both compute
+// when a flow begins between two intervals. Ticks and waiting are left out. Threads: one.
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "bench/control/flow_setup.h"
-#include "bench/control/spans.h"
 #include "ctrl/daemon/controller.h"
 #include "ctrl/daemon/rate_solver.h"
 #include "vswitch/agent/controller_session.h"
@@ -28,7 +27,7 @@ std::size_t tenant_of(std::size_t host, std::size_t vnic, std::size_t tenants) {
     return (host * kTenantsPerHost + vnic % kTenantsPerHost) % tenants;
 }
 
-/// As in Pulsar 6.4: tenants of 48 vNICs, each on twelve hosts or so, and an appliance for ten hosts.
+/// As in Pulsar 6.4: tenants of 48 vNICs, each on some twelve hosts, and an appliance for ten hosts.
 ClusterConfig cluster_of(unsigned hosts) {
     ClusterConfig config;
     for (unsigned i = 0; i < std::max(1U, hosts / 10); ++i)
@@ -75,30 +74,30 @@ struct Host {
     }
 };
 
-class Line {
+class Cluster {
   public:
-    explicit Line(unsigned hosts)
+    explicit Cluster(unsigned hosts)
         : config_(cluster_of(hosts)), solver_(config_), controller_(config_, solver_, store_, 1'000) {
         for (unsigned h = 0; h < hosts; ++h)
             hosts_.emplace_back(h, config_);
-        for (int turn = 0; turn < 3; ++turn)
-            everybody(turn == 2);
+        for (int round = 0; round < 3; ++round)
+            sample_all(round == 2);
         interval();
     }
 
-    /// All flows but the first of each host go on, and the controller ticks.
+    /// Every host's flows except the first one use tokens, and the controller ticks.
     void interval() {
         for (int sample = 0; sample < 2; ++sample)
-            everybody(true);
+            sample_all(true);
         now_ += config_.interval;
-        everybody(true);
+        sample_all(true);
         controller_.tick(now_, 1'000);
-        answers();
-        now_ += config_.interval / 5;  // now a new flow may be told of at once
+        deliver_answers();
+        now_ += config_.interval / 5;  // from now on a new flow's demand may be sent at once
     }
 
     struct Times {
-        Spans said, solved, heard, all;
+        Spans sent, solved, received, all;
     };
     /// The first flow of host `number` begins.
     void begin(unsigned number, Times& times) {
@@ -106,20 +105,20 @@ class Line {
         host.session->add_samples(host.samples, now_);
         host.use(0);
         now_ += kSample;
-        std::vector<ControllerSession::Message> words;
-        times.said.time([&] {
+        std::vector<ControllerSession::Message> messages;
+        times.sent.time([&] {
             host.session->add_samples(host.samples, now_);
             host.session->tick(now_);
-            words = host.session->take_outgoing();
+            messages = host.session->take_outgoing();
         });
         std::vector<Outgoing> answers;
         times.solved.time([&] {
-            for (const ControllerSession::Message& word : words)
-                controller_.receive(host.peer, word.header, word.body, now_);
+            for (const ControllerSession::Message& message : messages)
+                controller_.receive(host.peer, message.header, message.body, now_);
             controller_.solve_early(now_);
             answers = controller_.take_outgoing();
         });
-        times.heard.time([&] {
+        times.received.time([&] {
             for (const Outgoing& answer : answers)
                 if (answer.route == host.peer.route)
                     host.session->on_message(answer.header, answer.body, now_);
@@ -131,24 +130,24 @@ class Line {
                 deliver(answer);
         times.all.add(
             std::chrono::duration_cast<Spans::Clock::duration>(std::chrono::duration<double, std::micro>(
-                times.said.last() + times.solved.last() + times.heard.last())));
+                times.sent.last() + times.solved.last() + times.received.last())));
     }
     [[nodiscard]] std::size_t flows() const { return hosts_.size() * kVnicsPerHost; }
 
   private:
-    void everybody(bool work) {
+    void sample_all(bool work) {
         now_ += kSample;
         for (Host& host : hosts_) {
             for (std::size_t flow = 1; work && flow < host.samples.size(); ++flow)
                 host.use(flow);
             host.session->add_samples(host.samples, now_);
             host.session->tick(now_);
-            for (const ControllerSession::Message& word : host.session->take_outgoing())
-                controller_.receive(host.peer, word.header, word.body, now_);
+            for (const ControllerSession::Message& message : host.session->take_outgoing())
+                controller_.receive(host.peer, message.header, message.body, now_);
         }
-        answers();
+        deliver_answers();
     }
-    void answers() {
+    void deliver_answers() {
         for (const Outgoing& answer : controller_.take_outgoing())
             deliver(answer);
     }
@@ -168,15 +167,15 @@ class Line {
 
 }  // namespace
 
-nlohmann::json measure_control(unsigned hosts, unsigned times) {
-    Line line(hosts);
-    Line::Times spans;
+nlohmann::json measure_controller(unsigned hosts, unsigned times) {
+    Cluster cluster(hosts);
+    Cluster::Times spans;
     for (unsigned i = 0; i < std::min(times, hosts); ++i)
-        line.begin(i, spans);
-    return {{"flows", line.flows()},
-            {"agent_sends", spans.said.summary()},
+        cluster.begin(i, spans);
+    return {{"flows", cluster.flows()},
+            {"agent_sends", spans.sent.summary()},
             {"controller", spans.solved.summary()},
-            {"agent_receives", spans.heard.summary()},
+            {"agent_receives", spans.received.summary()},
             {"all", spans.all.summary()}};
 }
 

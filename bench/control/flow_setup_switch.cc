@@ -1,10 +1,10 @@
-// flow_setup_switch.cc - a whole worker on a NIC of rings: frame in, limiter there.
+// flow_setup_switch.cc - a whole worker on a NIC of rings: from a feedback frame to its limiter. Threads:
+// one.
 #include <rte_mbuf.h>
 
 #include <stdexcept>
 
 #include "bench/control/flow_setup.h"
-#include "bench/control/spans.h"
 #include "test/vswitch/datapath/switch_harness.h"
 
 namespace weir::bench {
@@ -31,7 +31,7 @@ class Sender {
   public:
     Sender() : nic_(1, 1024), host_(config_with_feedback(), &nic_), vm_(host_.add(vm(1))) {}
 
-    /// The destination's first word, told to the VM's switch.
+    /// A destination's first feedback frame for the VM comes from the wire.
     void arrive(unsigned number) {
         const FrameBytes answered = ethernet(address(number), mac(1), kIpv4, ipv4(kUdp, udp(pattern(64))));
         FeedbackBuffer buffer;
@@ -62,7 +62,7 @@ Spans limiters_beside(unsigned existing, unsigned times) {
         spans.time([&] { sender.turn(); });
     }
     if (sender.limiters() != existing + times)
-        throw std::runtime_error("not every destination got its limiter");
+        throw std::runtime_error("a destination has no limiter");
     return spans;
 }
 
@@ -74,7 +74,7 @@ VnicConfig with_appliance(std::uint64_t tokens) {
     return config;
 }
 
-/// What the agent computes, and what the worker does when it brings it.
+/// Times of the agent, which computes the buckets of a new rate, and of the worker, which installs them.
 std::pair<Spans, Spans> rates_of_requests(unsigned times) {
     SwitchConfig config;
     config.appliances.emplace_back().name = "disk";

@@ -1,4 +1,4 @@
-// interval_switches.cc - the least that a switch has to say.
+// interval_switches.cc - the messages that a switch must send and understand. Threads: one.
 #include "bench/control/interval_switches.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace {
 
 constexpr auto kPatience = std::chrono::minutes(1);
 constexpr std::uint32_t kSession = 1;
-/// Of a token: more than what flows between VMs are never held below, or nothing would ever be said of them.
+/// A token's bytes: so many that flows between VMs demand more than the rate that they may always have, or no
+/// rate would ever be sent for them.
 constexpr float kBytes = 5e5F;
 
 void send(zmq::socket_t& socket, const wire::Header& header, const wire::Bytes& body) {
@@ -29,11 +30,11 @@ Switches::Switches(const std::string& endpoint, std::vector<SwitchPlan> plans) {
         one.socket.set(zmq::sockopt::linger, 0);
         one.socket.connect(endpoint);
         one.plan = std::move(plan);
-        say_hello(one);
+        send_hello(one);
     }
 }
 
-void Switches::say_hello(One& one) {
+void Switches::send_hello(One& one) {
     wire::Hello hello;
     hello.host = one.plan.host;
     for (const std::string& name : one.plan.vnics)
@@ -45,7 +46,7 @@ void Switches::say_hello(One& one) {
     send(one.socket, header, {text.begin(), text.end()});
 }
 
-bool Switches::hear(One& one) {
+bool Switches::receive(One& one) {
     zmq::message_t head;
     zmq::message_t body;
     if (!one.socket.recv(head, zmq::recv_flags::dontwait))
@@ -58,7 +59,7 @@ bool Switches::hear(One& one) {
         return true;
     one.origin.epoch = std::max(one.origin.epoch, header.epoch);
     one.welcomed = one.welcomed || header.type == wire::Type::kWelcome;
-    one.heard = one.heard || header.type == wire::Type::kAllocation;
+    one.allocated = one.allocated || header.type == wire::Type::kAllocation;
     if (header.type != wire::Type::kTables || !one.flows.empty())
         return true;
     const auto parsed = wire::parse_tables(body.to_string_view());
@@ -72,12 +73,12 @@ bool Switches::hear(One& one) {
 }
 
 template <typename Done>
-bool Switches::hear_until(Done done) {
+bool Switches::receive_until(Done done) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     for (std::size_t missing = all_.size(); missing != 0;) {
         missing = 0;
         for (One& one : all_) {
-            while (!done(one) && hear(one)) {
+            while (!done(one) && receive(one)) {
             }
             missing += !done(one);
         }
@@ -88,15 +89,15 @@ bool Switches::hear_until(Done done) {
 }
 
 bool Switches::settle() {
-    return hear_until([](const One& one) { return one.welcomed && !one.flows.empty(); });
+    return receive_until([](const One& one) { return one.welcomed && !one.flows.empty(); });
 }
 
-void Switches::speak(double scale) {
+void Switches::send_demands(double scale) {
     std::uint32_t number = 0;
     for (One& one : all_) {
-        while (hear(one)) {
+        while (receive(one)) {
         }
-        one.heard = false;
+        one.allocated = false;
         wire::Bytes body;
         for (const wire::FlowKey flow : one.flows) {
             wire::FlowDemand record;
@@ -113,8 +114,8 @@ void Switches::speak(double scale) {
     }
 }
 
-bool Switches::hear_all() {
-    return hear_until([](const One& one) { return one.heard; });
+bool Switches::receive_allocations() {
+    return receive_until([](const One& one) { return one.allocated; });
 }
 
 }  // namespace weir::bench

@@ -1,4 +1,5 @@
-// interval_switches.h - thousands of switches in one thread: sockets that say demands and hear rates. Threads: one.
+// interval_switches.h - thousands of switches in one thread, as the controller sees them: sockets that send
+// demands and receive allocations. Threads: one.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,7 @@
 
 namespace weir::bench {
 
-/// What each switch has: vNICs by name, and for each the name of what its one flow goes to.
+/// One switch: its vNICs by name, and for each the name of the vNIC or appliance that its only flow goes to.
 struct SwitchPlan {
     std::string host;
     std::vector<std::string> vnics;
@@ -20,16 +21,15 @@ struct SwitchPlan {
 
 class Switches {
   public:
-    /// Connects all and says HELLO.
+    /// Connects every switch and sends its HELLO.
     Switches(const std::string& endpoint, std::vector<SwitchPlan> plans);
 
-    /// Hears until all have their tables. @return false after a minute
+    /// Receives until every switch has its tables. @return false after a minute
     bool settle();
-    /// All say that every flow of theirs has changed.
-    void speak(double scale);
-    /// Hears until every switch has an allocation for each of its flows that came since speak().
-    /// @return false after a minute
-    bool hear_all();
+    /// Every switch sends a changed demand of each flow, times `scale`.
+    void send_demands(double scale);
+    /// Receives until every switch has had an ALLOCATION since send_demands(). @return false after a minute
+    bool receive_allocations();
     [[nodiscard]] std::uint64_t bytes_up() const { return bytes_up_; }
     [[nodiscard]] std::uint64_t bytes_down() const { return bytes_down_; }
 
@@ -40,12 +40,12 @@ class Switches {
         wire::Origin origin;
         std::vector<wire::FlowKey> flows;
         bool welcomed = false;
-        bool heard = false;
+        bool allocated = false;
     };
-    void say_hello(One& one);
-    bool hear(One& one);
+    void send_hello(One& one);
+    bool receive(One& one);
     template <typename Done>
-    bool hear_until(Done done);
+    bool receive_until(Done done);
 
     zmq::context_t context_{1};
     std::vector<One> all_;

@@ -1,7 +1,10 @@
-// core_distance.cc - how far two cores are from each other: `core-distance CORE CORE` hands a cache line to
-// and fro and prints the nanoseconds of a round trip, the least of three tries. Some 100 where the two share
-// a cache, several times that where they do not; a hypervisor moves virtual cores about. Threads: one on each
-// core, before all others (SCHED_FIFO, root).
+// core_distance.cc - nanoseconds of a cache line's round trip between two cores, the least of three tries.
+//
+//   core-distance CORE CORE
+//
+// Some 100 ns where the two cores share a cache, several times as much where they do not; a hypervisor moves
+// virtual cores from one case to the other. Threads: one on each core, scheduled before all others
+// (SCHED_FIFO, root).
 #include <sched.h>
 
 #include <algorithm>
@@ -24,17 +27,17 @@ constexpr unsigned kTries = 3;
 constexpr unsigned kRounds = 2000;
 
 struct alignas(128) Line {
-    std::atomic<unsigned> turns{0};  ///< odd: the other's
+    std::atomic<unsigned> turns{0};  ///< odd: the other core is to write
 };
 
-/// Ends the program where there is no such core.
+/// Moves this thread to a core, with real-time priority; ends the program when that fails.
 void settle_on(int core) {
     cpu_set_t cores;
     CPU_ZERO(&cores);
     CPU_SET(static_cast<unsigned>(core), &cores);
     const sched_param first{.sched_priority = kPriority};
     if (sched_setaffinity(0, sizeof cores, &cores) != 0 || sched_setscheduler(0, SCHED_FIFO, &first) != 0) {
-        std::fprintf(stderr, "core-distance: core %d: %s (root is wanted, and a core that is there)\n", core,
+        std::fprintf(stderr, "core-distance: core %d: %s; run as root, with an existing core\n", core,
                      std::strerror(errno));
         std::_Exit(1);
     }
@@ -68,11 +71,11 @@ int main(int count, char** words) {
     const int here = std::atoi(words[1]);
     const int there = std::atoi(words[2]);
     if (here == there) {
-        std::fputs("core-distance: two cores are wanted, not one twice\n", stderr);
+        std::fputs("core-distance: the two cores must differ\n", stderr);
         return 2;
     }
     Line line;
-    std::binary_semaphore settled{0};  // one that spins first would keep the other from leaving its core
+    std::binary_semaphore settled{0};  // a spinning thread would keep the other one from leaving its core
     double least = std::numeric_limits<double>::max();
     std::thread asker([&] {
         settle_on(here);

@@ -1,10 +1,12 @@
-// raw_vhost_loop.cc - the raw limit: dequeue from one vhost-user socket, enqueue to the other, nothing in
-// between.
+// raw_vhost_loop.cc - the lower bound of every vhost switch: dequeue from one vhost-user socket, enqueue to
+// the other.
+//
 //   raw-vhost-loop EAL... -- server|client SOCKET_A SOCKET_B
-// Says {"event":"listening"} when the sockets exist and {"event":"ready"} when both peers are there, then
-// answers every line on standard input with its totals as JSON: busy cycles (TSC of iterations that moved
-// packets), packets, bursts. Threads: main talks, the first worker lcore polls, DPDK's own vhost thread calls
-// back.
+//
+// Prints {"event":"listening"} when the sockets exist and {"event":"ready"} when both peers have connected,
+// then answers every line on standard input with its totals as JSON: busy cycles (TSC cycles of iterations
+// that moved packets), packets, bursts. Threads: main reads and prints, the first worker lcore polls, DPDK's
+// own vhost thread calls back.
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_launch.h>
@@ -25,7 +27,7 @@
 namespace {
 
 constexpr std::uint16_t kBurst = 32;
-constexpr std::uint16_t kRxQueue = 0;  // as the guest sees it: vring 0 is what it receives from
+constexpr std::uint16_t kRxQueue = 0;  // the guest's: it receives from vring 0
 constexpr std::uint16_t kTxQueue = 1;
 constexpr unsigned kBuffers = 4095;
 constexpr unsigned kPoolCache = 256;
@@ -49,7 +51,7 @@ struct Loop {
     Totals totals;
 };
 
-Loop loop;  // the vhost callbacks carry no context of ours
+Loop loop;  // global, because vhost callbacks carry no context
 
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t by) {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
@@ -99,7 +101,7 @@ int on_new(int vid) {
     return 0;
 }
 
-/// The device may be freed once no iteration that could have seen it is running: two more must have begun.
+/// Waits until two more iterations have begun: none that runs then can have read the device's id before.
 void on_destroy(int vid) {
     set_device(vid, kGone);
     const auto seen = loop.iterations.load(std::memory_order_acquire);

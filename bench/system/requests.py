@@ -51,7 +51,7 @@ def turn(load, system, client, operation, size, seconds):
     """One client's turn."""
     result, busy = load.measure({"client": client, "server": SERVER, "operation": operation, "bytes": size, "seconds": seconds,
                                  "warmup": seconds / 4}, system)
-    if result["strays"] or result["unanswered"]:
+    if result["unexpected"] or result["unanswered"]:
         raise RuntimeError(f"frames were lost: {result}")
     return {**dataclasses.asdict(busy), "per_second": result["per_second"], "load_idle": result["idle"],
             "connections": result["connections"],

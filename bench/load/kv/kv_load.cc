@@ -1,6 +1,9 @@
-// kv_load.cc - clients of memcached in a closed loop: `kv-load ADDRESS PORT CONNECTIONS get|set BYTES
-// SECONDS` has one request under way on each connection, all of one kind and size, and prints how many were
-// answered, as JSON. Units: bytes. Threads: one.
+// kv_load.cc - clients of memcached in a closed loop, with one outstanding request on each connection.
+//
+//   kv-load ADDRESS PORT CONNECTIONS get|set BYTES SECONDS
+//
+// All requests are of one operation and size. Prints JSON: the requests that were answered, and the seconds.
+// Units: bytes. Threads: one.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -38,34 +41,35 @@ struct Options {
 };
 
 struct Connection {
-    int line = -1;
-    std::size_t to_send = 0;     ///< of the request that is under way
-    std::size_t to_receive = 0;  ///< of its answer
-    bool waits = false;          ///< for room to send
+    int socket = -1;
+    std::size_t to_send = 0;     ///< bytes of the outstanding request
+    std::size_t to_receive = 0;  ///< bytes of its response
+    bool blocked = false;        ///< the socket has no room to send
 };
 
 class Load {
   public:
     explicit Load(const Options& options)
-        : options_(options), poll_(epoll_create1(0)), room_(kReadBytes), connections_(options.connections) {
+        : options_(options), poll_(epoll_create1(0)), buffer_(kReadBytes), connections_(options.connections) {
         const std::string key = "key-" + std::to_string(options.bytes);
         const std::string size = std::to_string(options.bytes);
         const std::string value(options.bytes, 'v');
         store_ = "set " + key + " 0 0 " + size + "\r\n" + value + "\r\n";
         request_ = options.set ? store_ : "get " + key + "\r\n";
-        answer_bytes_ = options.set ? kStored.size()
-                                    : ("VALUE " + key + " 0 " + size + "\r\n" + value + "\r\nEND\r\n").size();
+        response_bytes_ = options.set
+                              ? kStored.size()
+                              : ("VALUE " + key + " 0 " + size + "\r\n" + value + "\r\nEND\r\n").size();
         for (std::size_t i = 0; i < connections_.size(); ++i)
             open(i);
-        store(connections_[0].line);
+        store(connections_[0].socket);
         for (Connection& each : connections_)
-            if (fcntl(each.line, F_SETFL, O_NONBLOCK) != 0)
+            if (fcntl(each.socket, F_SETFL, O_NONBLOCK) != 0)
                 throw std::runtime_error("no non-blocking sockets");
     }
 
     void run() {
         for (std::size_t i = 0; i < connections_.size(); ++i)
-            ask(i);
+            request(i);
         serve_until(Clock::now() + kWarmup);
         answered_ = 0;
         const Clock::time_point begin = Clock::now();
@@ -79,42 +83,43 @@ class Load {
     static constexpr std::string_view kStored = "STORED\r\n";
 
     void open(std::size_t index) {
-        const int line = socket(AF_INET, SOCK_STREAM, 0);
+        const int made = ::socket(AF_INET, SOCK_STREAM, 0);
         const int one = 1;
-        if (line < 0 || setsockopt(line, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0 ||
-            connect(line, reinterpret_cast<const sockaddr*>(&options_.server), sizeof options_.server) != 0)
-            throw std::runtime_error("cannot connect; does memcached listen at ADDRESS and PORT?");
-        connections_[index].line = line;
+        if (made < 0 || setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0 ||
+            connect(made, reinterpret_cast<const sockaddr*>(&options_.server), sizeof options_.server) != 0)
+            throw std::runtime_error("cannot connect: memcached must listen at ADDRESS and PORT");
+        connections_[index].socket = made;
         epoll_event wanted{.events = EPOLLIN, .data = {.u64 = index}};
-        epoll_ctl(poll_, EPOLL_CTL_ADD, line, &wanted);
+        epoll_ctl(poll_, EPOLL_CTL_ADD, made, &wanted);
     }
 
-    /// What is asked for must be there.
-    void store(int line) {
+    /// Stores the value that GETs return.
+    void store(int socket) {
         for (std::size_t sent = 0; sent < store_.size();) {
-            const ssize_t bytes = send(line, store_.data() + sent, store_.size() - sent, MSG_NOSIGNAL);
+            const ssize_t bytes = send(socket, store_.data() + sent, store_.size() - sent, MSG_NOSIGNAL);
             if (bytes <= 0)
                 throw std::runtime_error("the connection was closed");
             sent += static_cast<std::size_t>(bytes);
         }
-        std::array<char, kStored.size()> answer{};
-        if (recv(line, answer.data(), answer.size(), MSG_WAITALL) != static_cast<ssize_t>(answer.size()) ||
-            std::string_view(answer.data(), answer.size()) != kStored)
+        std::array<char, kStored.size()> response{};
+        if (recv(socket, response.data(), response.size(), MSG_WAITALL) !=
+                static_cast<ssize_t>(response.size()) ||
+            std::string_view(response.data(), response.size()) != kStored)
             throw std::runtime_error("memcached did not store the value");
     }
 
-    void ask(std::size_t index) {
+    void request(std::size_t index) {
         connections_[index].to_send = request_.size();
-        connections_[index].to_receive = answer_bytes_;
-        go_on(index);
+        connections_[index].to_receive = response_bytes_;
+        send_rest(index);
     }
 
-    /// Sends as much of the request as there is room for.
-    void go_on(std::size_t index) {
+    /// Sends as much of the outstanding request as the socket has room for.
+    void send_rest(std::size_t index) {
         Connection& connection = connections_[index];
         while (connection.to_send > 0) {
             const ssize_t bytes =
-                send(connection.line, request_.data() + request_.size() - connection.to_send,
+                send(connection.socket, request_.data() + request_.size() - connection.to_send,
                      connection.to_send, MSG_NOSIGNAL);
             if (bytes < 0 && errno == EAGAIN)
                 break;
@@ -122,27 +127,27 @@ class Load {
                 throw std::runtime_error("a connection was closed");
             connection.to_send -= static_cast<std::size_t>(bytes);
         }
-        const bool waits = connection.to_send > 0;
-        if (waits != connection.waits) {
-            connection.waits = waits;
+        const bool blocked = connection.to_send > 0;
+        if (blocked != connection.blocked) {
+            connection.blocked = blocked;
             epoll_event wanted{.events = EPOLLIN, .data = {.u64 = index}};
-            wanted.events |= waits ? EPOLLOUT : 0U;
-            epoll_ctl(poll_, EPOLL_CTL_MOD, connection.line, &wanted);
+            wanted.events |= blocked ? EPOLLOUT : 0U;
+            epoll_ctl(poll_, EPOLL_CTL_MOD, connection.socket, &wanted);
         }
     }
 
     void receive(std::size_t index) {
         Connection& connection = connections_[index];
-        const ssize_t bytes = recv(connection.line, room_.data(), room_.size(), 0);
+        const ssize_t bytes = recv(connection.socket, buffer_.data(), buffer_.size(), 0);
         if (bytes < 0 && errno == EAGAIN)
             return;
         if (bytes <= 0 || static_cast<std::size_t>(bytes) > connection.to_receive)
-            throw std::runtime_error("an answer of another length, or none");
+            throw std::runtime_error("a response of another length, or none");
         connection.to_receive -= static_cast<std::size_t>(bytes);
         if (connection.to_receive > 0)
             return;
         ++answered_;
-        ask(index);
+        request(index);
     }
 
     void serve_until(Clock::time_point end) {
@@ -152,7 +157,7 @@ class Load {
             for (int i = 0; i < count; ++i) {
                 const epoll_event& event = events[static_cast<std::size_t>(i)];
                 if ((event.events & EPOLLOUT) != 0)
-                    go_on(event.data.u64);
+                    send_rest(event.data.u64);
                 if ((event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
                     receive(event.data.u64);
             }
@@ -161,11 +166,11 @@ class Load {
 
     Options options_;
     int poll_;
-    std::vector<char> room_;
+    std::vector<char> buffer_;
     std::vector<Connection> connections_;
     std::string store_;
     std::string request_;
-    std::size_t answer_bytes_ = 0;
+    std::size_t response_bytes_ = 0;
     std::size_t answered_ = 0;
 };
 

@@ -1,8 +1,11 @@
-// set_load.cc - clients of memcached in an open loop: `set-load ADDRESS PORT CONNECTIONS PER_SECOND BYTES
-// SECONDS SEED` sends SETs of BYTES at random moments (Poisson), each over a random connection, and prints
-// JSON with every latency. A request is due whether or not earlier ones were answered, and its latency begins
-// when it is due: what has to wait because of a slow answer counts in full. A connection has one request
-// under way; the others wait here. Units: us in the output, ns inside. Threads: one.
+// set_load.cc - clients of memcached in an open loop: SETs at random times (Poisson), each on a random
+// connection.
+//
+//   set-load ADDRESS PORT CONNECTIONS PER_SECOND BYTES SECONDS SEED
+//
+// A request is due whether or not earlier ones were answered, and its latency begins when it is due, so that
+// the wait behind a slow response counts in full. A connection has one outstanding request; further ones
+// queue in this program. Prints JSON with every latency. Units: us in the output, ns inside. Threads: one.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -30,10 +33,10 @@ using Clock = std::chrono::steady_clock;
 using Moment = Clock::time_point;
 using namespace std::chrono_literals;
 
-constexpr auto kWarmup = 1s;    ///< requests that are not counted: connections open their windows
+constexpr auto kWarmup = 1s;    ///< not counted: TCP opens its congestion windows
 constexpr auto kPatience = 5s;  ///< after the last request
 constexpr unsigned kKeys = 1000;
-constexpr std::string_view kAnswer = "STORED\r\n";
+constexpr std::string_view kStored = "STORED\r\n";
 
 struct Options {
     sockaddr_in server{};
@@ -45,9 +48,9 @@ struct Options {
 };
 
 struct Connection {
-    int line = -1;
-    std::deque<Moment> due;    ///< of requests not yet answered; the first is under way
-    std::size_t answered = 0;  ///< bytes of the first's answer so far
+    int socket = -1;
+    std::deque<Moment> due;    ///< of unanswered requests; the first is outstanding, the others are not sent
+    std::size_t received = 0;  ///< bytes of the outstanding request's response
 };
 
 class Load {
@@ -65,14 +68,14 @@ class Load {
     void run() {
         first_ = Clock::now() + kWarmup;
         const Moment end = first_ + options_.seconds;
-        for (Moment due = Clock::now() + pause(); due < end; due += pause()) {
-            wait_until(due);
-            take_up(due);
+        for (Moment due = Clock::now() + next_gap(); due < end; due += next_gap()) {
+            receive_until(due);
+            enqueue(due);
         }
         answered_in_time_ = latencies_.size();
         const Moment patience = Clock::now() + kPatience;
-        while (waiting_ > 0 && Clock::now() < patience)
-            wait(patience - Clock::now());
+        while (unanswered_ > 0 && Clock::now() < patience)
+            receive_for(patience - Clock::now());
     }
 
     void print() {
@@ -84,7 +87,7 @@ class Load {
                 record(latencies_, due, now);
                 unanswered += due >= first_;
             }
-            resent += resent_by(each.line);
+            resent += resent_by(each.socket);
         }
         std::printf(R"({"unanswered": %zu, "answered_in_time": %zu, "resent": %llu, )", unanswered,
                     answered_in_time_, static_cast<unsigned long long>(resent));
@@ -96,29 +99,29 @@ class Load {
 
   private:
     void open(std::size_t index) {
-        const int line = socket(AF_INET, SOCK_STREAM, 0);
+        const int made = ::socket(AF_INET, SOCK_STREAM, 0);
         const int one = 1;
-        // All of a request fits, so that it is written at once.
-        const int room = static_cast<int>(2 * options_.bytes + 4096);
-        if (line < 0 || setsockopt(line, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0 ||
-            setsockopt(line, SOL_SOCKET, SO_SNDBUF, &room, sizeof room) != 0 ||
-            connect(line, reinterpret_cast<const sockaddr*>(&options_.server), sizeof options_.server) != 0 ||
-            fcntl(line, F_SETFL, O_NONBLOCK) != 0)
-            throw std::runtime_error("cannot connect; does memcached listen at ADDRESS and PORT?");
+        // A whole request fits into the socket's buffer, so that one call sends it.
+        const int buffer_bytes = static_cast<int>(2 * options_.bytes + 4096);
+        if (made < 0 || setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0 ||
+            setsockopt(made, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes) != 0 ||
+            connect(made, reinterpret_cast<const sockaddr*>(&options_.server), sizeof options_.server) != 0 ||
+            fcntl(made, F_SETFL, O_NONBLOCK) != 0)
+            throw std::runtime_error("cannot connect: memcached must listen at ADDRESS and PORT");
         epoll_event wanted{.events = EPOLLIN, .data = {.u64 = index}};
-        epoll_ctl(poll_, EPOLL_CTL_ADD, line, &wanted);
-        connections_[index].line = line;
+        epoll_ctl(poll_, EPOLL_CTL_ADD, made, &wanted);
+        connections_[index].socket = made;
     }
 
-    Clock::duration pause() {
+    Clock::duration next_gap() {
         const std::chrono::duration<double> drawn(-std::log1p(-share_(random_)) / options_.per_second);
         return std::chrono::duration_cast<Clock::duration>(drawn);
     }
 
-    void take_up(Moment due) {
+    void enqueue(Moment due) {
         Connection& chosen = connections_[random_() % connections_.size()];
         chosen.due.push_back(due);
-        ++waiting_;
+        ++unanswered_;
         if (chosen.due.size() == 1) {
             send_first(chosen);
             record(late_, due, Clock::now());
@@ -130,52 +133,52 @@ class Load {
         const int length = std::snprintf(head.data(), head.size(), "set key-%028u 0 0 %zu\r\n",
                                          sent_++ % kKeys, value_.size());
         request_.assign(head.data(), static_cast<std::size_t>(length)).append(value_).append("\r\n");
-        if (send(to.line, request_.data(), request_.size(), MSG_NOSIGNAL) !=
+        if (send(to.socket, request_.data(), request_.size(), MSG_NOSIGNAL) !=
             static_cast<ssize_t>(request_.size()))
             throw std::runtime_error(
-                "a connection took no whole request: it was closed, or BYTES are too many");
-        to.answered = 0;
+                "a connection did not take a whole request: it was closed, or BYTES is too large");
+        to.received = 0;
     }
 
-    void wait_until(Moment due) {
+    void receive_until(Moment due) {
         for (Moment now = Clock::now(); now < due; now = Clock::now())
-            wait(due - now);
+            receive_for(due - now);
     }
 
-    /// Takes answers for at most so long.
-    void wait(Clock::duration most) {
+    /// Waits for responses, at most `most`, and takes those that are there.
+    void receive_for(Clock::duration most) {
         const auto nanos = std::max<std::int64_t>(0, std::chrono::nanoseconds(most).count());
         const timespec timeout{nanos / 1'000'000'000, nanos % 1'000'000'000};
         std::array<epoll_event, 32> events{};
         const int count =
             epoll_pwait2(poll_, events.data(), static_cast<int>(events.size()), &timeout, nullptr);
         for (int i = 0; i < count; ++i)
-            hear(connections_[events[static_cast<std::size_t>(i)].data.u64]);
+            receive(connections_[events[static_cast<std::size_t>(i)].data.u64]);
     }
 
-    void hear(Connection& from) {
-        std::array<char, 256> heard{};
-        const ssize_t size = recv(from.line, heard.data(), heard.size(), 0);
+    void receive(Connection& from) {
+        std::array<char, 256> bytes{};
+        const ssize_t size = recv(from.socket, bytes.data(), bytes.size(), 0);
         if (size < 0)
-            return;  // nothing after all
-        const std::string_view text(heard.data(), static_cast<std::size_t>(size));
-        if (size == 0 || from.due.empty() || kAnswer.substr(from.answered, text.size()) != text)
-            throw std::runtime_error("memcached said '" + std::string(text) + "' and not STORED");
-        from.answered += text.size();
-        if (from.answered < kAnswer.size())
+            return;  // a false alarm of epoll
+        const std::string_view text(bytes.data(), static_cast<std::size_t>(size));
+        if (size == 0 || from.due.empty() || kStored.substr(from.received, text.size()) != text)
+            throw std::runtime_error("memcached answered '" + std::string(text) + "' instead of STORED");
+        from.received += text.size();
+        if (from.received < kStored.size())
             return;
         record(latencies_, from.due.front(), Clock::now());
         from.due.pop_front();
-        --waiting_;
+        --unanswered_;
         if (!from.due.empty())
             send_first(from);
     }
 
-    /// Segments that the kernel has sent again.
-    static std::uint64_t resent_by(int line) {
+    /// Segments that the kernel sent again.
+    static std::uint64_t resent_by(int socket) {
         tcp_info info{};
         socklen_t size = sizeof info;
-        return getsockopt(line, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_total_retrans : 0;
+        return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_total_retrans : 0;
     }
 
     void record(std::vector<double>& list, Moment due, Moment now) const {
@@ -199,10 +202,10 @@ class Load {
     std::uniform_real_distribution<double> share_;
     Moment first_;
     unsigned sent_ = 0;
-    std::size_t waiting_ = 0;
-    std::size_t answered_in_time_ = 0;  ///< by the time when the last was due
+    std::size_t unanswered_ = 0;
+    std::size_t answered_in_time_ = 0;  ///< before the last request was due
     std::vector<double> latencies_;
-    std::vector<double> late_;  ///< how long after it was due a request was sent on an idle connection
+    std::vector<double> late_;  ///< us from due to sent, of requests on idle connections
 };
 
 Options parse(char** words) {
@@ -217,7 +220,7 @@ Options parse(char** words) {
     if (inet_pton(AF_INET, words[1], &options.server.sin_addr) != 1)
         throw std::runtime_error("ADDRESS is not an IPv4 address");
     if (options.connections == 0 || options.connections > 1000 || options.per_second <= 0)
-        throw std::runtime_error("CONNECTIONS must be 1 to 1000 and PER_SECOND more than 0");
+        throw std::runtime_error("CONNECTIONS is allowed 1..1000, PER_SECOND above 0");
     return options;
 }
 

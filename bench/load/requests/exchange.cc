@@ -1,3 +1,4 @@
+// exchange.cc - headers, segments and acknowledgements of the exchange.
 #include "bench/load/requests/exchange.h"
 
 #include <rte_byteorder.h>
@@ -24,7 +25,7 @@ constexpr std::uint8_t kAck = 0x10;
 constexpr std::uint32_t kClientIp = RTE_IPV4(10, 0, 0, 1);
 constexpr std::uint32_t kServerIp = RTE_IPV4(10, 0, 0, 9);
 
-// Where fields are in a frame.
+// Offsets of fields in a frame.
 constexpr std::size_t kIpLength = 16;
 constexpr std::size_t kSourcePort = 34;
 constexpr std::size_t kDestinationPort = 36;
@@ -79,7 +80,7 @@ Exchange::~Exchange() {
 
 void Exchange::build_header(Side side) {
     End& end = ends_[side];
-    const bool asks = side == kClient;
+    const bool is_client = side == kClient;
     std::uint8_t* at = end.header.data();
     std::memcpy(at, ends_[other(side)].port.mac().data(), 6);
     std::memcpy(at + 6, end.port.mac().data(), 6);
@@ -88,62 +89,62 @@ void Exchange::build_header(Side side) {
     ip.version_ihl = RTE_IPV4_VHL_DEF;
     ip.time_to_live = 64;
     ip.next_proto_id = IPPROTO_TCP;
-    ip.src_addr = rte_cpu_to_be_32(asks ? kClientIp : kServerIp);
-    ip.dst_addr = rte_cpu_to_be_32(asks ? kServerIp : kClientIp);
+    ip.src_addr = rte_cpu_to_be_32(is_client ? kClientIp : kServerIp);
+    ip.dst_addr = rte_cpu_to_be_32(is_client ? kServerIp : kClientIp);
     std::memcpy(at + 14, &ip, sizeof ip);
     rte_tcp_hdr tcp{};
     tcp.data_off = 5 << 4;
     tcp.rx_win = 0xFFFF;
     std::memcpy(at + 34, &tcp, sizeof tcp);
-    put_be16(at + (asks ? kDestinationPort : kSourcePort), kServicePort);
+    put_be16(at + (is_client ? kDestinationPort : kSourcePort), kServicePort);
 }
 
-rte_mbuf* Exchange::fresh() {
+rte_mbuf* Exchange::allocate() {
     rte_mbuf* frame = rte_pktmbuf_alloc(pool_);
     if (frame == nullptr)
-        throw std::runtime_error("no buffers: fewer connections, please");
+        throw std::runtime_error("connections: no buffers are left; use fewer");
     return frame;
 }
 
 void Exchange::start() {
     for (std::uint32_t number = 0; number < connections_.size(); ++number) {
         for (const Side side : {kClient, kServer}) {
-            send(side, number, fresh(), side == kClient ? kSyn : kSynAck, 0);
+            send_segment(side, number, allocate(), side == kClient ? kSyn : kSynAck, 0);
             ++connections_[number].seq[side];
             flush(side);
         }
-        ++under_way_;
-        say(kClient, number, nullptr);
-        for (unsigned turns = 0; turns < 4; ++turns)
-            turn();
+        ++outstanding_;
+        send_message(kClient, number, nullptr);
+        for (unsigned polls = 0; polls < 4; ++polls)
+            poll();
     }
 }
 
-unsigned Exchange::turn() {
-    const unsigned came = receive(kClient) + receive(kServer);
+unsigned Exchange::poll() {
+    const unsigned received = receive(kClient) + receive(kServer);
     flush(kClient);
     flush(kServer);
-    return came;
+    return received;
 }
 
 unsigned Exchange::receive(Side side) {
     std::array<rte_mbuf*, kBurst> frames;
-    unsigned came = 0;
+    unsigned received = 0;
     for (unsigned bursts = 0; bursts < kBursts; ++bursts) {
         const std::uint16_t count = ends_[side].port.receive(0, frames.data(), kBurst);
         for (std::uint16_t i = 0; i < count; ++i)
             rte_prefetch0(rte_pktmbuf_mtod(frames[i], void*));
         for (std::uint16_t i = 0; i < count; ++i)
-            take(side, frames[i]);
-        came += count;
+            on_frame(side, frames[i]);
+        received += count;
         if (count < kBurst)
             break;
     }
-    tally.frames += came;
-    return came;
+    tally.frames += received;
+    return received;
 }
 
-void Exchange::take(Side side, rte_mbuf* frame) {
+void Exchange::on_frame(Side side, rte_mbuf* frame) {
     const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
     const std::uint32_t number =
         be16(bytes + (side == kClient ? kDestinationPort : kSourcePort)) - kFirstPort;
@@ -154,17 +155,17 @@ void Exchange::take(Side side, rte_mbuf* frame) {
     }
     Connection& connection = connections_[number];
     const Message& expected = ends_[other(side)].message;
-    const std::uint32_t begun = connection.seq[other(side)] - expected.bytes;  // it has been said whole
+    const std::uint32_t begun = connection.seq[other(side)] - expected.bytes;  // it was sent as a whole
     tally.payload += payload;
     if (be32(bytes + kSeq) != begun + connection.received[side]) {
-        ++tally.strays;
+        ++tally.unexpected;
         rte_pktmbuf_free(frame);
         return;
     }
     connection.received[side] += payload;
     if (connection.received[side] < expected.bytes) {
         if ((++connection.unacknowledged[side] & 1) == 0)
-            send(side, number, frame, kAck, 0);
+            send_segment(side, number, frame, kAck, 0);
         else
             rte_pktmbuf_free(frame);
         return;
@@ -173,27 +174,27 @@ void Exchange::take(Side side, rte_mbuf* frame) {
     connection.unacknowledged[side] = 0;
     tally.answered += side == kClient;
     if (side == kClient && stopping_) {
-        --under_way_;
+        --outstanding_;
         rte_pktmbuf_free(frame);
         return;
     }
-    say(side, number, frame);
+    send_message(side, number, frame);
 }
 
-/// The whole message of a side; `frame` becomes its first segment, if there is one.
-void Exchange::say(Side side, std::uint32_t number, rte_mbuf* frame) {
+/// Sends the whole message of a side; `frame`, unless it is null, becomes its first segment.
+void Exchange::send_message(Side side, std::uint32_t number, rte_mbuf* frame) {
     const Message& message = ends_[side].message;
     for (std::uint32_t at = 0; at < message.bytes; at += kSegmentBytes) {
-        rte_mbuf* segment = frame != nullptr ? frame : fresh();
+        rte_mbuf* segment = frame != nullptr ? frame : allocate();
         frame = nullptr;
         const std::uint32_t bytes = std::min(kSegmentBytes, message.bytes - at);
         message.write(at, bytes, rte_pktmbuf_mtod_offset(segment, std::uint8_t*, kHeaderBytes));
-        send(side, number, segment, at + bytes == message.bytes ? kPushAck : kAck, bytes);
+        send_segment(side, number, segment, at + bytes == message.bytes ? kPushAck : kAck, bytes);
     }
 }
 
-void Exchange::send(Side side, std::uint32_t number, rte_mbuf* frame, std::uint8_t flags,
-                    std::uint32_t payload) {
+void Exchange::send_segment(Side side, std::uint32_t number, rte_mbuf* frame, std::uint8_t flags,
+                            std::uint32_t payload) {
     Connection& connection = connections_[number];
     End& end = ends_[side];
     auto* at = rte_pktmbuf_mtod(frame, std::uint8_t*);
@@ -216,9 +217,9 @@ void Exchange::flush(Side side) {
     std::size_t sent = 0;
     while (sent < out.size()) {
         const auto count = static_cast<std::uint16_t>(std::min<std::size_t>(out.size() - sent, kBurst));
-        const std::uint16_t taken = ends_[side].port.send(out.data() + sent, count);
-        sent += taken;
-        if (taken < count) {
+        const std::uint16_t accepted = ends_[side].port.send(out.data() + sent, count);
+        sent += accepted;
+        if (accepted < count) {
             ++refused_;
             break;
         }

@@ -1,7 +1,10 @@
-// udp_classes.cc - what the kernel needs to send a UDP packet, when packets belong to CLASSES classes of a
-// queueing discipline in turn: `udp-classes ADDRESS CLASSES MILLISECONDS` prints cycles per packet.
-// A class is a socket whose priority is the class's id (1:10, 1:11 .. in tc's hexadecimal), which HTB takes
-// without any filter. Units: TSC cycles. Threads: one; pin it.
+// udp_classes.cc - cycles that the kernel takes to send a UDP packet, where packets go through the classes of
+// a queueing discipline in turn.
+//
+//   udp-classes ADDRESS CLASSES MILLISECONDS
+//
+// Each class has a socket whose priority is the class's id (1:10, 1:11 .. in tc's hexadecimal), which HTB
+// reads without a filter. Prints cycles per packet. Units: TSC cycles. Threads: one; pin it.
 #include <arpa/inet.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,12 +24,12 @@ namespace {
 
 constexpr std::uint32_t kFirstClass = 1 << 16 | 0x10;
 constexpr std::uint16_t kDiscard = 9;
-constexpr unsigned kBatch = 1024;  ///< packets between looks at the clock
+constexpr unsigned kBatch = 1024;  ///< packets between two readings of the clock
 
 std::vector<int> open_sockets(const char* address, std::uint32_t classes) {
     const rlimit files{classes + 64, classes + 64};
     if (setrlimit(RLIMIT_NOFILE, &files) != 0)
-        throw std::runtime_error("cannot have a socket for each class; start as root");
+        throw std::runtime_error("cannot open a socket for each class: start as root");
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(kDiscard);
@@ -39,7 +42,7 @@ std::vector<int> open_sockets(const char* address, std::uint32_t classes) {
         if (sockets[i] < 0 ||
             setsockopt(sockets[i], SOL_SOCKET, SO_PRIORITY, &priority, sizeof priority) != 0 ||
             connect(sockets[i], reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
-            throw std::runtime_error("cannot open a socket for each class; is there a route to ADDRESS?");
+            throw std::runtime_error("cannot open a socket for each class: there must be a route to ADDRESS");
     }
     return sockets;
 }

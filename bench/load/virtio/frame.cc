@@ -1,3 +1,4 @@
+// frame.cc - a whole frame of the generator, built once per buffer.
 #include "bench/load/virtio/frame.h"
 
 #include <rte_byteorder.h>
@@ -20,7 +21,7 @@ void build_ip_udp(std::uint8_t* at, std::uint16_t ip_bytes) {
     ip.hdr_checksum = rte_ipv4_cksum(&ip);
     std::memcpy(at, &ip, sizeof ip);
 
-    rte_udp_hdr udp{};  // checksum 0 = none, so that ports can change in flight
+    rte_udp_hdr udp{};  // checksum 0 means none, so that ports can be changed in a finished frame
     udp.src_port = rte_cpu_to_be_16(kUdpPortFirst);
     udp.dst_port = rte_cpu_to_be_16(9);
     udp.dgram_len = rte_cpu_to_be_16(static_cast<std::uint16_t>(ip_bytes - sizeof ip));

@@ -1,4 +1,4 @@
-// frame.h - the generator's frames: Ethernet, IPv4, UDP and a stamp that says which stream and when.
+// frame.h - the generator's frames: Ethernet, IPv4, UDP and a stamp with the stream and the time.
 // Units: bytes; TSC cycles. Threads: any (no state).
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace weir::load {
 
-/// Carried at the start of the UDP payload; fits a 64-byte frame, tagged or not.
+/// The start of the UDP payload; fits a 64-byte frame, with a VLAN tag or without.
 struct Stamp {
     std::uint32_t magic;
     std::uint32_t stream;
@@ -50,7 +50,7 @@ inline void write_mac(std::uint8_t* at, const Mac& base, std::uint32_t index) {
     at[5] = static_cast<std::uint8_t>(low);
 }
 
-/// The stamp of one of our frames, of whatever tagging; nothing for anybody else's frame.
+/// The stamp of a generator's frame, with a VLAN tag or without; nullopt for any other frame.
 inline std::optional<Stamp> read_stamp(const std::uint8_t* frame, std::uint32_t length) {
     const bool tagged = frame[12] == 0x81 && frame[13] == 0x00;
     if (length < stamp_offset(tagged) + sizeof(Stamp)) {

@@ -1,6 +1,8 @@
-// histogram.h - log-linear counts of durations: every value within 1/128 of its bucket, no allocation per
-// record. Units: whatever the caller records (TSC cycles here). Threads: one writer, read when the writer has
-// stopped.
+// histogram.h - log-linear histogram of durations, exact to 1/128 of a value, without allocation per record.
+// Units: the caller's (TSC cycles here). Threads: one writer; read after the writer has stopped.
+//
+// A value below 128 has a bucket of its own. From there on every power of two is divided into 128 buckets:
+// 1,000 lies between 512 and 1,024, where a bucket is 4 wide, so that it is counted in 1,000..1,003.
 #pragma once
 
 #include <algorithm>

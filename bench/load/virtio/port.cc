@@ -1,3 +1,4 @@
+// port.cc - attaches, configures and closes a virtio-user device.
 #include "bench/load/virtio/port.h"
 
 #include <rte_dev.h>

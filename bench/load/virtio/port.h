@@ -1,5 +1,5 @@
 // port.h - one virtio-user device of the generator: a VM's network card without the VM.
-// Threads: constructed and destroyed by main; send and receive by the polling core.
+// Threads: main constructs and destroys; the polling core sends and receives.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -13,17 +13,18 @@ namespace weir::load {
 
 class Port {
   public:
-    /// Attaches and starts the device. Server mode blocks until the switch has connected.
+    /// Attaches and starts the device; in server mode, blocks until the switch has connected.
     /// @throws std::runtime_error when DPDK refuses
     Port(std::size_t index, const PortSpec& spec);
     ~Port();
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
-    /// Also makes a server-mode device take a returning peer; main thread only.
+    /// Whether a peer is connected. In server mode the call also accepts a returning peer. Main thread only.
     [[nodiscard]] bool link_up() const;
 
-    /// Hands packets to the next transmit queue in turn; the caller keeps those that were not taken.
+    /// Gives packets to the next transmit queue in turn. @return how many it took; the caller keeps the
+    /// others
     std::uint16_t send(rte_mbuf** packets, std::uint16_t count) {
         tx_queue_ = tx_queue_ + 1 < queues_ ? static_cast<std::uint16_t>(tx_queue_ + 1) : std::uint16_t{0};
         return rte_eth_tx_burst(id_, tx_queue_, packets, count);

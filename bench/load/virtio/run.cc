@@ -1,3 +1,4 @@
+// run.cc - the phases of a run, receiving, and the result as JSON.
 #include "bench/load/virtio/run.h"
 
 #include <rte_cycles.h>
@@ -15,7 +16,7 @@ namespace weir::load {
 namespace {
 
 constexpr std::uint64_t kWireOverheadBytes = 24;  // FCS 4, preamble 8, gap 12
-constexpr double kWireBytesMax = 2 * 1524;        // what a slow wire makes up for after a pause
+constexpr double kWireBytesMax = 2 * 1524;        // that a slow wire carries at once after a pause
 
 std::uint64_t monotonic_ns() {
     timespec now{};

@@ -1,6 +1,6 @@
-// run.h - one measured stretch of traffic: warm up, count, drain; stepped by the polling core, awaited by
-// main. Units: TSC cycles; packets; bytes. Threads: step() by the polling core; the rest by main before and
-// after.
+// run.h - one measured stretch of traffic: warm up, count, drain.
+// Units: TSC cycles; packets; bytes. Threads: the polling core calls step(); main constructs and reads the
+// result.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@ class Run {
 
     Run(const RunSpec& spec, std::vector<std::unique_ptr<Port>>& ports);
 
-    /// One iteration: receives from every port, sends what is due. False when the run is over.
+    /// One iteration: receives from every port, sends the frames that are due. @return false when the run is
+    /// over
     bool step(std::uint64_t now);
 
     /// Blocks until the phase is past `phase`.
@@ -30,16 +31,16 @@ class Run {
     [[nodiscard]] nlohmann::json result() const;
 
   private:
-    /// What one port received.
+    /// Frames that one port received.
     struct Tally {
         std::uint64_t packets = 0;
         std::uint64_t bytes = 0;
-        std::uint64_t first_tsc = 0;        ///< 0 = nothing yet; since the run began, warm-up included
+        std::uint64_t first_tsc = 0;        ///< of the first frame, warm-up included; 0 = none yet
         std::vector<std::uint64_t> series;  ///< packets per interval
         bool inspect = false;
         bool echo = false;
-        double wire_bytes_per_cycle = 0;  ///< 0 = takes all there is
-        double wire_bytes = 0;            ///< what the wire may still carry; below zero after a burst
+        double wire_bytes_per_cycle = 0;  ///< of a slow wire; 0 = takes every frame at once
+        double wire_bytes = 0;            ///< that the wire may still carry; below zero after a burst
     };
 
     void advance_phase(std::uint64_t now);
@@ -62,7 +63,8 @@ class Run {
     std::uint64_t phase_ends_;
     std::uint64_t measured_from_ = 0;
     std::uint64_t measured_cycles_ = 0;
-    std::uint64_t gap_max_ = 0;  ///< longest time between two steps while measuring: our own stall
+    std::uint64_t gap_max_ =
+        0;  ///< longest time between two steps while measuring: the generator's own pause
     std::uint64_t last_step_ = 0;
     std::atomic<Phase> phase_{Phase::kWarmUp};
 };

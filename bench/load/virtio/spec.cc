@@ -1,3 +1,4 @@
+// spec.cc - reads ports, streams and runs from JSON, with the ranges that are allowed.
 #include "bench/load/virtio/spec.h"
 
 #include <cstdio>
@@ -35,7 +36,8 @@ PortSpec parse_port(const Json& object) {
     port.server = object.value("server", port.server);
     port.queues = object.value("queues", port.queues);
     port.devargs = object.value("devargs", port.devargs);
-    require(port.queues >= 1 && port.queues <= 16, "queues: allowed 1..16");
+    require(port.queues >= 1 && port.queues <= 16,
+            "queues: found " + std::to_string(port.queues) + "; allowed 1..16");
     return port;
 }
 

@@ -1,5 +1,5 @@
-// spec.h - what a person asks of the generator: ports once, then runs; read from JSON (bench/README.md lists
-// the keys). Units: in the names; rates count frame bits without FCS and preamble. Threads: main.
+// spec.h - the generator's input: ports and runs of streams, read from JSON (bench/README.md lists the keys).
+// Units: in the names; rates count frame bits without FCS and preamble. Threads: main.
 #pragma once
 
 #include <array>
@@ -23,20 +23,20 @@ using Mac = std::array<std::uint8_t, 6>;
 struct PortSpec {
     std::string path;  ///< vhost-user socket
     Mac mac{};
-    bool server = true;   ///< true: we listen and the switch connects
+    bool server = true;   ///< true: the port listens and the switch connects
     unsigned queues = 1;  ///< queue pairs; streams take them in turn, burst by burst
-    std::string devargs;  ///< passed on, e.g. "packed_vq=1,mrg_rxbuf=0,in_order=1"
+    std::string devargs;  ///< further ones of virtio-user, e.g. "packed_vq=1,mrg_rxbuf=0,in_order=1"
 };
 
-/// One traffic stream from one port to another's MAC.
+/// Frames from one port to the MAC of another.
 struct StreamSpec {
     std::string name;
     std::size_t from = 0;  ///< port indices
     std::size_t to = 1;
     std::uint16_t size = 64;     ///< frame bytes without FCS, 64..9000
-    std::optional<double> pps;   ///< absent = flood: as much as the ring takes
+    std::optional<double> pps;   ///< absent = flood: as many as the ring takes
     std::uint16_t burst = 32;    ///< packets offered to the ring at once, 1..kBurstMax
-    bool whole_bursts = false;   ///< paced streams wait until a whole burst is due
+    bool whole_bursts = false;   ///< a stream with pps waits until a whole burst is due
     std::uint32_t src_macs = 1;  ///< consecutive source MACs, starting at the port's
     std::uint32_t dst_macs = 1;  ///< consecutive destination MACs
     std::uint32_t flows = 1;     ///< UDP source ports in turn: distinct 5-tuples, 1..60000
@@ -52,12 +52,12 @@ struct RunSpec {
     double warmup = 0.2;  ///< seconds of the same traffic before counting
     double drain = 0.05;  ///< seconds of receiving after the last frame was sent
     double series = 0;    ///< seconds per point of the received-packets series; 0 = none
-    std::optional<std::size_t>
-        stop_on_rx;                    ///< end when this port has received anything (start-up measurements)
+    /// The run ends when this port has received a frame.
+    std::optional<std::size_t> stop_on_rx;
     std::vector<std::size_t> inspect;  ///< ports that read the stamp of every frame that they receive
     std::vector<std::size_t> echo;     ///< ports that send every frame back to its sender
-    /// Ports that take at most so many bits/s from their ring, frame and 24 bytes of preamble, FCS and gap: a
-    /// slow wire.
+    /// A slow wire: port -> bits/s that it takes from its ring at most, with 24 bytes of preamble, FCS and
+    /// gap a frame.
     std::map<std::size_t, double> wire_bps;
     std::vector<StreamSpec> streams;
 };
@@ -65,10 +65,10 @@ struct RunSpec {
 struct LoadSpec {
     std::vector<std::string> eal;
     std::vector<PortSpec> ports;
-    std::vector<RunSpec> runs;  ///< empty = runs are read from standard input, one JSON object a line
+    std::vector<RunSpec> runs;  ///< empty: runs come from standard input, one JSON object a line
 };
 
-/// @throws std::invalid_argument or nlohmann::json::exception with a message for the person
+/// @throws std::invalid_argument or nlohmann::json::exception, whose message names key, value and range
 [[nodiscard]] LoadSpec parse_load(const nlohmann::json& object);
 [[nodiscard]] RunSpec parse_run(const nlohmann::json& object, std::size_t ports);
 

@@ -1,3 +1,4 @@
+// stream.cc - a stream's pool of frames, its pace, and the fields that change from frame to frame.
 #include "bench/load/virtio/stream.h"
 
 #include <rte_byteorder.h>
@@ -14,8 +15,8 @@ namespace weir::load {
 
 namespace {
 
-constexpr unsigned kFrameBuffers =
-    1024;  // ring 256 + cache 256 x 1.5, and room for what the ring has not given back
+/// A ring of 256, a cache of 256 x 1.5, and those that the ring has not returned.
+constexpr unsigned kFrameBuffers = 1024;
 constexpr unsigned kPoolCache = 64;
 
 struct FrameOf {
@@ -110,7 +111,7 @@ void Stream::send(std::uint64_t now) {
     due_ -= sent;
 }
 
-/// The next in turn, or any.
+/// Moves on to the next of `count` in turn, or to a random one.
 void Stream::advance(std::uint32_t& index, std::uint32_t count) {
     if (!random_) {
         index = index + 1 < count ? index + 1 : 0;
@@ -131,8 +132,8 @@ void Stream::patch(rte_mbuf** packets, std::uint16_t count, std::uint64_t now) {
             write_mac(frame + kMacBytes, src_, src_next_);
             advance(src_next_, src_macs_);
         }
-        // Also with a single flow: a guest writes its headers anew, so their cache line is ours when the
-        // switch reads it.
+        // Written with a single flow too: a guest writes its headers anew, so that their cache line is in
+        // this core's cache when the switch reads it.
         const auto port = rte_cpu_to_be_16(static_cast<std::uint16_t>(kUdpPortFirst + flow_next_));
         std::memcpy(frame + l2_bytes_ + kIpBytes, &port, sizeof port);
         advance(flow_next_, flows_);

@@ -1,6 +1,10 @@
-// stream.h - one traffic stream: frames built once and sent again and again at a rate.
-// The buffers go back to their pool with the frame still in them, so that sending costs no building.
-// Threads: constructed by main; everything else on the polling core until the run has ended.
+// stream.h - one traffic stream: frames that are built once and sent again and again at a rate.
+// Threads: main constructs; the polling core uses it until the run has ended.
+//
+// A buffer returns to its pool with the frame still in it, so that sending builds nothing. A paced stream
+// counts the frames that are due: pps times the time since the last call. At 1 M/s and a call every 10 us,
+// ten are due each time; when the ring takes none for a millisecond, a thousand are due at most and further
+// ones count as refused.
 #pragma once
 
 #include <rte_mempool.h>
@@ -20,10 +24,10 @@ class Stream {
 
     /// Sends what is due at `now` (TSC), at most one burst.
     void send(std::uint64_t now);
-    /// Forgets what was counted so far; frames stamped before `now` no longer count as received.
+    /// Sets the counters to zero; frames stamped before `now` no longer count as received.
     void start_counting(std::uint64_t now);
 
-    /// A stamped or unstamped frame of this stream has arrived at an inspecting port.
+    /// Counts a frame of this stream that arrived at an inspecting port. @param stamped its stamp, TSC cycles
     void arrived(std::uint64_t stamped, std::uint64_t now) {
         if (!stamp_) {
             ++received;
@@ -34,8 +38,7 @@ class Stream {
     }
 
     std::uint64_t accepted = 0;  ///< frames that the ring took
-    std::uint64_t refused =
-        0;  ///< frames that were due and found the ring full for longer than the backlog bound
+    std::uint64_t refused = 0;   ///< frames that were due while the ring was full for more than a millisecond
     std::uint64_t received = 0;  ///< frames seen at inspecting ports
     Histogram delay;             ///< TSC cycles
 
@@ -57,21 +60,22 @@ class Stream {
     bool random_;
     std::uint64_t random_state_ = 1;
     std::uint16_t burst_;
-    std::uint16_t burst_min_;  ///< paced: fewer than these wait
+    std::uint16_t burst_min_;  ///< a paced stream sends no fewer at once
     std::uint16_t l2_bytes_;
     bool stamp_;
     bool paced_;
     double frames_per_cycle_ = 0;
     double due_ = 0;
-    double due_max_ = 0;           ///< a VM's own queue: one millisecond of its rate, at least a burst
-    std::uint64_t stall_max_ = 0;  ///< cycles; a longer gap is our own stall and makes nothing due
+    double due_max_ = 0;  ///< one millisecond of the rate, at least a burst: a VM's own queue
+    std::uint64_t stall_max_ =
+        0;  ///< cycles; what a longer gap adds is the generator's own pause, and not due
     std::uint64_t last_ = 0;
     std::uint64_t counting_since_ = 0;
 };
 
-/// The pool of stream slot `id`, every buffer holding the frame of `spec`. Pools live as long as the process,
-/// because the rings still hold buffers when a run ends; a later run with the same slot and size class takes
-/// the pool over.
+/// The pool of stream slot `id`, in which every buffer holds the frame of `spec`. A pool lives as long as the
+/// process, because rings still hold buffers when a run ends; a later run of the same slot and size class
+/// reuses it.
 /// @throws std::runtime_error when memory is short
 rte_mempool* frame_pool(std::uint32_t id, const StreamSpec& spec, const Mac& from, const Mac& to);
 

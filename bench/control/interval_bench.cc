@@ -1,11 +1,12 @@
-// main.cc - a whole interval of the controller: 24,000 flows of 2,000 switches, received, estimated, solved,
-// sent, over real sockets. Source: Pulsar 6.3, 6.4 (12 flows a server, 44 % to appliances).
+// interval_bench.cc - a whole interval of the controller over real sockets: 24,000 flows of 2,000 switches
+// received, estimated, solved and sent.
+// Source: Pulsar 6.3, 6.4 (12 flows a server, 44 % to appliances). Units: ms. Threads: one is the controller,
+// one all switches; both on this machine's cores.
 //
-//     interval-bench [HOSTS] [ROUNDS]
+//   interval-bench [HOSTS] [ROUNDS]
 //
-// Prints JSON. `work_ms` is the controller's: from its first message of the interval to its last answer
-// handed over; `round_ms` what the switches see: from their first word to the last rate heard. Both run on
-// this machine's cores.
+// Prints JSON. `work_ms` is the controller's time from an interval's first message to its last answer;
+// `round_ms` the switches', from the first demand that they send to the last allocation that they receive.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ constexpr unsigned kVnicsPerHost = 12;
 constexpr unsigned kTenantsPerHost = 3;
 constexpr unsigned kVnicsPerTenant = 48;
 
-/// What this thread has computed; beside others on a busy machine it tells more than the clock.
+/// CPU time of this thread; on a busy machine it varies less than the clock's.
 double thread_cpu_ms() {
     timespec spent{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
@@ -47,7 +48,7 @@ std::string name(const char* kind, std::size_t number) {
     return kind + std::to_string(number);
 }
 
-/// Hosts with vNICs of three tenants each; a tenant's are on twelve hosts.
+/// A cluster: each host has vNICs of three tenants, and a tenant has vNICs on twelve hosts.
 struct Shape {
     ClusterConfig config;
     std::vector<bench::SwitchPlan> plans;
@@ -102,7 +103,7 @@ struct Shape {
     }
 };
 
-/// The controller's loop, with ticks when everybody has spoken.
+/// The controller's loop, which ticks when every switch has sent its demands.
 class Cell {
   public:
     Cell(const Shape& shape, Store& store)
@@ -113,22 +114,22 @@ class Cell {
 
     void serve() {
         server_.serve(std::chrono::milliseconds(1), {[this](const Peer& peer, auto header, auto body) {
-                                                         if (heard_++ == 0)
+                                                         if (messages_++ == 0)
                                                              begin();
                                                          controller_.receive(peer, header, body, clock_now());
                                                      },
                                                      [](std::string_view) { return std::string(); }});
         server_.send(controller_.take_outgoing());
     }
-    /// Milliseconds of receiving, solving and sending, by the clock and of this thread's computing.
+    /// Milliseconds of receiving, solving and sending, by the clock and of this thread's CPU time.
     struct Spent {
         std::array<double, 3> wall;
         std::array<double, 3> cpu;
     };
-    /// Waits for a demand of every host, and answers.
+    /// Waits for a message of every host, and answers.
     Spent interval() {
-        heard_ = 0;
-        while (heard_ < hosts_)
+        messages_ = 0;
+        while (messages_ < hosts_)
             serve();
         const auto received = Clock::now();
         const double cpu_received = thread_cpu_ms();
@@ -152,7 +153,7 @@ class Cell {
     Controller controller_;
     Server server_;
     std::size_t hosts_;
-    std::size_t heard_ = 0;
+    std::size_t messages_ = 0;
     Clock::time_point began_;
     double cpu_began_ = 0;
 };
@@ -162,71 +163,87 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-nlohmann::json measure(const Shape& shape, Store& store, unsigned rounds) {
-    Cell cell(shape, store);
+/// The switches' thread and the controller's take turns, round by round.
+struct Rounds {
     std::atomic<bool> ready{false};
-    std::atomic<unsigned> asked{0};
-    std::atomic<unsigned> done{0};
     std::atomic<bool> failed{false};
-    std::vector<double> seen;
-    std::uint64_t up = 0;
-    std::uint64_t down = 0;
-    std::thread switches([&] {
-        bench::Switches all(shape.config.listen.front(), shape.plans);
-        failed = !all.settle();
-        ready = true;
-        for (unsigned round = 0; round < rounds && !failed; ++round) {
-            while (asked <= round)
-                std::this_thread::yield();
-            const std::uint64_t before_up = all.bytes_up();
-            const std::uint64_t before_down = all.bytes_down();
-            const auto began = Clock::now();
-            all.speak(1 + 0.5 * (round % 2));
-            failed = failed || !all.hear_all();
-            seen.push_back(millis(Clock::now() - began));
-            up = all.bytes_up() - before_up;
-            down = all.bytes_down() - before_down;
-            done = round + 1;
-        }
-    });
-    while (!ready)
+    std::atomic<unsigned> begun{0};
+    std::atomic<unsigned> done{0};
+    // Written by the switches' thread, read after it has ended.
+    std::vector<double> round_ms;
+    std::uint64_t bytes_up = 0;    ///< of the last round
+    std::uint64_t bytes_down = 0;  ///< of the last round
+};
+
+void run_switches(const Shape& shape, unsigned count, Rounds& rounds) {
+    bench::Switches all(shape.config.listen.front(), shape.plans);
+    rounds.failed = !all.settle();
+    rounds.ready = true;
+    for (unsigned round = 0; round < count && !rounds.failed; ++round) {
+        while (rounds.begun <= round)
+            std::this_thread::yield();
+        const std::uint64_t up = all.bytes_up();
+        const std::uint64_t down = all.bytes_down();
+        const auto began = Clock::now();
+        all.send_demands(1 + 0.5 * (round % 2));
+        rounds.failed = rounds.failed || !all.receive_allocations();
+        rounds.round_ms.push_back(millis(Clock::now() - began));
+        rounds.bytes_up = all.bytes_up() - up;
+        rounds.bytes_down = all.bytes_down() - down;
+        rounds.done = round + 1;
+    }
+}
+
+/// Medians over the intervals: receiving, solving, sending, and all three.
+std::array<double, 4> medians(const std::vector<std::array<double, 3>>& intervals) {
+    std::array<double, 4> found{};
+    for (std::size_t part = 0; part < found.size(); ++part) {
+        std::vector<double> values;
+        for (const auto& each : intervals)
+            values.push_back(part < 3 ? each[part] : each[0] + each[1] + each[2]);
+        found[part] = median(values);
+    }
+    return found;
+}
+
+nlohmann::json measure(const Shape& shape, Store& store, unsigned count) {
+    Cell cell(shape, store);
+    Rounds rounds;
+    std::thread switches([&] { run_switches(shape, count, rounds); });
+    while (!rounds.ready)
         cell.serve();
-    std::vector<double> work[3];
-    std::vector<double> computed[3];
-    std::vector<double> total_cpu;
-    std::vector<double> total;
-    for (unsigned round = 0; round < rounds && !failed; ++round) {
-        asked = round + 1;
+    std::vector<std::array<double, 3>> wall;
+    std::vector<std::array<double, 3>> cpu;
+    for (unsigned round = 0; round < count && !rounds.failed; ++round) {
+        rounds.begun = round + 1;
         const auto spent = cell.interval();
-        for (std::size_t i = 0; i < 3; ++i) {
-            work[i].push_back(spent.wall[i]);
-            computed[i].push_back(spent.cpu[i]);
-        }
-        total.push_back(spent.wall[0] + spent.wall[1] + spent.wall[2]);
-        total_cpu.push_back(spent.cpu[0] + spent.cpu[1] + spent.cpu[2]);
-        while (done <= round && !failed)
+        wall.push_back(spent.wall);
+        cpu.push_back(spent.cpu);
+        while (rounds.done <= round && !rounds.failed)
             cell.serve();
     }
     switches.join();
-    if (failed || total.empty())
-        return {{"failed", "the switches did not all hear"}};
+    if (rounds.failed || wall.empty())
+        return {{"failed", "a switch did not receive its allocations within a minute"}};
+    const auto wall_ms = medians(wall);
+    const auto cpu_ms = medians(cpu);
     const std::size_t flows = shape.config.hosts.size() * kVnicsPerHost;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     return {{"hosts", shape.config.hosts.size()},
             {"flows", flows},
-            {"rounds", rounds},
-            {"work_ms", median(total)},
-            {"receive_ms", median(work[0])},
-            {"solve_ms", median(work[1])},
-            {"send_ms", median(work[2])},
-            {"cpu_ms", median(total_cpu)},
-            {"receive_cpu_ms", median(computed[0])},
-            {"solve_cpu_ms", median(computed[1])},
-            {"send_cpu_ms", median(computed[2])},
-            {"round_ms", median(seen)},
-            {"bytes_up_per_flow", static_cast<double>(up) / static_cast<double>(flows)},
-            {"bytes_down_per_flow", static_cast<double>(down) / static_cast<double>(flows)},
+            {"rounds", count},
+            {"work_ms", wall_ms[3]},
+            {"receive_ms", wall_ms[0]},
+            {"solve_ms", wall_ms[1]},
+            {"send_ms", wall_ms[2]},
+            {"cpu_ms", cpu_ms[3]},
+            {"receive_cpu_ms", cpu_ms[0]},
+            {"solve_cpu_ms", cpu_ms[1]},
+            {"send_cpu_ms", cpu_ms[2]},
+            {"round_ms", median(rounds.round_ms)},
+            {"bytes_up_per_flow", static_cast<double>(rounds.bytes_up) / static_cast<double>(flows)},
+            {"bytes_down_per_flow", static_cast<double>(rounds.bytes_down) / static_cast<double>(flows)},
             {"header_bytes_per_switch", wire::kHeaderBytes},
             {"refused_flows", cell.counters().foreign_flows},
             {"peak_memory_mib", usage.ru_maxrss / 1024}};
