@@ -15,7 +15,7 @@ source "$root/test/support/build.sh"
 # Needs: root (hugepages, network namespaces), plot (matplotlib). `switch` among the targets stands for the switch, weirctl, the generator, the
 # raw loop and core-distance.
 benches="
-compare          | 30 min  | root | system.compare    | switch bench/micro/request-path-bench bench/micro/alloc-bench bench/micro/qos-bench bench/micro/tracker-bench | whether anything became slower: a build folder of an earlier commit beside this one, interleaved
+compare          | 30 min  | root | system.compare    | switch bench/micro/request-path-bench bench/micro/alloc-bench bench/micro/qos-bench bench/micro/tracker-bench bench/micro/uplink-bench | whether anything became slower: a build folder of an earlier commit beside this one, interleaved
 forwarding       | 5 min   | root | system.forwarding | switch | cycles per packet and Mpps at 64, 512, 1500 bytes beside the raw loop, testpmd, OVS-DPDK; part loads; VM to wire
 feedback         | 4 min   | root | system.feedback   | switch | what metering and feedback add per frame from the wire
 latency          | 3 min   | root | system.latency    | switch | round trip through two ports, of single frames and of bursts at part loads

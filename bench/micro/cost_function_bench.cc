@@ -1,5 +1,6 @@
-// cost_function_bench.cc - ns per request of what a request costs: table shapes, locality, repeats.
-// Units: 4096 requests of sizes spread evenly over powers of two, in random order, over and over.
+// cost_function_bench.cc - ns per request of the cost function: shapes of tables, repeated places.
+// Units: ns of the thread's own time. Threads: one. 4,096 requests, whose sizes are spread evenly over powers
+// of two, come in random order again and again.
 #include <benchmark/benchmark.h>
 
 #include <ctime>
@@ -27,7 +28,7 @@ std::vector<Request> requests(std::uint64_t places) {
     return all;
 }
 
-// The thread's own time: the loops wait for nothing, and somebody else may have the core.
+/// The thread's own time: the loops wait for nothing, and another program may have the core.
 double spent_ns() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -84,7 +85,7 @@ void cost_points(benchmark::State& state) {
 }
 BENCHMARK(cost_points)->Arg(5)->Arg(16)->Arg(64);
 
-// The whole function; `places` beyond the capacity of 65536 are never repeats.
+/// The whole function with repeats; with more places than the capacity of 65,536 no request is one.
 void cost_function_repeats(benchmark::State& state) {
     const RepeatRule rule{10 * kNanosPerSec, 65'536, 12};
     CostFunction function(std::make_shared<CostTable>(table_of(CostCurve::minimum(8192, 0, {1, 1}), rule)));

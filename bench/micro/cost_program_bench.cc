@@ -1,5 +1,5 @@
-// cost_program_bench.cc - ns per request of an operator's program: a price of 10 instructions, compiled and
-// interpreted.
+// cost_program_bench.cc - ns per request of an operator's program of 10 instructions, compiled and
+// interpreted. Threads: one.
 #include <benchmark/benchmark.h>
 
 #include <array>

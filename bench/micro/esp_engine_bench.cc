@@ -1,5 +1,6 @@
-// esp_engine_bench.cc - cycles per frame of 1400 bytes into ESP, per crypto device and algorithm.
-// What the device alone takes: dpdk-test-crypto-perf; bench/run.sh encryption runs both in turn.
+// esp_engine_bench.cc - cycles per frame of 1400 bytes into ESP, by crypto device and algorithm.
+// Source: RFC 4303. Units: TSC cycles. Threads: one. `bench/run.sh encryption` runs it beside
+// dpdk-test-crypto-perf, which measures the device alone.
 #include <benchmark/benchmark.h>
 #include <rte_mbuf.h>
 
@@ -27,8 +28,8 @@ EspKeys keys() {
 constexpr std::array<std::uint8_t, 34> kHeader{0, 0, 0, 0, 0, 2,  0,  0, 0, 0,  0, 1, 8, 0,  0x45, 0, 0,
                                                0, 0, 0, 0, 0, 64, 50, 0, 0, 10, 0, 0, 1, 10, 0,    0, 2};
 
-/// The frame anew in its buffer, as a VM would have sent it and the switch has looked at it; its payload is
-/// what the last round left.
+/// Writes the frame's header anew, as if a VM had sent the frame and the switch had read it; the payload is
+/// the last round's ciphertext.
 void renew(rte_mbuf* frame) {
     static constexpr std::uint8_t kHead[34] = {
         0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0x45, 0, kPacketBytes >> 8, kPacketBytes & 0xFF};
@@ -45,8 +46,7 @@ void encrypts(benchmark::State& state, const char* driver, EspAlgorithm algorith
         EspEngine engine(device, 0, buffers);
         EspSa sa(device, keys(), {algorithm, false, true, 0, kHeader});
         EspOutcomes outcomes;
-        // The same ones again and again, as theirs and the switch's are, which come from the cache of a
-        // mempool.
+        // The same buffers again and again, as those of the switch, which come from a mempool's cache.
         std::array<rte_mbuf*, kCryptoBurst> frames{};
         if (rte_pktmbuf_alloc_bulk(buffers, frames.data(), kCryptoBurst) != 0)
             throw std::runtime_error("no buffers");
@@ -59,7 +59,7 @@ void encrypts(benchmark::State& state, const char* driver, EspAlgorithm algorith
             spent += cycles() - began;
             for (const EspOutcome outcome : outcomes)
                 if (outcome != EspOutcome::kDone)
-                    throw std::runtime_error("frames are refused");
+                    throw std::runtime_error("the engine refused a frame");
         }
         state.counters["cycles_per_packet"] = static_cast<double>(spent) / static_cast<double>(sa.packets());
         rte_pktmbuf_free_bulk(frames.data(), kCryptoBurst);

@@ -1,4 +1,5 @@
-// pool_bench.cc - one divvy, and a whole tree of pools, by the number of children.
+// pool_bench.cc - time of one divvy, and of a whole tree of pools, by the number of children.
+// Source: SRP 3.1. Threads: one.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -32,7 +33,7 @@ void divvy(benchmark::State& state) {
 }
 BENCHMARK(divvy)->Arg(100)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
-/// Each limit frees just enough for the next to bind: the worst order of events.
+/// The worst order of events: each limit that binds leaves just enough for the next one to bind.
 void divvy_staircase(benchmark::State& state) {
     std::vector<RealClaim> claims;
     double limit = 1;
@@ -44,7 +45,7 @@ void divvy_staircase(benchmark::State& state) {
 }
 BENCHMARK(divvy_staircase)->Arg(10'000)->Unit(benchmark::kMicrosecond);
 
-/// All four ways down a tree with 20 VMs a pool.
+/// One division of a whole tree with 20 VMs a pool.
 void pools(benchmark::State& state) {
     std::mt19937_64 random(2);
     PoolTree tree({.reservation = 1000.0 * static_cast<double>(state.range(0))});

@@ -1,6 +1,8 @@
-// receiver_bench.cc - cycles and ns per received frame of 64 bytes: meter, sender table, split, what to tell.
-// Source: EyeQ 3.2. Units: 84 accounted bytes per frame at line rate of 10 Gbit/s in virtual time, so that a
-// period of 200 us has 2,976 frames; sweeps are part of what is measured.
+// receiver_bench.cc - cycles and ns per received frame of 64 bytes: meter, sender table, division among
+// vNICs, feedback. Source: EyeQ 3.2. Units: TSC cycles; ns. Threads: one.
+//
+// Frames of 84 accounted bytes arrive at a line rate of 10 Gbit/s in virtual time, so that a period of 200 us
+// has 2,976 frames; the sweep at its end is included.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -20,15 +22,15 @@ constexpr std::uint64_t kCapacity = kLine / 10 * 9;
 constexpr std::size_t kBurst = 32;
 constexpr Nanos kBurstTime = kBurst * kFrame * kNanosPerSec / kLine;
 constexpr std::size_t kArrivals = 1 << 16;
-constexpr std::size_t kWarmUp = 2'000;  ///< bursts: 20 periods, in which rates and parts settle
+constexpr std::size_t kWarmUp = 2'000;  ///< bursts: 20 periods, in which the rates settle
 
 struct Arrival {
     std::uint64_t sender;
     VnicId vnic;
 };
 
-/// Frames in random order: no two in a row need be of one sender, the worst for caches. With more senders
-/// than vNICs each sender has one vNIC; with fewer, each vNIC one sender.
+/// Frames of all senders in random order, the worst for caches. With more senders than vNICs each sender has
+/// one vNIC; with fewer, each vNIC has one sender.
 std::vector<Arrival> arrivals(std::uint32_t vnics, std::uint32_t senders) {
     std::minstd_rand random(1);
     std::vector<Arrival> all(kArrivals);

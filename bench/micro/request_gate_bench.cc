@@ -1,4 +1,5 @@
-// request_gate_bench.cc - cycles per request that passes its three buckets, and per request that has to wait.
+// request_gate_bench.cc - cycles per request that its buckets admit, and per request that waits for a bucket.
+// Units: TSC cycles. Threads: one.
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/cycles.h"
@@ -15,7 +16,7 @@ void report(benchmark::State& state, std::uint64_t began, std::uint64_t requests
         static_cast<double>(cycles() - began) / static_cast<double>(requests);
 }
 
-/// Limits that never bind, of as many flows as there are.
+/// One request of each of 1 to 1,000 service flows in turn, with limits that never bind.
 void request_passes(benchmark::State& state) {
     const auto flows = static_cast<std::uint32_t>(state.range(0));
     TimingWheel wheel(flows);
@@ -35,7 +36,8 @@ void request_passes(benchmark::State& state) {
 }
 BENCHMARK(request_passes)->Arg(1)->Arg(100)->Arg(1000);
 
-/// A flow whose connections all have something waiting: held, woken, let go, one for each that comes.
+/// A flow whose connections all have requests waiting: a request is held, woken and released for each new
+/// one.
 void request_waits(benchmark::State& state) {
     const auto connections = static_cast<std::uint64_t>(state.range(0));
     TimingWheel wheel(1);

@@ -1,11 +1,12 @@
-// request_path_bench.cc - nanoseconds per frame of tracked requests in the data path, in whole frames:
-// headers read, connection looked up, tracked, priced, admitted and settled, with limits that never bind.
+// request_path_bench.cc - ns per frame of tracked requests: headers read, connection looked up, tracked,
+// priced, admitted and settled, with limits that never bind. Units: ns. Threads: one.
 //
-// Connections take turns, in bursts of 32 frames, as the poll loop has them; frames are warm, as they are
-// after the copy from a guest's ring.
 //   get    a GET from the VM and its hit of 512 bytes: ns per frame of either
 //   body   1448 bytes within a value, all of one connection, to the VM
 //   ack    an acknowledgement from the VM
+//
+// Connections take turns in bursts of 32 frames, as in the poll loop; frames are in the cache, as after the
+// copy from a guest's ring.
 #include <benchmark/benchmark.h>
 #include <rte_mbuf.h>
 
@@ -62,7 +63,7 @@ class Rig {
           config_(switch_config()),
           wheel_(limits::kRequestFlowsMax),
           requests_({.appliances = appliances_,
-                     .pool = nullptr,  // no client is told anything
+                     .pool = nullptr,  // no TCP window of a client is closed
                      .key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
                      .worker = 0,
                      .shared = false,
@@ -75,9 +76,9 @@ class Rig {
         for (rte_mbuf*& frame : frames_)
             frame = rte_pktmbuf_alloc(buffer_pool());
         requests_.add(path_, 0);
-        for (std::size_t begun = 0; begun < connections; begun += kBurst)
+        for (std::size_t opened = 0; opened < connections; opened += kBurst)
             for (const Side side : {Side::kRequests, Side::kResponses})
-                pass(side, begun, "", Segment::kSyn);
+                pass(side, opened, "", Segment::kSyn);
     }
     ~Rig() { rte_pktmbuf_free_bulk(frames_.data(), kBurst); }
     Rig(const Rig&) = delete;
@@ -131,18 +132,18 @@ class Rig {
             *at++ = static_cast<std::uint8_t>(value >> 8 * bytes);
     }
     void write(rte_mbuf* frame, Side side, std::size_t number, std::string_view text, std::uint8_t flags) {
-        const bool asks = side == Side::kRequests;
-        std::uint32_t& seq = seq_[number][asks ? 0 : 1];
+        const bool is_request = side == Side::kRequests;
+        std::uint32_t& seq = seq_[number][is_request ? 0 : 1];
         auto* at = rte_pktmbuf_mtod(frame, std::uint8_t*);
         std::memset(at, 0, kHeaderBytes);
         put(at + 12, 0x0800, 2);
         put(at + 14, 0x45, 1);
         put(at + 16, static_cast<std::uint32_t>(40 + text.size()), 2);
         put(at + 23, 6, 1);
-        put(at + (asks ? 26 : 30), 0x0A00'0001, 4);
-        put(at + (asks ? 30 : 26), 0x0A00'0009, 4);
-        put(at + (asks ? 34 : 36), static_cast<std::uint32_t>(1024 + number), 2);
-        put(at + (asks ? 36 : 34), kServicePort, 2);
+        put(at + (is_request ? 26 : 30), 0x0A00'0001, 4);
+        put(at + (is_request ? 30 : 26), 0x0A00'0009, 4);
+        put(at + (is_request ? 34 : 36), static_cast<std::uint32_t>(1024 + number), 2);
+        put(at + (is_request ? 36 : 34), kServicePort, 2);
         put(at + 38, seq, 4);
         put(at + 46, 0x50, 1);
         put(at + 47, flags, 1);
@@ -204,7 +205,7 @@ void body(benchmark::State& state) {
     }
     state.counters["ns_per_frame"] = each(frames);
     if (rig.stats().plain_bytes != 0)
-        state.SkipWithError("it was no body");
+        state.SkipWithError("the frames were not part of a value");
 }
 BENCHMARK(body);
 

@@ -1,9 +1,13 @@
 // timing_wheel_bench.cc - cycles per packet of N backlogged limiters on one wheel.
+// Units: TSC cycles. Threads: one.
 //
-// wheel/N: every limiter lets one frame pass in 3.9 ms, of a horizon of 4.2 ms: a packet is one firing, one
-// payment from two buckets and one insertion, for any N.
-// wheel_same_rate/N: N limiters together let 25.6 Mpps pass: few of them fire once for many packets.
-// The clock jumps from due slot to due slot, so no N pays for idle polls.
+//   wheel/N            each limiter admits one frame in 3.9 ms, of a horizon of 4.2 ms: for any N a packet is
+//   one
+//                      firing, one payment from two buckets and one insertion
+//   wheel_same_rate/N  N limiters together admit 25.6 M packets/s: with few of them one firing serves many
+//   packets
+//
+// The clock jumps from due slot to due slot, so that no N includes idle polls.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -28,7 +32,7 @@ class Rig {
     /// @param period ns from one frame of a limiter to its next
     Rig(std::uint32_t limiters, Nanos period) : limiters_(limiters), wheel_(limiters) {
         const std::uint64_t rate = kFrame * kNanosPerSec / period;
-        const std::uint64_t burst = std::max<std::uint64_t>(kFrame, rate / 250'000);  // two slots' worth
+        const std::uint64_t burst = std::max<std::uint64_t>(kFrame, rate / 250'000);  // of two slots
         for (std::uint32_t i = 0; i < limiters; ++i) {
             limiters_[i].set_profiles(make_profile(rate, burst), make_profile(100'000'000, 1000), 0);
             wheel_.insert(i, period * i / limiters, 0);

@@ -1,4 +1,5 @@
-// token_bucket_bench.cc - cycles per packet of a limit that pays, and of one that does not.
+// token_bucket_bench.cc - cycles per packet of a bucket that can pay, and of a limit that cannot.
+// Units: TSC cycles. Threads: one.
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/cycles.h"
@@ -39,7 +40,7 @@ void limit_pays(benchmark::State& state) {
 }
 BENCHMARK(limit_pays);
 
-void limit_refuses_and_says_when(benchmark::State& state) {
+void limit_refuses(benchmark::State& state) {
     Limiter limit;
     limit.set_profiles(make_profile(1000, 1000), make_profile(10'000'000, 1000), 0);
     limit.pay({1'000'000, 1}, 0);
@@ -52,7 +53,7 @@ void limit_refuses_and_says_when(benchmark::State& state) {
     }
     report(state, began);
 }
-BENCHMARK(limit_refuses_and_says_when);
+BENCHMARK(limit_refuses);
 
 }  // namespace
 }  // namespace weir::bench

@@ -1,16 +1,19 @@
-// tracker_bench.cc - nanoseconds per segment of the request trackers, look-up of the connection included.
+// tracker_bench.cc - ns per segment of the request trackers, look-up of the connection included.
+// Units: ns of the thread's own time, so that other programs on the core do not count. Threads: one.
+//
+//   body               1448 bytes within a body
+//   get                a memcached get in a segment of its own, and a hit in another
+//   binary             the same in memcached's binary protocol
+//   redis              the same for Redis
+//   nbd, iscsi, nvme   a read of 4 KiB in segments of 1448 bytes
+//   mix                ten exchanges as caches see them: gets of 30 bytes to 8 KiB, a set, separate
+//   acknowledgements split              a memcached get in two segments set                values of 16 KiB
+//   in segments of 1448 bytes, and their responses pipelined          32 gets in one segment, 32 hits in
+//   another: ns per get and its hit
 //
 // N connections take turns in random order, in bursts of 32 as in the poll loop: hash, prefetch, probe,
-// track. In flight are 1024 turns, so that what comes next on a connection has left the nearest caches.
-//   body       1448 bytes within a body
-//   get        a memcached get in a segment of its own, and a hit in another
-//   binary     the same in memcached's binary protocol
-//   redis      the same for Redis
-//   nbd, iscsi, nvme   a read of 4 KiB in segments of 1448 bytes
-//   mix        ten exchanges as caches see them: gets of 30 bytes to 8 KiB, a set, acknowledgements of their
-//   own split      the same, the get in two segments set        values of 16 KiB in segments of 1448 bytes,
-//   and their responses pipelined  32 gets in one segment, 32 hits in another: ns per get and its hit
-// The time is the thread's, so that who else has the core does not count.
+// track. 1,024 exchanges are outstanding, so that a connection's state has left the nearest caches when its
+// next segment comes.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -214,17 +217,17 @@ std::string times(unsigned count, const std::string& text) {
 const std::string kGet = "get key:00012345\r\n";
 const std::string kHit = "VALUE key:00012345 0 100\r\n" + std::string(100, 'v') + "\r\nEND\r\n";
 
-/// Cut into segments.
-Exchange& say(Exchange& exchange, Side side, const std::string& bytes) {
+/// Adds a message of one side, cut into segments.
+Exchange& add_message(Exchange& exchange, Side side, const std::string& bytes) {
     for (std::size_t at = 0; at < bytes.size(); at += 1448)
         exchange.push_back({side, bytes.substr(at, 1448)});
     return exchange;
 }
 
-Exchange ask(const std::string& request, const std::string& response) {
+Exchange exchange_of(const std::string& request, const std::string& response) {
     Exchange exchange;
-    say(exchange, Side::kRequests, request);
-    return say(exchange, Side::kResponses, response);
+    add_message(exchange, Side::kRequests, request);
+    return add_message(exchange, Side::kResponses, response);
 }
 
 std::string big(std::uint64_t value, unsigned bytes) {
@@ -271,15 +274,16 @@ void binary(benchmark::State& state) {
                big(7, 4) + zeroes(8);
     };
     exchange(state, "memcached",
-             ask(message(0x80, 12, 0, 12) + "key:00012345",
-                 message(0x81, 0, 4, 104) + zeroes(4) + std::string(100, 'v')));
+             exchange_of(message(0x80, 12, 0, 12) + "key:00012345",
+                         message(0x81, 0, 4, 104) + zeroes(4) + std::string(100, 'v')));
 }
 BENCHMARK(binary)->Apply(sizes);
 
 void nbd(benchmark::State& state) {
-    exchange(state, "nbd",
-             ask(big(0x25609513, 4) + zeroes(4) + big(77, 8) + big(1 << 20, 8) + big(kBlock.size(), 4),
-                 big(0x67446698, 4) + zeroes(4) + big(77, 8) + kBlock));
+    exchange(
+        state, "nbd",
+        exchange_of(big(0x25609513, 4) + zeroes(4) + big(77, 8) + big(1 << 20, 8) + big(kBlock.size(), 4),
+                    big(0x67446698, 4) + zeroes(4) + big(77, 8) + kBlock));
 }
 BENCHMARK(nbd)->Apply(sizes);
 
@@ -288,7 +292,7 @@ void iscsi(benchmark::State& state) {
                              big(0x2800, 2) + big(64, 4) + big(0, 1) + big(8, 2) + zeroes(7);
     const std::string data =
         big(0x2581, 2) + zeroes(3) + big(kBlock.size(), 3) + zeroes(8) + big(9, 4) + zeroes(28);
-    exchange(state, "iscsi", ask(read, data + kBlock));
+    exchange(state, "iscsi", exchange_of(read, data + kBlock));
 }
 BENCHMARK(iscsi)->Apply(sizes);
 
@@ -304,21 +308,21 @@ void nvme(benchmark::State& state) {
     const std::string data = common(7, 4, 24, 24, 24 + kBlock.size()) + little(kCommand, 2) + zeroes(6) +
                              little(kBlock.size(), 4) + zeroes(4);
     const std::string done = common(5, 0, 24, 0, 24) + zeroes(12) + little(kCommand, 2) + zeroes(2);
-    exchange(state, "nvme-tcp", ask(read, data + kBlock + done));
+    exchange(state, "nvme-tcp", exchange_of(read, data + kBlock + done));
 }
 BENCHMARK(nvme)->Apply(sizes);
 
 void mix(benchmark::State& state) {
     Exchange all;
     for (const std::size_t bytes : {30, 100, 100, 300, 300, 500, 1000, 2000, 8192}) {
-        say(all, Side::kRequests, kGet);
-        say(all, Side::kResponses,
-            "VALUE key:00012345 0 " + std::to_string(bytes) + "\r\n" + std::string(bytes, 'v') +
-                "\r\nEND\r\n");
+        add_message(all, Side::kRequests, kGet);
+        add_message(all, Side::kResponses,
+                    "VALUE key:00012345 0 " + std::to_string(bytes) + "\r\n" + std::string(bytes, 'v') +
+                        "\r\nEND\r\n");
         all.push_back({Side::kRequests, ""});
     }
-    say(all, Side::kRequests, "set key:00012345 0 0 300\r\n" + std::string(300, 'v') + "\r\n");
-    say(all, Side::kResponses, "STORED\r\n");
+    add_message(all, Side::kRequests, "set key:00012345 0 0 300\r\n" + std::string(300, 'v') + "\r\n");
+    add_message(all, Side::kResponses, "STORED\r\n");
     all.push_back({Side::kRequests, ""});
     exchange(state, "memcached", all);
 }

@@ -1,6 +1,6 @@
-// uplink_bench.cc - cycles per frame of 64 bytes from a vNIC to the wire past the queues, in bursts of 32:
-// with no limiter for single destinations, and with destinations that the controller rules, in stretches of
-// some frames to each.
+// uplink_bench.cc - cycles per frame of 64 bytes from a vNIC to the wire past the queues, in bursts of 32.
+// Units: TSC cycles. Threads: one. Without limits for single destinations, and with destinations whose rates
+// the controller allocated, in runs of some frames to each.
 #include <benchmark/benchmark.h>
 #include <rte_mbuf.h>
 
@@ -27,27 +27,27 @@ constexpr std::uint64_t peer_address(std::uint32_t peer) {
 
 class Rig {
   public:
-    explicit Rig(std::uint32_t ruled)
+    explicit Rig(std::uint32_t allocated)
         : path_(make_fixed(0, 0, nullptr, VnicConfig{}, config_), make_vnic_profile(VnicConfig{}, config_), 0,
                 0),
           uplink_(setup()) {
         uplink_.set_capacity(kRate, 0);
         uplink_.add(path_, 0);
-        for (std::uint32_t peer = 0; peer < ruled; ++peer)
+        for (std::uint32_t peer = 0; peer < allocated; ++peer)
             if (!uplink_.allocate(0, peer_address(peer), UINT64_MAX, 0))
-                throw std::runtime_error("no room for a rule");
+                throw std::runtime_error("no room for an allocation");
     }
     ~Rig() { uplink_.remove(path_, now_); }
     Rig(const Rig&) = delete;
     Rig& operator=(const Rig&) = delete;
 
-    /// A burst to the next `peers`, `stretch` frames to each in turn. @return cycles
-    std::uint64_t send(std::uint32_t peers, std::uint32_t stretch) {
+    /// Sends a burst to the next of `peers`, `run_frames` to each in turn. @return cycles
+    std::uint64_t send(std::uint32_t peers, std::uint32_t run_frames) {
         if (rte_pktmbuf_alloc_bulk(buffer_pool(), frames_.data(), kBurst) != 0)
             throw std::runtime_error("no buffers");
         for (std::uint16_t i = 0; i < kBurst; ++i) {
             write(frames_[i], peer_address(next_));
-            if ((i + 1U) % stretch == 0)
+            if ((i + 1U) % run_frames == 0)
                 next_ = (next_ + 1) % peers;
         }
         now_ += 10'000;
@@ -59,11 +59,11 @@ class Rig {
         uplink_.flush(now_);
         return spent;
     }
-    /// None has queued, and a ruled peer's were counted.
-    [[nodiscard]] bool all_passed(bool ruled) const {
+    /// Whether no frame was queued and those to an allocated peer were counted.
+    [[nodiscard]] bool all_passed(bool allocated) const {
         PeerReading peer{.address = peer_address(0)};
         uplink_.read_peer(0, peer);
-        return path_.stats.from_vm.queued.packets == 0 && (peer.bytes != 0) == ruled;
+        return path_.stats.from_vm.queued.packets == 0 && (peer.bytes != 0) == allocated;
     }
 
   private:
@@ -114,25 +114,25 @@ class Rig {
     }
 };
 
-void uplink(benchmark::State& state, std::uint32_t ruled, std::uint32_t peers, std::uint32_t stretch) {
+void uplink(benchmark::State& state, std::uint32_t allocated, std::uint32_t peers, std::uint32_t run_frames) {
     try {
-        Rig rig(ruled);
+        Rig rig(allocated);
         std::uint64_t spent = 0;
         for (auto _ : state)
-            spent += rig.send(peers, stretch);
+            spent += rig.send(peers, run_frames);
         state.counters["cycles_per_frame"] =
             static_cast<double>(spent) / static_cast<double>(state.iterations()) / kBurst;
-        if (!rig.all_passed(ruled != 0))
-            state.SkipWithError("frames have queued, or were not counted");
+        if (!rig.all_passed(allocated != 0))
+            state.SkipWithError("frames were queued, or not counted");
     } catch (const std::exception& error) {
         state.SkipWithError(error.what());
     }
 }
 BENCHMARK_CAPTURE(uplink, plain, 0, 1, kBurst);
-BENCHMARK_CAPTURE(uplink, ruled_one_peer, 1, 1, kBurst);
-BENCHMARK_CAPTURE(uplink, ruled_stretches_of_8, 64, 64, 8);
-BENCHMARK_CAPTURE(uplink, ruled_in_turn, 64, 64, 1);
-BENCHMARK_CAPTURE(uplink, others_ruled, 1, 64, 1);
+BENCHMARK_CAPTURE(uplink, allocated_one_peer, 1, 1, kBurst);
+BENCHMARK_CAPTURE(uplink, allocated_runs_of_8, 64, 64, 8);
+BENCHMARK_CAPTURE(uplink, allocated_in_turn, 64, 64, 1);
+BENCHMARK_CAPTURE(uplink, others_allocated, 1, 64, 1);
 
 }  // namespace
 }  // namespace weir::bench

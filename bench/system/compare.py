@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """compare.py - whether anything became slower: a build folder of an earlier commit against this one, interleaved in one run.
 
-    bench/run.sh compare BASE_BUILD [--benches forwarding,uplink,feedback,requests,drf,schedulers,trackers]
+    bench/run.sh compare BASE_BUILD [--benches forwarding,uplink,feedback,requests,drf,schedulers,trackers,bypass]
 
 Every round measures each case with both builds one after the other, the base first in even rounds. A case's figure is the median over the
 rounds of this build's cost divided by the base's, with its quartiles; costs are cycles, ns or ms, so that above 1 is slower. A pair counts when the
@@ -31,7 +31,11 @@ MICRO = {"requests": ("request-path-bench", ".", "ns_per_frame"),
          "drf": ("alloc-bench", "^(drf|hdrf)/vms:24000/load:100/active:100$|^drf/vms:1000008/", "ms_per_solve"),
          "schedulers": ("qos-bench", "^(backlogged|bypass|fulfillment|limiters|receiver|request_passes|rls|wheel)",
                         "cycles_per_packet"),
-         "trackers": ("tracker-bench", "/10000/", "ns_per_segment")}
+         "trackers": ("tracker-bench", "/10000/", "ns_per_segment"),
+         "bypass": ("uplink-bench", ".", "cycles_per_frame")}
+# Cases that an earlier commit has under another name.
+RENAMED = {"uplink/ruled_one_peer": "uplink/allocated_one_peer", "uplink/ruled_stretches_of_8": "uplink/allocated_runs_of_8",
+           "uplink/ruled_in_turn": "uplink/allocated_in_turn", "uplink/others_ruled": "uplink/others_allocated"}
 SYSTEM = ("forwarding", "uplink", "feedback")
 BENCHES = (*SYSTEM, *MICRO)
 
@@ -88,7 +92,7 @@ def micro_both(record, builds, number_of_round, bench):
     def costs(side):
         report = micro.measure(program, f"--benchmark_filter={chosen}", f"--benchmark_min_time={record.options.seconds / 10}",
                                build=builds[side])
-        return {case["name"]: case[counter] for case in micro.cases(report) if counter in case}
+        return {RENAMED.get(case["name"], case["name"]): case[counter] for case in micro.cases(report) if counter in case}
     record.attempt(lambda: record.stretch(lambda: {side: costs(side) for side in in_turn(number_of_round)}),
                    bench=bench, round=number_of_round)
 

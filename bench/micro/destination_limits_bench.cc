@@ -1,8 +1,10 @@
-// scheduler_flows_bench.cc - cycles per packet of flows with limiters: look-up, queue, wheel, departure.
+// destination_limits_bench.cc - cycles per packet of destination limits that bind: look-up, queue, wheel,
+// departure. Source: EyeQ 3.2. Units: TSC cycles. Threads: one.
 //
-// limiters/N: N limiters that bind share 90 Gbit/s; few of them let many packets go at each firing.
-// limiters_each/N: each of N limiters binds at 9 Mbit/s, as with 10,000 above: a packet is a firing for any
-// N. The clock jumps from firing to firing, so that no N pays for idle polls.
+//   limiters/N       N limiters share 90 Gbit/s: with few of them one firing releases many packets
+//   limiters_each/N  each limiter admits 9 Mbit/s, as with 10,000 above: for any N a packet is one firing
+//
+// The clock jumps from firing to firing, so that no N includes idle polls.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -24,7 +26,7 @@ constexpr std::uint32_t kFlows = 16'384;
 constexpr std::uint32_t kMost = 10'000;
 constexpr std::uint32_t kQueued = 2;  ///< packets that each flow keeps waiting, if there are many flows
 
-/// One vNIC whose traffic goes to `limiters` destinations that have asked for a rate, the same for each.
+/// One vNIC that sends to `limiters` destinations, each of which advertised the same rate.
 class LimitedVnic {
   public:
     LimitedVnic(std::uint32_t limiters, std::uint64_t rate)
@@ -41,7 +43,7 @@ class LimitedVnic {
             send(i % limiters);
     }
 
-    /// @return packets that left; as many have come for the same destinations
+    /// Dequeues a burst and enqueues as many packets for the same destinations. @return packets that left
     std::size_t poll(Nanos pause) {
         now_ += pause;
         if (wheel_.next_due() <= now_)
@@ -55,7 +57,7 @@ class LimitedVnic {
         return left;
     }
 
-    /// Until a limiter fires; a link's time for a burst while something is due anyway.
+    /// Time until a limiter fires; the link's time for a burst while packets are due.
     [[nodiscard]] Nanos pause() const {
         const Nanos due = std::min(wheel_.next_due(), link_.next_ready(now_));
         return due > now_ ? due - now_ : kBurstTime;
