@@ -1,4 +1,4 @@
-// admission.cc - needs with and without the vNIC, where it would be.
+// admission.cc - compares what links and slots need with the vNIC on the host and without it.
 #include "ctrl/daemon/admission.h"
 
 #include <algorithm>
@@ -36,11 +36,11 @@ void Admission::move(TenantIndex tenant, std::uint32_t vnic, std::uint32_t host)
     ledger_.add(tenants_[tenant], layouts_[tenant]);
 }
 
-void Admission::put(const ClusterEnd& vnic, HostIndex host) {
+void Admission::place(const ClusterEnd& vnic, HostIndex host) {
     move(vnic.tenant, vnic.index, host);
 }
 
-void Admission::take(const ClusterEnd& vnic) {
+void Admission::remove(const ClusterEnd& vnic) {
     move(vnic.tenant, vnic.index, tenants_[vnic.tenant].vnics[vnic.index].host);
 }
 

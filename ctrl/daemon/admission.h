@@ -1,6 +1,10 @@
-// admission.h - whether a vNIC that a switch brings may have its guarantee there: the running half of
-// ctrl/cluster_plan. A vNIC whose host the file names was admitted with the file.
-// Source: Pulsar 4.5. Units: tokens (at links: bytes) per second. Threads: one owner.
+// admission.h - whether a vNIC that a switch reports may have its guarantee on that host.
+// Source: Pulsar 4.5; docs/algorithms.md 10.1, 10.3. Units: tokens (at links: bytes) per second. Threads: one
+// owner.
+//
+// The file's own placement was checked at start (ctrl/placement/cluster_plan.h); a vNIC whose host the file
+// names counts as placed there. This is the check for vNICs without a host in the file, when a switch reports
+// them.
 #pragma once
 
 #include <string>
@@ -14,15 +18,17 @@ namespace weir {
 
 class Admission {
   public:
-    /// @param config outlives it @param use what was measured, at each moment; outlives it too, or null
+    /// @param config outlives this @param use measured use, for over-commitment; outlives this too, or
+    /// nullptr
     explicit Admission(const ClusterConfig& config, const billing::UseTable* use = nullptr);
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;
 
-    /// What its guarantee would need too much of on that host; empty = it may come.
+    /// Why the host cannot keep the vNIC's guarantee: the first link or slot count that would be too small,
+    /// with need and capacity. Empty: it can.
     [[nodiscard]] std::string why_not(const ClusterEnd& vnic, HostIndex host);
-    void put(const ClusterEnd& vnic, HostIndex host);
-    void take(const ClusterEnd& vnic);
+    void place(const ClusterEnd& vnic, HostIndex host);
+    void remove(const ClusterEnd& vnic);
 
   private:
     void move(TenantIndex tenant, std::uint32_t vnic, std::uint32_t host);
@@ -32,7 +38,7 @@ class Admission {
     const billing::UseTable* use_;
     placement::Topology topology_;
     std::vector<placement::Tenant> tenants_;
-    std::vector<placement::Layout> layouts_;  // kAnywhere = with no switch
+    std::vector<placement::Layout> layouts_;  // by tenant; kAnywhere: the vNIC is on no host
     placement::Ledger ledger_;
 };
 

@@ -48,7 +48,7 @@ void ApplianceEstimates::update(const Cluster& cluster, const DemandTable& deman
     for (const auto& [flow, demand] : demands) {
         const ClusterEnd* end = cluster.find_end(flow.destination);
         const ClusterEnd* vnic = cluster.find_end(flow.source);
-        if (end == nullptr || vnic == nullptr || !end->appliance)
+        if (end == nullptr || vnic == nullptr || !end->is_appliance)
             continue;
         const estimate::Usage usage{.used = double{demand.used[wire::kTokens]},
                                     .backlog = double{demand.backlog[wire::kTokens]},
@@ -73,7 +73,7 @@ void ApplianceEstimates::told(const Cluster& cluster, const std::vector<wire::Fl
         flows.clear();
     for (const wire::FlowAllocation& rate : rates) {
         const ClusterEnd* end = cluster.find_end(rate.flow.destination);
-        if (end == nullptr || !end->appliance || rate.rate[wire::kTokens] == wire::kNoStatement)
+        if (end == nullptr || !end->is_appliance || rate.rate[wire::kTokens] == wire::kNoStatement)
             continue;
         told_[end->index] += static_cast<double>(rate.rate[wire::kTokens]);
         if (pooled_[end->index] != 0)

@@ -1,4 +1,4 @@
-// cluster.cc - built once from the file; vNICs move.
+// cluster.cc - building the cluster from the file, finding endpoints and paths, moving vNICs.
 #include "ctrl/daemon/cluster.h"
 
 #include <algorithm>
@@ -42,29 +42,28 @@ ResourceIndex Cluster::add(Kind kind, std::uint32_t index, double capacity) {
 }
 
 void Cluster::add_resources() {
-    const double part = (1 - config_.headroom) / kBitsPerByte;
-    const auto link = [part](std::uint64_t bps) { return static_cast<double>(bps) * part; };
     for (std::uint32_t i = 0; i < config_.hosts.size(); ++i) {
-        host_out_.push_back(add(Kind::kHostOut, i, link(config_.hosts[i].uplink_bps)));
-        add(Kind::kHostIn, i, link(config_.hosts[i].uplink_bps));
+        host_out_.push_back(add(Kind::kHostOut, i, allocatable_bytes(config_.hosts[i].uplink_bps)));
+        add(Kind::kHostIn, i, allocatable_bytes(config_.hosts[i].uplink_bps));
     }
     for (std::uint32_t i = 0; i < config_.racks.size(); ++i) {
-        rack_out_.push_back(add(Kind::kRackOut, i, link(config_.racks[i].uplink_bps)));
-        add(Kind::kRackIn, i, link(config_.racks[i].uplink_bps));
+        rack_out_.push_back(add(Kind::kRackOut, i, allocatable_bytes(config_.racks[i].uplink_bps)));
+        add(Kind::kRackIn, i, allocatable_bytes(config_.racks[i].uplink_bps));
     }
     for (std::uint32_t i = 0; i < config_.appliances.size(); ++i) {
         const ClusterApplianceConfig& appliance = config_.appliances[i];
         tokens_.push_back(add(Kind::kTokens, i, static_cast<double>(appliance.capacity_min)));
         if (appliance.link_bps == 0)
             continue;
-        add(Kind::kLinkIn, i, link(appliance.link_bps));
-        add(Kind::kLinkOut, i, link(appliance.link_bps));
+        add(Kind::kLinkIn, i, allocatable_bytes(appliance.link_bps));
+        add(Kind::kLinkOut, i, allocatable_bytes(appliance.link_bps));
     }
 }
 
 void Cluster::add_ends(const IdOf& id_of) {
     for (std::uint32_t i = 0; i < config_.appliances.size(); ++i) {
-        ClusterEnd end{.id = id_of("appliance", config_.appliances[i].name), .appliance = true, .index = i};
+        ClusterEnd end{
+            .id = id_of("appliance", config_.appliances[i].name), .is_appliance = true, .index = i};
         end.host = appliance_host_[i];
         appliance_ends_.push_back(end.id);
         ends_.emplace(end.id, std::move(end));
@@ -106,12 +105,12 @@ const ClusterEnd* Cluster::find_vnic(std::string_view name) const {
 }
 
 const std::string& Cluster::name_of(const ClusterEnd& end) const {
-    return end.appliance ? config_.appliances[end.index].name
-                         : config_.tenants[end.tenant].vnics[end.index].name;
+    return end.is_appliance ? config_.appliances[end.index].name
+                            : config_.tenants[end.tenant].vnics[end.index].name;
 }
 
-void Cluster::put_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan) {
-    take_vnic(id);
+void Cluster::place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan) {
+    remove_vnic(id);
     ClusterEnd& end = ends_.at(id);
     end.host = host;
     end.mac = mac;
@@ -119,7 +118,7 @@ void Cluster::put_vnic(std::uint32_t id, HostIndex host, const std::string& mac,
     host_vnics_[host].insert(id);
 }
 
-void Cluster::take_vnic(std::uint32_t id) {
+void Cluster::remove_vnic(std::uint32_t id) {
     ClusterEnd& end = ends_.at(id);
     if (end.host != kNowhere)
         host_vnics_[end.host].erase(id);
@@ -136,13 +135,13 @@ const TenantApplianceConfig* Cluster::part_of(TenantIndex tenant, std::uint32_t 
 bool Cluster::allows(wire::FlowKey flow) const {
     const ClusterEnd* source = find_end(flow.source);
     const ClusterEnd* destination = find_end(flow.destination);
-    if (source == nullptr || destination == nullptr || source->appliance || source == destination)
+    if (source == nullptr || destination == nullptr || source->is_appliance || source == destination)
         return false;
-    return destination->appliance ? part_of(source->tenant, destination->index) != nullptr
-                                  : destination->tenant == source->tenant;
+    return destination->is_appliance ? part_of(source->tenant, destination->index) != nullptr
+                                     : destination->tenant == source->tenant;
 }
 
-void Cluster::way(HostIndex from, HostIndex to, wire::Part part, std::vector<PathStep>& out) const {
+void Cluster::add_links(HostIndex from, HostIndex to, wire::Part part, std::vector<PathStep>& out) const {
     if (from == to)
         return;
     const std::uint32_t from_rack = from == kNowhere ? kNowhere : host_rack_[from];
@@ -161,51 +160,18 @@ void Cluster::path_of(wire::FlowKey flow, std::vector<PathStep>& out) const {
     out.clear();
     const ClusterEnd& source = ends_.at(flow.source);
     const ClusterEnd& destination = ends_.at(flow.destination);
-    if (source.host == kNowhere || (!destination.appliance && destination.host == kNowhere))
+    if (source.host == kNowhere || (!destination.is_appliance && destination.host == kNowhere))
         return;
-    way(source.host, destination.host, wire::Part::kThere, out);
-    if (!destination.appliance)
+    add_links(source.host, destination.host, wire::Part::kThere, out);
+    if (!destination.is_appliance)
         return;
     const ResourceIndex tokens = tokens_[destination.index];
     out.push_back({tokens, wire::Part::kAppliance});
-    way(destination.host, source.host, wire::Part::kBack, out);
+    add_links(destination.host, source.host, wire::Part::kBack, out);
     if (config_.appliances[destination.index].link_bps != 0) {
         out.push_back({tokens + 1, wire::Part::kThere});
         out.push_back({tokens + 2, wire::Part::kBack});
     }
-}
-
-/// The tenant's reservation by its vNICs' weights; who has none gets a part of the headroom, and never
-/// nothing.
-std::uint64_t Cluster::silent_tokens(const ClusterEnd& vnic, const ClusterEnd& appliance) const {
-    const TenantConfig& tenant = config_.tenants[vnic.tenant];
-    const TenantApplianceConfig& part = *part_of(vnic.tenant, appliance.index);
-    double own = static_cast<double>(part.reservation_tokens) * tenant.vnics[vnic.index].weight /
-                 tenant_weights_[vnic.tenant];
-    if (const auto pooled = pooled_.find(appliance.index); pooled != pooled_.end()) {
-        const auto reserved = pooled->second.find(tenant.vnics[vnic.index].name);
-        own = reserved == pooled->second.end() ? 0 : reserved->second;
-    }
-    const double trickle = static_cast<double>(config_.appliances[appliance.index].capacity_min) *
-                           config_.headroom / static_cast<double>(users_[appliance.index]);
-    return static_cast<std::uint64_t>(std::max({own, trickle, 1.0}));
-}
-
-std::uint64_t Cluster::least_bytes(wire::FlowKey flow) const {
-    const ClusterEnd& source = ends_.at(flow.source);
-    const ClusterEnd& destination = ends_.at(flow.destination);
-    // An end's part: what is left of it for one peer when all of the tenant's talk to it, so that floors add
-    // up to no more than was reserved, or the headroom of the host's link.
-    const auto part = [this](const ClusterEnd& vnic) {
-        const auto& vnics = config_.tenants[vnic.tenant].vnics;
-        double bits = static_cast<double>(vnics[vnic.index].reservation_bps);
-        if (vnic.host != kNowhere)
-            bits = std::max(bits,
-                            static_cast<double>(config_.hosts[vnic.host].uplink_bps) * config_.headroom /
-                                static_cast<double>(std::max<std::size_t>(host_vnics_[vnic.host].size(), 1)));
-        return bits / kBitsPerByte / static_cast<double>(std::max<std::size_t>(vnics.size(), 2) - 1);
-    };
-    return static_cast<std::uint64_t>(std::max(std::min(part(source), part(destination)), 1.0));
 }
 
 double Cluster::guaranteed_share(TenantIndex tenant) const {
@@ -225,7 +191,7 @@ double Cluster::guaranteed_share(TenantIndex tenant) const {
 
 wire::Endpoint Cluster::endpoint_of(const ClusterEnd& end) const {
     wire::Endpoint out{.id = end.id, .name = name_of(end)};
-    if (end.appliance) {
+    if (end.is_appliance) {
         out.kind = wire::Endpoint::Kind::kAppliance;
         return out;
     }
@@ -253,9 +219,8 @@ wire::Tables Cluster::tables_of(HostIndex host) const {
     for (const std::uint32_t id : host_vnics_[host]) {
         const ClusterEnd& vnic = ends_.at(id);
         for (const Part& part : tenant_parts_[vnic.tenant]) {
-            const ClusterEnd& appliance = ends_.at(appliance_ends_[part.appliance]);
-            wire::FlowAllocation guarantee{.flow = {id, appliance.id}};
-            guarantee.rate[wire::kTokens] = silent_tokens(vnic, appliance);
+            wire::FlowAllocation guarantee{.flow = {id, appliance_ends_[part.appliance]}};
+            guarantee.rate[wire::kTokens] = floor_tokens(guarantee.flow);
             tables.guarantees.push_back(guarantee);
         }
     }

@@ -225,16 +225,16 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
             continue;
         drop_demands_of(end->id);
         moved_.insert(end->tenant);
-        admission_.put(*end, session.host);
-        cluster_.put_vnic(end->id, session.host, vnic.mac, vnic.vlan);
+        admission_.place(*end, session.host);
+        cluster_.place_vnic(end->id, session.host, vnic.mac, vnic.vlan);
     }
     for (const std::uint32_t id : before) {
         if (here.contains(id))
             continue;
         moved_.insert(cluster_.find_end(id)->tenant);
         drop_demands_of(id);
-        admission_.take(*cluster_.find_end(id));
-        cluster_.take_vnic(id);
+        admission_.remove(*cluster_.find_end(id));
+        cluster_.remove_vnic(id);
     }
 }
 

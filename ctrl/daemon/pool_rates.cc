@@ -219,7 +219,7 @@ double PoolRates::rate(const Cluster& cluster, wire::FlowKey flow) const {
     const auto [pools, node] = place_of(cluster, flow);
     if (pools == nullptr)
         return 0;
-    const auto reserved = static_cast<double>(cluster.silent_tokens(flow));
+    const auto reserved = static_cast<double>(cluster.floor_tokens(flow));
     // Windows hold the appliance: rates only bound what a host without one, or a surprise, can do.
     const double room = pools->window ? kWindowRoom : 1;
     return std::min(std::max(room * pools->division.entitlement[node], reserved),

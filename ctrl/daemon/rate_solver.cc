@@ -81,7 +81,7 @@ void RateSolver::welcome(const Cluster& cluster) {
         return;
     const auto appliance_of = [&](wire::FlowKey flow) {
         const ClusterEnd* end = cluster.find_end(flow.destination);
-        return end != nullptr && end->appliance && cluster.allows(flow) ? end->index : kNowhere;
+        return end != nullptr && end->is_appliance && cluster.allows(flow) ? end->index : kNowhere;
     };
     occupied_.assign(config_.appliances.size(), 0);
     for (const Smoothed& flow : smoothed_)
@@ -92,7 +92,7 @@ void RateSolver::welcome(const Cluster& cluster) {
         const std::uint32_t appliance = appliance_of(next.flow);
         if (appliance == kNowhere || !occupied_[appliance])
             continue;
-        const double promised = seconds_ * static_cast<double>(cluster.silent_tokens(next.flow));
+        const double promised = seconds_ * static_cast<double>(cluster.floor_tokens(next.flow));
         next.tokens[wire::kTokens] = std::max(next.tokens[wire::kTokens], promised);
         newcomers_[appliance] += promised;
     }
@@ -166,7 +166,7 @@ void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands)
         cluster.path_of(flow, path_);
         if (path_.empty())
             continue;
-        if (const ClusterEnd& end = *cluster.find_end(flow.destination); end.appliance)
+        if (const ClusterEnd& end = *cluster.find_end(flow.destination); end.is_appliance)
             for (double& part : tokens)
                 part *= appliances_.slowdown(end.index);
         if (is_pooled(cluster, flow))
@@ -184,7 +184,7 @@ void RateSolver::set_problem(const Cluster& cluster, const DemandTable& demands)
 std::array<double, wire::kParts> RateSolver::room_of(const Cluster& cluster, std::uint32_t flow) const {
     std::array<double, wire::kParts> room{1, 1, 1};
     const bool fixed = cluster.config().tenants[tenant_[flow]].guarantee == SharingRule::kFixed;
-    if (fixed || !cluster.find_end(flows_[flow].destination)->appliance)
+    if (fixed || !cluster.find_end(flows_[flow].destination)->is_appliance)
         return room;
     room[wire::kThere] = room[wire::kBack] = kRoomMost;
     for (std::uint32_t at = demand_.begin(flow); at < demand_.begin(flow + 1); ++at) {
@@ -212,10 +212,10 @@ void RateSolver::put_rates(const Cluster& cluster, std::vector<wire::FlowAllocat
         if (is_pooled(cluster, flows_[flow]))  // that a link is short holds it back at the link
             tokens = static_cast<std::uint64_t>(std::max(kRateLeast, pools_.rate(cluster, flows_[flow])));
         else if (tokens != wire::kNoStatement)
-            tokens = std::max(tokens, cluster.silent_tokens(flows_[flow]));
+            tokens = std::max(tokens, cluster.floor_tokens(flows_[flow]));
         auto& there = rates.rate[wire::kThere];
-        if (there != wire::kNoStatement && !cluster.find_end(flows_[flow].destination)->appliance)
-            there = std::max(there, cluster.least_bytes(flows_[flow]));
+        if (there != wire::kNoStatement && !cluster.find_end(flows_[flow].destination)->is_appliance)
+            there = std::max(there, cluster.floor_bytes(flows_[flow]));
         if (!wire::is_gone(rates))
             out.push_back(rates);
     }

@@ -49,7 +49,7 @@ class RateSolver final : public Solver {
     void divide_pools(const Cluster& cluster, const DemandTable& demands, bool whole);
     [[nodiscard]] bool is_pooled(const Cluster& cluster, wire::FlowKey flow) const {
         const ClusterEnd& end = *cluster.find_end(flow.destination);
-        return end.appliance && pools_.divides(end.index);
+        return end.is_appliance && pools_.divides(end.index);
     }
     void set_problem(const Cluster& cluster, const DemandTable& demands);
     void put_demand(const Cluster& cluster, wire::FlowKey flow, std::array<double, wire::kParts> tokens);

@@ -66,7 +66,7 @@ void VdcView::put(const Cluster& cluster, wire::FlowKey flow, const std::array<d
     const ClusterEnd& source = *cluster.find_end(flow.source);
     const ClusterEnd& destination = *cluster.find_end(flow.destination);
     const VnicColumns& from = vnics_[source.tenant][source.index];
-    if (!destination.appliance) {
+    if (!destination.is_appliance) {
         inside.put(from.out, of(wire::Part::kThere));
         inside.put(vnics_[destination.tenant][destination.index].in, of(wire::Part::kThere));
     } else {

@@ -42,7 +42,7 @@ ServiceSimulation::ServiceSimulation(const ServiceScenario& scenario)
       host_told_(scenario.hosts.size()) {
     for (const TenantConfig& tenant : config_.tenants)
         for (const TenantVnicConfig& vnic : tenant.vnics)
-            cluster_.put_vnic(ids_.at(vnic.name), cluster_.find_host(vnic.host), "", 0);
+            cluster_.place_vnic(ids_.at(vnic.name), cluster_.find_host(vnic.host), "", 0);
     for (const ServiceLoad& load : scenario.loads)
         for (std::uint32_t vm = 0; vm < scenario.tenants[load.tenant].vms; ++vm)
             if (vm != load.to_vm)

@@ -23,8 +23,8 @@ struct AdmissionWorld {
     std::string why_not(const char* vnic, HostIndex host) {
         return admission.why_not(*cluster.find_vnic(vnic), host);
     }
-    void put(const char* vnic, HostIndex host) { admission.put(*cluster.find_vnic(vnic), host); }
-    void take(const char* vnic) { admission.take(*cluster.find_vnic(vnic)); }
+    void place(const char* vnic, HostIndex host) { admission.place(*cluster.find_vnic(vnic), host); }
+    void remove(const char* vnic) { admission.remove(*cluster.find_vnic(vnic)); }
 
     std::uint32_t last_id = 0;
     ClusterConfig config;
@@ -47,27 +47,27 @@ TEST_CASE("a vNIC is refused where its guarantee does not fit", "[admission]") {
 TEST_CASE("it fits beside the tenant's others, or when somebody has left", "[admission]") {
     AdmissionWorld world;
     CHECK(world.why_not("c1", 1).empty());
-    world.put("c1", 1);
-    world.put("c2", 1);  // C talks within the host
+    world.place("c1", 1);
+    world.place("c2", 1);  // C talks within the host
     CHECK(world.why_not("b1", 1).empty());
-    world.put("b1", 1);
+    world.place("b1", 1);
     CHECK(world.why_not("b2", 1).empty());
-    world.put("b2", 1);  // and so does B
-    world.take("b2");
+    world.place("b2", 1);  // and so does B
+    world.remove("b2");
     CHECK(world.why_not("b2", 0).find("host h1") != std::string::npos);
-    world.take("b1");
-    world.take("c1");
-    world.take("c2");
+    world.remove("b1");
+    world.remove("c1");
+    world.remove("c2");
     CHECK(world.why_not("b1", 0).find("host h1") != std::string::npos);
     CHECK(world.why_not("c1", 0).empty());
 }
 
 TEST_CASE("links above count too", "[admission]") {
     AdmissionWorld world;  // the rack carries A's 6 Gbit; B's 5 and C's 2 would make 13 of 12
-    world.put("b1", 1);
+    world.place("b1", 1);
     CHECK(world.why_not("c1", 1) ==
           "its guarantee does not fit: the uplink of rack r would need 13Gbit of 12Gbit");
-    world.put("b2", 0);  // now B needs nothing of the rack's uplink
+    world.place("b2", 0);  // now B needs nothing of the rack's uplink
     CHECK(world.why_not("c1", 1).empty());
 }
 

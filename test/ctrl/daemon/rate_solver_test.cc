@@ -27,8 +27,8 @@ struct Site {
           cluster(config, [this](auto, auto name) {
               return ids.emplace(std::string(name), static_cast<std::uint32_t>(ids.size() + 1)).first->second;
           }) {
-        cluster.put_vnic(ids.at("a"), 0, "02:00:00:00:00:01", 0);
-        cluster.put_vnic(ids.at("b"), 0, "02:00:00:00:00:02", 0);
+        cluster.place_vnic(ids.at("a"), 0, "02:00:00:00:00:01", 0);
+        cluster.place_vnic(ids.at("b"), 0, "02:00:00:00:00:02", 0);
     }
     /// A flow to the disk that got `used` and had `backlog` more to send.
     void set(const char* vnic, double used, double backlog, double outstanding) {
@@ -220,8 +220,8 @@ std::vector<double> rates_of(RateSolver& solver, Site& site) {
 
 TEST_CASE("pools divide their appliance: siblings first, a live change with the next interval", "[solver]") {
     Site site(kPooled);
-    site.cluster.put_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
-    site.cluster.put_vnic(site.ids.at("d"), 0, "02:00:00:00:00:04", 0);
+    site.cluster.place_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
+    site.cluster.place_vnic(site.ids.at("d"), 0, "02:00:00:00:00:04", 0);
     RateSolver solver(site.config);
     for (const char* vnic : {"a", "b", "c", "d"})
         site.set(vnic, 700, 5000, 20);
@@ -254,13 +254,13 @@ TEST_CASE("pools divide their appliance: siblings first, a live change with the 
 
 TEST_CASE("pools: what a host that vanished had goes to the others; what is shown", "[solver]") {
     Site site(kPooled);
-    site.cluster.put_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
+    site.cluster.place_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
     RateSolver solver(site.config);
     for (const char* vnic : {"a", "b", "c"})
         site.set(vnic, 700, 5000, 20);
     (void)rates_of(solver, site);
     for (const char* vnic : {"a", "b"}) {
-        site.cluster.take_vnic(site.ids.at(vnic));
+        site.cluster.remove_vnic(site.ids.at(vnic));
         site.demands.erase({site.ids.at(vnic), site.ids.at("disk")});
     }
     CHECK(rates_of(solver, site) == std::vector<double>{3000});
@@ -286,10 +286,10 @@ TEST_CASE("pools: what a host that vanished had goes to the others; what is show
 TEST_CASE("pools: in silence a vNIC has its part of what is reserved, and never nothing", "[solver]") {
     Site site(kPooled);
     const std::uint32_t disk = site.ids.at("disk");
-    CHECK(site.cluster.silent_tokens({site.ids.at("a"), disk}) == 750);
-    CHECK(site.cluster.silent_tokens({site.ids.at("c"), disk}) > 0);
-    CHECK(site.cluster.silent_tokens({site.ids.at("c"), disk}) < 100);
-    CHECK(site.cluster.silent_tokens({site.ids.at("d"), disk}) > 0);
+    CHECK(site.cluster.floor_tokens({site.ids.at("a"), disk}) == 750);
+    CHECK(site.cluster.floor_tokens({site.ids.at("c"), disk}) > 0);
+    CHECK(site.cluster.floor_tokens({site.ids.at("c"), disk}) < 100);
+    CHECK(site.cluster.floor_tokens({site.ids.at("d"), disk}) > 0);
 }
 
 TEST_CASE("pools: a vNIC that falls idle says nothing against the appliance", "[solver]") {
@@ -327,7 +327,7 @@ TEST_CASE("pools: held by latency, windows follow eq. 4 and hosts have their par
     change("1500tokens", "900tokens");
     change(R"({"name": "h1", "uplink": "10Gbit"})", R"({"name": "h1"}, {"name": "h2"})");
     Site site(file.c_str());
-    site.cluster.put_vnic(site.ids.at("c"), 1, "02:00:00:00:00:03", 0);
+    site.cluster.place_vnic(site.ids.at("c"), 1, "02:00:00:00:00:03", 0);
     RateSolver solver(site.config);
     double window = 20;  // of 1000 tokens/s and 20 ms
     std::vector<Solver::Window> windows;
