@@ -7,7 +7,7 @@
 
 #include "bench/control/flow_setup.h"
 #include "ctrl/daemon/controller.h"
-#include "ctrl/daemon/rate_solver.h"
+#include "ctrl/daemon/interval_solver.h"
 #include "vswitch/agent/controller_session.h"
 
 namespace weir::bench {
@@ -114,7 +114,7 @@ class Cluster {
         std::vector<Outgoing> answers;
         times.solved.time([&] {
             for (const ControllerSession::Message& message : messages)
-                controller_.receive(host.peer, message.header, message.body, now_);
+                controller_.on_message(host.peer, message.header, message.body, now_);
             controller_.solve_early(now_);
             answers = controller_.take_outgoing();
         });
@@ -143,7 +143,7 @@ class Cluster {
             host.session->add_samples(host.samples, now_);
             host.session->tick(now_);
             for (const ControllerSession::Message& message : host.session->take_outgoing())
-                controller_.receive(host.peer, message.header, message.body, now_);
+                controller_.on_message(host.peer, message.header, message.body, now_);
         }
         deliver_answers();
     }
@@ -158,7 +158,7 @@ class Cluster {
     }
 
     ClusterConfig config_;
-    RateSolver solver_;
+    IntervalSolver solver_;
     Store store_{":memory:"};
     Controller controller_;
     std::vector<Host> hosts_;

@@ -17,7 +17,8 @@
 #include <thread>
 
 #include "bench/control/interval_switches.h"
-#include "ctrl/daemon/rate_solver.h"
+#include "ctrl/daemon/controller.h"
+#include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/server.h"
 
 namespace {
@@ -116,7 +117,8 @@ class Cell {
         server_.serve(std::chrono::milliseconds(1), {[this](const Peer& peer, auto header, auto body) {
                                                          if (messages_++ == 0)
                                                              begin();
-                                                         controller_.receive(peer, header, body, clock_now());
+                                                         controller_.on_message(peer, header, body,
+                                                                                clock_now());
                                                      },
                                                      [](std::string_view) { return std::string(); }});
         server_.send(controller_.take_outgoing());
@@ -149,7 +151,7 @@ class Cell {
     [[nodiscard]] const ControllerCounters& counters() const { return controller_.counters(); }
 
   private:
-    RateSolver solver_;
+    IntervalSolver solver_;
     Controller controller_;
     Server server_;
     std::size_t hosts_;

@@ -43,11 +43,11 @@ class PoolTable {
   private:
     void add(std::size_t index, std::size_t depth) {
         const json& node = nodes_[index];
-        const bool away = at(node, "/there") == false;
+        const bool away = at(node, "/present") == false;
         const double reservation = number_at(node, "/static/reservation");
         const bool short_of =
             number_at(node, "/delivered") < kNearly * reservation && number_at(node, "/demand") > reservation;
-        const char* const mark = node.contains("filed") ? " *" : "";
+        const char* const mark = node.contains("configured") ? " *" : "";
         table_.add_row({{std::string(2 * depth, ' ') + text_at(node, "/name") + mark,
                          away ? Style::kDim : Style::kPlain},
                         token_rate_at(node, "/static/reservation"),
@@ -118,7 +118,8 @@ std::string pools_text(const json& reply, const std::string& appliance, const Te
         const json& nodes = list_at(pools, "/nodes");
         text += (text.empty() ? "" : "\n") + name + ": " + token_rate_at(pools, "/capacity") +
                 " to divide\n" + PoolTable(nodes, terminal).render();
-        if (std::any_of(nodes.begin(), nodes.end(), [](const json& node) { return node.contains("filed"); }))
+        if (std::any_of(nodes.begin(), nodes.end(),
+                        [](const json& node) { return node.contains("configured"); }))
             text += "* set by weirctl pool set; the cluster file says otherwise\n";
     }
     if (!text.empty())

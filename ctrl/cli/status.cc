@@ -107,11 +107,12 @@ std::string hosts_text(const json& status, const Terminal& terminal) {
                  {"HEARD", true},
                  {"VERSION", false, 1}});
     for (const json& host : list_at(status, "/hosts")) {
-        const double heard = number_at(host, "/heard_ms");
-        table.add_row(
-            {text_at(host, "/name"), host_state_cell(host), at(host, "/proven") == true ? "shown" : "-",
-             whole_text(number_at(host, "/vnics")), whole_text(number_at(host, "/flows")),
-             std::isfinite(heard) ? human_duration(heard * 1e6) + " ago" : "-", text_at(host, "/version")});
+        const double heard = number_at(host, "/last_message_ms");
+        table.add_row({text_at(host, "/name"), host_state_cell(host),
+                       at(host, "/authenticated") == true ? "shown" : "-",
+                       whole_text(number_at(host, "/vnics")), whole_text(number_at(host, "/flows")),
+                       std::isfinite(heard) ? human_duration(heard * 1e6) + " ago" : "-",
+                       text_at(host, "/version")});
     }
     return table.render(terminal.columns, terminal.color);
 }

@@ -1,6 +1,7 @@
 // admission.h - whether a vNIC that a switch reports may have its guarantee on that host.
-// Source: Pulsar 4.5; docs/algorithms.md 10.1, 10.3. Units: tokens (at links: bytes) per second. Threads: one
-// owner.
+// Source: Pulsar 4.5; docs/algorithms.md 10.1, 10.3.
+// Units: tokens (at links: bytes) per second.
+// Threads: one owner.
 //
 // The file's own placement was checked at start (ctrl/placement/cluster_plan.h); a vNIC whose host the file
 // names counts as placed there. This is the check for vNICs without a host in the file, when a switch reports

@@ -1,6 +1,7 @@
-// cluster.h - the cluster as the solver needs it: endpoints of flows, resources, paths, and what tenants
-// reserved. Source: Pulsar 4.1 (a link is two resources, an appliance one). Units: tokens (at links: bytes)
-// per second. Threads: one owner.
+// cluster.h - endpoints of flows, resources, paths between them, and what tenants reserved.
+// Source: Pulsar 4.1 (a link is two resources, an appliance one).
+// Units: tokens (at links: bytes) per second.
+// Threads: one owner.
 //
 // Everything here is built once from the cluster file, except where each vNIC is: the switches' HELLO
 // messages say so (place_vnic, remove_vnic). Ids of endpoints come from the store and last over restarts;
@@ -73,9 +74,8 @@ class Cluster {
     /// Ids of the vNICs that are on the host now.
     [[nodiscard]] const std::set<std::uint32_t>& vnics_of(HostIndex host) const { return host_vnics_[host]; }
 
-    /// The largest part of any resource that the tenant reserved, at least 0.0001: its weight where the file
-    /// has
-    /// `"weights": "guarantees"`.
+    /// The largest part of any resource that the tenant reserved, at least 0.0001; the tenant's weight where
+    /// `global.weights` is "guarantees".
     [[nodiscard]] double guaranteed_share(TenantIndex tenant) const;
 
     void place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan);

@@ -5,7 +5,7 @@
 // its floor, a rate that its ends have reserved, or else a part of the headroom, which is link capacity that
 // is not allocated. Example: an uplink of 10 Gbit/s with 3 % headroom allocates 9.7 Gbit/s. Ten vNICs on the
 // host have 30 Mbit/s of the rest each; if a vNIC's tenant has four vNICs, its flow to each of its three
-// peers has a floor of 10 Mbit/s.
+// peers has a floor of 10 Mbit/s. DemandEstimates::new_flow_reserve keeps back capacity of appliances.
 #include <algorithm>
 
 #include "common/units.h"

@@ -1,5 +1,6 @@
-// main.cc - weir-ctrl: the controller of one cluster. Exit 0 done, 1 the host refuses, 2 wrong usage or
-// cluster file. Threads: main runs the epoch loop.
+// main.cc - weir-ctrl: options, start and stop. Exit 0: stopped; 1: the host refuses; 2: bad usage or file.
+// Source: docs/design.md 2.
+// Threads: main runs the loop.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -11,8 +12,8 @@
 #include "common/config/config_text.h"
 #include "common/config/fault_report.h"
 #include "common/daemon.h"
-#include "ctrl/daemon/epoch_loop.h"
-#include "ctrl/daemon/rate_solver.h"
+#include "ctrl/daemon/interval_loop.h"
+#include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/server.h"
 #include "ctrl/placement/cluster_plan.h"
 
@@ -23,7 +24,7 @@ int refuse(const weir::Faults& faults, const std::string& file) {
     return weir::kBadConfiguration;
 }
 
-/// Every switch is a connection, and there may be thousands.
+/// Each switch is a connection, and there may be thousands.
 void raise_file_limit() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -33,7 +34,7 @@ void raise_file_limit() {
 }
 
 void make_store_folder(const std::string& store) {
-    std::error_code error;  // the store says it better
+    std::error_code error;  // opening the store reports what is wrong
     std::filesystem::create_directories(std::filesystem::path(store).parent_path(), error);
 }
 
@@ -45,13 +46,13 @@ int run(const weir::ClusterConfig& config, const std::string& text) {
         make_store_folder(config.store);
         weir::Store store(config.store);
         store.save_specification(text, std::time(nullptr));
-        weir::RateSolver solver(config);
+        weir::IntervalSolver solver(config);
         weir::Controller controller(config, solver, store, std::time(nullptr));
         weir::Server server(config, key);
         spdlog::info("weir-ctrl {}: cluster {}, epoch {}, {} host(s), {} tenant(s), commands on {}",
                      WEIR_VERSION, config.name, controller.epoch(), config.hosts.size(),
                      config.tenants.size(), config.control_socket);
-        weir::run_epochs(config, controller, server, stop);
+        weir::run_intervals(config, controller, server, stop);
         spdlog::info("stopping");
         return 0;
     } catch (const weir::HostError& error) {
@@ -73,20 +74,21 @@ int print_new_key(const std::string& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"weir-ctrl - the controller that gives every tenant what it was promised"};
+    CLI::App app{"weir-ctrl - the controller that gives every tenant what it reserved"};
     std::string file;
     std::string key;
     bool check = false;
     auto* config_option = app.add_option("--config", file, "cluster file (JSON with comments)");
     app.add_flag("--check", check, "validate the cluster file and exit");
-    app.add_option("--make-key", key, "make a key pair: the secret into this file, the public key printed")
+    app.add_option("--make-key", key,
+                   "make a CURVE key pair: writes the secret key to this file, prints the public key")
         ->excludes(config_option);
     app.set_version_flag("--version", WEIR_VERSION);
     CLI11_PARSE(app, argc, argv);
     if (!key.empty())
         return print_new_key(key);
     if (file.empty()) {
-        std::fprintf(stderr, "weir-ctrl: --config FILE or --make-key FILE is needed; --help says more\n");
+        std::fprintf(stderr, "weir-ctrl: --config FILE or --make-key FILE is needed; see --help\n");
         return weir::kBadConfiguration;
     }
     const auto text = weir::read_text_file(file);

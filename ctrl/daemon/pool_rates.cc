@@ -1,11 +1,10 @@
-// pool_rates.cc - demands in, entitlements out, by appliance.
+// pool_rates.cc - dividing pooled appliances, and the windows of those with a latency.
 #include "ctrl/daemon/pool_rates.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <utility>
+
 namespace weir {
 namespace {
 
@@ -14,20 +13,22 @@ using pools::kAbsent;
 using pools::kRoot;
 using pools::NodeIndex;
 
-/// A flow that used so much of what it was told was held back by it.
-constexpr double kHeldBackAt = 0.95;
-/// One that was not may grow by so much within an interval.
-constexpr double kRoom = 1.1;
-/// One that was idle keeps so much of an equal part, with which it shows that it wakes.
-constexpr double kLeast = 0.05;
-
-/// Where windows hold an appliance, flows may for a moment have so much of what they are entitled to.
-constexpr double kWindowRoom = 2;
-
-/// A host's requests are at most so many times as long on their way as all hosts' are, or as short; and so
-/// much of what is measured is believed in each interval.
-constexpr double kLonger = 2;
-constexpr double kSmoothing = 0.3;
+/// A vNIC that used at least this part of its entitlement was held back by it.
+constexpr double kHeldBack = 0.95;
+/// A vNIC that was not held back is given room to grow by this factor within an interval.
+constexpr double kGrowth = 1.1;
+/// An idle vNIC is taken to want this part of an equal share.
+constexpr double kIdleShare = 0.05;
+/// Where windows hold an appliance, a rate may exceed the entitlement by this factor: it only bounds bursts,
+/// and hosts without a window.
+constexpr double kRateFactor = 2;
+/// Bound of HostReading::latency_factor and its inverse, and the part of a new measurement that enters it.
+constexpr double kLatencyFactorMax = 2;
+constexpr double kLatencySmoothing = 0.3;
+/// Shares of a vNIC in a window are 100 on average, which is a switch's default, and within the switch's
+/// bounds.
+constexpr double kMeanShares = 100;
+constexpr double kSharesMax = 10'000;
 
 json controls_json(double reservation, double limit, double shares) {
     return {{"reservation", reservation},
@@ -35,59 +36,68 @@ json controls_json(double reservation, double limit, double shares) {
             {"shares", shares}};
 }
 
-bool uses(const TenantConfig& tenant, const std::string& appliance) {
-    return std::any_of(tenant.appliances.begin(), tenant.appliances.end(),
-                       [&](const TenantApplianceConfig& part) { return part.name == appliance; });
+bool has_part(const TenantConfig& tenant, const std::string& appliance) {
+    return std::ranges::find(tenant.appliances, appliance, &TenantApplianceConfig::name) !=
+           tenant.appliances.end();
 }
 
 }  // namespace
 
-PoolRates::PoolRates(const ClusterConfig& config) : config_(config), interval_(to_seconds(config.interval)) {
+PoolRates::PoolRates(const ClusterConfig& config) : config_(config), seconds_(to_seconds(config.interval)) {
     const std::set<std::string> pooled = pooled_appliances(config.pools);
-    for (std::uint32_t i = 0; i < config.appliances.size() && !pooled.empty(); ++i) {
+    for (std::uint32_t i = 0; i < config.appliances.size(); ++i) {
         const ClusterApplianceConfig& appliance = config.appliances[i];
-        by_appliance_.push_back(kNoPool);
-        if (!pooled.contains(appliance.name))
+        const bool is_pooled = pooled.contains(appliance.name);
+        by_appliance_.push_back(is_pooled ? static_cast<std::uint32_t>(pools_.size()) : kNoPool);
+        if (!is_pooled)
             continue;
-        by_appliance_.back() = static_cast<std::uint32_t>(pools_.size());
-        Pools& pools = pools_.emplace_back(Pools{
-            .appliance = i,
-            .layout = PoolLayout(config.pools, appliance.name, static_cast<double>(appliance.capacity_min)),
-            .leaves = {},
-            .hosts = {},
-            .wanted = {},
-            .used = {},
-            .least = {},
-            .division = {}});
+        const auto capacity_min = static_cast<double>(appliance.capacity_min);
+        Pools& pools =
+            pools_.emplace_back(Pools{.appliance = i,
+                                      .layout = PoolLayout(config.pools, appliance.name, capacity_min),
+                                      .leaves = {},
+                                      .hosts = {},
+                                      .wanted = {},
+                                      .used = {},
+                                      .wanted_min = {},
+                                      .division = {}});
         if (appliance.latency != 0) {
             const double threshold = to_seconds(appliance.latency);
-            const double least = std::max(1.0, static_cast<double>(appliance.capacity_min) * threshold);
-            const double most = std::max(least, static_cast<double>(appliance.capacity_max) * threshold);
+            const double window_min = std::max(1.0, capacity_min * threshold);
+            const double window_max =
+                std::max(window_min, static_cast<double>(appliance.capacity_max) * threshold);
             pools.window.emplace(
-                estimate::LatencySettings{.threshold = threshold, .window_min = least, .window_max = most},
-                least);
+                estimate::LatencySettings{
+                    .threshold = threshold, .window_min = window_min, .window_max = window_max},
+                window_min);
         }
         for (const TenantConfig& tenant : config.tenants)
             for (const TenantVnicConfig& vnic : tenant.vnics)
-                if (uses(tenant, appliance.name))
+                if (has_part(tenant, appliance.name))
                     (void)pools.layout.add_vnic(vnic.name);
     }
 }
 
 void PoolRates::find_leaves(const Cluster& cluster) {
-    found_leaves_ = true;
+    has_leaves_ = true;
     for (Pools& pools : pools_)
         for (NodeIndex node = 1; node < pools.layout.tree().size(); ++node)
             if (const PoolLayout::Name& name = pools.layout.name(node); name.vnic)
                 pools.leaves.emplace(cluster.find_vnic(name.text)->id, node);
 }
 
-void PoolRates::begin(const Cluster& cluster, bool whole) {
-    if (!found_leaves_)
+NodeIndex PoolRates::leaf_of(const Cluster& cluster, wire::FlowKey flow) const {
+    const Pools& pools = pools_of(cluster.find_end(flow.destination)->index);
+    const auto leaf = pools.leaves.find(flow.source);
+    return leaf == pools.leaves.end() ? kRoot : leaf->second;
+}
+
+void PoolRates::begin(const Cluster& cluster, bool interval_ended) {
+    if (!has_leaves_)
         find_leaves(cluster);
     for (Pools& pools : pools_) {
         const NodeIndex nodes = pools.layout.tree().size();
-        pools.least = whole || pools.wanted.empty() ? std::vector<double>(nodes) : pools.wanted;
+        pools.wanted_min = interval_ended || pools.wanted.empty() ? std::vector<double>(nodes) : pools.wanted;
         pools.hosts.assign(nodes, {});
         pools.wanted.assign(nodes, kAbsent);
         pools.used.assign(nodes, 0);
@@ -101,29 +111,30 @@ void PoolRates::begin(const Cluster& cluster, bool whole) {
     }
 }
 
-void PoolRates::put(const Cluster& cluster, wire::FlowKey flow, double wanted, double used) {
-    Pools& pools = pools_of(cluster, flow);
-    const auto leaf = pools.leaves.find(flow.source);
-    if (leaf == pools.leaves.end() || pools.wanted[leaf->second] < 0)
+void PoolRates::add_demand(const Cluster& cluster, wire::FlowKey flow, double wanted, double used) {
+    Pools& pools = pools_of(cluster.find_end(flow.destination)->index);
+    const NodeIndex node = leaf_of(cluster, flow);
+    if (node == kRoot || pools.wanted[node] < 0)
         return;
-    pools.wanted[leaf->second] += wanted;
-    pools.used[leaf->second] += used;
+    pools.wanted[node] += wanted;
+    pools.used[node] += used;
 }
 
 void PoolRates::divide(std::uint32_t appliance, double capacity) {
     Pools& pools = pools_of(appliance);
     const pools::PoolTree& tree = pools.layout.tree();
-    const double least =
-        capacity * kLeast / static_cast<double>(std::max<std::size_t>(1, pools.leaves.size()));
+    const double idle =
+        capacity * kIdleShare / static_cast<double>(std::max<std::size_t>(1, pools.leaves.size()));
     for (const auto& [id, node] : pools.leaves) {
         double& wanted = pools.wanted[node];
         if (wanted < 0)
             continue;
         const double used = pools.used[node];
-        const double told = pools.division.entitlement.empty() ? 0 : pools.division.entitlement[node];
-        const bool held_back = used > 0 && used >= kHeldBackAt * told;
-        wanted = std::max({held_back ? capacity : std::max(wanted, used * kRoom), least, pools.least[node]});
-        wanted = std::min(wanted, std::max(capacity, least));
+        const double entitled = pools.division.entitlement.empty() ? 0 : pools.division.entitlement[node];
+        const bool is_held_back = used > 0 && used >= kHeldBack * entitled;
+        wanted = std::max(
+            {is_held_back ? capacity : std::max(wanted, used * kGrowth), idle, pools.wanted_min[node]});
+        wanted = std::min(wanted, std::max(capacity, idle));
     }
     pools.capacity = capacity;
     divider_.divide(tree, pools.wanted, capacity, pools.division);
@@ -131,40 +142,47 @@ void PoolRates::divide(std::uint32_t appliance, double capacity) {
         pools.used[tree.parent(node)] += pools.used[node];
 }
 
-void PoolRates::put_outstanding(const Cluster& cluster, const wire::FlowDemand& demand) {
-    Pools& pools = pools_of(cluster, demand.flow);
-    pools.reading.outstanding += double{demand.outstanding[wire::kTokens]};
-    pools.answered += double{demand.used[wire::kTokens]};
-    Way& way = pools.ways[cluster.find_end(demand.flow.source)->host];
-    way.outstanding += double{demand.outstanding[wire::kTokens]};
-    way.answered += double{demand.used[wire::kTokens]};
+void PoolRates::add_outstanding(const Cluster& cluster, const wire::FlowDemand& demand) {
+    HostReading& host = pools_of(cluster.find_end(demand.flow.destination)->index)
+                            .readings[cluster.find_end(demand.flow.source)->host];
+    host.outstanding += double{demand.outstanding[wire::kTokens]};
+    host.answered += double{demand.used[wire::kTokens]};
 }
 
-std::optional<double> PoolRates::capacity_by_latency(std::uint32_t appliance, bool whole) {
+std::optional<double> PoolRates::update_latency(std::uint32_t appliance, bool interval_ended) {
     Pools& pools = pools_of(appliance);
-    estimate::LatencyReading reading = std::exchange(pools.reading, {});
-    const double answered = std::exchange(pools.answered, 0);
-    for (auto& [host, way] : pools.ways) {
-        const double outstanding = std::exchange(way.outstanding, 0);
-        const double own = std::exchange(way.answered, 0);
-        if (!whole || own <= 0 || reading.outstanding <= 0)
-            continue;
-        const double longer = (outstanding / own) / (reading.outstanding / answered);
-        way.longer += kSmoothing * (std::clamp(longer, 1 / kLonger, kLonger) - way.longer);
+    double outstanding = 0;
+    double answered = 0;
+    for (const auto& [host, reading] : pools.readings) {
+        outstanding += reading.outstanding;
+        answered += reading.answered;
+    }
+    for (auto& [host, reading] : pools.readings) {
+        if (interval_ended && reading.answered > 0 && outstanding > 0) {
+            const double factor = (reading.outstanding / reading.answered) / (outstanding / answered);
+            reading.latency_factor +=
+                kLatencySmoothing *
+                (std::clamp(factor, 1 / kLatencyFactorMax, kLatencyFactorMax) - reading.latency_factor);
+        }
+        reading.outstanding = reading.answered = 0;
     }
     if (!pools.window)
         return std::nullopt;
-    // Little's law. The requests' own latency has what they waited in the switch, too.
-    reading.latency = answered > 0 ? reading.outstanding * interval_ / answered : 0;
-    if (whole)
-        pools.window->update(reading);
+    // By Little's law: the latency that requests report includes their wait in the switch.
+    if (interval_ended)
+        pools.window->update(
+            {.latency = answered > 0 ? outstanding * seconds_ / answered : 0, .outstanding = outstanding});
     return pools.window->rate();
 }
 
-std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
-    constexpr double kShares = 100;
-    constexpr double kSharesMost = 10'000;
-    std::vector<Solver::Window> out;
+std::optional<double> PoolRates::held_by_latency(std::uint32_t appliance) const {
+    if (!divides(appliance) || !pools_of(appliance).window)
+        return std::nullopt;
+    return pools_of(appliance).window->rate();
+}
+
+std::vector<PoolRates::Window> PoolRates::windows(const Cluster& cluster) const {
+    std::vector<Window> out;
     const auto add = [&out](HostIndex host, wire::FlowKey key, double value) -> wire::FlowAllocation& {
         out.push_back({host, {.flow = key}});
         out.back().record.rate[wire::kTokens] = static_cast<std::uint64_t>(std::max(1.0, std::round(value)));
@@ -174,7 +192,6 @@ std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
         if (!pools.window || pools.division.entitlement.empty())
             continue;
         const std::uint32_t appliance = cluster.appliance_id(pools.appliance);
-        // On average as many as the switch's own default: by shares it knows how long a turn is.
         double shares = 1e-9;
         double sharers = 0;
         for (const auto& [id, node] : pools.leaves) {
@@ -189,41 +206,33 @@ std::vector<Solver::Window> PoolRates::windows(const Cluster& cluster) const {
             entitled[host] += pools.division.entitlement[node];
             add(host, {id, appliance | wire::kReserved}, pools.division.entitlement[node])
                 .rate[wire::kThere] = static_cast<std::uint64_t>(std::clamp(
-                std::round(pools.division.shares[node] / shares * sharers * kShares), 1.0, kSharesMost));
+                std::round(pools.division.shares[node] / shares * sharers * kMeanShares), 1.0, kSharesMax));
         }
-        for (const auto& [host, sum] : entitled)
+        for (const auto& [host, sum] : entitled) {
+            const auto reading = pools.readings.find(host);
             add(host, {wire::kWholeHost, appliance},
-                pools.window->window() * sum / pools.window->rate() * pools.longer(host));
+                pools.window->window() * sum / pools.window->rate() *
+                    (reading == pools.readings.end() ? 1 : reading->second.latency_factor));
+        }
     }
-    std::sort(out.begin(), out.end(), [](const Solver::Window& a, const Solver::Window& b) {
-        return std::pair(a.host, a.record.flow) < std::pair(b.host, b.record.flow);
-    });
+    std::ranges::sort(out, {}, [](const Window& each) { return std::pair(each.host, each.record.flow); });
     return out;
 }
 
-std::pair<const PoolRates::Pools*, NodeIndex> PoolRates::place_of(const Cluster& cluster,
-                                                                  wire::FlowKey flow) const {
-    const Pools& pools = pools_of(cluster.find_end(flow.destination)->index);
-    const auto leaf = pools.leaves.find(flow.source);
-    if (leaf == pools.leaves.end())
-        return {nullptr, kRoot};
-    return {&pools, leaf->second};
-}
-
 double PoolRates::entitlement(const Cluster& cluster, wire::FlowKey flow) const {
-    const auto [pools, node] = place_of(cluster, flow);
-    return pools == nullptr ? 0 : pools->division.entitlement[node];
+    const NodeIndex node = leaf_of(cluster, flow);
+    return node == kRoot ? 0 : pools_of(cluster.find_end(flow.destination)->index).division.entitlement[node];
 }
 
 double PoolRates::rate(const Cluster& cluster, wire::FlowKey flow) const {
-    const auto [pools, node] = place_of(cluster, flow);
-    if (pools == nullptr)
+    const NodeIndex node = leaf_of(cluster, flow);
+    if (node == kRoot)
         return 0;
-    const auto reserved = static_cast<double>(cluster.floor_tokens(flow));
-    // Windows hold the appliance: rates only bound what a host without one, or a surprise, can do.
-    const double room = pools->window ? kWindowRoom : 1;
-    return std::min(std::max(room * pools->division.entitlement[node], reserved),
-                    pools->division.limit[node]);
+    const Pools& pools = pools_of(cluster.find_end(flow.destination)->index);
+    const double factor = pools.window ? kRateFactor : 1;
+    return std::min(
+        std::max(factor * pools.division.entitlement[node], static_cast<double>(cluster.floor_tokens(flow))),
+        pools.division.limit[node]);
 }
 
 json PoolRates::describe() const {
@@ -237,12 +246,12 @@ json PoolRates::describe() const {
                      {"kind", pools.layout.name(node).vnic ? "vnic" : "pool"},
                      {"parent", node == kRoot ? json() : json(tree.parent(node))},
                      {"static", controls_json(own.reservation, own.limit, own.shares)}};
-            if (const auto filed = pools.filed.find(node); filed != pools.filed.end())
-                one["filed"] =
-                    controls_json(filed->second.reservation, filed->second.limit, filed->second.shares);
-            if (!pools.division.demand.empty()) {  // else no interval has passed
+            if (const auto file = pools.configured.find(node); file != pools.configured.end())
+                one["configured"] =
+                    controls_json(file->second.reservation, file->second.limit, file->second.shares);
+            if (!pools.division.demand.empty()) {  // an interval has ended
                 const pools::Division& now = pools.division;
-                one["there"] = now.demand[node] >= 0;
+                one["present"] = now.demand[node] >= 0;
                 one["dynamic"] = controls_json(now.reservation[node], now.limit[node], now.shares[node]);
                 one["demand"] = std::max(now.demand[node], 0.0);
                 one["entitlement"] = now.entitlement[node];

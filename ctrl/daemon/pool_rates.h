@@ -1,5 +1,16 @@
-// pool_rates.h - what the vNICs of pools may have of their appliances, interval by interval; pools that
-// change while all runs. Source: SRP 3.1. Units: tokens/s. Threads: one owner. Keeps its working memory.
+// pool_rates.h - rates of vNICs at the appliances that pools divide.
+// Source: SRP 3.1; docs/algorithms.md 7.4, 9.
+// Units: tokens per second.
+// Threads: one owner. Keeps its working memory.
+//
+// A vNIC's demand is seen from what it used: one that used all that it was entitled to may want any amount,
+// because the requests that its switch holds back stay in the guest, where they cannot be counted. So it is
+// taken to want the whole capacity, and an idle one a twentieth of an equal share, enough to show that it has
+// requests again. With 3,000 tokens/s, one busy VM beside one that idles: 2,925 and 75. Demands follow within
+// two intervals in both directions; a moving average would keep from siblings what an idle VM leaves.
+//
+// An appliance with a `latency` has a window of tokens that may be outstanding, moved until requests take
+// that long. Each host gets a part of the window by what its VMs are entitled to.
 #pragma once
 
 #include <map>
@@ -11,29 +22,32 @@
 #include <vector>
 
 #include "ctrl/daemon/cluster.h"
-#include "ctrl/daemon/solver.h"
 #include "ctrl/estimate/latency_window.h"
 #include "ctrl/pools/division.h"
 #include "ctrl/pools/pool_layout.h"
 
 namespace weir {
 
-/// What an operator sets; what is not there stays.
+struct PoolSetting;
+
+/// What an operator sets; absent values stay.
 struct PoolChange {
     std::string name{};       ///< of a pool, or of a vNIC in one
-    std::string appliance{};  ///< empty = the only one where there is something of this name
+    std::string appliance{};  ///< empty = the only one that has a pool or vNIC of this name
     std::optional<std::uint64_t> reservation_tokens{};
     std::optional<std::optional<std::uint64_t>> limit_tokens{};
     std::optional<std::uint32_t> shares{};
-    bool as_filed = false;  ///< all of it as the cluster file says instead
+    bool is_reset = false;  ///< back to the values of the cluster file; the others are not read
 };
 
-/// What a vNIC wants is seen from what it got: one that used all that it was told may want anything, since
-/// what a switch does not let through stays with the guest, where nobody can count it. So demands follow in
-/// an interval or two, upwards and downwards; a moving average would keep from siblings what an idle VM
-/// leaves.
 class PoolRates {
   public:
+    /// A record of an ALLOCATION that is no flow's rate, and the host that receives it.
+    struct Window {
+        HostIndex host;
+        wire::FlowAllocation record;
+    };
+
     /// @param config outlives this
     explicit PoolRates(const ClusterConfig& config);
 
@@ -41,95 +55,90 @@ class PoolRates {
         return appliance < by_appliance_.size() && by_appliance_[appliance] != kNoPool;
     }
 
-    // In this order, in every interval.
+    // Once per solve, in this order; add_demand to divide only for appliances that pools divide.
 
-    /// Forgets the last interval; vNICs that have no place take no part.
-    /// @param whole an interval has passed; else demands only grow
-    void begin(const Cluster& cluster, bool whole);
-    /// A flow to an appliance that pools divide wants, and got, so much.
-    void put(const Cluster& cluster, wire::FlowKey flow, double wanted, double used);
+    /// Clears the demands; vNICs without a host take no part. @param interval_ended false: demands only grow
+    void begin(const Cluster& cluster, bool interval_ended);
+    /// @param wanted, used by the flow, tokens/s
+    void add_demand(const Cluster& cluster, wire::FlowKey flow, double wanted, double used);
+    void add_outstanding(const Cluster& cluster, const wire::FlowDemand& demand);
+    /// Moves the appliance's window when an interval ended. @return capacity at its latency; none without
+    /// `latency`
+    [[nodiscard]] std::optional<double> update_latency(std::uint32_t appliance, bool interval_ended);
     void divide(std::uint32_t appliance, double capacity);
-    /// What a flow had at its appliance, and got from it.
-    void put_outstanding(const Cluster& cluster, const wire::FlowDemand& demand);
-    /// Of an appliance that is held by latency: what it does so, after another interval when it is a whole
-    /// one.
-    [[nodiscard]] std::optional<double> capacity_by_latency(std::uint32_t appliance, bool whole);
-    /// The same, as it is now.
-    [[nodiscard]] std::optional<double> held_by_latency(std::uint32_t appliance) const {
-        if (!divides(appliance) || !pools_of(appliance).window)
-            return std::nullopt;
-        return pools_of(appliance).window->rate();
-    }
+
+    /// What update_latency() returned last.
+    [[nodiscard]] std::optional<double> held_by_latency(std::uint32_t appliance) const;
+    /// Capacity that was divided last.
     [[nodiscard]] double capacity(std::uint32_t appliance) const { return pools_of(appliance).capacity; }
-    /// Eq. 6, but that hosts whose requests are longer on their way have more of them there (Little's law);
-    /// and each flow's entitlement as what is reserved for it, with its shares of the tree's.
-    [[nodiscard]] std::vector<Solver::Window> windows(const Cluster& cluster) const;
-
-    /// What the flow may have; 0 when its vNIC is not known there.
+    /// What the flow's vNIC is entitled to; 0 when no pool of the appliance has it.
     [[nodiscard]] double entitlement(const Cluster& cluster, wire::FlowKey flow) const;
-    /// What it is told: what is reserved for it in any case, should it ask in the middle of an interval; what
-    /// others have of that they lose with the next one.
+    /// The rate to allocate: the entitlement, and at least the flow's floor, in case it asks for more before
+    /// the next interval.
     [[nodiscard]] double rate(const Cluster& cluster, wire::FlowKey flow) const;
-
-    /// From the next interval on. @return what is wrong; then nothing is changed
-    [[nodiscard]] Faults set(const PoolChange& change);
-    /// What is not as the cluster file says, for the next life of the controller.
-    [[nodiscard]] std::vector<PoolSetting> settings() const;
-    /// Sets it again. Where the file has another value than when it was set, the file's is the later word.
-    /// @return what does not count any more, and why, in words
-    [[nodiscard]] std::vector<std::string> restore(std::span<const PoolSetting> settings);
-    /// For `weirctl pool show`.
+    /// The parts of windows for each host (eq. 6), and as reservations in them the entitlements of its vNICs,
+    /// with their shares of the tree. A host whose requests take longer on their way has more tokens
+    /// outstanding at the same rate (Little's law), and gets a larger part. Ordered by host and flow.
+    [[nodiscard]] std::vector<Window> windows(const Cluster& cluster) const;
+    /// The data of the command `pool.show`: a list with an object for each appliance.
     [[nodiscard]] nlohmann::json describe() const;
 
+    // Settings of operators (pool_rates_settings.cc), in force from the next interval on.
+
+    /// @return what is wrong; then nothing is changed
+    [[nodiscard]] Faults set(const PoolChange& change);
+    /// All values that differ from the cluster file's.
+    [[nodiscard]] std::vector<PoolSetting> settings() const;
+    /// Applies stored settings. A setting is dropped when the cluster file has changed the same value since.
+    /// @return a sentence for each setting that was dropped
+    [[nodiscard]] std::vector<std::string> restore(std::span<const PoolSetting> settings);
+
   private:
-    /// A host's way to an appliance.
-    struct Way {
-        double outstanding = 0;  // sums of flows
+    /// One host's requests at an appliance, within an interval.
+    struct HostReading {
+        double outstanding = 0;  // sums over flows, tokens
         double answered = 0;
-        double longer = 1;  // its latency by that of all; smoothed
+        double latency_factor = 1;  // its latency by the mean of all hosts; smoothed
     };
+    /// One appliance.
     struct Pools {
         std::uint32_t appliance;
         PoolLayout layout;
         std::unordered_map<std::uint32_t, pools::NodeIndex> leaves;  // by the vNIC's id
-        std::vector<std::string> hosts;                              // by node
-        std::vector<double> wanted;                                  // by node, as the next two
+        // By node.
+        std::vector<std::string> hosts;
+        std::vector<double> wanted;
         std::vector<double> used;
-        std::vector<double> least;  // of what is wanted
-        [[nodiscard]] double longer(HostIndex host) const {
-            const auto way = ways.find(host);
-            return way == ways.end() ? 1 : way->second.longer;
-        }
+        std::vector<double> wanted_min;
         double capacity = 0;
         std::optional<estimate::LatencyWindow> window{};
-        estimate::LatencyReading reading{};  // sums of flows
-        double answered = 0;                 // tokens
-        std::map<HostIndex, Way> ways{};
+        std::map<HostIndex, HostReading> readings{};
         std::map<pools::NodeIndex, pools::Controls>
-            filed{};  // what the file says, where it is not what counts
+            configured{};  // of the cluster file, where another value is set
         pools::Division division;
     };
+    /// A node of the pools of an appliance.
+    struct Place {
+        Pools* pools = nullptr;
+        pools::NodeIndex node = pools::kRoot;
+        auto operator<=>(const Place&) const = default;
+    };
 
-    /// Of an appliance that pools divide; of the one that a flow goes to.
     [[nodiscard]] const Pools& pools_of(std::uint32_t appliance) const {
         return pools_[by_appliance_[appliance]];
     }
     [[nodiscard]] Pools& pools_of(std::uint32_t appliance) { return pools_[by_appliance_[appliance]]; }
-    [[nodiscard]] Pools& pools_of(const Cluster& cluster, wire::FlowKey flow) {
-        return pools_of(cluster.find_end(flow.destination)->index);
-    }
-    /// Where a flow's vNIC stands; nullptr when it is not known there.
-    [[nodiscard]] std::pair<const Pools*, pools::NodeIndex> place_of(const Cluster& cluster,
-                                                                     wire::FlowKey flow) const;
+    /// The node of the flow's vNIC at the flow's appliance; kRoot: it has none.
+    [[nodiscard]] pools::NodeIndex leaf_of(const Cluster& cluster, wire::FlowKey flow) const;
     void find_leaves(const Cluster& cluster);
-    [[nodiscard]] static Faults set(Pools& pools, pools::NodeIndex node, const pools::Controls& controls);
-    [[nodiscard]] std::pair<std::size_t, pools::NodeIndex> place_of(const PoolSetting& setting) const;
+    [[nodiscard]] static Faults set(Place place, const pools::Controls& controls);
+    [[nodiscard]] Place place_of(const PoolSetting& setting);
 
     const ClusterConfig& config_;
-    double interval_;  // s
+    double seconds_;  // of an interval
     std::vector<Pools> pools_;
-    std::vector<std::uint32_t> by_appliance_;  // into pools_; kNoPool
-    bool found_leaves_ = false;
+    std::vector<std::uint32_t> by_appliance_;  // index into pools_; kNoPool
+    bool has_leaves_ = false;
     pools::Divider divider_;
 };
 

@@ -1,10 +1,10 @@
-// pool_settings.cc - pools that an operator changes: at once, after a restart, and back to what the file
-// says.
+// pool_rates_settings.cc - values of pools that operators set while the controller runs.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "ctrl/daemon/pool_rates.h"
+#include "ctrl/store/store.h"
 
 namespace weir {
 namespace {
@@ -20,15 +20,15 @@ struct Key {
 constexpr Key kKeys[] = {
     {"reservation", &Controls::reservation}, {"limit", &Controls::limit}, {"shares", &Controls::shares}};
 
-std::int64_t stored(double value) {
+std::int64_t to_stored(double value) {
     return std::isfinite(value) ? static_cast<std::int64_t>(value) : PoolSetting::kNoLimit;
 }
 
-double read(std::int64_t value) {
+double from_stored(std::int64_t value) {
     return value == PoolSetting::kNoLimit ? pools::kNoLimit : static_cast<double>(value);
 }
 
-std::string words(std::int64_t value) {
+std::string text_of(std::int64_t value) {
     return value == PoolSetting::kNoLimit ? "none" : std::to_string(value);
 }
 
@@ -45,8 +45,7 @@ Controls controls_after(const PoolChange& change, Controls now) {
 }  // namespace
 
 Faults PoolRates::set(const PoolChange& change) {
-    Pools* where = nullptr;
-    NodeIndex node = kRoot;
+    Place place;
     for (Pools& pools : pools_) {
         auto found = pools.layout.find(change.name, false);
         if (!found)
@@ -54,86 +53,86 @@ Faults PoolRates::set(const PoolChange& change) {
         if (!found ||
             (!change.appliance.empty() && change.appliance != config_.appliances[pools.appliance].name))
             continue;
-        if (where != nullptr)
-            return {{"appliance", "nothing", "one of those that it is in a pool of",
-                     change.name + " stands in pools of several appliances"}};
-        where = &pools;
-        node = *found;
+        if (place.pools != nullptr)
+            return {{"appliance", "nothing", "the name of an appliance whose pools have it",
+                     change.name + " is in pools of several appliances"}};
+        place = {&pools, *found};
     }
-    if (where == nullptr)
+    if (place.pools == nullptr)
         return {{"name", '"' + change.name + '"', "a pool, or a vNIC in one; weirctl pool show lists them",
-                 "there is nothing of this name"}};
-    if (node == kRoot)
-        return {{"name", '"' + change.name + '"', "a pool below it", "an appliance itself is not promised"}};
-    const Controls& now = where->layout.tree().controls(node);
-    const auto filed = where->filed.find(node);
-    if (!change.as_filed)
-        return set(*where, node, controls_after(change, now));
-    return filed == where->filed.end() ? Faults{} : set(*where, node, filed->second);
+                 "no pool has this name"}};
+    if (place.node == kRoot)
+        return {{"name", '"' + change.name + '"', "a pool of this appliance, or a vNIC in one",
+                 "the appliance itself has no reservation, limit or shares"}};
+    if (!change.is_reset)
+        return set(place, controls_after(change, place.pools->layout.tree().controls(place.node)));
+    const auto configured = place.pools->configured.find(place.node);
+    return configured == place.pools->configured.end() ? Faults{} : set(place, configured->second);
 }
 
-/// Keeps what the file says beside what is set now.
-Faults PoolRates::set(Pools& pools, NodeIndex node, const Controls& controls) {
-    const Controls before = pools.layout.tree().controls(node);
-    Faults faults = pools.layout.set(node, controls);
-    if (faults.empty() && pools.filed.emplace(node, before).first->second == controls)
-        pools.filed.erase(node);
+/// Sets a node's values, and keeps those of the cluster file beside them while they differ.
+Faults PoolRates::set(Place place, const Controls& controls) {
+    Pools& pools = *place.pools;
+    const Controls before = pools.layout.tree().controls(place.node);
+    Faults faults = pools.layout.set(place.node, controls);
+    if (faults.empty() && pools.configured.emplace(place.node, before).first->second == controls)
+        pools.configured.erase(place.node);
     return faults;
 }
 
 std::vector<PoolSetting> PoolRates::settings() const {
     std::vector<PoolSetting> out;
     for (const Pools& pools : pools_)
-        for (const auto& [node, filed] : pools.filed)
+        for (const auto& [node, configured] : pools.configured)
             for (const Key& key : kKeys)
                 if (const double value = pools.layout.tree().controls(node).*key.value;
-                    value != filed.*key.value)
+                    value != configured.*key.value)
                     out.push_back({.appliance = config_.appliances[pools.appliance].name,
                                    .name = pools.layout.name(node).text,
-                                   .vnic = pools.layout.name(node).vnic,
+                                   .is_vnic = pools.layout.name(node).vnic,
                                    .key = key.name,
-                                   .value = stored(value),
-                                   .filed = stored(filed.*key.value)});
+                                   .value = to_stored(value),
+                                   .configured = to_stored(configured.*key.value)});
     return out;
 }
 
-/// Where a setting's pool stands now; nowhere when it is gone.
-std::pair<std::size_t, NodeIndex> PoolRates::place_of(const PoolSetting& setting) const {
-    for (std::size_t i = 0; i < pools_.size(); ++i)
-        if (config_.appliances[pools_[i].appliance].name == setting.appliance)
-            return {i, pools_[i].layout.find(setting.name, setting.vnic).value_or(kRoot)};
-    return {0, kRoot};
+/// The node that a setting is for; the root: the cluster file has it no more.
+PoolRates::Place PoolRates::place_of(const PoolSetting& setting) {
+    for (Pools& pools : pools_)
+        if (config_.appliances[pools.appliance].name == setting.appliance)
+            return {&pools, pools.layout.find(setting.name, setting.is_vnic).value_or(kRoot)};
+    return {};
 }
 
 std::vector<std::string> PoolRates::restore(std::span<const PoolSetting> settings) {
-    std::vector<std::string> lost;
-    std::map<std::pair<std::size_t, NodeIndex>, Controls> wanted;
+    std::vector<std::string> dropped;
+    std::map<Place, Controls> wanted;
     for (const PoolSetting& setting : settings) {
-        const std::string what = setting.name + ": " + setting.key + '=' + words(setting.value);
+        const std::string what =
+            setting.name + ": " + setting.key + '=' + text_of(setting.value) + " no longer counts: ";
         const auto* const key = std::ranges::find(kKeys, setting.key, &Key::name);
-        const auto place = place_of(setting);
-        if (key == std::end(kKeys) || place.second == kRoot) {
-            lost.push_back(what + " no longer counts: the cluster file has no such pool");
+        const Place place = place_of(setting);
+        if (key == std::end(kKeys) || place.node == kRoot) {
+            dropped.push_back(what + "the cluster file has no such pool");
             continue;
         }
-        const Controls& filed = pools_[place.first].layout.tree().controls(place.second);
-        if (const std::int64_t now = stored(filed.*key->value); now != setting.filed)
-            lost.push_back(what + " no longer counts: it was set when the cluster file said " +
-                           words(setting.filed) + ", which says " + words(now) + " now");
+        const Controls& configured = place.pools->layout.tree().controls(place.node);
+        if (const std::int64_t now = to_stored(configured.*key->value); now != setting.configured)
+            dropped.push_back(what + "the cluster file had " + text_of(setting.configured) +
+                              " when it was set, and has " + text_of(now) + " now");
         else
-            wanted.emplace(place, filed).first->second.*key->value = read(setting.value);
+            wanted.emplace(place, configured).first->second.*key->value = from_stored(setting.value);
     }
-    // One may need what another gives back. Whatever order they were set in, some order of the last values is
-    // allowed: from the leaves up what becomes less, then from the root down what becomes more.
-    for (bool moved = true; std::exchange(moved, false);)
-        moved = std::erase_if(wanted, [this](const auto& each) {
-                    return set(pools_[each.first.first], each.first.second, each.second).empty();
-                }) != 0;
+    // One setting may need capacity that another one frees, so all are tried until none of the rest fits.
+    // Whatever the order in which they were set, this finds one: reductions fit from the leaves up, increases
+    // from the root down.
+    for (bool has_changed = true; std::exchange(has_changed, false);)
+        has_changed =
+            std::erase_if(wanted, [](const auto& each) { return set(each.first, each.second).empty(); }) != 0;
     for (const auto& [place, controls] : wanted)
-        lost.push_back(pools_[place.first].layout.name(place.second).text +
-                       ": what was set no longer counts: " +
-                       set(pools_[place.first], place.second, controls).front().to_line());
-    return lost;
+        dropped.push_back(place.pools->layout.name(place.node).text +
+                          ": what was set no longer counts: " + set(place, controls).front().to_line());
+    return dropped;
 }
 
 }  // namespace weir

@@ -1,21 +1,25 @@
-// server.cc - bounded queues everywhere: a switch that does not read loses messages, and nobody waits for it.
+// server.cc - binding, authenticating, receiving and sending; keys in files. All queues are bounded: a switch
+// that does not read loses messages, and no other switch waits for it.
 #include "ctrl/daemon/server.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <zmq_addon.hpp>
 
+#include "common/config/field_kinds.h"
 #include "common/error.h"
 
 namespace weir {
 namespace {
 
-constexpr int kMessagesInFlight = 64;  // of one switch
-constexpr int kMessagesPerTurn = 4'096;
+constexpr int kQueuedMessagesMax = 64;  // of one switch, each way
+constexpr int kMessagesPerServe = 4'096;
 constexpr std::int64_t kCommandBytesMax = 64 * 1024;
 constexpr const char* kZapAddress = "inproc://zeromq.zap.01";
 
@@ -42,34 +46,34 @@ void make_folder_of(const std::string& path, const char* what) {
 }  // namespace
 
 Server::Server(const ClusterConfig& config, const std::string& secret_key)
-    : zap_(context_, zmq::socket_type::router), operator_(context_, zmq::socket_type::router) {
+    : zap_(context_, zmq::socket_type::router), commands_(context_, zmq::socket_type::router) {
     for (const HostConfig& host : config.hosts) {
         PublicKey key{};
         if (!host.key.empty() && zmq_z85_decode(key.data(), host.key.c_str()) != nullptr)
-            keys_.emplace(key, host.name);
+            hosts_.emplace(key, host.name);
     }
     zap_.set(zmq::sockopt::linger, 0);
-    zap_.bind(kZapAddress);  // before anybody can connect
+    zap_.bind(kZapAddress);  // before the first connection
     for (const std::string& endpoint : config.listen)
-        listen(endpoint, secret_key);
-    listen_to_operator(config.control_socket);
+        bind_switches(endpoint, secret_key);
+    bind_commands(config.control_socket);
 }
 
 Server::~Server() {
     for (zmq::socket_t& router : routers_)
         router.close();
-    operator_.close();
+    commands_.close();
     zap_.close();
     for (const std::string& file : files_)
         unlink(file.c_str());
 }
 
-void Server::listen(const std::string& endpoint, const std::string& secret_key) {
+void Server::bind_switches(const std::string& endpoint, const std::string& secret_key) {
     zmq::socket_t& socket = routers_.emplace_back(context_, zmq::socket_type::router);
     socket.set(zmq::sockopt::linger, 0);
     socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(wire::kBodyBytesMax));
-    socket.set(zmq::sockopt::sndhwm, kMessagesInFlight);
-    socket.set(zmq::sockopt::rcvhwm, kMessagesInFlight);
+    socket.set(zmq::sockopt::sndhwm, kQueuedMessagesMax);
+    socket.set(zmq::sockopt::rcvhwm, kQueuedMessagesMax);
     socket.set(zmq::sockopt::router_mandatory, true);
     socket.set(zmq::sockopt::handshake_ivl, 5'000);
     socket.set(zmq::sockopt::heartbeat_ivl, 1'000);
@@ -93,87 +97,88 @@ void Server::listen(const std::string& endpoint, const std::string& secret_key) 
     }
 }
 
-void Server::listen_to_operator(const std::string& path) {
+void Server::bind_commands(const std::string& path) {
     make_folder_of(path, "control_socket");
-    operator_.set(zmq::sockopt::linger, 0);
-    operator_.set(zmq::sockopt::maxmsgsize, kCommandBytesMax);
+    commands_.set(zmq::sockopt::linger, 0);
+    commands_.set(zmq::sockopt::maxmsgsize, kCommandBytesMax);
     try {
-        operator_.bind("ipc://" + path);
+        commands_.bind("ipc://" + path);
     } catch (const zmq::error_t& fault) {
         throw HostError("control_socket: cannot listen on " + path + " (" + fault.what() + ")");
     }
     files_.push_back(path);
 }
 
-/// ZeroMQ asks for each connection over tcp (RFC 27): is this key on the list, and whose is it?
-void Server::admit() {
+/// Answers ZeroMQ's request (RFC 27) for each new connection over tcp: accepted under the name of the host
+/// whose key it showed, or denied.
+void Server::authenticate() {
     constexpr std::size_t kFrames = 9;  // two of the envelope, then version .. credentials
     for (auto parts = receive(zap_); !parts.empty(); parts = receive(zap_)) {
         if (parts.size() < 4)
             continue;
         PublicKey key{};
-        const bool curve =
+        const bool is_curve =
             parts.size() == kFrames && parts[7].to_string_view() == "CURVE" && parts[8].size() == key.size();
-        if (curve)
+        if (is_curve)
             std::memcpy(key.data(), parts[8].data(), key.size());
-        const auto host = curve ? keys_.find(key) : keys_.end();
-        const bool known = host != keys_.end();
-        ++(known ? counters_.admitted : counters_.denied);
-        const std::string name = known ? host->second : "";
-        for (std::size_t i = 0; i < 4; ++i)  // envelope, version and the request's number go back
+        const auto host = is_curve ? hosts_.find(key) : hosts_.end();
+        const bool is_known = host != hosts_.end();
+        ++(is_known ? counters_.admitted : counters_.denied);
+        const std::string name = is_known ? host->second : "";
+        for (std::size_t i = 0; i < 4; ++i)  // envelope, version and request id are repeated
             zap_.send(parts[i], zmq::send_flags::sndmore);
         for (const std::string& text :
-             {std::string(known ? "200" : "400"), std::string(known ? "OK" : "no such key"), name})
+             {std::string(is_known ? "200" : "400"), std::string(is_known ? "OK" : "no such key"), name})
             zap_.send(zmq::buffer(text), zmq::send_flags::sndmore);
         zap_.send(zmq::message_t(), zmq::send_flags::none);
     }
 }
 
-bool Server::take_one(std::size_t index, const Handlers& handlers) {
+bool Server::receive_message(std::size_t index, const Handlers& handlers) {
     std::vector<zmq::message_t> parts = receive(routers_[index]);
     if (parts.empty())
         return false;
-    if (parts.size() != 3) {  // who, header, body
+    if (parts.size() != 3) {  // route, header, body
         ++counters_.odd_frames;
         return true;
     }
     Peer peer;
     peer.route = static_cast<char>(index) + parts[0].to_string();
-    // The name that admit() gave to the connection; a plain one has none.
+    // The name that authenticate() gave to the connection; a plain one has none.
     if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr)
         peer.host = user;
-    handlers.message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
+    handlers.on_message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
     return true;
 }
 
-void Server::take(std::size_t index, const Handlers& handlers) {
-    for (int taken = 0; taken < kMessagesPerTurn && take_one(index, handlers); ++taken) {
+void Server::receive_messages(std::size_t index, const Handlers& handlers) {
+    for (int received = 0; received < kMessagesPerServe && receive_message(index, handlers); ++received) {
     }
 }
 
-void Server::answer_operator(const Handlers& handlers) {
-    for (auto parts = receive(operator_); !parts.empty(); parts = receive(operator_)) {
+void Server::receive_commands(const Handlers& handlers) {
+    for (auto parts = receive(commands_); !parts.empty(); parts = receive(commands_)) {
         if (parts.size() < 2)
             continue;
-        const std::string reply = handlers.command(parts.back().to_string_view());
+        const std::string reply = handlers.on_command(parts.back().to_string_view());
         for (std::size_t i = 0; i + 1 < parts.size(); ++i)
-            operator_.send(parts[i], zmq::send_flags::sndmore | zmq::send_flags::dontwait);
-        operator_.send(zmq::buffer(reply), zmq::send_flags::dontwait);
+            commands_.send(parts[i], zmq::send_flags::sndmore | zmq::send_flags::dontwait);
+        commands_.send(zmq::buffer(reply), zmq::send_flags::dontwait);
     }
 }
 
-void Server::serve(std::chrono::milliseconds patience, const Handlers& handlers) {
+void Server::serve(std::chrono::milliseconds wait_max, const Handlers& handlers) {
     std::vector<zmq::pollitem_t> items;
     items.push_back({zap_.handle(), 0, ZMQ_POLLIN, 0});
-    items.push_back({operator_.handle(), 0, ZMQ_POLLIN, 0});
+    items.push_back({commands_.handle(), 0, ZMQ_POLLIN, 0});
     for (zmq::socket_t& router : routers_)
         items.push_back({router.handle(), 0, ZMQ_POLLIN, 0});
     try {
-        zmq::poll(items.data(), items.size(), patience);
-        admit();
-        answer_operator(handlers);
+        zmq::poll(items.data(), items.size(), wait_max);
+        authenticate();
+        receive_commands(handlers);
         for (std::size_t i = 0; i < routers_.size(); ++i)
-            take(i, handlers);
+            receive_messages(i, handlers);
     } catch (const zmq::error_t& fault) {
         if (fault.num() != EINTR)
             throw;
@@ -183,10 +188,10 @@ void Server::serve(std::chrono::milliseconds patience, const Handlers& handlers)
 void Server::send(const std::vector<Outgoing>& messages) {
     for (const Outgoing& message : messages) {
         zmq::socket_t& socket = routers_[static_cast<std::size_t>(message.route[0])];
-        const std::string_view who = std::string_view(message.route).substr(1);
+        const std::string_view route = std::string_view(message.route).substr(1);
         try {
             constexpr auto kMore = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
-            if (!socket.send(zmq::buffer(who), kMore)) {
+            if (!socket.send(zmq::buffer(route), kMore)) {
                 ++counters_.full;
                 continue;
             }
@@ -198,6 +203,36 @@ void Server::send(const std::vector<Outgoing>& messages) {
             ++counters_.unreachable;
         }
     }
+}
+
+std::string make_key(const std::string& path) {
+    std::array<char, 41> public_key{};
+    std::array<char, 41> secret_key{};
+    if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
+        throw HostError("this libzmq has no CURVE; install one that was built with libsodium");
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        throw HostError(path + ": " + std::strerror(errno) +
+                        (errno == EEXIST ? "; a key is never overwritten: move the file away first" : ""));
+    secret_key.back() = '\n';
+    const bool is_written =
+        ::write(file, secret_key.data(), secret_key.size()) == static_cast<ssize_t>(secret_key.size()) &&
+        ::fsync(file) == 0;
+    ::close(file);
+    if (!is_written)
+        throw HostError(path + ": " + std::strerror(errno));
+    return public_key.data();
+}
+
+std::string read_key(const std::string& path) {
+    std::ifstream file(path);
+    std::string key;
+    if (!(file >> key))
+        throw HostError(path + ": no key could be read; `weir-ctrl --make-key " + path + "` makes one");
+    if (!is_curve_key(key))
+        throw HostError(path + ": found " + std::to_string(key.size()) +
+                        " characters; a key has 40 of Z85; `weir-ctrl --make-key FILE` makes one");
+    return key;
 }
 
 }  // namespace weir

@@ -1,5 +1,6 @@
-// server.h - the controller's sockets: ROUTERs for switches, the list of keys that may come, the operator's
-// socket. Source: design section 5, algorithms 10. Threads: one owner (ZeroMQ has its own).
+// server.h - the sockets of weir-ctrl: for switches, for CURVE keys, and for weirctl.
+// Source: docs/design.md 5.5; docs/protocol.md; ZeroMQ RFC 26 (CURVE), RFC 27 (ZAP).
+// Threads: one owner (ZeroMQ has an I/O thread of its own).
 #pragma once
 
 #include <array>
@@ -14,65 +15,56 @@
 #include <zmq.hpp>
 
 #include "ctrl/config/config.h"
-#include "ctrl/daemon/controller.h"
+#include "ctrl/daemon/sessions.h"
 
 namespace weir {
-
-struct ServerCounters {
-    std::uint64_t denied = 0;       ///< connections with a key that is on no list
-    std::uint64_t admitted = 0;     ///< connections that showed a host's key
-    std::uint64_t odd_frames = 0;   ///< messages that are not two frames
-    std::uint64_t unreachable = 0;  ///< answers to switches that had gone
-    std::uint64_t full = 0;         ///< answers to switches that do not read
-};
 
 class Server {
   public:
     struct Handlers {
         std::function<void(const Peer&, std::span<const std::uint8_t> header,
                            std::span<const std::uint8_t> body)>
-            message;
-        std::function<std::string(std::string_view request)> command;
+            on_message;
+        std::function<std::string(std::string_view request)> on_command;
     };
 
-    /// Listens on all of `listen` and on the control socket. @param secret_key Z85; empty when all is ipc
-    /// @throws HostError naming the address and the mend
+    /// Binds all addresses of `listen`, and the control socket. @param secret_key Z85; empty when all are ipc
+    /// @throws HostError naming the address, and what to do
     Server(const ClusterConfig& config, const std::string& secret_key);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    /// Hands out what has come, or comes within `patience`; a bounded number, so that the caller's clock is
-    /// looked at.
-    void serve(std::chrono::milliseconds patience, const Handlers& handlers);
-    /// Never waits: what cannot go is counted, and made up for by the receiver's asking.
+    /// Calls the handlers for messages that are there or arrive within `wait_max`; at most 4,096 of each
+    /// socket, so that the caller's clock is read between floods.
+    void serve(std::chrono::milliseconds wait_max, const Handlers& handlers);
+    /// Never blocks. A message that cannot be sent is counted; its switch notices the gap and asks for a
+    /// snapshot.
     void send(const std::vector<Outgoing>& messages);
-    [[nodiscard]] const ServerCounters& counters() const { return counters_; }
+    [[nodiscard]] const ConnectionCounters& counters() const { return counters_; }
 
   private:
-    void add_zap();
-    void listen(const std::string& endpoint, const std::string& secret_key);
-    void listen_to_operator(const std::string& path);
-    void admit();
-    void take(std::size_t index, const Handlers& handlers);
-    bool take_one(std::size_t index, const Handlers& handlers);
-    void answer_operator(const Handlers& handlers);
+    void bind_switches(const std::string& endpoint, const std::string& secret_key);
+    void bind_commands(const std::string& path);
+    void authenticate();
+    void receive_commands(const Handlers& handlers);
+    void receive_messages(std::size_t index, const Handlers& handlers);
+    bool receive_message(std::size_t index, const Handlers& handlers);
 
     using PublicKey = std::array<std::uint8_t, 32>;
     zmq::context_t context_{1};
-    std::map<PublicKey, std::string> keys_;  // and the hosts whose they are
-    std::vector<zmq::socket_t> routers_;
+    std::map<PublicKey, std::string> hosts_;  // by the key in the cluster file
+    std::vector<zmq::socket_t> routers_;      // by entry of `listen`
     zmq::socket_t zap_;
-    zmq::socket_t operator_;
+    zmq::socket_t commands_;
     std::vector<std::string> files_;  // of ipc sockets
-    ServerCounters counters_;
+    ConnectionCounters counters_;
 };
 
-/// Makes a new CURVE pair: the secret into the file (which must not be there, mode 0600), the public key
-/// returned.
-/// @throws HostError
+/// Makes a CURVE key pair: the secret key goes into a new file (mode 0600), the public key is returned.
+/// @throws HostError: the file exists or cannot be written
 [[nodiscard]] std::string make_key(const std::string& path);
-/// The Z85 key in a file; white space around it is ignored. @throws HostError: unreadable, or no key
+/// Reads a Z85 key from a file; white space around it is ignored. @throws HostError: unreadable, or not a key
 [[nodiscard]] std::string read_key(const std::string& path);
 
 }  // namespace weir

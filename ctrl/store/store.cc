@@ -164,10 +164,10 @@ void Store::save_pool_settings(std::span<const PoolSetting> settings) {
     for (const PoolSetting& each : settings)
         put.bind(each.appliance)
             .bind(each.name)
-            .bind(std::int64_t{each.vnic})
+            .bind(std::int64_t{each.is_vnic})
             .bind(each.key)
             .bind(each.value)
-            .bind(each.filed)
+            .bind(each.configured)
             .execute();
     transaction.commit();
 }

@@ -15,7 +15,6 @@
 #include "common/wire/records.h"
 #include "ctrl/store/bill_store.h"
 #include "ctrl/store/database.h"
-#include "ctrl/store/pool_setting.h"
 #include "ctrl/store/use_store.h"
 
 namespace weir {
@@ -25,6 +24,20 @@ struct StoredAllocation {
     std::uint64_t epoch = 0;
     std::uint32_t interval = 0;
     std::vector<wire::FlowAllocation> flows;
+};
+
+/// A value of a pool, or of a vNIC in one, that an operator set and that differs from the cluster file's.
+struct PoolSetting {
+    static constexpr std::int64_t kNoLimit = -1;
+
+    std::string appliance{};
+    std::string name{};
+    bool is_vnic = false;
+    std::string key{};  ///< reservation or limit (tokens per second), shares
+    std::int64_t value = 0;
+    std::int64_t configured = 0;  ///< the cluster file's value when it was set
+
+    bool operator==(const PoolSetting&) const = default;
 };
 
 struct AuditEntry {

@@ -15,7 +15,8 @@ constexpr Nanos kSampleEvery = 10'000'000;
 constexpr std::uint32_t kSample = 0;
 constexpr std::uint32_t kInterval = 1;
 constexpr ServiceClient::Rates kAll{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
-/// A switch waits for so much of an interval since it last said something (vswitch/agent/controller_session.cc).
+/// A switch waits for so much of an interval since it last said something
+/// (vswitch/agent/controller_session.cc).
 constexpr Nanos kEarlyPart = 10;
 
 /// What came since the last time, a second.
@@ -172,8 +173,8 @@ void ServiceSimulation::record() {
     for (std::uint32_t i = 0; i < service_told_.size(); ++i) {
         row.service_served.push_back(
             per_second(network_.service(i).served_tokens(), service_told_[i], scenario_.interval));
-        row.estimate.push_back(scenario_.controlled() ? solver_.appliances().state(i).estimate : 0);
-        row.allocate.push_back(scenario_.controlled() ? solver_.appliances().state(i).allocate : 0);
+        row.estimate.push_back(scenario_.controlled() ? solver_.capacities().state(i).estimate : 0);
+        row.allocate.push_back(scenario_.controlled() ? solver_.capacities().state(i).allocate : 0);
     }
     rows_.push_back(std::move(row));
 }

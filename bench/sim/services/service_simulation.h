@@ -11,7 +11,7 @@
 #include "bench/sim/services/service_client.h"
 #include "bench/sim/services/service_network.h"
 #include "ctrl/daemon/cluster.h"
-#include "ctrl/daemon/rate_solver.h"
+#include "ctrl/daemon/interval_solver.h"
 
 namespace weir::sim {
 
@@ -68,10 +68,10 @@ class ServiceSimulation final : public Handler {
     std::uint32_t connections_ = 0;  // of the flows so far
     std::map<std::string, std::uint32_t, std::less<>> ids_;
     Cluster cluster_;
-    RateSolver solver_;
+    IntervalSolver solver_;
     Random sampling_;
     std::deque<Flow> flows_;
-    DemandTable demands_;
+    FlowDemands demands_;
     Nanos told_at_ = 0;
     std::vector<std::uint64_t> service_told_;
     std::vector<std::uint64_t> host_told_;

@@ -12,14 +12,14 @@ namespace {
 
 const json kShown =
     json::parse(R"({"interval": 7, "pools": [{"appliance": "disk", "capacity": 3000, "nodes": [
-    {"name": "disk", "kind": "pool", "parent": null, "there": true, "static": {"reservation": 3000, "limit": null, "shares": 100},
+    {"name": "disk", "kind": "pool", "parent": null, "present": true, "static": {"reservation": 3000, "limit": null, "shares": 100},
      "dynamic": {"reservation": 3000, "limit": null, "shares": 100}, "demand": 2100, "entitlement": 3000, "delivered": 1400},
-    {"name": "one", "kind": "pool", "parent": 0, "there": true, "static": {"reservation": 1500, "limit": 2000, "shares": 100},
+    {"name": "one", "kind": "pool", "parent": 0, "present": true, "static": {"reservation": 1500, "limit": 2000, "shares": 100},
      "dynamic": {"reservation": 3000, "limit": 2000, "shares": 66.7}, "demand": 2100, "entitlement": 2000, "delivered": 1400},
     {"name": "two", "kind": "pool", "parent": 0, "static": {"reservation": 0, "limit": null, "shares": 200}},
-    {"name": "b", "kind": "vnic", "parent": 2, "there": false, "static": {"reservation": 0, "limit": null, "shares": 100},
+    {"name": "b", "kind": "vnic", "parent": 2, "present": false, "static": {"reservation": 0, "limit": null, "shares": 100},
      "dynamic": {"reservation": 0, "limit": 0, "shares": 0}, "demand": 0, "entitlement": 0, "delivered": 0},
-    {"name": "a", "kind": "vnic", "parent": 1, "there": true, "host": "h1", "static": {"reservation": 0, "limit": null, "shares": 100},
+    {"name": "a", "kind": "vnic", "parent": 1, "present": true, "host": "h1", "static": {"reservation": 0, "limit": null, "shares": 100},
      "dynamic": {"reservation": 3000, "limit": 2000, "shares": 66.7}, "demand": 2100, "entitlement": 2000, "delivered": 1400}]}]})");
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 const json kStatus =
     json::parse(R"({"role": "controller", "version": "0.1.0", "cluster": "c1", "epoch": 1795257000,
     "interval": 42, "interval_ns": 1000000000, "flows": 7,
-    "hosts": [{"name": "h1", "state": "connected", "proven": true, "version": "0.1.0", "heard_ms": 400, "vnics": 2,
+    "hosts": [{"name": "h1", "state": "connected", "authenticated": true, "version": "0.1.0", "last_message_ms": 400, "vnics": 2,
                "flows": 7, "refused_vnics": ["x9: it is not in the cluster file"]},
               {"name": "h2", "state": "absent"}],
     "counters": {"messages": 100, "solves": 45, "early_solves": 3,

@@ -39,7 +39,7 @@ struct TwoSwitches {
 
     void restart() { controller = std::make_unique<Controller>(config, solver, store, 1'000); }
     void give(FakeSwitch& from, const FakeSwitch::Message& message) {
-        controller->receive(from.peer, message.header, message.body, now);
+        controller->on_message(from.peer, message.header, message.body, now);
     }
     void deliver() {
         const auto messages = controller->take_outgoing();
@@ -309,13 +309,13 @@ TEST_CASE("a large change is answered before the interval ends, a small one is n
     world.pass_interval();
     world.h1.want("a1", "disk", {0, 200, 0});
     world.give(world.h1, world.h1.say_demands());
-    CHECK_FALSE(world.controller->early_wanted());
+    CHECK_FALSE(world.controller->early_solve_due());
     world.h1.want("a1", "disk", {0, 600, 0});  // by 400 of 1000
     world.give(world.h1, world.h1.say_demands());
-    REQUIRE(world.controller->early_wanted());
+    REQUIRE(world.controller->early_solve_due());
     world.controller->solve_early(world.now);
     world.deliver();
-    CHECK_FALSE(world.controller->early_wanted());
+    CHECK_FALSE(world.controller->early_solve_due());
     CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 600);
     CHECK(world.controller->counters().early_solves == 1);
 }

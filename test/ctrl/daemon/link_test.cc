@@ -85,11 +85,11 @@ struct LossyLines {
                 continue;
             if (loss_percent != 0 && random() % 4 == 0)
                 late.emplace_back(&host, message);
-            controller->receive(host.peer, message.header, message.body, now);
+            controller->on_message(host.peer, message.header, message.body, now);
         }
         if (!late.empty() && controller && random() % 3 == 0) {  // long after, and again
-            controller->receive(late.front().first->peer, late.front().second.header,
-                                late.front().second.body, now);
+            controller->on_message(late.front().first->peer, late.front().second.header,
+                                   late.front().second.body, now);
             late.pop_front();
         }
     }
@@ -112,7 +112,7 @@ struct LossyLines {
             if (now >= next_tick) {
                 controller->tick(now, 1'000);
                 next_tick += kInterval;
-            } else if (controller->early_wanted()) {
+            } else if (controller->early_solve_due()) {
                 controller->solve_early(now);
             }
             down();
@@ -164,7 +164,7 @@ TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, an
         session.tick(now);
         for (const ControllerSession::Message& message : session.take_outgoing())
             if (heard)
-                controller.receive({.route = route, .host = ""}, message.header, message.body, now);
+                controller.on_message({.route = route, .host = ""}, message.header, message.body, now);
     };
     const auto run = [&](Nanos span, bool heard) {
         for (Nanos passed = 0; passed < span; passed += kTick) {

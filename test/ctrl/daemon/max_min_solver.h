@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ctrl/daemon/cluster.h"
-#include "ctrl/daemon/solver.h"
+#include "ctrl/daemon/interval_solver.h"
 
 namespace weir::test {
 
@@ -15,7 +15,7 @@ inline constexpr Nanos kInterval = kNanosPerSec;
 
 class MaxMinSolver final : public Solver {
   public:
-    std::vector<wire::FlowAllocation> solve(const Cluster& cluster, const DemandTable& demands,
+    std::vector<wire::FlowAllocation> solve(const Cluster& cluster, const FlowDemands& demands,
                                             bool /*whole*/) override {
         std::vector<std::vector<double>> wanted(cluster.resources().size());
         std::vector<PathStep> path;

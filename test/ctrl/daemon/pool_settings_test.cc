@@ -1,7 +1,7 @@
 // pool_settings_test.cc - what operators set of pools: kept, overtaken by another cluster file, taken back.
 #include <algorithm>
 
-#include "ctrl/daemon/rate_solver.h"
+#include "ctrl/daemon/interval_solver.h"
 #include "ctrl/placement/cluster_plan.h"
 #include "test/support/catch.h"
 
@@ -23,12 +23,12 @@ constexpr const char* kTwoPools = R"({
 TEST_CASE("what was set of pools is kept as long as the file says what it said, and can be taken back",
           "[solver]") {
     const auto config = std::get<ClusterConfig>(parse_cluster(kTwoPools, placement_faults));
-    RateSolver solver(config);
-    CHECK(solver.pool_settings().empty());
-    REQUIRE(solver.set_pool({.name = "one", .reservation_tokens = 2000, .shares = 150}).empty());
-    REQUIRE(solver.set_pool({.name = "a", .reservation_tokens = 1900}).empty());
-    REQUIRE(solver.set_pool({.name = "two", .limit_tokens = std::optional<std::uint64_t>(700)}).empty());
-    const std::vector<PoolSetting> kept = solver.pool_settings();
+    IntervalSolver solver(config);
+    CHECK(solver.pools()->settings().empty());
+    REQUIRE(solver.pools()->set({.name = "one", .reservation_tokens = 2000, .shares = 150}).empty());
+    REQUIRE(solver.pools()->set({.name = "a", .reservation_tokens = 1900}).empty());
+    REQUIRE(solver.pools()->set({.name = "two", .limit_tokens = std::optional<std::uint64_t>(700)}).empty());
+    const std::vector<PoolSetting> kept = solver.pools()->settings();
     CHECK(kept == std::vector<PoolSetting>{{"disk", "one", false, "reservation", 2000, 1500},
                                            {"disk", "one", false, "shares", 150, 100},
                                            {"disk", "a", true, "reservation", 1900, 0},
@@ -39,29 +39,29 @@ TEST_CASE("what was set of pools is kept as long as the file says what it said, 
         return order;
     };
     for (std::size_t by = 0; by < kept.size(); ++by) {
-        RateSolver next(config);
-        CHECK(next.restore_pools(shuffled(by)).empty());
-        CHECK(next.pool_settings() == kept);
+        IntervalSolver next(config);
+        CHECK(next.pools()->restore(shuffled(by)).empty());
+        CHECK(next.pools()->settings() == kept);
     }
 
     // Another file: what it says of one's reservation is the later word, and leaves no room for a's.
     ClusterConfig changed = config;
     changed.pools[0].reservation_tokens = 1000;
-    RateSolver later(changed);
-    const std::vector<std::string> lost = later.restore_pools(kept);
+    IntervalSolver later(changed);
+    const std::vector<std::string> lost = later.pools()->restore(kept);
     REQUIRE(lost.size() == 2);
-    CHECK(lost[0].find(
-              "one: reservation=2000 no longer counts: it was set when the cluster file said 1500") == 0);
+    CHECK(lost[0].find("one: reservation=2000 no longer counts: the cluster file had 1500 when it was set") ==
+          0);
     CHECK(lost[1].find("a: what was set no longer counts: reservation") == 0);
-    CHECK(later.pool_settings().size() == 2);
+    CHECK(later.pools()->settings().size() == 2);
     changed.pools.pop_back();
-    RateSolver without(changed);
-    CHECK(without.restore_pools(kept).size() == 3);
+    IntervalSolver without(changed);
+    CHECK(without.pools()->restore(kept).size() == 3);
 
-    CHECK(solver.set_pool({.name = "one", .as_filed = true}).size() == 1);  // a has more than it would
-    CHECK(solver.set_pool({.name = "a", .as_filed = true}).empty());
-    CHECK(solver.set_pool({.name = "one", .as_filed = true}).empty());
-    CHECK(solver.set_pool({.name = "two", .as_filed = true}).empty());
-    CHECK(solver.set_pool({.name = "two", .as_filed = true}).empty());
-    CHECK(solver.pool_settings().empty());
+    CHECK(solver.pools()->set({.name = "one", .is_reset = true}).size() == 1);  // a has more than it would
+    CHECK(solver.pools()->set({.name = "a", .is_reset = true}).empty());
+    CHECK(solver.pools()->set({.name = "one", .is_reset = true}).empty());
+    CHECK(solver.pools()->set({.name = "two", .is_reset = true}).empty());
+    CHECK(solver.pools()->set({.name = "two", .is_reset = true}).empty());
+    CHECK(solver.pools()->settings().empty());
 }

@@ -10,8 +10,7 @@
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
-#include "ctrl/daemon/epoch_loop.h"
-#include "ctrl/daemon/operator_commands.h"
+#include "ctrl/daemon/interval_loop.h"
 #include "test/ctrl/daemon/fake_switch.h"
 #include "test/ctrl/daemon/max_min_solver.h"
 #include "test/support/catch.h"
@@ -61,10 +60,10 @@ struct Cell {
     }
     void turn() {
         server->serve(5ms, {[&](const Peer& peer, auto header, auto body) {
-                                controller->receive(peer, header, body, 0);
+                                controller->on_message(peer, header, body, 0);
                             },
                             [&](std::string_view request) {
-                                return answer_operator(*controller, server->counters(), request, 0);
+                                return controller->on_command(request, server->counters(), 0);
                             }});
         server->send(controller->take_outgoing());
     }
@@ -123,7 +122,7 @@ TEST_CASE("a switch of this machine is welcomed over ipc") {
     REQUIRE(cell.turn_until([&] { return dealer.hear(h1) && h1.welcome; }));
     CHECK(h1.welcome->refused.empty());
     const auto status = cell.controller->status(0);
-    CHECK(status["hosts"][0]["proven"] == false);
+    CHECK(status["hosts"][0]["authenticated"] == false);
 }
 
 TEST_CASE("over tcp the key says who it is") {
@@ -133,7 +132,7 @@ TEST_CASE("over tcp the key says who it is") {
     dealer.send(h1.say_hello());
     REQUIRE(cell.turn_until([&] { return dealer.hear(h1) && h1.welcome; }));
     CHECK(h1.welcome->refused.empty());
-    CHECK(cell.controller->status(0)["hosts"][0]["proven"] == true);
+    CHECK(cell.controller->status(0)["hosts"][0]["authenticated"] == true);
     CHECK(cell.server->counters().admitted == 1);
 
     Dealer liar(cell, &cell.h2);
@@ -183,7 +182,7 @@ TEST_CASE("an answer to who has gone is counted and harms nobody") {
 TEST_CASE("the operator is answered, and told what was wrong with the question") {
     Cell cell(false);
     const auto ask = [&](std::string_view request) {
-        return nlohmann::json::parse(answer_operator(*cell.controller, cell.server->counters(), request, 0));
+        return nlohmann::json::parse(cell.controller->on_command(request, cell.server->counters(), 0));
     };
     const auto status = ask(R"({"schema": 1, "command": "status", "args": {}})");
     CHECK(status["ok"] == true);
@@ -208,7 +207,7 @@ TEST_CASE("the operator is answered, and told what was wrong with the question")
 TEST_CASE("the epoch loop solves once an interval and stops when told") {
     struct Counting final : Solver {
         std::atomic<int> solved{0};
-        std::vector<wire::FlowAllocation> solve(const Cluster&, const DemandTable&, bool whole) override {
+        std::vector<wire::FlowAllocation> solve(const Cluster&, const FlowDemands&, bool whole) override {
             solved += whole;
             return {};
         }
@@ -219,7 +218,7 @@ TEST_CASE("the epoch loop solves once an interval and stops when told") {
     Controller controller(cell.config, solver, cell.store, 1'000);
     std::atomic<bool> stop{false};
     const auto began = std::chrono::steady_clock::now();
-    std::thread loop([&] { run_epochs(cell.config, controller, *cell.server, stop); });
+    std::thread loop([&] { run_intervals(cell.config, controller, *cell.server, stop); });
     while (solver.solved < 3 && std::chrono::steady_clock::now() < began + kPatience)
         std::this_thread::sleep_for(5ms);
     stop = true;

@@ -31,7 +31,7 @@ struct MeasuredSwitch {
     void restart() {
         controller = std::make_unique<Controller>(config, solver, store, 1'000);
         const FakeSwitch::Message hello = host.say_hello();
-        controller->receive(host.peer, hello.header, hello.body, 0);
+        controller->on_message(host.peer, hello.header, hello.body, 0);
         tick();
     }
     void tick() {
@@ -50,7 +50,7 @@ struct MeasuredSwitch {
                      body);
         wire::Header header = host.origin.next(wire::Type::kUsage, host.interval);
         header.count = 1;
-        controller->receive(host.peer, wire::encode_header(header), body, 0);
+        controller->on_message(host.peer, wire::encode_header(header), body, 0);
     }
     [[nodiscard]] json use() const { return controller->running()["use"]; }
 };

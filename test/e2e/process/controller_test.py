@@ -133,7 +133,7 @@ class ControllerTest(Case):
         controller.kill()
         controller.start()
         until(lambda: nodes()["sales"].get("entitlement") == 700, 20, "the limit that was set before the restart")
-        self.assertEqual(nodes()["sales"]["filed"], {"reservation": 600, "limit": None, "shares": 100})
+        self.assertEqual(nodes()["sales"]["configured"], {"reservation": 600, "limit": None, "shares": 100})
         controller.ctl("pool", "reset", "sales")
         self.assertEqual(nodes()["sales"]["static"], {"reservation": 600, "limit": None, "shares": 100})
         controller.ctl("pool", "set", "sales", "shares=300")
@@ -203,7 +203,7 @@ class ControllerTest(Case):
         controller.endpoint = endpoint
         good = self.join("h1", 1, server_key=own, secret_key_file=self.path("h1.key"))
         self.wait_link(good, "connected")
-        self.assertTrue(controller.host("h1")["proven"])
+        self.assertTrue(controller.host("h1")["authenticated"])
         self.stop_switches()
 
         stranger = self.join("h1", 1, server_key=own, secret_key_file=self.path("strange.key"))

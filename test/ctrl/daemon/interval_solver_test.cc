@@ -1,5 +1,5 @@
-// rate_solver_test.cc - the solver that weir-ctrl runs, against appliances that are numbers.
-#include "ctrl/daemon/rate_solver.h"
+// interval_solver_test.cc - the solver that weir-ctrl runs, against appliances that are numbers.
+#include "ctrl/daemon/interval_solver.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ struct Site {
     std::map<std::string, std::uint32_t> ids;
     ClusterConfig config;
     Cluster cluster;
-    DemandTable demands;
+    FlowDemands demands;
 };
 
 double tokens(const wire::FlowAllocation& rates) {
@@ -53,7 +53,7 @@ double tokens(const wire::FlowAllocation& rates) {
 TEST_CASE("an appliance that is asked for everything is found within ten intervals, and given out",
           "[solver]") {
     Site site;
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     double given = 3000;
     for (int interval = 0; interval < 30; ++interval) {
         const double served = std::min(given, 8000.0);
@@ -66,24 +66,24 @@ TEST_CASE("an appliance that is asked for everything is found within ten interva
         if (interval >= 10)
             CHECK(given == Approx(8000).epsilon(0.05));
     }
-    CHECK(solver.appliances().state(0).phase == estimate::Phase::kStable);
+    CHECK(solver.capacities().state(0).phase == estimate::Phase::kStable);
 }
 
 TEST_CASE("between intervals a demand is answered and nothing is learnt of appliances", "[solver]") {
     Site site;
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     site.set("a", 1500, 5000, 20);
     site.set("b", 1500, 5000, 20);
     (void)solver.solve(site.cluster, site.demands, true);
-    const double before = solver.appliances().rate(0);
+    const double before = solver.capacities().rate(0);
     for (int i = 0; i < 10; ++i)
         (void)solver.solve(site.cluster, site.demands, false);
-    CHECK(solver.appliances().rate(0) == before);
+    CHECK(solver.capacities().rate(0) == before);
 }
 
 TEST_CASE("a flow that claims a long queue does not crowd out the other", "[solver]") {
     Site site;
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     site.set("a", 1500, 1e15, 1);
     site.set("b", 1000, 900, 20);
     const auto rates = solver.solve(site.cluster, site.demands, true);
@@ -94,7 +94,7 @@ TEST_CASE("a flow that claims a long queue does not crowd out the other", "[solv
 
 TEST_CASE("a demand that pauses for an interval keeps most of its rate", "[solver]") {
     Site site;
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     const auto rate_of_a = [&](double used) {
         site.set("a", used, 0, 20);
         site.set("b", 2000, 8000, 20);
@@ -123,7 +123,7 @@ double share_of_b(const char* a_and_b, double a_wants, double b_wants) {
     const std::size_t tenants = file.find("\"tenants\"");
     file.replace(tenants, std::string::npos, std::string("\"tenants\": [") + a_and_b + "]}");
     Site site(file.c_str());
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     site.set("a", a_wants, 0, 0);
     site.set("b", b_wants, 0, 0);
     for (const wire::FlowAllocation& rate : solver.solve(site.cluster, site.demands, true))
@@ -159,7 +159,7 @@ TEST_CASE("a fixed guarantee is also the most, and so is a limit", "[solver]") {
 TEST_CASE("links with room do not hold back what the appliance would serve, full ones are not overfilled",
           "[solver]") {
     Site site;
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     for (const char* vnic : {"a", "b"}) {
         site.set(vnic, 1500, 0, 20);
         auto& demand = site.demands[{site.ids.at(vnic), site.ids.at("disk")}];
@@ -180,7 +180,7 @@ TEST_CASE("links with room do not hold back what the appliance would serve, full
 TEST_CASE("a closed loop that waits at the appliance and not at its enforcer is not taken for content",
           "[solver]") {
     Site site;
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     const auto rate_of_a = [&](double used, double outstanding, double used_b, double outstanding_b,
                                double backlog_b) {
         site.set("a", used, 0, outstanding);
@@ -209,7 +209,7 @@ constexpr const char* kPooled = R"({
 })";
 
 /// Rates at the disk, in the order of the vNICs' names.
-std::vector<double> rates_of(RateSolver& solver, Site& site) {
+std::vector<double> rates_of(IntervalSolver& solver, Site& site) {
     std::vector<double> rates;
     for (const wire::FlowAllocation& each : solver.solve(site.cluster, site.demands, true))
         rates.push_back(tokens(each));
@@ -222,7 +222,7 @@ TEST_CASE("pools divide their appliance: siblings first, a live change with the 
     Site site(kPooled);
     site.cluster.place_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
     site.cluster.place_vnic(site.ids.at("d"), 0, "02:00:00:00:00:04", 0);
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     for (const char* vnic : {"a", "b", "c", "d"})
         site.set(vnic, 700, 5000, 20);
     // one has its 1500, two and d (in no pool) share the rest 200:100.
@@ -238,13 +238,12 @@ TEST_CASE("pools divide their appliance: siblings first, a live change with the 
     site.set("a", 300, 0, 2);
     CHECK(rates_of(solver, site)[1] == 1170);
 
-    CHECK_FALSE(solver.set_pool({.name = "one", .reservation_tokens = 3001}).empty());
-    CHECK_FALSE(solver.set_pool({.name = "none", .shares = 1}).empty());
-    CHECK_FALSE(solver.set_pool({.name = "disk", .shares = 1}).empty());
+    CHECK_FALSE(solver.pools()->set({.name = "one", .reservation_tokens = 3001}).empty());
+    CHECK_FALSE(solver.pools()->set({.name = "none", .shares = 1}).empty());
+    CHECK_FALSE(solver.pools()->set({.name = "disk", .shares = 1}).empty());
     REQUIRE(
-        solver
-            .set_pool(
-                {.name = "one", .reservation_tokens = 0, .limit_tokens = std::optional<std::uint64_t>(600)})
+        solver.pools()
+            ->set({.name = "one", .reservation_tokens = 0, .limit_tokens = std::optional<std::uint64_t>(600)})
             .empty());
     site.set("a", 0, 0, 0);
     CHECK(rates_of(solver, site)[1] == 562);
@@ -255,7 +254,7 @@ TEST_CASE("pools divide their appliance: siblings first, a live change with the 
 TEST_CASE("pools: what a host that vanished had goes to the others; what is shown", "[solver]") {
     Site site(kPooled);
     site.cluster.place_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     for (const char* vnic : {"a", "b", "c"})
         site.set(vnic, 700, 5000, 20);
     (void)rates_of(solver, site);
@@ -264,8 +263,7 @@ TEST_CASE("pools: what a host that vanished had goes to the others; what is show
         site.demands.erase({site.ids.at(vnic), site.ids.at("disk")});
     }
     CHECK(rates_of(solver, site) == std::vector<double>{3000});
-    nlohmann::json shown;
-    solver.describe_pools(shown);
+    const nlohmann::json shown = solver.pools()->describe();
     REQUIRE(shown.size() == 1);
     CHECK(shown[0]["appliance"] == "disk");
     CHECK(shown[0]["capacity"] == 3000);
@@ -273,7 +271,7 @@ TEST_CASE("pools: what a host that vanished had goes to the others; what is show
     REQUIRE(nodes.size() == 7);
     CHECK(nodes[0]["parent"].is_null());
     CHECK(nodes[1]["name"] == "one");
-    CHECK(nodes[1]["there"] == false);
+    CHECK(nodes[1]["present"] == false);
     CHECK(nodes[1]["static"]["reservation"] == 1500);
     CHECK(nodes[4]["name"] == "two");
     CHECK(nodes[4]["delivered"] == 700);
@@ -296,7 +294,7 @@ TEST_CASE("pools: a vNIC that falls idle says nothing against the appliance", "[
     std::string file = kPooled;
     file.replace(file.find(R"("capacity_max": "3ktokens")"), 26, R"("capacity_max": "20ktokens")");
     Site site(file.c_str());
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     std::map<std::uint32_t, double> told;
     double lowest = 1e9;
     for (int interval = 0; interval < 60; ++interval) {
@@ -311,7 +309,7 @@ TEST_CASE("pools: a vNIC that falls idle says nothing against the appliance", "[
         for (const wire::FlowAllocation& each : solver.solve(site.cluster, site.demands, true))
             told[each.flow.source] = tokens(each);
         if (interval >= 40)
-            lowest = std::min(lowest, solver.appliances().rate(0));
+            lowest = std::min(lowest, solver.capacities().rate(0));
     }
     CHECK(lowest > 0.9 * 8000);
     CHECK(told[site.ids.at("b")] > 0.9 * 8000);
@@ -328,7 +326,7 @@ TEST_CASE("pools: held by latency, windows follow eq. 4 and hosts have their par
     change(R"({"name": "h1", "uplink": "10Gbit"})", R"({"name": "h1"}, {"name": "h2"})");
     Site site(file.c_str());
     site.cluster.place_vnic(site.ids.at("c"), 1, "02:00:00:00:00:03", 0);
-    RateSolver solver(site.config);
+    IntervalSolver solver(site.config);
     double window = 20;  // of 1000 tokens/s and 20 ms
     std::vector<Solver::Window> windows;
     for (int interval = 0; interval < 20; ++interval) {
@@ -355,8 +353,7 @@ TEST_CASE("pools: held by latency, windows follow eq. 4 and hosts have their par
     CHECK(windows[3].host == 1);
     CHECK(static_cast<double>(windows[3].record.rate[1]) == Approx(40).margin(1));
     CHECK(static_cast<double>(windows[4].record.rate[1]) == Approx(2000).epsilon(0.03));
-    nlohmann::json status;
-    solver.describe(status);
-    CHECK(status["appliances"][0]["phase"] == "latency");
-    CHECK(status["appliances"][0]["estimate"].get<double>() == Approx(3000).epsilon(0.03));
+    const nlohmann::json appliances = solver.describe_appliances();
+    CHECK(appliances[0]["phase"] == "latency");
+    CHECK(appliances[0]["estimate"].get<double>() == Approx(3000).epsilon(0.03));
 }

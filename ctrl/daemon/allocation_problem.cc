@@ -1,0 +1,171 @@
+// allocation_problem.cc - building the matrices of an interval, and reading rates from their solution.
+#include "ctrl/daemon/allocation_problem.h"
+
+#include <algorithm>
+
+#include "common/units.h"
+
+namespace weir {
+namespace {
+
+/// The ways to and from an appliance get at most this many times the bandwidth that was measured.
+constexpr double kWideningMax = 100;
+
+template <typename T>
+double limit_of(const std::optional<T>& limit, double scale) {
+    return limit ? static_cast<double>(*limit) * scale : alloc::kInfinite;
+}
+
+double of(const PartTokens& tokens, wire::Part part) {
+    return tokens[static_cast<std::size_t>(part)];
+}
+
+}  // namespace
+
+const alloc::MechanismEntry* entry_of(Mechanism mechanism) {
+    const auto* const found =
+        std::ranges::find(alloc::kMechanisms, name_of(mechanism), &alloc::MechanismEntry::name);
+    return found == alloc::kMechanisms.end() ? nullptr : found;
+}
+
+AllocationProblem::AllocationProblem(const ClusterConfig& config, double seconds)
+    : config_(config), seconds_(seconds) {
+    for (const TenantConfig& tenant : config.tenants) {
+        tenants_.push_back({.guarantee = tenant.guarantee == SharingRule::kFixed
+                                             ? alloc::SharingRule::kFixed
+                                             : alloc::SharingRule::kMinimum,
+                            .local = entry_of(tenant.local),
+                            .weight = 1});
+        vnic_columns_.emplace_back();
+        for (const TenantVnicConfig& vnic : tenant.vnics) {
+            const double bytes = seconds / kBitsPerByte;
+            const double reserved = static_cast<double>(vnic.reservation_bps) * bytes;
+            const double limit = limit_of(vnic.limit_bps, bytes);
+            vnic_columns_.back().push_back(
+                {add_virtual(reserved, limit), add_virtual(reserved, limit), vnic.reservation_bps != 0});
+        }
+        appliance_columns_.emplace_back();
+        for (const TenantApplianceConfig& part : tenant.appliances) {
+            const auto appliance =
+                std::ranges::find(config.appliances, part.name, &ClusterApplianceConfig::name);
+            appliance_columns_.back()[static_cast<std::uint32_t>(appliance - config.appliances.begin())] =
+                add_virtual(static_cast<double>(part.reservation_tokens) * seconds,
+                            limit_of(part.limit_tokens, seconds));
+        }
+    }
+}
+
+std::uint32_t AllocationProblem::add_virtual(double reserved, double limit) {
+    virtual_resources_.push_back({.reserved = reserved, .limit = limit});
+    return static_cast<std::uint32_t>(virtual_resources_.size() - 1);
+}
+
+void AllocationProblem::begin(const Cluster& cluster, std::span<const double> appliance_tokens) {
+    for (TenantIndex tenant = 0; tenant < tenants_.size(); ++tenant)
+        tenants_[tenant].weight = config_.global_weights == GlobalWeights::kWeights
+                                      ? static_cast<double>(config_.tenants[tenant].weight)
+                                  : config_.global_weights == GlobalWeights::kGuarantees
+                                      ? cluster.guaranteed_share(tenant)
+                                      : 1.0;
+    capacity_.clear();
+    for (const ClusterResource& resource : cluster.resources())
+        capacity_.push_back(resource.kind == ClusterResource::Kind::kTokens ? appliance_tokens[resource.index]
+                                                                            : seconds_ * resource.capacity);
+    flows_.clear();
+    tenant_.clear();
+    weights_.clear();
+    physical_.clear();
+    virtual_.clear();
+    parts_.clear();
+}
+
+void AllocationProblem::add_flow(const Cluster& cluster, wire::FlowKey flow, PartTokens demand) {
+    cluster.path_of(flow, path_);
+    if (path_.empty())
+        return;
+    double scale = 1;
+    for (const PathStep& step : path_)
+        if (const double wanted = of(demand, step.part); wanted > capacity_[step.resource])
+            scale = std::min(scale, capacity_[step.resource] / wanted);
+    for (double& part : demand)
+        part *= scale;
+    for (const PathStep& step : path_) {
+        const std::size_t before = physical_.entries();
+        physical_.put(step.resource, of(demand, step.part));
+        if (physical_.entries() != before)
+            parts_.push_back(step.part);
+    }
+    physical_.end_flow();
+    const ClusterEnd& source = *cluster.find_end(flow.source);
+    add_virtual_row(source, *cluster.find_end(flow.destination), demand);
+    flows_.push_back(flow);
+    tenant_.push_back(source.tenant);
+    weights_.push_back(config_.tenants[source.tenant].vnics[source.index].weight);
+}
+
+/// A flow between vNICs uses what both reserved. A flow to an appliance uses the tenant's part of it, and of
+/// its vNIC only a reservation: a tenant that reserved tokens at an appliance but no bandwidth gets whatever
+/// links have left.
+void AllocationProblem::add_virtual_row(const ClusterEnd& source, const ClusterEnd& destination,
+                                        const PartTokens& demand) {
+    const VnicColumns& vnic = vnic_columns_[source.tenant][source.index];
+    if (!destination.is_appliance) {
+        virtual_.put(vnic.out, of(demand, wire::Part::kThere));
+        virtual_.put(vnic_columns_[destination.tenant][destination.index].in, of(demand, wire::Part::kThere));
+    } else {
+        if (vnic.is_reserved) {
+            virtual_.put(vnic.out, of(demand, wire::Part::kThere));
+            virtual_.put(vnic.in, of(demand, wire::Part::kBack));
+        }
+        virtual_.put(appliance_columns_[source.tenant].at(destination.index),
+                     of(demand, wire::Part::kAppliance));
+    }
+    virtual_.end_flow();
+}
+
+alloc::VdcProblem AllocationProblem::view() const {
+    return {.demand = physical_,
+            .inside = virtual_,
+            .tenant = tenant_,
+            .weights = weights_,
+            .tenants = tenants_,
+            .capacity = capacity_,
+            .resources = virtual_resources_,
+            .give_spare = true};
+}
+
+/// Factors for the ways to and from an appliance. The sizes of requests vary from one interval to the next;
+/// on links with room, their rates must not hold back what the appliance would serve.
+PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::size_t index,
+                                          const alloc::VdcAllocation& allocation) const {
+    PartTokens widening{1, 1, 1};
+    const bool is_fixed = config_.tenants[tenant_[index]].guarantee == SharingRule::kFixed;
+    if (is_fixed || !cluster.find_end(flows_[index].destination)->is_appliance)
+        return widening;
+    widening[wire::kThere] = widening[wire::kBack] = kWideningMax;
+    const auto flow = static_cast<std::uint32_t>(index);
+    for (std::uint32_t at = physical_.begin(flow); at < physical_.begin(flow + 1); ++at) {
+        const std::uint32_t resource = physical_.resource()[at];
+        double& factor = widening[static_cast<std::size_t>(parts_[at])];
+        factor =
+            std::min(factor, std::max(1.0, capacity_[resource] / std::max(allocation.used[resource], 1.0)));
+    }
+    return widening;
+}
+
+wire::FlowAllocation AllocationProblem::rates_of(const Cluster& cluster, std::size_t index,
+                                                 const alloc::VdcAllocation& allocation) const {
+    wire::FlowAllocation rates{.flow = flows_[index]};
+    const PartTokens widening = widening_of(cluster, index, allocation);
+    const auto flow = static_cast<std::uint32_t>(index);
+    for (std::uint32_t at = physical_.begin(flow); at < physical_.begin(flow + 1); ++at) {
+        const auto part = static_cast<std::size_t>(parts_[at]);
+        const double tokens =
+            widening[part] * (allocation.local[at] + allocation.global[at] + allocation.spare[at]);
+        auto& rate = rates.rate[part];
+        rate = std::min(rate, static_cast<std::uint64_t>(std::max(kRateMin, tokens / seconds_)));
+    }
+    return rates;
+}
+
+}  // namespace weir

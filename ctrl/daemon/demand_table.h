@@ -1,0 +1,46 @@
+// demand_table.h - the demands that all switches have sent, flow by flow.
+// Source: Pulsar 4.2; docs/protocol.md.
+// Units: tokens (at links: bytes) of one interval.
+// Threads: one owner.
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "ctrl/daemon/cluster.h"
+
+namespace weir {
+
+using FlowDemands = std::map<wire::FlowKey, wire::FlowDemand>;
+
+class DemandTable {
+  public:
+    /// @param cluster outlives this
+    explicit DemandTable(const Cluster& cluster) : cluster_(cluster) {}
+
+    /// Applies the records of one DEMAND. Records of flows that do not begin at a vNIC of the host, or that
+    /// no tenant may have, are left out. A snapshot also removes the host's flows that it does not name.
+    /// @return records that were applied; the others were left out
+    std::size_t apply(HostIndex host, std::span<const wire::FlowDemand> records, bool is_snapshot);
+    /// Removes the demands of a vNIC that left its host; of all vNICs of a host.
+    void remove_vnic(std::uint32_t vnic);
+    void remove_host(HostIndex host);
+
+    [[nodiscard]] const FlowDemands& flows() const { return flows_; }
+    /// Whether a flow's demand changed by more than `resolve_change` of a resource of its path since the last
+    /// clear_change(): with 25 % and a link of 10 Gbit/s, by 2.5 Gbit/s. Then waiting for the interval's end
+    /// would hold back a new flow for too long.
+    [[nodiscard]] bool has_large_change() const { return has_large_change_; }
+    void clear_change() { has_large_change_ = false; }
+
+  private:
+    void note_change(const wire::FlowDemand* before, const wire::FlowDemand& now);
+
+    const Cluster& cluster_;
+    FlowDemands flows_;
+    bool has_large_change_ = false;
+    std::vector<PathStep> path_;  // working memory
+};
+
+}  // namespace weir

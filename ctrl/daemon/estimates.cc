@@ -1,0 +1,195 @@
+// estimates.cc - DemandEstimates: moving averages and new flows; CapacityEstimates: one reading per
+// appliance.
+#include "ctrl/daemon/estimates.h"
+
+#include <algorithm>
+
+#include "ctrl/pools/pool_layout.h"
+
+namespace weir {
+namespace {
+
+/// Part of the floors of new flows that is kept back, and the most of an appliance's capacity that it may be.
+constexpr double kNewFlowReserve = 0.5;
+constexpr double kNewFlowReserveMax = 0.25;
+/// Samples every 10 ms and the borders of intervals make measured use differ from real use by up to 5 %.
+constexpr double kMeasured = 0.95;
+/// A flow with nothing queued and fewer requests outstanding on average wants no more than it uses.
+constexpr float kIdleOutstanding = 0.5F;
+
+}  // namespace
+
+estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
+    return {.used = double{flow.used[part]},
+            .backlog = double{flow.backlog[part]},
+            .queued = double{flow.queued[part]},
+            .outstanding = double{flow.outstanding[part]}};
+}
+
+void DemandEstimates::update(const Cluster& cluster, const FlowDemands& demands, bool interval_ended) {
+    constexpr double kMax{wire::kTokensMax};
+    previous_.swap(flows_);
+    flows_.clear();
+    new_flows_.clear();
+    auto old = previous_.begin();
+    for (const auto& [flow, demand] : demands) {
+        while (old != previous_.end() && old->flow < flow)
+            ++old;
+        const bool is_known = old != previous_.end() && old->flow == flow;
+        if (!is_known)
+            new_flows_.push_back(flows_.size());
+        Flow& next = flows_.emplace_back(Flow{.flow = flow, .demand = {}});
+        for (std::size_t part = 0; part < wire::kParts; ++part) {
+            const std::optional<double> before = is_known ? std::optional(old->demand[part]) : std::nullopt;
+            const estimate::Usage usage = usage_of(demand, part);
+            next.demand[part] =
+                interval_ended ? estimate::smoothed_demand(before, usage, kMax).value_or(0)
+                               : std::max(before.value_or(0), estimate::demand_of(usage, kMax).value_or(0));
+        }
+    }
+    raise_new_flows(cluster);
+}
+
+/// A new flow's demand is not known yet. Where an appliance serves others already, it is taken for at least
+/// the flow's floor, or the others would get that too. When all flows are new, the controller is new, and
+/// none is.
+void DemandEstimates::raise_new_flows(const Cluster& cluster) {
+    new_flow_floors_.assign(config_.appliances.size(), 0);
+    if (previous_.empty() || new_flows_.empty())
+        return;
+    const auto appliance_of = [&](wire::FlowKey flow) {
+        const ClusterEnd* end = cluster.find_end(flow.destination);
+        return end != nullptr && end->is_appliance && cluster.allows(flow) ? end->index : kNowhere;
+    };
+    is_occupied_.assign(config_.appliances.size(), 0);
+    for (const Flow& flow : previous_)
+        if (const std::uint32_t appliance = appliance_of(flow.flow); appliance != kNowhere)
+            is_occupied_[appliance] = 1;
+    for (const std::size_t index : new_flows_) {
+        Flow& flow = flows_[index];
+        const std::uint32_t appliance = appliance_of(flow.flow);
+        if (appliance == kNowhere || is_occupied_[appliance] == 0)
+            continue;
+        const double floor =
+            to_seconds(config_.interval) * static_cast<double>(cluster.floor_tokens(flow.flow));
+        flow.demand[wire::kTokens] = std::max(flow.demand[wire::kTokens], floor);
+        new_flow_floors_[appliance] += floor;
+    }
+}
+
+double DemandEstimates::new_flow_reserve(std::uint32_t appliance, double capacity) const {
+    return std::min(kNewFlowReserve * new_flow_floors_[appliance], kNewFlowReserveMax * capacity);
+}
+
+CapacityEstimates::CapacityEstimates(const ClusterConfig& config)
+    : config_(config),
+      allocated_(config.appliances.size()),
+      allocated_flows_(config.appliances.size()),
+      slowdown_(config.appliances.size(), 1),
+      sums_(config.appliances.size()) {
+    const std::set<std::string> pooled = pooled_appliances(config.pools);
+    for (const ClusterApplianceConfig& appliance : config.appliances) {
+        is_pooled_.push_back(pooled.contains(appliance.name) ? 1 : 0);
+        searches_.emplace_back(
+            estimate::CapacitySettings{.min = static_cast<double>(appliance.capacity_min),
+                                       .max = static_cast<double>(appliance.capacity_max)});
+        users_.emplace_back();
+        reservations_.emplace_back();
+        for (TenantIndex tenant = 0; tenant < config.tenants.size(); ++tenant)
+            for (const TenantApplianceConfig& part : config.tenants[tenant].appliances) {
+                if (part.name != appliance.name)
+                    continue;
+                users_.back().push_back(tenant);
+                reservations_.back().push_back(static_cast<double>(part.reservation_tokens));
+            }
+    }
+}
+
+void CapacityEstimates::update(const Cluster& cluster, const FlowDemands& demands, double seconds) {
+    for (ApplianceSum& sum : sums_) {
+        sum.outstanding = 0;
+        sum.tenants.assign(config_.tenants.size(), {});
+    }
+    for (const auto& [flow, demand] : demands) {
+        const ClusterEnd* end = cluster.find_end(flow.destination);
+        const ClusterEnd* vnic = cluster.find_end(flow.source);
+        if (end == nullptr || vnic == nullptr || !end->is_appliance)
+            continue;
+        const estimate::Usage usage = usage_of(demand, wire::kTokens);
+        ApplianceSum& sum = sums_[end->index];
+        TenantSum& tenant = sum.tenants[vnic->tenant];
+        tenant.used += usage.used;
+        tenant.demand += estimate::demand_of(usage).value_or(usage.used);
+        tenant.is_held_back |= usage.backlog > 0 || usage.queued > 0;
+        // Samples miss most of a flow with few requests; their mean latency gives what was outstanding by
+        // Little's law: 100 tokens in 1 s, each 20 ms there, are 2 outstanding.
+        sum.outstanding +=
+            demand.latency_us != 0 ? usage.used * demand.latency_us / 1e6 / seconds : usage.outstanding;
+    }
+    for (std::uint32_t i = 0; i < searches_.size(); ++i)
+        search(i, seconds, left_idle(i, demands, seconds));
+}
+
+void CapacityEstimates::set_allocated(const Cluster& cluster,
+                                      const std::vector<wire::FlowAllocation>& rates) {
+    std::fill(allocated_.begin(), allocated_.end(), 0.0);
+    for (auto& flows : allocated_flows_)
+        flows.clear();
+    for (const wire::FlowAllocation& rate : rates) {
+        const ClusterEnd* end = cluster.find_end(rate.flow.destination);
+        if (end == nullptr || !end->is_appliance || rate.rate[wire::kTokens] == wire::kNoStatement)
+            continue;
+        const auto tokens = static_cast<double>(rate.rate[wire::kTokens]);
+        allocated_[end->index] += tokens;
+        if (is_pooled_[end->index] != 0)
+            allocated_flows_[end->index].push_back({rate.flow, tokens});
+    }
+}
+
+/// Tokens per second of a pooled appliance that idle flows were allocated and did not use. Siblings get the
+/// share of an idle VM only in the next interval, so until then no flow can use it and a lower throughput is
+/// no sign.
+double CapacityEstimates::left_idle(std::uint32_t appliance, const FlowDemands& demands,
+                                    double seconds) const {
+    double left = 0;
+    for (const auto& [flow, rate] : allocated_flows_[appliance]) {
+        const auto found = demands.find(flow);
+        if (found == demands.end())
+            left += rate;
+        else if (found->second.backlog[wire::kTokens] <= 0 && found->second.queued[wire::kTokens] <= 0 &&
+                 found->second.outstanding[wire::kTokens] < kIdleOutstanding)
+            left += std::max(0.0, rate - double{found->second.used[wire::kTokens]} / seconds);
+    }
+    return left;
+}
+
+void CapacityEstimates::search(std::uint32_t appliance, double seconds, double left_idle) {
+    const ApplianceSum& sum = sums_[appliance];
+    estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
+    mix_.clear();
+    demands_.clear();
+    for (std::size_t i = 0; i < users_[appliance].size(); ++i) {
+        const TenantSum& tenant = sum.tenants[users_[appliance][i]];
+        const double reservation = reservations_[appliance][i];
+        mix_.push_back(tenant.used);
+        demands_.push_back(tenant.demand / seconds);
+        reading.throughput += tenant.used / seconds;
+        reading.offered += tenant.demand / seconds;
+        reading.guaranteed += tenant.demand > 0 ? reservation : 0;
+        reading.violated |=
+            tenant.is_held_back && tenant.used < kMeasured * std::min(tenant.demand, reservation * seconds);
+    }
+    reading.offered = std::min(reading.offered, estimate::kTokensMax);
+    reading.in_force = std::min(allocated_[appliance] - left_idle, reading.in_force);
+    reading.mix = mix_;
+    // The mix that the next rates will cause: capacity beyond demands is divided by reservations.
+    slowdown_[appliance] = searches_[appliance].slowdown(reading);
+    for (double& demand : demands_)
+        demand *= slowdown_[appliance];
+    wanted_.resize(mix_.size());
+    estimate::share_by_weight(rate(appliance), demands_, reservations_[appliance], wanted_);
+    reading.wanted = wanted_;
+    searches_[appliance].update(reading);
+}
+
+}  // namespace weir

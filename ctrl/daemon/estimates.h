@@ -1,0 +1,118 @@
+// estimates.h - the demand of every flow and the capacity of every appliance, estimated once an interval.
+// Source: Pulsar 4.2, 4.3; docs/algorithms.md 7.1, 7.2.
+// Units: demands in tokens (at links: bytes) of one interval, capacities in tokens per second.
+// Threads: one owner.
+//
+// Estimation has two halves. The switch measures (vswitch/agent): it samples each flow every 10 ms and
+// reports per interval what was used, the backlog at the end, mean queue, mean tokens outstanding and mean
+// latency. It leaves out tokens of requests that were not answered, and extends a part of an interval to a
+// whole one, because only the switch has the samples. The controller estimates (here): eq. 6 and the moving
+// average of each flow, and the capacity search over the sums of all flows, because only the controller sees
+// all hosts. The formulas are pure functions in ctrl/estimate, which the simulator and `weirctl solve` use
+// too.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "ctrl/daemon/cluster.h"
+#include "ctrl/daemon/demand_table.h"
+#include "ctrl/estimate/capacity_search.h"
+#include "ctrl/estimate/demand.h"
+
+namespace weir {
+
+/// A value for each part of a flow: the way there, the appliance, the way back.
+using PartTokens = std::array<double, wire::kParts>;
+
+/// What a switch reported of one part of a flow, as ctrl/estimate takes it.
+[[nodiscard]] estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part);
+
+/// Demands, smoothed from interval to interval.
+class DemandEstimates {
+  public:
+    struct Flow {
+        wire::FlowKey flow;
+        PartTokens demand;
+    };
+
+    /// @param config outlives this
+    explicit DemandEstimates(const ClusterConfig& config) : config_(config) {}
+
+    /// An interval moves every average. Between intervals demands only grow: what a part of an interval shows
+    /// less of may come in the rest of it.
+    void update(const Cluster& cluster, const FlowDemands& demands, bool interval_ended);
+    /// Of the last update, ordered by flow.
+    [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
+    /// Tokens of the interval to keep back of an appliance for flows that were new in the last update. The
+    /// first requests of a flow may cost the appliance more than their cost table says, so half of the flows'
+    /// floors is kept back, at most a quarter of the capacity. With 1,000 new tokens of 3,000: 500.
+    [[nodiscard]] double new_flow_reserve(std::uint32_t appliance, double capacity) const;
+
+  private:
+    void raise_new_flows(const Cluster& cluster);
+
+    const ClusterConfig& config_;
+    std::vector<Flow> flows_;
+    std::vector<Flow> previous_;
+    std::vector<std::size_t> new_flows_;     // indices into flows_
+    std::vector<double> new_flow_floors_;    // by appliance: sum over its new flows
+    std::vector<std::uint8_t> is_occupied_;  // by appliance: it had flows before
+};
+
+/// Capacities, one search for each appliance whose two bounds differ.
+class CapacityEstimates {
+  public:
+    /// @param config outlives this
+    explicit CapacityEstimates(const ClusterConfig& config);
+
+    /// Takes in the demands of one interval of `seconds`.
+    void update(const Cluster& cluster, const FlowDemands& demands, double seconds);
+    /// The rates in force from now on. A new flow gets its rate at the end of the interval in which it began,
+    /// and is ignored by the estimate until then.
+    void set_allocated(const Cluster& cluster, const std::vector<wire::FlowAllocation>& rates);
+
+    /// Capacity of an appliance to allocate in the next interval.
+    [[nodiscard]] double rate(std::uint32_t appliance) const { return searches_[appliance].state().allocate; }
+    /// Factor by which flows that queue only at the appliance could use more of it. The requests of a closed
+    /// loop all wait at a slow appliance and none in the switch, so eq. 6 would take the loop for satisfied.
+    [[nodiscard]] double slowdown(std::uint32_t appliance) const { return slowdown_[appliance]; }
+    [[nodiscard]] const estimate::CapacitySearch::State& state(std::uint32_t appliance) const {
+        return searches_[appliance].state();
+    }
+
+  private:
+    struct TenantSum {
+        double used = 0;
+        double demand = 0;
+        bool is_held_back = false;  // some of the demand waited in a switch
+    };
+    struct ApplianceSum {
+        std::vector<TenantSum> tenants;
+        double outstanding = 0;
+    };
+    struct AllocatedFlow {
+        wire::FlowKey flow;
+        double rate;
+    };
+
+    void search(std::uint32_t appliance, double seconds, double left_idle);
+    [[nodiscard]] double left_idle(std::uint32_t appliance, const FlowDemands& demands, double seconds) const;
+
+    const ClusterConfig& config_;
+    // By appliance.
+    std::vector<estimate::CapacitySearch> searches_;
+    std::vector<std::vector<TenantIndex>> users_;    // tenants that have a part of it
+    std::vector<std::vector<double>> reservations_;  // by user, tokens/s
+    std::vector<double> allocated_;                  // tokens/s
+    std::vector<std::uint8_t> is_pooled_;
+    std::vector<std::vector<AllocatedFlow>> allocated_flows_;  // where pools divide the appliance
+    std::vector<double> slowdown_;
+    std::vector<ApplianceSum> sums_;
+    // Working memory, by user of one appliance.
+    std::vector<double> mix_;
+    std::vector<double> demands_;
+    std::vector<double> wanted_;
+};
+
+}  // namespace weir

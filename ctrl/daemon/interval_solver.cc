@@ -1,0 +1,123 @@
+// interval_solver.cc - IntervalSolver: the five steps.
+#include "ctrl/daemon/interval_solver.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace weir {
+namespace {
+
+/// Reduces a flow's demand, all parts alike, to what it may have of its appliance: it needs its links for no
+/// more.
+void reduce_to(double tokens_max, PartTokens& demand) {
+    const double wanted = demand[wire::kTokens];
+    if (wanted <= tokens_max)
+        return;
+    for (double& part : demand)
+        part *= tokens_max / wanted;
+}
+
+}  // namespace
+
+nlohmann::json Solver::describe_appliances() const {
+    return nlohmann::json::array();
+}
+
+IntervalSolver::IntervalSolver(const ClusterConfig& config)
+    : config_(config),
+      seconds_(to_seconds(config.interval)),
+      demands_(config),
+      capacities_(config),
+      pools_(config),
+      problem_(config, seconds_),
+      allocator_(*entry_of(config.global)) {}
+
+std::vector<wire::FlowAllocation> IntervalSolver::solve(const Cluster& cluster, const FlowDemands& demands,
+                                                        bool interval_ended) {
+    if (interval_ended)
+        capacities_.update(cluster, demands, seconds_);
+    demands_.update(cluster, demands, interval_ended);
+    divide_pools(cluster, demands, interval_ended);
+    set_problem(cluster);
+    allocator_.allocate(problem_.view(), allocation_);
+    std::vector<wire::FlowAllocation> out;
+    out.reserve(problem_.flows().size());
+    for (std::size_t i = 0; i < problem_.flows().size(); ++i)
+        if (const wire::FlowAllocation rates = rates_of(cluster, i); !wire::is_gone(rates))
+            out.push_back(rates);
+    capacities_.set_allocated(cluster, out);
+    return out;
+}
+
+void IntervalSolver::divide_pools(const Cluster& cluster, const FlowDemands& demands, bool interval_ended) {
+    pools_.begin(cluster, interval_ended);
+    for (const auto& [flow, demand] : demands) {
+        if (!is_pooled(cluster, flow))
+            continue;
+        const double wanted =
+            estimate::demand_of(usage_of(demand, wire::kTokens), double{wire::kTokensMax}).value_or(0);
+        pools_.add_demand(cluster, flow,
+                          wanted * capacities_.slowdown(cluster.find_end(flow.destination)->index) / seconds_,
+                          double{demand.used[wire::kTokens]} / seconds_);
+        pools_.add_outstanding(cluster, demand);
+    }
+    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i)
+        if (pools_.divides(i))
+            pools_.divide(i, pools_.update_latency(i, interval_ended).value_or(capacities_.rate(i)));
+}
+
+void IntervalSolver::set_problem(const Cluster& cluster) {
+    appliance_tokens_.clear();
+    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i) {
+        double tokens = seconds_ * (pools_.divides(i) ? pools_.capacity(i) : capacities_.rate(i));
+        if (!pools_.divides(i))
+            tokens -= demands_.new_flow_reserve(i, tokens);
+        appliance_tokens_.push_back(tokens);
+    }
+    problem_.begin(cluster, appliance_tokens_);
+    for (const DemandEstimates::Flow& estimated : demands_.flows()) {
+        PartTokens demand = estimated.demand;
+        if (const ClusterEnd& end = *cluster.find_end(estimated.flow.destination); end.is_appliance)
+            for (double& part : demand)
+                part *= capacities_.slowdown(end.index);
+        if (is_pooled(cluster, estimated.flow))
+            reduce_to(pools_.entitlement(cluster, estimated.flow) * seconds_, demand);
+        problem_.add_flow(cluster, estimated.flow, demand);
+    }
+}
+
+/// A flow that asks for less than its floor gets the floor, in case it asks for more before the next
+/// interval. Other flows may use that capacity meanwhile, and lose it in the next interval.
+wire::FlowAllocation IntervalSolver::rates_of(const Cluster& cluster, std::size_t index) const {
+    const wire::FlowKey flow = problem_.flows()[index];
+    wire::FlowAllocation rates = problem_.rates_of(cluster, index, allocation_);
+    auto& tokens = rates.rate[wire::kTokens];
+    if (is_pooled(cluster, flow))  // a short link holds the flow back at the link, not here
+        tokens =
+            static_cast<std::uint64_t>(std::max(AllocationProblem::kRateMin, pools_.rate(cluster, flow)));
+    else if (tokens != wire::kNoStatement)
+        tokens = std::max(tokens, cluster.floor_tokens(flow));
+    auto& there = rates.rate[wire::kThere];
+    if (there != wire::kNoStatement && !cluster.find_end(flow.destination)->is_appliance)
+        there = std::max(there, cluster.floor_bytes(flow));
+    return rates;
+}
+
+nlohmann::json IntervalSolver::describe_appliances() const {
+    nlohmann::json list = nlohmann::json::array();
+    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i) {
+        const ClusterApplianceConfig& appliance = config_.appliances[i];
+        const estimate::CapacitySearch::State& state = capacities_.state(i);
+        const auto held = pools_.held_by_latency(i);
+        list.push_back({{"name", appliance.name},
+                        {"phase", held ? "latency" : estimate::name_of(state.phase)},
+                        {"estimate", held.value_or(state.estimate)},
+                        {"allocate", held.value_or(state.allocate)},
+                        {"window", {state.min_window, state.max_window}}});
+        if (held)
+            list.back()["window"] = {appliance.capacity_min, appliance.capacity_max};
+    }
+    return list;
+}
+
+}  // namespace weir

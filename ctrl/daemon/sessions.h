@@ -1,0 +1,102 @@
+// sessions.h - the connected switches: one session for each host of the cluster file.
+// Source: docs/design.md 7; docs/protocol.md.
+// Units: Nanos of any clock that only rises.
+// Threads: one owner.
+//
+// A session begins with a HELLO and carries the number that the switch chose for it. It is alive while
+// messages arrive, and silent after kValidity intervals without one: with the default interval of 1 s, a
+// switch that was killed is silent 3 s later. A silent session keeps its rates, for the switch that returns,
+// and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/wire/channel.h"
+#include "ctrl/daemon/cluster.h"
+
+namespace weir {
+
+/// The sender of a message.
+struct Peer {
+    std::string route;  ///< where answers go
+    std::string host;   ///< the host whose CURVE key the connection showed; empty = a plain connection (ipc)
+};
+
+/// A message to a switch.
+struct Outgoing {
+    std::string route;
+    wire::HeaderBytes header;
+    wire::Bytes body;
+};
+
+/// What the sockets refused or could not send; counted by Server, reported by the command `status`.
+struct ConnectionCounters {
+    std::uint64_t denied = 0;       ///< connections without a key of the cluster file
+    std::uint64_t admitted = 0;     ///< connections that showed a host's key
+    std::uint64_t odd_frames = 0;   ///< messages that are not two frames
+    std::uint64_t unreachable = 0;  ///< answers to switches that had disconnected
+    std::uint64_t full = 0;         ///< answers to switches whose queue was full
+};
+
+struct Session {
+    HostIndex host = 0;
+    std::string route;
+    bool is_authenticated = false;  ///< its connection showed the host's key
+    bool is_silent = false;
+    std::uint32_t number = 0;
+    std::string version;  ///< of weir-switch
+    Nanos last_message = 0;
+    std::int64_t since = 0;  ///< Unix nanoseconds: all usage from then on was received
+    wire::Listener listener;
+    wire::Origin origin;
+    wire::Teller<wire::FlowAllocation> teller;
+    std::vector<wire::FlowAllocation> rates;  ///< ordered by flow
+    /// A DEMAND arrived. Until then the rates are those of the session before, or of the stored epoch.
+    bool has_demands = false;
+    bool is_unsaved = false;                 ///< rates were sent that the store does not have yet
+    std::vector<std::string> refused_vnics;  ///< "NAME: reason"
+};
+
+class Sessions {
+  public:
+    /// Intervals for which an allocation is valid, and after which a switch without a message is silent.
+    static constexpr std::uint32_t kValidity = 3;
+
+    /// @param config outlives this
+    explicit Sessions(const ClusterConfig& config) : config_(config), by_host_(config.hosts.size()) {}
+
+    [[nodiscard]] Session* of_host(HostIndex host) const { return by_host_[host].get(); }
+    /// The session that this peer opened under this number; nullptr: none.
+    [[nodiscard]] Session* of_peer(const Peer& peer, std::uint32_t number);
+    [[nodiscard]] bool is_alive(HostIndex host, Nanos now) const;
+    /// All sessions, by host; nullptr: the host has sent no HELLO yet.
+    [[nodiscard]] std::span<const std::unique_ptr<Session>> all() const { return by_host_; }
+    /// Those that are not silent, in the order of hosts.
+    [[nodiscard]] std::vector<Session*> active() const;
+
+    /// Why the peer may not be this host; empty: it may. An authenticated peer replaces any other session.
+    [[nodiscard]] std::string why_refused(const Peer& peer, HostIndex host, const std::string& name,
+                                          Nanos now) const;
+    /// The host's session for a HELLO of the peer: the same one when the peer repeats its HELLO, else a new
+    /// one that keeps the rates of the one before; the caller sets its `listener` and `origin`.
+    struct Opened {
+        Session& session;
+        bool is_new;
+    };
+    Opened open(const Peer& peer, HostIndex host, std::uint32_t number, Nanos now);
+    /// Marks sessions silent whose last message is kValidity intervals old. @return those that it marked
+    [[nodiscard]] std::vector<Session*> expire(Nanos now);
+
+  private:
+    const ClusterConfig& config_;
+    std::vector<std::unique_ptr<Session>> by_host_;
+    std::map<std::string, HostIndex, std::less<>> routes_;
+};
+
+}  // namespace weir
