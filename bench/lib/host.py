@@ -114,14 +114,17 @@ def leave_table(name, table, **found):
     print("\n".join(table))
 
 
-def parser(bench, about, rounds=3, seconds=2.0, peers=False):
-    """The options that every bench has; `peers` adds the one for OVS-DPDK.
+def parser(bench, about, rounds=3, seconds=None, peers=False):
+    """The options that benches share.
 
     @param about the bench's docstring, whose first line after the dash is the description
+    @param seconds of a measured stretch by default; without it there is no such option
+    @param peers adds the option for OVS-DPDK
     """
     options = argparse.ArgumentParser(prog=f"bench/run.sh {bench}", description=about.splitlines()[0].split(" - ", 1)[1])
-    options.add_argument("--rounds", type=int, default=rounds)
-    options.add_argument("--seconds", type=float, default=seconds, help=f"of each measured stretch (default {seconds:g})")
+    options.add_argument("--rounds", type=int, default=rounds, help="(default %(default)s)")
+    if seconds is not None:
+        options.add_argument("--seconds", type=float, default=seconds, help="of each measured stretch (default %(default)s)")
     if peers:
         options.add_argument("--peers", action="store_true", help="measure OVS-DPDK too")
     options.add_argument("--keep", action="store_true", help="keep logs and configurations in /tmp")

@@ -23,7 +23,7 @@ class Table:
     def markdown(self):
         """Title and table, aligned so that it can be read in a terminal too."""
         cells = [self.head, *[[str(cell) for cell in row] for row in self.rows]]
-        widths = [max(len(row[column]) for row in cells) for column in range(len(self.head))]
+        widths = [max(map(len, column)) for column in zip(*cells)]
 
         def line(row):
             return "| " + " | ".join([row[0].ljust(widths[0]), *[cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]]) + " |"
@@ -88,10 +88,11 @@ def finish(record, module):
     @param module the bench's full name, e.g. bench.system.latency
     """
     bench = importlib.import_module(module)
-    for table in tables_of(bench, record.samples):
-        print(f"\n{table.markdown()}")
+    text = "\n\n".join(table.markdown() for table in tables_of(bench, record.samples))
+    print(f"\n{text}")
     content = {"schema": 2, "module": module, "machine": machine(), "options": vars(record.options),
-               "marks": marks_of(bench, record.samples), "samples": record.samples, "dropped": record.dropped}
+               "marks": marks_of(bench, record.samples), "samples": record.samples, "dropped": record.dropped,
+               "table": text.splitlines()}
     path = pathlib.Path(record.options.output)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n")

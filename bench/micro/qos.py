@@ -18,12 +18,22 @@ RECEIVER_NS_MOST = 15  # meter, sender table, division and feedback together, pe
 DECISION_NS_MOST = {"fulfillment/": 20, "rls/": 40}  # per packet, with 1 to 1,000 backlogged vNICs
 
 
+SPREADS = {"wheel": "wheel", "destination limits of one rate each": "limiters_each", "destination limits with one total rate": "limiters"}
+
+
+def spread(samples, case):
+    """The most cycles over the least, of all numbers of limiters; None where there is no case."""
+    cycles = [sample["cycles_per_packet"] for sample in samples if sample["name"].startswith(f"{case}/")]
+    return max(cycles) / min(cycles) if cycles else None
+
+
 def tables(samples):
     keys = ("cycles_per_packet", "cycles_per_vnic", "ns_per_packet", "decision_ns")
     return [Table("Alone, in loops with warm caches (medians)", ["", "cycles per packet", "cycles per vNIC", "ns per packet", "ns per decision"],
                   [[sample["name"], *(number(sample.get(key), 1) for key in keys)] for sample in sorted(samples, key=lambda each: each["name"])]),
             Table("Many over few", ["", "ratio"],
-                  [[title, number(quotient(samples, above, below, key))] for title, (above, below, key, _) in RATIOS.items()])]
+                  [[title, number(quotient(samples, above, below, key))] for title, (above, below, key, _) in RATIOS.items()] +
+                  [[f"{title}, the most over the least of all numbers", number(spread(samples, case))] for title, case in SPREADS.items()])]
 
 
 def marks(samples):

@@ -147,10 +147,9 @@ void round(benchmark::State& state) {
         share.add(i, 100);
     const std::uint64_t began = cycles();
     for (auto _ : state) {
-        for (std::size_t i = 0; i < vnics; ++i) {
+        for (std::size_t i = 0; i < vnics; ++i)
             if (share.may_poll(i) && i % 8 == 0)
                 share.charge(i, 5000);
-        }
         share.end_round();
         benchmark::DoNotOptimize(share);
     }

@@ -1,30 +1,29 @@
 #!/usr/bin/env python3
-"""htb.py - EyeQ's Fig. 7: what a limiter costs per packet, HTB of this machine's kernel beside ours, by their number.
+"""htb.py - EyeQ's Fig. 7: cycles per packet of a limiter by their number, HTB of this machine's kernel beside destination limits.
 
-    bench/run.sh htb [--build FOLDER] [--rounds N]      needs root and a build with -Dbench=true
+    bench/run.sh htb [--rounds N]      needs root
 
-HTB: one pinned sender to a veth, in a network namespace of its own; the same sender without HTB is taken off. The
-most favourable case for HTB: no filter, one core, and no class is ever over its rate, so that nothing queues.
-Ours: qos-bench, in which every limiter binds: look-up, queue, wheel, scheduler, departure; a loop of nothing else,
-whose caches are therefore warmer than a kernel's that sends. `limiters`: all together let 90 Gbit/s pass, so that few
-of them let many packets go at once. `limiters_each`: each lets 9 Mbit/s pass, so that every packet waits for its own
-limiter, however many there are.
-Rounds are interleaved and medians reported, in TSC cycles. Writes FOLDER/htb.json.
+HTB: a pinned sender to a veth, in a network namespace of its own, less the same sender without HTB. The case favors HTB: no filter, one core,
+and no class is ever over its rate, so that nothing queues. Destination limits: qos-bench, in which every limiter binds: look-up, queue, wheel,
+scheduler, departure; a loop of nothing else, whose caches are therefore warmer than those of a kernel that sends. `limiters`: all together admit
+90 Gbit/s, so that with few of them one firing releases many packets. `limiters_each`: each admits 9 Mbit/s, so that every packet waits for its
+own limiter, however many there are.
+Rounds are interleaved and medians reported, in TSC cycles. Writes htb.json to the build folder; `bench/run.sh eyeq` prints its tables.
 """
-import argparse
 import json
-import pathlib
-import statistics
 import subprocess
-import sys
 
 import links
-from bench.lib.host import BUILD
+from bench.lib import micro
+from bench.lib.figures import median, median_of, select
+from bench.lib.host import SWITCH_CORE, parser, prepare, tool
+from bench.lib.record import Record
+from bench.lib.report import Table, finish, mark, number, with_quartiles
 
 COUNTS = (1, 100, 1000, 10000)
 FIRST_CLASS = 0x10  # as in bench/load/udp/udp_classes.cc
-AT_LEAST = 5  # times fewer cycles than HTB, at 1,000
-FLAT = 1.10  # the most limiters against one
+TIMES_LEAST = 5  # HTB's cycles over the destination limits', at 1,000
+FLAT_MOST = 1.10  # the most limiters over one
 PEER = "10.99.0.2"
 
 
@@ -33,7 +32,7 @@ def run(*command, **options):
 
 
 def make_wire():
-    """A veth whose other end drops what comes at once: it is for somebody else's MAC."""
+    """A veth whose other end drops every packet at once, because the packets are for another MAC."""
     run("ip", "link", "add", "near", "type", "veth", "peer", "name", "far")
     run("ip", "address", "add", "10.99.0.1/24", "dev", "near")
     for end in ("near", "far"):
@@ -47,82 +46,71 @@ def set_htb(classes):
     run("tc", "-batch", "-", input="\n".join(lines) + "\n")
 
 
-def clear_htb():
-    run("tc", "qdisc", "del", "dev", "near", "root")
-
-
-def sender(build, classes, milliseconds=400):
-    return float(run("taskset", "-c", "1", build / "bench/load/udp-classes", PEER, str(classes), str(milliseconds),
+def sender(classes, milliseconds=400):
+    """Cycles per packet of a sender through so many sockets."""
+    return float(run("taskset", "-c", str(SWITCH_CORE), tool("bench/load/udp-classes"), PEER, str(classes), str(milliseconds),
                      stdout=subprocess.PIPE).stdout)
 
 
-def sent_by_htb():
-    """Packets that HTB has passed on, so that nobody measures a discipline which packets go around."""
-    shown = run("tc", "-s", "-j", "qdisc", "show", "dev", "near", "root", stdout=subprocess.PIPE).stdout
-    return json.loads(shown)[0]
+def sender_through_htb(classes):
+    """The same with HTB. Raises RuntimeError unless HTB passed the packets and delayed hardly any."""
+    set_htb(classes)
+    cycles = sender(classes)
+    passed = json.loads(run("tc", "-s", "-j", "qdisc", "show", "dev", "near", "root", stdout=subprocess.PIPE).stdout)[0]
+    run("tc", "qdisc", "del", "dev", "near", "root")
+    if passed["packets"] < 1000 or passed.get("overlimits", 0) > passed["packets"] / 100:
+        raise RuntimeError(f"HTB was to pass all packets without delay, and counted {passed}")
+    return cycles
 
 
-def limiter(build, bench, count):
-    shown = run("taskset", "-c", "1", build / "bench/micro/qos-bench", f"--benchmark_filter=^{bench}/{count}$",
-                "--benchmark_min_time=0.1", "--benchmark_format=json", stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL).stdout
-    return json.loads(shown)["benchmarks"][0]["cycles_per_packet"]
+def limiters(case, count):
+    report = micro.measure("qos-bench", f"--benchmark_filter=^{case}/{count}$", "--benchmark_min_time=0.1")
+    return micro.cases(report)[0]["cycles_per_packet"]
 
 
-def measure(build, rounds):
-    found = {count: {"none": [], "htb": [], "over": [], "weir": [], "each": []} for count in COUNTS}
-    for _ in range(rounds):
-        for count, each in found.items():
-            each["none"].append(sender(build, count))
-            set_htb(count)
-            each["htb"].append(sender(build, count))
-            passed = sent_by_htb()
-            clear_htb()
-            if passed["packets"] < 1000 or passed.get("overlimits", 0) > passed["packets"] / 100:
-                sys.exit(f"htb.py: HTB was to pass all packets unhindered, and says {passed}")
-            each["over"].append(each["htb"][-1] - each["none"][-1])
-            each["weir"].append(limiter(build, "limiters", count))
-            each["each"].append(limiter(build, "limiters_each", count))
-    return found
+def figures(count):
+    none, htb = sender(count), sender_through_htb(count)
+    return {"none": none, "htb": htb, "over": htb - none, "limiters": limiters("limiters", count),
+            "limiters_each": limiters("limiters_each", count)}
 
 
-def medians(found):
-    return {count: {name: statistics.median(values) for name, values in each.items()} for count, each in found.items()}
+def times(samples, count):
+    """HTB's cycles over the destination limits', round by round."""
+    return [sample["over"] / sample["limiters"] for sample in select(samples, count=count)]
 
 
-def table(found):
-    lines = ["| limiters | sender without HTB | sender with HTB | HTB | ours, 90 Gbit/s in all | ours, 9 Mbit/s each | HTB / ours in all |",
-             "|---:|---:|---:|---:|---:|---:|---:|"]
-    for count, each in medians(found).items():
-        lines.append(f"| {count:,} | {each['none']:,.0f} | {each['htb']:,.0f} | {each['over']:,.0f} | {each['weir']:,.0f} "
-                     f"| {each['each']:,.0f} | {each['over'] / each['weir']:.1f} |")
-    return lines
+def flatness(samples, case):
+    """The median with the most limiters over that with one; None where either was not measured."""
+    most, one = (median_of(samples, case, count=count) for count in (COUNTS[-1], COUNTS[0]))
+    return most / one if most and one else None
 
 
-def verdicts(found):
-    middle = medians(found)
-    ratio = middle[1000]["over"] / middle[1000]["weir"]
-    rounds = sorted(over / weir for over, weir in zip(found[1000]["over"], found[1000]["weir"]))
-    most = COUNTS[-1]
-    flat = middle[most]["each"] / middle[1]["each"]
-    together = {count: middle[most]["weir"] / middle[count]["weir"] for count in (1, 100)}
-    return [f"Medians of {len(rounds)} rounds. At 1,000 limiters HTB needs {ratio:.1f} times our cycles, in single rounds "
-            f"{rounds[0]:.1f} to {rounds[-1]:.1f} (must reach {AT_LEAST}: {'met' if ratio >= AT_LEAST else 'MISSED'}).",
-            f"Ours, {most:,} limiters against 1 with the same rate each: {flat:.2f} (must reach {FLAT:.2f}: "
-            f"{'met' if flat <= FLAT else 'MISSED'}); with the same rate in all: {together[1]:.2f}, against 100: {together[100]:.2f}."]
+def tables(samples):
+    keys = ("none", "htb", "over", "limiters", "limiters_each")
+    counts = [count for count in COUNTS if select(samples, count=count)]
+    return [Table("Cycles per packet by number of limiters (medians)",
+                  ["limiters", "sender without HTB", "sender with HTB", "HTB", "Weir, 90 Gbit/s in all", "Weir, 9 Mbit/s each", "HTB / Weir in all"],
+                  [[f"{count:,}", *(number(median_of(samples, key, count=count), 0) for key in keys), with_quartiles(times(samples, count))]
+                   for count in counts]),
+            Table(f"{COUNTS[-1]:,} limiters over 1", ["", "ratio"],
+                  [["9 Mbit/s each", number(flatness(samples, "limiters_each"))], ["90 Gbit/s in all", number(flatness(samples, "limiters"))]])]
+
+
+def marks(samples):
+    return [mark("HTB / Weir at 1,000 limiters", median(times(samples, 1000)), TIMES_LEAST, " x", least=True),
+            mark(f"{COUNTS[-1]:,} limiters of 9 Mbit/s each / 1", flatness(samples, "limiters_each"), FLAT_MOST, " x")]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=BUILD)
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
+    options = parser("htb", __doc__, rounds=7).parse_args()
     links.enter_own_namespace()
+    prepare()
     make_wire()
-    found = measure(options.build.resolve(), options.rounds)
-    lines = [*table(found), "", *verdicts(found)]
-    (options.build / "htb.json").write_text(json.dumps({"cycles": medians(found), "rounds": found, "table": lines}, indent=1) + "\n")
-    print("\n".join(lines))
+    record = Record(options)
+    for number_of_round in range(options.rounds):
+        for count in COUNTS:
+            record.attempt(lambda: record.stretch(lambda: figures(count), count=count), round=number_of_round)
+    finish(record, "bench.papers.htb")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""ovs.py - OVS-DPDK of the distribution, with a database and folders of its own, stopped by the ids that we started."""
+"""ovs.py - OVS-DPDK of the distribution, with a database and folders of its own."""
 import os
 import pathlib
 import re
@@ -55,7 +55,7 @@ class Ovs(System):
         return run("ovs-appctl", "-t", self.place.file("ovs.ctl"), *words, env=self._env)
 
     def configure(self):
-        """Everything is in the database before the switch starts, so that it comes up configured."""
+        """Fills the database before the switch starts, so that the switch needs no change afterwards."""
         self.vsctl("init")
         self.vsctl("set", "Open_vSwitch", ".", "other_config:dpdk-init=true",
                    f"other_config:pmd-cpu-mask={1 << SWITCH_CORE:#x}",

@@ -1,4 +1,4 @@
-"""testpmd.py - testpmd on net_vhost ports: forwarding with no switching at all (io), or with the MACs rewritten (mac)."""
+"""testpmd.py - testpmd on net_vhost ports: forwarding without switching (io), or with rewritten MACs (mac)."""
 import re
 import shutil
 

@@ -87,11 +87,9 @@ int poll(void*) {
 void set_device(int vid, int value) {
     char path[PATH_MAX];
     rte_vhost_get_ifname(vid, path, sizeof path);
-    for (std::size_t i = 0; i < loop.paths.size(); ++i) {
-        if (loop.paths[i] == path) {
+    for (std::size_t i = 0; i < loop.paths.size(); ++i)
+        if (loop.paths[i] == path)
             loop.devices[i].store(value, std::memory_order_release);
-        }
-    }
 }
 
 int on_new(int vid) {
@@ -105,9 +103,8 @@ int on_new(int vid) {
 void on_destroy(int vid) {
     set_device(vid, kGone);
     const auto seen = loop.iterations.load(std::memory_order_acquire);
-    while (loop.iterations.load(std::memory_order_acquire) < seen + 2 && !loop.stop.load()) {
+    while (loop.iterations.load(std::memory_order_acquire) < seen + 2 && !loop.stop.load())
         rte_pause();
-    }
 }
 
 bool open_sockets(bool client) {
@@ -164,13 +161,11 @@ int main(int argc, char** argv) {
         return 1;
     }
     std::cout << R"({"event":"listening"})" << std::endl;
-    while (loop.devices[0].load() == kGone || loop.devices[1].load() == kGone) {
+    while (loop.devices[0].load() == kGone || loop.devices[1].load() == kGone)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
     std::cout << R"({"event":"ready"})" << std::endl;
-    for (std::string line; std::getline(std::cin, line);) {
+    for (std::string line; std::getline(std::cin, line);)
         print_totals();
-    }
     loop.stop.store(true);
     rte_eal_mp_wait_lcore();
     return rte_eal_cleanup() == 0 ? 0 : 1;

@@ -158,10 +158,15 @@ def loads_of(samples):
     return sorted({(sample["offered_burst"], sample["fraction"]) for sample in select(samples, case="load")})
 
 
+def systems_of(samples):
+    """The names in the order of their first visits, the raw loop first."""
+    return sorted(dict.fromkeys(sample["system"] for sample in samples), key=lambda name: name != "raw")
+
+
 def sizes_table(samples, case, title):
     sizes = sorted({sample["size"] for sample in select(samples, case=case)})
     rows = []
-    for system in dict.fromkeys(sample["system"] for sample in select(samples, case=case)):
+    for system in systems_of(select(samples, case=case)):
         row = [system]
         for size in sizes:
             at = {"system": system, "case": case, "size": size}

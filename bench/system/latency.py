@@ -11,6 +11,7 @@ from bench.lib.report import Table, finish, mark, number, number_or_doubt
 from bench.lib.system import Raw, Weir, vm_ports
 from bench.peers.ovs import Ovs
 from bench.peers.testpmd import Testpmd
+from bench.system.forwarding import systems_of
 
 RATIO_MOST = 1.15
 # name: frames a second from VM 0, frames in a burst
@@ -29,7 +30,7 @@ def echo(seconds, pps, burst):
 def figures(load, run):
     stream = load.measure(run)[0]["streams"][0]
     return {**{key: stream["delay_us"][key] for key in ("p50", "p90", "p99", "p999")},
-            "lost": 1 - stream["received"] / max(stream["accepted"] + stream["refused"], 1)}
+            "lost": max(1 - stream["received"] / max(stream["accepted"] + stream["refused"], 1), 0)}
 
 
 def visit(record, name, make, number_of_round):
@@ -48,7 +49,7 @@ def tables(samples):
     found = []
     for load in dict.fromkeys(sample["load"] for sample in samples):
         rows = []
-        for system in dict.fromkeys(sample["system"] for sample in select(samples, load=load)):
+        for system in systems_of(select(samples, load=load)):
             mine = select(samples, load=load, system=system)
             rows.append([system, *(number(median([sample[key] for sample in mine])) for key in ("p50", "p90", "p99")),
                          "1.00" if system == "raw" else number_or_doubt(ratio(samples, system, load)),

@@ -53,14 +53,12 @@ inline void write_mac(std::uint8_t* at, const Mac& base, std::uint32_t index) {
 /// The stamp of a generator's frame, with a VLAN tag or without; nullopt for any other frame.
 inline std::optional<Stamp> read_stamp(const std::uint8_t* frame, std::uint32_t length) {
     const bool tagged = frame[12] == 0x81 && frame[13] == 0x00;
-    if (length < stamp_offset(tagged) + sizeof(Stamp)) {
+    if (length < stamp_offset(tagged) + sizeof(Stamp))
         return std::nullopt;
-    }
     Stamp stamp;
     std::memcpy(&stamp, frame + stamp_offset(tagged), sizeof stamp);
-    if (stamp.magic != kStampMagic || stamp.stream >= kStreamsMax) {
+    if (stamp.magic != kStampMagic || stamp.stream >= kStreamsMax)
         return std::nullopt;
-    }
     return stamp;
 }
 

@@ -30,9 +30,8 @@ class Histogram {
         std::uint64_t seen = 0;
         for (std::size_t i = 0; i < kBuckets; ++i) {
             seen += counts_[i];
-            if (seen > rank) {
+            if (seen > rank)
                 return std::min(max_, upper_edge(i));
-            }
         }
         return max_;
     }
@@ -43,16 +42,14 @@ class Histogram {
     static constexpr std::size_t kBuckets = (64 - kFineBits + 1) * kFine;
 
     static std::size_t index_of(std::uint64_t value) {
-        if (value < kFine) {
+        if (value < kFine)
             return static_cast<std::size_t>(value);
-        }
         const auto shift = static_cast<unsigned>(std::bit_width(value)) - kFineBits - 1;
         return (std::size_t{shift} + 1) * kFine + static_cast<std::size_t>((value >> shift) - kFine);
     }
     static std::uint64_t upper_edge(std::size_t index) {
-        if (index < kFine) {
+        if (index < kFine)
             return index;
-        }
         const std::size_t shift = index / kFine - 1;
         return ((kFine + index % kFine + 1) << shift) - 1;
     }

@@ -18,9 +18,8 @@ constexpr unsigned kRxBuffersPerQueue = 2048;
 constexpr unsigned kPoolCache = 64;
 
 void check(int status, const std::string& what) {
-    if (status < 0) {
+    if (status < 0)
         throw std::runtime_error(what + ": " + rte_strerror(-status));
-    }
 }
 
 std::string device_args(const PortSpec& spec) {
@@ -42,9 +41,8 @@ Port::Port(std::size_t index, const PortSpec& spec)
     check(rte_eth_dev_get_port_by_name(name.c_str(), &id_), name);
     rx_pool_ = rte_pktmbuf_pool_create(("rx" + std::to_string(index)).c_str(), kRxBuffersPerQueue * queues_,
                                        kPoolCache, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-    if (rx_pool_ == nullptr) {
+    if (rx_pool_ == nullptr)
         throw std::runtime_error("receive pool: " + std::string(rte_strerror(rte_errno)));
-    }
     start();
 }
 

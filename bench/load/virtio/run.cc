@@ -43,20 +43,15 @@ Run::Run(const RunSpec& spec, std::vector<std::unique_ptr<Port>>& ports)
         auto* pool = frame_pool(id, stream, from.mac(), to.mac());
         streams_.push_back(std::make_unique<Stream>(stream, from, to, pool, tsc_hz_));
     }
-    for (const auto port : spec_.inspect) {
+    for (const auto port : spec_.inspect)
         tallies_.at(port).inspect = true;
-    }
-    for (const auto port : spec_.echo) {
+    for (const auto port : spec_.echo)
         tallies_.at(port).echo = true;
-    }
-    for (const auto& [port, bps] : spec_.wire_bps) {
+    for (const auto& [port, bps] : spec_.wire_bps)
         tallies_.at(port).wire_bytes_per_cycle = bps / 8 / static_cast<double>(tsc_hz_);
-    }
-    if (spec_.series > 0) {
-        for (auto& tally : tallies_) {
+    if (spec_.series > 0)
+        for (auto& tally : tallies_)
             tally.series.resize(static_cast<std::size_t>(spec_.seconds / spec_.series) + 1);
-        }
-    }
     begun_monotonic_ns_ = monotonic_ns();
     begun_tsc_ = rte_rdtsc();
     phase_ends_ = begun_tsc_ + cycles(spec_.warmup, tsc_hz_);
@@ -66,30 +61,24 @@ bool Run::step(std::uint64_t now) {
     const std::uint64_t gap = last_step_ == 0 ? 0 : now - last_step_;
     gap_max_ = std::max(gap_max_, gap);
     last_step_ = now;
-    for (std::size_t port = 0; port < ports_.size(); ++port) {
+    for (std::size_t port = 0; port < ports_.size(); ++port)
         receive(port, gap);
-    }
     const Phase phase = phase_.load(std::memory_order_relaxed);
-    if (phase < Phase::kDrain) {
-        for (auto& stream : streams_) {
+    if (phase < Phase::kDrain)
+        for (auto& stream : streams_)
             stream->send(now);
-        }
-    }
-    if (now >= phase_ends_) {
+    if (now >= phase_ends_)
         advance_phase(now);
-    }
     return phase_.load(std::memory_order_relaxed) != Phase::kDone;
 }
 
 void Run::advance_phase(std::uint64_t now) {
     switch (phase_.load(std::memory_order_relaxed)) {
         case Phase::kWarmUp:
-            for (auto& stream : streams_) {
+            for (auto& stream : streams_)
                 stream->start_counting(now);
-            }
-            for (auto& tally : tallies_) {
+            for (auto& tally : tallies_)
                 tally.packets = tally.bytes = 0;
-            }
             gap_max_ = 0;
             measured_from_ = now;
             enter(Phase::kMeasure, now, cycles(spec_.seconds, tsc_hz_));
@@ -118,27 +107,23 @@ void Run::receive(std::size_t index, std::uint64_t gap) {
     if (tally.wire_bytes_per_cycle > 0) {
         tally.wire_bytes =
             std::min(tally.wire_bytes + static_cast<double>(gap) * tally.wire_bytes_per_cycle, kWireBytesMax);
-        if (tally.wire_bytes < 0) {
+        if (tally.wire_bytes < 0)
             return;
-        }
         bursts = 1;
         burst = 1;
     }
     for (std::uint16_t queue = 0; queue < port.queues(); ++queue) {
         for (int i = 0; i < bursts; ++i) {
             const std::uint16_t count = port.receive(queue, packets, burst);
-            if (count == 0) {
+            if (count == 0)
                 break;
-            }
             account(tally, packets, count);
-            if (tally.inspect) {
+            if (tally.inspect)
                 inspect(packets, count);
-            }
-            if (tally.echo) {
+            if (tally.echo)
                 send_back(port, packets, count);
-            } else {
+            else
                 rte_pktmbuf_free_bulk(packets, count);
-            }
         }
     }
 }
@@ -146,19 +131,16 @@ void Run::receive(std::size_t index, std::uint64_t gap) {
 void Run::account(Tally& tally, rte_mbuf** packets, std::uint16_t count) {
     if (tally.first_tsc == 0) {
         tally.first_tsc = rte_rdtsc();
-        if (spec_.stop_on_rx && &tally == &tallies_[*spec_.stop_on_rx]) {
+        if (spec_.stop_on_rx && &tally == &tallies_[*spec_.stop_on_rx])
             phase_ends_ = 0;
-        }
     }
     std::uint64_t bytes = 0;
-    for (std::uint16_t i = 0; i < count; ++i) {
+    for (std::uint16_t i = 0; i < count; ++i)
         bytes += packets[i]->pkt_len;
-    }
     tally.wire_bytes -= static_cast<double>(bytes + count * kWireOverheadBytes);
     const Phase phase = phase_.load(std::memory_order_relaxed);
-    if (phase == Phase::kDrain) {
+    if (phase == Phase::kDrain)
         return;
-    }
     tally.packets += count;
     tally.bytes += bytes;
     if (series_cycles_ != 0 && phase == Phase::kMeasure) {
@@ -172,9 +154,8 @@ void Run::inspect(rte_mbuf** packets, std::uint16_t count) {
     for (std::uint16_t i = 0; i < count; ++i) {
         const auto stamp =
             read_stamp(rte_pktmbuf_mtod(packets[i], const std::uint8_t*), packets[i]->data_len);
-        if (stamp && stamp->stream < streams_.size()) {
+        if (stamp && stamp->stream < streams_.size())
             streams_[stamp->stream]->arrived(stamp->tsc, now);
-        }
     }
 }
 
@@ -188,9 +169,8 @@ void Run::send_back(Port& port, rte_mbuf** packets, std::uint16_t count) {
 }
 
 void Run::wait_past(Phase phase) const {
-    for (Phase seen = phase_.load(); seen <= phase && seen != Phase::kDone; seen = phase_.load()) {
+    for (Phase seen = phase_.load(); seen <= phase && seen != Phase::kDone; seen = phase_.load())
         phase_.wait(seen);
-    }
 }
 
 nlohmann::json Run::port_result(std::size_t index, double seconds) const {
@@ -205,9 +185,8 @@ nlohmann::json Run::port_result(std::size_t index, double seconds) const {
             static_cast<double>(tally.first_tsc - begun_tsc_) * 1e9 / static_cast<double>(tsc_hz_);
         out["first_rx_monotonic_ns"] = begun_monotonic_ns_ + static_cast<std::uint64_t>(ns);
     }
-    if (series_cycles_ != 0) {
+    if (series_cycles_ != 0)
         out["series"] = tally.series;
-    }
     return out;
 }
 

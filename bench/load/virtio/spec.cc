@@ -12,9 +12,8 @@ using Json = nlohmann::json;
 namespace {
 
 void require(bool condition, const std::string& message) {
-    if (!condition) {
+    if (!condition)
         throw std::invalid_argument(message);
-    }
 }
 
 Mac parse_mac(const std::string& text) {
@@ -23,9 +22,8 @@ Mac parse_mac(const std::string& text) {
                                   &parts[3], &parts[4], &parts[5]);
     require(found == 6, "mac: found '" + text + "'; allowed: six hex bytes, e.g. 02:00:00:00:00:0a");
     Mac mac{};
-    for (std::size_t i = 0; i < mac.size(); ++i) {
+    for (std::size_t i = 0; i < mac.size(); ++i)
         mac[i] = static_cast<std::uint8_t>(parts[i]);
-    }
     return mac;
 }
 
@@ -55,11 +53,10 @@ StreamSpec parse_stream(const Json& object, std::size_t ports) {
     stream.vlan = object.value("vlan", stream.vlan);
     stream.stamp = object.value("stamp", stream.stamp);
     stream.name = object.value("name", std::to_string(stream.from) + "->" + std::to_string(stream.to));
-    if (object.contains("pps")) {
+    if (object.contains("pps"))
         stream.pps = object.at("pps").get<double>();
-    } else if (object.contains("bps")) {
+    else if (object.contains("bps"))
         stream.pps = object.at("bps").get<double>() / (8.0 * stream.size);
-    }
     require(stream.from < ports && stream.to < ports,
             "stream " + stream.name + ": from and to are port indices");
     require(stream.size >= 64 && stream.size <= 9000, "stream " + stream.name + ": size allowed 64..9000");
@@ -80,18 +77,15 @@ RunSpec parse_run(const Json& object, std::size_t ports) {
     run.warmup = object.value("warmup", run.warmup);
     run.drain = object.value("drain", run.drain);
     run.series = object.value("series", run.series);
-    if (object.contains("stop_on_rx")) {
+    if (object.contains("stop_on_rx"))
         run.stop_on_rx = object.at("stop_on_rx").get<std::size_t>();
-    }
     run.inspect = object.value("inspect", run.inspect);
     run.echo = object.value("echo", run.echo);
     const Json wires = object.value("wire_bps", Json::object());
-    for (const auto& [port, bps] : wires.items()) {
+    for (const auto& [port, bps] : wires.items())
         run.wire_bps[std::stoul(port)] = bps.get<double>();
-    }
-    for (const auto& stream : object.at("streams")) {
+    for (const auto& stream : object.at("streams"))
         run.streams.push_back(parse_stream(stream, ports));
-    }
     require(run.seconds > 0 && run.seconds <= 3600, "seconds: allowed 0..3600");
     require(run.series == 0 || run.seconds / run.series <= 1e6, "series: at most a million points");
     require(run.streams.size() <= kStreamsMax, "streams: at most 32");
@@ -101,15 +95,12 @@ RunSpec parse_run(const Json& object, std::size_t ports) {
 LoadSpec parse_load(const Json& object) {
     LoadSpec spec;
     spec.eal = object.value("eal", spec.eal);
-    for (const auto& port : object.at("ports")) {
+    for (const auto& port : object.at("ports"))
         spec.ports.push_back(parse_port(port));
-    }
     require(!spec.ports.empty() && spec.ports.size() <= kPortsMax, "ports: allowed 1..32");
-    if (object.contains("runs")) {
-        for (const auto& run : object.at("runs")) {
+    if (object.contains("runs"))
+        for (const auto& run : object.at("runs"))
             spec.runs.push_back(parse_run(run, spec.ports.size()));
-        }
-    }
     return spec;
 }
 

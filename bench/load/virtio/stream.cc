@@ -42,12 +42,10 @@ rte_mempool* frame_pool(std::uint32_t id, const StreamSpec& spec, const Mac& fro
         static_cast<std::uint16_t>(RTE_ALIGN_CEIL(std::uint32_t{spec.size}, 2048U) + RTE_PKTMBUF_HEADROOM);
     const std::string name = "tx" + std::to_string(id) + "_" + std::to_string(room);
     rte_mempool* pool = rte_mempool_lookup(name.c_str());
-    if (pool == nullptr) {
+    if (pool == nullptr)
         pool = rte_pktmbuf_pool_create(name.c_str(), kFrameBuffers, kPoolCache, 0, room, SOCKET_ID_ANY);
-    }
-    if (pool == nullptr) {
+    if (pool == nullptr)
         throw std::runtime_error("frame pool: " + std::string(rte_strerror(rte_errno)));
-    }
     FrameOf frame{spec, id, from, to};
     rte_mempool_obj_iter(pool, fill, &frame);
     return pool;
@@ -81,9 +79,8 @@ void Stream::start_counting(std::uint64_t now) {
 }
 
 std::uint16_t Stream::due(std::uint64_t now) {
-    if (!paced_) {
+    if (!paced_)
         return burst_;
-    }
     due_ += static_cast<double>(std::min(now - last_, stall_max_)) * frames_per_cycle_;
     last_ = now;
     if (due_ > due_max_) {
@@ -98,9 +95,8 @@ std::uint16_t Stream::due(std::uint64_t now) {
 void Stream::send(std::uint64_t now) {
     rte_mbuf* packets[kBurstMax];
     const std::uint16_t count = due(now);
-    if (count == 0 || rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(packets), count) != 0) {
+    if (count == 0 || rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(packets), count) != 0)
         return;
-    }
     patch(packets, count, now);
     const std::uint16_t sent = from_.send(packets, count);
     if (sent < count) {
@@ -137,9 +133,8 @@ void Stream::patch(rte_mbuf** packets, std::uint16_t count, std::uint64_t now) {
         const auto port = rte_cpu_to_be_16(static_cast<std::uint16_t>(kUdpPortFirst + flow_next_));
         std::memcpy(frame + l2_bytes_ + kIpBytes, &port, sizeof port);
         advance(flow_next_, flows_);
-        if (stamp_) {
+        if (stamp_)
             std::memcpy(frame + l2_bytes_ + kIpBytes + kUdpBytes + offsetof(Stamp, tsc), &now, sizeof now);
-        }
     }
 }
 
