@@ -4,7 +4,7 @@
     ndr.py --server TESTER --size 64 --flows 1 --allowed 0        NDR: nothing lost
     ndr.py --server TESTER --size 64 --flows 1 --allowed 0.5      PDR: at most 0.5 % lost
 
-A rate counts when every one of --repeats trials holds. Prints JSON. Needs TRex's Python client on PYTHONPATH.
+A rate counts when none of --repeats trials loses more. Prints JSON. Needs TRex's Python client on PYTHONPATH.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ def highest_rate(lost_percent, allowed, precision=0.1, repeats=3):
     """Bisects the rate in percent of line rate. lost_percent(rate) runs one trial. Returns (rate, trials)."""
     trials = []
 
-    def holds(rate):
+    def loses_no_more(rate):
         for _ in range(repeats):
             lost = lost_percent(rate)
             trials.append({"rate_percent": rate, "lost_percent": lost})
@@ -25,12 +25,12 @@ def highest_rate(lost_percent, allowed, precision=0.1, repeats=3):
                 return False
         return True
 
-    if holds(LINE_RATE):
+    if loses_no_more(LINE_RATE):
         return LINE_RATE, trials
     low, high = 0.0, LINE_RATE
     while high - low > precision:
         middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
+        low, high = (middle, high) if loses_no_more(middle) else (low, middle)
     return low, trials
 
 

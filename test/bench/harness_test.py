@@ -211,7 +211,7 @@ class Compare(unittest.TestCase):
 class Names(unittest.TestCase):
     def test_every_name_of_run_sh_is_a_module_and_has_a_line_in_the_list(self):
         with open(os.path.join(ROOT, "bench", "run.sh"), encoding="utf-8") as script:
-            rows = re.findall(r"^([\w-]+) +\| [^|]+\| (?:root|plot|-) +\| ([\w.-]+) +\|", script.read(), re.MULTILINE)
+            rows = re.findall(r'^ +bench ([\w-]+) +"[^"]+" +(?:root|plot|-) +([\w.-]+) ', script.read(), re.MULTILINE)
         listed = subprocess.run([os.path.join(ROOT, "bench", "run.sh")], capture_output=True, text=True, check=True).stdout
         self.assertGreater(len(rows), 20)
         for name, module in rows:
