@@ -33,8 +33,8 @@ def raws_beside(samples, sample, same, reach):
     """The raw loop's samples just before and just after the sample's visit: on either side the nearest that is at most `reach` visits
     away and has the same value under the keys `same`."""
     alike = [raw for raw in select(samples, system="raw", **{key: sample.get(key) for key in same})]
-    before = [raw for raw in alike if 0 < sample["turn"] - raw["turn"] <= reach]
-    after = [raw for raw in alike if 0 < raw["turn"] - sample["turn"] <= reach]
+    before = [raw for raw in alike if 0 < sample["visit"] - raw["visit"] <= reach]
+    after = [raw for raw in alike if 0 < raw["visit"] - sample["visit"] <= reach]
     return before[-1:] + after[:1]
 
 

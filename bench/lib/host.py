@@ -71,8 +71,11 @@ class Place:
 
 
 def run(*args, env=None, timeout=30):
-    """Runs a short command and returns its output; raises RuntimeError with its error output when it fails."""
-    done = subprocess.run(args, env=env, timeout=timeout, capture_output=True, text=True, check=False)
+    """Runs a short command and returns its output; raises RuntimeError with its error output when it fails, TimeoutError when it hangs."""
+    try:
+        done = subprocess.run(args, env=env, timeout=timeout, capture_output=True, text=True, check=False)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{' '.join(args)}: no end within {timeout} s") from None
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(args)}: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout

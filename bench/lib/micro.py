@@ -6,18 +6,23 @@ from bench.lib.host import BUILD, SWITCH_CORE, parser, prepare, run, tool
 from bench.lib.record import Record
 from bench.lib.report import finish
 
-STANDARD = {"name", "run_name", "run_type", "family_index", "per_family_instance_index", "repetitions", "threads", "iterations", "aggregate_name",
-            "aggregate_unit", "real_time", "cpu_time", "time_unit", "repetition_index"}
+# Keys of every case in google-benchmark's JSON; the others are the case's own counters.
+STANDARD = {"name", "run_name", "run_type", "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads",
+            "iterations", "aggregate_name", "aggregate_unit", "real_time", "cpu_time", "time_unit"}
 
 
 def cases(report, aggregate=None):
     """[{"name", and the case's own counters}] of google-benchmark's JSON: all runs, or one aggregate such as "median"."""
-    return [{"name": row["run_name"].split("/iterations:")[0].removesuffix("/manual_time"), **{key: value for key, value in row.items() if key not in STANDARD}}
+    return [{"name": row["run_name"].split("/iterations:")[0].removesuffix("/manual_time"),
+             **{key: value for key, value in row.items() if key not in STANDARD}}
             for row in report["benchmarks"] if row.get("aggregate_name") == aggregate]
 
 
 def measure(program, *options, build=BUILD, timeout=300):
-    """Runs a program of bench/micro on the switch's core; google-benchmark's JSON. Raises RuntimeError when a case failed or none was chosen."""
+    """Runs a program of bench/micro on the switch's core and returns google-benchmark's JSON.
+
+    Raises RuntimeError when a case failed, or when the options chose none.
+    """
     output = run("taskset", "-c", str(SWITCH_CORE), tool(f"bench/micro/{program}", build), *options, "--benchmark_format=json",
                  timeout=timeout)
     if "{\n" not in output:

@@ -1,16 +1,16 @@
-"""record.py - what a bench measures: samples with the cores' distance, and the stretches that do not count with the reason.
+"""record.py - the samples of a bench with the cores' distance, and the stretches that were left out with the reason.
 
-A *visit* is one start of a system with its generator, a *stretch* one measured piece of time within a visit. Each sample carries
-the numbers of both (`turn`, `stretch`), by which reports find what was measured just before and just after it.
+A *visit* is one start of a system with its generator, a *stretch* one measured piece of time within a visit. Both are numbered in the order of
+time, and each sample carries the two numbers, by which reports find its neighbors.
 """
 from bench.lib.cores import DISTANCES, steadily
 from bench.lib.host import Place, progress
 from bench.lib.system import session
 
 
-def _in_words(sample):
-    """The sample as a line of progress: its words and numbers, without the places in the order."""
-    shown = {key: value for key, value in sample.items() if isinstance(value, (int, float, str)) and key not in ("turn", "stretch")}
+def _line_of(sample):
+    """The sample's words and numbers as a line of progress."""
+    shown = {key: value for key, value in sample.items() if isinstance(value, (int, float, str)) and key not in ("visit", "stretch")}
     return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in shown.items())
 
 
@@ -23,9 +23,9 @@ class Record:
         self._common = {}
 
     def attempt(self, measure, **what):
-        """Calls `measure`. `what` is part of all its samples; a failure ends it and is recorded, not raised."""
+        """Calls `measure`, all of whose samples carry `what`. A failure ends it and is recorded, not raised."""
         self._visits += 1
-        self._common = {"turn": self._visits, **what}
+        self._common = {"visit": self._visits, **what}
         try:
             measure()
         except (RuntimeError, TimeoutError, OSError) as error:
@@ -41,7 +41,7 @@ class Record:
         self.attempt(inside, **what)
 
     def stretch(self, measure, wanted=DISTANCES, **what):
-        """Adds the dictionary that `measure` returns as a sample taken at one distance of the cores.
+        """Calls `measure` while the cores stay at one distance, and adds the dictionary that it returns as a sample.
 
         @return the sample, or None where the cores moved in every try
         """
@@ -52,10 +52,10 @@ class Record:
         distance, found = kept
         sample = {**self._common, "stretch": self._stretches, **what, "cores": distance, **found}
         self.samples.append(sample)
-        progress(_in_words(sample))
+        progress(_line_of(sample))
         return sample
 
     def drop(self, reason, **what):
-        """Records a stretch that does not count."""
+        """Records that a stretch, or the rest of a visit, was left out."""
         self.dropped.append({**self._common, **what, "reason": reason})
-        progress(f"left out: {_in_words(self.dropped[-1])}")
+        progress(f"left out: {_line_of(self.dropped[-1])}")

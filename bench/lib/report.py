@@ -48,17 +48,25 @@ def with_quartiles(values, digits=1):
 
 
 def mark(what, found, allowed, unit="", least=False, digits=2):
-    """A measured figure against its target: at most `allowed`, or at least."""
+    """A measured figure beside its target and the verdict.
+
+    @param found None where nothing was measured
+    @param least the figure is to be at least `allowed`, not at most
+    """
     good = found is not None and (found >= allowed if least else found <= allowed)
     return {"what": what, "found": found, "allowed": allowed, "least": least, "unit": unit, "digits": digits,
             "verdict": "not measured" if found is None else "met" if good else "MISSED"}
 
 
 def marks_table(marks):
+    """What was found, what is allowed and the verdict, one mark a row."""
+    rows = []
+    for each in marks:
+        found = "-" if each["found"] is None else number(each["found"], each["digits"]) + each["unit"]
+        rows.append([each["what"] + (f", {each['cores']} cores" if each["cores"] else ""), found,
+                     f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", each["verdict"]])
     counts = ", ".join(f"{count} {verdict}" for verdict, count in collections.Counter(each["verdict"] for each in marks).items())
-    return Table(f"Against the targets ({counts})", ["what", "found", "allowed", "verdict"],
-                 [[each["what"] + (f", {each['cores']} cores" if each["cores"] else ""), "-" if each["found"] is None else number(each["found"], each["digits"]) + each["unit"],
-                   f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", each["verdict"]] for each in marks])
+    return Table(f"Against the targets ({counts})", ["what", "found", "allowed", "verdict"], rows)
 
 
 def by_distance(samples):

@@ -74,8 +74,11 @@ int main(int count, char** words) {
         std::fputs("core-distance: the two cores must differ\n", stderr);
         return 2;
     }
+    // Both threads have real-time priority before either spins: what is behind a spinning thread in its
+    // core's queue waits for as long as the kernel lets real-time threads run.
+    settle_on(there);
     Line line;
-    std::binary_semaphore settled{0};  // a spinning thread would keep the other one from leaving its core
+    std::binary_semaphore settled{0};
     double least = std::numeric_limits<double>::max();
     std::thread asker([&] {
         settle_on(here);
@@ -84,7 +87,6 @@ int main(int count, char** words) {
             least = std::min(least, ask(line, at * 2 * kRounds));
     });
     settled.acquire();
-    settle_on(there);
     answer(line, kTries * 2 * kRounds);
     asker.join();
     std::printf("%.0f\n", least);

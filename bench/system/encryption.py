@@ -5,11 +5,11 @@ Ours is the whole way of a frame: checks, headers, sequence numbers, trailer, IV
 device with the same algorithm in bursts of 32. Both use the same few buffers again and again (the other's come from a mempool's cache), in
 hugepages, on one core and in turn, ours between two runs of the other, so that the machine's changes affect both.
 """
-import json
 import re
 
+from bench.lib import micro
 from bench.lib.figures import median_of
-from bench.lib.host import EAL_SWITCH, SWITCH_CORE, parser, prepare, run, tool
+from bench.lib.host import EAL_SWITCH, parser, prepare, run
 from bench.lib.record import Record
 from bench.lib.report import Table, finish, mark, number
 
@@ -46,12 +46,8 @@ def device_alone(name, seconds):
 
 def ours(name, seconds):
     """Cycles per frame by esp-bench."""
-    output = run("taskset", "-c", str(SWITCH_CORE), tool("bench/micro/esp-bench"), f"--benchmark_filter=/{name}$",
-                 f"--benchmark_min_time={seconds}", "--benchmark_format=json", timeout=60)
-    result = json.loads(output[output.index("{\n"):])["benchmarks"][0]
-    if result.get("error_occurred"):
-        raise RuntimeError(result["error_message"])
-    return result["cycles_per_packet"]
+    report = micro.measure("esp-bench", f"--benchmark_filter=/{name}$", f"--benchmark_min_time={seconds}", timeout=60)
+    return micro.cases(report)[0]["cycles_per_packet"]
 
 
 def figures(name, seconds):

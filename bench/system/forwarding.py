@@ -137,7 +137,7 @@ def own_ratio(samples, system, case):
     """(median, doubtful) of a case's cycles over the same system's plain 64-byte cycles just before and just after it."""
     ratios = []
     for special in select(samples, system=system, case=case):
-        beside = [plain["cycles_per_packet"] for plain in select(samples, turn=special["turn"], case="plain")
+        beside = [plain["cycles_per_packet"] for plain in select(samples, visit=special["visit"], case="plain")
                   if abs(plain["stretch"] - special["stretch"]) == 1]
         ratios.append(over(special["cycles_per_packet"], beside))
     return steady_median(ratios)

@@ -17,8 +17,8 @@ from bench.lib import cores, figures, record, report, results_page  # noqa: E402
 from bench.system import compare, feedback, forwarding, isolation, latency, requests  # noqa: E402
 
 
-def visit(turn, system, cycles, distance="near", **more):
-    return {"turn": turn, "stretch": turn, "round": 0, "system": system, "case": "size", "size": 64, "cores": distance,
+def visit(number, system, cycles, distance="near", **more):
+    return {"visit": number, "stretch": number, "round": 0, "system": system, "case": "size", "size": 64, "cores": distance,
             "cycles_per_packet": cycles, "mpps": 10.0, "mean_burst": 32.0, **more}
 
 
@@ -63,7 +63,8 @@ class Distance(unittest.TestCase):
 
     def test_a_sample_carries_the_distance_at_which_it_was_taken(self):
         found = self.recorded(["far", "far"])
-        self.assertEqual(found.samples, [{"turn": 1, "system": "weir", "round": 0, "stretch": 1, "case": "a", "cores": "far", "value": 0}])
+        self.assertEqual(found.samples, [{"visit": 1, "system": "weir", "round": 0, "stretch": 1, "case": "a", "cores": "far",
+                                          "value": 0}])
         self.assertEqual(found.dropped, [])
 
     def test_a_stretch_in_which_the_cores_moved_is_taken_again_and_listed(self):
@@ -88,7 +89,7 @@ class Distance(unittest.TestCase):
             raise TimeoutError("no answer")
         with mock.patch.object(record, "progress"):
             found.attempt(fails, system="ovs", round=2)
-        self.assertEqual(found.dropped, [{"turn": 1, "system": "ovs", "round": 2, "reason": "no answer"}])
+        self.assertEqual(found.dropped, [{"visit": 1, "system": "ovs", "round": 2, "reason": "no answer"}])
 
 
 class Report(unittest.TestCase):
@@ -148,15 +149,15 @@ class Benches(unittest.TestCase):
         self.assertEqual(forwarding.own_ratio(samples, "weir", "flows"), (1.0, False))
 
     def test_what_feedback_adds_is_the_difference_within_a_round(self):
-        def sample(turn, system, number, ns):
-            return {"turn": turn, "system": system, "round": number, "case": "wire", "size": 64, "senders": 1, "ns_per_packet": ns,
+        def sample(place, system, number, ns):
+            return {"visit": place, "system": system, "round": number, "case": "wire", "size": 64, "senders": 1, "ns_per_packet": ns,
                     "cycles_per_packet": ns, "mpps": 1.0, "feedback_pps": 0}
         samples = [sample(1, "off", 0, 50), sample(2, "on", 0, 53), sample(6, "off", 1, 90), sample(7, "on", 1, 99)]
         self.assertEqual(feedback.differences(samples, "on", 64, 1), [3, 9])
 
     def test_each_load_of_latency_has_its_table_and_ratio(self):
-        def sample(turn, system, load, p50):
-            return {"turn": turn, "round": 0, "system": system, "load": load, "p50": p50, "p90": p50, "p99": p50, "lost": 0}
+        def sample(place, system, load, p50):
+            return {"visit": place, "round": 0, "system": system, "load": load, "p50": p50, "p90": p50, "p99": p50, "lost": 0}
         single, burst = list(latency.LOADS)[0], list(latency.LOADS)[-1]
         samples = [sample(1, "raw", single, 2.0), sample(1, "raw", burst, 4.0), sample(2, "weir", single, 2.2), sample(2, "weir", burst, 8.0)]
         self.assertEqual([[row[4] for row in table.rows] for table in latency.tables(samples)], [["1.00", "1.10"], ["1.00", "2.00"]])
