@@ -23,7 +23,7 @@ SWITCH = {"common/config", "vswitch/limits.h", "vswitch/stats.h", "vswitch/drop_
           "vswitch/config/config.h"}
 QOS = {"vswitch/qos", "vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qos/schedulers", "vswitch/qos/requests",
        "vswitch/qos/guarantees"}
-DATAPATH = PURE | SWITCH | QOS | {"cost_functions/tracker", "vswitch/esp", "vswitch/ports"}
+DATAPATH = PURE | SWITCH | QOS | {"cost_functions/protocols", "cost_functions/tracker", "vswitch/esp", "vswitch/ports"}
 MAY_INCLUDE = {
     "common": set(),
     "common/config": {"common"},
@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "cost_functions/tracker": PURE,
     "cost_functions/protocols": PURE | {"cost_functions/tracker"},
     "cost_functions/program": PURE | {"common/config"},
-    "vswitch/config": PURE | SWITCH | {"cost_functions/tracker", "vswitch/esp/esp_sizes.h"},
+    "vswitch/config": PURE | SWITCH | {"cost_functions/protocols", "vswitch/esp/esp_sizes.h"},
     "vswitch/qos/buckets": PURE | SWITCH,
     "vswitch/qos/feedback": PURE | SWITCH | {"vswitch/qos/buckets"},
     "vswitch/qos/schedulers": PURE | SWITCH | {"vswitch/qos/buckets", "vswitch/qos/feedback"},

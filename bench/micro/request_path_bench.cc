@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bench/micro/buffers.h"
+#include "cost_functions/protocols/registry.h"
 #include "vswitch/datapath/requests/request_path.h"
 
 namespace weir::bench {
@@ -32,9 +33,7 @@ std::vector<Appliance> appliances() {
     std::vector<Appliance> all(1);
     all[0].address = {10, 0, 0, 9};
     all[0].port = kServicePort;
-    const std::span<const Protocol* const> known = protocols();
-    all[0].protocol =
-        static_cast<std::uint8_t>(std::ranges::find(known, "memcached", &Protocol::name) - known.begin());
+    all[0].protocol = protocol_index("memcached").value();
     all[0].cost = std::make_shared<CostTable>();
     return all;
 }

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "cost_functions/protocols/registry.h"
 #include "cost_functions/tracker/connection_table.h"
 #include "cost_functions/tracker/tracker.h"
 
@@ -64,11 +65,9 @@ class Rig {
     Rig(std::string_view protocol, std::size_t connections)
         : table_({.connections = static_cast<std::uint32_t>(std::bit_ceil(connections)),
                   .quota = static_cast<std::uint32_t>(connections)}),
-          tracker_({.fragments_per_vnic = 1 << 14}),
+          tracker_(kProtocols, {.fragments_per_vnic = 1 << 14}),
           turns_(connections) {
-        std::uint8_t index = 0;
-        while (protocols()[index]->name != protocol)
-            ++index;
+        const std::uint8_t index = protocol_index(protocol).value();
         for (std::uint32_t number = 0; number < connections; ++number) {
             turns_[number] = {.number = number};
             Connection& connection = *table_.add(id(number), 0, index, 0);

@@ -1,19 +1,21 @@
-#include "cost_functions/protocols/bytes.h"
+// bytes.cc - the protocol of services that Weir cannot parse: every payload byte is reported as a plain byte.
+// Source: docs/algorithms.md 5.1. Threads: any (pure).
+#include "cost_functions/protocols/registry.h"
 
 namespace weir {
 namespace {
 
-Parsed nothing(Bytes, ParserState&) {
+/// Finds no header anywhere. With `request_begins` absent the tracker does not search for one either.
+Parsed parse_nothing(Bytes, ParserState&) {
     return {};
 }
 
 }  // namespace
 
-const Protocol kBytesProtocol{.name = "bytes",
-                              .header_max = 1,
+const Protocol bytes_protocol{.header_max = 1,
                               .ordered = true,
-                              .request = nothing,
-                              .response = nothing,
+                              .request = parse_nothing,
+                              .response = parse_nothing,
                               .request_begins = nullptr,
                               .response_begins = nullptr};
 

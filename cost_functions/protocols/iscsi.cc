@@ -1,15 +1,20 @@
-#include "cost_functions/protocols/iscsi.h"
-
+// iscsi.cc - parser of iSCSI connections: login, then commands and data units paired by the initiator's task
+// tag. Source: RFC 7143; SBC-4. Units: bytes. Threads: any (pure).
+//
+// A request's `place` is its first block times the block size learned last. The size of a write includes the
+// Data-Out units that will follow, so these are not charged again. The endpoints agree on digests during the
+// login, in packets that need not be understood here; instead each direction detects them: a header digest by
+// its CRC, a data digest by the position of the next header.
 #include <algorithm>
 
-#include "cost_functions/protocols/block_size.h"
-#include "cost_functions/protocols/fields.h"
+#include "cost_functions/protocols/binary.h"
+#include "cost_functions/protocols/registry.h"
 #include "cost_functions/protocols/scsi_cdb.h"
 
 namespace weir {
 namespace {
 
-// The names are those of RFC 7143, 11.
+// Names as in RFC 7143, 11.
 enum Opcode : std::uint8_t {
     kNopOut = 0x00,
     kScsiCommand = 0x01,
@@ -34,21 +39,21 @@ constexpr std::uint8_t kFinal = 0x80;
 constexpr std::uint8_t kReads = 0x40;
 constexpr std::uint8_t kWrites = 0x20;
 constexpr std::uint8_t kHasStatus = 0x01;
-constexpr std::uint8_t kImmediate = 0x40;  // beside the opcode
+constexpr std::uint8_t kImmediate = 0x40;  // in byte 0, beside the opcode
 constexpr std::uint32_t kNoTask = 0xFFFFFFFF;
 
 constexpr std::uint32_t kBasicHeader = 48;
 constexpr std::uint32_t kDigest = 4;
 constexpr std::uint32_t kHeaderMaxBytes = kBasicHeader + kDigest;
 
-// What a basic header of each kind looks like: bits of byte 1 that are set and that may be, bits of bytes 2
-// and 3 that are reserved (or the protocol's version, 0).
+// The bits that a basic header of each kind must or may have. Reserved bits of bytes 2 and 3 are zero; in a
+// login they hold the protocol's version, which is 0 too.
 enum Carries : std::uint8_t { kNothing = 0, kData = 1, kMoreHeader = 2 };
 struct Shape {
     std::uint8_t opcode = 0xFF;
-    std::uint8_t first = 0;  // allowed in byte 0 beside the opcode
-    std::uint8_t set = 0, allowed = 0;
-    std::uint16_t zero = 0;
+    std::uint8_t first = 0;             // bits allowed in byte 0 beside the opcode
+    std::uint8_t set = 0, allowed = 0;  // bits of byte 1
+    std::uint16_t zero = 0;             // bits of bytes 2 and 3
     std::uint8_t carries = kNothing;
 };
 constexpr std::size_t kOpcodes = 64;
@@ -81,7 +86,7 @@ constexpr Shape kResponseShapes[]{
 };
 constexpr Shapes kResponses = by_key<kOpcodes>(kResponseShapes, &Shape::opcode);
 
-// ParserState::phase: what is known of digests, and whether one may stand in front of the next header.
+// ParserState::phase: which digests are known to be in use, and whether one may precede the next header.
 enum Phase : unsigned {
     kHeaderSettled = 1 << 0,
     kHeaderDigests = 1 << 1,
@@ -113,11 +118,11 @@ bool has_shape(Bytes header, const Shapes& shapes) {
            ((shape.carries & kData) != 0 || data_bytes(header) == 0);
 }
 
-// Stricter than the shape, which an odd implementation must still have: for finding back among any bytes.
+// Stricter than has_shape(), which must accept unusual implementations: searched bytes may be anything.
 bool request_begins(Bytes bytes) {
     if (bytes.size() < kBasicHeader || !has_shape(bytes, kRequests))
         return false;
-    const bool plain_unit = big_endian<std::uint32_t>(bytes, 12) == 0;  // LUNs of one or two levels
+    const bool plain_unit = big_endian<std::uint32_t>(bytes, 12) == 0;  // a LUN of one or two levels
     const bool priority = bytes[2] != 0;
     return opcode_of(bytes) != kScsiCommand || (plain_unit && !priority);
 }
@@ -155,7 +160,8 @@ std::uint32_t crc32c(Bytes bytes) {
     return ~crc;
 }
 
-// A digest of the unit before may stand here as long as it is not settled whether they are in use.
+// What stands before the next header. Until it is settled whether digests are in use, it may be one of the
+// last unit.
 enum class Before : std::uint8_t { kNothing, kADigest, kUnseen };
 
 Before look_before(Bytes bytes, unsigned& phase, bool (*begins)(Bytes)) {
@@ -175,8 +181,8 @@ Before look_before(Bytes bytes, unsigned& phase, bool (*begins)(Bytes)) {
 }
 
 struct Unit {
-    std::uint32_t bytes = 0;   // without digests: how the stream is cut decides when they are found
-    std::uint32_t length = 0;  // with them; 0 while more is needed to know whether there are any
+    std::uint32_t bytes = 0;   // without digests, so that the size does not depend on when they are detected
+    std::uint32_t length = 0;  // with digests; 0 until enough bytes are there to detect them
 };
 
 Unit measure(Bytes bytes, unsigned& phase, bool login) {
@@ -215,7 +221,7 @@ Parsed parse_command(Bytes bytes, ParserState& state, const Unit& unit) {
     return a_request(
         unit.length,
         {.operation = command.operation,
-         .response_known = !(reads && writes),  // how much is read is in the further header then
+         .response_known = !(reads && writes),  // the size of such a read is in an additional header
          .request_bytes = unit.bytes + (later > 0 ? kBasicHeader + later : 0),
          .response_bytes = reads && writes ? 0 : kBasicHeader + (reads ? kBasicHeader + expected : 0),
          .span = command.moves_blocks ? expected : block_span(state, command.blocks),
@@ -227,8 +233,8 @@ Parsed request_of(Bytes bytes, ParserState& state, const Unit& unit) {
     const std::uint8_t opcode = opcode_of(bytes);
     if (opcode == kScsiCommand)
         return parse_command(bytes, state, unit);
-    const bool answer_to_nop_in = opcode == kNopOut && task_of(bytes) == kNoTask;
-    if (opcode == kDataOut || answer_to_nop_in)
+    const bool answers_nop_in = opcode == kNopOut && task_of(bytes) == kNoTask;
+    if (opcode == kDataOut || answers_nop_in)
         return a_part(unit.length);
     return a_request(unit.length, {.operation = Operation::kControl,
                                    .answered = opcode != kSnack,
@@ -254,9 +260,9 @@ bool has_failed(Bytes bytes) {
 
 Parsed response_of(Bytes bytes, ParserState&, const Unit& unit) {
     const std::uint8_t opcode = opcode_of(bytes);
-    const bool of_the_target = opcode == kReadyToTransfer || opcode == kAsyncMessage || opcode == kReject ||
-                               (opcode == kNopIn && task_of(bytes) == kNoTask);
-    if (of_the_target)
+    const bool unsolicited = opcode == kReadyToTransfer || opcode == kAsyncMessage || opcode == kReject ||
+                             (opcode == kNopIn && task_of(bytes) == kNoTask);
+    if (unsolicited)
         return a_part(unit.length);
     return a_response(unit.length, {.bytes = unit.bytes,
                                     .failed = has_failed(bytes),
@@ -288,8 +294,7 @@ Parsed parse(Bytes bytes, ParserState& state) {
 
 }  // namespace
 
-const Protocol kIscsiProtocol{.name = "iscsi",
-                              .header_max = kHeaderMaxBytes,
+const Protocol iscsi_protocol{.header_max = kHeaderMaxBytes,
                               .ordered = false,
                               .request = parse<kRequests, request_begins, request_of>,
                               .response = parse<kResponses, response_begins, response_of>,

@@ -1,9 +1,11 @@
-// A line that the server would not understand is a request too: it is answered by an error. What the server
-// takes for data is decided as the server does, so that both stay in step.
+// memcached_text_request.cc - the text requests of memcached: a line, and data behind it for commands that
+// store.
+//
+// A line that the server does not understand is a request too, because the server answers it by an error.
+// Whether data follow is decided exactly as the server decides it, so that parser and server stay in step.
 #include <algorithm>
 #include <bit>
 
-#include "cost_functions/protocols/memcached_line.h"
 #include "cost_functions/protocols/memcached_text.h"
 
 namespace weir::memcached {
@@ -14,11 +16,11 @@ using text::Words;
 
 constexpr std::size_t kKeyMax = 250;
 
-/// One request of a whole line.
+/// A whole line.
 struct Line {
-    Bytes all;  // with its end
+    Bytes all;  // with CRLF
     Bytes text;
-    Words words;  // behind the verb
+    Words words;  // those not read yet
 
     [[nodiscard]] bool noreply() const {
         constexpr std::string_view kWord = " noreply";
@@ -51,7 +53,7 @@ Parsed get(Line& line, bool touches) {
     return parsed;
 }
 
-/// key flags exptime bytes [cas] [noreply], then the data
+/// KEY FLAGS EXPTIME BYTES [CAS] [noreply], then data.
 Parsed store(Line& line, Operation operation) {
     const Bytes key = line.words.next();
     line.words.next();
@@ -69,7 +71,7 @@ Parsed change(Line& line, Operation operation) {
     return key.empty() ? line.control() : line.request(operation, key, !line.noreply());
 }
 
-/// A quiet get is answered when it hits: known only where the response has its opaque.
+/// A quiet get is answered only when it hits; its response can be recognized only by an opaque.
 Parsed meta(Line& line, Operation operation, bool has_data) {
     const Bytes key = line.words.next();
     std::uint64_t data = 0;
@@ -129,7 +131,7 @@ Parsed request_of(Line& line) {
     }
 }
 
-/// Up to the last blank, so that no word is cut; 0 when there is none.
+/// Bytes up to and including the last blank, so that no word is cut; 0 without a blank.
 std::size_t whole_words(Bytes bytes) {
     std::size_t size = bytes.size();
     while (size > 0 && bytes[size - 1] != ' ')
@@ -159,7 +161,7 @@ Parsed begin_long_request(Bytes bytes, ParserState& state) {
     return part_of(state, text::so_far(bytes).size());
 }
 
-Parsed go_on_long_request(Bytes bytes, ParserState& state) {
+Parsed continue_long_request(Bytes bytes, ParserState& state) {
     const std::size_t line = text::line_bytes(bytes);
     const bool keys = state.phase == kKeys;
     const Bytes text = line != 0 ? text::without_end(bytes.first(line)) : text::so_far(bytes);
@@ -186,9 +188,9 @@ Parsed request_of_line(Bytes all) {
     return request_of(line);
 }
 
-[[gnu::noinline]] Parsed any(Bytes bytes, ParserState& state) {
+[[gnu::noinline]] Parsed any_request(Bytes bytes, ParserState& state) {
     if (state.phase != kLine)
-        return go_on_long_request(bytes, state);
+        return continue_long_request(bytes, state);
     if (!may_begin(bytes[0]))
         return out_of_step();
     const std::size_t size = text::line_bytes(bytes);
@@ -199,26 +201,28 @@ Parsed request_of_line(Bytes all) {
 
 }  // namespace
 
-/// Most requests are a get of one key or a set, in a short line: they are read without taking it apart.
+/// Most requests are a get of one key or a set, on a line of at most 64 bytes. These are read from the
+/// positions of the line's blanks; all others go to any_request().
 Parsed text_request(Bytes bytes, ParserState& state) {
     constexpr std::uint32_t kGet = word("get ") & UINT32_MAX;
     constexpr std::uint32_t kSet = word("set ") & UINT32_MAX;
     const std::uint32_t verb = bytes.size() < 4 ? 0 : text::load<std::uint32_t>(bytes.data());
     if (state.phase != kLine || (verb != kGet && verb != kSet))
-        return any(bytes, state);
+        return any_request(bytes, state);
     const text::Marks marks = text::marks(bytes);
     const std::size_t line = marks.line();
-    // All but the one behind the verb; that one too when two are side by side.
+    // Clears the bit of the blank behind the verb. Two blanks side by side leave single_blanks() empty, so
+    // that the bit is set instead and the line goes to any_request().
     const std::uint64_t blanks = marks.single_blanks() ^ std::uint64_t{1} << 3;
     if (line < 7 || bytes[line - 2] != '\r' || (blanks & 1 << 3) != 0 || (blanks == 0) != (verb == kGet))
-        return any(bytes, state);
+        return any_request(bytes, state);
     const std::size_t key_end = verb == kGet ? line - 2 : static_cast<std::size_t>(std::countr_zero(blanks));
     std::uint64_t data = 0;
     if (verb == kSet) {
         const std::size_t before = text::third(blanks);
         if (before == 0 || !text::number(bytes.subspan(before + 1, line - before - 3), data) ||
             data > kMessageMax / 2)
-            return any(bytes, state);
+            return any_request(bytes, state);
         data += kDataEnd;
     }
     const auto length = static_cast<std::uint32_t>(line + data);

@@ -1,7 +1,8 @@
+// memcached_text_response.cc - the text responses of memcached: lines, values with data, statistics of
+// several lines.
 #include <algorithm>
 #include <bit>
 
-#include "cost_functions/protocols/memcached_line.h"
 #include "cost_functions/protocols/memcached_text.h"
 
 namespace weir::memcached {
@@ -10,7 +11,7 @@ namespace {
 using text::word;
 using text::Words;
 
-/// ParserState::extra of a long line: it is one of several of a response; it is an error.
+/// ParserState::extra within a long line: one of several lines of a response; an error.
 constexpr std::uint16_t kOneOfSeveral = 1;
 constexpr std::uint16_t kError = 2;
 
@@ -20,7 +21,7 @@ Parsed whole(ParserState& state, std::size_t length, Response response) {
     return a_response(static_cast<std::uint32_t>(length), response);
 }
 
-/// The value of a get, and the END that mostly follows it.
+/// The value of a get, together with the END that usually follows it.
 Parsed value(Bytes bytes, std::size_t line, std::uint64_t data, ParserState& state) {
     constexpr std::string_view kEnd = "END\r\n";
     const std::size_t length = line + data + kDataEnd;
@@ -32,7 +33,7 @@ Parsed value(Bytes bytes, std::size_t line, std::uint64_t data, ParserState& sta
     return part_of(state, length);
 }
 
-/// VALUE key flags bytes [cas], VA bytes flags: data follow.
+/// VALUE KEY FLAGS BYTES [CAS], or VA BYTES FLAGS of meta commands; data follow.
 Parsed values(Bytes bytes, std::size_t line, Words& words, ParserState& state, bool meta) {
     if (!meta) {
         words.next();
@@ -45,7 +46,7 @@ Parsed values(Bytes bytes, std::size_t line, Words& words, ParserState& state, b
                 : value(bytes, line, data, state);
 }
 
-bool has_several(Bytes text) {
+bool is_one_of_several(Bytes text) {
     constexpr std::string_view kDumped = "key=";
     const std::uint64_t first = word(Words(text).next());
     return first == word("STAT") || first == word("ITEM") || first == word("PREFIX") ||
@@ -78,12 +79,12 @@ Parsed response_of_line(Bytes bytes, std::size_t line, ParserState& state) {
     }
     if (!text::is_text(text))
         return out_of_step();
-    if (has_several(text))
+    if (is_one_of_several(text))
         return part_of(state, line);
     return whole(state, line, {.failed = is_error(first)});
 }
 
-[[gnu::noinline]] Parsed any(Bytes bytes, ParserState& state) {
+[[gnu::noinline]] Parsed any_response(Bytes bytes, ParserState& state) {
     const std::size_t line = text::line_bytes(bytes);
     if (state.phase == kLine && !may_begin(bytes[0]))
         return out_of_step();
@@ -95,7 +96,7 @@ Parsed response_of_line(Bytes bytes, std::size_t line, ParserState& state) {
         if (!text::is_text(text::so_far(bytes)))
             return out_of_step();
         state.phase = kRestOfLine;
-        state.extra = has_several(bytes) ? kOneOfSeveral : is_error(Words(bytes).next()) ? kError : 0;
+        state.extra = is_one_of_several(bytes) ? kOneOfSeveral : is_error(Words(bytes).next()) ? kError : 0;
         return part_of(state, bytes.size());
     }
     if (line == 0)
@@ -106,8 +107,8 @@ Parsed response_of_line(Bytes bytes, std::size_t line, ParserState& state) {
     return part_of(state, line);
 }
 
-/// Whether a line is one that only a server says.
-bool says_server(Bytes text) {
+/// A line that only servers send.
+bool is_of_server(Bytes text) {
     Words words(text);
     const Bytes first = words.next();
     switch (word(first)) {
@@ -134,8 +135,8 @@ bool says_server(Bytes text) {
 
 }  // namespace
 
-/// Most responses are one of three lines: VALUE without cas, END, STORED. They are read without taking them
-/// apart.
+/// Most responses are one of three lines: VALUE without CAS, END or STORED. These are recognized by their
+/// first eight bytes; all others go to any_response().
 Parsed text_response(Bytes bytes, ParserState& state) {
     constexpr std::uint64_t kStored = word("STORED\r\n");
     constexpr std::uint64_t kEnd = word("END\r\n");
@@ -143,26 +144,26 @@ Parsed text_response(Bytes bytes, ParserState& state) {
     constexpr std::uint64_t kValue = word("VALUE ");
     constexpr std::uint64_t kValueMask = (std::uint64_t{1} << 48) - 1;
     if (state.phase != kLine || bytes.size() < kEndBytes)
-        return any(bytes, state);
-    // The end of a value is often all that is left of a segment.
+        return any_response(bytes, state);
+    // A segment often holds only the end of a value.
     std::uint64_t first = bytes[4];
     first = first << 32 | text::load<std::uint32_t>(bytes.data());
     if (first == kEnd)
         return whole(state, kEndBytes, {});
     if (bytes.size() < 8)
-        return any(bytes, state);
+        return any_response(bytes, state);
     first = text::load<std::uint64_t>(bytes.data());
     if (first == kStored)
         return whole(state, 8, {});
     if ((first & kValueMask) != kValue)
-        return any(bytes, state);
+        return any_response(bytes, state);
     const text::Marks marks = text::marks(bytes);
     const std::size_t line = marks.line();
     const std::size_t before = text::third(marks.single_blanks());
     std::uint64_t data = 0;
     if (before == 0 || bytes[line - 2] != '\r' ||
         !text::number(bytes.subspan(before + 1, line - before - 3), data))
-        return any(bytes, state);
+        return any_response(bytes, state);
     return value(bytes, line, data, state);
 }
 
@@ -172,7 +173,7 @@ bool text_response_begins(Bytes bytes) {
         return false;
     const Bytes text = text::without_end(bytes.first(line));
     ParserState state;
-    return says_server(text) && text::is_text(text) &&
+    return is_of_server(text) && text::is_text(text) &&
            response_of_line(bytes, line, state).verdict != Parsed::Verdict::kLost;
 }
 

@@ -1,8 +1,11 @@
-#include "cost_functions/protocols/nbd.h"
-
+// nbd.cc - parser of network block device connections: a negotiation, then requests and replies paired by
+// cookie. Source: NBD proto.md, with its extended headers. Units: bytes. Threads: any (pure).
+//
+// A request's `place` is its offset in the export. Replies to options are paired by the number of the option.
 #include <algorithm>
 
-#include "cost_functions/protocols/fields.h"
+#include "cost_functions/protocols/binary.h"
+#include "cost_functions/protocols/registry.h"
 
 namespace weir {
 namespace {
@@ -19,7 +22,7 @@ constexpr std::uint32_t kStructuredReplyMagic = 0x668e33ef;
 constexpr std::uint32_t kExtendedReplyMagic = 0x6e8a278c;
 
 constexpr std::uint32_t kClientFlags = 0x3;  // FIXED_NEWSTYLE, NO_ZEROES
-constexpr std::uint16_t kHasFlags = 0x1;     // every server sets it among the transmission flags
+constexpr std::uint16_t kHasFlags = 0x1;     // every server sets this transmission flag
 constexpr std::uint16_t kPayloadLength = 1 << 5;
 constexpr std::uint32_t kCommandFlags = 0x3f;
 constexpr std::uint16_t kDone = 1 << 0;
@@ -31,7 +34,7 @@ constexpr std::uint32_t kStartTls = 5;
 constexpr std::uint32_t kOptionLast = 11;  // EXTENDED_HEADERS
 
 constexpr std::uint32_t kCompactHeader = 28;
-constexpr std::uint32_t kExtendedHeader = 32;  // of requests and of replies
+constexpr std::uint32_t kExtendedHeader = 32;  // requests and replies
 constexpr std::uint32_t kOptionHeader = 16;
 constexpr std::uint32_t kOptionReplyHeader = 20;
 constexpr std::uint32_t kGreeting = 18;
@@ -40,7 +43,7 @@ constexpr std::uint32_t kExportInfo = 10;
 constexpr std::uint32_t kReserved = 124;
 constexpr std::uint32_t kSimpleReply = 16;
 constexpr std::uint32_t kStructuredChunk = 20;
-constexpr std::uint32_t kChunkOffset = 8;  // in front of the data in a chunk of OFFSET_DATA
+constexpr std::uint32_t kChunkOffset = 8;  // stands before the data of an OFFSET_DATA chunk
 
 enum Command : std::uint16_t {
     kRead,
@@ -58,12 +61,13 @@ enum Command : std::uint16_t {
 enum Phase : std::uint8_t {
     kNew,
     kNegotiation,
-    kExported,  // answered EXPORT_NAME: reserved zeroes may come
+    kExported,  // EXPORT_NAME was answered: reserved zeroes may follow
     kTransmission,
-    kSealed  // TLS
+    kSealed  // TLS: nothing can be parsed any more
 };
 
-// ParserState::extra of the server's direction, once a chunk was seen: simple replies have no data then.
+// ParserState::extra of the server's direction after the first chunk: from then on simple replies carry no
+// data.
 constexpr std::uint16_t kChunks = 1;
 
 constexpr std::uint32_t high_half(std::uint64_t magic) {
@@ -95,7 +99,8 @@ Parsed parse_command(Bytes bytes, ParserState& state, bool extended) {
     const std::uint64_t length =
         extended ? big_endian<std::uint64_t>(bytes, 24) : big_endian<std::uint32_t>(bytes, 24);
     const bool carries = extended ? (flags & kPayloadLength) != 0 : command == kWrite;
-    // A simple reply's length; a structured one differs by a few bytes, which its chunks tell.
+    // The length of a simple reply. A structured reply is a few bytes longer; its chunks carry their own
+    // lengths.
     const std::uint32_t reply = extended ? kExtendedHeader : kSimpleReply;
     const std::uint32_t before_data = extended ? reply + kChunkOffset : reply;
     if ((carries || command == kRead) && length > kMessageMax - before_data)
@@ -169,7 +174,7 @@ Parsed parse_option_reply(Bytes bytes, ParserState& state) {
                                                     .cookie = option});
 }
 
-// The answer to EXPORT_NAME has no magic of its own: it is what is no reply to another option.
+// The answer to EXPORT_NAME has no magic number: anything that is no reply to another option is taken for it.
 Parsed parse_negotiation(Bytes bytes, ParserState& state) {
     if (bytes.size() < kExportInfo)
         return need_more(kExportInfo);
@@ -254,7 +259,7 @@ bool response_begins(Bytes bytes) {
     if (bytes.size() < kSimpleReply)
         return false;
     const auto magic = big_endian<std::uint32_t>(bytes, 0);
-    if (magic == kSimpleReplyMagic)  // an error number
+    if (magic == kSimpleReplyMagic)  // error numbers are below 2^16
         return big_endian<std::uint16_t>(bytes, 4) == 0;
     if (big_endian<std::uint64_t>(bytes, 0) == kOptionReplyMagic)
         return bytes.size() >= kOptionReplyHeader && big_endian<std::uint32_t>(bytes, 8) <= kOptionLast;
@@ -266,8 +271,7 @@ bool response_begins(Bytes bytes) {
 
 }  // namespace
 
-const Protocol kNbdProtocol{.name = "nbd",
-                            .header_max = kExtendedHeader,
+const Protocol nbd_protocol{.header_max = kExtendedHeader,
                             .ordered = false,
                             .request = parse_request,
                             .response = parse_response,

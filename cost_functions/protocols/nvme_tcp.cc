@@ -1,12 +1,16 @@
-#include "cost_functions/protocols/nvme_tcp.h"
-
-#include "cost_functions/protocols/block_size.h"
-#include "cost_functions/protocols/fields.h"
+// nvme_tcp.cc - parser of NVMe/TCP connections: one queue each, commands and data units paired by command
+// identifier. Source: NVMe/TCP 1.0; NVMe base 2.0; NVM command set 1.0. Units: bytes. Threads: any (pure).
+//
+// A request's `place` is its first block times the block size learned last. The size of a write includes the
+// data units that will follow, so these are not charged again. A queue counts as an I/O queue unless its
+// Connect command named the admin queue.
+#include "cost_functions/protocols/binary.h"
+#include "cost_functions/protocols/registry.h"
 
 namespace weir {
 namespace {
 
-// PDU types and flags; the names are those of the transport's specification.
+// PDU types and flags, with the specification's names.
 enum Type : std::uint8_t {
     kIcReq = 0x00,
     kIcResp = 0x01,
@@ -27,10 +31,10 @@ constexpr std::uint32_t kCommonHeader = 8;
 constexpr std::uint32_t kCommandHeader = 72;
 constexpr std::uint32_t kDataHeader = 24;
 constexpr std::uint32_t kResponseHeader = 24;
-constexpr std::uint32_t kConnectionHeader = 128;  // of ICReq and ICResp
+constexpr std::uint32_t kConnectionHeader = 128;  // ICReq and ICResp
 constexpr std::uint32_t kDigest = 4;
 
-// Identifiers of commands have 16 bits; this one is of the ICReq.
+// Cookie of the ICReq: outside of the 16 bits of command identifiers.
 constexpr std::uint64_t kIcCookie = 1 << 16;
 
 struct Pdu {
@@ -38,18 +42,18 @@ struct Pdu {
     std::uint32_t length = 0;
 };
 
-// How long a PDU of each kind is beside its digests.
+// What the length of a PDU of each kind must be, besides its digests.
 enum class Size : std::uint8_t { kHeader, kData, kError };
 struct Shape {
     std::uint8_t type = 0xFF;
-    std::uint8_t flags = 0;  // allowed
+    std::uint8_t flags = 0;  // bits allowed
     std::uint8_t header = 0;
     Size size = Size::kHeader;
 };
 constexpr std::size_t kTypes = 16;
 using Shapes = std::array<Shape, kTypes>;
 constexpr std::uint8_t kDigestFlags = kHeaderDigestFlag | kDataDigestFlag;
-constexpr std::uint32_t kErrorMax = 152;  // of the terminated PDU's header at most 128 bytes are sent back
+constexpr std::uint32_t kErrorMax = 152;  // a header, and at most 128 bytes of the PDU at fault
 constexpr Shape kRequestShapes[]{
     {kIcReq, 0, kConnectionHeader, Size::kHeader},
     {kH2cTermReq, 0, kDataHeader, Size::kError},
@@ -66,8 +70,7 @@ constexpr Shape kResponseShapes[]{
 };
 constexpr Shapes kResponses = by_key<kTypes>(kResponseShapes, &Shape::type);
 
-// Opcodes of the NVM command set; of the admin's only those that matter here, and of fabrics commands the
-// types.
+// Opcodes of the NVM command set, and the opcode and type that matter of admin and fabrics commands.
 enum Opcode : std::uint8_t {
     kFlush = 0x00,
     kWrite = 0x01,
@@ -82,7 +85,7 @@ enum Opcode : std::uint8_t {
 constexpr std::uint8_t kAsyncEventRequest = 0x0C;
 constexpr std::uint8_t kConnect = 0x01;
 
-// ParserState::phase of the host's direction.
+// ParserState::phase of the host's direction, on the admin queue.
 constexpr std::uint8_t kAdminQueue = 1;
 
 Pdu common_header(Bytes bytes) {
@@ -93,7 +96,7 @@ std::uint32_t digest_of(const Pdu& pdu, std::uint8_t flag) {
     return (pdu.flags & flag) != 0 ? kDigest : 0;
 }
 
-// Which kind it is, by the common header alone; nullptr when it is none.
+// The kind of PDU that the common header describes; nullptr when there is no such PDU.
 const Shape* shape_of(const Pdu& pdu, const Shapes& shapes) {
     const Shape* const shape = &shapes[pdu.type % kTypes];
     if (shape->type != pdu.type || pdu.header != shape->header || !has_only(pdu.flags, shape->flags))
@@ -110,17 +113,17 @@ const Shape* shape_of(const Pdu& pdu, const Shapes& shapes) {
     return fits ? shape : nullptr;
 }
 
-// The data of a data PDU, as its common header has it and as the PDU itself says.
+// A data PDU carries the length of its data twice: in the common header and in its own; both must agree.
 bool data_agrees(Bytes bytes, const Pdu& pdu) {
     const std::uint32_t data = pdu.length - pdu.data_offset - digest_of(pdu, kDataDigestFlag);
     return pdu.data_offset == 0 || data == little_endian<std::uint32_t>(bytes, 16);
 }
 
-// The submission queue entry of a command capsule, behind the common header.
+// The submission queue entry of a command capsule, which follows the common header.
 struct Entry {
     std::uint8_t opcode = 0, fabrics_type = 0;
     std::uint16_t identifier = 0;
-    std::uint32_t transfer = 0;  // bytes, by its first SGL descriptor
+    std::uint32_t transfer = 0;  // bytes, from its first SGL descriptor
     bool in_capsule = false;
     std::uint64_t first_block = 0;
     std::uint32_t blocks = 0;
@@ -167,8 +170,8 @@ Operation operation_of(const Entry& entry, bool admin) {
     }
 }
 
-// Commands whose entry says a first block and a number of blocks.
-bool says_blocks(std::uint8_t opcode) {
+// Commands whose entry has a first block and a number of blocks.
+bool names_blocks(std::uint8_t opcode) {
     return opcode == kRead || opcode == kCompare || opcode == kWrite || opcode == kZoneAppend ||
            opcode == kWriteZeroes;
 }
@@ -180,7 +183,7 @@ Parsed parse_command(Bytes bytes, const Pdu& pdu, ParserState& state) {
     if (entry.opcode == kFabrics && entry.fabrics_type == kConnect)
         state.phase = little_endian<std::uint16_t>(bytes, 50) == 0 ? kAdminQueue : 0;
     const bool admin = state.phase == kAdminQueue;
-    const bool blocks = !admin && says_blocks(entry.opcode);
+    const bool blocks = !admin && names_blocks(entry.opcode);
     if (blocks && entry.transfer > 0)
         learn_block_size(state, entry.blocks, entry.transfer);
 
@@ -189,7 +192,7 @@ Parsed parse_command(Bytes bytes, const Pdu& pdu, ParserState& state) {
     return a_request(
         pdu.length,
         {.operation = operation_of(entry, admin),
-         .answered = !(admin && entry.opcode == kAsyncEventRequest),  // when something happens, if ever
+         .answered = !(admin && entry.opcode == kAsyncEventRequest),  // answered by an event, perhaps never
          .response_known = true,
          .request_bytes = pdu.length + (later > 0 ? kDataHeader + later : 0),
          .response_bytes = kResponseHeader + (data > 0 ? kDataHeader + data : 0),
@@ -200,7 +203,7 @@ Parsed parse_command(Bytes bytes, const Pdu& pdu, ParserState& state) {
          .cookie = entry.identifier});
 }
 
-// What is here: kPart when as much of a PDU is in sight as is looked at.
+// What stands at the start of some bytes: kPart when as many bytes of a PDU are there as the parser reads.
 struct Sight {
     Parsed::Verdict verdict = Parsed::Verdict::kLost;
     std::uint32_t length = 0;
@@ -214,9 +217,9 @@ Sight look(Bytes bytes, const Shapes& shapes, Pdu& pdu) {
     const Shape* const shape = shape_of(pdu, shapes);
     if (shape == nullptr)
         return {};
-    // Of the others, the common header says all.
-    const bool looked_at = shape->size != Size::kError && pdu.header <= kCommandHeader;
-    if (looked_at && bytes.size() < pdu.header)
+    // Of other PDUs the common header is enough.
+    const bool is_read = shape->size != Size::kError && pdu.header <= kCommandHeader;
+    if (is_read && bytes.size() < pdu.header)
         return {kMore, pdu.header};
     const bool data = pdu.type == kH2cData || pdu.type == kC2hData;
     return data && !data_agrees(bytes, pdu) ? Sight{} : Sight{kPart, pdu.length};
@@ -245,12 +248,12 @@ Parsed parse_response(Bytes bytes, ParserState&) {
     switch (pdu.type) {
         case kIcResp:
             return a_response(pdu.length, {.bytes = pdu.length, .cookie = kIcCookie});
-        case kC2hData:  // the last may stand for the response as well
+        case kC2hData:  // the last one may replace the response
             return a_response(pdu.length, {.bytes = pdu.length,
                                            .last = (pdu.flags & kSuccess) != 0 && (pdu.flags & kLastPdu) != 0,
                                            .cookie = little_endian<std::uint16_t>(bytes, 8)});
         case kCapsuleResp: {
-            constexpr std::uint16_t kStatus = 0x7FF << 1;  // type and code; bit 0 is the phase
+            constexpr std::uint16_t kStatus = 0x7FF << 1;  // status type and code; bit 0 is the phase
             const auto status = little_endian<std::uint16_t>(bytes, 22);
             return a_response(pdu.length, {.bytes = pdu.length,
                                            .failed = (status & kStatus) != 0,
@@ -261,7 +264,7 @@ Parsed parse_response(Bytes bytes, ParserState&) {
     }
 }
 
-// For finding back a command must also say itself how much data is in its capsule.
+// Searched bytes may be anything, so the entry of a command must agree with the capsule about its data.
 bool request_begins(Bytes bytes) {
     Pdu pdu;
     if (look(bytes, kRequests, pdu).verdict != Parsed::Verdict::kPart)
@@ -280,12 +283,11 @@ bool response_begins(Bytes bytes) {
 
 }  // namespace
 
-const Protocol kNvmeTcpProtocol{.name = "nvme-tcp",
-                                .header_max = kCommandHeader,
-                                .ordered = false,
-                                .request = parse_request,
-                                .response = parse_response,
-                                .request_begins = request_begins,
-                                .response_begins = response_begins};
+const Protocol nvme_tcp_protocol{.header_max = kCommandHeader,
+                                 .ordered = false,
+                                 .request = parse_request,
+                                 .response = parse_response,
+                                 .request_begins = request_begins,
+                                 .response_begins = response_begins};
 
 }  // namespace weir

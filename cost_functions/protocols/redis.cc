@@ -1,10 +1,15 @@
-#include "cost_functions/protocols/redis.h"
-
+// redis.cc - parser of Redis connections, RESP2 and RESP3: requests are arrays of bulk strings or inline
+// commands. Source: RESP3. Units: bytes. Threads: any (pure).
+//
+// A request's `place` is a hash of its first key (its length and first 128 bytes), or 0 when the arguments do
+// not all begin within 512 bytes. Pushes belong to no request. Subscriptions get no response: their replies
+// are pushes.
 #include <algorithm>
 #include <cstddef>
 
-#include "cost_functions/protocols/fields.h"
+#include "cost_functions/protocols/binary.h"
 #include "cost_functions/protocols/redis_commands.h"
+#include "cost_functions/protocols/registry.h"
 #include "cost_functions/protocols/text.h"
 
 namespace weir {
@@ -16,11 +21,11 @@ constexpr std::size_t kDigitsMax = 10;
 constexpr std::int64_t kArgumentsMax = 1 << 20;
 constexpr std::int64_t kBulkMax = kMessageMax - 1024;
 constexpr std::uint32_t kElementsMax = 1U << 28;
-constexpr std::size_t kKeyHashed = 128;
+constexpr std::size_t kHashedBytesMax = 128;  // of a key
 
 enum Phase : std::uint8_t { kBegin, kArguments, kElements, kLine };
 
-// ParserState::extra of a request: keys, and whether it is answered.
+// ParserState::extra of a request: its number of keys, and this bit when it gets a response.
 constexpr std::uint16_t kAnswered = 1 << 15;
 // ParserState::extra of a response.
 constexpr std::uint16_t kPush = 1;
@@ -28,8 +33,8 @@ constexpr std::uint16_t kFailed = 2;
 
 constexpr std::size_t kWrong = SIZE_MAX;
 
-/// A type and a number in a line: what follows is as long, or as many.
-/// @return the line's bytes; 0: more of them are needed; kWrong: it is none
+/// Reads a line that holds a type and a number: the length, or the number, of what follows.
+/// @return bytes of the line; 0 when more bytes are needed; kWrong when it is no such line
 inline std::size_t count_at(Bytes bytes, std::size_t at, std::int64_t& count) {
     const std::size_t end = std::min(bytes.size(), at + kCountBytesMax);
     std::size_t i = at + 1;
@@ -46,7 +51,7 @@ inline std::size_t count_at(Bytes bytes, std::size_t at, std::int64_t& count) {
     count = negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
     return i + kEnd - at;
 }
-/// The same of a bulk string, which has a length that it may have.
+/// Reads the length line of a bulk string. @return as count_at(); kWrong also when the length is impossible
 inline std::size_t bulk_at(Bytes bytes, std::size_t at, std::size_t& size) {
     if (at >= bytes.size())
         return 0;
@@ -65,7 +70,7 @@ std::uint32_t narrow(std::size_t bytes) {
     return static_cast<std::uint32_t>(bytes);
 }
 
-/// The bulk strings that follow until all are read. Where they are cut is of no consequence.
+/// Arguments after those that array_request() read. The request does not depend on where the stream is cut.
 Parsed more_arguments(Bytes bytes, ParserState& state) {
     std::size_t at = 0;
     std::uint32_t left = state.parts;
@@ -92,21 +97,22 @@ Parsed more_arguments(Bytes bytes, ParserState& state) {
     return a_request(narrow(at), request);
 }
 
-/// What is known of a request while its arguments are read.
+/// A request while its arguments are read.
 struct Arguments {
     std::uint32_t count = 0;
     std::uint32_t next = 0;
-    std::size_t at = 0;  ///< the next one's length begins
+    std::size_t at = 0;  ///< where the length of the next argument begins
     redis::Command command{};
     std::uint64_t place = 0;
 
     [[nodiscard]] std::uint32_t keys() const {
         return command.words_per_key == 0 || count < 2 ? 1 : (count - 1) / command.words_per_key;
     }
-    /// The command's name, or its first key. @return false: more bytes are needed
+    /// Takes in the next argument: the command's name or its first key. @return false when more bytes are
+    /// needed
     bool read(Bytes bytes, std::size_t from, std::size_t size) {
-        const std::size_t used = next == 0 ? size : std::min(size, kKeyHashed);
-        if (next > 1 || (next == 0 && size > kKeyHashed))
+        const std::size_t used = next == 0 ? size : std::min(size, kHashedBytesMax);
+        if (next > 1 || (next == 0 && size > kHashedBytesMax))
             return true;
         if (bytes.size() < from + used)
             return false;
@@ -116,7 +122,8 @@ struct Arguments {
             place = text::hash(bytes.subspan(from, used)) + size;
         return true;
     }
-    /// Most requests have less than ten arguments and a name of less than nine letters: read in two steps.
+    /// Most requests have fewer than ten arguments and a name of fewer than nine letters: two comparisons
+    /// read these.
     bool begin_short(Bytes bytes) {
         constexpr std::uint64_t kHead = text::word("*0\r\n$0\r\n");
         constexpr std::uint64_t kDigits = ~std::uint64_t{0xff00'0000'ff00};
@@ -135,8 +142,8 @@ struct Arguments {
     }
 };
 
-/// Those that do not begin where a header may be are left to more_arguments().
-Parsed put_off(const Arguments& arguments, ParserState& state) {
+/// Leaves the arguments that begin behind the longest possible header to more_arguments().
+Parsed defer_arguments(const Arguments& arguments, ParserState& state) {
     const std::uint32_t keys = std::min<std::uint32_t>(arguments.keys(), kAnswered - 1);
     state.phase = kArguments;
     state.parts = arguments.count - arguments.next;
@@ -156,12 +163,12 @@ Parsed array_request(Bytes bytes, ParserState& state) {
         if (arguments.at == kWrong || count > kArgumentsMax)
             return out_of_step();
         if (count <= 0)
-            return a_part(narrow(arguments.at));  // Redis says nothing to it
+            return a_part(narrow(arguments.at));  // Redis does not answer an empty array
         arguments.count = static_cast<std::uint32_t>(count);
     }
     for (; arguments.next < arguments.count; ++arguments.next) {
         if (arguments.at + kCountBytesMax > kHeaderMax)
-            return put_off(arguments, state);
+            return defer_arguments(arguments, state);
         std::size_t size = 0;
         const std::size_t line = bulk_at(bytes, arguments.at, size);
         if (line == kWrong)
@@ -191,7 +198,7 @@ Parsed inline_request(Bytes bytes, ParserState& state) {
         if (text.empty())
             return a_part(narrow(line));
         const std::uint64_t place =
-            key.empty() ? 0 : text::hash(key.first(std::min(key.size(), kKeyHashed))) + key.size();
+            key.empty() ? 0 : text::hash(key.first(std::min(key.size(), kHashedBytesMax))) + key.size();
         return a_request(narrow(line), {.operation = command.operation,
                                         .answered = command.answered,
                                         .request_bytes = narrow(line),
@@ -220,8 +227,8 @@ Parsed parse_request(Bytes bytes, ParserState& state) {
     return inline_request(bytes, state);
 }
 
-/// One element of a reply; an aggregate adds its own to those that are still to come.
-/// @return its bytes; 0: more of them are needed; kWrong: it is none
+/// Reads one element of a reply and counts it off `left`; an aggregate adds its own elements to `left`.
+/// @return bytes of the element; 0 when more bytes are needed; kWrong when it is no element
 std::size_t element(Bytes bytes, std::size_t at, std::uint32_t& left) {
     const std::uint8_t type = bytes[at];
     switch (type) {
@@ -271,8 +278,8 @@ bool is_error(Bytes reply) {
     return reply[0] == '-' || reply[0] == '!';
 }
 
-/// So much of a reply is read, and `state` says what is left of it.
-Parsed replied(ParserState& state, std::size_t bytes) {
+/// Counts bytes of a reply that were read; `state` holds what is left of the reply.
+Parsed consume_reply(ParserState& state, std::size_t bytes) {
     state.bytes = add_bytes(state.bytes, bytes);
     if (state.parts != 0 || state.phase == kLine)
         return a_part(narrow(bytes));
@@ -288,7 +295,7 @@ Parsed replied(ParserState& state, std::size_t bytes) {
     if (state.phase == kLine) {
         const std::size_t line = text::line_bytes(bytes);
         state.phase = line == 0 ? kLine : kElements;
-        return replied(state, line == 0 ? bytes.size() : line);
+        return consume_reply(state, line == 0 ? bytes.size() : line);
     }
     ParserState next = state;
     if (state.phase == kBegin) {
@@ -316,10 +323,10 @@ Parsed replied(ParserState& state, std::size_t bytes) {
         at = bytes.size();
     }
     state = next;
-    return replied(state, at);
+    return consume_reply(state, at);
 }
 
-/// Most replies are one string, number or line.
+/// Most replies are one string, number or line; others go to long_reply().
 Parsed parse_response(Bytes bytes, ParserState& state) {
     std::uint32_t left = 1;
     const std::size_t size = state.phase == kBegin ? element(bytes, 0, left) : 0;
@@ -346,7 +353,7 @@ bool request_begins(Bytes bytes) {
            bytes[at + size] == '\r' && bytes[at + size + 1] == '\n';
 }
 
-/// A reply that is whole, or at least its first element and the type of its second.
+/// Accepts a whole reply, or the first element of an aggregate followed by the type of its second.
 bool response_begins(Bytes bytes) {
     if (bytes.empty())
         return false;
@@ -364,8 +371,7 @@ bool response_begins(Bytes bytes) {
 
 }  // namespace
 
-const Protocol kRedisProtocol{.name = "redis",
-                              .header_max = kHeaderMax,
+const Protocol redis_protocol{.header_max = kHeaderMax,
                               .ordered = true,
                               .request = parse_request,
                               .response = parse_response,

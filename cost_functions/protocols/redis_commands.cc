@@ -1,3 +1,4 @@
+// redis_commands.cc - the command names as a hash table built by the compiler, and look-up in it.
 #include "cost_functions/protocols/redis_commands.h"
 
 #include <algorithm>
@@ -43,13 +44,13 @@ constexpr std::string_view kDeletes =
     "FLUSHALL";
 constexpr std::string_view kDeletesOfKeys = "DEL UNLINK";
 constexpr std::string_view kFlushes = "SAVE BGSAVE BGREWRITEAOF WAIT WAITAOF";
-/// Their replies are pushes, or there is none.
+/// Commands whose replies are pushes, or that get no reply.
 constexpr std::string_view kUnanswered =
     "SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE SSUBSCRIBE SUNSUBSCRIBE SHUTDOWN";
 
-constexpr std::size_t kPlaces = 1024;  // about five times as many as there are commands
+constexpr std::size_t kPlaces = 1024;  // about five times the number of commands
 
-/// A name of up to 24 letters in upper case; none is all zero.
+/// A name of up to 24 upper-case letters. All zero marks a free place of the table.
 using Name = std::array<std::uint64_t, 3>;
 
 struct Entry {
@@ -57,7 +58,8 @@ struct Entry {
     Command command;
 };
 
-constexpr std::uint64_t kUpperCase = 0xdfdf'dfdf'dfdf'dfdf;  // of letters; '_' stays as it is
+constexpr std::uint64_t kUpperCase =
+    0xdfdf'dfdf'dfdf'dfdf;  // mask that turns letters to upper case; '_' stays
 
 constexpr std::size_t place_of(const Name& name) {
     constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;

@@ -1,4 +1,5 @@
-// redis_commands.h - what Redis's commands ask for. Source: Redis 7's command list. Threads: any (pure).
+// redis_commands.h - operation, keys and reply of every Redis command, by its name.
+// Source: RESP3. Threads: any (pure).
 #pragma once
 
 #include "cost_functions/tracker/protocol.h"
@@ -6,14 +7,14 @@
 namespace weir::redis {
 
 struct Command {
-    Operation operation = Operation::kControl;
-    bool answered = true;
-    std::uint8_t words_per_key = 0;  ///< all arguments are keys, with so many words each; 0: there is one key
+    Operation operation = Operation::kControl;  ///< also of unknown commands
+    bool answered = true;                       ///< gets a reply that is no push
+    std::uint8_t words_per_key = 0;  ///< when all arguments are keys: 1, or 2 with values; 0: one key
 };
 
-/// By its name in any case; one that is not known is kControl.
-Command command(Bytes name);
-/// The same by up to eight letters, the first in the lowest byte.
-Command command(std::uint64_t name);
+/// Looks up a name, in upper or lower case. Unknown names give a default Command.
+[[nodiscard]] Command command(Bytes name);
+/// The same for a name of at most eight letters, packed with its first letter in the lowest byte.
+[[nodiscard]] Command command(std::uint64_t name);
 
 }  // namespace weir::redis

@@ -1,11 +1,12 @@
+// scsi_cdb.cc - address and length fields of SCSI command descriptor blocks of 6 to 32 bytes.
 #include "cost_functions/protocols/scsi_cdb.h"
 
-#include "cost_functions/protocols/fields.h"
+#include "cost_functions/protocols/binary.h"
 
 namespace weir {
 namespace {
 
-// Operation codes that touch blocks; the number is the command's length.
+// Operation codes that touch blocks; the number in a name is the length of its command block.
 enum : std::uint8_t {
     kRead6 = 0x08,
     kWrite6 = 0x0A,
@@ -43,7 +44,7 @@ ScsiCommand with_6(Bytes cdb, Operation operation) {
     constexpr std::uint32_t kAddress = 0x1FFFFF;
     return {operation, big_endian<std::uint32_t>(cdb, 0) & kAddress, cdb[4] == 0 ? 256U : cdb[4], true};
 }
-// Their address is behind the first 16 bytes.
+// The address of these commands lies behind the first 16 bytes.
 ScsiCommand with_32(Bytes cdb) {
     const auto action = big_endian<std::uint16_t>(cdb, 8);
     return {.operation = action == kRead32    ? Operation::kRead

@@ -1,8 +1,8 @@
-// text.h - what the parsers of text protocols share: lines, words, numbers, hashes of keys.
-// Threads: any (pure). Nothing reads beyond its span.
+// text.h - parts shared by the parsers of text protocols: lines, words, numbers, hashes of keys.
+// Units: bytes. Threads: any (pure). No function reads beyond its span.
 //
-// Most lines are short: for the commonest, the blanks and line ends of the first 64 bytes are found at once,
-// as bits.
+// Most lines are short. Marks holds the blanks and newlines of the first 64 bytes as bits, found 16 bytes at
+// a time; for "get key\r\n" these are blanks = 1 << 3 and newlines = 1 << 8.
 #pragma once
 
 #include <algorithm>
@@ -30,31 +30,31 @@ T load(const std::uint8_t* at) {
     return value;
 }
 
-/// Bit i of each: byte i is a blank, a newline.
+/// Bit i is set when byte i is a blank, or a newline.
 struct Marks {
     static constexpr std::size_t kBytes = 64;
     std::uint64_t blanks = 0;
     std::uint64_t newlines = 0;
 
-    /// Where the first line ends, its newline included; 0 when it is longer than 64 bytes.
+    /// Bytes of the first line, its newline included; 0 when it is longer than 64 bytes.
     [[nodiscard]] std::size_t line() const {
         return newlines == 0 ? 0 : static_cast<std::size_t>(std::countr_zero(newlines)) + 1;
     }
-    /// The blanks of the first line; none when it is longer, or has two side by side.
+    /// Blanks of the first line; none when the line is longer than 64 bytes or has two blanks side by side.
     [[nodiscard]] std::uint64_t single_blanks() const {
         const std::uint64_t of_line = newlines == 0 ? 0 : blanks & (newlines ^ (newlines - 1));
         return (of_line & of_line >> 1) == 0 ? of_line : 0;
     }
 };
 
-/// The place of the third bit, if there are just three; else 0.
+/// Position of the third bit when exactly three are set; else 0.
 inline std::size_t third(std::uint64_t bits) {
     const std::uint64_t two = bits & (bits - 1);
     const std::uint64_t one = two & (two - 1);
     return one == 0 || (one & (one - 1)) != 0 ? 0 : static_cast<std::size_t>(std::countr_zero(one));
 }
 
-/// Which of eight bytes are `c`.
+/// Bit i is set when byte i of the eight equals `c`.
 constexpr std::uint64_t equal_bytes(std::uint64_t bytes, std::uint8_t c) {
     constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
     constexpr std::uint64_t kLow = kOnes * 0x7f;
@@ -63,7 +63,7 @@ constexpr std::uint64_t equal_bytes(std::uint64_t bytes, std::uint8_t c) {
     return (equal >> 7) * 0x0102'0408'1020'4080 >> 56;
 }
 
-/// The marks of kBytes, 8 or 16, from `where` on.
+/// Adds the marks of kBytes bytes, 8 or 16, that start at `where`.
 template <std::size_t kBytes>
 void mark(Marks& marks, const std::uint8_t* from, std::size_t where) {
 #ifdef __SSE2__
@@ -84,7 +84,7 @@ void mark(Marks& marks, const std::uint8_t* from, std::size_t where) {
     }
 }
 
-/// At least those of the first line; the last bytes are marked twice rather than one by one.
+/// Marks of at least the first line. The last bytes are marked in overlapping groups instead of one by one.
 inline Marks marks(Bytes bytes) {
     Marks result;
     const std::uint8_t* const from = bytes.data();
@@ -111,7 +111,7 @@ inline Marks marks(Bytes bytes) {
     return result;
 }
 
-/// Where the first line ends, its newline included; 0 when it does not.
+/// Bytes of the first line, its newline included; 0 when it does not end within `bytes`.
 inline std::size_t line_bytes(Bytes bytes) {
     const void* const end = bytes.empty() ? nullptr : std::memchr(bytes.data(), '\n', bytes.size());
     return end == nullptr
@@ -130,21 +130,21 @@ constexpr bool is_letter(std::uint8_t c) {
 constexpr bool is_digit(std::uint8_t c) {
     return static_cast<std::uint8_t>(c - '0') < 10;
 }
-/// No control characters; bytes of UTF-8 are text.
+/// Has no control characters. Bytes of UTF-8 are text.
 inline bool is_text(Bytes bytes) {
     return std::ranges::none_of(bytes, [](std::uint8_t c) { return c < ' ' || c == 0x7f; });
 }
 
-/// A line that has not ended, without a carriage return that may belong to its end.
+/// The text of a line that has not ended: without a last carriage return, which may belong to the line's end.
 inline Bytes so_far(Bytes bytes) {
     return !bytes.empty() && bytes.back() == '\r' ? bytes.first(bytes.size() - 1) : bytes;
 }
 
-/// Takes words from the begin of a line, one after the other.
+/// Takes words from the start of a line, one after the other.
 class Words {
   public:
     explicit Words(Bytes line) : line_(line) {}
-    /// Empty at the end.
+    /// The next word; empty at the end of the line.
     Bytes next() {
         while (at_ < line_.size() && line_[at_] == ' ')
             ++at_;
@@ -159,7 +159,7 @@ class Words {
     std::size_t at_ = 0;
 };
 
-/// A word of up to eight bytes as a number, to compare with word("..."); 0 for longer ones.
+/// A word of at most eight bytes as a number, for switch statements; 0 for longer words.
 constexpr std::uint64_t word(std::string_view text) {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < text.size() && i < 8; ++i)
@@ -181,7 +181,7 @@ inline bool is(Bytes bytes, std::string_view text) {
     return bytes.size() == text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
-/// Digits and nothing else, at most ten. @return false: it is no such number
+/// Reads a number of one to ten digits. @return false when there is any other character
 inline bool number(Bytes digits, std::uint64_t& value) {
     if (digits.empty() || digits.size() > 10)
         return false;
@@ -194,7 +194,7 @@ inline bool number(Bytes digits, std::uint64_t& value) {
     return true;
 }
 
-/// Says whether two keys are the same, not what they are. Never 0.
+/// Hash of a key, to compare keys without storing them. Always odd, so never 0.
 inline std::uint64_t hash(Bytes key) {
     constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;
     const auto fold = [](std::uint64_t a, std::uint64_t b) {

@@ -68,12 +68,11 @@ struct alignas(64) Connection {
     std::uint16_t seen = 0;            ///< when it was used last, see coarse()
     std::uint32_t first_seq : 12 = 0;  ///< of the requests' SYN, low bits: knows its duplicates
     std::uint32_t recorded : 12 = 0;   ///< requests in the list of `pending`
-    std::uint32_t protocol : 3 = 0;    ///< index into protocols()
+    std::uint32_t protocol : 3 = 0;    ///< index into the tracker's protocols
     std::uint32_t service : 3 = 0;     ///< the user's own: which of the vNIC's
     bool requests_ended : 1 = false;
     bool responses_ended : 1 = false;
     static constexpr std::uint32_t kFirstSeqMask = (1 << 12) - 1;
-    static constexpr std::uint8_t kProtocolMask = (1 << 3) - 1;
 
     [[nodiscard]] Direction& way(Side side) { return side == Side::kRequests ? requests_way : responses_way; }
     [[nodiscard]] const Direction& way(Side side) const {

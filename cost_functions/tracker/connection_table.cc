@@ -36,7 +36,7 @@ Connection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8_t prot
     connection.id_low = low(id);
     connection.vnic = vnic;
     connection.seen = Connection::coarse(now);
-    connection.protocol = protocol & Connection::kProtocolMask;
+    connection.protocol = protocol & (kProtocolsMax - 1);
     ++owner.connections;
     ++size_;
     return &connection;

@@ -1,14 +1,15 @@
-// protocol.h - what a parser of a request protocol is: the bytes at the start of a message in, how long it is
-// and what it means out. Source: one framing per row of algorithms 8. Units: bytes. Threads: any (pure).
+// protocol.h - the interface of a request protocol's parser: the bytes at the start of a message in, its
+// length and meaning out. Source: docs/algorithms.md 5.1. Units: bytes. Threads: any (pure).
 //
-// A parser sees bytes only where a header is due; bodies are skipped by the tracker without being looked at.
-// It never reads beyond its span, keeps nothing but ParserState, and may be given any bytes at all. How a
-// stream is cut may change its parts, never its requests and responses.
+// The tracker calls a parser only where a header must begin, and skips message bodies without reading them. A
+// parser never reads beyond its span, keeps no state except ParserState, and accepts any bytes. The requests
+// and responses that it reports do not depend on how TCP cut the stream into segments; only the parts between
+// them may.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 #include "cost_functions/request.h"
 
@@ -16,50 +17,48 @@ namespace weir {
 
 using Bytes = std::span<const std::uint8_t>;
 
-/// What a parser remembers of one direction from one message part to the next.
+/// State that a parser keeps for one direction of a connection. A parser may use the fields in its own way.
 struct ParserState {
-    std::uint32_t parts = 0;  ///< that are still to come of the message begun
-    std::uint32_t bytes = 0;  ///< of the message so far
+    std::uint32_t parts = 0;  ///< still to come of the current message
+    std::uint32_t bytes = 0;  ///< of the current message so far
     Operation operation = Operation::kBytes;
-    std::uint8_t phase = 0;  ///< the protocol's own: greeting, negotiation, ...
+    std::uint8_t phase = 0;  ///< greeting, negotiation, ...
     std::uint16_t extra = 0;
 };
 static_assert(sizeof(ParserState) == 12);
 
 struct Parsed {
     enum class Verdict : std::uint8_t {
-        kPart,      ///< `length` bytes belong to a message that goes on, or to none; nothing to report
-        kRequest,   ///< ... and `request` is complete as far as its header goes
-        kResponse,  ///< ... and `response` is; if response.as_asked, `length` is what its request awaits
-        kMore,      ///< a header of more than the bytes given: call again with at least `length`
-        kLost       ///< not this protocol: the direction is out of step
+        kPart,      ///< `length` bytes of a message that continues, or of none; there is nothing to report
+        kRequest,   ///< `length` bytes end the header of `request`, its body included
+        kResponse,  ///< the same for `response`; with response.as_asked, `length` is the length that its
+                    ///< request expects
+        kMore,      ///< the header is longer than the bytes given: call again with at least `length` bytes
+        kLost       ///< these bytes are not this protocol: the direction is out of step
     };
     Verdict verdict = Verdict::kLost;
     std::uint32_t length = 0;  ///< from the first byte given to the next header; at most kMessageMax
     Request request{};
     Response response{};
 };
-/// Longer bodies are believed to be a loss of step.
+/// A longer message is treated as a loss of step.
 inline constexpr std::uint32_t kMessageMax = 1U << 30;
 
 struct Protocol {
-    std::string_view name;     ///< as the configuration says it
-    std::uint32_t header_max;  ///< bytes at most that a header needs, and that a parser is given
-    bool ordered;              ///< responses come in the order of requests; else by cookie
+    std::uint32_t header_max;  ///< bytes that a header may need, and that a parser is given at most
+    bool ordered;  ///< responses arrive in the order of their requests; else they are paired by cookie
     Parsed (*request)(Bytes bytes, ParserState& state);
     Parsed (*response)(Bytes bytes, ParserState& state);
-    /// A header begins here as far as one can tell: where a strong magic allows to find back; else nullptr.
+    /// Test whether a header seems to begin here, for protocols with a magic number strong enough to search
+    /// for; else nullptr.
     bool (*request_begins)(Bytes bytes);
     bool (*response_begins)(Bytes bytes);
-    bool lines = false;  ///< headers begin where lines do, so it is only there that they are looked for
+    bool lines = false;  ///< headers begin at the start of lines, so that only these are searched
 };
 
-/// No header is longer: what is kept of one that comes in pieces.
+/// Upper bound of every Protocol::header_max, and size of the buffer for a header that arrives in pieces.
 inline constexpr std::uint32_t kHeaderMax = 512;
-
-/// All there are; an index into it is a protocol's short name.
-std::span<const Protocol* const> protocols();
-/// nullptr when there is none of that name.
-const Protocol* find_protocol(std::string_view name);
+/// Protocols that a tracker can distinguish: a connection stores its protocol in 3 bits.
+inline constexpr std::size_t kProtocolsMax = 1 << 3;
 
 }  // namespace weir

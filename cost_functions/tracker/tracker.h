@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "common/clock.h"
 #include "cost_functions/tracker/connection.h"
@@ -39,8 +40,10 @@ class Tracker {
         std::uint64_t found = 0;     ///< headers found by their magic, also of connections met in mid-stream
     };
 
-    explicit Tracker(const Profile& profile)
-        : pending_(profile.pendings, profile.vnics, profile.pendings_per_vnic),
+    /// @param protocols that Connection::protocol indexes; they outlive the tracker
+    Tracker(std::span<const Protocol* const> protocols, const Profile& profile)
+        : protocols_(protocols),
+          pending_(profile.pendings, profile.vnics, profile.pendings_per_vnic),
           fragments_(profile.fragments, profile.vnics, profile.fragments_per_vnic) {}
 
     /// One segment of a connection, in the order of passing. The sink has
@@ -124,7 +127,7 @@ class Tracker {
     void synchronise(const At& at, std::uint32_t seq);
     static bool end(const At& at);
 
-    std::span<const Protocol* const> protocols_ = protocols();
+    std::span<const Protocol* const> protocols_;
     PendingRequests pending_;
     Fragments fragments_;
     Stats stats_;

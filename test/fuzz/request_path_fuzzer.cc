@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost_functions/protocols/registry.h"
 #include "test/fuzz/checks.h"
 #include "test/support/eal_fixture.h"
 #include "test/support/fake_port.h"
@@ -43,7 +44,6 @@ std::uint16_t port_of(std::size_t service) {
 
 std::vector<Appliance> appliances() {
     std::vector<Appliance> all(kServices.size());
-    const std::span<const Protocol* const> known = protocols();
     for (std::size_t i = 0; i < all.size(); ++i) {
         all[i].ip6 = i == kIp6Service;
         all[i].address = {10, 0, 0, 2};
@@ -52,8 +52,7 @@ std::vector<Appliance> appliances() {
             std::copy_n(sample.begin() + 24, 16, all[i].address.begin());
         }
         all[i].port = port_of(i);
-        const auto* const at = std::ranges::find(known, kServices[i], &Protocol::name).base();
-        all[i].protocol = static_cast<std::uint8_t>(at - known.data());
+        all[i].protocol = protocol_index(kServices[i]).value();
         all[i].cost = std::make_shared<CostTable>();
     }
     all[2].window = 2'000;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost_functions/protocols/registry.h"
 #include "cost_functions/tracker/tracker.h"
 #include "test/fuzz/checks.h"
 
@@ -19,6 +20,8 @@ namespace {
 using namespace weir;
 using namespace weir::fuzz;
 using Octets = std::vector<std::uint8_t>;
+
+constexpr std::uint8_t kProtocol = protocol_index(PROTOCOL).value();
 
 struct Events {
     std::vector<Request> requests;
@@ -41,15 +44,13 @@ struct Events {
 class Rig {
   public:
     Rig()
-        : tracker_({.vnics = 1,
-                    .pendings = 64,
-                    .fragments = 32,
-                    .pendings_per_vnic = 64,
-                    .fragments_per_vnic = 32}) {
+        : tracker_(kProtocols, {.vnics = 1,
+                                .pendings = 64,
+                                .fragments = 32,
+                                .pendings_per_vnic = 64,
+                                .fragments_per_vnic = 32}) {
         connection_.vnic = 0;
-        while (protocols()[connection_.protocol]->name != std::string_view(PROTOCOL))
-            connection_.protocol =
-                static_cast<std::uint8_t>(connection_.protocol + 1) & Connection::kProtocolMask;
+        connection_.protocol = kProtocol & (kProtocolsMax - 1);
         for (const Side side : {Side::kRequests, Side::kResponses})
             pass(side, at(side) - 1, {}, Segment::kSyn);
     }
@@ -78,7 +79,7 @@ class Rig {
     void skip(Side side, std::size_t bytes) { at(side) += static_cast<std::uint32_t>(bytes); }
     void acknowledge(Side side) { acknowledged_[static_cast<std::size_t>(side)] = at(opposite(side)); }
     [[nodiscard]] std::uint32_t& at(Side side) { return at_[static_cast<std::size_t>(side)]; }
-    [[nodiscard]] const Protocol& protocol() const { return *protocols()[connection_.protocol]; }
+    [[nodiscard]] static const Protocol& protocol() { return *kProtocols[kProtocol]; }
     [[nodiscard]] std::uint64_t lost() const { return tracker_.stats().lost; }
 
     Events events;

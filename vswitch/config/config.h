@@ -51,7 +51,7 @@ struct ApplianceConfig {
     std::string name;     ///< 1..31 of [A-Za-z0-9._-], unique
     std::string address;  ///< IPv4 or IPv6, as text
     std::uint16_t port = 0;
-    std::string protocol;  ///< a name that find_protocol() knows
+    std::string protocol;  ///< a name of kProtocolEntries
     std::string cost;      ///< its cost table: a file, or the name of one that comes with the switch
     std::string program;   ///< file of the operator's eBPF program after the table; empty = none
     std::optional<std::uint64_t> window_tokens;  ///< that this host may have outstanding there; absent = any

@@ -7,7 +7,7 @@
 
 #include "common/config/config_text.h"
 #include "common/ip_address.h"
-#include "cost_functions/tracker/protocol.h"
+#include "cost_functions/protocols/registry.h"
 #include "vswitch/config/appliance_costs.h"
 #include "vswitch/config/config_fields.h"
 #include "vswitch/config/scheduler_words.h"
@@ -26,8 +26,8 @@ constexpr std::array kBuckets{Word<bool>{"multi", true}, Word<bool>{"single", fa
 
 void read_protocol(ObjectReader& reader, std::string& out) {
     std::vector<Word<std::string_view>> words;
-    for (const Protocol* protocol : protocols())
-        words.push_back({protocol->name, protocol->name});
+    for (const ProtocolEntry& protocol : kProtocolEntries)
+        words.push_back({protocol.name, protocol.name});
     std::string_view name;
     if (require(reader, "protocol",
                 "what it speaks, such as \"nbd\"; \"bytes\" where that is none of ours") &&

@@ -16,7 +16,7 @@
 #include "common/error.h"
 #include "common/ip_address.h"
 #include "common/units.h"
-#include "cost_functions/tracker/protocol.h"
+#include "cost_functions/protocols/registry.h"
 #include "vswitch/config/scheduler_words.h"
 
 namespace weir {
@@ -69,14 +69,12 @@ std::vector<Appliance> make_appliances(const SwitchConfig& config, const std::ve
     std::vector<Appliance> appliances;
     for (const ApplianceConfig& each : config.appliances) {
         const IpAddress address = IpAddress::parse(each.address).value();
-        const auto all = protocols();
-        const auto protocol = std::ranges::find(all, each.protocol, &Protocol::name);
         const ApplianceCosts& cost = costs[appliances.size()];
         Appliance& appliance = appliances.emplace_back();
         appliance.ip6 = address.v6;
         appliance.address = address.bytes;
         appliance.port = each.port;
-        appliance.protocol = static_cast<std::uint8_t>(protocol - all.begin());
+        appliance.protocol = protocol_index(each.protocol).value();
         appliance.cost = cost.table;
         appliance.program = cost.program;
         appliance.cycles = cost.cycles;

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "common/units.h"
+#include "cost_functions/protocols/registry.h"
 #include "ctrl/cli/failure.h"
 
 namespace weir::calibrate {
@@ -175,7 +176,7 @@ unsigned ClosedLoop::receive(Client& client) {
     };
     if (!client.reader.read(static_cast<std::size_t>(received), as_asked_, sink))
         fail(client.reader.failed_header(),
-             "this is no response of the protocol " + std::string(service_.protocol().name));
+             "this is no response of the protocol " + std::string(protocol_name(service_.protocol())));
     return count;
 }
 

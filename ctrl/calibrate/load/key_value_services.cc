@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 
+#include "cost_functions/protocols/registry.h"
 #include "ctrl/calibrate/load/service.h"
 
 namespace weir::calibrate {

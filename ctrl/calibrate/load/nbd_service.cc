@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "common/units.h"
-#include "cost_functions/protocols/fields.h"
+#include "cost_functions/protocols/binary.h"
+#include "cost_functions/protocols/registry.h"
 #include "ctrl/calibrate/load/service.h"
 #include "ctrl/cli/failure.h"
 

@@ -1,7 +1,7 @@
 // iscsi_stream_test.cc - whole streams of iSCSI: digests that nobody announced, and recorded sessions.
 #include <algorithm>
 
-#include "cost_functions/protocols/iscsi.h"
+#include "cost_functions/protocols/registry.h"
 #include "test/cost_functions/protocols/parser_checks.h"
 #include "test/support/catch.h"
 
@@ -60,31 +60,31 @@ std::vector<Sent> with_data_digests(std::vector<Sent> segments, std::size_t head
 
 TEST_CASE("iSCSI: a header's digest is found out by its CRC, when it is in sight") {
     ParserState state;
-    const Parsed seen = parse(kIscsiProtocol.request, kReadOfTheRfc, state);
+    const Parsed seen = parse(iscsi_protocol.request, kReadOfTheRfc, state);
     REQUIRE(seen.verdict == Verdict::kRequest);
     CHECK(seen.length == 52);
     CHECK(seen.request.request_bytes == 48);
     // From now on it is believed.
-    CHECK(parse(kIscsiProtocol.request, Bytes(kReadOfTheRfc).first(48), state).length == 52);
+    CHECK(parse(iscsi_protocol.request, Bytes(kReadOfTheRfc).first(48), state).length == 52);
 
     Octets none = kReadOfTheRfc;
     none[51] ^= 1;
     ParserState other;
-    CHECK(parse(kIscsiProtocol.request, none, other).length == 48);
-    CHECK(parse(kIscsiProtocol.request, kReadOfTheRfc, other).length == 48);
+    CHECK(parse(iscsi_protocol.request, none, other).length == 48);
+    CHECK(parse(iscsi_protocol.request, kReadOfTheRfc, other).length == 48);
 }
 
 TEST_CASE("iSCSI: a digest that was cut off is passed where the next header is due") {
     ParserState state;
-    CHECK(parse(kIscsiProtocol.request, Bytes(kReadOfTheRfc).first(48), state).length == 48);
+    CHECK(parse(iscsi_protocol.request, Bytes(kReadOfTheRfc).first(48), state).length == 48);
     Octets next(kReadOfTheRfc.begin() + 48, kReadOfTheRfc.end());
     next.insert(next.end(), kReadOfTheRfc.begin(), kReadOfTheRfc.end());
     const ParserState before = state;
-    const Parsed parsed = check_header(kIscsiProtocol, kIscsiProtocol.request, next, 52, before);
+    const Parsed parsed = check_header(iscsi_protocol, iscsi_protocol.request, next, 52, before);
     CHECK(parsed.verdict == Verdict::kPart);
     CHECK(parsed.length == 4);
-    REQUIRE(parse(kIscsiProtocol.request, Bytes(next).first(52), state).length == 4);
-    CHECK(parse(kIscsiProtocol.request, Bytes(kReadOfTheRfc).first(48), state).length == 52);
+    REQUIRE(parse(iscsi_protocol.request, Bytes(next).first(52), state).length == 4);
+    CHECK(parse(iscsi_protocol.request, Bytes(kReadOfTheRfc).first(48), state).length == 52);
 }
 
 // What the client was told to do is in captures/record.py; it logs in, asks what the disk is, and logs out.
@@ -99,7 +99,7 @@ TEST_CASE("iSCSI: recorded sessions are walked from the first byte to the last")
                  Row{"iscsi-r2t", 1, 1, 0, 1, 14, 1, 0}, Row{"iscsi-discovery", 0, 0, 0, 0, 3, 0, 0});
     INFO(row.name);
     const std::vector<Sent> session = load_capture(row.name);
-    const Tally tally = walk(kIscsiProtocol, session);
+    const Tally tally = walk(iscsi_protocol, session);
     CHECK(tally.of(Operation::kRead) == row.reads);
     CHECK(tally.of(Operation::kWrite) == row.writes);
     CHECK(tally.of(Operation::kDelete) == row.deletes);
@@ -111,5 +111,5 @@ TEST_CASE("iSCSI: recorded sessions are walked from the first byte to the last")
 
     // The client of the distribution knows no data digests.
     const bool headers_too = row.name == "iscsi-header-digest";
-    CHECK(walk(kIscsiProtocol, with_data_digests(session, headers_too ? 52 : 48)) == tally);
+    CHECK(walk(iscsi_protocol, with_data_digests(session, headers_too ? 52 : 48)) == tally);
 }

@@ -1,6 +1,5 @@
 // iscsi_test.cc - the parser of iSCSI, by units written by hand from RFC 7143 and by recorded sessions.
-#include "cost_functions/protocols/iscsi.h"
-
+#include "cost_functions/protocols/registry.h"
 #include "cost_functions/protocols/scsi_cdb.h"
 #include "test/cost_functions/protocols/parser_checks.h"
 #include "test/support/catch.h"
@@ -36,19 +35,19 @@ Wire write_10(std::uint32_t first, std::uint16_t blocks) {
 }
 
 Parsed asked(const Wire& message) {
-    return check_header(kIscsiProtocol, kIscsiProtocol.request, message.bytes(), 48);
+    return check_header(iscsi_protocol, iscsi_protocol.request, message.bytes(), 48);
 }
 Parsed told(const Wire& message) {
-    return check_header(kIscsiProtocol, kIscsiProtocol.response, message.bytes(), 48);
+    return check_header(iscsi_protocol, iscsi_protocol.response, message.bytes(), 48);
 }
 // With data behind, four bytes of it must be seen, to know whether they are a digest.
 Parsed asked_with_data(const Wire& message) {
     Wire whole = message;
-    return check_header(kIscsiProtocol, kIscsiProtocol.request, whole.zeroes(4).bytes(), 52);
+    return check_header(iscsi_protocol, iscsi_protocol.request, whole.zeroes(4).bytes(), 52);
 }
 Parsed told_with_data(const Wire& message) {
     Wire whole = message;
-    return check_header(kIscsiProtocol, kIscsiProtocol.response, whole.zeroes(4).bytes(), 52);
+    return check_header(iscsi_protocol, iscsi_protocol.response, whole.zeroes(4).bytes(), 52);
 }
 
 /// RFC 7143, A.4: "an iSCSI SCSI Read (10) Command PDU" and its digest.
@@ -130,10 +129,10 @@ TEST_CASE("iSCSI: the command block says the operation, the place and the size o
 
 TEST_CASE("iSCSI: commands that move no blocks of their own") {
     ParserState state;
-    parse(kIscsiProtocol.request, command(kR, 4096, 0, read_10(0, 1)).bytes(), state);  // blocks of 4096
+    parse(iscsi_protocol.request, command(kR, 4096, 0, read_10(0, 1)).bytes(), state);  // blocks of 4096
     const auto of = [&state](unsigned flags, std::uint32_t expected, const Wire& cdb) {
         ParserState copy = state;
-        return parse(kIscsiProtocol.request, command(flags, expected, 0, cdb).bytes(), copy).request;
+        return parse(iscsi_protocol.request, command(flags, expected, 0, cdb).bytes(), copy).request;
     };
     using enum Operation;
     const Request flush = of(0, 0, Wire().u8(0x35).u8(0).big(2U).u8(0).big(std::uint16_t{4}));
@@ -161,14 +160,14 @@ TEST_CASE("iSCSI: commands that move no blocks of their own") {
 TEST_CASE("iSCSI: further headers; of a command that reads and writes the response is not known") {
     Octets both = command(kR | kW, 512, 0, Wire().u8(0x53));  // XDWRITEREAD
     both[4] = 2;                                              // TotalAHSLength in words: its read length
-    const Parsed parsed = parse(kIscsiProtocol.request, both);
+    const Parsed parsed = parse(iscsi_protocol.request, both);
     REQUIRE(parsed.verdict == Verdict::kRequest);
     CHECK(parsed.length == 48 + 8);
     CHECK_FALSE(parsed.request.response_known);
     CHECK(parsed.request.response_bytes == 0);
     CHECK(parsed.request.request_bytes == 48 + 8 + 48 + 512);
     both[0] = 0x02;
-    CHECK(parse(kIscsiProtocol.request, both).verdict == Verdict::kLost);
+    CHECK(parse(iscsi_protocol.request, both).verdict == Verdict::kLost);
 }
 
 TEST_CASE("iSCSI: everything else that an initiator sends") {
@@ -251,16 +250,16 @@ TEST_CASE("iSCSI: unknown opcodes, reserved bits and lengths beyond the bound ar
           unit(0x05, 0xC0, 8, Wire()).bytes(), unit(0x06, kF, 8, Wire()).bytes(),
           unit(0x45, kF, 8, Wire()).bytes(), command(kR, kMessageMax, 0, read_10(0, 1)).bytes(),
           command(kW, 0xFFFFFFFF, 0, write_10(0, 1)).bytes()})
-        CHECK(parse(kIscsiProtocol.request, message).verdict == Verdict::kLost);
+        CHECK(parse(iscsi_protocol.request, message).verdict == Verdict::kLost);
     CHECK(asked(command(kR, kMessageMax - 48 - 96, 0, read_10(0, 1))).verdict == Verdict::kRequest);
     for (const Wire& message :
          {unit(0x01, kF, 0, Wire()), unit(0x61, kF, 0, Wire()), unit(0x21, 0, 0, Wire()),
           unit(0x31, kF, 4, Wire()), unit(0x25, kF | 8, 4, Wire()), unit(0x3D, kF, 0, Wire())})
-        CHECK(parse(kIscsiProtocol.response, message.bytes()).verdict == Verdict::kLost);
+        CHECK(parse(iscsi_protocol.response, message.bytes()).verdict == Verdict::kLost);
 }
 
 TEST_CASE("iSCSI: data of two reads interleave, and a write's Data-Out costs nothing again") {
-    Walk walk(kIscsiProtocol);
+    Walk walk(iscsi_protocol);
     const auto read = [](std::uint32_t task) {
         return unit(0x01, kF | kR | kSimple, 0, Wire().big(1024U).big(7U).big(9U).add(read_10(0, 2)), task);
     };
@@ -299,28 +298,28 @@ TEST_CASE("iSCSI: any bytes at all") {
                                     unit(0x31, kF, 0, Wire()),
                                     unit(0x3F, kF, 48, Wire(), kNoTask, 9),
                                     Wire().big(0xABCDEF01U).add(unit(0x21, kF, 0, Wire()).bytes())};
-    check_any_bytes(kIscsiProtocol, kIscsiProtocol.request, seeds);
-    check_any_bytes(kIscsiProtocol, kIscsiProtocol.response, seeds);
+    check_any_bytes(iscsi_protocol, iscsi_protocol.request, seeds);
+    check_any_bytes(iscsi_protocol, iscsi_protocol.response, seeds);
 }
 
 TEST_CASE("iSCSI: beginnings are found again, and hardly anything else") {
     for (const Wire& message : {command(kR, 4096, 0, read_10(0, 8)), unit(0x05, kF, 4096, Wire().big(0xD0U)),
                                 unit(0x40, kF, 0, Wire().big(kNoTask)), unit(0x43, 0x87, 401, Wire())}) {
         const Bytes bytes = message.bytes();
-        CHECK(kIscsiProtocol.request_begins(bytes));
-        CHECK_FALSE(kIscsiProtocol.request_begins(bytes.subspan(1)));
-        CHECK_FALSE(kIscsiProtocol.request_begins(bytes.first(47)));
-        CHECK_FALSE(kIscsiProtocol.response_begins(bytes));
+        CHECK(iscsi_protocol.request_begins(bytes));
+        CHECK_FALSE(iscsi_protocol.request_begins(bytes.subspan(1)));
+        CHECK_FALSE(iscsi_protocol.request_begins(bytes.first(47)));
+        CHECK_FALSE(iscsi_protocol.response_begins(bytes));
     }
     for (const Wire& message : {unit(0x21, kF, 0, Wire()), unit(0x25, kF | 1, 4096, Wire().big(kNoTask)),
                                 unit(0x31, kF, 0, Wire()), unit(0x3F, kF, 48, Wire(), kNoTask, 9)}) {
         const Bytes bytes = message.bytes();
-        CHECK(kIscsiProtocol.response_begins(bytes));
-        CHECK_FALSE(kIscsiProtocol.response_begins(bytes.subspan(1)));
-        CHECK_FALSE(kIscsiProtocol.response_begins(bytes.first(47)));
-        CHECK_FALSE(kIscsiProtocol.request_begins(bytes));
+        CHECK(iscsi_protocol.response_begins(bytes));
+        CHECK_FALSE(iscsi_protocol.response_begins(bytes.subspan(1)));
+        CHECK_FALSE(iscsi_protocol.response_begins(bytes.first(47)));
+        CHECK_FALSE(iscsi_protocol.request_begins(bytes));
     }
     // Passing with 2^-24 each, these would give two.
-    CHECK(false_beginnings(kIscsiProtocol.request_begins, 1 << 25) == 0);
-    CHECK(false_beginnings(kIscsiProtocol.response_begins, 1 << 25) == 0);
+    CHECK(false_beginnings(iscsi_protocol.request_begins, 1 << 25) == 0);
+    CHECK(false_beginnings(iscsi_protocol.response_begins, 1 << 25) == 0);
 }

@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "cost_functions/protocols/registry.h"
 #include "test/cost_functions/protocols/parser_checks.h"
 #include "test/cost_functions/tracker/conversation.h"
 #include "test/support/catch.h"
@@ -359,8 +360,8 @@ TEST_CASE("memcached: other protocols are not taken for it") {
 TEST_CASE("memcached: only lines that the protocol has are taken for the begin of a header") {
     const auto begins = [](std::string_view bytes, bool request) {
         const weir::testing::Exactly copy(bytes);
-        const Protocol& protocol = *find_protocol("memcached");
-        return (request ? protocol.request_begins : protocol.response_begins)(copy.bytes());
+        return (request ? memcached_protocol.request_begins
+                        : memcached_protocol.response_begins)(copy.bytes());
     };
     for (const char* line : {"get a\r\n", "set a 0 0 5\r\n", "mg a v\r\n", "delete a\r\n", "incr a 1\r\n"})
         CHECK(begins(line, true));

@@ -1,6 +1,5 @@
 // nbd_test.cc - the parser of NBD, by messages written by hand from proto.md and by recorded sessions.
-#include "cost_functions/protocols/nbd.h"
-
+#include "cost_functions/protocols/registry.h"
 #include "test/cost_functions/protocols/parser_checks.h"
 #include "test/support/catch.h"
 
@@ -41,19 +40,19 @@ Wire export_info() {
 
 Request asked(const Wire& message) {
     const Parsed parsed =
-        check_header(kNbdProtocol, kNbdProtocol.request, message.bytes(), message.bytes().size());
+        check_header(nbd_protocol, nbd_protocol.request, message.bytes(), message.bytes().size());
     REQUIRE(parsed.verdict == Verdict::kRequest);
     return parsed.request;
 }
 Parsed told(const Wire& message, ParserState state = {}) {
-    return check_header(kNbdProtocol, kNbdProtocol.response, message.bytes(), message.bytes().size(), state);
+    return check_header(nbd_protocol, nbd_protocol.response, message.bytes(), message.bytes().size(), state);
 }
 
 /// The state of the server's direction after these messages.
 ParserState after(const std::vector<Octets>& messages) {
     ParserState state;
     for (const Octets& message : messages)
-        REQUIRE(parse(kNbdProtocol.response, message, state).verdict != Verdict::kLost);
+        REQUIRE(parse(nbd_protocol.response, message, state).verdict != Verdict::kLost);
     return state;
 }
 
@@ -77,7 +76,7 @@ TEST_CASE("NBD: a write carries its data and is answered by a header") {
     CHECK(write.operation == Operation::kWrite);
     CHECK(write.request_bytes == 28 + 65536);
     CHECK(write.response_bytes == 16);
-    CHECK(parse(kNbdProtocol.request, message.bytes()).length == 28 + 65536);
+    CHECK(parse(nbd_protocol.request, message.bytes()).length == 28 + 65536);
 }
 
 TEST_CASE("NBD: the length of other commands is an effect, no data") {
@@ -117,38 +116,38 @@ TEST_CASE("NBD: with extended headers a flag says whether data follows") {
 
 TEST_CASE("NBD: lengths beyond the bound are a loss of step") {
     const std::uint64_t most = kMessageMax - 28;
-    CHECK(parse(kNbdProtocol.request, compact(0, 1, 0, kMessageMax - 28).bytes()).length == kMessageMax);
+    CHECK(parse(nbd_protocol.request, compact(0, 1, 0, kMessageMax - 28).bytes()).length == kMessageMax);
     CHECK(asked(extended(0, 0, 0, kMessageMax - 40)).response_bytes == kMessageMax);
     for (const Wire& message :
          {compact(0, 1, 0, kMessageMax), compact(0, 0, 0, kMessageMax), compact(0, 1, 0, 0xFFFFFFFF),
           extended(0, 0, 0, kMessageMax - 39), extended(1 << 5, 1, 0, most + (1ULL << 32)),
           extended(1 << 5, 4, 0, ~0ULL), option(3, kMessageMax), option(3, 0xFFFFFFFF)})
-        CHECK(parse(kNbdProtocol.request, message.bytes()).verdict == Verdict::kLost);
+        CHECK(parse(nbd_protocol.request, message.bytes()).verdict == Verdict::kLost);
     for (const Wire& message : {chunk(1, 1, kMessageMax - 19), extended_chunk(1, 1, kMessageMax - 31),
                                 extended_chunk(1, 1, 1ULL << 32), option_reply(3, 2, 0xFFFFFFF0)})
-        CHECK(parse(kNbdProtocol.response, message.bytes()).verdict == Verdict::kLost);
+        CHECK(parse(nbd_protocol.response, message.bytes()).verdict == Verdict::kLost);
 }
 
 TEST_CASE("NBD: wrong magics are a loss of step") {
     for (const std::uint32_t magic :
          {0x25609512U, 0x25609514U, 0x67446698U, 0x00000004U, 0x16030100U, 0xFFFFFFFFU})
-        CHECK(parse(kNbdProtocol.request, Wire().big(magic).zeroes(60).bytes()).verdict == Verdict::kLost);
+        CHECK(parse(nbd_protocol.request, Wire().big(magic).zeroes(60).bytes()).verdict == Verdict::kLost);
     for (const std::uint32_t magic : {0x25609513U, 0x67446699U, 0U, 0xFFFFFFFFU})
-        CHECK(parse(kNbdProtocol.response, Wire().big(magic).zeroes(60).bytes()).verdict == Verdict::kLost);
-    CHECK(parse(kNbdProtocol.request, Wire().text("IHAVEOPX").zeroes(60).bytes()).verdict == Verdict::kLost);
-    CHECK(parse(kNbdProtocol.response, Wire().text("NBDMAGICIHAVEOPX").zeroes(60).bytes()).verdict ==
+        CHECK(parse(nbd_protocol.response, Wire().big(magic).zeroes(60).bytes()).verdict == Verdict::kLost);
+    CHECK(parse(nbd_protocol.request, Wire().text("IHAVEOPX").zeroes(60).bytes()).verdict == Verdict::kLost);
+    CHECK(parse(nbd_protocol.response, Wire().text("NBDMAGICIHAVEOPX").zeroes(60).bytes()).verdict ==
           Verdict::kLost);
-    CHECK(parse(kNbdProtocol.response, Wire().text("NBDMAGIX").zeroes(60).bytes()).verdict == Verdict::kLost);
+    CHECK(parse(nbd_protocol.response, Wire().text("NBDMAGIX").zeroes(60).bytes()).verdict == Verdict::kLost);
 }
 
 TEST_CASE("NBD: negotiation of the new style, both sides") {
     SECTION("the client's flags come once, before any option") {
         ParserState state;
         const Octets flags = Wire().big(3U);
-        const Parsed parsed = parse(kNbdProtocol.request, flags, state);
+        const Parsed parsed = parse(nbd_protocol.request, flags, state);
         CHECK(parsed.verdict == Verdict::kPart);
         CHECK(parsed.length == 4);
-        CHECK(parse(kNbdProtocol.request, flags, state).verdict == Verdict::kLost);
+        CHECK(parse(nbd_protocol.request, flags, state).verdict == Verdict::kLost);
     }
     SECTION("an option is a request whose answer names it") {
         const Request request = asked(option(7, 20));  // GO
@@ -159,11 +158,11 @@ TEST_CASE("NBD: negotiation of the new style, both sides") {
     }
     SECTION("no option after the first command") {
         ParserState state;
-        parse(kNbdProtocol.request, compact(0, 3, 0, 0).bytes(), state);
-        CHECK(parse(kNbdProtocol.request, option(7, 0).bytes(), state).verdict == Verdict::kLost);
+        parse(nbd_protocol.request, compact(0, 3, 0, 0).bytes(), state);
+        CHECK(parse(nbd_protocol.request, option(7, 0).bytes(), state).verdict == Verdict::kLost);
     }
     SECTION("the greeting") {
-        const Parsed parsed = check_header(kNbdProtocol, kNbdProtocol.response, newstyle().bytes(), 16);
+        const Parsed parsed = check_header(nbd_protocol, nbd_protocol.response, newstyle().bytes(), 16);
         CHECK(parsed.verdict == Verdict::kPart);
         CHECK(parsed.length == 18);
     }
@@ -185,7 +184,7 @@ TEST_CASE("NBD: negotiation of the new style, both sides") {
     SECTION("what follows an accepted STARTTLS cannot be read") {
         const ParserState sealed = after({newstyle(), option_reply(5, 1, 0)});
         ParserState state = sealed;
-        CHECK(parse(kNbdProtocol.response, Wire().big(0x67446698U).zeroes(28).bytes(), state).verdict ==
+        CHECK(parse(nbd_protocol.response, Wire().big(0x67446698U).zeroes(28).bytes(), state).verdict ==
               Verdict::kLost);
         CHECK(told(option_reply(3, 1, 0), after({newstyle(), option_reply(5, (1U << 31) + 2, 0)})).verdict ==
               Verdict::kResponse);
@@ -200,23 +199,23 @@ TEST_CASE("NBD: EXPORT_NAME is answered without a magic, with or without zeroes"
 
     ParserState state = after({newstyle(), export_info()});
     SECTION("with zeroes") {
-        CHECK(parse(kNbdProtocol.response, Wire().zeroes(4).bytes(), state).length == 124);
-        CHECK(parse(kNbdProtocol.response, Wire().zeroes(4).bytes(), state).verdict == Verdict::kLost);
+        CHECK(parse(nbd_protocol.response, Wire().zeroes(4).bytes(), state).length == 124);
+        CHECK(parse(nbd_protocol.response, Wire().zeroes(4).bytes(), state).verdict == Verdict::kLost);
     }
     SECTION("without") {
-        CHECK(parse(kNbdProtocol.response, simple(0).bytes(), state).verdict == Verdict::kResponse);
-        CHECK(parse(kNbdProtocol.response, Wire().zeroes(4).bytes(), state).verdict == Verdict::kLost);
+        CHECK(parse(nbd_protocol.response, simple(0).bytes(), state).verdict == Verdict::kResponse);
+        CHECK(parse(nbd_protocol.response, Wire().zeroes(4).bytes(), state).verdict == Verdict::kLost);
     }
     SECTION("a size that begins like the magic of replies to options") {
         ParserState negotiating = after({newstyle()});
         const Octets info = Wire().big(0x0003e889'00000000ULL).big(std::uint16_t{1});
-        CHECK(parse(kNbdProtocol.response, info, negotiating).response.cookie == 1);
+        CHECK(parse(nbd_protocol.response, info, negotiating).response.cookie == 1);
     }
     SECTION("a negative size and missing flags are a loss of step") {
         ParserState negotiating = after({newstyle()});
-        CHECK(parse(kNbdProtocol.response, Wire().big(1ULL << 63).big(std::uint16_t{1}).bytes(), negotiating)
+        CHECK(parse(nbd_protocol.response, Wire().big(1ULL << 63).big(std::uint16_t{1}).bytes(), negotiating)
                   .verdict == Verdict::kLost);
-        CHECK(parse(kNbdProtocol.response, Wire().zeroes(10).bytes(), negotiating).verdict == Verdict::kLost);
+        CHECK(parse(nbd_protocol.response, Wire().zeroes(10).bytes(), negotiating).verdict == Verdict::kLost);
     }
 }
 
@@ -224,11 +223,11 @@ TEST_CASE("NBD: the old style greets once and transmits at once") {
     const Wire greeting =
         Wire().text("NBDMAGIC").big(0x00420281861253ULL).big(std::uint64_t{1} << 30).big(1U);
     ParserState state;
-    const Parsed parsed = parse(kNbdProtocol.response, greeting.bytes(), state);
+    const Parsed parsed = parse(nbd_protocol.response, greeting.bytes(), state);
     CHECK(parsed.verdict == Verdict::kPart);
     CHECK(parsed.length == 152);
-    CHECK(parse(kNbdProtocol.response, simple(0).bytes(), state).verdict == Verdict::kResponse);
-    CHECK(check_header(kNbdProtocol, kNbdProtocol.response, greeting.bytes(), 16).length == 152);
+    CHECK(parse(nbd_protocol.response, simple(0).bytes(), state).verdict == Verdict::kResponse);
+    CHECK(check_header(nbd_protocol, nbd_protocol.response, greeting.bytes(), 16).length == 152);
 }
 
 TEST_CASE("NBD: a simple reply is as long as its request said, unless it failed or chunks are in use") {
@@ -264,7 +263,7 @@ TEST_CASE("NBD: structured and extended chunks say their length; DONE is the las
 }
 
 TEST_CASE("NBD: chunks of two replies interleave") {
-    Walk walk(kNbdProtocol);
+    Walk walk(nbd_protocol);
     const auto request = [](std::uint64_t cookie) -> Octets {
         return Wire().big(0x25609513U).big(0U).big(cookie).big(0ULL).big(1024U);
     };
@@ -301,28 +300,28 @@ TEST_CASE("NBD: any bytes at all") {
                                     chunk(1, 1, 512),
                                     extended_chunk(1, 1, 512),
                                     Wire().big(3U)};
-    check_any_bytes(kNbdProtocol, kNbdProtocol.request, seeds);
-    check_any_bytes(kNbdProtocol, kNbdProtocol.response, seeds);
+    check_any_bytes(nbd_protocol, nbd_protocol.request, seeds);
+    check_any_bytes(nbd_protocol, nbd_protocol.response, seeds);
 }
 
 TEST_CASE("NBD: beginnings are found again, and hardly anything else") {
     for (const Wire& message :
          {compact(0, 0, 0, 4096), compact(1, 6, 1 << 20, 1 << 30), extended(32, 1, 0, 512), option(7, 4)}) {
         const Bytes bytes = message.bytes();
-        CHECK(kNbdProtocol.request_begins(bytes));
-        CHECK_FALSE(kNbdProtocol.request_begins(bytes.subspan(1)));
-        CHECK_FALSE(kNbdProtocol.request_begins(bytes.first(15)));
+        CHECK(nbd_protocol.request_begins(bytes));
+        CHECK_FALSE(nbd_protocol.request_begins(bytes.subspan(1)));
+        CHECK_FALSE(nbd_protocol.request_begins(bytes.first(15)));
     }
     for (const Wire& message :
          {simple(0), simple(108), chunk(1, 0x8002, 14), extended_chunk(1, 6, 512), option_reply(7, 3, 12)}) {
         const Bytes bytes = message.bytes();
-        CHECK(kNbdProtocol.response_begins(bytes));
-        CHECK_FALSE(kNbdProtocol.response_begins(bytes.subspan(1)));
-        CHECK_FALSE(kNbdProtocol.response_begins(bytes.first(15)));
+        CHECK(nbd_protocol.response_begins(bytes));
+        CHECK_FALSE(nbd_protocol.response_begins(bytes.subspan(1)));
+        CHECK_FALSE(nbd_protocol.response_begins(bytes.first(15)));
     }
     // Passing with 2^-24 each, these would give two.
-    CHECK(false_beginnings(kNbdProtocol.request_begins, 1 << 25) == 0);
-    CHECK(false_beginnings(kNbdProtocol.response_begins, 1 << 25) == 0);
+    CHECK(false_beginnings(nbd_protocol.request_begins, 1 << 25) == 0);
+    CHECK(false_beginnings(nbd_protocol.response_begins, 1 << 25) == 0);
 }
 
 // What the clients were told to do is in captures/record.py; they add options, a flush and DISC. A refused
@@ -339,7 +338,7 @@ TEST_CASE("NBD: recorded sessions are walked from the first byte to the last") {
         Row{"nbd-oldstyle", 1, 0, 0, 0, 1, 0, 0}, Row{"nbd-errors-simple", 2, 1, 0, 1, 3, 3, 1},
         Row{"nbd-errors-structured", 2, 1, 0, 1, 4, 2, 2}, Row{"nbd-list", 0, 0, 0, 0, 5, 0, 4});
     INFO(row.name);
-    const Tally tally = walk(kNbdProtocol, load_capture(row.name));
+    const Tally tally = walk(nbd_protocol, load_capture(row.name));
     CHECK(tally.of(Operation::kRead) == row.reads);
     CHECK(tally.of(Operation::kWrite) == row.writes);
     CHECK(tally.of(Operation::kDelete) == row.deletes);

@@ -1,7 +1,6 @@
 // nvme_tcp_test.cc - the parser of NVMe/TCP, by units written by hand from the specifications and by recorded
 // sessions.
-#include "cost_functions/protocols/nvme_tcp.h"
-
+#include "cost_functions/protocols/registry.h"
 #include "test/cost_functions/protocols/parser_checks.h"
 #include "test/support/catch.h"
 
@@ -63,14 +62,14 @@ Wire data(unsigned type, unsigned flags, unsigned offset, std::uint32_t length, 
 }
 
 Parsed asked(const Wire& message, std::size_t header = 72, ParserState state = {}) {
-    return check_header(kNvmeTcpProtocol, kNvmeTcpProtocol.request, message.bytes(), header, state);
+    return check_header(nvme_tcp_protocol, nvme_tcp_protocol.request, message.bytes(), header, state);
 }
 Parsed told(const Wire& message, std::size_t header = 24) {
-    return check_header(kNvmeTcpProtocol, kNvmeTcpProtocol.response, message.bytes(), header);
+    return check_header(nvme_tcp_protocol, nvme_tcp_protocol.response, message.bytes(), header);
 }
 ParserState after(const Wire& message) {
     ParserState state;
-    REQUIRE(parse(kNvmeTcpProtocol.request, message.bytes(), state).verdict == Verdict::kRequest);
+    REQUIRE(parse(nvme_tcp_protocol.request, message.bytes(), state).verdict == Verdict::kRequest);
     return state;
 }
 Wire connect(std::uint16_t queue) {
@@ -127,7 +126,7 @@ TEST_CASE("NVMe/TCP: digests and padding are within a unit's length") {
                           .offset = 128,
                           .length = 128 + 4096 + 4};
     CHECK(asked(digests).length == 128 + 4096 + 4);
-    CHECK(kNvmeTcpProtocol.request_begins(Wire(digests).bytes()));
+    CHECK(nvme_tcp_protocol.request_begins(Wire(digests).bytes()));
     CHECK(asked(Capsule{.opcode = 2, .data = 512, .flags = kHeaderDigest, .length = 76}).length == 76);
     CHECK(told(response(0, kHeaderDigest, 28)).length == 28);
     CHECK(told(data(0x07, kHeaderDigest | kDataDigest, 28, 28 + 512 + 4, 512)).length == 28 + 512 + 4);
@@ -245,17 +244,17 @@ TEST_CASE("NVMe/TCP: what does not agree with itself is a loss of step") {
           common(0x04, 0, 72, 72, kMessageMax + 1), common(0x04, 0, 72, 72, 0xFFFFFFFF),
           common(0xFF, 255, 255, 255, ~0U)}) {
         Wire whole = message;
-        CHECK(parse(kNvmeTcpProtocol.request, whole.zeroes(128).bytes()).verdict == Verdict::kLost);
-        CHECK(parse(kNvmeTcpProtocol.request, message.bytes()).verdict == Verdict::kLost);
+        CHECK(parse(nvme_tcp_protocol.request, whole.zeroes(128).bytes()).verdict == Verdict::kLost);
+        CHECK(parse(nvme_tcp_protocol.request, message.bytes()).verdict == Verdict::kLost);
     }
-    CHECK(parse(kNvmeTcpProtocol.request, data(0x06, 0, 24, 24 + 512, 511).bytes()).verdict ==
+    CHECK(parse(nvme_tcp_protocol.request, data(0x06, 0, 24, 24 + 512, 511).bytes()).verdict ==
           Verdict::kLost);
-    CHECK(parse(kNvmeTcpProtocol.response, data(0x07, 0, 24, 24 + 512, 516).bytes()).verdict ==
+    CHECK(parse(nvme_tcp_protocol.response, data(0x07, 0, 24, 24 + 512, 516).bytes()).verdict ==
           Verdict::kLost);
-    CHECK(parse(kNvmeTcpProtocol.response, Wire().zeroes(128).bytes()).verdict == Verdict::kLost);
+    CHECK(parse(nvme_tcp_protocol.response, Wire().zeroes(128).bytes()).verdict == Verdict::kLost);
     CHECK(asked(Capsule{.opcode = 2, .data = kMessageMax - 72 - 48}).verdict == Verdict::kRequest);
     for (const std::uint32_t length : {kMessageMax - 72 - 47, kMessageMax, 0xFFFFFFFF})
-        CHECK(parse(kNvmeTcpProtocol.request, Wire(Capsule{.opcode = 2, .data = length}).bytes()).verdict ==
+        CHECK(parse(nvme_tcp_protocol.request, Wire(Capsule{.opcode = 2, .data = length}).bytes()).verdict ==
               Verdict::kLost);
 }
 
@@ -270,33 +269,33 @@ TEST_CASE("NVMe/TCP: any bytes at all") {
                                     response(0),
                                     common(0x02, 0, 24, 0, 96),
                                     common(0x03, 0, 24, 0, 96)};
-    check_any_bytes(kNvmeTcpProtocol, kNvmeTcpProtocol.request, seeds);
-    check_any_bytes(kNvmeTcpProtocol, kNvmeTcpProtocol.response, seeds);
+    check_any_bytes(nvme_tcp_protocol, nvme_tcp_protocol.request, seeds);
+    check_any_bytes(nvme_tcp_protocol, nvme_tcp_protocol.response, seeds);
 }
 
 TEST_CASE("NVMe/TCP: beginnings are found again, and hardly anything else") {
     for (const Wire& message :
          {Wire(Capsule{.opcode = 2, .data = 8192}), connect(1), data(0x06, kLast, 24, 24 + 4096, 4096)}) {
         const Bytes bytes = message.bytes();
-        CHECK(kNvmeTcpProtocol.request_begins(bytes));
-        CHECK_FALSE(kNvmeTcpProtocol.request_begins(bytes.subspan(1)));
-        CHECK_FALSE(kNvmeTcpProtocol.request_begins(bytes.first(23)));
-        CHECK_FALSE(kNvmeTcpProtocol.response_begins(bytes));
+        CHECK(nvme_tcp_protocol.request_begins(bytes));
+        CHECK_FALSE(nvme_tcp_protocol.request_begins(bytes.subspan(1)));
+        CHECK_FALSE(nvme_tcp_protocol.request_begins(bytes.first(23)));
+        CHECK_FALSE(nvme_tcp_protocol.response_begins(bytes));
     }
     for (const Wire& message :
          {response(0), data(0x07, kLast, 24, 24 + 512, 512), data(0x09, 0, 0, 24, 512)}) {
         const Bytes bytes = message.bytes();
-        CHECK(kNvmeTcpProtocol.response_begins(bytes));
-        CHECK_FALSE(kNvmeTcpProtocol.response_begins(bytes.subspan(1)));
-        CHECK_FALSE(kNvmeTcpProtocol.response_begins(bytes.first(23)));
-        CHECK_FALSE(kNvmeTcpProtocol.request_begins(bytes));
+        CHECK(nvme_tcp_protocol.response_begins(bytes));
+        CHECK_FALSE(nvme_tcp_protocol.response_begins(bytes.subspan(1)));
+        CHECK_FALSE(nvme_tcp_protocol.response_begins(bytes.first(23)));
+        CHECK_FALSE(nvme_tcp_protocol.request_begins(bytes));
     }
     Octets lying = connect(1);
     ++lying[41];  // the data's length in the entry
-    CHECK_FALSE(kNvmeTcpProtocol.request_begins(lying));
+    CHECK_FALSE(nvme_tcp_protocol.request_begins(lying));
     // Passing with 2^-24 each, these would give two.
-    CHECK(false_beginnings(kNvmeTcpProtocol.request_begins, 1 << 25) == 0);
-    CHECK(false_beginnings(kNvmeTcpProtocol.response_begins, 1 << 25) == 0);
+    CHECK(false_beginnings(nvme_tcp_protocol.request_begins, 1 << 25) == 0);
+    CHECK(false_beginnings(nvme_tcp_protocol.response_begins, 1 << 25) == 0);
 }
 
 // A host and a target of Linux 6.1 (captures/nvme_guest.py); the admin queue's is the begin of a longer one,
@@ -309,7 +308,7 @@ TEST_CASE("NVMe/TCP: recorded sessions are walked from the first byte to the las
     const Row row = GENERATE(Row{"nvme-admin", 0, 0, 0, 0, 17, 0, 5}, Row{"nvme-io", 2, 3, 2, 1, 2, 1, 2},
                              Row{"nvme-io-digests", 2, 3, 2, 1, 2, 1, 2});
     INFO(row.name);
-    const Tally tally = walk(kNvmeTcpProtocol, load_capture(row.name));
+    const Tally tally = walk(nvme_tcp_protocol, load_capture(row.name));
     CHECK(tally.of(Operation::kRead) == row.reads);
     CHECK(tally.of(Operation::kWrite) == row.writes);
     CHECK(tally.of(Operation::kDelete) == row.deletes);

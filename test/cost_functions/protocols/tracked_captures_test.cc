@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "cost_functions/protocols/registry.h"
 #include "test/cost_functions/protocols/parser_checks.h"
 #include "test/cost_functions/tracker/conversation.h"
 #include "test/support/catch.h"

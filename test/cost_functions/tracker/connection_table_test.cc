@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "cost_functions/protocols/registry.h"
 #include "cost_functions/tracker/tracker.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
@@ -163,7 +164,7 @@ TEST_CASE("connections: the time of last use wraps") {
 
 TEST_CASE("a million connections and their tracker take at most 128 MiB") {
     const ConnectionTable table({.connections = 1 << 20, .vnics = 1024});
-    const Tracker tracker({.vnics = 1024});
+    const Tracker tracker(kProtocols, {.vnics = 1024});
     CHECK(table.memory_bytes() >= (64U + 16U) << 20);
     CHECK(table.memory_bytes() + tracker.memory_bytes() <= 128U << 20);
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost_functions/protocols/registry.h"
 #include "cost_functions/tracker/tracker.h"
 
 namespace weir::testing {
@@ -53,11 +54,9 @@ inline Tracker::Profile small_profile() {
 class Conversation {
   public:
     explicit Conversation(std::string_view protocol, const Tracker::Profile& profile = small_profile())
-        : tracker(profile) {
+        : tracker(kProtocols, profile) {
         connection.vnic = 1;
-        while (protocols()[connection.protocol]->name != protocol)
-            connection.protocol =
-                static_cast<std::uint8_t>(connection.protocol + 1) & Connection::kProtocolMask;
+        connection.protocol = protocol_index(protocol).value() & (kProtocolsMax - 1);
     }
 
     /// Both SYNs; the first bytes are then at 1000 and 2000, or where the test wants.

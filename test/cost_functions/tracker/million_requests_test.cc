@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cost_functions/protocols/registry.h"
 #include "cost_functions/tracker/connection_table.h"
 #include "test/cost_functions/tracker/conversation.h"
 #include "test/cost_functions/tracker/mixed_client.h"
@@ -49,9 +50,7 @@ struct Counts {
 class Host {
   public:
     void open(std::uint32_t number, std::string_view protocol, std::uint32_t first) {
-        std::uint8_t index = 0;
-        while (protocols()[index]->name != protocol)
-            ++index;
+        const std::uint8_t index = protocol_index(protocol).value();
         REQUIRE(table_.add(id(number), static_cast<VnicId>(number % 4), index, 0) != nullptr);
         pass(number, Side::kRequests, first - 1, "", Segment::kSyn);
         pass(number, Side::kResponses, first - 1, "", Segment::kSyn | Segment::kAck);
@@ -80,7 +79,7 @@ class Host {
 
     ConnectionHash hash_{kKey};
     ConnectionTable table_{{.connections = 64, .vnics = 4}};
-    Tracker tracker_{weir::testing::small_profile()};
+    Tracker tracker_{kProtocols, weir::testing::small_profile()};
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "cost_functions/protocols/registry.h"
 #include "ctrl/calibrate/load/service.h"
 #include "test/support/catch.h"
 

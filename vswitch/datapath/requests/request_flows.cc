@@ -1,6 +1,7 @@
 // request_flows.cc - flows of requests come, change, go and are read; what they have at the appliances.
 #include <algorithm>
 
+#include "cost_functions/protocols/registry.h"
 #include "vswitch/datapath/requests/request_path.h"
 #include "vswitch/qos/schedulers/scheduler_factory.h"
 
@@ -25,11 +26,11 @@ RequestPath::RequestPath(const Setup& setup)
       hash_(setup.key),
       header_bytes_(setup.header_bytes),
       connections_({.connections = kConnections, .vnics = limits::kVnicsMax, .quota = kConnectionsPerVnic}),
-      tracker_({.vnics = limits::kVnicsMax,
-                .pendings = kPendings,
-                .fragments = kFragments,
-                .pendings_per_vnic = kPendings / 4,
-                .fragments_per_vnic = kFragments / 4}),
+      tracker_(kProtocols, {.vnics = limits::kVnicsMax,
+                            .pendings = kPendings,
+                            .fragments = kFragments,
+                            .pendings_per_vnic = kPendings / 4,
+                            .fragments_per_vnic = kFragments / 4}),
       gate_({.flows = limits::kRequestFlowsMax,
              .connections = kHeldConnections,
              .packets = kHeldPackets,

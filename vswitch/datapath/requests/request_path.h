@@ -32,7 +32,7 @@ struct Appliance {
     bool ip6 = false;
     Ip6Address address{};  ///< IPv4: the first four bytes
     std::uint16_t port = 0;
-    std::uint8_t protocol = 0;  ///< index into protocols()
+    std::uint8_t protocol = 0;  ///< index into kProtocols
     std::shared_ptr<const CostTable> cost;
     std::shared_ptr<const CostProgram> program;
     std::shared_ptr<const CostTable> cycles;  ///< of the worker, for each request; null: not charged

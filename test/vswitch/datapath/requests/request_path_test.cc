@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "cost_functions/protocols/registry.h"
 #include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/switch_harness.h"
@@ -25,9 +26,7 @@ std::vector<Appliance> memcached(std::uint64_t window) {
     appliance.window_share = std::make_shared<LinkShare>(1, window);
     appliance.address = {10, 0, 0, 9};
     appliance.port = kPort;
-    const std::span<const Protocol* const> all = protocols();
-    appliance.protocol =
-        static_cast<std::uint8_t>(std::ranges::find(all, "memcached", &Protocol::name) - all.begin());
+    appliance.protocol = protocol_index("memcached").value();
     appliance.cost = std::make_shared<CostTable>();
     return {appliance};
 }
