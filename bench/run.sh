@@ -25,7 +25,7 @@ bench() {
 switch="vswitch/weir-switch ctrl/cli/weirctl bench/load/weir-load bench/raw/raw-vhost-loop bench/raw/core-distance"
 
 all_benches() {
-    bench compare          "30 min" root system.compare          "whether anything became slower than in an earlier commit's build folder" \
+    bench compare          "15 min" root system.compare          "whether anything became slower than in an earlier commit's build folder" \
         $switch bench/micro/request-path-bench bench/micro/alloc-bench bench/micro/qos-bench bench/micro/tracker-bench bench/micro/uplink-bench
     bench forwarding       "5 min"  root system.forwarding       "cycles per packet beside the raw loop, testpmd and OVS-DPDK, at part loads too" $switch
     bench feedback         "4 min"  root system.feedback         "what metering and feedback add per frame from the wire" $switch
