@@ -30,7 +30,7 @@ Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store
       epoch_(store.begin_epoch(unix_time)),
       cluster_(config, [&store](std::string_view kind,
                                 std::string_view name) { return store.endpoint_id(kind, name); }),
-      use_(store.use().load()),
+      use_(store.measured_use()),
       admission_(config, &use_),
       sessions_(config),
       demands_(cluster_),

@@ -39,7 +39,7 @@ void Controller::on_usage(Session& session, std::span<const std::uint8_t> body) 
     try {
         if (config_.prices && !records.empty()) {
             const BillStore::Appended appended = store_.bill().append(records, *config_.prices);
-            counters_.records += appended.taken;
+            counters_.records += appended.added;
             if (appended.refused != 0)
                 audit("refused", std::to_string(appended.refused) + " periods of host " +
                                      config_.hosts[session.host].name +
@@ -55,7 +55,7 @@ void Controller::on_usage(Session& session, std::span<const std::uint8_t> body) 
 
 void Controller::save_measured_use() {
     try {
-        store_.use().save(use_.all(), interval_ % kUseParts, kUseParts);
+        store_.save_measured_use(use_.all(), interval_ % kUseParts, kUseParts);
     } catch (const HostError& error) {
         audit("store", std::string("measured use was not written: ") + error.what());
     }

@@ -1,5 +1,5 @@
-// bill_store.cc - a table that triggers keep from being changed, and a hash in every line for who gets past
-// them.
+// bill_store.cc - a table whose triggers refuse changes, and a chain of hashes that shows changes made
+// without them.
 #include "ctrl/store/bill_store.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ constexpr const char* kBillTables = R"(
     CREATE INDEX IF NOT EXISTS bill_began ON bill (began);
     CREATE TABLE IF NOT EXISTS bill_ended (vnic TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TRIGGER IF NOT EXISTS bill_is_kept BEFORE DELETE ON bill
-        BEGIN SELECT RAISE(ABORT, 'a bill is only appended to'); END;
+        BEGIN SELECT RAISE(ABORT, 'lines of the bill cannot be changed'); END;
     CREATE TRIGGER IF NOT EXISTS bill_is_not_changed BEFORE UPDATE ON bill
-        BEGIN SELECT RAISE(ABORT, 'a bill is only appended to'); END;
+        BEGIN SELECT RAISE(ABORT, 'lines of the bill cannot be changed'); END;
 )";
 constexpr const char* kColumns =
     "SELECT number, vnic, tenant, guarantee, began, ended, promised, delivered, charge, hash FROM bill ";
@@ -43,7 +43,7 @@ Record record_of(const Statement& row) {
             .delivered = static_cast<std::uint64_t>(row.integer(7))};
 }
 
-/// The charge stands on the line as its hash has it.
+/// The charge as text, exactly as the hashed line has it.
 std::string money_of(const std::string& line) {
     return line.substr(line.rfind('|') + 1);
 }
@@ -59,7 +59,7 @@ BillStore::BillStore(Database& database) : database_(database) {
     }
     Statement ended(database_, "SELECT vnic, ended FROM bill_ended");
     while (ended.step())
-        ended_.emplace(ended.text(0), ended.integer(1));
+        last_ended_.emplace(ended.text(0), ended.integer(1));
 }
 
 BillStore::Appended BillStore::append(std::span<const Record> records, const billing::Prices& prices) {
@@ -68,16 +68,16 @@ BillStore::Appended BillStore::append(std::span<const Record> records, const bil
     std::int64_t lines = lines_;
     Sha256 head = head_;
     Database::Transaction transaction(database_);
-    Statement put(
+    Statement insert(
         database_,
         "INSERT INTO bill (number, vnic, tenant, guarantee, began, ended, promised, delivered, charge, "
         "hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const Record& record : records) {
         const auto new_end = ended.find(record.vnic);
-        const auto old_end = ended_.find(record.vnic);
-        const std::int64_t last = new_end != ended.end()    ? new_end->second
-                                  : old_end != ended_.end() ? old_end->second
-                                                            : INT64_MIN;
+        const auto old_end = last_ended_.find(record.vnic);
+        const std::int64_t last = new_end != ended.end()         ? new_end->second
+                                  : old_end != last_ended_.end() ? old_end->second
+                                                                 : INT64_MIN;
         const billing::Place place = billing::place_of(record, last);
         if (place != billing::Place::kNext) {
             ++(place == billing::Place::kRepeated ? appended.repeated : appended.refused);
@@ -85,7 +85,7 @@ BillStore::Appended BillStore::append(std::span<const Record> records, const bil
         }
         const std::string line = billing::line_of(++lines, record, billing::charge_of(prices, record).money);
         head = billing::chain(head, line);
-        put.bind(lines)
+        insert.bind(lines)
             .bind(record.vnic)
             .bind(record.tenant)
             .bind(static_cast<std::int64_t>(record.guarantee))
@@ -97,16 +97,16 @@ BillStore::Appended BillStore::append(std::span<const Record> records, const bil
             .bind(std::span<const std::uint8_t>(head))
             .execute();
         ended[record.vnic] = record.ended;
-        ++appended.taken;
+        ++appended.added;
     }
-    Statement note(database_,
-                   "INSERT INTO bill_ended (vnic, ended) VALUES (?, ?) "
-                   "ON CONFLICT (vnic) DO UPDATE SET ended = excluded.ended");
+    Statement replace(database_,
+                      "INSERT INTO bill_ended (vnic, ended) VALUES (?, ?) "
+                      "ON CONFLICT (vnic) DO UPDATE SET ended = excluded.ended");
     for (const auto& [vnic, at] : ended)
-        note.bind(vnic).bind(at).execute();
+        replace.bind(vnic).bind(at).execute();
     transaction.commit();
     for (const auto& [vnic, at] : ended)
-        ended_[vnic] = at;
+        last_ended_[vnic] = at;
     lines_ = lines;
     head_ = head;
     return appended;

@@ -1,5 +1,7 @@
-// bill_store.h - the bill in the controller's store: lines are appended, all of a call or none, and never
-// changed. Source: SoftBW 4.2; design section 7. Units: Unix nanoseconds, bytes. Threads: one at a time.
+// bill_store.h - the bill: lines that are only appended, each with a hash over all lines before it.
+// Source: SoftBW 4.2; docs/algorithms.md 6.3.
+// Units: Unix nanoseconds, bytes; money in the unit of p0.
+// Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +16,14 @@
 
 namespace weir {
 
-/// What was asked of a bill: periods that began in a span of time.
+/// The lines to add up: periods that began in [from, to).
 struct BillSpan {
-    std::string tenant{};         ///< empty: all
-    std::int64_t from = 0;        ///< the first moment, Unix nanoseconds
-    std::int64_t to = INT64_MAX;  ///< the first moment after it
+    std::string tenant{};  ///< empty = all tenants
+    std::int64_t from = 0;
+    std::int64_t to = INT64_MAX;
 };
 
-/// A vNIC's periods under one kind of guarantee.
+/// The periods of one vNIC with one kind of guarantee, added up.
 struct BillSum {
     std::string tenant{};
     std::string vnic{};
@@ -29,35 +31,36 @@ struct BillSum {
     std::uint64_t periods = 0;
     double seconds = 0;
     std::uint64_t delivered = 0;  ///< bytes
-    double promised = 0;          ///< bytes, of these periods
+    double promised = 0;          ///< bytes: guaranteed rate times time
     double charge = 0;
-    std::optional<double> fulfillment{};  ///< none where nothing was promised
+    std::optional<double> fulfillment{};  ///< delivered / promised; none when nothing was promised
 };
 
 class BillStore {
   public:
     struct Appended {
-        std::uint64_t taken = 0;
-        std::uint64_t repeated = 0;  ///< were there already: harmless
-        std::uint64_t refused = 0;   ///< run backwards, or over what is there
+        std::uint64_t added = 0;
+        std::uint64_t repeated = 0;  ///< were on the bill already; a switch repeats what was not acknowledged
+        std::uint64_t refused = 0;   ///< end before they begin, or overlap the vNIC's last period
     };
 
-    /// Makes its tables, if they are not there. @param database outlives this
+    /// Makes its tables unless they exist. @param database outlives this
     explicit BillStore(Database& database);
 
-    /// On disk when it returns. @throws HostError; then none of them is
+    /// Adds the periods with their prices, in one transaction. @throws HostError; then none of them is added
     Appended append(std::span<const billing::Record> records, const billing::Prices& prices);
-    /// By tenant, vNIC and guarantee.
+    /// Ordered by tenant, vNIC and guarantee.
     [[nodiscard]] std::vector<BillSum> sum(const BillSpan& span);
-    /// Walks through all of it. @return the number of the first line that is not what it was, or is missing
+    /// Computes all hashes again. @return the number of the first line that was altered or removed
     [[nodiscard]] std::optional<std::int64_t> first_altered();
-    /// Of the last line: who noted it can tell later whether lines were taken off the end.
+    /// Hash of the last line, hexadecimal. An operator who notes it can tell later that lines at the end were
+    /// removed.
     [[nodiscard]] std::string head() const { return to_hex(head_); }
     [[nodiscard]] std::int64_t lines() const { return lines_; }
 
   private:
     Database& database_;
-    std::map<std::string, std::int64_t, std::less<>> ended_;  // by vNIC: the end of its last period
+    std::map<std::string, std::int64_t, std::less<>> last_ended_;  // by vNIC: end of its last period
     std::int64_t lines_ = 0;
     Sha256 head_{};
 };

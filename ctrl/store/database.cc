@@ -1,4 +1,4 @@
-// database.cc - opened so that what was committed survives the process and the machine.
+// database.cc - opening with full durability; statements, transactions, errors.
 #include "ctrl/store/database.h"
 
 #include "common/error.h"
@@ -12,7 +12,7 @@ Database::Database(const std::string& path) : path_(path) {
     database_.reset(opened);
     if (result != SQLITE_OK)
         fail(result);
-    // Exclusive: a second controller on the same store is refused at once, and WAL needs no shared memory.
+    // Exclusive locking refuses a second controller at once, and needs no shared memory for WAL.
     run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
         "PRAGMA foreign_keys = ON; BEGIN EXCLUSIVE; COMMIT;");
 }
@@ -23,20 +23,22 @@ void Database::fail(int result) const {
     switch (result & 0xFF) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-            mend = "another weir-ctrl uses it; one store belongs to one controller";
+            mend = "another weir-ctrl uses it: each controller needs a store of its own";
             break;
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT:
-            mend = "it is no store of ours, or damaged: move it away, and the controller begins anew";
+            mend =
+                "it is not a weir-ctrl store, or it is damaged: move it away, and the controller makes a new "
+                "one";
             break;
         case SQLITE_CANTOPEN:
-            mend = "see that its folder is there and ours";
+            mend = "check that its folder exists and belongs to this user";
             break;
         case SQLITE_FULL:
             mend = "the disk is full";
             break;
         default:
-            mend = "see that file and folder may be written";
+            mend = "check that the file and its folder can be written";
     }
     throw HostError("store " + path_ + ": " + why + "; " + mend);
 }
@@ -70,7 +72,7 @@ Database::Statement& Database::Statement::bind(std::string_view text) {
 }
 
 Database::Statement& Database::Statement::bind(std::span<const std::uint8_t> bytes) {
-    // A null pointer would be NULL, which is not an empty blob.
+    // SQLite takes a null pointer for NULL, not for an empty blob.
     check(sqlite3_bind_blob64(statement_.get(), ++bound_,
                               bytes.empty() ? "" : static_cast<const void*>(bytes.data()), bytes.size(),
                               SQLITE_TRANSIENT));
@@ -113,7 +115,7 @@ Database::Transaction::~Transaction() {
         return;
     try {
         database_.run("ROLLBACK");
-    } catch (...) {  // SQLite has rolled back by itself
+    } catch (...) {  // after some errors SQLite has rolled back already
     }
 }
 

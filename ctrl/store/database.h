@@ -1,4 +1,5 @@
-// database.h - SQLite with exceptions and values that cannot leak. Threads: one at a time.
+// database.h - SQLite: statements and transactions that throw on failure and free themselves.
+// Threads: one at a time.
 #pragma once
 
 #include <sqlite3.h>
@@ -14,21 +15,23 @@ namespace weir {
 
 class Database {
   public:
-    /// Opens or creates the file for this process alone. @throws HostError naming the file and the mend
+    /// Opens or creates the file; no other process can open it meanwhile.
+    /// @throws HostError naming the file, and what to do
     explicit Database(const std::string& path);
 
-    /// Statements without results, separated by semicolons. @throws HostError
+    /// Runs statements without results, separated by semicolons. @throws HostError
     void run(const char* sql);
 
+    /// A prepared statement. Each bind() sets the next parameter. Every function throws HostError on failure.
     class Statement {
       public:
         Statement(Database& database, const char* sql);
         Statement& bind(std::int64_t value);
         Statement& bind(std::string_view text);
         Statement& bind(std::span<const std::uint8_t> bytes);
-        /// @return whether there is a row
+        /// @return whether there is another row
         bool step();
-        /// Steps through and makes it ready for other values.
+        /// Steps to the end, and resets the statement for new parameters.
         void execute();
         [[nodiscard]] std::int64_t integer(int column) const;
         [[nodiscard]] std::string text(int column) const;
@@ -44,7 +47,7 @@ class Database {
         int bound_ = 0;
     };
 
-    /// All or nothing: rolls back unless commit() was reached.
+    /// Rolls back when it goes out of scope without commit().
     class Transaction {
       public:
         explicit Transaction(Database& database) : database_(database) { database_.run("BEGIN IMMEDIATE"); }

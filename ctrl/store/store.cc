@@ -1,7 +1,5 @@
-// store.cc - tables, and one transaction for whatever belongs together.
+// store.cc - opening the file; specification, endpoint ids, pool settings.
 #include "ctrl/store/store.h"
-
-#include <algorithm>
 
 #include "common/error.h"
 
@@ -20,68 +18,44 @@ constexpr const char* kTables = R"(
     CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, kind TEXT NOT NULL,
                         text TEXT NOT NULL);
 )";
-/// Came later, and does not disturb who does not know it.
+/// Tables that stores of the same version may lack. `filed` is PoolSetting::configured.
 constexpr const char* kLaterTables = R"(
     CREATE TABLE IF NOT EXISTS pool_settings (appliance TEXT NOT NULL, name TEXT NOT NULL, vnic INTEGER NOT NULL,
         key TEXT NOT NULL, value INTEGER NOT NULL, filed INTEGER NOT NULL,
         PRIMARY KEY (appliance, name, vnic, key)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS use (vnic TEXT PRIMARY KEY, bins BLOB NOT NULL) WITHOUT ROWID;
 )";
-
-std::int64_t single(Database& database, const char* sql) {
-    Statement statement(database, sql);
-    return statement.step() ? statement.integer(0) : 0;
-}
-
-void insert_audit(Database& database, std::string_view kind, std::string_view text, std::int64_t unix_time) {
-    Statement(database, "INSERT INTO audit (at, kind, text) VALUES (?, ?, ?)")
-        .bind(unix_time)
-        .bind(kind)
-        .bind(text)
-        .execute();
-}
 
 }  // namespace
 
 Store::Store(const std::string& path) : database_(path) {
     make_tables();
-    database_.run(kLaterTables);
     bill_.emplace(database_);
-    use_.emplace(database_);
     Statement trim(database_, "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?");
     trim.bind(kAuditMax).execute();
-    Statement ends(database_, "SELECT id, kind, name FROM endpoints");
-    while (ends.step())
-        ids_.emplace(ends.text(1) + ' ' + ends.text(2), static_cast<std::uint32_t>(ends.integer(0)));
+    Statement endpoints(database_, "SELECT id, kind, name FROM endpoints");
+    while (endpoints.step())
+        ids_.emplace(endpoints.text(1) + ' ' + endpoints.text(2),
+                     static_cast<std::uint32_t>(endpoints.integer(0)));
 }
 
 void Store::make_tables() {
-    const std::int64_t version = single(database_, "PRAGMA user_version");
+    const std::int64_t version = single("PRAGMA user_version");
     if (version > kVersion)
         throw HostError("the store is of version " + std::to_string(version) + ", this controller knows " +
                         std::to_string(kVersion) + "; use the later weir-ctrl, or another store");
-    if (version == kVersion)
-        return;
-    Database::Transaction transaction(database_);
-    database_.run(kTables);
-    database_.run("PRAGMA user_version = 1");
-    transaction.commit();
+    if (version != kVersion) {
+        Database::Transaction transaction(database_);
+        database_.run(kTables);
+        database_.run("PRAGMA user_version = 1");
+        transaction.commit();
+    }
+    database_.run(kLaterTables);
 }
 
-std::uint64_t Store::last_epoch() {
-    return static_cast<std::uint64_t>(single(database_, "SELECT max(epoch) FROM epochs"));
-}
-
-std::uint64_t Store::begin_epoch(std::int64_t unix_time) {
-    Database::Transaction transaction(database_);
-    const auto epoch =
-        std::max(static_cast<std::int64_t>(last_epoch()) + 1, std::max<std::int64_t>(unix_time, 1));
-    Statement(database_, "INSERT INTO epochs (epoch, began) VALUES (?, ?)")
-        .bind(epoch)
-        .bind(unix_time)
-        .execute();
-    insert_audit(database_, "start", "epoch " + std::to_string(epoch), unix_time);
-    transaction.commit();
-    return static_cast<std::uint64_t>(epoch);
+std::int64_t Store::single(const char* sql) {
+    Statement statement(database_, sql);
+    return statement.step() ? statement.integer(0) : 0;
 }
 
 std::optional<std::string> Store::specification() {
@@ -99,7 +73,7 @@ bool Store::save_specification(std::string_view text, std::int64_t unix_time) {
         .bind(unix_time)
         .bind(text)
         .execute();
-    insert_audit(database_, "specification", std::to_string(text.size()) + " bytes", unix_time);
+    audit("specification", std::to_string(text.size()) + " bytes", unix_time);
     transaction.commit();
     return true;
 }
@@ -117,52 +91,14 @@ std::uint32_t Store::endpoint_id(std::string_view kind, std::string_view name) {
     return id;
 }
 
-void Store::save_allocations(const std::map<std::string, StoredAllocation>& by_host) {
-    Database::Transaction transaction(database_);
-    Statement put(database_,
-                  "INSERT INTO allocations (host, epoch, interval, flows) VALUES (?, ?, ?, ?) "
-                  "ON CONFLICT (host) DO UPDATE SET epoch = excluded.epoch, interval = excluded.interval, "
-                  "flows = excluded.flows");
-    Statement forget(database_, "DELETE FROM allocations WHERE host = ?");
-    wire::Bytes bytes;
-    for (const auto& [host, stored] : by_host) {
-        if (stored.flows.empty()) {
-            forget.bind(host).execute();
-            continue;
-        }
-        bytes.clear();
-        for (const wire::FlowAllocation& flow : stored.flows)
-            wire::encode(flow, bytes);
-        put.bind(host)
-            .bind(static_cast<std::int64_t>(stored.epoch))
-            .bind(std::int64_t{stored.interval})
-            .bind(std::span<const std::uint8_t>(bytes))
-            .execute();
-    }
-    transaction.commit();
-}
-
-std::map<std::string, StoredAllocation> Store::allocations() {
-    std::map<std::string, StoredAllocation> by_host;
-    Statement rows(database_, "SELECT host, epoch, interval, flows FROM allocations");
-    while (rows.step()) {
-        StoredAllocation stored;
-        stored.epoch = static_cast<std::uint64_t>(rows.integer(1));
-        stored.interval = static_cast<std::uint32_t>(rows.integer(2));
-        (void)wire::decode(rows.bytes(3), stored.flows);
-        by_host.emplace(rows.text(0), std::move(stored));
-    }
-    return by_host;
-}
-
 void Store::save_pool_settings(std::span<const PoolSetting> settings) {
     Database::Transaction transaction(database_);
     database_.run("DELETE FROM pool_settings");
-    Statement put(
+    Statement insert(
         database_,
         "INSERT INTO pool_settings (appliance, name, vnic, key, value, filed) VALUES (?, ?, ?, ?, ?, ?)");
     for (const PoolSetting& each : settings)
-        put.bind(each.appliance)
+        insert.bind(each.appliance)
             .bind(each.name)
             .bind(std::int64_t{each.is_vnic})
             .bind(each.key)
@@ -179,20 +115,6 @@ std::vector<PoolSetting> Store::pool_settings() {
         settings.push_back({rows.text(0), rows.text(1), rows.integer(2) != 0, rows.text(3), rows.integer(4),
                             rows.integer(5)});
     return settings;
-}
-
-void Store::audit(std::string_view kind, std::string_view text, std::int64_t unix_time) {
-    insert_audit(database_, kind, text, unix_time);
-}
-
-std::vector<AuditEntry> Store::audit_tail(std::size_t most) {
-    std::vector<AuditEntry> entries;
-    Statement rows(database_, "SELECT number, at, kind, text FROM audit ORDER BY number DESC LIMIT ?");
-    rows.bind(static_cast<std::int64_t>(most));
-    while (rows.step())
-        entries.push_back({rows.integer(0), rows.integer(1), rows.text(2), rows.text(3)});
-    std::reverse(entries.begin(), entries.end());
-    return entries;
 }
 
 }  // namespace weir

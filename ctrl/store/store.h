@@ -1,7 +1,10 @@
-// store.h - what the controller must not forget: the cluster file it ran by, its epochs, the ids it gave, the
-// last allocations, what operators set, and what happened. What was saved survives kill -9 and a power cut;
-// nothing is half there. Source: design sections 5 and 7. Units: Unix seconds where a time is stored.
+// store.h - what must survive a restart of the controller, in one SQLite file.
+// Source: docs/design.md 7, 10.
+// Units: Unix seconds where a time is stored.
 // Threads: one at a time.
+//
+// Every function that writes is one transaction: when it returns, the data survives kill -9 and a power
+// failure; when it throws, or the process dies before, nothing of it is there.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +16,13 @@
 #include <vector>
 
 #include "common/wire/records.h"
+#include "ctrl/billing/use_table.h"
 #include "ctrl/store/bill_store.h"
 #include "ctrl/store/database.h"
-#include "ctrl/store/use_store.h"
 
 namespace weir {
 
-/// What one host was last told.
+/// The last rates that one host was sent.
 struct StoredAllocation {
     std::uint64_t epoch = 0;
     std::uint32_t interval = 0;
@@ -43,53 +46,57 @@ struct PoolSetting {
 struct AuditEntry {
     std::int64_t number = 0;
     std::int64_t unix_time = 0;
-    std::string kind;  ///< a word: start, specification, welcome, refused, lost, ...
+    std::string kind;  ///< start, specification, welcome, refused, malformed, lost, pool, store
     std::string text;
 };
 
 class Store {
   public:
-    /// Entries of the audit trail that are kept.
+    /// Entries of the audit trail that are kept; older ones are removed at start.
     static constexpr std::int64_t kAuditMax = 100'000;
 
-    /// @throws HostError: it cannot be opened, another controller uses it, it is damaged or of a later
-    /// version
+    /// Opens or creates the file.
+    /// @throws HostError: it cannot be opened, another process uses it, it is damaged, or of a later version
     explicit Store(const std::string& path);
 
-    /// Begins a life of the controller: larger than all before, and than all of a lost store, as it follows
-    /// the clock. @param unix_time also the time of the entry
-    std::uint64_t begin_epoch(std::int64_t unix_time);
-    [[nodiscard]] std::uint64_t last_epoch();
-
-    /// Keeps the cluster file's text if it is another than the last. @return whether it was
+    /// Keeps the text of the cluster file, when it differs from the last one. @return whether it did
     bool save_specification(std::string_view text, std::int64_t unix_time);
     [[nodiscard]] std::optional<std::string> specification();
-
-    /// The number of a name for ever. `kind`: "vnic" or "appliance".
+    /// The id of a vNIC or appliance (`kind`): the same one for a name, for ever.
     std::uint32_t endpoint_id(std::string_view kind, std::string_view name);
-
-    /// All of them together, or none. A host without flows is forgotten.
-    void save_allocations(const std::map<std::string, StoredAllocation>& by_host);
-    /// What cannot be read any more is left out.
-    [[nodiscard]] std::map<std::string, StoredAllocation> allocations();
-
-    /// All that operators have set of pools, instead of what was kept before.
+    /// Replaces all settings.
     void save_pool_settings(std::span<const PoolSetting> settings);
     [[nodiscard]] std::vector<PoolSetting> pool_settings();
 
-    [[nodiscard]] BillStore& bill() { return *bill_; }
-    [[nodiscard]] UseStore& use() { return *use_; }
+    // Epochs, and what one leaves to the next (store_epochs.cc).
 
+    /// Begins an epoch. Its number is the Unix time, or the last epoch + 1 if that is more: so it is above
+    /// those of this store even when the clock went back, and above those of a store that was lost. @return
+    /// the number
+    std::uint64_t begin_epoch(std::int64_t unix_time);
+    /// 0: none has begun.
+    [[nodiscard]] std::uint64_t last_epoch();
+    /// Replaces the rates of these hosts; a host without flows is removed.
+    void save_allocations(const std::map<std::string, StoredAllocation>& by_host);
+    /// By host; records that cannot be read are left out.
+    [[nodiscard]] std::map<std::string, StoredAllocation> allocations();
+    /// Replaces the histograms of every `step`-th vNIC from `first` on: all of them after `step` calls.
+    void save_measured_use(const billing::UseTable::Uses& uses, std::size_t first = 0, std::size_t step = 1);
+    /// Damaged histograms are left out.
+    [[nodiscard]] billing::UseTable::Uses measured_use();
     void audit(std::string_view kind, std::string_view text, std::int64_t unix_time);
-    /// The last entries, the oldest of them first.
-    [[nodiscard]] std::vector<AuditEntry> audit_tail(std::size_t most);
+    /// The last `count` entries, oldest first.
+    [[nodiscard]] std::vector<AuditEntry> audit_tail(std::size_t count);
+
+    [[nodiscard]] BillStore& bill() { return *bill_; }
 
   private:
     void make_tables();
+    [[nodiscard]] std::int64_t single(const char* sql);
+
     Database database_;
-    std::optional<BillStore> bill_;  // once the tables are known to be ours
-    std::optional<UseStore> use_;
-    std::map<std::string, std::uint32_t, std::less<>> ids_;  // "kind name"
+    std::optional<BillStore> bill_;  // opened when the file is known to be a store of this version
+    std::map<std::string, std::uint32_t, std::less<>> ids_;  // by "kind name"
 };
 
 }  // namespace weir

@@ -83,18 +83,3 @@ TEST_CASE("the time in which a controller was away is nobody's idleness", "[use]
     world.half_used(kBegan + kDay + kNanosPerSec);
     CHECK(world.use().empty());
 }
-
-TEST_CASE("histograms come back from the store as they were, and damaged ones are left out", "[use]") {
-    Database database(":memory:");
-    UseStore store(database);
-    billing::MeasuredUse use;
-    use.add(0, 100);
-    use.add(0.5, 0.25);
-    use.add(1, 86'400);
-    store.save({{"a", use}, {"b", {}}});
-    store.save({{"a", use}});
-    CHECK(store.load().at("a").bins() == use.bins());
-    CHECK(store.load().size() == 2);
-    database.run("UPDATE use SET bins = x'0102' WHERE vnic = 'a'");
-    CHECK(store.load().size() == 1);
-}

@@ -1,5 +1,4 @@
-// bill_store_test.cc - a bill is appended to, counts nothing twice, survives its process, and shows what was
-// altered.
+// bill_store_test.cc - appending to the bill, adding it up, and finding altered lines.
 #include "ctrl/store/bill_store.h"
 
 #include "common/error.h"
@@ -39,7 +38,7 @@ TEST_CASE("a bill by numbers: 100 Mbit strict on 1 Gbit, P0 1, beta 1/2 (SoftBW 
     BillStore bill(database);
     // 100 x (1 + 100/1000); then 80 of it; then 50 more at the fair price, 150/1000 x 1/2.
     const std::vector<Record> records{second(1, 100), second(2, 80), second(3, 150)};
-    CHECK(bill.append(records, kPrices).taken == 3);
+    CHECK(bill.append(records, kPrices).added == 3);
     const std::vector<BillSum> sums = bill.sum({});
     REQUIRE(sums.size() == 1);
     CHECK(sums[0].charge == Approx(110 + 88 + 110 + 50 * 0.15 * 0.5));
@@ -50,7 +49,7 @@ TEST_CASE("a bill by numbers: 100 Mbit strict on 1 Gbit, P0 1, beta 1/2 (SoftBW 
     CHECK(bill.sum({.from = 5 * kBillSecond, .to = kBillSecond}).empty());
 }
 
-TEST_CASE("what comes again counts once; what runs backwards, or over a period, is refused") {
+TEST_CASE("a repeated period counts once; a period that runs backwards or overlaps another is refused") {
     File file;
     Database database(file.path);
     BillStore bill(database);
@@ -58,7 +57,7 @@ TEST_CASE("what comes again counts once; what runs backwards, or over a period, 
     const BillStore::Appended again =
         bill.append(std::vector{second(1, 10), second(2, 10), second(3, 10)}, kPrices);
     CHECK(again.repeated == 2);
-    CHECK(again.taken == 1);
+    CHECK(again.added == 1);
     Record backwards = second(5, 10);
     std::swap(backwards.began, backwards.ended);
     Record over = second(4, 10);
@@ -66,12 +65,12 @@ TEST_CASE("what comes again counts once; what runs backwards, or over a period, 
     Record nothing = second(6, 10);
     nothing.began = nothing.ended;
     CHECK(bill.append(std::vector{backwards, over, nothing}, kPrices).refused == 3);
-    CHECK(bill.append(std::vector{second(4, 10), second(1, 10, "other")}, kPrices).taken == 2);
+    CHECK(bill.append(std::vector{second(4, 10), second(1, 10, "other")}, kPrices).added == 2);
     CHECK(bill.lines() == 5);
     CHECK_FALSE(bill.first_altered());
 }
 
-TEST_CASE("a bill goes on where it stopped: what was on disk is not counted twice after a crash") {
+TEST_CASE("after a crash the bill continues: lines on disk are not counted twice") {
     File file;
     std::string head;
     {
@@ -96,12 +95,12 @@ TEST_CASE("a bill goes on where it stopped: what was on disk is not counted twic
     CHECK(bill.lines() == 2);
     const BillStore::Appended resent = bill.append(std::vector{second(2, 20), second(3, 30)}, kPrices);
     CHECK(resent.repeated == 1);
-    CHECK(resent.taken == 1);
+    CHECK(resent.added == 1);
     CHECK(bill.sum({})[0].delivered == 60 * 125'000);
     CHECK_FALSE(bill.first_altered());
 }
 
-TEST_CASE("nobody alters a line by SQL, and who gets past that is seen") {
+TEST_CASE("triggers refuse to alter a line, and the hashes show a line that was altered without them") {
     for (const char* change :
          {"UPDATE bill SET charge = '0' WHERE number = 2", "UPDATE bill SET tenant = 'C' WHERE number = 2",
           "UPDATE bill SET hash = x'00' WHERE number = 2", "DELETE FROM bill WHERE number = 2"}) {
@@ -121,5 +120,5 @@ TEST_CASE("nobody alters a line by SQL, and who gets past that is seen") {
     BillStore bill(database);
     bill.append(std::vector{second(1, 10), second(2, 20)}, kPrices);
     database.run("DROP TRIGGER bill_is_kept; DELETE FROM bill WHERE number = 2;");
-    CHECK(bill.first_altered() == 2);  // taken off the end
+    CHECK(bill.first_altered() == 2);  // removed at the end
 }

@@ -1,4 +1,4 @@
-// store_test.cc - what was saved is there after kill -9, whole; what cannot be opened says why.
+// store_test.cc - durability of the store, also after kill -9, and the errors of files that cannot be opened.
 #include "ctrl/store/store.h"
 
 #include <signal.h>
@@ -32,7 +32,7 @@ StoredAllocation allocation(std::uint32_t interval) {
 
 constexpr std::uint32_t kStoredHosts = 20;
 
-// Saves for ever; a number goes into the pipe after each commit.
+// Saves until it is killed; writes the interval's number to the pipe after each commit.
 [[noreturn]] void save_until_killed(const std::string& file, int pipe, std::uint32_t interval) {
     Store store(file);
     store.begin_epoch(0);
@@ -61,7 +61,7 @@ TEST_CASE("epochs rise, also when the clock does not") {
     CHECK(store.last_epoch() == 2'000);
 }
 
-TEST_CASE("a specification is kept once, and the last is the one") {
+TEST_CASE("a specification is stored once, and the last one is read back") {
     const test::TempFolder folder;
     {
         Store store(folder.file("ctrl.db"));
@@ -73,7 +73,7 @@ TEST_CASE("a specification is kept once, and the last is the one") {
     CHECK(Store(folder.file("ctrl.db")).specification() == "{ }");
 }
 
-TEST_CASE("what was set of pools is kept, and only the last of it") {
+TEST_CASE("pool settings are stored, and only the last ones") {
     const test::TempFolder folder;
     const std::vector<PoolSetting> settings{{"disk", "sales", false, "limit", PoolSetting::kNoLimit, 700},
                                             {"disk", "sales", true, "shares", 300, 100}};
@@ -86,7 +86,7 @@ TEST_CASE("what was set of pools is kept, and only the last of it") {
     CHECK(Store(folder.file("ctrl.db")).pool_settings() == settings);
 }
 
-TEST_CASE("a name keeps its number, over restarts too") {
+TEST_CASE("a name keeps its id, over restarts too") {
     const test::TempFolder folder;
     std::uint32_t web = 0;
     {
@@ -100,7 +100,25 @@ TEST_CASE("a name keeps its number, over restarts too") {
     CHECK(again.endpoint_id("vnic", "db") != web);
 }
 
-TEST_CASE("last allocations come back; a host without any is forgotten") {
+TEST_CASE("measured use comes back as it was, and damaged histograms are left out") {
+    const test::TempFolder folder;
+    const std::string file = folder.file("ctrl.db");
+    billing::MeasuredUse use;
+    use.add(0, 100);
+    use.add(0.5, 0.25);
+    use.add(1, 86'400);
+    {
+        Store store(file);
+        store.save_measured_use({{"a", use}, {"b", {}}});
+        store.save_measured_use({{"a", use}});
+        CHECK(store.measured_use().at("a").bins() == use.bins());
+        CHECK(store.measured_use().size() == 2);
+    }
+    Database(file).run("UPDATE use SET bins = x'0102' WHERE vnic = 'a'");
+    CHECK(Store(file).measured_use().size() == 1);
+}
+
+TEST_CASE("last allocations come back; a host without any is removed") {
     const test::TempFolder folder;
     {
         Store store(folder.file("ctrl.db"));
@@ -114,7 +132,7 @@ TEST_CASE("last allocations come back; a host without any is forgotten") {
     CHECK(read.at("h1").flows == allocation(4).flows);
 }
 
-TEST_CASE("the audit trail tells the last things in their order") {
+TEST_CASE("the audit trail returns the last entries in their order") {
     const test::TempFolder folder;
     Store store(folder.file("ctrl.db"));
     for (int i = 0; i < 5; ++i)
@@ -126,16 +144,16 @@ TEST_CASE("the audit trail tells the last things in their order") {
     CHECK(tail[1].unix_time == 4);
 }
 
-TEST_CASE("a store that cannot be opened says why and what to do") {
+TEST_CASE("the error of a store that cannot be opened names the cause and the remedy") {
     const test::TempFolder folder;
     CHECK(why_not(folder.file("none/ctrl.db")).find("folder") != std::string::npos);
     std::ofstream(folder.file("noise.db")) << std::string(4096, 'x');
-    CHECK(why_not(folder.file("noise.db")).find("no store of ours") != std::string::npos);
+    CHECK(why_not(folder.file("noise.db")).find("not a weir-ctrl store") != std::string::npos);
     const Store first(folder.file("ctrl.db"));
     CHECK(why_not(folder.file("ctrl.db")).find("another weir-ctrl uses it") != std::string::npos);
 }
 
-TEST_CASE("killed at any moment, all that was committed is there, and nothing by halves") {
+TEST_CASE("killed at any moment, the store has all that was committed, and no half of a transaction") {
     const test::TempFolder folder;
     testing::Random32 random{11};
     std::uint32_t interval = 0;
@@ -149,14 +167,14 @@ TEST_CASE("killed at any moment, all that was committed is there, and nothing by
             save_until_killed(folder.file("ctrl.db"), ends[1], interval);
         }
         close(ends[1]);
-        std::uint32_t said = 0;
+        std::uint32_t reported = 0;
         const std::uint32_t enough = 1 + random() % 8;
         for (std::uint32_t i = 0; i < enough; ++i)
-            REQUIRE(read(ends[0], &said, sizeof said) == sizeof said);
+            REQUIRE(read(ends[0], &reported, sizeof reported) == sizeof reported);
         usleep(random() % 2'000);
         kill(child, SIGKILL);
         REQUIRE(waitpid(child, nullptr, 0) == child);
-        while (read(ends[0], &said, sizeof said) == sizeof said) {  // what it still said
+        while (read(ends[0], &reported, sizeof reported) == sizeof reported) {
         }
         close(ends[0]);
 
@@ -164,11 +182,11 @@ TEST_CASE("killed at any moment, all that was committed is there, and nothing by
         const auto saved = store.allocations();
         REQUIRE(saved.size() == kStoredHosts);
         interval = saved.begin()->second.interval;
-        CHECK(interval >= said);
-        CHECK(interval <= said + 1);
+        CHECK(interval >= reported);
+        CHECK(interval <= reported + 1);
         for (const auto& [host, stored] : saved)
             REQUIRE((stored.interval == interval && stored.flows == allocation(interval).flows));
-        CHECK(store.audit_tail(1).front().unix_time >= said);
+        CHECK(store.audit_tail(1).front().unix_time >= reported);
         CHECK(store.last_epoch() == static_cast<std::uint64_t>(round) + 1);
     }
 }
