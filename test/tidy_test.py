@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "cost_functions/protocols": PURE | {"cost_functions/tracker"},
     "cost_functions/program": PURE | {"common/config"},
     "vswitch/config": PURE | SWITCH | {"cost_functions/protocols", "vswitch/esp/esp_sizes.h"},
+    "vswitch/qos": PURE | SWITCH | {"vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qos/schedulers"},
     "vswitch/qos/buckets": PURE | SWITCH,
     "vswitch/qos/feedback": PURE | SWITCH | {"vswitch/qos/buckets"},
     "vswitch/qos/schedulers": PURE | SWITCH | {"vswitch/qos/buckets", "vswitch/qos/feedback"},

@@ -14,6 +14,8 @@ inline constexpr std::size_t kWorkersMax = 16;
 inline constexpr std::size_t kQueuesMax = 16;
 /// Packets per burst: what one rte_vhost call moves at most (MAX_PKT_BURST).
 inline constexpr std::size_t kBurst = 32;
+/// Timers of vNICs, destinations and requests that fire in one iteration: bounds the burst after a stall.
+inline constexpr unsigned kWakesPerIteration = 256;
 /// Housekeeping runs once in this many iterations.
 inline constexpr unsigned kHousekeepingIterations = 256;
 /// Bytes that may wait for one destination before the ring is left alone (design 4: 128 KiB).
@@ -24,10 +26,13 @@ inline constexpr std::uint32_t kQueuePackets = 4096;
 /// Bytes that a limit pays at once: 32 frames of 1500 bytes, or one super-frame. 32 super-frames (2 MiB) in
 /// one payment would be 1.6 % of a second at 1 Gbit/s; they pay one by one.
 inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
-/// Flows with a limiter of their own per worker. EyeQ finds fewer than a few hundred active on a machine and
-/// measures up to 10,000. With their queues these take 1.8 MiB.
+/// Bytes per second below which a limit gets no super-frames (1 Gbit/s): a burst of 64 KiB would be more than half
+/// a millisecond of it (EyeQ 4.2).
+inline constexpr std::uint64_t kSuperFrameRateMin = 125'000'000;
+/// Destinations with a limiter of their own per worker. EyeQ finds a few hundred active on a machine at most and
+/// measures up to 10,000. With their queues they take 1.8 MiB.
 inline constexpr std::uint32_t kDestinationLimitsMax = 16'384;
-/// Frames that may wait in all of them: 64 flows at their bound.
+/// Frames that may wait in all of their queues: 64 destinations at their bound.
 inline constexpr std::uint32_t kDestinationPacketsMax = 16'384;
 /// Shared services that a switch knows.
 inline constexpr std::size_t kAppliancesMax = 64;

@@ -11,7 +11,6 @@
 #include "bench/micro/buffers.h"
 #include "bench/micro/cycles.h"
 #include "vswitch/datapath/uplink.h"
-#include "vswitch/qos/schedulers/scheduler_factory.h"
 
 namespace weir::bench {
 namespace {
@@ -75,22 +74,18 @@ class Rig {
             at[i] = static_cast<std::uint8_t>(to >> 8 * i);
     }
     Uplink::Setup setup() {
-        LinkScheduler::Setup scheduler;
-        scheduler.classes = limits::kVnicsMax;
-        scheduler.queue_packets = limits::kQueuePackets;
-        scheduler.wheel = &wheel_;
-        scheduler.destinations = limits::kDestinationLimitsMax;
-        scheduler.destination_packets = limits::kDestinationPacketsMax;
-        scheduler.destination_wheel_id = limits::kVnicsMax;
         return {.device = device_,
                 .queue = 0,
                 .pool = buffer_pool(),
-                .scheduler = make_link_scheduler("wrr", scheduler),
                 .directory = directory_.data(),
                 .overhead_bytes = limits::kWireOverheadBytes,
                 .mtu = 1500,
-                .flow_profile = {.line_rate = kRate},
-                .flows = limits::kDestinationLimitsMax};
+                .egress = {.scheduler = "wrr",
+                           .wheel = &wheel_,
+                           .vnics = limits::kVnicsMax,
+                           .destinations = limits::kDestinationLimitsMax,
+                           .destination_wheel_id = limits::kVnicsMax,
+                           .limits = {.line_rate = kRate}}};
     }
 
     NicDevice device_{{.device = "net_null0", .owner = "bench"}, buffer_pool()};

@@ -1,4 +1,4 @@
-// edge.h - what a host does with its guests' packets between their rings and the NIC: nothing, or Weir.
+// edge.h - isolation at a simulated host, between its guests' rings and its NIC: none, rate limits, or Weir.
 // Threads: one.
 #pragma once
 

@@ -1,15 +1,13 @@
-// weir_edge.h - Weir at the edge of a simulated host: the classes of vswitch/qos, called as a worker calls
-// them. Source: design section 4; EyeQ 3.2 to 3.4. Units: bytes/s, Nanos. Threads: one.
+// weir_edge.h - Weir at a simulated host: the switch's Egress and Receiver, called as a worker calls them.
+// Source: docs/design.md 4; EyeQ 3.2 to 3.4. Units: bytes/s; ns. Threads: one.
 #pragma once
 
 #include <deque>
-#include <memory>
 
 #include "bench/sim/host.h"
 #include "bench/sim/scenario.h"
-#include "vswitch/qos/feedback/destination_limits.h"
+#include "vswitch/qos/egress.h"
 #include "vswitch/qos/feedback/receiver.h"
-#include "vswitch/qos/schedulers/scheduler_factory.h"
 
 namespace weir::sim {
 
@@ -19,7 +17,7 @@ class WeirEdge final : public Edge, public Handler {
     WeirEdge(World& world, Host& host, const HostsSpec& spec, std::uint64_t rate_bps, Isolation isolation,
              std::size_t peers);
 
-    [[nodiscard]] bool room(VnicId vnic) const override { return scheduler_->room(vnic) != 0; }
+    [[nodiscard]] bool room(VnicId vnic) const override { return egress_.has_room(vnic); }
     void send(VnicId vnic, Packet& packet) override;
     void received(VnicId vnic, const Packet& packet) override;
     void on_feedback(VnicId vnic, const Packet& feedback) override;
@@ -33,7 +31,7 @@ class WeirEdge final : public Edge, public Handler {
   private:
     enum What : std::uint32_t { kPoll, kHousekeeping };
 
-    /// Feedback that was held back on purpose goes out.
+    /// Where feedback frames go that the scenario delays.
     class Outlet final : public Node {
       public:
         explicit Outlet(Host& host) : host_(host) {}
@@ -44,24 +42,21 @@ class WeirEdge final : public Edge, public Handler {
     };
 
     void add_vnic(VnicId id);
-    [[nodiscard]] bool bypass(VnicId id, DestinationId flow, const Packet& packet, Nanos now);
-    [[nodiscard]] bool enqueue(VnicId id, DestinationId flow, Packet& packet, Nanos now);
-    void drop(Packet& packet);
     void wake(TimingWheel::Ids ids, Nanos now);
     void poll(Nanos now);
-    void keep_house(Nanos now);
+    void housekeeping(Nanos now);
     void poll_at(Nanos when);
     void plan(Nanos earliest);
 
     World& world_;
     Host& host_;
     Nanos feedback_delay_;
-    Nanos housekeeping_;  ///< how often
+    Nanos housekeeping_period_;
     std::uint32_t vnics_;
-    TimingWheel wheel_;  ///< ids of vNICs, then of flows
-    std::deque<Limiter> limiters_;
-    DestinationLimits flows_;
-    std::unique_ptr<LinkScheduler> scheduler_;
+    std::uint32_t destinations_;  ///< that may have a limiter, and senders that the receiver remembers
+    TimingWheel wheel_;           ///< ids of vNICs, then of destinations
+    std::deque<Limiter> limits_;  ///< of vNICs
+    Egress egress_;
     Receiver receiver_;
     Outlet outlet_;
     DelayLine delayed_;

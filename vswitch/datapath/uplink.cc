@@ -1,4 +1,5 @@
-// uplink.cc - bypass when idle, scheduler when not, nothing lost towards a NIC that is behind.
+// uplink.cc - Uplink: frames fitted to the NIC, past the queues or through them, and the NIC's pending
+// frames.
 #include "vswitch/datapath/uplink.h"
 
 #include <rte_ether.h>
@@ -14,20 +15,17 @@
 namespace weir {
 namespace {
 
-/// Backlog at which ECN-capable senders are told, before their ring is held back (EyeQ marks at 100 KB of
-/// 128).
-constexpr std::uint64_t kMarkBytes = limits::kQueueBytesMax * 3 / 4;
-/// Bytes per second of a flow below which its super-frames are split: 1 Gbit/s.
-constexpr std::uint64_t kSplitBelow = 125'000'000;
+constexpr auto address_of = [](const PacketRef& packet) {
+    return read_head(static_cast<const rte_mbuf*>(packet.packet)).destination;
+};
 
 }  // namespace
 
-Uplink::Uplink(Setup setup)
+Uplink::Uplink(const Setup& setup)
     : device_(setup.device),
       nic_(setup.device, setup.queue),
       pool_(setup.pool),
-      scheduler_(std::move(setup.scheduler)),
-      flows_(setup.flows, limits::kVnicsMax, setup.flow_profile),
+      egress_(setup.egress),
       directory_(setup.directory),
       overhead_bytes_(setup.overhead_bytes),
       frame_bytes_max_(setup.mtu + kEthernetHeaderBytes) {}
@@ -37,23 +35,34 @@ Uplink::~Uplink() {
 }
 
 void Uplink::add(VnicPath& path, Nanos now) {
-    scheduler_->add(path.fixed.id, path.profile.uplink, &path.limiter, now);
+    egress_.add(path.fixed.id, path.profile.uplink, &path.limiter, now);
 }
 
 void Uplink::change(const VnicPath& path, Nanos now) {
-    scheduler_->change(path.fixed.id, path.profile.uplink, now);
+    egress_.change(path.fixed.id, path.profile.uplink, now);
 }
 
 void Uplink::remove(VnicPath& path, Nanos now) {
-    const auto end = [&](const PacketRef& ref) { take_out(path, ref); };
-    flows_.erase_vnic(path.fixed.id,
-                      [&](DestinationId flow) { scheduler_->close_destination(flow, now, end); });
-    scheduler_->drain(path.fixed.id, end);
-    scheduler_->remove(path.fixed.id, now);
+    egress_.remove(path.fixed.id, now, [&](const PacketRef& ref) { drop_queued(path, ref); });
 }
 
-/// Ends a packet that waited when its vNIC went.
-void Uplink::take_out(VnicPath& path, const PacketRef& ref) {
+DestinationLimits::Change Uplink::on_feedback(VnicId vnic, std::uint64_t address, std::uint64_t rate,
+                                              std::uint32_t sequence, Nanos now) {
+    return egress_.on_feedback(vnic, address, rate, sequence, now, address_of);
+}
+
+bool Uplink::allocate(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now) {
+    return egress_.allocate(vnic, address, rate, now, address_of) != DestinationLimits::Change::kFull;
+}
+
+void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {
+    const Egress::Usage usage = egress_.usage(vnic, peer.address);
+    peer.bytes = usage.bytes;
+    peer.queued = usage.queued;
+}
+
+/// Of a vNIC that is being removed.
+void Uplink::drop_queued(VnicPath& path, const PacketRef& ref) {
     path.stats.from_vm.queued.remove(1, ref.bytes);
     path.queued_buffers -= ref.buffers;
     stats.tx.queued.remove(1, ref.bytes);
@@ -62,17 +71,12 @@ void Uplink::take_out(VnicPath& path, const PacketRef& ref) {
     rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
 }
 
-void Uplink::set_capacity(std::uint64_t bytes_per_sec, Nanos now) {
-    capacity_ = bytes_per_sec;
-    scheduler_->set_capacity(bytes_per_sec, now);
-}
-
 void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason) {
     from.stats.from_vm.drop(reason, 1, bytes);
     rte_pktmbuf_free(frame);
 }
 
-/// The vNIC's VLAN, if it has one. @return false when the frame was dropped
+/// Inserts the tag of a vNIC with a VLAN. @return false when the frame was dropped
 bool Uplink::tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
     constexpr unsigned kPcpShift = 13;
     if (from.fixed.vlan == 0)
@@ -84,7 +88,8 @@ bool Uplink::tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
     return false;
 }
 
-/// VLAN tag, MTU, checksums that the NIC does not make. @return false when the frame was dropped
+/// Checks the MTU, computes the checksums that the NIC does not, inserts the VLAN tag. @return false when the
+/// frame was dropped
 bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t longest =
@@ -104,22 +109,13 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
     return true;
 }
 
-/// There is room: the caller asked nic_has_room() or took no more than there was.
-void Uplink::hand_over(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel) {
-    pending_tunnel_[pending_count_] = tunnel;
-    pending_clear_ |= tunnel != kNoTunnel;
-    pending_[pending_count_++] = frame;
-    pending_bytes_ += bytes;
-}
-
 bool Uplink::nic_has_room(std::uint16_t frames) {
     if (pending_count_ + frames > kPendingMax)
         transmit();
     return pending_count_ + frames <= kPendingMax;
 }
 
-/// Gives the NIC what it takes; the rest waits here, and then in the scheduler, and then in the guests'
-/// rings.
+/// Gives the NIC the pending frames that it takes; the others stay, in order.
 void Uplink::transmit() {
     if (pending_clear_) [[unlikely]]
         encrypt_pending();
@@ -146,21 +142,16 @@ void Uplink::transmit() {
     pending_bytes_ = left;
 }
 
-/// Where many wait already, those that can hear it are told; beyond the bound a flow's own packets are lost,
-/// and nobody else's.
-void Uplink::queue(VnicPath& from, DestinationId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now) {
+/// Queues a frame that cannot bypass, with a congestion mark if Egress asks for one; drops it when the queue
+/// is full.
+void Uplink::enqueue(VnicPath& from, DestinationId destination, rte_mbuf* frame, const PacketRef& ref,
+                     Nanos now) {
     const VnicId id = from.fixed.id;
     set_source(frame, id);
-    const bool limited = flow != kNoDestination;
-    const std::uint64_t backlog = scheduler_->backlog_bytes(id);
-    // A mark made here in a limited flow would look to the receiver, who set the limit, like a queue in the
-    // network: it would lower the limit, which would lengthen this queue.
-    if (!limited && backlog > kMarkBytes)
-        from.stats.ecn_marked += mark_congestion(frame);
-    if (!(limited ? scheduler_->enqueue(id, flow, ref, now) : scheduler_->enqueue(id, ref, now))) {
-        const DropReason reason = limited ? DropReason::kDestinationCongested : DropReason::kQueueFull;
-        stats.tx.drop(reason, 1, ref.bytes);
-        drop(from, frame, ref.bytes, reason);
+    const auto mark = [&] { from.stats.ecn_marked += mark_congestion(frame); };
+    if (const std::optional<DropReason> full = egress_.enqueue(id, destination, ref, now, mark)) {
+        stats.tx.drop(*full, 1, ref.bytes);
+        drop(from, frame, ref.bytes, *full);
         return;
     }
     from.queued_buffers += ref.buffers;
@@ -168,52 +159,41 @@ void Uplink::queue(VnicPath& from, DestinationId flow, rte_mbuf* frame, const Pa
     stats.tx.queued.add(1, ref.bytes);
 }
 
-/// Around the scheduler: nothing waits before it, the NIC keeps up, and every bucket pays, and has then paid.
-bool Uplink::goes_directly(VnicPath& from, DestinationId flow, std::uint32_t bytes, std::uint32_t wire_frames,
-                           std::uint16_t frames, Nanos now) {
+/// The NIC keeps up and Egress lets the bytes pass its queues; they are paid for then.
+bool Uplink::try_bypass(VnicPath& from, DestinationId destination, std::uint32_t bytes,
+                        std::uint32_t wire_frames, std::uint16_t frames, Nanos now) {
     if (!nic_has_room(frames))
         return false;
     const VnicId id = from.fixed.id;
     if (!from.profile.isolated)
-        return scheduler_->backlog_packets(id) == 0;
-    const bool limited = flow != kNoDestination;
-    if (!(limited ? scheduler_->can_bypass(id, flow, bytes, now) : scheduler_->can_bypass(id, bytes, now)) ||
-        (from.profile.limited && !from.limiter.admit({bytes, wire_frames}, now)))
-        return false;
-    if (limited)
-        scheduler_->bypass(id, flow, bytes, now);
-    else
-        scheduler_->bypass(id, bytes, now);
-    return true;
+        return egress_.try_bypass_unisolated(id, destination, bytes);
+    Limiter* const limit = from.profile.limited ? &from.limiter : nullptr;
+    return egress_.try_bypass(id, destination, limit, bytes, wire_frames, now);
 }
 
-/// One frame on its way: around the scheduler when nothing waits and everybody pays, else through it.
+/// Sends one fitted frame past the queues, or queues it.
 void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames,
                       Nanos now) {
     stats.tx.offered.add(1, bytes);
-    const DestinationId flow = flows_.find(from.fixed.id, read_head(frame).destination);
-    if (flow != kNoDestination)
-        flows_.touch(flow, now);
-    if (!goes_directly(from, flow, bytes, wire_frames, 1, now)) {
-        queue(from, flow, frame, {frame, now, bytes, wire_frames, frame->nb_segs}, now);
+    const DestinationId destination = egress_.find_limit(from.fixed.id, read_head(frame).destination, now);
+    if (!try_bypass(from, destination, bytes, wire_frames, 1, now)) {
+        enqueue(from, destination, frame, {frame, now, bytes, wire_frames, frame->nb_segs}, now);
         return;
     }
-    if (flow != kNoDestination)
-        flows_.count(flow, bytes);
     count_sent(from, 1, bytes);
     stats.tx.queued.add(1, bytes);
-    hand_over(frame, bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
+    add_pending(frame, bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
 }
 
-/// A super-frame needs a NIC that splits it, and no limiter below 1 Gbit/s in its way (EyeQ 4.2).
+/// The frame need not be split: it is none of several segments, or the NIC splits it and no slow limiter is
+/// in its way.
 bool Uplink::passes_whole(const VnicPath& from, const rte_mbuf* frame) const {
-    if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0)
-        return true;
-    const DestinationId flow = flows_.find(from.fixed.id, read_head(frame).destination);
-    return device_.offloads().tso && (flow == kNoDestination || flows_.rate(flow) >= kSplitBelow);
+    return (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0 ||
+           (device_.offloads().tso &&
+            egress_.takes_super_frames(from.fixed.id, read_head(frame).destination));
 }
 
-/// Frame by frame: what the NIC does not do is done here.
+/// Does in software, frame by frame, what the NIC does not do.
 [[gnu::noinline]] void Uplink::send_adapted(VnicPath& from, const Run& run, Nanos now) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
@@ -242,6 +222,47 @@ bool Uplink::passes_whole(const VnicPath& from, const rte_mbuf* frame) const {
     }
 }
 
+/// Sends a run without super-frames of a vNIC that has limited destinations. Link and class are asked once
+/// for the whole run, destinations frame by frame: one that cannot pay queues its frames, and the others
+/// pass. A frame that the vNIC's own limit cannot pay stops all behind it.
+void Uplink::send_by_destination(VnicPath& from, const Run& run, Nanos now) {
+    const VnicId id = from.fixed.id;
+    if (!from.profile.isolated || run.bytes_total > from.profile.run_bytes_max || !nic_has_room(run.count) ||
+        !egress_.can_bypass(id, run.bytes_total, now)) {
+        for (std::uint16_t i = 0; i < run.count; ++i)
+            send_one(from, run.frames[i], run.bytes[i], run.wire_frames[i], now);
+        return;
+    }
+    stats.tx.offered.add(run.count, run.bytes_total);
+    std::uint64_t address = 0;  // no frame's
+    DestinationId destination = kNoDestination;
+    bool open = true;
+    std::uint32_t passed = 0;
+    std::uint32_t passed_bytes = 0;
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        rte_mbuf* const frame = run.frames[i];
+        const std::uint32_t bytes = run.bytes[i];
+        if (const std::uint64_t to = read_head(frame).destination; to != address) {
+            address = to;
+            destination = egress_.find_limit(id, to, now);
+        }
+        const bool pays = egress_.can_pay(destination, bytes, now);
+        open =
+            open && !(pays && from.profile.limited && !from.limiter.admit({bytes, run.wire_frames[i]}, now));
+        if (!pays || !open) {
+            enqueue(from, destination, frame, {frame, now, bytes, run.wire_frames[i], frame->nb_segs}, now);
+            continue;
+        }
+        egress_.pay(destination, bytes, now);
+        ++passed;
+        passed_bytes += bytes;
+        add_pending(frame, bytes);
+    }
+    egress_.charge_bypassed(id, passed_bytes, now);
+    count_sent(from, passed, passed_bytes);
+    stats.tx.queued.add(passed, passed_bytes);
+}
+
 void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
     if (!device_.link_up()) [[unlikely]] {
         for (std::uint16_t i = 0; i < run.count; ++i)
@@ -256,23 +277,23 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
     }
     if (from.fixed.vlan != 0 || run.longest > frame_bytes_max_ ||
         !offload::accepted_as_is(run.offload_flags, device_.offloads()) ||
-        (run.wire_frames_total != run.count && flows_.has_any(from.fixed.id)) ||
+        (run.wire_frames_total != run.count && egress_.limits().has_any(from.fixed.id)) ||
         (run.offload_flags != 0 && nic_.prepare(run.frames, run.count) != run.count)) {
         send_adapted(from, run, now);
         return;
     }
-    if (flows_.has_any(from.fixed.id)) {
-        send_by_flow(from, run, now);
+    if (egress_.limits().has_any(from.fixed.id)) {
+        send_by_destination(from, run, now);
         return;
     }
-    // The common case costs one question for the whole run.
+    // The common case: Egress is asked once for the whole run.
     if (run.bytes_total <= from.profile.run_bytes_max &&
-        goes_directly(from, kNoDestination, run.bytes_total, run.wire_frames_total, run.count, now)) {
+        try_bypass(from, kNoDestination, run.bytes_total, run.wire_frames_total, run.count, now)) {
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
         count_sent(from, run.count, run.bytes_total);
         for (std::uint16_t i = 0; i < run.count; ++i)
-            hand_over(run.frames[i], run.bytes[i]);
+            add_pending(run.frames[i], run.bytes[i]);
         return;
     }
     for (std::uint16_t i = 0; i < run.count; ++i)
@@ -290,17 +311,17 @@ bool Uplink::send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now) {
         rte_pktmbuf_free(frame);
         return false;
     }
-    scheduler_->charge_link(bytes, now);
+    egress_.charge_link(bytes, now);
     stats.tx.queued.add(1, bytes);
-    hand_over(frame, bytes, tunnel);
+    add_pending(frame, bytes, tunnel);
     return true;
 }
 
-/// Lets what the scheduler picks leave its vNIC's queue.
+/// Moves what the scheduler lets leave now from its vNIC's queue to the pending frames.
 unsigned Uplink::depart(Nanos now) {
     std::array<PacketRef, limits::kBurst> refs;
     const std::size_t room = std::min<std::size_t>(refs.size(), kPendingMax - pending_count_);
-    const std::size_t picked = scheduler_->dequeue_burst(now, std::span(refs).first(room));
+    const std::size_t picked = egress_.dequeue_burst(now, std::span(refs).first(room));
     for (std::size_t i = 0; i < picked; ++i) {
         const PacketRef& ref = refs[i];
         auto* frame = static_cast<rte_mbuf*>(ref.packet);
@@ -308,12 +329,9 @@ unsigned Uplink::depart(Nanos now) {
         from.queued_buffers -= ref.buffers;
         from.stats.from_vm.queued.remove(1, ref.bytes);
         count_sent(from, 1, ref.bytes);
-        if (flows_.has_allocated(from.fixed.id))
-            if (const DestinationId flow = flows_.find(from.fixed.id, read_head(frame).destination);
-                flow != kNoDestination)
-                flows_.count(flow, ref.bytes);
+        egress_.count_departure(from.fixed.id, ref, address_of);
         from.queue_delay.add(now - ref.enqueued);
-        hand_over(frame, ref.bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
+        add_pending(frame, ref.bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
     }
     return static_cast<unsigned>(picked);
 }
@@ -321,7 +339,7 @@ unsigned Uplink::depart(Nanos now) {
 unsigned Uplink::flush(Nanos now) {
     transmit();
     unsigned moved = 0;
-    while (scheduler_->backlogged() && pending_count_ < kPendingMax) {
+    while (egress_.backlogged() && pending_count_ < kPendingMax) {
         const unsigned picked = depart(now);
         moved += picked;
         transmit();

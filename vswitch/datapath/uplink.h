@@ -1,10 +1,15 @@
-// uplink.h - one worker's share of the way out: VLAN tags, offloads, the scheduler, the NIC queue.
-// Source: EyeQ 3.3 (WRR root); design section 4. Units: bytes as accounted, ns.
-// Threads: owning worker.
+// uplink.h - one worker's share of the uplink: tags, offloads and tunnels around Egress, and the NIC's queue
+// behind it. Source: EyeQ 3.3, 4.2; docs/design.md 4. Units: accounted bytes; ns. Threads: owning worker.
+//
+// Frames come in runs, one vNIC's and one burst's. A run is fitted to the NIC (VLAN tag, MTU, checksums,
+// super-frames that the NIC cannot split), then passes the queues or waits in them as Egress decides. What
+// leaves gathers in a pending array, is encrypted there if it takes a tunnel, and goes to the NIC in bursts.
+// A frame that the NIC does not take stays pending; then the scheduler's queues fill, then the guests' rings:
+// nothing is lost to a slow NIC.
 #pragma once
 
 #include <array>
-#include <memory>
+#include <optional>
 #include <span>
 
 #include "vswitch/datapath/batch.h"
@@ -12,8 +17,7 @@
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic_path.h"
 #include "vswitch/ports/nic_port.h"
-#include "vswitch/qos/feedback/destination_limits.h"
-#include "vswitch/qos/schedulers/link_scheduler.h"
+#include "vswitch/qos/egress.h"
 
 struct rte_mempool;
 
@@ -25,95 +29,102 @@ class Uplink {
         NicDevice& device;
         std::uint16_t queue;
         rte_mempool* pool;
-        std::unique_ptr<LinkScheduler> scheduler;
         VnicPath* const* directory;  ///< by VnicId
         std::uint32_t overhead_bytes;
         std::uint32_t mtu;
-        DestinationLimits::Profile flow_profile;
-        std::uint32_t flows;  ///< limiters that destinations may ask for, a power of two
+        Egress::Setup egress;
     };
-    explicit Uplink(Setup setup);
-    /// Frees what the NIC has not taken; the classes were removed before.
+    explicit Uplink(const Setup& setup);
+    /// Frees what the NIC has not taken; all vNICs were removed before.
     ~Uplink();
     Uplink(const Uplink&) = delete;
     Uplink& operator=(const Uplink&) = delete;
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) { return nic_.rx_burst(frames, max); }
 
-    /// Takes the run: sends it now if nothing waits and all buckets pay, else queues it. All frames are
-    /// consumed.
+    /// Consumes all frames: they are pending for the NIC, queued, or dropped with a reason.
     void send(VnicPath& from, const Run& run, Nanos now);
-    /// Lets the scheduler pick what may leave now. @return frames handed to the NIC
+    /// Gives the NIC what is pending and what the scheduler lets leave now. @return frames that left the
+    /// scheduler
     unsigned flush(Nanos now);
 
     void add(VnicPath& path, Nanos now);
     void change(const VnicPath& path, Nanos now);
     /// Drops what waits for the vNIC, with a reason.
     void remove(VnicPath& path, Nanos now);
-    void wake(VnicId vnic, Nanos now) { scheduler_->wake(vnic, now); }
-    void wake_destination(DestinationId flow, Nanos now) { scheduler_->wake_destination(flow, now); }
+    void wake(VnicId vnic, Nanos now) { egress_.wake(vnic, now); }
+    void wake_destination(DestinationId destination, Nanos now) {
+        egress_.wake_destination(destination, now);
+    }
 
-    /// A destination tells a vNIC a rate.
+    /// A receiver's switch advertises a rate for what the vNIC sends to `address`.
     DestinationLimits::Change on_feedback(VnicId vnic, std::uint64_t address, std::uint64_t rate,
                                           std::uint32_t sequence, Nanos now);
-    /// The controller rules what the vNIC sends to an address, or (nullopt) does so no longer.
+    /// The controller allocates a rate for what the vNIC sends to an address, or withdraws it (nullopt).
     /// @return false when there is no room for another limiter
     bool allocate(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now);
-    /// Of a ruled flow: what has passed, and what waits.
+    /// Fills in what `peer.address`, if it has an allocation, has used and what waits for it.
     void read_peer(VnicId vnic, PeerReading& peer) const;
-    /// Limiters in silence: some of them at each call.
-    void sweep_limits(Nanos now);
-    [[nodiscard]] std::uint32_t limiters() const { return flows_.advertised(); }
-    [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return flows_.advertised(vnic); }
+    /// See Egress::sweep().
+    void sweep_limits(Nanos now) { egress_.sweep(now); }
+    /// Destinations that feedback limits: all, or one vNIC's.
+    [[nodiscard]] std::uint32_t limiters() const { return egress_.limits().advertised(); }
+    [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return egress_.limits().advertised(vnic); }
 
-    /// A frame of the switch's own, past the queues. @return false when the NIC is behind; the frame is gone
+    /// Sends a frame of the switch's own, past the queues. @return false when it was dropped: the link is
+    /// down or the NIC is behind
     bool send_control(rte_mbuf* frame, Nanos now) { return send_control(frame, kNoTunnel, now); }
-    /// The same through the tunnel that its address says; without one it is gone.
+    /// The same through the tunnel to the frame's destination; false also when that tunnel is not up.
     bool send_control_encrypted(rte_mbuf* frame, Nanos now);
-    /// What vNICs that encrypt send goes through these, and who sends pays the cycles. Both outlive the
+    /// Frames of vNICs that encrypt take these tunnels; the cycles are billed to the vNIC. Both outlive the
     /// uplink.
     void use_tunnels(TunnelPath& tunnels, CycleBill& bill) {
         tunnels_ = &tunnels;
         bill_ = &bill;
     }
 
-    /// This worker's part of the link, in tokens (accounted bytes) per second.
-    void set_capacity(std::uint64_t bytes_per_sec, Nanos now);
-    [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
-    [[nodiscard]] bool backlogged() const { return scheduler_->backlogged() || pending_count_ != 0; }
+    /// This worker's part of the link.
+    void set_capacity(std::uint64_t bytes_per_sec, Nanos now) { egress_.set_capacity(bytes_per_sec, now); }
+    [[nodiscard]] std::uint64_t capacity() const { return egress_.capacity(); }
+    [[nodiscard]] bool backlogged() const { return egress_.backlogged() || pending_count_ != 0; }
     /// Whether another burst of the vNIC may be taken from its ring.
-    [[nodiscard]] bool has_room(VnicId vnic) const { return scheduler_->room(vnic) != 0; }
+    [[nodiscard]] bool has_room(VnicId vnic) const { return egress_.has_room(vnic); }
 
     UplinkStats stats;
 
   private:
-    /// Frames handed over to the NIC that it has not taken yet.
+    /// Frames that left the scheduler and wait for the NIC.
     static constexpr std::uint16_t kPendingMax = 2 * limits::kBurst;
 
-    // uplink_flows.cc
-    void send_by_flow(VnicPath& from, const Run& run, Nanos now);
-    DestinationLimits::Change take_over(const DestinationLimits::Result& result, VnicId vnic,
-                                        std::uint64_t address, Nanos now);
     // uplink.cc
     static void count_sent(VnicPath& from, std::uint64_t packets, std::uint64_t bytes) {
         from.stats.admitted.add(packets, bytes);
         from.stats.from_vm.delivered.add(packets, bytes);
         from.stats.uplink_bytes += bytes;
     }
+    /// The caller made sure of room: by nic_has_room(), or by taking no more frames from the scheduler than fit.
+    void add_pending(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel = kNoTunnel) {
+        pending_tunnel_[pending_count_] = tunnel;
+        pending_clear_ |= tunnel != kNoTunnel;
+        pending_[pending_count_++] = frame;
+        pending_bytes_ += bytes;
+    }
     void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
+    void drop_queued(VnicPath& path, const PacketRef& ref);
     void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     void send_adapted(VnicPath& from, const Run& run, Nanos now);
-    void queue(VnicPath& from, DestinationId flow, rte_mbuf* frame, const PacketRef& ref, Nanos now);
-    void take_out(VnicPath& path, const PacketRef& ref);
+    void send_by_destination(VnicPath& from, const Run& run, Nanos now);
+    void enqueue(VnicPath& from, DestinationId destination, rte_mbuf* frame, const PacketRef& ref, Nanos now);
     [[nodiscard]] bool passes_whole(const VnicPath& from, const rte_mbuf* frame) const;
     bool tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes);
     bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes);
-    bool goes_directly(VnicPath& from, DestinationId flow, std::uint32_t bytes, std::uint32_t wire_frames,
-                       std::uint16_t frames, Nanos now);
+    bool try_bypass(VnicPath& from, DestinationId destination, std::uint32_t bytes, std::uint32_t wire_frames,
+                    std::uint16_t frames, Nanos now);
     bool nic_has_room(std::uint16_t frames);
-    void hand_over(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel = kNoTunnel);
     bool send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now);
-    // uplink_tunnel.cc
+    void transmit();
+    unsigned depart(Nanos now);
+    // tunnels/uplink_tunnel.cc
     void send_encrypted(VnicPath& from, const Run& run, Nanos now);
     void encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
     void send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
@@ -121,23 +132,19 @@ class Uplink {
     std::uint16_t encrypt_alike(std::uint16_t first);
     void undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outcome);
     void bill_encryption(std::span<rte_mbuf* const> frames, std::uint64_t cycles);
-    void transmit();
-    unsigned depart(Nanos now);
 
     NicDevice& device_;
     NicPort nic_;
     rte_mempool* pool_;
-    std::unique_ptr<LinkScheduler> scheduler_;
-    DestinationLimits flows_;
+    Egress egress_;
     VnicPath* const* directory_;
     std::uint32_t overhead_bytes_;
     std::uint32_t frame_bytes_max_;
-    std::uint64_t capacity_ = 0;
     std::array<rte_mbuf*, kPendingMax> pending_{};
-    std::array<TunnelId, kPendingMax> pending_tunnel_{};
+    std::array<TunnelId, kPendingMax> pending_tunnel_{};  ///< kNoTunnel: the frame is as the wire gets it
     std::uint16_t pending_count_ = 0;
-    std::uint16_t pending_ready_ = 0;  ///< the first of these are as the wire gets them
-    bool pending_clear_ = false;       ///< some of the others are to be encrypted
+    std::uint16_t pending_ready_ = 0;  ///< the first so many frames need no encryption
+    bool pending_clear_ = false;       ///< some frames behind them do
     TunnelPath* tunnels_ = nullptr;
     CycleBill* bill_ = nullptr;
     std::uint64_t pending_bytes_ = 0;

@@ -10,9 +10,8 @@
 namespace weir {
 namespace {
 
-/// A super-frame of 64 KiB wrecks any limiter: below this limit it is split to the MTU, above it in two (EyeQ
-/// 4.2).
-constexpr std::uint64_t kSplitBelowBps = 1'000'000'000;
+/// Bytes of a super-frame that a limit above limits::kSuperFrameRateMin lets pass; longer ones are split in
+/// two.
 constexpr std::uint32_t kSuperFrameMax = 32 * 1024;
 /// Buffers a vNIC may hold in queues unless configured: a full queue of minimum-size frames.
 /// What a vNIC with a fairness guarantee has at least: a thousandth of the uplink, 64 kbit/s if that is more.
@@ -80,7 +79,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
             static_cast<std::uint32_t>(std::min<std::uint64_t>(burst, limits::kRunBytesMax));
         profile.wake_bytes =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes_per_sec / kWakesPerSec, UINT32_MAX));
-        profile.super_frame_max = *vnic.limit_bps < kSplitBelowBps ? 0 : kSuperFrameMax;
+        profile.super_frame_max = bytes_per_sec < limits::kSuperFrameRateMin ? 0 : kSuperFrameMax;
     }
     if (vnic.limit_pps)
         profile.limit_packets = make_profile(*vnic.limit_pps, burst_for_packet_rate(*vnic.limit_pps));

@@ -10,18 +10,15 @@
 #include "vswitch/datapath/classifier.h"
 #include "vswitch/datapath/offload.h"
 #include "vswitch/qos/buckets/rate_profile.h"
-#include "vswitch/qos/schedulers/scheduler_factory.h"
 
 namespace weir {
 namespace {
 
-/// Ids that may become ready per iteration: bounds the burst after a stall.
-constexpr unsigned kWakeBudget = 256;
-/// The wheel's ids: a vNIC's own limit, the same vNIC's class in the uplink's scheduler, flows with limiters,
-/// flows of requests.
+/// The wheel's ids: a vNIC's own limit, the same vNIC's class in the uplink's scheduler, destinations with
+/// limiters, flows of requests.
 constexpr std::uint32_t kClassIds = limits::kVnicsMax;
-constexpr std::uint32_t kFlowIds = 2 * limits::kVnicsMax;
-constexpr std::uint32_t kRequestIds = kFlowIds + limits::kDestinationLimitsMax;
+constexpr std::uint32_t kDestinationIds = 2 * limits::kVnicsMax;
+constexpr std::uint32_t kRequestIds = kDestinationIds + limits::kDestinationLimitsMax;
 constexpr std::uint32_t kWheelIds = kRequestIds + limits::kRequestFlowsMax;
 /// A ring that gave more than one frame but fewer than this is left to fill for a moment (`poll_coalesce`): a
 /// burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's cache lines travel
@@ -50,24 +47,20 @@ void Worker::set_uplink(const UplinkPart& part) {
     DestinationLimits::Profile unasked;
     unasked.line_rate = std::max<std::uint64_t>(part.ruled_below, 2);
     unasked.rate_min = std::min(unasked.rate_min, unasked.line_rate);
-    LinkScheduler::Setup scheduler;
-    scheduler.classes = limits::kVnicsMax;
-    scheduler.queue_packets = limits::kQueuePackets;
-    scheduler.wheel = &wheel_;
-    scheduler.class_wheel_id = kClassIds;
-    scheduler.destinations = told || ruled ? limits::kDestinationLimitsMax : 0;
-    scheduler.destination_packets = told || ruled ? limits::kDestinationPacketsMax : 0;
-    scheduler.destination_wheel_id = kFlowIds;
-    uplink_ =
-        std::make_unique<Uplink>(Uplink::Setup{.device = part.device,
-                                               .queue = setup_.id,
-                                               .pool = setup_.pool,
-                                               .scheduler = make_link_scheduler(part.scheduler, scheduler),
-                                               .directory = directory_.data(),
-                                               .overhead_bytes = setup_.overhead_bytes,
-                                               .mtu = part.mtu,
-                                               .flow_profile = told ? part.feedback->flows : unasked,
-                                               .flows = told || ruled ? limits::kDestinationLimitsMax : 2});
+    uplink_ = std::make_unique<Uplink>(
+        Uplink::Setup{.device = part.device,
+                      .queue = setup_.id,
+                      .pool = setup_.pool,
+                      .directory = directory_.data(),
+                      .overhead_bytes = setup_.overhead_bytes,
+                      .mtu = part.mtu,
+                      .egress = {.scheduler = part.scheduler,
+                                 .wheel = &wheel_,
+                                 .vnics = limits::kVnicsMax,
+                                 .vnic_wheel_id = kClassIds,
+                                 .destinations = told || ruled ? limits::kDestinationLimitsMax : 0,
+                                 .destination_wheel_id = kDestinationIds,
+                                 .limits = told ? part.feedback->flows : unasked}});
     out_share_ = &part.out;
     in_share_ = &part.in;
     uplink_->set_capacity(out_share_->allocation(setup_.id), 0);
@@ -135,15 +128,15 @@ bool Worker::drained() const {
 
 unsigned Worker::wake_due(Nanos now) {
     return wheel_.advance(
-        now, kWakeBudget,
+        now, limits::kWakesPerIteration,
         [&](TimingWheel::Ids ids) {
             for (const std::uint32_t id : ids) {
                 if (id >= kRequestIds)
                     requests_->wake(id - kRequestIds, now, [&](VnicId vnic, const PacketRef& ref) {
                         let_go(*directory_[vnic], ref, now);
                     });
-                else if (id >= kFlowIds)
-                    uplink_->wake_destination(id - kFlowIds, now);
+                else if (id >= kDestinationIds)
+                    uplink_->wake_destination(id - kDestinationIds, now);
                 else if (id >= kClassIds)
                     uplink_->wake(static_cast<VnicId>(id - kClassIds), now);
                 else

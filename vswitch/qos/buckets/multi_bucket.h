@@ -36,12 +36,14 @@ class MultiBucket {
         const FineTime t = to_fine(now);
         std::array<FineTime, N> prices;
         bool all = true;
+#pragma GCC unroll 8
         for (std::size_t i = 0; i < N; ++i) {
             prices[i] = buckets_[i].price(costs[i]);
             all &= buckets_[i].affords(prices[i], t);
         }
         if (!all)
             return false;
+#pragma GCC unroll 8
         for (std::size_t i = 0; i < N; ++i)
             buckets_[i].take(prices[i], t);
         return true;

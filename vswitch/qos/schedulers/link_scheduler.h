@@ -86,6 +86,7 @@ class LinkScheduler {
     void remove(VnicId id, Nanos now);
     /// The link's rate less headroom. Reservations that add up to more are scaled down in proportion.
     void set_capacity(std::uint64_t tokens_per_sec, Nanos now);
+    [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
 
     // The way past the queues. Inline, no virtual call. `bytes` may be those of a run of frames; beyond one
     // super-frame's the answer is no, so that a run drives the link no further into debt than a frame does.
@@ -200,7 +201,6 @@ class LinkScheduler {
     /// A class came, went or has other shares.
     virtual void shares_changed(Nanos now) = 0;
 
-    [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
     /// Has a packet that may be the next.
     [[nodiscard]] static bool has_ready(const Class& c) { return c.ready_head != kNoDestination; }
     [[nodiscard]] const PacketRef& front(const Class& c) const {
