@@ -26,19 +26,19 @@ std::string money_text(double money) {
 
 std::string chain_text(const json& bill) {
     const std::string lines = whole_text(number_at(bill, "/lines"));
-    std::string text = lines + " lines on the bill, the last is " + text_at(bill, "/head") + '\n';
+    std::string text = "the bill has " + lines + " lines, hash of the last " + text_at(bill, "/head") + '\n';
     if (!bill.contains("first_altered"))
         return text;
     const json& altered = bill.at("first_altered");
-    return text + (altered.is_null() ? "all of them are as they were written\n"
-                                     : "ALTERED: line " + altered.dump() + " is not as it was written\n");
+    return text + (altered.is_null() ? "no line was altered\n"
+                                     : "ALTERED: line " + altered.dump() + " does not match its hash\n");
 }
 
 /// The fault of a time option as CLI11 wants it; empty when there is none.
 std::string time_fault(const std::string& text) {
     return parse_time(text)
                ? ""
-               : "\"" + text + "\" is no time: 2026-11-21, 2026-11-21T15:00 (UTC) or Unix seconds";
+               : "\"" + text + "\" is no time; allowed: 2026-11-21, 2026-11-21T15:00 (UTC), or Unix seconds";
 }
 
 struct BillOptions {
@@ -59,9 +59,9 @@ std::string bill_text(const json& bill, const Terminal& terminal) {
                  {"VNIC"},
                  {"GUARANTEE", false, 1},
                  {"TIME", true, 2},
-                 {"PROMISED", true, 3},
+                 {"GUARANTEED", true, 3},
                  {"DELIVERED", true},
-                 {"FULFILLED", true},
+                 {"FULFILLMENT", true},
                  {"CHARGE", true}});
     for (const json& row : list_at(bill, "/rows")) {
         const double promised = number_at(row, "/promised_bytes");
@@ -73,7 +73,7 @@ std::string bill_text(const json& bill, const Terminal& terminal) {
                        money_text(number_at(row, "/charge"))});
     }
     text += table.render(terminal.columns, terminal.color);
-    return text + "charge " + money_text(number_at(bill, "/charge")) + "; " + chain_text(bill);
+    return text + "total charge " + money_text(number_at(bill, "/charge")) + "; " + chain_text(bill);
 }
 
 std::string bill_csv(const json& bill) {
@@ -130,14 +130,20 @@ std::optional<std::uint64_t> parse_time(std::string_view time) {
 
 void add_bill(CLI::App& command, Session& session) {
     auto options = std::make_shared<BillOptions>();
-    command.add_option("--tenant", options->tenant, "only this one's");
-    command
-        .add_option("--from", options->from,
-                    "the first moment: 2026-11-21, 2026-11-21T15:00 (UTC) or Unix seconds")
+    command.add_option("--tenant", options->tenant, "only the vNICs of this tenant")->type_name("NAME");
+    command.add_option("--from", options->from, "begin: 2026-11-21, 2026-11-21T15:00 (UTC), or Unix seconds")
+        ->type_name("TIME")
         ->check(time_fault);
-    command.add_option("--to", options->to, "the first moment after it")->check(time_fault);
-    command.add_flag("--csv", options->csv, "comma-separated values");
-    command.add_flag("--verify", options->verify, "look through all of the bill whether a line was altered");
+    command.add_option("--to", options->to, "end, not included; as --from")
+        ->type_name("TIME")
+        ->check(time_fault);
+    command.add_flag("--csv", options->csv, "print comma-separated values");
+    command.add_flag("--verify", options->verify, "check the hash of every line of the bill");
+    command.footer(
+        "Example:\n"
+        "  weirctl bill --tenant A --from 2026-11-01 --to 2026-12-01 --csv --socket /run/weir/ctrl.sock\n"
+        "Each line of the bill has the hash of all lines before it: note the last hash to detect later "
+        "changes.");
     command.callback([&session, options] {
         json args{{"verify", options->verify}};
         if (!options->tenant.empty())

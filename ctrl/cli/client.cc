@@ -39,10 +39,10 @@ void require_listener(const std::string& path) {
         return;
     if (error == EACCES || error == EPERM)
         refuse(endpoint, std::strerror(error),
-               "this user may not talk to the switch; use sudo, or join the socket's group");
+               "this user may not open the socket; use sudo, or join the socket's group");
     refuse(endpoint, std::strerror(error),
-           "no switch listens here; is weir-switch running? (systemctl status weir-switch; "
-           "another control_socket is given by --socket PATH)");
+           "no switch or controller listens here; start it (systemctl start weir-switch), or name another "
+           "control_socket (--socket PATH)");
 }
 
 json parse_reply(const std::string& endpoint, const zmq::message_t& message) {
@@ -50,8 +50,8 @@ json parse_reply(const std::string& endpoint, const zmq::message_t& message) {
     const bool valid = reply.is_object() && reply.value("schema", json()) == 1 && reply.contains("ok") &&
                        reply["ok"].is_boolean();
     if (!valid)
-        refuse(endpoint, "an answer that is not of schema 1",
-               "are weirctl and weir-switch of the same version?");
+        refuse(endpoint, "a reply that is not of schema 1",
+               "use weirctl and weir-switch, or weir-ctrl, of the same version");
     return reply;
 }
 
@@ -67,7 +67,7 @@ Faults faults_of(const json& reply) {
                 faults.push_back({text(fault, "path"), text(fault, "found"), text(fault, "allowed"),
                                   text(fault, "message")});
     if (faults.empty())
-        faults.push_back({"", "", "", "the switch refused and gave no reason"});
+        faults.push_back({"", "", "", "the request was refused without a reason"});
     return faults;
 }
 
@@ -97,8 +97,8 @@ json Client::call(const std::string& command, const json& args) {
         socket.connect(endpoint);
         if (!socket.send(zmq::buffer(request), zmq::send_flags::none) ||
             !socket.recv(reply_frame, zmq::recv_flags::none))
-            refuse(endpoint, "no answer within " + std::to_string(timeout_.count()) + " ms",
-                   "the switch hangs or is stopping; its log says why (journalctl -u weir-switch)");
+            refuse(endpoint, "no reply within " + std::to_string(timeout_.count()) + " ms",
+                   "the program hangs or is stopping; see its log (journalctl -u weir-switch, or weir-ctrl)");
     } catch (const zmq::error_t& error) {
         refuse(endpoint, error.what(), "the connection failed");
     }

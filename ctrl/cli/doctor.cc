@@ -104,7 +104,7 @@ void check_core(const CoreFacts& core, const HostFacts& facts, Findings& out) {
     else
         out.push_back({check, Health::kWarning, "online, but the kernel schedules other work there",
                        "add isolcpus=" + number + " nohz_full=" + number + " rcu_nocbs=" + number +
-                           " to the kernel's command line"});
+                           " to the kernel's command line, and reboot"});
 }
 
 void check_agent(const CoreFacts& core, const SwitchConfig& config, Findings& out) {
@@ -116,7 +116,7 @@ void check_agent(const CoreFacts& core, const SwitchConfig& config, Findings& ou
                        "set \"agent_core\" to a core of /sys/devices/system/cpu/online"});
     else if (overlap || core.isolated)
         out.push_back({check, Health::kWarning,
-                       overlap ? "a worker runs there too" : "an isolated core is wasted on it",
+                       overlap ? "a worker runs there too" : "isolated, which the agent does not need",
                        "set \"agent_core\" to a core for general use"});
     else
         out.push_back({check, Health::kOk, "online", ""});
@@ -135,14 +135,14 @@ void check_nic(const NicFacts& nic, const HostFacts& facts, Findings& out) {
         out.push_back({check, Health::kOk, "bound to " + nic.driver, ""});
     else
         out.push_back({check, Health::kMissing,
-                       nic.driver.empty() ? "bound to no driver" : "bound to the kernel's " + nic.driver,
+                       nic.driver.empty() ? "bound to no driver" : "bound to the kernel driver " + nic.driver,
                        "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci " + nic.address});
     if (!bifurcated && !facts.iommu)
-        out.push_back(
-            {"IOMMU", facts.noiommu_mode ? Health::kWarning : Health::kMissing,
-             facts.noiommu_mode ? "off; vfio's unsafe mode is on" : "off",
-             "add intel_iommu=on iommu=pt (or amd_iommu=on) to the kernel's command line; without one: "
-             "echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"});
+        out.push_back({"IOMMU", facts.noiommu_mode ? Health::kWarning : Health::kMissing,
+                       facts.noiommu_mode ? "off; vfio's unsafe mode is on" : "off",
+                       "add intel_iommu=on iommu=pt (or amd_iommu=on) to the kernel's command line, and "
+                       "reboot; without one: "
+                       "echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"});
 }
 
 /// DMA needs buffers that stay in memory. Root may lock any amount.
@@ -164,19 +164,27 @@ void check_dpdk(const HostFacts& facts, Findings& out) {
         out.push_back({"DPDK", Health::kOk, facts.vhost_library, ""});
 }
 
+/// Only guests need QEMU, and they may use another virtual machine monitor.
+void check_qemu(const HostFacts& facts, Findings& out) {
+    if (facts.qemu.empty())
+        out.push_back({"QEMU", Health::kWarning, "no qemu-system-* or qemu-kvm was found",
+                       "apt-get install qemu-system-x86"});
+    else
+        out.push_back({"QEMU", Health::kOk, facts.qemu, ""});
+}
+
 void check_kvm(const KvmFacts& kvm, Findings& out) {
-    if (kvm.makes_machines)
-        out.push_back(
-            {"KVM", Health::kOk, "an empty virtual machine could be made; no guest was booted", ""});
+    if (kvm.creates_machines)
+        out.push_back({"KVM", Health::kOk, "an empty virtual machine was created; no guest was booted", ""});
     else if (kvm.opens)
-        out.push_back({"KVM", Health::kWarning, "/dev/kvm opens but makes no virtual machine: " + kvm.error,
-                       "turn on virtualisation in the firmware, or nesting in the hypervisor below"});
+        out.push_back({"KVM", Health::kWarning, "/dev/kvm opens but creates no virtual machine: " + kvm.error,
+                       "turn on virtualization in the firmware, or nesting in the hypervisor of this host"});
     else if (kvm.exists)
         out.push_back({"KVM", Health::kWarning, "/dev/kvm does not open: " + kvm.error,
                        "usermod -aG kvm $USER  (and log in again)"});
     else
         out.push_back({"KVM", Health::kWarning, "no /dev/kvm: guests run in software emulation",
-                       "modprobe kvm_intel || modprobe kvm_amd  (with virtualisation on in the firmware)"});
+                       "modprobe kvm_intel || modprobe kvm_amd  (with virtualization on in the firmware)"});
 }
 
 const char* health_word(Health health) {
@@ -197,14 +205,10 @@ Style health_style(Health health) {
 
 constexpr const char* kDefaultConfig = "/etc/weir/switch.jsonc";
 
-/// Without a file only what every configuration needs is checked: hugepages, /run/weir, DPDK, KVM.
 SwitchConfig config_to_check(const std::string& file) {
     std::error_code ignored;
-    if (file.empty() && !std::filesystem::exists(kDefaultConfig, ignored)) {
-        SwitchConfig none;
-        none.workers.clear();
-        return none;
-    }
+    if (file.empty() && !std::filesystem::exists(kDefaultConfig, ignored))
+        return no_configuration();
     const auto parsed = load_config(file.empty() ? kDefaultConfig : file);
     if (const Faults* faults = std::get_if<Faults>(&parsed))
         throw Failure(kExitBadInput, *faults);
@@ -213,8 +217,19 @@ SwitchConfig config_to_check(const std::string& file) {
 
 }  // namespace
 
+SwitchConfig no_configuration() {
+    SwitchConfig none;
+    none.workers.clear();
+    return none;
+}
+
 std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& config) {
     Findings out;
+    if (config.workers.empty())
+        out.push_back({"configuration", Health::kWarning,
+                       std::string("none at ") + kDefaultConfig +
+                           ": cores, uplink and sockets of vNICs are not checked",
+                       "weirctl doctor --config FILE"});
     check_hugepages(facts, out);
     for (const DirectoryFacts& folder : facts.directories)
         check_directory(folder, out);
@@ -226,6 +241,7 @@ std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& conf
         check_nic(*facts.nic, facts, out);
     check_memlock(facts, out);
     check_dpdk(facts, out);
+    check_qemu(facts, out);
     check_kvm(facts.kvm, out);
     return out;
 }
@@ -242,7 +258,9 @@ std::string findings_text(const std::vector<Finding>& findings, const Terminal& 
             text += "          mend: " + finding.mend + '\n';
         missing += finding.health == Health::kMissing ? 1 : 0;
     }
-    return text + (missing == 0 ? "this host can run the switch\n" : std::to_string(missing) + " missing\n");
+    return text + (missing == 0 ? "this host can run the switch\n"
+                                : std::to_string(missing) +
+                                      " missing: mend them before weir-switch and its guests are started\n");
 }
 
 nlohmann::json findings_json(const std::vector<Finding>& findings) {
@@ -259,8 +277,14 @@ void add_doctor(CLI::App& command, Session& session) {
     auto file = std::make_shared<std::string>();
     command
         .add_option("--config", *file,
-                    "check for this configuration (default: /etc/weir/switch.jsonc if there is one)")
+                    "configuration of the switch (default: /etc/weir/switch.jsonc if it exists)")
         ->type_name("FILE");
+    command.footer(
+        "Example:\n"
+        "  weirctl doctor --config /etc/weir/switch.jsonc\n"
+        "ok: nothing to do; warning: works, but more slowly or less safely; missing: the switch or its "
+        "guests\n"
+        "cannot start. Works without a running switch. Exit status 1 when something is missing.");
     command.callback([&session, file] {
         const SwitchConfig config = config_to_check(*file);
         const std::vector<Finding> findings = check_host(gather_facts(config, ""), config);

@@ -25,6 +25,9 @@ struct Finding {
     std::string mend;  ///< the command or change that mends it; empty with kOk
 };
 
+/// For a host without a configuration file: one without workers and uplink, whose checks are left out.
+[[nodiscard]] SwitchConfig no_configuration();
+
 /// One finding per check, in the order in which an operator sets up a host.
 [[nodiscard]] std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& config);
 

@@ -150,8 +150,8 @@ std::string flow_text(const json& sample, const Terminal& terminal) {
     const json& flows = list_at(sample, "/flows");
     const json& appliances = list_at(sample, "/appliances");
     if (appliances.empty())
-        return "no appliances: the configuration names them under \"appliances\"\n";
-    std::string text = flows.empty() ? "no flows: no vNIC here has a part of an appliance, \"appliances\"\n"
+        return "no appliances; add them to \"appliances\" of the switch's configuration\n";
+    std::string text = flows.empty() ? "no flows: no vNIC of this switch has \"appliances\"\n"
                                      : flows_table(flows, terminal);
     return text + '\n' + appliances_table(appliances, terminal);
 }
@@ -159,7 +159,13 @@ std::string flow_text(const json& sample, const Terminal& terminal) {
 void add_flow_list(CLI::App& command, Session& session) {
     const auto interval = add_interval(command, "time between the two readings");
     auto vnic = std::make_shared<std::string>();
-    command.add_option("VNIC", *vnic, "of this one only");
+    command.add_option("VNIC", *vnic, "only the flows of this vNIC");
+    command.footer(
+        "Example:\n"
+        "  weirctl flow list vm1 --interval 5s\n"
+        "A flow is the requests of one vNIC to one appliance. HELD BACK BY is the bucket that blocked the "
+        "flow\n"
+        "longest, with its share of the time. Latency is since the start of the switch.");
     command.callback([&session, interval, vnic] {
         const json args = vnic->empty() ? json::object() : json{{"name", *vnic}};
         const Readings readings = session.ask_twice("flow.list", args, *interval);

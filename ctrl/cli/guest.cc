@@ -39,7 +39,7 @@ GuestPort port_of(const json& vnic) {
                    .mergeable = at(vnic, "/mergeable") != false};
     if (port.socket == "-")
         throw bad_input("NAME", port.name, "a vNIC with a socket",
-                        "this vNIC is a DPDK device; a guest cannot be plugged into it");
+                        "this vNIC is a DPDK device, to which no guest can connect");
     if (port.mac == "-")
         port.mac.clear();
     return port;
@@ -76,7 +76,8 @@ std::shared_ptr<VnicSource> add_source(CLI::App& command) {
     auto source = std::make_shared<VnicSource>();
     command.add_option("NAME", source->name, "the vNIC")->required();
     command
-        .add_option("--config", source->config, "read the vNIC from this file instead of the running switch")
+        .add_option("--config", source->config,
+                    "read the vNIC from this configuration of a switch instead of the running switch")
         ->type_name("FILE");
     return source;
 }
@@ -148,10 +149,14 @@ std::string libvirt_xml(const json& vnic) {
 void add_qemu_args(CLI::App& command, Session& session) {
     const auto source = add_source(command);
     auto options = std::make_shared<GuestOptions>();
-    command.add_option("--memory", options->memory, "the guest's memory")
+    command.add_option("--memory", options->memory, "memory of the guest, in QEMU's notation")
         ->type_name("SIZE")
         ->capture_default_str();
-    command.add_flag("--tcg", options->tcg, "for software emulation, where KVM does not work");
+    command.add_flag("--tcg", options->tcg, "for software emulation, on hosts without KVM");
+    command.footer(
+        "Example:\n"
+        "  eval qemu-system-x86_64 -enable-kvm -cpu host \"$(weirctl qemu-args vm1 --memory 2G)\" "
+        "disk.qcow2");
     command.callback([&session, source, options] {
         const std::vector<std::string> arguments = qemu_arguments(vnic_of(session, *source), *options);
         std::string text;
@@ -163,6 +168,7 @@ void add_qemu_args(CLI::App& command, Session& session) {
 
 void add_libvirt_xml(CLI::App& command, Session& session) {
     const auto source = add_source(command);
+    command.footer("Example:\n  weirctl libvirt-xml vm1 --config /etc/weir/switch.jsonc");
     command.callback([&session, source] {
         const std::string xml = libvirt_xml(vnic_of(session, *source));
         session.print({{"xml", xml}}, xml);

@@ -154,6 +154,14 @@ std::string find_vhost_library(const fs::path& root) {
     return {};
 }
 
+std::string find_qemu(const fs::path& root) {
+    for (const char* name : {"qemu-system-x86_64", "qemu-kvm", "qemu-system-"})
+        for (const char* folder : {"usr/local/bin", "usr/bin", "usr/libexec"})
+            if (const auto found = entries_with(root / folder, name); !found.empty())
+                return found.front().string();
+    return {};
+}
+
 /// Creates a virtual machine: a device that opens may still have no hardware support behind it.
 KvmFacts try_kvm(const fs::path& device) {
     KvmFacts facts;
@@ -162,8 +170,8 @@ KvmFacts try_kvm(const fs::path& device) {
     const int kvm = ::open(device.c_str(), O_RDWR | O_CLOEXEC);
     facts.opens = kvm >= 0;
     const int machine = facts.opens ? ::ioctl(kvm, KVM_CREATE_VM, 0) : -1;
-    facts.makes_machines = machine >= 0;
-    if (!facts.makes_machines)
+    facts.creates_machines = machine >= 0;
+    if (!facts.creates_machines)
         facts.error = std::strerror(errno);
     for (const int descriptor : {machine, kvm})
         if (descriptor >= 0)
@@ -204,6 +212,7 @@ HostFacts gather_facts(const SwitchConfig& config, const std::string& sysroot) {
     facts.iommu = !entries_with(root / "sys/kernel/iommu_groups", "").empty();
     facts.noiommu_mode = read_line(root / "sys/module/vfio/parameters/enable_unsafe_noiommu_mode") == "Y";
     facts.vhost_library = find_vhost_library(root);
+    facts.qemu = find_qemu(root);
     facts.kvm = try_kvm(root / "dev/kvm");
     rlimit limit{};
     const bool known = ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0;

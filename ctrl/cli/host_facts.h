@@ -48,8 +48,8 @@ struct NicFacts {
 struct KvmFacts {
     bool exists = false;  ///< /dev/kvm
     bool opens = false;
-    bool makes_machines = false;  ///< KVM_CREATE_VM succeeded
-    std::string error;            ///< errno as text of the step that failed
+    bool creates_machines = false;  ///< KVM_CREATE_VM succeeded
+    std::string error;              ///< errno as text of the step that failed
 };
 
 struct HostFacts {
@@ -62,6 +62,7 @@ struct HostFacts {
     bool iommu = false;
     bool noiommu_mode = false;  ///< vfio's unsafe mode
     std::string vhost_library;  ///< path of DPDK's librte_vhost, empty when absent
+    std::string qemu;           ///< path of a QEMU system emulator, empty when absent
     KvmFacts kvm;
     std::uint64_t memlock_bytes = 0;  ///< UINT64_MAX = unlimited
     bool root = false;

@@ -58,9 +58,18 @@ constexpr Command kCommands[] = {
 #undef WEIRCTL_ROW
 };
 
+constexpr const char* kFooter =
+    "weirctl COMMAND --help has options and an example. Commands marked \"controller\" need its --socket.\n"
+    "Exit status: 0 done, 1 refused or unreachable, 2 wrong usage or input, 3 promises that cannot be kept.";
+
 /// Lists commands of two words, such as "vnic list", beside those of one.
 class CommandList : public CLI::Formatter {
   public:
+    CommandList() {
+        label("SUBCOMMAND", "COMMAND");
+        label("TEXT", "");
+        label("REQUIRED", "");
+    }
     [[nodiscard]] std::string make_subcommand(const CLI::App* command) const override {
         const auto members = command->get_subcommands({});
         std::ostringstream out;
@@ -84,7 +93,7 @@ CLI::App& group_of(CLI::App& app, const std::string& name) {
     const auto known = app.get_subcommands([&](CLI::App* command) { return command->get_name() == name; });
     if (!known.empty())
         return *known.front();
-    CLI::App* group = app.add_subcommand(name);
+    CLI::App* group = app.add_subcommand(name)->group("Commands");
     require_command(*group);
     return *group;
 }
@@ -94,6 +103,7 @@ void add_command(CLI::App& app, const Command& command, Session& session) {
     const std::size_t blank = words.find(' ');
     CLI::App& parent = blank == std::string::npos ? app : group_of(app, words.substr(0, blank));
     CLI::App* added = parent.add_subcommand(words.substr(blank + 1), command.phrase);  // npos + 1 is 0
+    added->group("Commands");
     command.configure(*added, session);
 }
 
@@ -101,14 +111,16 @@ int run(int argc, char** argv) {
     Session session;
     session.transport = [](const std::string& socket, const std::string& command,
                            const nlohmann::json& args) { return Client(socket).call(command, args); };
-    CLI::App app("weirctl - talks to weir-switch, the switch on this host", "weirctl");
+    CLI::App app("weirctl - shows and changes the state of weir-switch and weir-ctrl", "weirctl");
     app.formatter(std::make_shared<CommandList>());
-    app.add_option("--socket", session.socket, "the switch's control_socket")
+    app.footer(kFooter);
+    app.add_option("--socket", session.socket,
+                   "control_socket of the switch; the controller's is /run/weir/ctrl.sock by default")
         ->envname("WEIR_SOCKET")
         ->type_name("PATH")
         ->capture_default_str();
     app.add_flag("--json", session.json_output,
-                 "print {\"schema\":1,\"ok\":...,\"data\":...} instead of text");
+                 "print {\"schema\":1,\"ok\":true,\"data\":...} on one line instead of text");
     require_command(app);
     app.fallthrough();  // --json and --socket may also stand after the command
     for (const Command& command : kCommands)

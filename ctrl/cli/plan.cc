@@ -73,7 +73,7 @@ std::string new_text(const json& entry) {
 }
 
 std::string tenants_text(const json& plan, const Terminal& terminal) {
-    Table table({{"TENANT"}, {"FITS"}, {"VNICS", true, 1}, {"WHERE"}});
+    Table table({{"TENANT"}, {"FITS"}, {"VNICS", true, 1}, {"HOSTS"}});
     std::string reasons;
     for (const json& tenant : list_at(plan, "/tenants")) {
         const bool fits = at(tenant, "/fits") == true;
@@ -85,9 +85,9 @@ std::string tenants_text(const json& plan, const Terminal& terminal) {
             reasons += text_at(tenant, "/why") + '\n';
     }
     for (const json& gone : list_at(plan, "/gone"))
-        table.add_row({text_at(gone, "") + " (gone)", "-", "-", "-"});
+        table.add_row({text_at(gone, "") + " (removed)", "-", "-", "-"});
     if (!reasons.empty())
-        reasons += "who does not fit is shown where it would do the least harm\n";
+        reasons += "a tenant that does not fit is shown on the hosts that it overloads least\n";
     return table.render(terminal.columns, terminal.color) + reasons + '\n';
 }
 
@@ -118,18 +118,18 @@ std::string resources_text(const json& plan, const Terminal& terminal) {
     std::stable_sort(loads.begin(), loads.end(), [](const json* a, const json* b) {
         return number_at(*a, "/ratio") > number_at(*b, "/ratio");
     });
-    Table table({{"PROMISED OF"},
-                 {"NEED", true},
-                 {"HAVE", true},
-                 {"PART", true},
+    Table table({{"RESOURCE"},
+                 {"PROMISED", true},
+                 {"CAPACITY", true},
+                 {"LOAD", true},
                  {"VNICS", true, 2},
-                 {"FAILS", true},
-                 {"WHOSE", false, 1}});
+                 {"FAILURES", true},
+                 {"TENANTS", false, 1}});
     for (std::size_t i = 0; i < std::min(loads.size(), kResourcesShown); ++i)
         add_resource(table, *loads[i]);
     std::string text = table.render(terminal.columns, terminal.color);
     if (loads.size() > kResourcesShown)
-        text += "and " + std::to_string(loads.size() - kResourcesShown) + " more, less loaded\n";
+        text += "and " + std::to_string(loads.size() - kResourcesShown) + " more resources with less load\n";
     return text + '\n';
 }
 
@@ -137,13 +137,14 @@ std::string broken_text(const json& plan, const Terminal& terminal) {
     const json& all = list_at(plan, "/broken");
     if (all.empty())
         return {};
-    Table table({{"WOULD BREAK"}, {"AT"}, {"GUARANTEED", true}, {"POSSIBLE", true}});
+    Table table({{"TENANT"}, {"RESOURCE"}, {"GUARANTEED", true}, {"POSSIBLE", true}});
     for (const json& broken : all)
         table.add_row({{text_at(broken, "/tenant") + new_text(broken), Style::kBad},
                        text_at(broken, "/what"),
                        need_text(broken, "/guaranteed"),
                        need_text(broken, "/possible")});
-    return table.render(terminal.columns, terminal.color) + "when all want theirs at once\n\n";
+    return "guarantees that break when all tenants use theirs at once:\n" +
+           table.render(terminal.columns, terminal.color) + '\n';
 }
 
 ClusterConfig load_config_file(const std::string& file) {
@@ -172,8 +173,8 @@ RunningCluster cluster_of(const std::string& socket, const json& running) {
     const json& text = at(running, "/specification");
     auto parsed = parse_cluster(text.is_string() ? text.get<std::string>() : "");
     if (std::holds_alternative<Faults>(parsed))
-        throw Failure(kExitRefused, {{socket, "a file that this weirctl cannot read", "",
-                                      "are weirctl and weir-ctrl of the same version?"}});
+        throw Failure(kExitRefused, {{socket, "a cluster file that this weirctl cannot parse", "",
+                                      "use weirctl and weir-ctrl of the same version"}});
     RunningCluster cluster{.config = std::get<ClusterConfig>(std::move(parsed)), .hosts = {}};
     for (const auto& [vnic, host] : list_at(running, "/vnics").items())
         if (host.is_string())
@@ -194,14 +195,15 @@ void print_plan(Session& session, const ClusterConfig& config, const RunningClus
 std::string plan_text(const json& plan, const Terminal& terminal) {
     const json& over = at(plan, "/overcommit");
     const bool admitted = at(plan, "/admitted") == true;
-    std::string text = "cluster " + text_at(plan, "/cluster") + ", " + text_at(plan, "/hosts") + " host(s), ";
+    std::string text = "cluster " + text_at(plan, "/cluster") + ", hosts " + text_at(plan, "/hosts") + ", ";
     text += at(over, "/allowed") == true
-                ? "over-commitment within failures " + part_text(number_at(over, "/failure_max")) +
-                      " of the time, were vNICs to use " + part_text(number_at(over, "/utilisation")) + '\n'
+                ? "over-commitment with failures at most " + part_text(number_at(over, "/failure_max")) +
+                      " of the time when vNICs use " + part_text(number_at(over, "/utilisation")) +
+                      " of their reservations\n"
                 : std::string("no over-commitment\n");
     return text + '\n' + tenants_text(plan, terminal) + resources_text(plan, terminal) +
            broken_text(plan, terminal) +
-           styled(admitted ? "the controller takes this file" : "the controller refuses this file",
+           styled(admitted ? "the controller accepts this file" : "the controller refuses this file",
                   admitted ? Style::kGood : Style::kBad, terminal.color) +
            '\n';
 }
@@ -210,9 +212,14 @@ void add_plan(CLI::App& command, Session& session) {
     auto file = std::make_shared<std::string>();
     auto measured = std::make_shared<bool>(false);
     command.add_option("FILE", *file, "the cluster file")->required();
-    command.add_flag(
-        "--measured", *measured,
-        "how often over-commitment fails by what the controller (--socket) has measured for a day");
+    command.add_flag("--measured", *measured,
+                     "judge over-commitment by the use that the controller (--socket) measured for a day");
+    command.footer(
+        "Example:\n"
+        "  weirctl plan /etc/weir/cluster.jsonc\n"
+        "FAILURES is the share of the time in which more is needed than the resource has. Exit status 3 when "
+        "the\n"
+        "promises cannot be kept.");
     command.callback([&session, file, measured] {
         const ClusterConfig config = load_config_file(*file);
         const billing::UseTable use = *measured ? use_of(session.ask("running")) : billing::UseTable();
@@ -223,13 +230,19 @@ void add_plan(CLI::App& command, Session& session) {
 void add_apply(CLI::App& command, Session& session) {
     auto file = std::make_shared<std::string>();
     auto dry_run = std::make_shared<bool>(false);
-    command.add_flag("--dry-run", *dry_run, "change nothing");
+    command.add_flag("--dry-run", *dry_run, "required: show the changes, make none");
     command.add_option("FILE", *file, "the cluster file")->required();
+    command.footer(
+        "Example:\n"
+        "  weirctl apply --dry-run new.jsonc --socket /run/weir/ctrl.sock\n"
+        "The output is that of plan, with vNICs where they run now, and with what is new. Exit status 3 when "
+        "the\n"
+        "promises cannot be kept.");
     command.callback([&session, file, dry_run] {
         if (!*dry_run)
             throw bad_input("apply", *file, "--dry-run",
-                            "the controller reads its file at start: replace it and restart weir-ctrl; the "
-                            "switches go on meanwhile");
+                            "the controller reads its file when it starts: replace the file and restart "
+                            "weir-ctrl; switches keep their rates meanwhile");
         const ClusterConfig config = load_config_file(*file);
         const json running = session.ask("running");
         const RunningCluster cluster = cluster_of(session.socket, running);

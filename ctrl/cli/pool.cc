@@ -43,13 +43,13 @@ class PoolTable {
   private:
     void add(std::size_t index, std::size_t depth) {
         const json& node = nodes_[index];
-        const bool away = at(node, "/present") == false;
+        const bool is_absent = at(node, "/present") == false;
         const double reservation = number_at(node, "/static/reservation");
         const bool short_of =
             number_at(node, "/delivered") < kNearly * reservation && number_at(node, "/demand") > reservation;
         const char* const mark = node.contains("configured") ? " *" : "";
         table_.add_row({{std::string(2 * depth, ' ') + text_at(node, "/name") + mark,
-                         away ? Style::kDim : Style::kPlain},
+                         is_absent ? Style::kDim : Style::kPlain},
                         token_rate_at(node, "/static/reservation"),
                         token_limit_at(node, "/static/limit"),
                         whole_text(number_at(node, "/static/shares")),
@@ -59,7 +59,7 @@ class PoolTable {
                         token_rate_at(node, "/demand"),
                         token_rate_at(node, "/entitlement"),
                         {token_rate_at(node, "/delivered"), short_of ? Style::kWarn : Style::kPlain},
-                        away ? "away" : text_at(node, "/host")});
+                        is_absent ? "absent" : text_at(node, "/host")});
         const auto [first, last] = children_.equal_range(index);
         for (auto child = first; child != last; ++child)
             add(child->second, depth + 1);
@@ -74,11 +74,11 @@ class PoolTable {
                   {"RESERVATION", true},
                   {"LIMIT", true},
                   {"SHARES", true},
-                  {"NOW RESERVED", true, 3},
-                  {"LIMIT", true, 2},
-                  {"SHARES", true, 4},
+                  {"RESERVED NOW", true, 3},
+                  {"LIMIT NOW", true, 2},
+                  {"SHARES NOW", true, 4},
                   {"DEMAND", true},
-                  {"ENTITLED", true},
+                  {"ENTITLEMENT", true},
                   {"DELIVERED", true},
                   {"HOST", false, 1}}};
 };
@@ -99,8 +99,9 @@ struct PoolOptions {
 
 std::shared_ptr<PoolOptions> add_node(CLI::App& command) {
     auto options = std::make_shared<PoolOptions>();
-    command.add_option("NAME", options->name)->required();
-    command.add_option("--appliance", options->appliance, "whose, for a vNIC in pools of several");
+    command.add_option("NAME", options->name, "a pool, or a vNIC in one")->required();
+    command.add_option("--appliance", options->appliance, "the appliance, for a vNIC in pools of several")
+        ->type_name("NAME");
     return options;
 }
 
@@ -116,21 +117,28 @@ std::string pools_text(const json& reply, const std::string& appliance, const Te
             continue;
         }
         const json& nodes = list_at(pools, "/nodes");
-        text += (text.empty() ? "" : "\n") + name + ": " + token_rate_at(pools, "/capacity") +
-                " to divide\n" + PoolTable(nodes, terminal).render();
+        text += (text.empty() ? "" : "\n") + name + ": capacity " + token_rate_at(pools, "/capacity") + "\n" +
+                PoolTable(nodes, terminal).render();
         if (std::any_of(nodes.begin(), nodes.end(),
                         [](const json& node) { return node.contains("configured"); }))
-            text += "* set by weirctl pool set; the cluster file says otherwise\n";
+            text += "* set by weirctl pool set; the cluster file has another value\n";
     }
     if (!text.empty())
         return text;
-    return others.empty() ? "no pools: the cluster file has no \"pools\"\n"
-                          : "no pools of " + appliance + "; there are some of " + others + '\n';
+    return others.empty()
+               ? "no pools: the cluster file has no \"pools\"\n"
+               : "no pools of appliance " + appliance + "; appliances with pools: " + others + '\n';
 }
 
 void add_pool_show(CLI::App& command, Session& session) {
     auto appliance = std::make_shared<std::string>();
-    command.add_option("APPLIANCE", *appliance, "only its pools");
+    command.add_option("APPLIANCE", *appliance, "only the pools of this appliance");
+    command.footer(
+        "Example:\n"
+        "  weirctl pool show disk --socket /run/weir/ctrl.sock\n"
+        "RESERVATION, LIMIT and SHARES are configured; the columns NOW are the parts of the whole tree that "
+        "the\n"
+        "node has in this interval. A vNIC is absent while its host is silent.");
     command.callback([&session, appliance] {
         session.print(session.ask("pool.show"), [&](const json& reply, const Terminal& terminal) {
             return pools_text(reply, *appliance, terminal);
@@ -140,20 +148,28 @@ void add_pool_show(CLI::App& command, Session& session) {
 
 void add_pool_set(CLI::App& command, Session& session) {
     const auto options = add_node(command);
-    command.add_option("KEY=VALUE", options->pairs, "such as reservation=1500tokens, limit=none, shares=200")
+    command
+        .add_option("KEY=VALUE", options->pairs,
+                    "new values of reservation, limit, shares; none removes a limit")
         ->required();
+    command.footer(
+        "The change is stored and outlives weir-ctrl, until pool reset or until the cluster file has a new "
+        "value.\n"
+        "Example:\n"
+        "  weirctl pool set sales reservation=1500tokens limit=none --socket /run/weir/ctrl.sock");
     command.callback([&session, options] {
         json args = options->args();
         args["change"] = object_of_pairs(options->pairs);
-        session.print(session.ask("pool.set", args), options->name + " changed, from the next interval on\n");
+        session.print(session.ask("pool.set", args), options->name + " changed as of the next interval\n");
     });
 }
 
 void add_pool_reset(CLI::App& command, Session& session) {
     const auto options = add_node(command);
+    command.footer("Example:\n  weirctl pool reset sales --socket /run/weir/ctrl.sock");
     command.callback([&session, options] {
         session.print(session.ask("pool.reset", options->args()),
-                      options->name + " as the cluster file says, from the next interval on\n");
+                      options->name + " returns to the cluster file as of the next interval\n");
     });
 }
 

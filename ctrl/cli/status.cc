@@ -23,15 +23,15 @@ Cell state_cell(const json& value) {
 
 std::string uplink_text(const json& uplink, const Terminal& terminal) {
     if (!uplink.is_object())
-        return "uplink none: vNICs reach each other only\n";
+        return "no uplink: the vNICs of this host reach only each other\n";
     const Cell state = state_cell(uplink);
     std::string text = "uplink " + text_at(uplink, "/device") + " (" + text_at(uplink, "/driver") + ") " +
-                       styled(state.text, state.style, terminal.color) + ", " +
-                       human_rate(number_at(uplink, "/rate_bps")) + ", " +
-                       human_rate(number_at(uplink, "/capacity_bps")) + " to give, MTU " +
+                       styled(state.text, state.style, terminal.color) + ", rate " +
+                       human_rate(number_at(uplink, "/rate_bps")) + ", capacity " +
+                       human_rate(number_at(uplink, "/capacity_bps")) + ", MTU " +
                        whole_text(number_at(uplink, "/mtu")) + '\n';
     text += "       received " + human_count(number_at(uplink, "/rx/packets")) + " packets, sent " +
-            human_count(number_at(uplink, "/tx/packets"));
+            human_count(number_at(uplink, "/tx/packets")) + " packets";
     const std::string reasons = reasons_text(at(uplink, "/drops"));
     return text + (reasons.empty() ? std::string() : ", dropped: " + reasons) + '\n';
 }
@@ -44,7 +44,7 @@ std::string controller_link_text(const json& controller, const Terminal& termina
     const std::string refusal = text_at(controller, "/refusal");
     return "controller " + styled(state, state == "connected" ? Style::kGood : Style::kBad, terminal.color) +
            ", cluster " + text_at(controller, "/cluster") + ", epoch " + text_at(controller, "/epoch") +
-           ", rates for " + whole_text(number_at(controller, "/flows")) + " flows" +
+           ", rates for " + whole_text(number_at(controller, "/flows")) + " service flows" +
            (refusal == "-" ? "" : ", refused: " + refusal) + '\n';
 }
 
@@ -74,7 +74,7 @@ std::string tunnels_text(const json& tunnels, const Terminal& terminal) {
                  {"ALGORITHM"},
                  {"SENT", true},
                  {"RECEIVED", true},
-                 {"REFUSED", true}});
+                 {"DROPPED", true}});
     for (const json& tunnel : tunnels)
         table.add_row({text_at(tunnel, "/name"), state_cell(tunnel), text_at(tunnel, "/remote"),
                        text_at(tunnel, "/algorithm"), whole_text(number_at(tunnel, "/encrypted/packets")),
@@ -85,7 +85,8 @@ std::string tunnels_text(const json& tunnels, const Terminal& terminal) {
 
 std::string vnics_text(const json& vnics, const Terminal& terminal) {
     if (vnics.empty())
-        return "no vNICs yet: weirctl vnic add name=vm1 socket=/run/weir/vm1.sock mac=52:54:00:00:00:01\n";
+        return "no vNICs; to add one: weirctl vnic add name=vm1 socket=/run/weir/vm1.sock "
+               "mac=52:54:00:00:00:01\n";
     Table table({{"VNIC"}, {"STATE"}, {"WORKER", true}, {"STEERING"}});
     for (const json& vnic : vnics)
         table.add_row({text_at(vnic, "/name"), state_cell(vnic), whole_text(number_at(vnic, "/worker")),
@@ -104,14 +105,14 @@ std::string hosts_text(const json& status, const Terminal& terminal) {
                  {"KEY", false, 2},
                  {"VNICS", true},
                  {"FLOWS", true},
-                 {"HEARD", true},
+                 {"LAST MESSAGE", true},
                  {"VERSION", false, 1}});
     for (const json& host : list_at(status, "/hosts")) {
-        const double heard = number_at(host, "/last_message_ms");
+        const double ago_ms = number_at(host, "/last_message_ms");
         table.add_row({text_at(host, "/name"), host_state_cell(host),
-                       at(host, "/authenticated") == true ? "shown" : "-",
+                       at(host, "/authenticated") == true ? "verified" : "-",
                        whole_text(number_at(host, "/vnics")), whole_text(number_at(host, "/flows")),
-                       std::isfinite(heard) ? human_duration(heard * 1e6) + " ago" : "-",
+                       std::isfinite(ago_ms) ? human_duration(ago_ms * 1e6) + " ago" : "-",
                        text_at(host, "/version")});
     }
     return table.render(terminal.columns, terminal.color);
@@ -121,12 +122,13 @@ std::string appliances_text(const json& status, const Terminal& terminal) {
     const json& appliances = list_at(status, "/appliances");
     if (appliances.empty())
         return {};
-    Table table({{"APPLIANCE"}, {"SEARCH"}, {"ESTIMATE", true}, {"GIVEN OUT", true}, {"BETWEEN", true, 1}});
+    Table table(
+        {{"APPLIANCE"}, {"PHASE"}, {"ESTIMATE", true}, {"ALLOCATED", true}, {"SEARCH WINDOW", true, 1}});
     for (const json& appliance : appliances)
         table.add_row({text_at(appliance, "/name"), text_at(appliance, "/phase"),
                        human_token_rate(number_at(appliance, "/estimate")),
                        human_token_rate(number_at(appliance, "/allocate")),
-                       human_token_rate(number_at(appliance, "/window/0")) + " and " +
+                       human_token_rate(number_at(appliance, "/window/0")) + " to " +
                            human_token_rate(number_at(appliance, "/window/1"))});
     return table.render(terminal.columns, terminal.color) + '\n';
 }
@@ -149,10 +151,11 @@ std::string refused_text(const json& status) {
                   human_count(denied);
     std::string text = "refused: " + (counts.empty() ? std::string("nothing") : counts) + '\n';
     for (const json& refusal : list_at(status, "/refusals"))
-        text += "  " + text_at(refusal, "/what") + " (" + whole_text(number_at(refusal, "/times")) + "x)\n";
+        text +=
+            "  " + text_at(refusal, "/what") + " (" + whole_text(number_at(refusal, "/times")) + " times)\n";
     for (const json& host : list_at(status, "/hosts"))
         for (const json& vnic : list_at(host, "/refused_vnics"))
-            text += "  now: vNIC " + text_at(vnic, "") + " (host " + text_at(host, "/name") + ")\n";
+            text += "  refused now: vNIC " + text_at(vnic, "") + " (host " + text_at(host, "/name") + ")\n";
     return text;
 }
 
@@ -183,15 +186,15 @@ bool is_controller(const json& status) {
 std::string switch_text(const json& status, const Terminal& terminal) {
     const bool isolation = at(status, "/isolation") == true;
     std::string text =
-        "host " + text_at(status, "/host") + ", weir " + text_at(status, "/version") + ", up " +
+        "host " + text_at(status, "/host") + ", weir-switch " + text_at(status, "/version") + ", up " +
         uptime_text(number_at(status, "/uptime_s")) + ", isolation " +
         styled(isolation ? "on" : "off", isolation ? Style::kGood : Style::kWarn, terminal.color) +
         ", accounting " + text_at(status, "/accounting") + ", poll " + text_at(status, "/poll") + '\n';
     text += uplink_text(at(status, "/uplink"), terminal);
     text += controller_link_text(at(status, "/controller"), terminal);
-    text += "buffers " + whole_text(number_at(status, "/memory/buffers_free")) + " free of " +
-            whole_text(number_at(status, "/memory/buffers")) + ", " +
-            whole_text(number_at(status, "/mac_entries")) + " MAC entries\n\n";
+    text += "buffers " + whole_text(number_at(status, "/memory/buffers_free")) + " of " +
+            whole_text(number_at(status, "/memory/buffers")) + " free, MAC table " +
+            whole_text(number_at(status, "/mac_entries")) + " entries\n\n";
     text += workers_text(list_at(status, "/workers"), terminal) + '\n';
     text += tunnels_text(list_at(status, "/tunnels"), terminal);
     return text + vnics_text(list_at(status, "/vnics"), terminal);
@@ -199,14 +202,14 @@ std::string switch_text(const json& status, const Terminal& terminal) {
 
 std::string controller_text(const json& status, const Terminal& terminal) {
     const json& counters = at(status, "/counters");
-    std::string text = "cluster " + text_at(status, "/cluster") + "  weir-ctrl " +
-                       text_at(status, "/version") + "  epoch " + text_at(status, "/epoch") + ", interval " +
-                       text_at(status, "/interval") + " of " +
+    std::string text = "cluster " + text_at(status, "/cluster") + ", weir-ctrl " +
+                       text_at(status, "/version") + ", epoch " + text_at(status, "/epoch") + ", interval " +
+                       text_at(status, "/interval") + ", one every " +
                        human_duration(number_at(status, "/interval_ns")) + '\n';
-    text += "flows " + whole_text(number_at(status, "/flows")) + ", solved " +
+    text += whole_text(number_at(status, "/flows")) + " service flows, allocated " +
             human_count(number_at(counters, "/solves")) + " times (" +
-            human_count(number_at(counters, "/early_solves")) + " between intervals), heard " +
-            human_count(number_at(counters, "/messages")) + " messages\n\n";
+            human_count(number_at(counters, "/early_solves")) + " between intervals), " +
+            human_count(number_at(counters, "/messages")) + " messages received\n\n";
     return text + hosts_text(status, terminal) + '\n' + appliances_text(status, terminal) +
            refused_text(status);
 }
@@ -231,7 +234,7 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
 }
 
 std::string audit_text(const json& audit, const Terminal& terminal) {
-    Table table({{"WHEN"}, {"WHAT"}, {"ABOUT"}});
+    Table table({{"TIME"}, {"EVENT"}, {"DETAILS"}});
     for (const json& entry : list_at(audit, "/entries"))
         table.add_row(
             {time_text(number_at(entry, "/time")), text_at(entry, "/kind"), text_at(entry, "/text")});
@@ -273,6 +276,10 @@ std::string reasons_text(const json& reasons) {
 }
 
 void add_status(CLI::App& command, Session& session) {
+    command.footer(
+        "Examples:\n"
+        "  weirctl status\n"
+        "  weirctl status --socket /run/weir/ctrl.sock   the controller: hosts, appliances, refusals");
     command.callback([&session] {
         const json status = session.ask("status");
         session.print(status, is_controller(status) ? controller_text : switch_text);
@@ -280,14 +287,17 @@ void add_status(CLI::App& command, Session& session) {
 }
 
 void add_drops(CLI::App& command, Session& session) {
+    command.footer(
+        "Example:\n  weirctl drops\ndocs/operations.md explains each reason and what to do about it.");
     command.callback([&session] { session.print(session.ask("drops"), drops_text); });
 }
 
 void add_audit(CLI::App& command, Session& session) {
     auto last = std::make_shared<unsigned>(50);
-    command.add_option("--last", *last, "so many entries")
+    command.add_option("--last", *last, "number of entries, the latest")
         ->check(CLI::Range(1, 1'000))
         ->capture_default_str();
+    command.footer("Example:\n  weirctl audit --last 20 --socket /run/weir/ctrl.sock");
     command.callback([&session, last] {
         session.print(session.ask("audit", {{"last", *last}}), audit_text);
     });

@@ -118,16 +118,16 @@ std::string reservation_text(const json& vnic) {
 std::string heading_text(const json& sample, const Terminal& terminal) {
     const bool isolation = at(sample, "/isolation") == true;
     std::string text =
-        text_at(sample, "/host") + "  isolation " +
+        "host " + text_at(sample, "/host") + ", isolation " +
         styled(isolation ? "on" : "off", isolation ? Style::kGood : Style::kWarn, terminal.color) +
-        "  bytes " + text_at(sample, "/accounting") + "  over " +
+        ", accounting " + text_at(sample, "/accounting") + ", measured over " +
         human_duration(number_at(sample, "/seconds") * 1e9) + '\n';
     if (at(sample, "/uplink").is_object())
-        text += "uplink    sent " + human_rate(number_at(sample, "/uplink/sent_bps")) + " of " +
+        text += "uplink:   sent " + human_rate(number_at(sample, "/uplink/sent_bps")) + " of " +
                 human_rate(number_at(sample, "/uplink/capacity_bps")) + ", received " +
                 human_rate(number_at(sample, "/uplink/received_bps")) + '\n';
     for (const json& worker : list_at(sample, "/workers"))
-        text += "worker " + whole_text(number_at(worker, "/id")) + "  core " +
+        text += "worker " + whole_text(number_at(worker, "/id")) + ": core " +
                 whole_text(number_at(worker, "/core")) + ", busy " +
                 percent_text(number_at(worker, "/busy_percent")) + ", mean burst " +
                 decimal_text(number_at(worker, "/mean_burst")) + ", " +
@@ -139,9 +139,9 @@ Table columns() {
     return Table({{"VNIC"},
                   {"OFFERED", true},
                   {"DELIVERED", true},
-                  {"RESERVED", true},
+                  {"RESERVATION", true},
                   {"LIMIT", true, 1},
-                  {"FULFILLED", true},
+                  {"FULFILLMENT", true},
                   {"HELD BACK", true},
                   {"RECEIVED", true, 5},
                   {"DELAY P50", true, 2},
@@ -273,16 +273,23 @@ std::string top_text(const json& sample, const Terminal& terminal) {
     text += table.render(terminal.columns, terminal.color);
     if (shown < vnics.size())
         text += "and " + std::to_string(vnics.size() - shown) +
-                " more: make the terminal taller, or use --json\n";
+                " more vNICs: enlarge the terminal, or use --json\n";
     return text;
 }
 
 void add_top(CLI::App& command, Session& session) {
     auto options = std::make_shared<TopOptions>();
     options->interval = add_interval(command, "time between two tables");
-    CLI::Option* count =
-        command.add_option("--count", options->count, "end after this many tables (default: never)");
+    CLI::Option* count = command.add_option("--count", options->count,
+                                            "end after this many tables (default: when interrupted)");
     command.add_flag("--once", options->once, "the same as --count 1")->excludes(count);
+    command.footer(
+        "Examples:\n"
+        "  weirctl top\n"
+        "  weirctl top --count 60 --interval 10s --json   one line of JSON per table\n"
+        "OFFERED and DELIVERED are from the VM, RECEIVED is to it; CPU is of one core. FULFILLMENT is "
+        "delivered\n"
+        "divided by what the VM wanted of its reservation. HELD BACK is a share of the time.");
     command.callback([&session, options] {
         std::signal(SIGINT, [](int) { interrupted = 1; });
         std::signal(SIGTERM, [](int) { interrupted = 1; });

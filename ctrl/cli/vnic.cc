@@ -81,11 +81,10 @@ std::string settings_text(const json& vnic) {
                                         whole_text(number_at(vnic, "/mtu")));
     text += line("address", text_at(vnic, "/mac") + ", VLAN " + whole_text(number_at(vnic, "/vlan")) +
                                 ", anti-spoofing " + (at(vnic, "/anti_spoofing") == true ? "on" : "off"));
-    text +=
-        line("promise", "reservation " + exact_text(vnic, "/reservation_bps", Quantity::kBitRate, "none") +
-                            ", limit " + exact_limits_text(vnic) + ", shares " +
-                            whole_text(number_at(vnic, "/shares")) + ", cycle shares " +
-                            whole_text(number_at(vnic, "/cycle_shares")));
+    text += line("rates", "reservation " + exact_text(vnic, "/reservation_bps", Quantity::kBitRate, "none") +
+                              ", limit " + exact_limits_text(vnic) + ", shares " +
+                              whole_text(number_at(vnic, "/shares")) + ", cycle shares " +
+                              whole_text(number_at(vnic, "/cycle_shares")));
     if (at(vnic, "/guarantee").is_object())
         text += line("guarantee", guarantee_text(vnic));
     text += line("features", features_text(list_at(vnic, "/features")));
@@ -104,11 +103,11 @@ std::string times_text(const json& vnic) {
                                     duration_at(vnic, "/queue_delay_ns/p99") + ", max " +
                                     duration_at(vnic, "/queue_delay_ns/max"));
     if (at(vnic, "/receive").is_object())
-        text += line("receives", human_rate(number_at(vnic, "/receive/received_bps")) + " of its " +
-                                     human_rate(number_at(vnic, "/receive/capacity_bps")) +
-                                     ", senders are told " +
-                                     human_rate(number_at(vnic, "/receive/advertised_bps")));
-    return text + line("switch", human_count(number_at(vnic, "/cycles")) + " cycles, mean burst " +
+        text += line("receiving", human_rate(number_at(vnic, "/receive/received_bps")) + " of " +
+                                      human_rate(number_at(vnic, "/receive/capacity_bps")) +
+                                      ", advertised to each sender " +
+                                      human_rate(number_at(vnic, "/receive/advertised_bps")));
+    return text + line("worker", human_count(number_at(vnic, "/cycles")) + " cycles, mean burst " +
                                      decimal_text(number_at(vnic, "/mean_burst")) + ", ring errors " +
                                      whole_text(number_at(vnic, "/ring_errors")));
 }
@@ -134,9 +133,9 @@ std::string traffic_text(const json& vnic, const Terminal& terminal) {
     add("  to VM", at(vnic, "/to_vm"));
     std::string text = table.render(terminal.columns, terminal.color);
     for (const auto& [title, pointer] :
-         {std::pair{"dropped from", "/from_vm/drops"}, {"dropped to", "/to_vm/drops"}}) {
+         {std::pair{"drops from VM", "/from_vm/drops"}, {"drops to VM", "/to_vm/drops"}}) {
         const std::string reasons = reasons_text(at(vnic, pointer));
-        text += line(title, reasons.empty() ? "nothing" : styled(reasons, Style::kWarn, terminal.color));
+        text += line(title, reasons.empty() ? "none" : styled(reasons, Style::kWarn, terminal.color));
     }
     return text;
 }
@@ -184,7 +183,7 @@ json vnic_of_words(const std::vector<std::string>& words) {
         return parse_object(first);
     const bool file =
         words.size() == 1 && (first.find('=') == std::string::npos || std::ifstream(first).good());
-    return file ? parse_object(read_input(first, "a readable file, JSON in { }, or key=value ..."))
+    return file ? parse_object(read_input(first, "a readable file, an object in { }, or key=value words"))
                 : object_of_pairs(words);
 }
 
@@ -227,8 +226,8 @@ std::string vnic_text(const json& vnic, const std::string& accounting, const Ter
                        ", worker " + whole_text(number_at(vnic, "/worker")) + ", tenant " +
                        text_at(vnic, "/tenant") + '\n';
     text += settings_text(vnic) + times_text(vnic) + traffic_text(vnic, terminal);
-    return text + line("accounting",
-                       accounting == "l2" ? "bytes are L2 frames" : "bytes are on the wire (frame + 24)");
+    return text +
+           line("accounting", accounting == "l2" ? "bytes of L2 frames" : "bytes on the wire (frame + 24)");
 }
 
 json object_of_pairs(const std::vector<std::string>& pairs) {
@@ -237,23 +236,25 @@ json object_of_pairs(const std::vector<std::string>& pairs) {
         const std::size_t equals = pair.find('=');
         if (equals == std::string::npos || equals == 0)
             throw bad_input("KEY=VALUE", pair, "key=value, such as limit=2Gbit",
-                            "this is not a key and a value");
+                            "this word has no key or no \"=\"");
         std::string key = pair.substr(0, equals);
         json& owner = object_with(object, key);
         if (owner.contains(key))
-            throw bad_input("KEY=VALUE", pair, "each key once", "duplicate key");
+            throw bad_input("KEY=VALUE", pair, "each key once", "this key was given twice");
         owner[key] = value_of(pair.substr(equals + 1));
     }
     return object;
 }
 
 void add_vnic_list(CLI::App& command, Session& session) {
+    command.footer("Example:\n  weirctl vnic list --json");
     command.callback([&session] { session.print(session.ask("vnic.list"), vnic_list_text); });
 }
 
 void add_vnic_show(CLI::App& command, Session& session) {
     auto name = std::make_shared<std::string>();
-    command.add_option("NAME", *name)->required();
+    command.add_option("NAME", *name, "the vNIC")->required();
+    command.footer("Example:\n  weirctl vnic show vm1\nCounters and times are since the vNIC was added.");
     command.callback([&session, name] {
         session.print(session.ask("vnic.show", {{"name", *name}}),
                       [&](const json& vnic, const Terminal& terminal) {
@@ -266,10 +267,15 @@ void add_vnic_show(CLI::App& command, Session& session) {
 void add_vnic_set(CLI::App& command, Session& session) {
     auto name = std::make_shared<std::string>();
     auto pairs = std::make_shared<std::vector<std::string>>();
-    command.add_option("NAME", *name)->required();
-    command
-        .add_option("KEY=VALUE", *pairs, "such as limit=2Gbit, shares=200, limit=none, disk.limit=5ktokens")
-        ->required();
+    command.add_option("NAME", *name, "the vNIC")->required();
+    command.add_option("KEY=VALUE", *pairs, "new values; none removes a limit")->required();
+    command.footer(
+        "KEY is guarantee, reservation, size, time, limit, limit_pps, shares, cycle_shares, buffers or\n"
+        "encrypt_limit; APPLIANCE.KEY changes the vNIC's part of an appliance (limit, shares, ...).\n"
+        "Either all values change or, with any fault, none. The configuration file is not changed.\n"
+        "Examples:\n"
+        "  weirctl vnic set vm1 limit=2Gbit shares=200\n"
+        "  weirctl vnic set vm1 limit_pps=none disk.limit=5ktokens");
     command.callback([&session, name, pairs] {
         session.print(session.ask("vnic.set", {{"name", *name}, {"change", object_of_pairs(*pairs)}}),
                       *name + " changed\n");
@@ -279,9 +285,15 @@ void add_vnic_set(CLI::App& command, Session& session) {
 void add_vnic_add(CLI::App& command, Session& session) {
     auto words = std::make_shared<std::vector<std::string>>();
     command
-        .add_option("FILE|JSON|KEY=VALUE", *words,
-                    "a file (- is standard input), an object, or pairs as in the configuration")
+        .add_option(
+            "FILE|JSON|KEY=VALUE", *words,
+            "the vNIC as in \"vnics\" of the configuration: a file (- is standard input), an object, or "
+            "its keys")
         ->required();
+    command.footer(
+        "Examples:\n"
+        "  weirctl vnic add name=vm9 socket=/run/weir/vm9.sock mac=52:54:00:00:00:09 limit=1Gbit\n"
+        "  weirctl vnic add vm9.jsonc");
     command.callback([&session, words] {
         const json vnic = vnic_of_words(*words);
         const json& name = at(vnic, "/name");
@@ -292,7 +304,12 @@ void add_vnic_add(CLI::App& command, Session& session) {
 
 void add_vnic_remove(CLI::App& command, Session& session) {
     auto name = std::make_shared<std::string>();
-    command.add_option("NAME", *name)->required();
+    command.add_option("NAME", *name, "the vNIC")->required();
+    command.footer(
+        "Its guest loses the link, its queued frames are dropped as vnic_removed, and its counters are "
+        "lost.\n"
+        "Example:\n"
+        "  weirctl vnic remove vm9");
     command.callback([&session, name] {
         session.print(session.ask("vnic.remove", {{"name", *name}}), *name + " removed\n");
     });

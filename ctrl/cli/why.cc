@@ -206,13 +206,13 @@ std::string others_text(const json& bucket) {
 std::string verdict_text(const json& sample, const Terminal& terminal) {
     const json& by = at(sample, "/held_back_by");
     if (!by.is_object())
-        return styled("nothing held it back", Style::kGood, terminal.color) + '\n';
+        return styled("no bucket held it back", Style::kGood, terminal.color) + '\n';
     return "held back most by " + styled(bucket_text(by), Style::kWarn, terminal.color) + ": " +
            percent_text(number_at(by, "/blocked_percent")) + " of the time\n";
 }
 
 std::string buckets_text(const json& buckets, const Terminal& terminal) {
-    Table table({{"BUCKET"}, {"BLOCKED", true}, {"USED"}, {"WHO ELSE", false, 1}});
+    Table table({{"BUCKET"}, {"BLOCKED", true}, {"USED"}, {"OTHER USERS", false, 1}});
     for (const json& bucket : buckets) {
         const double blocked = number_at(bucket, "/blocked_percent");
         table.add_row({bucket_text(bucket),
@@ -231,38 +231,40 @@ std::string limits_text(const json& sample) {
            (std::isfinite(packets) ? human_packet_rate(packets) : "");
 }
 
-/// What one of the vNIC's own buckets did, and what would change that.
+/// What one of the vNIC's own buckets did, and the command that changes it.
 std::string vnic_sentence(const json& sample, const json& bucket, const std::string& time) {
     const std::string name = text_at(bucket, "/bucket");
+    const std::string set = ": weirctl vnic set " + text_at(sample, "/vnic") + ' ';
     if (name == "limit")
-        return "its ring was left alone " + time + " because of its own limit, " + limits_text(sample) +
-               ": weirctl vnic set " + text_at(sample, "/vnic") +
-               (text_at(bucket, "/unit") == "packets/s" ? " limit_pps=RATE" : " limit=RATE");
+        return "its ring was not polled " + time + " because of its own limit, " + limits_text(sample) +
+               "; to raise it" + set +
+               (text_at(bucket, "/unit") == "packets/s" ? "limit_pps=RATE" : "limit=RATE");
     if (name == "uplink")
-        return "its ring was left alone " + time +
-               " because its backlog towards the uplink was full: a reservation or more shares let it pass "
-               "earlier";
+        return "its ring was not polled " + time +
+               " because its backlog for the uplink was full; with a reservation or more shares it is served "
+               "earlier" +
+               set + "reservation=RATE shares=N";
     if (name == "encryption")
-        return "its ring was left alone " + time +
-               " because its frames cost more in tunnels than it may spend: weirctl vnic set " +
-               text_at(sample, "/vnic") + " encrypt_limit=TOKENS";
-    return "its ring was left alone " + time +
-           " because it held its quota of packet buffers: raise its buffers";
+        return "its ring was not polled " + time +
+               " because its frames in tunnels cost more than its encrypt_limit; to raise it" + set +
+               "encrypt_limit=TOKENS";
+    return "its ring was not polled " + time + " because it held its quota of packet buffers; to raise it" +
+           set + "buffers=N";
 }
 
-/// The same of a bucket on the way to an appliance.
+/// The same of a bucket on the path to an appliance.
 std::string appliance_sentence(const json& bucket, const std::string& time) {
     const std::string name = text_at(bucket, "/bucket");
     const std::string appliance = text_at(bucket, "/appliance");
     if (name == "window")
-        return "requests to " + appliance + " waited for others to be answered " + time + ": no more than " +
+        return "requests to " + appliance + " waited for responses to earlier ones " + time + ": at most " +
                amount_text("tokens", number_at(bucket, "/limit")) +
-               " may be outstanding there; a reservation or more shares let them in earlier";
-    const char* what = name == "appliance" ? "tokens at the appliance"
-                       : name == "cycles"  ? "cycles of the switch"
-                       : name == "uplink"  ? "the way there"
-                                           : "the way back";
-    return "requests to " + appliance + " waited for " + what + ' ' + time + ": its part is " +
+               " may be outstanding there; with a reservation or more shares they are released earlier";
+    const char* what = name == "appliance" ? "tokens of the appliance"
+                       : name == "cycles"  ? "cycles of the worker"
+                       : name == "uplink"  ? "bytes of the uplink"
+                                           : "bytes of the downlink";
+    return "requests to " + appliance + " waited for " + what + ' ' + time + ": their limit is " +
            amount_text(text_at(bucket, "/unit"), number_at(bucket, "/limit"));
 }
 
@@ -279,12 +281,13 @@ std::string feedback_text(const json& sample) {
         return "";
     std::string text;
     if (limiters > 0)
-        text = whole_text(limiters) + (limiters > 1 ? " destinations have" : " destination has") +
-               " asked it for a lower rate (feedback)";
+        text = whole_text(limiters) + (limiters > 1 ? " destinations advertise" : " destination advertises") +
+               " a lower rate to it (feedback)";
     if (dropped > 0)
-        text += std::string(text.empty() ? "" : "; ") + human_packet_rate(dropped) +
-                " were dropped as destination_congested: the receiving side is short, or the controller's "
-                "rate for it; not this host";
+        text +=
+            std::string(text.empty() ? "" : "; ") + human_packet_rate(dropped) +
+            " were dropped as destination_congested: the bottleneck is at the destination, or in the rate "
+            "that the controller allocates for it, not on this host";
     return text + '\n';
 }
 
@@ -325,9 +328,9 @@ std::string why_text(const json& sample, const Terminal& terminal) {
                        human_rate(number_at(sample, "/delivered_bps")) + ", over " +
                        human_duration(number_at(sample, "/seconds") * 1e9) + '\n';
     if (!up)
-        text += "no guest is connected: weirctl qemu-args " + text_at(sample, "/vnic") + '\n';
+        text += "no guest is connected; to connect one: weirctl qemu-args " + text_at(sample, "/vnic") + '\n';
     if (at(sample, "/isolation") == false)
-        text += "isolation is off: no limit, reservation or share is kept\n";
+        text += "isolation is off: limits, reservations and shares have no effect\n";
     const json& buckets = list_at(sample, "/buckets");
     text += verdict_text(sample, terminal) + '\n' + buckets_text(buckets, terminal);
     std::string reasons;
@@ -341,7 +344,13 @@ std::string why_text(const json& sample, const Terminal& terminal) {
 void add_why(CLI::App& command, Session& session) {
     const auto interval = add_interval(command, "time between the two readings");
     auto vnic = std::make_shared<std::string>();
-    command.add_option("VNIC", *vnic)->required();
+    command.add_option("VNIC", *vnic, "the vNIC")->required();
+    command.footer(
+        "Example:\n"
+        "  weirctl why vm1 --interval 5s\n"
+        "A bucket named APPLIANCE: BUCKET blocks requests to that appliance, the others block the vNIC's "
+        "ring.\n"
+        "BLOCKED is a share of the time; several buckets may block at once.");
     command.callback([&session, interval, vnic] {
         const Readings readings = session.ask_twice("why", {{"name", *vnic}}, *interval);
         session.print(why_sample(readings.before, readings.after), why_text);

@@ -1,4 +1,4 @@
-// bill_test.cc - a bill as a table and as CSV; times as they are asked for.
+// bill_test.cc - a bill as a table and as CSV; times as the operator writes them.
 #include "ctrl/cli/bill.h"
 
 #include <nlohmann/json.hpp>
@@ -24,18 +24,18 @@ json bill() {
 
 TEST_CASE("a bill is a table that ends in what all of it costs") {
     CHECK(bill_text(bill(), kPipe) ==
-          "TENANT  VNIC  GUARANTEE  TIME  PROMISED  DELIVERED  FULFILLED  CHARGE\n"
-          "A       vm1   strict      5 s   62.5 MB      50 MB      80.0%     1.5\n"
-          "B       vm2   fairness    2 s         -       1 kB          -    0.25\n"
-          "charge 1.75; 7 lines on the bill, the last is ab12\n");
+          "TENANT  VNIC  GUARANTEE  TIME  GUARANTEED  DELIVERED  FULFILLMENT  CHARGE\n"
+          "A       vm1   strict      5 s     62.5 MB      50 MB        80.0%     1.5\n"
+          "B       vm2   fairness    2 s           -       1 kB            -    0.25\n"
+          "total charge 1.75; the bill has 7 lines, hash of the last ab12\n");
 }
 
-TEST_CASE("a bill that was looked through says whether it was altered") {
+TEST_CASE("a bill that was verified shows whether it was altered") {
     json whole = bill();
     whole["first_altered"] = nullptr;
-    CHECK(bill_text(whole, kPipe).find("as they were written") != std::string::npos);
+    CHECK(bill_text(whole, kPipe).find("no line was altered") != std::string::npos);
     whole["first_altered"] = 3;
-    CHECK(bill_text(whole, kPipe).find("ALTERED: line 3") != std::string::npos);
+    CHECK(bill_text(whole, kPipe).find("ALTERED: line 3 does not match its hash") != std::string::npos);
     whole["billing"] = false;
     CHECK(bill_text(whole, kPipe).find("the cluster file has no \"prices\"") != std::string::npos);
 }

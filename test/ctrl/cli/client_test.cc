@@ -1,4 +1,4 @@
-// client_test.cc - the client against a switch that answers, refuses, lies, is silent, or is not there.
+// client_test.cc - the client against a switch that replies, refuses, sends garbage, is silent, or is absent.
 #include "ctrl/cli/client.h"
 
 #include <sys/socket.h>
@@ -53,37 +53,37 @@ TEST_CASE("the switch's faults come back whole, with exit status 1") {
     CHECK(failure.faults[1].to_line() == "b");
 }
 
-TEST_CASE("a refusal without a reason is still said") {
+TEST_CASE("a refusal without a reason is still reported") {
     const FakeSwitch fake(fresh_socket(), [](const std::string&) { return R"({"schema": 1, "ok": false})"; });
-    CHECK(failure_of(fake.path()).faults.at(0).message == "the switch refused and gave no reason");
+    CHECK(failure_of(fake.path()).faults.at(0).message == "the request was refused without a reason");
 }
 
-TEST_CASE("answers that are not of schema 1 are refused") {
+TEST_CASE("replies that are not of schema 1 are refused") {
     for (const char* reply : {"x", "{", "[]", "5", R"({"ok": true})", R"({"schema": 2, "ok": true})",
                               R"({"schema": 1})", R"({"schema": 1, "ok": "true"})", "\xFF\xFE"}) {
         INFO(reply);
         const FakeSwitch fake(fresh_socket(), [reply](const std::string&) { return reply; });
         CHECK(failure_of(fake.path()).faults.at(0).message ==
-              "are weirctl and weir-switch of the same version?");
+              "use weirctl and weir-switch, or weir-ctrl, of the same version");
     }
 }
 
-TEST_CASE("a switch that is silent is given up on after the timeout") {
+TEST_CASE("a call to a silent switch fails after the timeout") {
     const FakeSwitch fake(fresh_socket(), [](const std::string&) { return std::string(); });
     const auto start = std::chrono::steady_clock::now();
     const Failure failure = failure_of(fake.path());
     CHECK(failure.exit_code == 1);
-    CHECK(failure.faults.at(0).found == "no answer within 200 ms");
+    CHECK(failure.faults.at(0).found == "no reply within 200 ms");
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
     CHECK(fake.requests() == 1);
 }
 
-TEST_CASE("when nobody listens the error comes at once and says what to do") {
+TEST_CASE("without a listener the call fails at once and the error names what to do") {
     const std::string path = fresh_socket();
     const Failure absent = failure_of(path);
     CHECK(absent.exit_code == 1);
     CHECK(absent.faults.at(0).path == "ipc://" + path);
-    CHECK(absent.faults.at(0).message.find("is weir-switch running?") != std::string::npos);
+    CHECK(absent.faults.at(0).message.find("start it (systemctl start weir-switch)") != std::string::npos);
 
     // The socket of a switch that was killed.
     const int dead = ::socket(AF_UNIX, SOCK_STREAM, 0);

@@ -1,4 +1,4 @@
-// doctor_test.cc - facts are read from a made-up host, and judged with the command that mends them.
+// doctor_test.cc - facts read from a made-up host, and the findings with the commands that mend them.
 #include "ctrl/cli/doctor.h"
 
 #include <sys/stat.h>
@@ -62,6 +62,7 @@ void make_good(const FakeHost& host) {
     host.link("/sys/bus/pci/devices/0000:03:00.0/driver", "../../../drivers/vfio-pci");
     host.folder("/sys/kernel/iommu_groups/7");
     host.file("/usr/lib/x86_64-linux-gnu/librte_vhost.so.23", "");
+    host.file("/usr/bin/qemu-system-x86_64", "");
 }
 
 SwitchConfig config_with_nic() {
@@ -96,23 +97,24 @@ TEST_CASE("a host that lacks nothing but KVM can run the switch") {
     CHECK(finding(findings, "agent core 0", Health::kOk).found == "online");
     CHECK(finding(findings, "uplink 0000:03:00.0", Health::kOk).found == "bound to vfio-pci");
     CHECK(finding(findings, "socket directory /run/weir", Health::kOk).mend.empty());
+    CHECK(finding(findings, "QEMU", Health::kOk).found == host.root() + "/usr/bin/qemu-system-x86_64");
     CHECK(finding(findings, "KVM", Health::kWarning).found ==
           "no /dev/kvm: guests run in software emulation");
 }
 
-TEST_CASE("a /dev/kvm that opens is believed only when it makes a virtual machine") {
+TEST_CASE("a /dev/kvm that opens counts only when it creates a virtual machine") {
     const FakeHost host;
     make_good(host);
     host.file("/dev/kvm", "no device");
     CHECK(finding(examine(host, config_with_nic()), "KVM", Health::kWarning).found ==
-          "/dev/kvm opens but makes no virtual machine: Inappropriate ioctl for device");
+          "/dev/kvm opens but creates no virtual machine: Inappropriate ioctl for device");
     HostFacts facts;
-    facts.kvm = {.exists = true, .opens = true, .makes_machines = true, .error = ""};
+    facts.kvm = {.exists = true, .opens = true, .creates_machines = true, .error = ""};
     CHECK(finding(check_host(facts, {}), "KVM", Health::kOk).found ==
-          "an empty virtual machine could be made; no guest was booted");
+          "an empty virtual machine was created; no guest was booted");
 }
 
-TEST_CASE("an empty host lacks everything, and each thing has a command that mends it") {
+TEST_CASE("a fresh host lacks everything, and each thing has a command that mends it") {
     const FakeHost host;
     const std::vector<Finding> findings = examine(host, config_with_nic());
     CHECK(finding(findings, "hugepages", Health::kMissing).mend == "echo 1024 > /proc/sys/vm/nr_hugepages");
@@ -122,8 +124,11 @@ TEST_CASE("an empty host lacks everything, and each thing has a command that men
     CHECK(finding(findings, "worker core 1", Health::kMissing).found == "does not exist or is offline");
     CHECK(finding(findings, "uplink 0000:03:00.0", Health::kMissing).found == "no such PCI device");
     CHECK(finding(findings, "DPDK", Health::kMissing).mend.find("apt-get install") != std::string::npos);
+    CHECK(finding(findings, "QEMU", Health::kWarning).mend == "apt-get install qemu-system-x86");
     for (const Finding& each : findings)
         CHECK((each.health == Health::kOk || !each.mend.empty()));
+    CHECK(findings_text(findings, {})
+              .ends_with("7 missing: mend them before weir-switch and its guests are started\n"));
 }
 
 TEST_CASE("few free hugepages are a warning, since the switch itself may hold them") {
@@ -150,7 +155,7 @@ TEST_CASE("a NIC that the kernel still holds is named with its driver and the bi
     host.link("/sys/bus/pci/devices/0000:03:00.0/driver", "../../../drivers/ixgbe");
     const std::vector<Finding> findings = examine(host, config_with_nic());
     const Finding& nic = finding(findings, "uplink 0000:03:00.0", Health::kMissing);
-    CHECK(nic.found == "bound to the kernel's ixgbe");
+    CHECK(nic.found == "bound to the kernel driver ixgbe");
     CHECK(nic.mend == "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci 0000:03:00.0");
 }
 
@@ -175,7 +180,7 @@ TEST_CASE("workers that share a core with each other or with the kernel are warn
     CHECK(finding(findings, "worker core 1", Health::kWarning).found ==
           "shares its execution units with worker core 2");
     CHECK(finding(findings, "worker core 2", Health::kWarning).mend ==
-          "add isolcpus=2 nohz_full=2 rcu_nocbs=2 to the kernel's command line");
+          "add isolcpus=2 nohz_full=2 rcu_nocbs=2 to the kernel's command line, and reboot");
     config.agent_core = 2;
     CHECK(finding(examine(host, config), "agent core 2", Health::kWarning).found ==
           "a worker runs there too");
@@ -211,6 +216,15 @@ TEST_CASE("every socket's directory is examined once") {
     CHECK(std::count_if(findings.begin(), findings.end(),
                         [](const Finding& f) { return f.check.starts_with("socket directory"); }) == 2);
     CHECK(finding(findings, "socket directory /srv", Health::kMissing).mend == "mkdir -p /srv");
+}
+
+TEST_CASE("without a configuration the checks that need one are named as left out") {
+    const FakeHost host;
+    make_good(host);
+    const std::vector<Finding> findings = examine(host, no_configuration());
+    CHECK(finding(findings, "configuration", Health::kWarning).mend == "weirctl doctor --config FILE");
+    CHECK(std::none_of(findings.begin(), findings.end(),
+                       [](const Finding& f) { return f.check.starts_with("worker core"); }));
 }
 
 TEST_CASE("findings have a stable form for scripts") {

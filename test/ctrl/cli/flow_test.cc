@@ -67,13 +67,13 @@ cache      [fd00::6]:11211  memcached                 0 (0)    64 k  /etc/weir/c
 )");
 }
 
-TEST_CASE("flow list of a switch without appliances, or of vNICs without, says how they come") {
+TEST_CASE("flow list of a switch without appliances, or of vNICs without, names how to add them") {
     CHECK(flow_text(flow_sample(json::object(), {{"appliances", json::array()}}), kPipe)
-              .find("the configuration names them") != std::string::npos);
+              .find("add them to \"appliances\" of the switch's configuration") != std::string::npos);
     json none = canned_flows();
     none["flows"] = json::array();
     const std::string text = flow_text(flow_sample(none, none), kPipe);
-    CHECK(text.find("no flows: no vNIC here has a part of an appliance") == 0);
+    CHECK(text.find("no flows: no vNIC of this switch has \"appliances\"") == 0);
     CHECK(text.find("[fd00::6]:11211") != std::string::npos);
 }
 

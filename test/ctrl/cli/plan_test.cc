@@ -33,12 +33,14 @@ json canned_plan() {
 
 }  // namespace
 
-TEST_CASE("a plan says who fits, what is too much and whose guarantee would break", "[plan]") {
+TEST_CASE("a plan shows which tenants fit, what is overloaded and whose guarantee would break", "[plan]") {
     const std::string text = plan_text(canned_plan(), {});
-    CHECK(has(text, "over-commitment within failures 5% of the time, were vNICs to use 15%"));
+    CHECK(
+        has(text,
+            "over-commitment with failures at most 5% of the time when vNICs use 15% of their reservations"));
     CHECK(has(text, "h1 (2), h2"));
     CHECK(has(text, "vNIC b1 of tenant B (6Gbit): too much\n"));
-    CHECK(has(text, "C (gone)"));
+    CHECK(has(text, "C (removed)"));
     CHECK(has(text, "B (new)"));
     CHECK_FALSE(has(text, "unchanged"));
     CHECK(has(text, "8.4%"));

@@ -33,10 +33,10 @@ TEST_CASE("pools are shown as a tree, children below their parents wherever they
         order.push_back(std::to_string(10'000 + text.find(name)));
     }
     CHECK(std::is_sorted(order.begin(), order.end()));
-    CHECK(text.starts_with("disk: 3 ktokens/s to divide\n"));
-    CHECK(text.find("away") != std::string::npos);
+    CHECK(text.starts_with("disk: capacity 3 ktokens/s\n"));
+    CHECK(text.find("absent") != std::string::npos);
     CHECK(text.find("none") != std::string::npos);
-    CHECK(pools_text(kShown, "tape", {}) == "no pools of tape; there are some of disk\n");
+    CHECK(pools_text(kShown, "tape", {}) == "no pools of appliance tape; appliances with pools: disk\n");
     CHECK(pools_text(json::object(), "", {}) == "no pools: the cluster file has no \"pools\"\n");
     CHECK(pools_text(kShown, "disk", {}) == text);
 }

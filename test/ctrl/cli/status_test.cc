@@ -27,10 +27,10 @@ const json kStatus =
 
 TEST_CASE("status is one screen") {
     CHECK(switch_text(canned_status(), kPipe) ==
-          R"(host h1, weir 0.1.0, up 2 h 3 min, isolation on, accounting wire, poll busy
-uplink net_tap0 (net_tap) up, 10 Gbit/s, 9 Gbit/s to give, MTU 1500
-       received 1 k packets, sent 2 k, dropped: nic_queue_full 7
-buffers 12000 free of 16384, 3 MAC entries
+          R"(host h1, weir-switch 0.1.0, up 2 h 3 min, isolation on, accounting wire, poll busy
+uplink net_tap0 (net_tap) up, rate 10 Gbit/s, capacity 9 Gbit/s, MTU 1500
+       received 1 k packets, sent 2 k packets, dropped: nic_queue_full 7
+buffers 12000 of 16384 free, MAC table 3 entries
 
 WORKER  CORE  VNICS   BUSY  CYCLES/PACKET  MEAN BURST
      0     1      2  42.0%            140        12.0
@@ -41,13 +41,13 @@ vm2   down        0  hardware
 )");
 }
 
-TEST_CASE("status of a switch without an uplink and vNICs says what to do next") {
+TEST_CASE("status of a switch without an uplink and vNICs names the next command") {
     json status = canned_status();
     status["uplink"] = nullptr;
     status["vnics"] = json::array();
     const std::string text = switch_text(status, kPipe);
-    CHECK(text.find("uplink none: vNICs reach each other only\n") != std::string::npos);
-    CHECK(text.find("no vNICs yet: weirctl vnic add name=vm1") != std::string::npos);
+    CHECK(text.find("no uplink: the vNICs of this host reach only each other\n") != std::string::npos);
+    CHECK(text.find("no vNICs; to add one: weirctl vnic add name=vm1") != std::string::npos);
 }
 
 TEST_CASE("drops are listed by port, direction and reason") {
@@ -86,18 +86,18 @@ TEST_CASE("times since start are short") {
     CHECK(uptime_text(-1) == "-");
 }
 
-TEST_CASE("the controller's status says who is there and what was refused") {
+TEST_CASE("the controller's status shows its hosts and what was refused") {
     REQUIRE(is_controller(kStatus));
     const std::string text = controller_text(kStatus, {});
     INFO(text);
-    CHECK(has(text, "cluster c1  weir-ctrl 0.1.0  epoch 1795257000, interval 42 of 1 s"));
-    CHECK(has(text, "flows 7, solved 45 times (3 between intervals), heard 100 messages"));
-    CHECK(has(text, "h1    connected  shown      2      7  400 ms ago  0.1.0"));
-    CHECK(has(text, "h2    absent     -          -      -           -  -"));
-    CHECK(has(text, "disk       stable  6.5 ktokens/s  6.4 ktokens/s  6.4 ktokens/s and 6.6 ktokens/s"));
+    CHECK(has(text, "cluster c1, weir-ctrl 0.1.0, epoch 1795257000, interval 42, one every 1 s"));
+    CHECK(has(text, "7 service flows, allocated 45 times (3 between intervals), 100 messages received"));
+    CHECK(has(text, "h1    connected  verified      2      7    400 ms ago  0.1.0"));
+    CHECK(has(text, "h2    absent     -             -      -             -  -"));
+    CHECK(has(text, "disk       stable  6.5 ktokens/s  6.4 ktokens/s  6.4 ktokens/s to 6.6 ktokens/s"));
     CHECK(has(text, "refused: malformed magic 2, stale 1, connections without a known key 5"));
-    CHECK(has(text, "refused: there is no host h9 in the cluster file (4x)"));
-    CHECK(has(text, "now: vNIC x9: it is not in the cluster file (host h1)"));
+    CHECK(has(text, "refused: there is no host h9 in the cluster file (4 times)"));
+    CHECK(has(text, "refused now: vNIC x9: it is not in the cluster file (host h1)"));
 }
 
 TEST_CASE("a status of another version's controller is shown as far as it goes") {
@@ -116,7 +116,7 @@ TEST_CASE("the audit trail is shown in order, with its times") {
     CHECK(has(text, "lost   host h1"));
 }
 
-TEST_CASE("a switch says how its link to the controller is") {
+TEST_CASE("the status of a switch shows the state of its link to the controller") {
     const json status{{"controller",
                        {{"state", "refused"},
                         {"refusal", "there is no host h9"},
@@ -124,6 +124,6 @@ TEST_CASE("a switch says how its link to the controller is") {
                         {"epoch", 5},
                         {"flows", 0}}}};
     CHECK(has(switch_text(status, {}),
-              "controller refused, cluster c1, epoch 5, rates for 0 flows, refused: there is no"));
+              "controller refused, cluster c1, epoch 5, rates for 0 service flows, refused: there is no"));
     CHECK_FALSE(has(switch_text({{"controller", nullptr}}, {}), "controller"));
 }

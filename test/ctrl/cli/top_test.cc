@@ -80,15 +80,15 @@ TEST_CASE("counters of a switch that restarted, or of a new vNIC, count from zer
     CHECK(sample["vnics"][1]["offered_bps"].is_null());  // it has no such counter
 }
 
-TEST_CASE("the live table shows who wants what, who gets what and what holds whom back") {
+TEST_CASE("the live table shows for each vNIC what it offers, what is delivered and what holds it back") {
     CHECK(top_text(top_sample(canned(), second_later(), 1.0), kPipe) ==
-          R"(h1  isolation on  bytes wire  over 1 s
-uplink    sent 1 Gbit/s of 9 Gbit/s, received 0 bit/s
-worker 0  core 1, busy 60.0%, mean burst 16.0, 150 cycles/packet
+          R"(host h1, isolation on, accounting wire, measured over 1 s
+uplink:   sent 1 Gbit/s of 9 Gbit/s, received 0 bit/s
+worker 0: core 1, busy 60.0%, mean burst 16.0, 150 cycles/packet
 
-VNIC     OFFERED  DELIVERED  RESERVED             LIMIT  FULFILLED  HELD BACK    RECEIVED  DELAY P50     P99    CPU  DROPS/S
-vm1   1.2 Gbit/s   1 Gbit/s  2 Gbit/s  8 Gbit/s, 2 Mpps      50.0%      25.0%  100 Mbit/s     1.8 us  9.4 us  15.0%  vm_ring_full 1.5 k, foreign_mac 40
-vm2            -          -         -                 -          -          -           -          -       -      -  down
+VNIC     OFFERED  DELIVERED  RESERVATION             LIMIT  FULFILLMENT  HELD BACK    RECEIVED  DELAY P50     P99    CPU  DROPS/S
+vm1   1.2 Gbit/s   1 Gbit/s     2 Gbit/s  8 Gbit/s, 2 Mpps        50.0%      25.0%  100 Mbit/s     1.8 us  9.4 us  15.0%  vm_ring_full 1.5 k, foreign_mac 40
+vm2            -          -            -                 -            -          -           -          -       -      -  down
 )");
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("the live table fits the terminal") {
         terminal.rows = 24;
         const std::string text = top_text(sample, terminal);
         CHECK(std::count(text.begin(), text.end(), '\n') <= 24);
-        CHECK(text.find("and 34 more") != std::string::npos);
+        CHECK(text.find("and 34 more vNICs") != std::string::npos);
         if (columns >= 80)
             for (std::size_t begin = text.find("VNIC"); begin < text.size();
                  begin = text.find('\n', begin) + 1)

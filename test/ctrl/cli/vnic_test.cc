@@ -9,7 +9,7 @@ using namespace weir::cli;
 using namespace weir::cli::test;
 using nlohmann::json;
 
-TEST_CASE("the list of vNICs shows promises in the words of the configuration") {
+TEST_CASE("the list of vNICs shows rates as the configuration has them") {
     CHECK(vnic_list_text(canned_list(), kPipe) ==
           R"(NAME  STATE  WORKER  MAC                VLAN  RESERVATION         LIMIT  SHARES  QUEUES  PORT
 vm1   up          0  52:54:00:00:00:01    10        2Gbit  8Gbit, 2Mpps     100       2  /run/weir/vm1.sock
@@ -35,22 +35,22 @@ TEST_CASE("a vNIC's guarantee is shown as it is now") {
           "  guarantee     dynamic, now fairness: 10 GB in 100 s; left 0B in 40 s, now 0 bit/s");
 }
 
-TEST_CASE("one vNIC is shown with its promise, its traffic and what held it back") {
+TEST_CASE("one vNIC is shown with its rates, its traffic and what held it back") {
     CHECK(vnic_text(canned_vnic(), "wire", kPipe) == R"(vm1: up, worker 0, tenant A
   port          /run/weir/vm1.sock (vhost-user, QEMU listens), queue pairs 2, MTU 1500
   address       52:54:00:00:00:01, VLAN 10, anti-spoofing on
-  promise       reservation 2Gbit, limit 8Gbit, 2Mpps, shares 100, cycle shares 50
+  rates         reservation 2Gbit, limit 8Gbit, 2Mpps, shares 100, cycle shares 50
   features      mrg_rxbuf ring_packed
   steering      software (net_tap has no rules)
   held back     1.5 s: own limit 1 s, uplink 500 ms, buffers 0 ns
   queue delay   p50 1.8 us, p99 9.4 us, max 21 us
-  switch        140 k cycles, mean burst 12.5, ring errors 0
+  worker        140 k cycles, mean burst 12.5, ring errors 0
   PACKETS (BYTES)       OFFERED      ADMITTED     DELIVERED       QUEUED      DROPPED
   from VM          1 k (1.52 M)  990 (1.51 M)  980 (1.49 M)  10 (15.2 k)  10 (15.2 k)
   to VM              500 (50 k)             -    500 (50 k)            -        0 (0)
-  dropped from  foreign_mac 8, queue_full 2
-  dropped to    nothing
-  accounting    bytes are on the wire (frame + 24)
+  drops from VM foreign_mac 8, queue_full 2
+  drops to VM   none
+  accounting    bytes on the wire (frame + 24)
 )");
 }
 
@@ -79,5 +79,5 @@ TEST_CASE("a vNIC of another shape is shown with dashes and never throw") {
         CHECK_NOTHROW(vnic_list_text(shape, kPipe));
         CHECK_NOTHROW(vnic_text(shape, "wire", kPipe));
     }
-    CHECK(vnic_text(json::object(), "l2", kPipe).find("bytes are L2 frames") != std::string::npos);
+    CHECK(vnic_text(json::object(), "l2", kPipe).find("bytes of L2 frames") != std::string::npos);
 }

@@ -1,11 +1,14 @@
-// weirctl_test.cc - the program itself: exit status, standard output, and what it asks the switch.
+// weirctl_test.cc - the program itself: exit status, standard output, and its requests to the switch.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <mutex>
+#include <sstream>
 #include <vector>
 
 #include "test/ctrl/cli/canned.h"
@@ -94,7 +97,7 @@ class CannedSwitch {
 
 }  // namespace
 
-TEST_CASE("what is shown in text is given whole with --json") {
+TEST_CASE("with --json the whole reply is printed instead of text") {
     CannedSwitch fake;
     for (const auto& [command, data] : {std::pair{"status", canned_status()},
                                         {"drops", canned_drops()},
@@ -143,11 +146,11 @@ TEST_CASE("a refusal is exit status 1, in text and in JSON") {
     CHECK(fake.ctl("vnic remove vm1").output == "vm1 removed\n");
 }
 
-TEST_CASE("a switch that is not there is exit status 1 and says where it was sought") {
+TEST_CASE("an absent switch is exit status 1, and the error names the socket") {
     const Result result = run("--socket /tmp/weir-no-such.sock status");
     CHECK(result.status == 1);
     CHECK(result.output.find("weirctl: ipc:///tmp/weir-no-such.sock: found No such file or directory; no "
-                             "switch listens here") == 0);
+                             "switch or controller listens here") == 0);
 }
 
 TEST_CASE("solve prints the answer, or every fault with its path and exit status 2") {
@@ -201,6 +204,25 @@ TEST_CASE("wrong usage is exit status 2") {
     CHECK(run("--help").status == 0);
 }
 
+TEST_CASE("--help lists every command, and each has a help of its own with an example") {
+    const std::string help = run("--help").output;
+    const std::size_t heading = help.find("\nCommands:\n");
+    REQUIRE(heading != std::string::npos);
+    std::istringstream lines(help.substr(heading + std::strlen("\nCommands:\n")));
+    std::vector<std::string> commands;
+    for (std::string line; std::getline(lines, line) && line.starts_with("  ");) {
+        const std::string words = line.substr(2, line.find("  ", 2) - 2);
+        commands.push_back(words);
+        const Result own = run(words + " --help");
+        INFO(words);
+        CHECK(own.status == 0);
+        CHECK(own.output.find("Usage: weirctl " + words) != std::string::npos);
+        CHECK(own.output.find("Example") != std::string::npos);
+    }
+    CHECK(commands.size() == 21);
+    CHECK(std::count(commands.begin(), commands.end(), "vnic list") == 1);
+}
+
 TEST_CASE("top ends after its count and gives one line of JSON per table") {
     CannedSwitch fake;
     const Result once = fake.ctl("top --once --interval 50ms");
@@ -236,7 +258,7 @@ TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {
     const std::string example = std::string(WEIR_SOURCE_ROOT) + "/configs/cluster.jsonc";
     const Result fits = run("plan " + example);
     CHECK(fits.status == 0);
-    CHECK(fits.output.find("the controller takes this file\n") != std::string::npos);
+    CHECK(fits.output.find("the controller accepts this file\n") != std::string::npos);
     std::string more = kCluster;
     more.insert(more.rfind("]}"),
                 R"(, {"name": "C", "vnics": [{"name": "c1", "host": "h1", "reservation": "5Gbit"},
@@ -262,7 +284,7 @@ TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {
     std::remove(file.c_str());
 }
 
-TEST_CASE("a vNIC is read for QEMU from the switch or from a configuration") {
+TEST_CASE("the arguments for QEMU describe a vNIC of the switch or of a configuration") {
     CannedSwitch fake;
     CHECK(fake.ctl("qemu-args vm1").output.find("path=/run/weir/vm1.sock,server=on,wait=off \\\n") !=
           std::string::npos);

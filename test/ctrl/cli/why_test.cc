@@ -27,7 +27,7 @@ const json& bucket(const json& sample, const char* name, const json& appliance =
 
 }  // namespace
 
-TEST_CASE("why has every bucket on the vNIC's ways, with who else used it") {
+TEST_CASE("why has every bucket on the vNIC's path, with its other users") {
     const json sample = why();
     CHECK(sample["vnic"] == "db");
     CHECK(sample["offered_bps"] == 3e8);
@@ -56,11 +56,11 @@ TEST_CASE("why has every bucket on the vNIC's ways, with who else used it") {
           json{{"bucket", "uplink"}, {"appliance", nullptr}, {"blocked_percent", 50.0}});
 }
 
-TEST_CASE("why says in words what held the vNIC back, how long, and what would change it") {
+TEST_CASE("why explains in sentences what held the vNIC back, how long, and what would change it") {
     CHECK(why_text(why(), kPipe) == R"(db: up, offered 300 Mbit/s, delivered 200 Mbit/s, over 2 s
 held back most by uplink: 50.0% of the time
 
-BUCKET           BLOCKED  USED                          WHO ELSE
+BUCKET           BLOCKED  USED                          OTHER USERS
 own limit          12.5%  300 Mbit/s of 8 Gbit/s        -
 uplink             50.0%  900 Mbit/s of 900 Mbit/s      batch 600 Mbit/s
 buffers             0.0%  -                             -
@@ -68,24 +68,24 @@ disk: appliance    41.0%  800 tokens/s of 800 tokens/s  batch 600 tokens/s
 disk: uplink        0.0%  6.4 kbit/s                    batch 4.8 kbit/s
 disk: downlink     10.2%  38.4 kbit/s of 40 kbit/s      batch 28.8 kbit/s
 
-its ring was left alone 12.5% of the time because of its own limit, 8 Gbit/s, 2 Mpps: weirctl vnic set db limit=RATE
-its ring was left alone 50.0% of the time because its backlog towards the uplink was full: a reservation or more shares let it pass earlier
-requests to disk waited for tokens at the appliance 41.0% of the time: its part is 800 tokens/s
-requests to disk waited for the way back 10.2% of the time: its part is 40 kbit/s
-1 destination has asked it for a lower rate (feedback); 12 pps were dropped as destination_congested: the receiving side is short, or the controller's rate for it; not this host
+its ring was not polled 12.5% of the time because of its own limit, 8 Gbit/s, 2 Mpps; to raise it: weirctl vnic set db limit=RATE
+its ring was not polled 50.0% of the time because its backlog for the uplink was full; with a reservation or more shares it is served earlier: weirctl vnic set db reservation=RATE shares=N
+requests to disk waited for tokens of the appliance 41.0% of the time: their limit is 800 tokens/s
+requests to disk waited for bytes of the downlink 10.2% of the time: their limit is 40 kbit/s
+1 destination advertises a lower rate to it (feedback); 12 pps were dropped as destination_congested: the bottleneck is at the destination, or in the rate that the controller allocates for it, not on this host
 )");
 }
 
-TEST_CASE("why says that nothing held a vNIC back, that no guest is there, or that isolation is off") {
+TEST_CASE("why reports that nothing held a vNIC back, that no guest is connected, or that isolation is off") {
     json before = canned_why();
     json after = canned_why();
     after["uptime_s"] = 101.0;
     after["flows"] = json::array();
     CHECK(why_text(why_sample(before, after), kPipe) ==
           R"(db: up, offered 0 bit/s, delivered 0 bit/s, over 1 s
-nothing held it back
+no bucket held it back
 
-BUCKET     BLOCKED  USED                   WHO ELSE
+BUCKET     BLOCKED  USED                   OTHER USERS
 own limit     0.0%  0 bit/s of 8 Gbit/s    -
 uplink        0.0%  0 bit/s of 900 Mbit/s  -
 buffers       0.0%  -                      -
@@ -93,11 +93,11 @@ buffers       0.0%  -                      -
     after["vnic"]["state"] = "down";
     after["isolation"] = false;
     const std::string text = why_text(why_sample(before, after), kPipe);
-    CHECK(text.find("no guest is connected: weirctl qemu-args db\n") != std::string::npos);
+    CHECK(text.find("no guest is connected; to connect one: weirctl qemu-args db\n") != std::string::npos);
     CHECK(text.find("isolation is off") != std::string::npos);
 }
 
-TEST_CASE("of many others the three who use most are named") {
+TEST_CASE("of many other users the three that use most are named") {
     json after = canned_why_later();
     for (int i = 1; i <= 5; ++i)
         after["others"].push_back({{"name", "n" + std::to_string(i)}, {"uplink_bytes", i * 250'000'000}});
@@ -117,10 +117,11 @@ TEST_CASE("a limit in packets is shown in packets") {
     CHECK(bucket(sample, "limit")["unit"] == "packets/s");
     const std::string text = why_text(sample, kPipe);
     CHECK(text.find("1.5 Mpps of 2 Mpps") != std::string::npos);
-    CHECK(text.find("its own limit, 2 Mpps: weirctl vnic set db limit_pps=RATE") != std::string::npos);
+    CHECK(text.find("its own limit, 2 Mpps; to raise it: weirctl vnic set db limit_pps=RATE") !=
+          std::string::npos);
 }
 
-TEST_CASE("why names the appliance's window, who has how much of it, and a limit in cycles") {
+TEST_CASE("why names the appliance's window, its users, and a limit in cycles") {
     json before = canned_why();
     json after = canned_why_later();
     for (json* reading : {&before, &after}) {
@@ -138,12 +139,10 @@ TEST_CASE("why names the appliance's window, who has how much of it, and a limit
     CHECK(sample["held_back_by"]["bucket"] == "window");
     const std::string text = why_text(sample, kPipe);
     CHECK(text.find(
-              "requests to disk waited for others to be answered 90.0% of the time: no more than 160 tokens "
+              "requests to disk waited for responses to earlier ones 90.0% of the time: at most 160 tokens "
               "may be outstanding there") != std::string::npos);
-    CHECK(
-        text.find(
-            "requests to disk waited for cycles of the switch 1.0% of the time: its part is 50 kcycles/s") !=
-        std::string::npos);
+    CHECK(text.find("requests to disk waited for cycles of the worker 1.0% of the time: their limit is 50 "
+                    "kcycles/s") != std::string::npos);
 }
 
 TEST_CASE("replies to why of another shape give dashes and never throw") {
