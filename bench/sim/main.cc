@@ -12,6 +12,7 @@
 #include "bench/sim/services/service_simulation.h"
 #include "bench/sim/simulation.h"
 #include "common/config/config_text.h"
+#include "common/data_dir.h"
 
 namespace {
 
@@ -123,7 +124,7 @@ int run_network(const std::string& file, const Wishes& wishes) {
 int main(int argc, char* argv[]) {
     CLI::App app{"Simulates hosts that run Weir, and the network between them, in virtual time."};
     std::string file;
-    std::string costs = "configs/costs";
+    std::string costs = data_dir() + "/costs";
     Wishes wishes;
     app.add_option("FILE", file, "scenario (JSON with comments; configs/schema/scenario.schema.json)")
         ->required();

@@ -1,0 +1,33 @@
+// data_dir.cc - the places that Meson recorded, and the one beside the program.
+#include "common/data_dir.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+    return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+}  // namespace
+
+std::string data_dir() {
+    if (const char* chosen = std::getenv("WEIR_DATA_DIR"); chosen != nullptr && *chosen != '\0')
+        return chosen;
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+    const fs::path source = fs::path(WEIR_SOURCE_ROOT) / "configs";
+    const fs::path configured = WEIR_INSTALLED_DATA;
+    const fs::path beside = (program / configured.lexically_relative(WEIR_INSTALLED_BIN)).lexically_normal();
+    for (const fs::path& folder : {beside, is_below(program, WEIR_BUILD_ROOT) ? source : configured, source})
+        if (fs::is_directory(folder / "costs", error))
+            return folder;
+    return beside;
+}
+
+}  // namespace weir
