@@ -1,5 +1,5 @@
-// main.cc - weir-switch: read the configuration, start DPDK, build, forward until told to stop, take apart.
-// Threads: main becomes the agent.
+// main.cc - weir-switch: reads the configuration, starts DPDK, builds the switch, and is its agent until a
+// signal ends it. Threads: main becomes the agent.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -10,8 +10,8 @@
 #include "cost_functions/program/ebpf_program.h"
 #include "vswitch/agent/agent.h"
 #include "vswitch/agent/telemetry.h"
-#include "vswitch/config/appliance_costs.h"
 #include "vswitch/config/config.h"
+#include "vswitch/config/config_files.h"
 #include "vswitch/eal.h"
 #include "vswitch/ports/telemetry.h"
 #include "vswitch/topology/topology.h"
@@ -30,12 +30,11 @@ int refuse(const weir::Faults& faults, const std::string& file) {
     return weir::kBadConfiguration;
 }
 
-int run(const weir::SwitchConfig& config, const std::vector<weir::ApplianceCosts>& costs,
-        const std::vector<weir::TunnelParts>& tunnels) {
+int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
     try {
         weir::Eal eal(config);
-        weir::Topology topology(eal, config, costs, tunnels);
+        weir::Topology topology(eal, config, files);
         const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(topology));
         std::optional<weir::CtrlLink> link;
         if (!config.controller.connect.empty())
@@ -67,16 +66,12 @@ int main(int argc, char** argv) {
     if (const auto* faults = std::get_if<weir::Faults>(&outcome))
         return refuse(*faults, file);
     const auto& config = std::get<weir::SwitchConfig>(outcome);
-    const auto costs = weir::load_appliances(config, read_program);
-    if (const auto* faults = std::get_if<weir::Faults>(&costs))
-        return refuse(*faults, file);
-    const auto tunnels = weir::load_tunnels(config);
-    if (const auto* faults = std::get_if<weir::Faults>(&tunnels))
+    const auto files = weir::load_files(config, read_program);
+    if (const auto* faults = std::get_if<weir::Faults>(&files))
         return refuse(*faults, file);
     if (check) {
         std::printf("%s: valid\n", file.c_str());
         return 0;
     }
-    return run(config, std::get<std::vector<weir::ApplianceCosts>>(costs),
-               std::get<std::vector<weir::TunnelParts>>(tunnels));
+    return run(config, std::get<weir::ConfigFiles>(files));
 }

@@ -2,6 +2,7 @@
 #include "common/config/config_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "common/config/config_text.h"
@@ -12,6 +13,13 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kUnknownKeysMax = 1'000;  // beyond that a file is noise
+
+/// Keys of configurations that were renamed: the fault of the old one names the new one.
+struct RenamedKey {
+    std::string_view old_name;
+    std::string_view new_name;
+};
+constexpr std::array kRenamedKeys{RenamedKey{"mac_ageing", "mac_aging"}};
 
 std::string join(const std::vector<std::string_view>& words) {
     std::string text;
@@ -52,6 +60,14 @@ std::string hint(std::string_view word, const std::vector<std::string_view>& kno
     if (edit_distance(word, best) > slips || best.size() <= slips)
         return {};
     return "; did you mean \"" + std::string(best) + "\"?";
+}
+
+/// The hint for an unknown key.
+std::string key_hint(std::string_view key, const std::vector<std::string_view>& known) {
+    const auto renamed = std::ranges::find(kRenamedKeys, key, &RenamedKey::old_name);
+    if (renamed != kRenamedKeys.end() && std::ranges::find(known, renamed->new_name) != known.end())
+        return "; it was renamed to \"" + std::string(renamed->new_name) + '"';
+    return hint(key, known);
 }
 
 bool has_control_character(std::string_view text) {
@@ -214,8 +230,8 @@ void ObjectReader::finish() {
             continue;
         if (++unknown > kUnknownKeysMax)
             return;
-        faults_.push_back(
-            {path_of(show_text(key)), show_value(member), join(known_), "unknown key" + hint(key, known_)});
+        faults_.push_back({path_of(show_text(key)), show_value(member), join(known_),
+                           "unknown key" + key_hint(key, known_)});
     }
 }
 

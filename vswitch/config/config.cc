@@ -1,4 +1,4 @@
-// config.cc - the whole file: sections in turn, then what holds between them.
+// config.cc - the whole configuration: the switch's own keys and its sections, one after the other.
 #include "vswitch/config/config.h"
 
 #include <unistd.h>
@@ -27,7 +27,9 @@ constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto}
                                    Word<FlowOffload>{"off", FlowOffload::kOff}};
 constexpr std::array kFeedbackLaws{Word<FeedbackLaw>{"log", FeedbackLaw::kLog},
                                    Word<FeedbackLaw>{"linear", FeedbackLaw::kLinear}};
-// EAL's options for what the configuration has keys for; the short ones may carry their value: -l1.
+
+/// Whether the EAL argument sets what `workers` and `agent_core` set. Short options may carry their value:
+/// -l1.
 bool sets_cores(std::string_view argument) {
     const std::string_view option = argument.substr(0, argument.find('='));
     return option == "--lcores" || option == "--main-lcore" || argument.starts_with("-l") ||
@@ -47,7 +49,7 @@ void read_eal(ObjectReader& reader, std::vector<std::string>& out) {
     for (const std::string& argument : out) {
         if (argument.empty() || argument.find('\0') != std::string::npos)
             reader.fault("eal", "arguments that are not empty and hold no null byte",
-                         "EAL cannot take this argument");
+                         "EAL does not accept this argument");
         if (sets_cores(argument))
             reader.fault("eal", "\"workers\" and \"agent_core\" for the cores",
                          argument + " is set by the switch itself");
@@ -99,7 +101,8 @@ void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
     reader.read_integer("mtu", uplink.mtu, kMtuRange);
     if (reader.read_integer("descriptors", uplink.descriptors, {64, 4096}) &&
         (uplink.descriptors & (uplink.descriptors - 1)) != 0)
-        reader.fault("descriptors", "a power of two, 64 to 4096", "rings have a power of two of slots");
+        reader.fault("descriptors", "a power of two, 64 to 4096",
+                     "the number of slots of a ring is a power of two");
     reader.read_optional("best_effort_dscp", uplink.best_effort_dscp, {0, 63});
     reader.read_optional("best_effort_pcp", uplink.best_effort_pcp, {0, 7});
     reader.finish();
@@ -120,7 +123,7 @@ void read_feedback(ObjectReader& root, const SwitchConfig& config, FeedbackConfi
     read_file_path(reader, "key_file", feedback.key_file);
     if (feedback.enabled && !config.isolation)
         reader.fault("enabled", "\"isolation\": true, or no feedback",
-                     "without isolation nobody keeps the rates that feedback sets");
+                     "without isolation the switch keeps no rates");
     reader.finish();
 }
 
@@ -139,12 +142,12 @@ void read_controller(ObjectReader& root, ControllerConfig& controller, Faults& f
         for (const char* key : {"server_key", "secret_key_file"})
             if (!reader.has(key))
                 reader.fault(key, "a key; weir-ctrl --make-key FILE makes a pair",
-                             "over a network both ends must prove who they are");
+                             "over a network both ends must prove their identity");
     reader.finish();
 }
 
 void read_switch(ObjectReader& reader, SwitchConfig& config) {
-    std::string schema;  // for editors; the parser is the authority
+    std::string schema;  // for editors
     reader.read_text("$schema", schema);
     read_name(reader, "host", config.host);
     read_eal(reader, config.eal);
@@ -156,7 +159,7 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
     reader.read_word<PollMode>("poll", config.poll, kPollModes);
     reader.read_quantity("poll_coalesce", Quantity::kDuration, config.poll_coalesce, {0, 50'000});
     reader.read_quantity("poll_sleep_max", Quantity::kDuration, config.poll_sleep_max, {10'000, 1'000'000});
-    reader.read_quantity("mac_ageing", Quantity::kDuration, config.mac_ageing,
+    reader.read_quantity("mac_aging", Quantity::kDuration, config.mac_aging,
                          {kNanosPerSec, 86'400 * kNanosPerSec});
     reader.read_quantity("flood_limit", Quantity::kPacketRate, config.flood_limit_pps, {100, 100'000'000});
     reader.read_integer("buffers", config.buffers, {1'024, 8'388'608});

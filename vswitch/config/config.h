@@ -1,6 +1,6 @@
-// config.h - the switch's configuration as one struct; parsed once, validated whole, then passed in pieces.
-// Source: design section 5 (names are the contract). Units: in the field names.
-// Threads: built at start or by the agent; read-only afterwards.
+// config.h - the switch's configuration: one struct, parsed once and validated as a whole.
+// Source: docs/design.md 5.2; configs/default.jsonc documents the keys. Units: in the field names; Nanos.
+// Threads: made at start or by the agent; read-only afterwards.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@
 
 namespace weir {
 
-enum class VhostMode { kClient, kServer };          ///< who listens on the socket: QEMU (client), we (server)
-enum class Accounting { kWire, kL2 };               ///< what a byte is at links
+enum class VhostMode { kClient, kServer };  ///< client: QEMU listens on the socket; server: the switch
+enum class Accounting { kWire, kL2 };       ///< bytes of a frame with or without FCS, preamble and gap
 enum class Scheduler { kWrr, kFulfillment, kRls };  ///< of the uplink, or of an appliance's window
-enum class FlowOffload { kAuto, kOff };             ///< rte_flow steering
+enum class FlowOffload { kAuto, kOff };             ///< steering of frames by the NIC (rte_flow)
 enum class PollMode { kBusy, kAdaptive };
 enum class FeedbackLaw { kLog, kLinear };  ///< how the advertised rate follows the measured one
 
-/// A 48-bit MAC address in wire order, low byte of the integer first: memcpy of the first 6 bytes of a frame.
+/// A MAC address. The low 6 bytes of `bits` are its bytes in the order on the wire (memcpy on a little-endian
+/// machine).
 struct MacAddress {
     std::uint64_t bits = 0;
     [[nodiscard]] std::string to_string() const;
@@ -33,29 +34,29 @@ struct MacAddress {
     auto operator<=>(const MacAddress&) const = default;
 };
 
-/// A vNIC's part of an appliance (a shared service) and of the links to it and back; absent = none.
+/// A vNIC's part of an appliance, and of the links to it and back. An absent limit is none.
 struct VnicApplianceConfig {
     std::string name;                           ///< of an entry of `appliances`
-    std::optional<std::uint64_t> limit_tokens;  ///< appliance tokens per second
-    std::optional<std::uint64_t> uplink_bps;    ///< what its requests may use of this host's uplink
-    std::optional<std::uint64_t> downlink_bps;  ///< what the responses to them may use on the way back
-    Nanos burst = 1'000'000'000;                ///< 1ms..10s: what may go at once, as time at the rate
-    std::optional<std::uint64_t> cycles;        ///< of the worker, per second
-    std::uint64_t reservation_tokens = 0;       ///< per second, of the appliance's window; 0 = none
+    std::optional<std::uint64_t> limit_tokens;  ///< per second, at the appliance
+    std::optional<std::uint64_t> uplink_bps;    ///< limit of the requests on this host's uplink
+    std::optional<std::uint64_t> downlink_bps;  ///< limit of the responses on the way back
+    Nanos burst = 1'000'000'000;                ///< 1ms..10s: size of the buckets, as time at their rates
+    std::optional<std::uint64_t> cycles;        ///< limit of the worker's cycles per second
+    std::uint64_t reservation_tokens = 0;       ///< per second, in the appliance's window; 0 = none
     std::uint32_t shares = 100;                 ///< 1..10000, of the window
-    bool multi_resource = true;                 ///< false: the first of the limits alone decides (to compare)
+    bool multi_resource = true;                 ///< false: only the first limit counts, for comparisons
 };
 
-/// A shared service whose requests are charged by what they ask for.
+/// A shared service whose requests are charged by their costs.
 struct ApplianceConfig {
     std::string name;     ///< 1..31 of [A-Za-z0-9._-], unique
     std::string address;  ///< IPv4 or IPv6, as text
     std::uint16_t port = 0;
     std::string protocol;  ///< a name of kProtocolEntries
-    std::string cost;      ///< its cost table: a file, or the name of one that comes with the switch
-    std::string program;   ///< file of the operator's eBPF program after the table; empty = none
-    std::optional<std::uint64_t> window_tokens;  ///< that this host may have outstanding there; absent = any
-    Scheduler scheduler = Scheduler::kWrr;       ///< of those who wait for the window
+    std::string cost;      ///< its cost table: a file, or the name of a shipped table
+    std::string program;   ///< file of an eBPF program that corrects the table's cost; empty = none
+    std::optional<std::uint64_t> window_tokens;  ///< outstanding from this host at most; absent = no bound
+    Scheduler scheduler = Scheduler::kWrr;       ///< of requests that wait for the window
 };
 
 /// An ESP tunnel to another Weir switch.
@@ -68,12 +69,12 @@ struct TunnelConfig {
     std::uint32_t spi_out = 0;            ///< a multiple of 4096; the other end's spi_in
     std::uint32_t spi_in = 0;
     EspAlgorithm algorithm = EspAlgorithm::kAes128Gcm;
-    std::string key;                    ///< 64 hexadecimal digits; or empty, and
-    std::string key_file;               ///< a file that holds them
-    std::string device = "auto";        ///< the driver of the crypto device; auto = the fastest that starts
-    std::vector<std::string> networks;  ///< addresses that are reached through it
-    std::string cost;                   ///< its cost table, as an appliance's; resolved by the parser
-    Nanos rekey = 3600 * kNanosPerSec;  ///< 1s..24h: keys are no older
+    std::string key;  ///< 64 hexadecimal digits; empty = they are in key_file
+    std::string key_file;
+    std::string device = "auto";        ///< driver of the crypto device; auto = the fastest that starts
+    std::vector<std::string> networks;  ///< addresses behind the other end, as prefixes
+    std::string cost;  ///< its cost table, as of an appliance; the parser fills in the default
+    Nanos rekey = 3600 * kNanosPerSec;  ///< 1s..24h: greatest age of keys
 };
 
 struct VnicConfig {
@@ -85,8 +86,8 @@ struct VnicConfig {
     std::optional<MacAddress> mac;           ///< required unless anti_spoofing is false
     std::uint16_t vlan = 0;                  ///< access VLAN 1..4094; 0 = untagged
     bool anti_spoofing = true;               ///< drop foreign source MACs and any VLAN tag from the guest
-    std::optional<GuaranteeKind> guarantee;  ///< absent = strict with a reservation, shares without
-    std::uint64_t reservation_bps = 0;       ///< 0 = none; of a dynamic guarantee size / time
+    std::optional<GuaranteeKind> guarantee;  ///< absent = strict with a reservation, fairness without
+    std::uint64_t reservation_bps = 0;       ///< 0 = none; size / time of a dynamic guarantee
     std::uint64_t size_bytes = 0;            ///< of a dynamic guarantee
     Nanos time = 0;                          ///< of a dynamic guarantee
     std::optional<std::uint64_t> limit_bps;  ///< absent = none
@@ -94,17 +95,17 @@ struct VnicConfig {
     std::uint32_t shares = 100;              ///< 1..10000
     std::uint32_t cycle_shares = 100;        ///< 1..10000: weight in the worker's polling time
     std::uint32_t queues = 1;                ///< queue pairs, 1..kQueuesMax
-    std::uint32_t mtu = 0;      ///< 68..9600; resolved by the parser to the uplink's, never 0 after it
-    std::uint32_t buffers = 0;  ///< mbufs it may hold in queues; 0 = default
-    bool tso = true;            ///< offer TSO (and the checksum offload that it needs)
-    bool checksum = true;       ///< offer checksum offload
+    std::uint32_t mtu = 0;                   ///< 68..9600; the parser fills in the uplink's
+    std::uint32_t buffers = 0;               ///< mbufs it may hold in queues; 0 = default
+    bool tso = true;                         ///< offer TSO (and the checksum offload that it needs)
+    bool checksum = true;                    ///< offer checksum offload
     bool mergeable = true;
     bool packed = true;
-    std::vector<VnicApplianceConfig> appliances;  ///< services whose requests are tracked for this vNIC
-    bool encrypt = false;  ///< what goes over the wire goes through a tunnel, or not at all
-    std::optional<std::uint64_t> encrypt_limit;  ///< tokens per second of the tunnels' cost; absent = none
-    bool isolation = true;                       ///< resolved: global `isolation` switch
-    std::optional<std::uint16_t> worker;         ///< index into `workers`; absent = least loaded
+    std::vector<VnicApplianceConfig> appliances;  ///< whose requests are tracked for this vNIC
+    bool encrypt = false;                         ///< send over the wire only through tunnels
+    std::optional<std::uint64_t> encrypt_limit;   ///< tokens per second of the tunnels' cost; absent = none
+    bool isolation = true;                        ///< filled in by the parser from the switch's `isolation`
+    std::optional<std::uint16_t> worker;          ///< index into `workers`; absent = least loaded
 };
 
 struct UplinkConfig {
@@ -115,38 +116,37 @@ struct UplinkConfig {
     FlowOffload flow_offload = FlowOffload::kAuto;
     std::uint32_t mtu = 1500;          ///< 68..9600
     std::uint32_t descriptors = 1024;  ///< power of two, 64..4096
-    /// Frames of vNICs without a reservation are marked so; absent = left as the guest made them.
+    // Marks of frames from vNICs without a reservation; absent = the guest's marks stay.
     std::optional<std::uint8_t> best_effort_dscp;  ///< 0..63
-    std::optional<std::uint8_t> best_effort_pcp;   ///< 0..7, where they carry a VLAN tag
+    std::optional<std::uint8_t> best_effort_pcp;   ///< 0..7, of frames with a VLAN tag
 
-    /// What may be promised and scheduled: the rate less the headroom, in bit/s.
+    /// What can be reserved and scheduled: the rate less the headroom, in bit/s.
     [[nodiscard]] std::uint64_t capacity_bps() const;
 };
 
-/// Receiver to sender: who receives more than its part tells the senders' switches (EyeQ).
+/// Feedback from receivers to senders (EyeQ): a receiver's switch advertises rates to the senders' switches.
 struct FeedbackConfig {
-    bool enabled = false;    ///< true with the section, unless it says otherwise
-    Nanos period = 200'000;  ///< 50us..10ms: how often rates are measured
+    bool enabled = false;    ///< default of a configuration with the section: true
+    Nanos period = 200'000;  ///< 50us..10ms between two measurements of the rates
     FeedbackLaw law = FeedbackLaw::kLog;
-    std::uint64_t rate_min_bps = 10'000'000;  ///< 1Mbit..1Gbit: no sender is ever told less
-    std::string key_file;  ///< 32 hexadecimal digits, the cluster's secret; empty = frames carry no secret
+    std::uint64_t rate_min_bps = 10'000'000;  ///< 1Mbit..1Gbit: least rate that is advertised
+    std::string key_file;  ///< file with the cluster's secret, 32 hexadecimal digits; empty = zeros
 };
 
 /// The controller of the cluster; empty `connect` = none.
 struct ControllerConfig {
     std::string connect;          ///< tcp://HOST:PORT or ipc:///PATH
-    std::string server_key;       ///< its CURVE public key; needed by tcp
-    std::string secret_key_file;  ///< this host's secret key; needed by tcp
+    std::string server_key;       ///< the controller's CURVE public key; tcp needs it
+    std::string secret_key_file;  ///< file with this host's secret key; tcp needs it
 };
 
 struct SwitchConfig {
-    std::string host;                  ///< load_config fills in the machine's name when absent
-    std::vector<std::string> eal;      ///< extra EAL arguments
-    std::vector<unsigned> workers{1};  ///< cores, one worker each
-    std::optional<unsigned>
-        agent_core;           ///< core of the agent and DPDK's control threads; absent = any but workers'
-    bool overcommit = false;  ///< true: reservations may exceed the uplink's capacity
-    bool isolation = true;    ///< false: forward only; no limits, reservations, WRR, cycle shares
+    std::string host;                    ///< load_config() fills in the machine's name
+    std::vector<std::string> eal;        ///< additional EAL arguments
+    std::vector<unsigned> workers{1};    ///< cores, one worker each
+    std::optional<unsigned> agent_core;  ///< core of the agent; absent = the first without a worker
+    bool overcommit = false;             ///< true: reservations may exceed the uplink's capacity
+    bool isolation = true;               ///< false: forward without limits, reservations and shares
     Accounting accounting = Accounting::kWire;
     UplinkConfig uplink;
     FeedbackConfig feedback;
@@ -157,36 +157,35 @@ struct SwitchConfig {
     std::string control_socket = "/run/weir/switch.sock";
     PollMode poll = PollMode::kBusy;
     Nanos poll_sleep_max = 100'000;  ///< 10us..1ms
-    Nanos poll_coalesce = 4'000;  ///< 0..50us: how long a ring with small bursts is left to fill; 0 = never
-    Nanos mac_ageing = 300 * kNanosPerSec;
-    std::uint64_t flood_limit_pps =
-        20'000;                 ///< broadcast, multicast and unknown frames per vNIC (and uplink)
-    std::uint32_t buffers = 0;  ///< mbufs in the pool; 0 = computed sum
+    Nanos poll_coalesce = 4'000;  ///< 0..50us: time that a ring with small bursts is left to fill; 0 = never
+    Nanos mac_aging = 300 * kNanosPerSec;
+    std::uint64_t flood_limit_pps = 20'000;  ///< flooded frames per vNIC, and of the uplink
+    std::uint32_t buffers = 0;               ///< mbufs in the pool; 0 = the sum that Eal computes
 };
 
-/// Parses JSON with comments; on any fault returns all of them. Never throws on input.
+/// Parses JSON with comments; returns all faults if there are any. Never throws on input.
 [[nodiscard]] std::variant<SwitchConfig, Faults> parse_config(std::string_view text);
-/// Reads the file; a missing or unreadable file is a fault too. Relative paths of cost tables and programs
-/// are meant from its folder, and are made so.
+/// Reads and parses the file; a file that cannot be read is a fault too. Relative paths of cost tables and
+/// programs start at the file's folder: the result has them with it.
 [[nodiscard]] std::variant<SwitchConfig, Faults> load_config(const std::string& path);
 
-/// One vNIC, as in `vnics[]`, for `weirctl vnic add`; `path` prefixes the faults. Checks against `others`.
+/// Parses one vNIC, as in `vnics[]`, for `weirctl vnic add`, and checks it against `others`.
+/// @param path of the object, in front of the faults' paths
 [[nodiscard]] std::variant<VnicConfig, Faults> parse_vnic(const nlohmann::json& object,
                                                           const std::string& path, const SwitchConfig& base,
                                                           const std::vector<VnicConfig>& others);
-/// Applies a partial object to a vNIC (`weirctl vnic set`): reservation, limit, limit_pps, shares,
-/// cycle_shares, buffers may change at run time (null removes a limit); any other key is a fault that says
-/// so.
+/// Applies a partial object to a vNIC, for `weirctl vnic set`; null removes a limit. A key that cannot change
+/// at run time is a fault that lists the keys that can.
 [[nodiscard]] std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current,
                                                            const nlohmann::json& change,
                                                            const std::string& path, const SwitchConfig& base,
                                                            const std::vector<VnicConfig>& others);
 
-/// The vNIC as JSON in the configuration's own words and units (round-trips through parse_vnic).
+/// The vNIC as JSON with the configuration's keys and units: parse_vnic() reads it back.
 [[nodiscard]] nlohmann::json vnic_to_json(const VnicConfig& vnic);
 
-/// What DPDK knows a device by: the PCI address in full, or a vdev's name. Two strings with the same identity
-/// are the same device.
+/// DPDK's name of a device: the full PCI address, or the vdev's name. Two strings with the same identity name
+/// the same device.
 [[nodiscard]] std::string device_identity(std::string_view device);
 
 }  // namespace weir

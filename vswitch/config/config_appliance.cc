@@ -1,5 +1,5 @@
-// config_appliance.cc - appliances, and a vNIC's part of them: read, checked against the others, written
-// back.
+// config_appliance.cc - appliances, and a vNIC's part of them: read, checked against the others, written as
+// JSON.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -8,8 +8,8 @@
 #include "common/config/config_text.h"
 #include "common/ip_address.h"
 #include "cost_functions/protocols/registry.h"
-#include "vswitch/config/appliance_costs.h"
 #include "vswitch/config/config_fields.h"
+#include "vswitch/config/config_files.h"
 #include "vswitch/config/scheduler_words.h"
 #include "vswitch/limits.h"
 
@@ -29,8 +29,7 @@ void read_protocol(ObjectReader& reader, std::string& out) {
     for (const ProtocolEntry& protocol : kProtocolEntries)
         words.push_back({protocol.name, protocol.name});
     std::string_view name;
-    if (require(reader, "protocol",
-                "what it speaks, such as \"nbd\"; \"bytes\" where that is none of ours") &&
+    if (require(reader, "protocol", "the service's protocol, such as \"nbd\"; \"bytes\" for any other") &&
         reader.read_word<std::string_view>("protocol", name, words))
         out = name;
 }
@@ -80,7 +79,7 @@ ApplianceConfig read_appliance(const json& object, const std::string& path,
     reader.read_word<Scheduler>("scheduler", appliance.scheduler, kSchedulers);
     if (!appliance.window_tokens && appliance.scheduler != Scheduler::kWrr)
         reader.fault("scheduler", "an appliance with a \"window\"",
-                     "nobody waits where any number may be outstanding");
+                     "without a window no request waits for the scheduler");
     reader.finish();
     check_unique(reader, appliance, others);
     return appliance;
@@ -94,7 +93,7 @@ std::string names_of(const Appliances& appliances) {
     return names.empty() ? "the name of an entry of \"appliances\"" : names;
 }
 
-// What a vNIC was promised of the window.
+/// Reads the vNIC's part of the appliance's window.
 void read_window_part(ObjectReader& reader, VnicApplianceConfig& part, bool has_window) {
     constexpr const char* kAllowed = "an appliance with a \"window\"";
     constexpr const char* kWhy = "it is a part of the window, and there is none";
@@ -107,10 +106,10 @@ void read_window_part(ObjectReader& reader, VnicApplianceConfig& part, bool has_
     if (part.limit_tokens && part.reservation_tokens > *part.limit_tokens)
         reader.fault("reservation",
                      "at most the limit, " + format_quantity(Quantity::kTokenRate, *part.limit_tokens),
-                     "more is promised than allowed");
+                     "the reservation is above the limit");
 }
 
-// The vNIC's list is not longer than the switch's.
+/// Reads a vNIC's part of one appliance. @param before the parts before it in the list
 VnicApplianceConfig read_part(const json& object, const std::string& path, const SwitchConfig& base,
                               const std::vector<VnicApplianceConfig>& before, Faults& faults) {
     ObjectReader reader(object, path, faults);

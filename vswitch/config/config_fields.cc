@@ -1,4 +1,4 @@
-// config_fields.cc - devices, and MAC addresses as text.
+// config_fields.cc - DPDK devices, host addresses and MAC addresses.
 #include "vswitch/config/config_fields.h"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ bool is_hex(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// Matches character by character: 'h' a hexadecimal digit, 'o' an octal one, anything else itself.
+/// Compares character by character: in `shape`, 'h' stands for a hexadecimal digit and 'o' for an octal
+/// digit.
 bool matches(std::string_view text, std::string_view shape) {
     const auto fits = [](char c, char want) {
         if (want == 'h')
@@ -85,7 +86,7 @@ bool read_mac_address(ObjectReader& reader, std::string_view key, std::optional<
     if (!mac)
         reader.fault(key, kAllowed, "this is not a MAC address");
     else if (mac->bits == 0)
-        reader.fault(key, kAllowed, "the zero address belongs to nobody");
+        reader.fault(key, kAllowed, "the zero address belongs to no host");
     else if ((mac->bits & 1) != 0)
         reader.fault(key, kAllowed, "this is a multicast or broadcast address");
     else

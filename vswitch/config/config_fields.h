@@ -1,5 +1,5 @@
-// config_fields.h - what several objects of the switch's configuration share. Internal to the configuration's
-// sources. Threads: any; never used on a poll thread.
+// config_fields.h - readers of the configuration's objects, shared by the parts of the parser (config.cc,
+// config_vnic.cc, config_appliance.cc, config_tunnel.cc). Threads: any; never used on a poll thread.
 #pragma once
 
 #include <string>
@@ -12,52 +12,53 @@
 
 namespace weir {
 
-/// Bounds that several objects share.
+// Bounds of keys in several objects.
 inline constexpr Range kMtuRange{68, 9600};
 inline constexpr Range kSharesRange{1, 10'000};
 inline constexpr Range kTokensRange{1, 1'000'000'000'000};  // tokens, and tokens per second
-inline constexpr std::uint64_t kRateMax = 400'000'000'000;  // bit/s: the fastest port of today
+inline constexpr std::uint64_t kRateMax = 400'000'000'000;  // bit/s: the fastest NIC port
 
-/// A PCI address or a vdev string (driver and number, then arguments after commas).
+/// Reads a PCI address, or a vdev string: driver and number, then arguments after commas.
+/// @return whether `out` was set, as of all readers
 bool read_device(ObjectReader& reader, std::string_view key, std::string& out);
 
-/// `appliances` of the switch, each checked against those before it.
+/// Reads `appliances` of the switch, and checks each against those before it.
 void read_appliances(ObjectReader& root, std::vector<ApplianceConfig>& out, Faults& faults);
-/// `appliances` of a vNIC, against the switch's.
+/// Reads `appliances` of a vNIC, and checks them against the switch's.
 void read_vnic_appliances(ObjectReader& vnic, std::vector<VnicApplianceConfig>& out, const SwitchConfig& base,
                           Faults& faults);
 [[nodiscard]] nlohmann::json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances);
-/// A change at run time: its entries first, each with what it leaves alone of the part that it names; then
-/// the other parts.
+/// The vNIC's appliances after a change at run time: first the parts that the change names, each with its
+/// unchanged keys, then the others.
 [[nodiscard]] nlohmann::json merge_vnic_appliances(const nlohmann::json& change,
                                                    const std::vector<VnicApplianceConfig>& current);
-/// Such a change names parts that the vNIC has; they are put into its own order.
+/// Checks that a change names only parts that the vNIC has, and restores their order.
 void check_vnic_appliances(std::vector<VnicApplianceConfig>& changed,
                            const std::vector<VnicApplianceConfig>& current, const std::string& path,
                            Faults& faults);
-/// Paths in the configuration are meant from its own folder.
+/// Puts the configuration's folder in front of relative paths.
 void resolve_files(SwitchConfig& config, const std::string& config_file);
 
-/// A host's address, as it stands there. @return whether it is one
+/// Reads the IPv4 or IPv6 address of a host.
 bool read_host_address(ObjectReader& reader, std::string_view key, std::string& out);
-/// A unicast MAC address.
+/// Reads a unicast MAC address.
 bool read_mac_address(ObjectReader& reader, std::string_view key, std::optional<MacAddress>& out);
 
-/// `tunnels` of the switch, each checked against those before it and the uplink.
+/// Reads `tunnels` of the switch, and checks each against those before it and the uplink.
 void read_tunnels(ObjectReader& root, const UplinkConfig& uplink, std::vector<TunnelConfig>& out,
                   Faults& faults);
-/// `encrypt` and `encrypt_limit` of a vNIC; its MTU, unless it is given, becomes what the tunnels carry.
+/// Reads `encrypt` and `encrypt_limit` of a vNIC. An MTU that is not given becomes the largest that all
+/// tunnels carry.
 void read_encryption(ObjectReader& vnic, VnicConfig& out, const SwitchConfig& base);
 
-/// Reads one vNIC and checks it against `others` in all but the total of the reservations. Faults go to
-/// `faults`; the vNIC is returned all the same so that later ones are checked against it.
+/// Reads one vNIC, and checks it against `others`, except for the sum of the reservations. The vNIC is
+/// returned with faults too, so that later ones are checked against it.
 [[nodiscard]] VnicConfig read_vnic(const nlohmann::json& object, const std::string& path,
                                    const SwitchConfig& base, const std::vector<VnicConfig>& others,
                                    Faults& faults);
-/// What the reservations would need beyond the uplink's capacity, in bit/s; 0 when they fit or overcommit is
-/// allowed.
+/// Reservations beyond the uplink's capacity, in bit/s; 0 when they fit, or `overcommit` allows it.
 [[nodiscard]] std::uint64_t reservation_excess(const SwitchConfig& base, std::uint64_t total_bps);
-/// The rule that reservation_excess checks, for a fault's `allowed`.
+/// The rule of reservation_excess() as the text `allowed` of a fault.
 [[nodiscard]] std::string reservation_rule(const SwitchConfig& base);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// config_tunnel.cc - tunnels to other switches, and a vNIC's use of them: read and checked.
+// config_tunnel.cc - tunnels to other switches, and `encrypt` of vNICs: read and checked.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -29,15 +29,10 @@ bool is_v6(const TunnelConfig& tunnel) {
     return tunnel.local.find(':') != std::string::npos;
 }
 
-void need(ObjectReader& reader, std::string_view key, const char* allowed) {
-    if (!reader.has(key))
-        reader.fault(key, allowed, "this is needed");
-}
-
 void read_ends(ObjectReader& reader, TunnelConfig& tunnel) {
     constexpr const char* kAddress = "an IPv4 or IPv6 address on the wire, such as \"192.0.2.1\"";
-    need(reader, "local", kAddress);
-    need(reader, "remote", kAddress);
+    require(reader, "local", kAddress);
+    require(reader, "remote", kAddress);
     const bool both = static_cast<int>(read_host_address(reader, "local", tunnel.local)) +
                           static_cast<int>(read_host_address(reader, "remote", tunnel.remote)) ==
                       2;
@@ -46,7 +41,7 @@ void read_ends(ObjectReader& reader, TunnelConfig& tunnel) {
     if (both && IpAddress::parse(tunnel.local) == IpAddress::parse(tunnel.remote))
         reader.fault("remote", "the other end's address", "this is the same end");
     std::optional<MacAddress> remote_mac;
-    need(reader, "remote_mac", "the other end's MAC address, or that of the router to it");
+    require(reader, "remote_mac", "the other end's MAC address, or that of the router to it");
     read_mac_address(reader, "remote_mac", remote_mac);
     tunnel.remote_mac = remote_mac.value_or(MacAddress{});
     read_mac_address(reader, "local_mac", tunnel.local_mac);
@@ -55,9 +50,9 @@ void read_ends(ObjectReader& reader, TunnelConfig& tunnel) {
 void read_spi(ObjectReader& reader, std::string_view key, std::uint32_t& out) {
     constexpr const char* kAllowed =
         "a multiple of 4096, such as 4096, 8192; the other end has it the other way";
-    need(reader, key, kAllowed);
+    require(reader, key, kAllowed);
     if (reader.read_integer(key, out, kSpiRange) && out % kSpiStep != 0)
-        reader.fault(key, kAllowed, "the low 12 bits tell sessions and workers apart");
+        reader.fault(key, kAllowed, "the low 12 bits distinguish sessions and workers");
 }
 
 void read_key(ObjectReader& reader, TunnelConfig& tunnel) {
@@ -79,7 +74,7 @@ void read_key(ObjectReader& reader, TunnelConfig& tunnel) {
 void read_networks(ObjectReader& reader, const std::vector<TunnelConfig>& others, TunnelConfig& tunnel) {
     constexpr const char* kAllowed =
         "a list such as [\"10.1.2.0/24\", \"fd00:2::/64\"], without bits behind the prefix";
-    need(reader, "networks", kAllowed);
+    require(reader, "networks", kAllowed);
     const json* list = reader.take("networks");
     if (list == nullptr)
         return;
@@ -130,7 +125,7 @@ TunnelConfig read_tunnel(const json& object, const std::string& path, const Upli
     TunnelConfig tunnel;
     if (!object.is_object())
         return tunnel;
-    need(reader, "name", "a name, such as \"to-h2\"");
+    require(reader, "name", "a name, such as \"to-h2\"");
     read_name(reader, "name", tunnel.name);
     read_ends(reader, tunnel);
     read_spi(reader, "spi_out", tunnel.spi_out);
@@ -158,7 +153,7 @@ TunnelConfig read_tunnel(const json& object, const std::string& path, const Upli
     return tunnel;
 }
 
-/// The largest IP packet that goes through every tunnel.
+/// Length of the largest IP packet that fits through every tunnel.
 std::uint32_t carried_mtu(const SwitchConfig& base, std::uint16_t vlan) {
     std::uint32_t frame = kEspFrameMax;
     for (const TunnelConfig& tunnel : base.tunnels)

@@ -1,4 +1,4 @@
-// config_vnic.cc - one vNIC: read, checked against the others, changed at run time, and written back.
+// config_vnic.cc - one vNIC: read and checked against the others, changed at run time, written as JSON.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ constexpr Range kBuffersRange{64, 1'048'576};
 constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
-/// What a running vNIC can change; the rest is negotiated with the guest or wired to queues.
+/// Keys that can change while the vNIC runs; the others are negotiated with the guest, or decide its queues.
 constexpr std::array<std::string_view, 11> kRunTimeKeys{
     "guarantee", "reservation",  "size",    "time",          "limit",     "limit_pps",
     "shares",    "cycle_shares", "buffers", "encrypt_limit", "appliances"};
@@ -44,7 +44,7 @@ void read_port(ObjectReader& reader, VnicConfig& vnic) {
         return;
     for (const std::string_view key : {"mode", "mergeable", "packed"})
         if (reader.has(key))
-            reader.fault(key, "nothing beside a device", "this is about vhost-user sockets");
+            reader.fault(key, "no such key: the vNIC has a device", "this key is for vhost-user sockets");
 }
 
 void read_offloads(ObjectReader& reader, VnicConfig& vnic) {
@@ -55,7 +55,7 @@ void read_offloads(ObjectReader& reader, VnicConfig& vnic) {
         reader.fault("tso", "false, or \"checksum\": true", "segmentation needs checksum offload");
 }
 
-/// @return what a dynamic guarantee is on average, in bit/s
+/// @return the mean rate of a dynamic guarantee, in bit/s; 0 when it is at fault
 std::uint64_t read_dynamic(ObjectReader& reader, VnicConfig& vnic) {
     bool both = true;
     for (const std::string_view key : {"size", "time"}) {
@@ -77,7 +77,7 @@ std::uint64_t read_dynamic(ObjectReader& reader, VnicConfig& vnic) {
     return rate;
 }
 
-/// What goes with a kind of guarantee, and what does not.
+/// Reads the kind of the guarantee and the keys that belong to it; those of other kinds are faults.
 void read_kind(ObjectReader& reader, VnicConfig& vnic) {
     GuaranteeKind kind{};
     if (reader.read_word<GuaranteeKind>("guarantee", kind, kGuaranteeWords))
@@ -86,8 +86,8 @@ void read_kind(ObjectReader& reader, VnicConfig& vnic) {
     reader.read_quantity("reservation", Quantity::kBitRate, vnic.reservation_bps, kReservationRange);
     if (vnic.guarantee == GuaranteeKind::kDynamic) {
         if (has_reservation)
-            reader.fault("reservation", "nothing beside a dynamic guarantee",
-                         "its size and time say the rate");
+            reader.fault("reservation", "no reservation with a dynamic guarantee",
+                         "its size and time give the rate");
         vnic.reservation_bps = read_dynamic(reader, vnic);
         return;
     }
@@ -98,11 +98,12 @@ void read_kind(ObjectReader& reader, VnicConfig& vnic) {
         reader.fault("reservation", "a rate, such as \"2Gbit\"", "a strict guarantee is a rate");
     if (!vnic.guarantee || vnic.guarantee == GuaranteeKind::kStrict)
         return;
-    const char* const kWhy = "without a guarantee of a rate there is none";
+    const char* const kWhy = "this kind of guarantee has no rate";
     if (vnic.reservation_bps != 0)
         reader.fault("reservation", "0bit, or \"guarantee\": \"strict\"", kWhy);
     if (vnic.guarantee == GuaranteeKind::kBestEffort && reader.has("shares"))
-        reader.fault("shares", "nothing, or \"guarantee\": \"fairness\"", "best effort has one share");
+        reader.fault("shares", "nothing, or \"guarantee\": \"fairness\"",
+                     "all best-effort vNICs have one share each");
 }
 
 void read_guarantees(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
@@ -153,7 +154,7 @@ void check_unique(ObjectReader& reader, const VnicConfig& vnic, const SwitchConf
         reader.fault("device", "a device of its own", "it is the uplink's");
 }
 
-// The sum of what the others and this one reserve, against the uplink.
+/// Checks the sum of all reservations against the uplink.
 void check_total(const VnicConfig& vnic, const std::string& path, const SwitchConfig& base,
                  const std::vector<VnicConfig>& others, Faults& faults) {
     std::uint64_t total = vnic.reservation_bps;
@@ -224,7 +225,7 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
         return Faults{
             {path, show_value(change), "an object such as {\"limit\": \"2Gbit\"}", "nothing to change"}};
     json merged = vnic_to_json(current);
-    if (change.contains("guarantee"))  // what belonged to another kind goes with it
+    if (change.contains("guarantee"))  // keys that belong to the kind before are removed with it
         for (const char* key : {"reservation", "size", "time", "shares"})
             if (std::string_view(key) != "shares" || change["guarantee"] == "best_effort" ||
                 current.guarantee == GuaranteeKind::kBestEffort)

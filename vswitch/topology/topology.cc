@@ -5,11 +5,8 @@
 #include <rte_launch.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <random>
 
@@ -40,30 +37,6 @@ ConnectionKey random_key() {
     return key;
 }
 
-/// The cluster's secret: 32 hexadecimal digits, white space aside. @param file empty: the key without a
-/// secret, all zeros
-/// @throws HostError when the file cannot be read or holds something else
-FeedbackKey load_feedback_key(const std::string& file) {
-    FeedbackKey key{};
-    if (file.empty())
-        return key;
-    std::ifstream stream(file);
-    std::string digits{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-    std::erase_if(digits, [](unsigned char c) { return std::isspace(c) != 0; });
-    bool good = stream.is_open() && digits.size() == 2 * key.size();
-    for (std::size_t i = 0; good && i < digits.size(); ++i) {
-        const auto c = static_cast<unsigned char>(digits[i]);
-        good = std::isxdigit(c) != 0;
-        const int digit = std::isdigit(c) != 0 ? c - '0' : (c | 0x20) - 'a' + 10;
-        key[i / 2] = static_cast<std::uint8_t>(key[i / 2] << 4 | digit);
-    }
-    if (!good)
-        throw HostError("feedback.key_file: " + file +
-                        (stream.is_open() ? " does not hold" : " cannot be read; it needs") +
-                        " 32 hexadecimal digits: openssl rand -hex 16 > " + file);
-    return key;
-}
-
 /// The configuration's appliances as the data path needs them.
 std::vector<Appliance> make_appliances(const SwitchConfig& config, const std::vector<ApplianceCosts>& costs) {
     std::vector<Appliance> appliances;
@@ -89,19 +62,18 @@ std::vector<Appliance> make_appliances(const SwitchConfig& config, const std::ve
 
 }  // namespace
 
-Topology::Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs,
-                   const std::vector<TunnelParts>& tunnels)
+Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& files)
     : eal_(eal),
       config_(config),
       quiescence_(static_cast<unsigned>(config.workers.size())),
-      appliances_(make_appliances(config, costs)) {
+      appliances_(make_appliances(config, files.appliances)) {
     config_.vnics.clear();
     unix_origin_ =
         static_cast<std::uint64_t>(
             std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count()) -
         now();
     build_uplink();
-    build_workers(tunnels);
+    build_workers(files);
     worker_snapshots_.resize(workers_.size());
     vhost_ = std::make_unique<VhostDriver>(quiescence_);
     try {
@@ -135,7 +107,7 @@ void Topology::build_uplink() {
         std::make_unique<FlowSteering>(uplink_->port_id(), config_.uplink.flow_offload == FlowOffload::kAuto);
 }
 
-void Topology::build_workers(const std::vector<TunnelParts>& tunnels) {
+void Topology::build_workers(const ConfigFiles& files) {
     const auto count = static_cast<WorkerId>(config_.workers.size());
     for (WorkerId id = 0; id < count; ++id)
         inboxes_.push_back(std::make_unique<Inbox>(id));
@@ -144,7 +116,7 @@ void Topology::build_workers(const std::vector<TunnelParts>& tunnels) {
     in_share_ = std::make_unique<LinkShare>(count, capacity);
     std::optional<FeedbackProfile> feedback;
     if (config_.feedback.enabled)
-        feedback = make_feedback_profile(config_, load_feedback_key(config_.feedback.key_file),
+        feedback = make_feedback_profile(config_, files.feedback_key,
                                          static_cast<std::uint64_t>(std::time(nullptr)));
     const ConnectionKey key = random_key();
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
@@ -156,7 +128,7 @@ void Topology::build_workers(const std::vector<TunnelParts>& tunnels) {
                                                    .inboxes = inboxes_,
                                                    .overhead_bytes = overhead,
                                                    .flood_pps = config_.flood_limit_pps,
-                                                   .mac_ageing = config_.mac_ageing,
+                                                   .mac_ageing = config_.mac_aging,
                                                    .coalesce_cycles = eal_.cycles(config_.poll_coalesce)}));
         workers_.back()->set_appliances(appliances_, key);
         if (uplink_)
@@ -169,8 +141,8 @@ void Topology::build_workers(const std::vector<TunnelParts>& tunnels) {
                  .feedback = feedback ? &*feedback : nullptr,
                  .ruled_below = config_.controller.connect.empty() ? 0 : config_.uplink.rate_bps / 8});
     }
-    tunnels_ =
-        std::make_unique<Tunnels>(config_, tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0, workers_);
+    tunnels_ = std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0,
+                                         workers_);
     for (const auto& worker : workers_)
         tunnels_->attach(*worker);
 }

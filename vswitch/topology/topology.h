@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "vswitch/agent/switch_control.h"
-#include "vswitch/config/appliance_costs.h"
 #include "vswitch/config/config.h"
+#include "vswitch/config/config_files.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/worker.h"
 #include "vswitch/datapath/worker_thread.h"
@@ -38,11 +38,8 @@ namespace weir {
 class Topology final : public SwitchControl {
   public:
     /// Builds ports and workers, starts the workers and adds the configuration's vNICs.
-    /// @param costs one for each of config.appliances
-    /// @param tunnels one for each of config.tunnels
     /// @throws HostError that names the part that failed and how to mend it
-    Topology(Eal& eal, const SwitchConfig& config, const std::vector<ApplianceCosts>& costs,
-             const std::vector<TunnelParts>& tunnels);
+    Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& files);
     /// Stops the workers, then removes flow rules and sockets.
     ~Topology() override;
 
@@ -85,7 +82,7 @@ class Topology final : public SwitchControl {
 
     // topology.cc
     void build_uplink();
-    void build_workers(const std::vector<TunnelParts>& tunnels);
+    void build_workers(const ConfigFiles& files);
     void start_workers();
     void stop_workers();
     void relay_news();

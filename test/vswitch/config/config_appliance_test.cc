@@ -1,10 +1,11 @@
 // config_appliance_test.cc - appliances and a vNIC's part of them: read, refused, written back; their tables.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "test/vswitch/config/config_support.h"
-#include "vswitch/config/appliance_costs.h"
+#include "vswitch/config/config_files.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -312,11 +313,15 @@ TEST_CASE("tables and programs that cannot be used are faults of the appliance t
                     "found a call; allowed: none; /w.o: it calls"));
 }
 
-TEST_CASE("the tables that come with the switch are found from its build folder") {
+TEST_CASE(
+    "the tables that come with the switch are found from its build folder, or where WEIR_DATA_DIR says") {
     CHECK(is_shipped_table("ssd_file_store"));
     CHECK_FALSE(is_shipped_table("ssd.json"));
     CHECK_FALSE(is_shipped_table("costs/ssd"));
-    CHECK(fs::path(shipped_tables()).filename() == "costs");
+    CHECK(shipped_tables() == kShipped);
+    ::setenv("WEIR_DATA_DIR", "/nonexistent/weir", 1);
+    CHECK(shipped_tables() == "/nonexistent/weir/costs");
+    ::unsetenv("WEIR_DATA_DIR");
 }
 
 TEST_CASE("who waits for a window is next by wrr, or by another scheduler") {

@@ -5,7 +5,7 @@
 
 #include "test/support/config_schema.h"
 #include "test/vswitch/config/config_support.h"
-#include "vswitch/config/tunnel_parts.h"
+#include "vswitch/config/config_files.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -143,7 +143,7 @@ TEST_CASE("default.jsonc names every key, and its values are the defaults") {
     CHECK(written.poll == bare.poll);
     CHECK(written.poll_sleep_max == bare.poll_sleep_max);
     CHECK(written.poll_coalesce == bare.poll_coalesce);
-    CHECK(written.mac_ageing == bare.mac_ageing);
+    CHECK(written.mac_aging == bare.mac_aging);
     CHECK(written.flood_limit_pps == bare.flood_limit_pps);
     CHECK(written.uplink.rate_bps == bare.uplink.rate_bps);
     CHECK(written.uplink.headroom == bare.uplink.headroom);

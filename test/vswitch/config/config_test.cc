@@ -20,7 +20,7 @@ TEST_CASE("an empty object is a switch without vNICs and with every default") {
     CHECK(config.control_socket == "/run/weir/switch.sock");
     CHECK(config.poll == PollMode::kBusy);
     CHECK(config.poll_sleep_max == 100'000);
-    CHECK(config.mac_ageing == 300 * kNanosPerSec);
+    CHECK(config.mac_aging == 300 * kNanosPerSec);
     CHECK(config.flood_limit_pps == 20'000);
     CHECK(config.buffers == 0);
 }
@@ -29,7 +29,7 @@ TEST_CASE("every key of the switch reaches its field") {
     const SwitchConfig config = valid(R"({ // a comment
         "host": "h1", "eal": ["--no-pci"], "workers": [2, 3], "agent_core": 0, "isolation": false, "overcommit": true,
         "accounting": "l2", "control_socket": "/tmp/s", "poll": "adaptive", "poll_sleep_max": "50us",
-        "mac_ageing": "60s", "flood_limit": "1kpps", "buffers": 4096,
+        "mac_aging": "60s", "flood_limit": "1kpps", "buffers": 4096,
         "uplink": {"device": "net_vhost0,iface=/tmp/wire", "rate": "1Gbit", "headroom": "5%", "scheduler": "wrr",
                    "flow_offload": "off", "mtu": 9000, "descriptors": 256} /* and another */ })");
     CHECK(config.host == "h1");
@@ -42,7 +42,7 @@ TEST_CASE("every key of the switch reaches its field") {
     CHECK(config.control_socket == "/tmp/s");
     CHECK(config.poll == PollMode::kAdaptive);
     CHECK(config.poll_sleep_max == 50'000);
-    CHECK(config.mac_ageing == 60 * kNanosPerSec);
+    CHECK(config.mac_aging == 60 * kNanosPerSec);
     CHECK(config.flood_limit_pps == 1'000);
     CHECK(config.buffers == 4'096);
     CHECK(config.uplink.device == "net_vhost0,iface=/tmp/wire");
@@ -77,6 +77,15 @@ TEST_CASE("all faults are listed, in the order of the file, each with its line")
     CHECK(faults[3].path == "workers");
     CHECK(faults[4].path == "hots");
     CHECK(faults[4].message == "unknown key; did you mean \"host\"? (line 7)");
+}
+
+TEST_CASE("a key that was renamed is refused with its new name, where that is a key") {
+    const Faults faults = faults_of(R"({"mac_ageing": "300s"})");
+    REQUIRE(faults.size() == 1);
+    CHECK(faults[0].path == "mac_ageing");
+    CHECK(faults[0].message == "unknown key; it was renamed to \"mac_aging\" (line 1)");
+    CHECK(has_fault(faults_of(R"({"uplink": {"device": "net_tap0", "mac_ageing": "300s"}})"),
+                    "uplink.mac_ageing", "unknown key (line 1)"));
 }
 
 TEST_CASE("a bare number names the key, the value and an example") {

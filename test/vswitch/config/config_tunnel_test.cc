@@ -8,7 +8,7 @@
 
 #include "common/ip_network.h"
 #include "test/vswitch/config/config_support.h"
-#include "vswitch/config/tunnel_parts.h"
+#include "vswitch/config/config_files.h"
 
 using namespace weir;
 using namespace weir::test;

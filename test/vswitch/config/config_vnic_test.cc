@@ -107,13 +107,13 @@ TEST_CASE("kinds of guarantees, what goes with them, and that they read back as 
         CHECK(has_fault(vnic_faults(small_with(more)), std::string("vnic.") + key, fragment));
     };
     wrong({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "9s"}, {"reservation", "1Gbit"}},
-          "reservation", "its size and time say the rate");
+          "reservation", "its size and time give the rate");
     wrong({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "1s"}}, "size", "would be 80Gbit");
     wrong({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "1s"}, {"limit", "1Gbit"}}, "size",
           "at most the limit, 1Gbit");
     wrong({{"guarantee", "fairness"}, {"reservation", "1Gbit"}}, "reservation",
-          "without a guarantee of a rate");
-    wrong({{"guarantee", "best_effort"}, {"shares", 100}}, "shares", "best effort has one share");
+          "this kind of guarantee has no rate");
+    wrong({{"guarantee", "best_effort"}, {"shares", 100}}, "shares", "all best-effort vNICs have one share each");
 }
 
 TEST_CASE("a running vNIC gets another kind of guarantee, and what belonged to the old one goes with it") {

@@ -41,7 +41,7 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
     for (WorkerId id = 0; id < count; ++id) {
         workers_.push_back(std::make_unique<Worker>(Worker::Setup{id, buffer_pool(), quiescence_, inboxes_,
                                                                   overhead, config.flood_limit_pps,
-                                                                  config.mac_ageing, kCoalesceCycles}));
+                                                                  config.mac_aging, kCoalesceCycles}));
         workers_.back()->set_appliances(appliances_, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
         quiescence_.online(id);
         if (nic != nullptr)
