@@ -55,7 +55,7 @@ MAY_INCLUDE = {
                             "ctrl/placement", "ctrl/pools"},
     "ctrl/daemon": PURE | {"common/config", "common/wire", "ctrl/alloc", "ctrl/billing", "ctrl/config", "ctrl/estimate",
                            "ctrl/placement", "ctrl/pools", "ctrl/store"},
-    "ctrl/cli": PURE | SWITCH | {"ctrl/config", "ctrl/placement", "ctrl/what_if"},
+    "ctrl/cli": PURE | SWITCH | {"ctrl/alloc", "ctrl/config", "ctrl/placement", "ctrl/what_if"},
     "ctrl/calibrate/fit": PURE | {"common/config"},
     "ctrl/calibrate/load": PURE | {"cost_functions/protocols", "cost_functions/tracker", "ctrl/calibrate/fit/measurement.h",
                                    "ctrl/cli/failure.h"},

@@ -70,6 +70,29 @@ class ObjectReader {
         return index.has_value();
     }
 
+    /// A registry's entry by its `name`. @param entries outlive `out` @param is_allowed the others are
+    /// unknown words
+    template <typename Entry, typename Allowed>
+    bool read_entry(std::string_view key, const Entry*& out, std::span<const Entry> entries,
+                    Allowed is_allowed) {
+        std::vector<std::string_view> names;
+        std::vector<const Entry*> choices;
+        for (const Entry& entry : entries) {
+            if (!is_allowed(entry))
+                continue;
+            names.push_back(entry.name);
+            choices.push_back(&entry);
+        }
+        const std::optional<std::size_t> index = word_index(key, names);
+        if (index)
+            out = choices[*index];
+        return index.has_value();
+    }
+    template <typename Entry>
+    bool read_entry(std::string_view key, const Entry*& out, std::span<const Entry> entries) {
+        return read_entry(key, out, entries, [](const Entry&) { return true; });
+    }
+
     /// A key that a later version will have: loud when given, never ignored.
     void reject(std::string_view key, const std::string& message);
     /// Adds a fault at one of this object's keys; what was found is taken from the object.

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "ctrl/alloc/level_heap.h"
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/registry.h"
 
 namespace weir::alloc {
 namespace {

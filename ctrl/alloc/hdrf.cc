@@ -8,8 +8,8 @@
 #include "ctrl/alloc/group_levels.h"
 #include "ctrl/alloc/group_rise.h"
 #include "ctrl/alloc/leftover.h"
-#include "ctrl/alloc/mechanism.h"
 #include "ctrl/alloc/quantum_tree.h"
+#include "ctrl/alloc/registry.h"
 #include "ctrl/alloc/share_tree.h"
 
 namespace weir::alloc {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/registry.h"
 
 namespace weir::alloc {
 

@@ -3,7 +3,7 @@
 // tokens are stranded where it cannot use them: the single-resource mechanism that DRF is compared with.
 #include <algorithm>
 
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/registry.h"
 
 namespace weir::alloc {
 namespace {

@@ -1,13 +1,10 @@
-// mechanism.h - A <- MRA(D, W, C) of Pulsar (eq. 1): who gets how much of which resource. A mechanism is one
-// file and one line in WEIR_MECHANISMS. It keeps its working memory, so that the next interval allocates
-// none. Threads: one per mechanism object.
+// mechanism.h - interface of the allocation mechanisms: a problem, its answer, and what computes one from the
+// other. Source: Pulsar 4.1 (eq. 1) Units: tokens in the control interval. Threads: one per mechanism object.
+// It keeps its working memory, so that the next interval allocates none.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "ctrl/alloc/demand_matrix.h"
@@ -51,27 +48,5 @@ class Mechanism {
     virtual ~Mechanism() = default;
     virtual void allocate(const Problem& problem, Allocation& out) = 0;
 };
-
-// The mechanisms by the names that configurations know them by; each has a file of its name.
-// clang-format off
-#define WEIR_MECHANISMS(MECHANISM) \
-    MECHANISM(drf) \
-    MECHANISM(hdrf) \
-    MECHANISM(first_fit) \
-    MECHANISM(max_min) \
-    MECHANISM(revenue)
-// clang-format on
-
-#define WEIR_DECLARE_MECHANISM(name) std::unique_ptr<Mechanism> make_##name();
-WEIR_MECHANISMS(WEIR_DECLARE_MECHANISM)
-#undef WEIR_DECLARE_MECHANISM
-
-struct MechanismEntry {
-    std::string_view name;
-    std::unique_ptr<Mechanism> (*make)();
-};
-#define WEIR_MECHANISM_ENTRY(name) MechanismEntry{#name, make_##name},
-inline constexpr std::array kMechanisms{WEIR_MECHANISMS(WEIR_MECHANISM_ENTRY)};
-#undef WEIR_MECHANISM_ENTRY
 
 }  // namespace weir::alloc

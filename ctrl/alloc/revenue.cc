@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "ctrl/alloc/fit.h"
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/registry.h"
 
 namespace weir::alloc {
 namespace {

@@ -77,12 +77,11 @@ void VdcAllocator::give_local_by(const VdcProblem& problem, std::size_t mechanis
         const std::uint32_t tenant = problem.tenant[flow];
         if (tenant == kNone)
             continue;
-        const MechanismEntry* wanted = problem.tenants[tenant].local;
-        if ((wanted == nullptr ? kMechanisms.data() : wanted) != &kMechanisms[mechanism])
+        if (problem.tenants[tenant].local != &kMechanisms[mechanism])
             continue;
         flows_.push_back(flow);
         weights_.push_back(problem.weights[flow]);
-        const bool is_fixed = problem.tenants[tenant].guarantee == SharingRule::kFixed;
+        const bool is_fixed = problem.tenants[tenant].sharing_rule == SharingRule::kFixed;
         for (std::uint32_t k = inside.begin(flow); k < inside.begin(flow + 1); ++k) {
             demand_.put(inside.resource()[k], inside.tokens()[k]);
             is_fixed_[inside.resource()[k]] = is_fixed;
@@ -148,7 +147,7 @@ void VdcAllocator::give_global(const VdcProblem& problem, VdcAllocation& out) {
     open_columns(problem, false, out);
     for (std::uint32_t flow = 0; flow < problem.demand.flows(); ++flow) {
         const std::uint32_t tenant = problem.tenant[flow];
-        const bool is_fixed = tenant != kNone && problem.tenants[tenant].guarantee == SharingRule::kFixed;
+        const bool is_fixed = tenant != kNone && problem.tenants[tenant].sharing_rule == SharingRule::kFixed;
         if (!is_fixed && local_fill_[flow] < 1 - kMet)
             put_global_row(problem, flow);
     }

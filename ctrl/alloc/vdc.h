@@ -10,19 +10,20 @@
 #include <span>
 #include <vector>
 
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/registry.h"
 
 namespace weir::alloc {
 
+/// What a tenant's reservations are to its flows.
 enum class SharingRule : std::uint8_t {
-    kFixed,    ///< what is reserved and no more
-    kMinimum,  ///< more when there is more, up to limits
+    kFixed,    ///< all that they get
+    kMinimum,  ///< the least that they get: they share what is left, up to the tenant's limits
 };
 
 struct VdcTenant {
-    SharingRule guarantee = SharingRule::kMinimum;
-    const MechanismEntry* local = nullptr;  ///< null: drf
-    double weight = 1;                      ///< in the global step
+    SharingRule sharing_rule = SharingRule::kMinimum;
+    const MechanismEntry* local = find_mechanism("drf");
+    double weight = 1;  ///< in the global step
 };
 
 /// One resource of a tenant's own datacenter: a vNIC's direction, or its part of an appliance.

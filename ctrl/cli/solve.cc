@@ -3,22 +3,47 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <span>
 
+#include "ctrl/alloc/registry.h"
 #include "ctrl/cli/session.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::cli {
+namespace {
+
+/// One line per entry of a registry: its name and summary.
+template <typename Entry>
+std::string table_of(std::span<const Entry> entries) {
+    std::string text;
+    for (const Entry& entry : entries) {
+        std::string line = "  " + std::string(entry.name);
+        line.resize(14, ' ');
+        text += line + std::string(entry.summary) + '\n';
+    }
+    return text;
+}
+
+}  // namespace
 
 void add_solve(CLI::App& command, Session& session) {
     auto file = std::make_shared<std::string>();
     command.add_option("FILE", *file, "the problem, a JSON object; - is standard input")->required();
     command.footer(
-        "Example:\n"
+        "Example:
+"
         "  echo '{\"kind\": \"divvy\", \"capacity\": 10, \"children\": [{\"id\": \"a\", \"shares\": 1}]}' | "
-        "weirctl solve -\n"
-        "docs/solve.md has the kinds of problems and their keys.");
+        "weirctl solve -
+"
+        "Kinds of problems, whose keys docs/what_if.md explains:
+" +
+        table_of<what_if::Kind>(what_if::kKinds) + "
+Mechanisms of the kinds allocation and vdc:
+" +
+        table_of<alloc::MechanismEntry>(alloc::kMechanisms));
     command.callback([&session, file] {
         const what_if::Solved solved = what_if::solve_text(
-            read_input(*file, "a readable file with a problem as in docs/solve.md; - is standard input"));
+            read_input(*file, "a readable file with a problem as in docs/what_if.md; - is standard input"));
         if (const Faults* faults = std::get_if<Faults>(&solved))
             throw Failure(kExitBadInput, *faults);
         session.print(std::get<nlohmann::json>(solved), [](const nlohmann::json& answer, const Terminal&) {

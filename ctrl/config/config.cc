@@ -14,10 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kListenMax = 8;
-constexpr std::array kMechanisms{
-    Word<Mechanism>{"drf", Mechanism::kDrf}, Word<Mechanism>{"hdrf", Mechanism::kHdrf},
-    Word<Mechanism>{"first_fit", Mechanism::kFirstFit}, Word<Mechanism>{"max_min", Mechanism::kMaxMin},
-    Word<Mechanism>{"revenue", Mechanism::kRevenue}};
 constexpr std::array kWeights{Word<GlobalWeights>{"guarantees", GlobalWeights::kGuarantees},
                               Word<GlobalWeights>{"weights", GlobalWeights::kWeights},
                               Word<GlobalWeights>{"equal", GlobalWeights::kEqual}};
@@ -50,7 +46,7 @@ void read_global(ObjectReader& root, ClusterConfig& config, Faults& faults) {
     if (object == nullptr)
         return;
     ObjectReader reader(*object, "global", faults);
-    reader.read_word<Mechanism>("mechanism", config.global, kMechanisms);
+    reader.read_entry<alloc::MechanismEntry>("mechanism", config.global, alloc::kMechanisms);
     reader.read_word<GlobalWeights>("weights", config.global_weights, kWeights);
     reader.finish();
 }
@@ -123,10 +119,6 @@ std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, const C
 
 std::variant<ClusterConfig, Faults> load_cluster(const std::string& path, const ClusterCheck& check) {
     return load_document(path, [&check](std::string_view text) { return parse_cluster(text, check); });
-}
-
-std::string_view name_of(Mechanism mechanism) {
-    return kMechanisms[static_cast<std::size_t>(mechanism)].text;
 }
 
 }  // namespace weir

@@ -14,15 +14,12 @@
 #include "common/clock.h"
 #include "common/error.h"
 #include "common/guarantee.h"
+#include "ctrl/alloc/vdc.h"
 #include "ctrl/billing/price.h"
 #include "ctrl/pools/pool_layout.h"
 
 namespace weir {
 
-/// How demands become allocations (ctrl/alloc).
-enum class Mechanism : std::uint8_t { kDrf, kHdrf, kFirstFit, kMaxMin, kRevenue };
-/// What a tenant may have beyond its reservations: a part of what is left, or nothing.
-enum class SharingRule : std::uint8_t { kMinimum, kFixed };
 /// By what tenants weigh when what is left is divided.
 enum class GlobalWeights : std::uint8_t { kGuarantees, kWeights, kEqual };
 
@@ -73,9 +70,10 @@ struct TenantApplianceConfig {
 
 struct TenantConfig {
     std::string name{};
-    SharingRule guarantee = SharingRule::kMinimum;
-    Mechanism local = Mechanism::kDrf;  ///< how it divides what it reserved among its flows
-    std::uint32_t weight = 100;         ///< among tenants, where `global.weights` says so
+    alloc::SharingRule sharing_rule = alloc::SharingRule::kMinimum;
+    /// How it divides what it reserved among its flows.
+    const alloc::MechanismEntry* local = alloc::find_mechanism("drf");
+    std::uint32_t weight = 100;  ///< among tenants, where `global.weights` says so
     std::vector<TenantVnicConfig> vnics;
     std::vector<TenantApplianceConfig> appliances;
 
@@ -96,7 +94,7 @@ struct ClusterConfig {
     double overcommit_failure_max = 0.05;  ///< promises of a link or appliance may fail for this part of time
     std::optional<billing::Prices> prices{};  ///< rates in Mbit/s; absent = nothing is billed
     Nanos billing_period = kBillingPeriod;    ///< 1s..1h
-    Mechanism global = Mechanism::kHdrf;
+    const alloc::MechanismEntry* global = alloc::find_mechanism("hdrf");
     GlobalWeights global_weights = GlobalWeights::kGuarantees;
     std::vector<RackConfig> racks;
     std::vector<HostConfig> hosts;
@@ -115,7 +113,5 @@ using ClusterCheck = std::function<Faults(const ClusterConfig&)>;
 /// Reads the file; a missing or unreadable file is a fault too.
 [[nodiscard]] std::variant<ClusterConfig, Faults> load_cluster(const std::string& path,
                                                                const ClusterCheck& check = {});
-
-[[nodiscard]] std::string_view name_of(Mechanism mechanism);
 
 }  // namespace weir

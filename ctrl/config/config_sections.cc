@@ -8,6 +8,7 @@
 namespace weir {
 namespace {
 
+using alloc::SharingRule;
 using nlohmann::json;
 
 constexpr std::size_t kRacksMax = 2'000;
@@ -17,12 +18,8 @@ constexpr std::size_t kTenantsMax = 10'000;
 constexpr std::size_t kTenantVnicsMax = 20'000;
 constexpr Range kLinkRange{1'000'000, kLinkRateMax};
 constexpr Range kWeightRange{1, 10'000};
-constexpr std::array kGuarantees{Word<SharingRule>{"minimum", SharingRule::kMinimum},
-                                 Word<SharingRule>{"fixed", SharingRule::kFixed}};
-// What a tenant may choose: none of these lets it take more than it reserved.
-constexpr std::array kLocals{Word<Mechanism>{"drf", Mechanism::kDrf},
-                             Word<Mechanism>{"max_min", Mechanism::kMaxMin},
-                             Word<Mechanism>{"first_fit", Mechanism::kFirstFit}};
+constexpr std::array kSharingRules{Word<SharingRule>{"minimum", SharingRule::kMinimum},
+                                   Word<SharingRule>{"fixed", SharingRule::kFixed}};
 
 void read_needed_name(ObjectReader& reader, std::string_view key, const char* allowed, std::string& out) {
     if (require(reader, key, allowed))
@@ -109,8 +106,10 @@ void read_tenants(ObjectReader& root, ClusterConfig& config, Faults& faults) {
     read_objects(root, "tenants", kTenantsMax, faults, [&](ObjectReader& entry, const std::string&) {
         TenantConfig tenant;
         read_needed_name(entry, "name", "a name, such as \"A\"", tenant.name);
-        entry.read_word<SharingRule>("guarantee", tenant.guarantee, kGuarantees);
-        entry.read_word<Mechanism>("local", tenant.local, kLocals);
+        entry.read_word<SharingRule>("guarantee", tenant.sharing_rule, kSharingRules);
+        entry.read_entry<alloc::MechanismEntry>(
+            "local", tenant.local, alloc::kMechanisms,
+            [](const auto& mechanism) { return mechanism.scope == alloc::Scope::kLocalAndGlobal; });
         entry.read_integer("weight", tenant.weight, kWeightRange);
         read_objects(entry, "vnics", kTenantVnicsMax, faults,
                      [&](ObjectReader& vnic, const std::string&) { read_tenant_vnic(vnic, tenant); });

@@ -22,20 +22,10 @@ double of(const PartTokens& tokens, wire::Part part) {
 
 }  // namespace
 
-const alloc::MechanismEntry* entry_of(Mechanism mechanism) {
-    const auto* const found =
-        std::ranges::find(alloc::kMechanisms, name_of(mechanism), &alloc::MechanismEntry::name);
-    return found == alloc::kMechanisms.end() ? nullptr : found;
-}
-
 AllocationProblem::AllocationProblem(const ClusterConfig& config, double seconds)
     : config_(config), seconds_(seconds) {
     for (const TenantConfig& tenant : config.tenants) {
-        tenants_.push_back({.guarantee = tenant.guarantee == SharingRule::kFixed
-                                             ? alloc::SharingRule::kFixed
-                                             : alloc::SharingRule::kMinimum,
-                            .local = entry_of(tenant.local),
-                            .weight = 1});
+        tenants_.push_back({.sharing_rule = tenant.sharing_rule, .local = tenant.local, .weight = 1});
         vnic_columns_.emplace_back();
         for (const TenantVnicConfig& vnic : tenant.vnics) {
             const double bytes = seconds / kBitsPerByte;
@@ -139,7 +129,7 @@ alloc::VdcProblem AllocationProblem::view() const {
 PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::size_t index,
                                           const alloc::VdcAllocation& allocation) const {
     PartTokens widening{1, 1, 1};
-    const bool is_fixed = config_.tenants[tenant_[index]].guarantee == SharingRule::kFixed;
+    const bool is_fixed = config_.tenants[tenant_[index]].sharing_rule == alloc::SharingRule::kFixed;
     if (is_fixed || !cluster.find_end(flows_[index].destination)->is_appliance)
         return widening;
     widening[wire::kThere] = widening[wire::kBack] = kWideningMax;

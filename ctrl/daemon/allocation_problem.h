@@ -19,9 +19,6 @@
 
 namespace weir {
 
-/// The entry of the mechanism in ctrl/alloc; nullptr: none has this name.
-[[nodiscard]] const alloc::MechanismEntry* entry_of(Mechanism mechanism);
-
 class AllocationProblem {
   public:
     /// Lowest rate that a flow is allocated, tokens per second: a flow with a rate of 0 could never show a

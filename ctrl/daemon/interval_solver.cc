@@ -30,7 +30,7 @@ IntervalSolver::IntervalSolver(const ClusterConfig& config)
       capacities_(config),
       pools_(config),
       problem_(config, seconds_),
-      allocator_(*entry_of(config.global)) {}
+      allocator_(*config.global) {}
 
 std::vector<wire::FlowAllocation> IntervalSolver::solve(const Cluster& cluster, const FlowDemands& demands,
                                                         bool interval_ended) {

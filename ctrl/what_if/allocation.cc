@@ -1,10 +1,10 @@
 // allocation.cc - the kind `allocation`: one mechanism over all resources (Pulsar eq. 1).
 #include <chrono>
 
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/registry.h"
 #include "ctrl/what_if/fields.h"
 #include "ctrl/what_if/flows.h"
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/what_if/registry.h"
 #include "ctrl/what_if/tree.h"
 
 namespace weir::what_if {
@@ -28,7 +28,7 @@ void hang(const Flows& flows, const Names& tenants, Tree& tree) {
 }  // namespace
 
 json solve_allocation(ObjectReader& problem, Faults& faults) {
-    const alloc::MechanismEntry* mechanism = read_mechanism(problem, "mechanism");
+    const auto* mechanism = need_entry<alloc::MechanismEntry>(problem, "mechanism", alloc::kMechanisms);
     const Resources resources = read_resources(problem, faults);
     Tree tree = read_tree(problem, faults);
     Names tenants = tree.names;

@@ -5,7 +5,7 @@
 #include "ctrl/estimate/capacity_search.h"
 #include "ctrl/estimate/demand.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
 

@@ -6,7 +6,7 @@
 
 #include "common/config/config_text.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
 

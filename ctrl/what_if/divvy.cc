@@ -1,8 +1,8 @@
 // divvy.cc - the kind `divvy`: one capacity among children (SRP Algorithm 2).
 #include "common/water_fill.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/kinds.h"
 #include "ctrl/what_if/pool_fields.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
 

@@ -33,6 +33,20 @@ void need(ObjectReader& reader, std::string_view key, std::string allowed);
 /// Leaves `out` alone when the key is absent or at fault. @return whether it was set
 bool read_number(ObjectReader& reader, std::string_view key, double& out, Bounds bounds);
 bool need_number(ObjectReader& reader, std::string_view key, double& out, Bounds bounds);
+/// A registry's entry by its `name`; null after a fault, which lists all names.
+template <typename Entry>
+const Entry* need_entry(ObjectReader& reader, std::string_view key, std::span<const Entry> entries) {
+    const Entry* found = nullptr;
+    if (reader.has(key)) {
+        reader.read_entry(key, found, entries);
+        return found;
+    }
+    std::string names;
+    for (const Entry& entry : entries)
+        names += (names.empty() ? "" : ", ") + std::string(entry.name);
+    need(reader, key, std::move(names));
+    return nullptr;
+}
 /// A weight: 0, or at least kWeightLeast.
 bool read_weight(ObjectReader& reader, std::string_view key, double& out);
 /// null means "none" and clears `out`.

@@ -5,19 +5,6 @@ namespace weir::what_if {
 
 using nlohmann::json;
 
-const alloc::MechanismEntry* read_mechanism(ObjectReader& reader, std::string_view key) {
-    std::vector<Word<const alloc::MechanismEntry*>> words;
-    std::string all;
-    for (const alloc::MechanismEntry& entry : alloc::kMechanisms) {
-        words.push_back({entry.name, &entry});
-        all += (all.empty() ? "" : ", ") + std::string(entry.name);
-    }
-    const alloc::MechanismEntry* mechanism = nullptr;
-    need(reader, key, all);
-    reader.read_word(key, mechanism, std::span<const Word<const alloc::MechanismEntry*>>(words));
-    return mechanism;
-}
-
 Resources read_resources(ObjectReader& reader, Faults& faults) {
     Resources resources;
     for_objects(reader, "resources", true, faults, [&](ObjectReader& object) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/registry.h"
 #include "ctrl/what_if/fields.h"
 
 namespace weir::what_if {
@@ -25,7 +25,6 @@ struct Flows {
     std::vector<std::vector<std::uint32_t>> named;
 };
 
-[[nodiscard]] const alloc::MechanismEntry* read_mechanism(ObjectReader& reader, std::string_view key);
 [[nodiscard]] Resources read_resources(ObjectReader& reader, Faults& faults);
 /// @param tenants whom flows may name. Without any, whoever is named is a tenant: they are added
 [[nodiscard]] Flows read_flows(ObjectReader& reader, const Resources& resources, Names& tenants,

@@ -2,7 +2,7 @@
 #include "ctrl/billing/overcommit.h"
 
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
 

@@ -5,7 +5,7 @@
 
 #include "ctrl/placement/audit.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
 

@@ -4,8 +4,8 @@
 
 #include "ctrl/pools/division.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/kinds.h"
 #include "ctrl/what_if/pool_fields.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/what_if/registry.h"
 #include "vswitch/qos/feedback/rate_law.h"
 
 namespace weir::what_if {

@@ -1,34 +1,21 @@
 // solve.cc - finds the kind, and says what is wrong in the order of the text.
 #include "ctrl/what_if/solve.h"
 
-#include <array>
-#include <span>
-#include <string>
-
 #include "common/config/config_text.h"
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/what_if/fields.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
-namespace {
 
 using nlohmann::json;
-
-#define WEIR_KIND_WORD(name) Word<SolveKind*>{#name, solve_##name},
-constexpr std::array kKinds{WEIR_SOLVE_KINDS(WEIR_KIND_WORD)};
-#undef WEIR_KIND_WORD
-
-}  // namespace
 
 Solved solve(const json& problem) {
     Faults faults;
     ObjectReader reader(problem, "", faults);
-    SolveKind* kind = nullptr;
-    if (problem.is_object() && !reader.has("kind"))
-        reader.fault("kind", "a kind, such as \"allocation\"", "this is needed");
-    reader.read_word("kind", kind, std::span<const Word<SolveKind*>>(kKinds));
+    const Kind* kind = problem.is_object() ? need_entry<Kind>(reader, "kind", kKinds) : nullptr;
     if (kind == nullptr)
         return faults;
-    json answer = kind(reader, faults);
+    json answer = kind->solve(reader, faults);
     reader.finish();
     if (!faults.empty())
         return faults;

@@ -1,5 +1,5 @@
 // solve.h - the controller's pure functions on one JSON object, offline: the planner's what-if tool, and the
-// way tests reach the algorithms. docs/solve.md documents every kind. Threads: any.
+// way tests reach the algorithms. docs/what_if.md documents every kind. Threads: any.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -8,7 +8,7 @@
 
 #include "ctrl/what_if/fields.h"
 #include "ctrl/what_if/flows.h"
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
 namespace {
@@ -16,8 +16,8 @@ namespace {
 using alloc::SharingRule;
 using nlohmann::json;
 
-constexpr std::array kGuaranteeWords{Word<SharingRule>{"fixed", SharingRule::kFixed},
-                                     Word<SharingRule>{"minimum", SharingRule::kMinimum}};
+constexpr std::array kSharingRules{Word<SharingRule>{"fixed", SharingRule::kFixed},
+                                   Word<SharingRule>{"minimum", SharingRule::kMinimum}};
 enum class Weights { kGiven, kGuarantees };
 constexpr std::array kWeightsWords{Word<Weights>{"given", Weights::kGiven},
                                    Word<Weights>{"guarantees", Weights::kGuarantees}};
@@ -50,9 +50,8 @@ Tenants read_tenants(ObjectReader& reader, const Resources& resources, Faults& f
         const std::uint32_t number = all.names.add(object);
         alloc::VdcTenant& tenant = all.tenants.emplace_back();
         need(object, "guarantee", "fixed, minimum");
-        object.read_word("guarantee", tenant.guarantee, std::span<const Word<SharingRule>>(kGuaranteeWords));
-        if (object.has("local"))
-            tenant.local = read_mechanism(object, "local");
+        object.read_word("guarantee", tenant.sharing_rule, std::span<const Word<SharingRule>>(kSharingRules));
+        object.read_entry<alloc::MechanismEntry>("local", tenant.local, alloc::kMechanisms);
         read_weight(object, "weight", tenant.weight);
         read_promises(object, number, resources, all, faults);
     });
@@ -124,7 +123,7 @@ json solve_vdc(ObjectReader& problem, Faults& faults) {
     const Resources resources = read_resources(problem, faults);
     Tenants tenants = read_tenants(problem, resources, faults);
     const Flows flows = read_flows(problem, resources, tenants.names, faults);
-    const alloc::MechanismEntry* global = read_mechanism(problem, "global");
+    const auto* global = need_entry<alloc::MechanismEntry>(problem, "global", alloc::kMechanisms);
     double headroom = 0;
     read_number(problem, "headroom", headroom, {0, 0.5});
     bool spare = false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "test/ctrl/alloc/problems.h"
 #include "test/support/catch.h"
@@ -76,6 +77,20 @@ class SlowDrf {
     std::vector<double> fill_;
     std::vector<double> left_;
 };
+
+// The part of its demand that a flow could have from somebody's tokens, weight for weight.
+double fill_from(const Case& one, std::uint32_t flow, std::uint32_t other, const Allocation& found) {
+    const double factor = one.weights[flow] / one.weights[other];
+    double fill = 1;
+    for (std::uint32_t k = one.demand.begin(flow); k < one.demand.begin(flow + 1); ++k) {
+        double has = 0;
+        for (std::uint32_t o = one.demand.begin(other); o < one.demand.begin(other + 1); ++o)
+            if (one.demand.resource()[o] == one.demand.resource()[k])
+                has = found.tokens[o];
+        fill = std::min(fill, factor * has / one.demand.tokens()[k]);
+    }
+    return fill;
+}
 
 }  // namespace
 
@@ -152,6 +167,39 @@ TEST_CASE("random problems have the answer of the slow exact solver") {
         for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
             INFO("run " << run << " flow " << i);
             REQUIRE(found.fill[i] == Approx(slow.fill()[i]).epsilon(1e-7).margin(1e-7));
+        }
+    }
+}
+
+TEST_CASE("DRF: everybody has at least what its part of every resource would give it alone") {
+    Random32 random(24);
+    for (int run = 0; run < 1500; ++run) {
+        const Case one = any_case(random);
+        const Allocation found = solve("drf", one);
+        const double weights = std::accumulate(one.weights.begin(), one.weights.end(), 0.0);
+        for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
+            double alone = 1;
+            for (std::uint32_t k = one.demand.begin(i); k < one.demand.begin(i + 1); ++k)
+                alone = std::min(alone, one.weights[i] / weights * one.capacity[one.demand.resource()[k]] /
+                                            one.demand.tokens()[k]);
+            INFO("run " << run << " flow " << i);
+            REQUIRE((one.weights[i] == 0 || found.fill[i] >= alone * (1 - 1e-9)));
+        }
+    }
+}
+
+TEST_CASE("DRF: nobody would rather have what somebody else has, weight for weight") {
+    Random32 random(25);
+    for (int run = 0; run < 300; ++run) {
+        const Case one = any_case(random);
+        const Allocation found = solve("drf", one);
+        for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
+            for (std::uint32_t other = 0; other < one.demand.flows(); ++other) {
+                if (found.fill[i] == 1 || one.weights[i] == 0 || one.weights[other] == 0)
+                    continue;
+                INFO("run " << run << " flow " << i << " other " << other);
+                REQUIRE(fill_from(one, i, other, found) <= found.fill[i] * (1 + 1e-6));
+            }
         }
     }
 }

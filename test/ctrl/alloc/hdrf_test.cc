@@ -2,6 +2,7 @@
 // other.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ctrl/alloc/quantum_tree.h"
 #include "test/ctrl/alloc/problems.h"
@@ -216,6 +217,34 @@ TEST_CASE("resources that fill at one share, or nearly, are filled") {
             INFO(twins << " twins " << apart << " apart");
             for (std::uint32_t t = 0; t < twins; ++t)
                 REQUIRE(found.used[t] == Approx(one.capacity[t]).epsilon(1e-8));
+        }
+    }
+}
+
+TEST_CASE("H-DRF: a tenant that wants more has at least its part of some resource") {
+    Random32 random(26);
+    for (int run = 0; run < 1500; ++run) {
+        Case one =
+            random_case(random, {.flows = 1 + random() % 60, .resources = 1 + random() % 15, .tenants = 4});
+        for (std::uint32_t& node : one.tree.node_of_flow)
+            node = node == kNone ? random() % 4 : node;
+        const Allocation found = solve("hdrf", one);
+        std::vector<std::vector<double>> used(4, std::vector<double>(one.capacity.size(), 0.0));
+        std::vector<bool> wants(4, false);
+        for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
+            const std::uint32_t tenant = one.tree.node_of_flow[i];
+            if (one.weights[i] > 0 && found.fill[i] > 0 && found.fill[i] < 1 - 1e-9)
+                wants[tenant] = true;
+            for (std::uint32_t k = one.demand.begin(i); k < one.demand.begin(i + 1); ++k)
+                used[tenant][one.demand.resource()[k]] += found.tokens[k];
+        }
+        const double weights = std::accumulate(one.tree.weight.begin(), one.tree.weight.end(), 0.0);
+        for (std::size_t t = 0; t < 4; ++t) {
+            double share = 0;
+            for (std::size_t j = 0; j < one.capacity.size(); ++j)
+                share = one.capacity[j] > 0 ? std::max(share, used[t][j] / one.capacity[j]) : share;
+            INFO("run " << run << " tenant " << t << " share " << share);
+            REQUIRE((!wants[t] || share >= one.tree.weight[t] / weights * (1 - 1e-6)));
         }
     }
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ctrl/alloc/mechanism.h"
+#include "ctrl/alloc/registry.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
 
@@ -47,16 +47,9 @@ struct Case {
     }
 };
 
-inline std::unique_ptr<Mechanism> make(std::string_view name) {
-    for (const MechanismEntry& entry : kMechanisms)
-        if (entry.name == name)
-            return entry.make();
-    return nullptr;
-}
-
 inline Allocation solve(std::string_view name, const Case& one) {
     Allocation out;
-    make(name)->allocate(one.problem(), out);
+    find_mechanism(name)->make()->allocate(one.problem(), out);
     return out;
 }
 
@@ -92,6 +85,12 @@ inline Case random_case(weir::testing::Random32& random, const Shape& shape) {
                                                                                  : random() % shape.tenants);
     }
     return one;
+}
+
+/// A random problem of a random shape.
+inline Case any_case(weir::testing::Random32& random) {
+    return random_case(random,
+                       {.flows = 1 + random() % 60, .resources = 1 + random() % 15, .tenants = random() % 6});
 }
 
 /// What an allocation uses of each resource, added up anew.

@@ -27,9 +27,9 @@ struct Vdcs {
 
     explicit Vdcs(std::vector<double> capacity_in) : capacity(std::move(capacity_in)) {}
 
-    std::uint32_t add(SharingRule guarantee, const std::vector<VirtualResource>& own, double weight = 1,
+    std::uint32_t add(SharingRule sharing_rule, const std::vector<VirtualResource>& own, double weight = 1,
                       const char* local = "drf") {
-        tenants.push_back({guarantee, entry(local), weight});
+        tenants.push_back({sharing_rule, find_mechanism(local), weight});
         resources.insert(resources.end(), own.begin(), own.end());
         return static_cast<std::uint32_t>(tenants.size() - 1);
     }
@@ -47,7 +47,7 @@ struct Vdcs {
     }
     [[nodiscard]] VdcAllocation solve(const char* global) const {
         VdcAllocation found;
-        VdcAllocator(*entry(global))
+        VdcAllocator(*find_mechanism(global))
             .allocate({.demand = demand,
                        .inside = inside,
                        .tenant = tenant,
@@ -58,10 +58,6 @@ struct Vdcs {
                        .give_spare = spare},
                       found);
         return found;
-    }
-    static const MechanismEntry* entry(std::string_view name) {
-        return &*std::find_if(kMechanisms.begin(), kMechanisms.end(),
-                              [name](const MechanismEntry& one) { return one.name == name; });
     }
 };
 
@@ -220,7 +216,7 @@ TEST_CASE("random datacenters: within capacity, demand, limits and fixed guarant
         std::vector<double> own(made.resources.size(), 0.0);
         for (std::uint32_t i = 0; i < made.tenant.size(); ++i) {
             const bool fixed =
-                made.tenant[i] != kNone && made.tenants[made.tenant[i]].guarantee == SharingRule::kFixed;
+                made.tenant[i] != kNone && made.tenants[made.tenant[i]].sharing_rule == SharingRule::kFixed;
             bool held = fixed || std::string_view(global) == "max_min";  // which strands tokens
             bool met = true;
             for (std::uint32_t k = made.demand.begin(i); k < made.demand.begin(i + 1); ++k) {
@@ -251,7 +247,7 @@ TEST_CASE("random datacenters: within capacity, demand, limits and fixed guarant
             REQUIRE(used[j] == Approx(found.used[j]));
         }
         for (std::size_t v = 0; v < own.size(); ++v) {
-            const bool fixed = made.tenants[v / resources].guarantee == SharingRule::kFixed;
+            const bool fixed = made.tenants[v / resources].sharing_rule == SharingRule::kFixed;
             REQUIRE(own[v] <= (fixed ? made.resources[v].reserved : made.resources[v].limit) + 1e-7);
         }
     }

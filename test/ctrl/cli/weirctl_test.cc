@@ -11,6 +11,8 @@
 #include <sstream>
 #include <vector>
 
+#include "ctrl/alloc/registry.h"
+#include "ctrl/what_if/registry.h"
 #include "test/ctrl/cli/canned.h"
 #include "test/ctrl/cli/fake_switch.h"
 #include "test/support/catch.h"
@@ -174,6 +176,14 @@ TEST_CASE("solve prints the answer, or every fault with its path and exit status
     std::remove(file.c_str());
     CHECK(run("solve " + file).status == 2);
     CHECK(run("solve").status == 2);
+}
+
+TEST_CASE("the help of solve lists every kind of problem and every mechanism") {
+    const std::string help = run("solve --help").output;
+    for (const weir::what_if::Kind& kind : weir::what_if::kKinds)
+        CHECK(help.find("\n  " + std::string(kind.name) + ' ') != std::string::npos);
+    for (const weir::alloc::MechanismEntry& mechanism : weir::alloc::kMechanisms)
+        CHECK(help.find(mechanism.summary) != std::string::npos);
 }
 
 TEST_CASE("wrong usage is exit status 2") {

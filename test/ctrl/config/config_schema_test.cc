@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ctrl/alloc/registry.h"
 #include "ctrl/config/config.h"
 #include "ctrl/placement/cluster_plan.h"
 
@@ -72,4 +73,24 @@ TEST_CASE("the cluster schema's bounds, words, examples and defaults are the par
         check_values(section);
         check_bounds(section);
     }
+}
+
+TEST_CASE("the schema and the example have the words of the table of mechanisms") {
+    json all = json::array();
+    json local = json::array();
+    std::string all_words;
+    std::string local_words;
+    for (const alloc::MechanismEntry& mechanism : alloc::kMechanisms) {
+        all.push_back(mechanism.name);
+        all_words += (all_words.empty() ? "" : ", ") + std::string(mechanism.name);
+        if (mechanism.scope != alloc::Scope::kLocalAndGlobal)
+            continue;
+        local.push_back(mechanism.name);
+        local_words += (local_words.empty() ? "" : ", ") + std::string(mechanism.name);
+    }
+    CHECK(schema()["properties"]["global"]["properties"]["mechanism"]["enum"] == all);
+    CHECK(schema()["$defs"]["tenant"]["properties"]["local"]["enum"] == local);
+    const std::string example = contents(kConfigs + "cluster.jsonc");
+    CHECK(example.find("// " + all_words + "\n") != std::string::npos);
+    CHECK(example.find("// " + local_words + ": ") != std::string::npos);
 }

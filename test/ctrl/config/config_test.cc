@@ -57,7 +57,7 @@ TEST_CASE("the documented example says what it says") {
     CHECK(config.interval == kNanosPerSec);
     CHECK(config.listen.size() == 2);
     CHECK(config.headroom == Approx(0.03));
-    CHECK(config.global == Mechanism::kHdrf);
+    CHECK(config.global == alloc::find_mechanism("hdrf"));
     REQUIRE(config.hosts.size() == 2);
     CHECK(config.hosts[0].rack == "r1");
     CHECK(config.hosts[0].vms_max == 40);
@@ -70,8 +70,8 @@ TEST_CASE("the documented example says what it says") {
     CHECK(tenant.vnics.at(0).limit_bps == 8'000'000'000);
     CHECK_FALSE(tenant.vnics.at(1).limit_bps);
     CHECK(tenant.appliances.at(0).reservation_tokens == 2'000);
-    CHECK(config.tenants[1].guarantee == SharingRule::kFixed);
-    CHECK(config.tenants[1].local == Mechanism::kMaxMin);
+    CHECK(config.tenants[1].sharing_rule == alloc::SharingRule::kFixed);
+    CHECK(config.tenants[1].local == alloc::find_mechanism("max_min"));
 }
 
 TEST_CASE("an empty cluster is one") {

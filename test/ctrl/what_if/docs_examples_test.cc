@@ -1,4 +1,4 @@
-// docs_examples_test.cc - every example of docs/solve.md gives the answer that stands after it, and every
+// docs_examples_test.cc - every example of docs/what_if.md gives the answer that stands after it, and every
 // kind has one.
 #include <cmath>
 #include <fstream>
@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ctrl/what_if/kinds.h"
+#include "ctrl/alloc/registry.h"
+#include "ctrl/what_if/registry.h"
 #include "ctrl/what_if/solve.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
@@ -34,13 +35,17 @@ std::string block(const std::string& page, const std::string& word, std::size_t&
     return page.substr(begin + opening.size(), end - begin - opening.size());
 }
 
+std::string page() {
+    std::ifstream file(WEIR_SOURCE_ROOT "/docs/what_if.md");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 std::vector<Example> examples() {
-    std::ifstream file(WEIR_SOURCE_ROOT "/docs/solve.md");
-    const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const std::string text = page();
     std::vector<Example> found;
     std::size_t at = 0;
-    for (std::string problem; !(problem = block(page, "problem", at)).empty();)
-        found.push_back({problem, block(page, "answer", at)});
+    for (std::string problem; !(problem = block(text, "problem", at)).empty();)
+        found.push_back({problem, block(text, "answer", at)});
     return found;
 }
 
@@ -64,7 +69,7 @@ bool same(const json& found, const json& wanted) {
 
 }  // namespace
 
-TEST_CASE("every example of docs/solve.md gives the answer that stands after it") {
+TEST_CASE("every example of docs/what_if.md gives the answer that stands after it") {
     const std::vector<Example> all = examples();
     REQUIRE(!all.empty());
     for (const Example& example : all) {
@@ -82,7 +87,12 @@ TEST_CASE("every kind has an example") {
     std::set<std::string> shown;
     for (const Example& example : examples())
         shown.insert(json::parse(example.problem)["kind"].get<std::string>());
-#define WEIR_KIND_IS_SHOWN(name) CHECK(shown.count(#name) == 1);
-    WEIR_SOLVE_KINDS(WEIR_KIND_IS_SHOWN)
-#undef WEIR_KIND_IS_SHOWN
+    for (const what_if::Kind& kind : what_if::kKinds)
+        CHECK(shown.count(std::string(kind.name)) == 1);
+}
+
+TEST_CASE("docs/what_if.md has a row for every mechanism") {
+    const std::string text = page();
+    for (const alloc::MechanismEntry& mechanism : alloc::kMechanisms)
+        CHECK(text.find("\n| `" + std::string(mechanism.name) + "` | ") != std::string::npos);
 }
