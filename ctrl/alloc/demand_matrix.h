@@ -1,5 +1,6 @@
-// demand_matrix.h - D of Pulsar's eq. 1, sparse: a row per flow, a column per resource, tokens in the coming
-// interval. Only what is positive is kept. Values are bounded so that no quotient of two of them overflows.
+// demand_matrix.h - sparse matrix of demands: one row per flow, one column per resource.
+// Source: Pulsar 4.1 (D of eq. 1)
+// Units: tokens in the control interval.
 // Threads: any, one at a time.
 #pragma once
 
@@ -10,19 +11,30 @@
 
 namespace weir::alloc {
 
-/// Bounds of every amount of tokens: a demand below the least is none, one above the most is no demand.
+/// Bounds of an amount of tokens, so that no quotient of two amounts overflows. A demand below the least
+/// counts as none; one above the most is invalid.
 inline constexpr double kTokensLeast = 1e-9;
 inline constexpr double kTokensMost = 1e18;
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// The number of no flow, resource or node.
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
+/// Rows stand one after another (compressed sparse rows) and are filled in order: put() for each entry of a
+/// row, then end_flow().
 class DemandMatrix {
   public:
-    DemandMatrix() { clear(); }
-
-    void clear();
-    void reserve(std::size_t flows, std::size_t entries);
-    /// Adds to the row that end_flow() ends; unchecked.
+    void clear() {
+        begin_.assign(1, 0);
+        resource_.clear();
+        tokens_.clear();
+    }
+    void reserve(std::size_t flows, std::size_t entries) {
+        begin_.reserve(flows + 1);
+        resource_.reserve(entries);
+        tokens_.reserve(entries);
+    }
+    /// Adds an entry to the open row, unchecked; at most one per resource. Less than kTokensLeast is left
+    /// out.
     void put(std::uint32_t resource, double tokens) {
         if (tokens < kTokensLeast)
             return;
@@ -33,13 +45,14 @@ class DemandMatrix {
 
     [[nodiscard]] std::uint32_t flows() const { return static_cast<std::uint32_t>(begin_.size() - 1); }
     [[nodiscard]] std::size_t entries() const { return resource_.size(); }
-    /// Entries begin(i) to begin(i + 1) are flow i's.
+    /// The row of a flow is the entries from begin(flow) to begin(flow + 1).
     [[nodiscard]] std::uint32_t begin(std::uint32_t flow) const { return begin_[flow]; }
+    /// The resources and the tokens of all entries.
     [[nodiscard]] std::span<const std::uint32_t> resource() const { return resource_; }
     [[nodiscard]] std::span<const double> tokens() const { return tokens_; }
 
   private:
-    std::vector<std::uint32_t> begin_;
+    std::vector<std::uint32_t> begin_{0};
     std::vector<std::uint32_t> resource_;
     std::vector<double> tokens_;
 };

@@ -1,10 +1,17 @@
-// first_fit.cc - in one pass by weight, then by number: each flow gets as much of its whole demand as is left
-// (Pulsar 5). Not fair; the fastest there is, for when a solver misses its deadline. In proportion over a
-// flow's resources, because a multi-resource bucket cannot use one of them without the others.
+// first_fit.cc - allocation mechanism: first fit in the order of weights.
+// Source: Pulsar 5; docs/algorithms.md 8.3
+// Units: tokens in the control interval.
+// Threads: one owner.
+//
+// One pass over the flows, the largest weight first, equal weights in the order of the flows. Each flow gets
+// the largest part of its whole demand that fits into what is left, the same part of each of its resources,
+// because a multi-resource bucket cannot use one without the others. Fast and not fair.
+//
+// Example: one resource of 10 tokens; flows want 6, 6 and 5, the last with weight 2. It gets its 5, the first
+// flow 5 of its 6 (fill 5/6), the second nothing.
 #include <algorithm>
 #include <numeric>
 
-#include "ctrl/alloc/fit.h"
 #include "ctrl/alloc/registry.h"
 
 namespace weir::alloc {
@@ -18,7 +25,7 @@ class FirstFit final : public Mechanism {
         std::iota(order_.begin(), order_.end(), 0U);
         std::stable_sort(order_.begin(), order_.end(),
                          [&](auto a, auto b) { return problem.weights[a] > problem.weights[b]; });
-        fit(problem, order_, left_, out);
+        out.fit(problem, order_, left_);
         out.settle(problem);
     }
 
@@ -28,26 +35,6 @@ class FirstFit final : public Mechanism {
 };
 
 }  // namespace
-
-void fit(const Problem& problem, std::span<const std::uint32_t> order, std::vector<double>& left,
-         Allocation& out) {
-    const DemandMatrix& demand = problem.demand;
-    const auto resource = demand.resource();
-    const auto wanted = demand.tokens();
-    left.assign(problem.capacity.begin(), problem.capacity.end());
-    for (const std::uint32_t flow : order) {
-        double fill = 1;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
-            if (wanted[k] * fill <= left[resource[k]])
-                continue;
-            fill = left[resource[k]] / wanted[k];
-            out.bottleneck[flow] = resource[k];
-        }
-        out.fill[flow] = fill;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
-            left[resource[k]] = std::max(0.0, left[resource[k]] - wanted[k] * fill);
-    }
-}
 
 std::unique_ptr<Mechanism> make_first_fit() {
     return std::make_unique<FirstFit>();

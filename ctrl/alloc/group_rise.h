@@ -1,13 +1,21 @@
-// group_rise.h - all groups of flows rise together, one share per weight for all, until nobody can: H-DRF for
-// two levels in the fluid limit of its quanta.
+// group_rise.h - solver that raises all groups of flows together: H-DRF for two levels.
+// Source: H-DRF (SoCC'13), in the limit of small quanta; docs/algorithms.md 8.2
+// Units: tokens in the control interval; a share is a part of a resource.
+// Threads: one owner.
 //
-// What a group uses is a function of that share L (group_levels.h) until a resource fills. Then its flows
-// there stop, its share falls because the full resource no longer counts, and the group lags: it rises to L
-// before anybody else gets more, and may fill further resources on the way.
+// All groups rise at one share per weight, L; what a group uses is a function of L (group_levels.h) until a
+// resource fills. Then the group's flows on that resource stop. The full resource no longer counts in the
+// group's share, so the share may fall below L: the group lags, and rises to L again before any other group
+// gets more. On the way it may fill further resources.
 //
-// L goes up in steps, small enough that few resources fill in one. Use at the step's end says which may; the
-// first of them and its level are found by Newton's steps on its use, which only ask the groups on that
-// resource. Resources that cannot fill are left out of this, but not of the shares. Threads: one.
+// Example: 10 CPU, 10 GPU. G has flows that want 10 CPU (weight 1) and 10 GPU (weight 1/2), H has flows that
+// want 10 CPU and 10 GPU. At L = 0.5 the CPU is full, 5 for each group. G has 2.5 GPU, a share of 0.25 now:
+// it lags, and its GPU flow rises alone to 5. H has 5 GPU, so the GPU is full too.
+//
+// L grows in steps small enough that few resources fill in one. The use at the end of a step (the target)
+// tells which resources may fill within it. The first of them, and its L, are found by Newton's steps on the
+// resource's use, which involve only the groups on that resource. Resources that cannot fill take no part in
+// this; they still count in the shares.
 #pragma once
 
 #include <cstdint>
@@ -21,94 +29,105 @@ namespace weir::alloc {
 
 class GroupRise {
   public:
-    /// @param groups as built: nobody has anything
-    /// @param weights of the groups, positive
-    /// Sets fill and bottleneck of every flow that stops below its demand. `problem` outlives the run.
+    /// Sets fill and bottleneck of every flow that stops below its demand.
+    /// @param problem outlives the run
+    /// @param groups just built
+    /// @param weights of the groups, above 0
     void run(const Problem& problem, GroupLevels& groups, std::span<const double> weights, Allocation& out);
 
   private:
-    /// Where a resource fills: between two shares that are nearly the same. Where use jumps there (a tenant's
-    /// largest share stands still while what else it has catches up), `part` of the jump is made when it
-    /// fills.
+    /// Where a resource fills: between two shares that are nearly equal. Where use jumps in between (a
+    /// group's largest share stands still while its other shares catch up), the resource is full after `part`
+    /// of the jump.
     struct Crossing {
         std::uint32_t resource = kNone;
         double low = 0;
         double high = 0;
         double part = 0;
 
-        [[nodiscard]] bool before(const Crossing& other) const {
+        [[nodiscard]] bool is_before(const Crossing& other) const {
             const bool same_point = low <= other.high && other.low <= high;
             return other.resource == kNone || (same_point ? part < other.part : low < other.low);
         }
     };
-    /// What the resource gives out when those who may rise are at `share`, less its capacity; and how that
-    /// grows.
+    /// Use of a resource beyond its capacity, with the rising groups at a share; and its slope over the
+    /// share.
     struct Excess {
         double tokens;
         double slope;
-        double steady_until;  // a share up to which nothing jumps
+        double steady_until;  // the share up to which no group's use jumps
     };
     /// A group's levels at both ends of a crossing.
-    struct Stop {
+    struct Ends {
         double low;
         double high;
         [[nodiscard]] double at(double part) const { return part == 0 ? low : low + part * (high - low); }
     };
-
-    void begin(const Problem& problem, std::span<const double> weights);
-    /// L rises by up to `rise_`.
-    void step(Allocation& out);
-    /// Everybody's use at the target, and which resources would be over.
-    void try_target();
-    void note_if_over(std::uint32_t resource);
-    /// The group's use at the target anew, after some of its flows have stopped.
-    void try_again(std::uint32_t g);
-    /// Fills the next resource. @return false when none fills up to the target
-    bool next_fill(Allocation& out);
-    /// Of those whose crossing is not known, who may fill before the first that is.
-    void find_suspects(const Crossing& first);
-    /// The first to fill up to the target: one of the suspects, or the first that is known.
-    Crossing first_crossing(const Crossing& known);
-    /// The first to fill while those who lag rise to the others.
-    Crossing first_crossing_of_lagging();
-    /// A resource that is over at some share, and where it may fill.
+    /// A resource that is over its capacity at some share, and a guess where it fills.
     struct Suspect {
         std::uint32_t resource;
         double guess;
     };
-    /// Whether the resource is over when everybody is at `share`, or only those who lag and the others where
-    /// they are; if so it is added.
-    bool suspect(std::uint32_t resource, double share, bool everybody, std::vector<Suspect>& out);
-    Excess excess_at(std::uint32_t resource, double share, bool everybody);
-    /// Newton's steps between the ends, which are exact where nothing happens between, and a look at both
-    /// sides of where something may jump; bisection when they leave.
+    /// What is known in this step about the crossing of a resource.
+    enum class Knowledge : std::uint8_t {
+        kUnknown,
+        kLater,  ///< after the first crossing that was known
+        kExact,
+    };
+    /// Which groups rise with the share; the others stay at L.
+    enum class Rising { kAll, kLagging };
+
+    void begin(const Problem& problem, std::span<const double> weights);
+    /// Raises L by up to step_.
+    void step(Allocation& out);
+    /// Tries the target: sets aim_, tried_, used_ and over_.
+    void try_target();
+    void note_if_over(std::uint32_t resource);
+    /// Tries the target again for a group of which flows have stopped.
+    void retry_target(std::uint32_t g);
+    /// Fills the next resource. @return false when no resource fills up to the target
+    bool next_fill(Allocation& out);
+    /// Sets suspects_ and later_: the resources over their capacity whose crossing is not known.
+    void find_suspects(const Crossing& first);
+    /// @param known the first of the crossings that are known
+    /// @return the first crossing up to the target; its resource is kNone when there is none
+    Crossing first_crossing(const Crossing& known);
+    /// The first crossing while the lagging groups rise to L; its resource is kNone when there is none.
+    Crossing first_crossing_of_lagging();
+    /// Adds the resource to `out` when it is over its capacity at `share`; kAtTarget: it is. @return whether
+    /// it is
+    bool add_if_over(std::uint32_t resource, double share, Rising rising, std::vector<Suspect>& out);
+    Excess excess_at(std::uint32_t resource, double share, Rising rising);
+    /// Finds the crossing of a resource between two shares.
     Crossing cross(const Suspect& suspect, double low, double high);
-    /// Where the groups of the resource are at both ends.
-    void find_stops(const Crossing& crossing);
-    /// In a jump the groups go their ways from low to high in step: how far until the resource is full.
+    /// Sets ends_ of the groups on the resource.
+    void find_ends(const Crossing& crossing);
+    /// In a jump all groups move from their low to their high ends in step. @return the part of the way after
+    /// which the resource is full
     double part_of_jump(std::uint32_t resource);
     void fill(const Crossing& crossing, Allocation& out);
+    [[nodiscard]] Rising rising() const { return lagging_.empty() ? Rising::kAll : Rising::kLagging; }
 
     GroupLevels* groups_ = nullptr;
     std::span<const double> capacity_;
-    double share_ = 0;   // L: the share per weight of all who do not lag
-    double target_ = 0;  // where this step wants to be
-    double rise_ = 0;
-    std::vector<std::uint32_t> live_;
-    std::vector<std::uint32_t> lagging_;  // below L until they have caught up
-    std::vector<std::uint8_t> lags_;
-    std::vector<double> aim_;      // per group: its level at the target
-    std::vector<double> tried_;    // per pair: its use there
-    std::vector<double> settled_;  // per resource: used by groups where nobody rises any more
-    std::vector<double> used_;     // per resource, at the target
-    std::vector<std::uint32_t> over_;
-    std::vector<std::uint8_t> over_here_;
-    std::vector<Crossing> crossings_;  // of those, where it is known: nobody there has stopped since
-    std::vector<std::uint8_t> known_;
+    double share_ = 0;   // L: share per weight of all groups that do not lag
+    double target_ = 0;  // L at the end of this step
+    double step_ = 0;
+    std::vector<std::uint32_t> live_;     // groups with flows that rise
+    std::vector<std::uint32_t> lagging_;  // groups below L
+    std::vector<std::uint8_t> lags_;      // per group
+    std::vector<double> aim_;             // per group: its level at the target
+    std::vector<double> tried_;           // per pair: its tokens at the target
+    std::vector<double> settled_;         // per resource: tokens of groups of which no flow rises
+    std::vector<double> used_;            // per resource, at the target
+    std::vector<std::uint32_t> over_;     // resources over their capacity at the target
+    std::vector<std::uint8_t> is_over_;
+    std::vector<Crossing> crossings_;  // per resource, where `knowledge_` is exact
+    std::vector<Knowledge> knowledge_;
     std::vector<Suspect> suspects_;
     std::vector<Suspect> later_;
-    std::vector<Suspect> again_;  // one of them, looked at anew
-    std::vector<Stop> stops_;
+    std::vector<Suspect> again_;  // working memory
+    std::vector<Ends> ends_;      // per member of a resource
 };
 
 }  // namespace weir::alloc

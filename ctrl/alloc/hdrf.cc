@@ -1,13 +1,22 @@
-// hdrf.cc - hierarchical DRF (SoCC'13) for tenants and their flows, exact in the fluid limit of its quanta.
+// hdrf.cc - allocation mechanism: hierarchical dominant resource fairness among tenants and their flows.
+// Source: H-DRF (SoCC'13); Pulsar 4.1; docs/algorithms.md 8.2
+// Units: tokens in the control interval.
+// Threads: one owner.
 //
-// The quantum rule: from the root down to the child that is not blocked and has the least share per weight;
-// an inner share is the largest over resources that are not full. In the limit all tenants rise at one share
-// per weight (group_rise.h), and each tenant's flows at a level of their own.
+// H-DRF gives quantum after quantum (quantum_tree.h): from the root down, always to the child that is not
+// blocked and has the least share per weight. The share of an inner node is the largest that it has of any
+// resource that is not full. For tenants with flows (two levels) the answer is exact in the limit of small
+// quanta: all tenants rise at one share per weight (group_rise.h), each tenant's flows at one level of its
+// own (group_levels.h). A deeper tree is solved with quanta of 1/64 to 1/4096 of a flow's demand; what is
+// smaller than a quantum is then divided by DRF, as is what remains for flows of weight 0.
 //
-// A deeper tree goes to the quanta themselves (quantum_tree.h).
+// Example: 10 CPU, 10 GPU; tenant A has a flow that wants 10 GPU; tenant B has one that wants 10 CPU and one
+// that wants 10 GPU. All rise to share 0.5, where the GPU is full: A has 5, and B has 5 GPU. B's CPU flow
+// rises on to its 10 CPU, which takes nothing from A.
+#include <algorithm>
+
 #include "ctrl/alloc/group_levels.h"
 #include "ctrl/alloc/group_rise.h"
-#include "ctrl/alloc/leftover.h"
 #include "ctrl/alloc/quantum_tree.h"
 #include "ctrl/alloc/registry.h"
 #include "ctrl/alloc/share_tree.h"
@@ -15,41 +24,78 @@
 namespace weir::alloc {
 namespace {
 
+/// Divides by DRF what a mechanism leaves.
+class Leftover {
+  public:
+    /// Raises the fill of `flows` towards 1. A weight of 0 counts as 1.
+    void divide(const Problem& problem, std::span<const std::uint32_t> flows, Allocation& out) {
+        const DemandMatrix& demand = problem.demand;
+        out.settle(problem);
+        capacity_.resize(problem.capacity.size());
+        for (std::size_t j = 0; j < capacity_.size(); ++j)
+            capacity_[j] = std::max(0.0, problem.capacity[j] - out.used[j]);
+        demand_.clear();
+        weights_.clear();
+        for (const std::uint32_t flow : flows) {
+            for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+                demand_.put(demand.resource()[k], demand.tokens()[k] * (1 - out.fill[flow]));
+            demand_.end_flow();
+            weights_.push_back(problem.weights[flow] > 0 ? problem.weights[flow] : 1);
+        }
+        drf_->allocate({.demand = demand_,
+                        .weights = weights_,
+                        .capacity = capacity_,
+                        .share_base = problem.share_base.empty() ? problem.capacity : problem.share_base},
+                       found_);
+        for (std::uint32_t i = 0; i < flows.size(); ++i) {
+            out.fill[flows[i]] += (1 - out.fill[flows[i]]) * found_.fill[i];
+            out.bottleneck[flows[i]] = found_.bottleneck[i];
+        }
+    }
+
+  private:
+    std::unique_ptr<Mechanism> drf_ = make_drf();
+    DemandMatrix demand_;
+    std::vector<double> weights_;
+    std::vector<double> capacity_;
+    Allocation found_;
+};
+
 class Hdrf final : public Mechanism {
   public:
     void allocate(const Problem& given, Allocation& out) override {
         out.reset(given);
-        plant(given, out);
+        set_tree(given, out);
         const Problem problem{given.demand, weights_, given.capacity, given.share_base, &tree_};
         if (tree_.is_deep()) {
             quanta_.allocate(problem, out);
-            left_out_.clear();
+            leftover_flows_.clear();
             for (std::uint32_t flow = 0; flow < problem.demand.flows(); ++flow)
                 if (out.fill[flow] < 1)
-                    left_out_.push_back(flow);
+                    leftover_flows_.push_back(flow);
         } else {
-            group();
+            set_groups();
             groups_.build(problem, group_of_flow_, group_weight_, out);
             rise_.run(problem, groups_, group_weight_, out);
         }
-        if (!left_out_.empty())
-            leftover_.give(problem, left_out_, out);
+        if (!leftover_flows_.empty())
+            leftover_.divide(problem, leftover_flows_, out);
         out.settle(problem);
     }
 
   private:
-    /// The tree of those who have a weight, as simple as it can be.
-    void plant(const Problem& problem, Allocation& out) {
+    /// Sets the simplest tree of the flows that have a weight, their own and above them.
+    void set_tree(const Problem& problem, Allocation& out) {
         const std::uint32_t flows = problem.demand.flows();
         tree_ = problem.tree == nullptr ? ShareTree{} : *problem.tree;
         tree_.node_of_flow.resize(flows, kNone);
         weights_.assign(problem.weights.begin(), problem.weights.end());
-        // A node below a weightless one is weightless.
+        // A node below a node of weight 0 counts as one of weight 0.
         for (std::size_t n = 0; n < tree_.parent.size(); ++n)
             if (tree_.parent[n] != kNone && tree_.weight[tree_.parent[n]] <= 0)
                 tree_.weight[n] = 0;
         takes_part_.assign(flows, 0);
-        left_out_.clear();
+        leftover_flows_.clear();
         for (std::uint32_t flow = 0; flow < flows; ++flow) {
             const std::uint32_t node = tree_.node_of_flow[flow];
             if (problem.demand.begin(flow) == problem.demand.begin(flow + 1))
@@ -57,25 +103,24 @@ class Hdrf final : public Mechanism {
             takes_part_[flow] = weights_[flow] > 0 && (node == kNone || tree_.weight[node] > 0);
             if (takes_part_[flow])
                 continue;
-            left_out_.push_back(flow);
+            leftover_flows_.push_back(flow);
             weights_[flow] = 0;
             out.fill[flow] = 0;
         }
         simplify(tree_, weights_, takes_part_);
     }
 
-    /// Tenants, and a group of its own for every flow below the root.
-    void group() {
+    /// Makes a group of every tenant, and one of every flow that stands below the root.
+    void set_groups() {
         group_weight_ = tree_.weight;
         group_of_flow_ = tree_.node_of_flow;
         for (std::uint32_t flow = 0; flow < takes_part_.size(); ++flow) {
             if (!takes_part_[flow]) {
                 group_of_flow_[flow] = kNone;
             } else if (group_of_flow_[flow] == kNone) {
-                // Alone in its group, the weight is the group's or its own, which comes to the same.
                 group_of_flow_[flow] = static_cast<std::uint32_t>(group_weight_.size());
                 group_weight_.push_back(weights_[flow]);
-                weights_[flow] = 1;
+                weights_[flow] = 1;  // inside its group, where it is alone
             }
         }
     }
@@ -87,7 +132,7 @@ class Hdrf final : public Mechanism {
     ShareTree tree_;
     std::vector<double> weights_;
     std::vector<std::uint8_t> takes_part_;
-    std::vector<std::uint32_t> left_out_;  // flows that get what is left in the end
+    std::vector<std::uint32_t> leftover_flows_;  // what the others leave is divided among these
     std::vector<std::uint32_t> group_of_flow_;
     std::vector<double> group_weight_;
 };

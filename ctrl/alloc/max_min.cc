@@ -1,6 +1,14 @@
-// max_min.cc - every resource for itself: weighted max-min with demand caps, min(demand, weight * level), the
-// level such that the resource is full. What a flow gets of one resource says nothing about the others, so
-// tokens are stranded where it cannot use them: the single-resource mechanism that DRF is compared with.
+// max_min.cc - allocation mechanism: weighted max-min fairness of each resource by itself.
+// Source: Pulsar 4.1; docs/algorithms.md 8.3
+// Units: tokens in the control interval; a level is tokens per weight.
+// Threads: one owner.
+//
+// On a resource that is wanted beyond its capacity each flow gets min(demand, weight * level), with the level
+// at which the resource is full. A flow may so get much of one resource and little of another; what it cannot
+// use without the other is stranded. This is the single-resource mechanism that DRF is compared with.
+//
+// Example: 12 tokens for flows that want 2, 8 and 20, the last with weight 2. The level is 10/3: the flows
+// get 2, 3.33 and 6.67.
 #include <algorithm>
 
 #include "ctrl/alloc/registry.h"
@@ -17,7 +25,7 @@ class MaxMin final : public Mechanism {
         std::copy(wanted.begin(), wanted.end(), out.tokens.begin());
         for (std::uint32_t j = 0; j < columns_.size(); ++j)
             if (columns_[j].wanted > problem.capacity[j])
-                share_out(problem, j, out);
+                divide(problem, j, out);
         out.trim(problem);
     }
 
@@ -26,7 +34,7 @@ class MaxMin final : public Mechanism {
         double wanted;
         double weight;
         std::uint32_t flow;
-        std::uint32_t place;  // among the demand's entries
+        std::uint32_t number;  // among the demand's entries
     };
     struct Column {
         double wanted = 0;
@@ -55,16 +63,16 @@ class MaxMin final : public Mechanism {
                 entries_[columns_[resource[k]].end++] = {wanted[k], problem.weights[flow], flow, k};
     }
 
-    void share_out(const Problem& problem, std::uint32_t resource, Allocation& out) {
+    void divide(const Problem& problem, std::uint32_t resource, Allocation& out) {
         Entry* const begin = entries_.data() + columns_[resource].begin;
         Entry* const end = entries_.data() + columns_[resource].end;
         Entry* const weightless = std::partition(begin, end, [](const Entry& e) { return e.weight > 0; });
-        const double left = pour(begin, weightless, problem.capacity[resource], out);
+        const double left = fill_to_level(begin, weightless, problem.capacity[resource], out);
         for (Entry* entry = weightless; entry != end; ++entry)
             entry->weight = 1;
-        pour(weightless, end, left, out);
+        fill_to_level(weightless, end, left, out);
         for (const Entry* entry = begin; entry != end; ++entry) {
-            const double tokens = out.tokens[entry->place];
+            const double tokens = out.tokens[entry->number];
             if (tokens >= entry->wanted || tokens / entry->wanted >= out.fill[entry->flow])
                 continue;
             out.fill[entry->flow] = tokens / entry->wanted;
@@ -72,8 +80,9 @@ class MaxMin final : public Mechanism {
         }
     }
 
-    /// Shares `capacity` among these; Newton's steps from below end at the level. @return what is left
-    static double pour(const Entry* begin, const Entry* end, double capacity, Allocation& out) {
+    /// Divides `capacity` among these entries. Use is concave in the level, so Newton's steps from level 0
+    /// rise to the level and never pass it. @return the tokens that are left
+    static double fill_to_level(const Entry* begin, const Entry* end, double capacity, Allocation& out) {
         double level = 0;
         for (;;) {
             double used = 0;
@@ -91,8 +100,8 @@ class MaxMin final : public Mechanism {
             level = next;
         }
         for (const Entry* entry = begin; entry != end; ++entry) {
-            out.tokens[entry->place] = std::min(entry->wanted, level * entry->weight);
-            capacity -= out.tokens[entry->place];
+            out.tokens[entry->number] = std::min(entry->wanted, level * entry->weight);
+            capacity -= out.tokens[entry->number];
         }
         return capacity;
     }

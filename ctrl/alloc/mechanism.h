@@ -1,6 +1,7 @@
-// mechanism.h - interface of the allocation mechanisms: a problem, its answer, and what computes one from the
-// other. Source: Pulsar 4.1 (eq. 1) Units: tokens in the control interval. Threads: one per mechanism object.
-// It keeps its working memory, so that the next interval allocates none.
+// mechanism.h - interface of the allocation mechanisms: a problem, its answer, and the solver between them.
+// Source: Pulsar 4.1 (eq. 1, A <- MRA(D, W, C))
+// Units: tokens in the control interval.
+// Threads: one per mechanism object, which keeps its working memory for the next interval.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +13,34 @@
 
 namespace weir::alloc {
 
-/// A bound of a level that moves by less than this part of itself is the level.
+/// Two levels count as one when the greater is at most this many times the other.
 inline constexpr double kSame = 1 + 1e-12;
 
 struct Problem {
     const DemandMatrix& demand;        ///< D
-    std::span<const double> weights;   ///< W, one per flow, >= 0; 0: only what nobody else wants
-    std::span<const double> capacity;  ///< C, one per resource, tokens in the interval
-    /// What shares are shares of, when it is not `capacity`: the whole of a resource of which `capacity` is
-    /// what is left. Infinite: the resource bounds but does not count in shares.
+    std::span<const double> weights;   ///< W: one per flow, >= 0; weight 0 gets what the others leave
+    std::span<const double> capacity;  ///< C: one per resource
+    /// Denominators of shares; empty: `capacity`. A step that divides the rest of a capacity sets the whole
+    /// capacity here. Infinite: the resource bounds flows and does not count in shares.
     std::span<const double> share_base = {};
-    const ShareTree* tree = nullptr;  ///< who shares with whom, for mechanisms with a hierarchy
+    const ShareTree* tree = nullptr;  ///< hierarchy of the flows; null: all flows below the root
 };
 
-/// A. Every mechanism keeps within D and C.
+/// A of eq. 1: every mechanism keeps within the demands and the capacities.
 struct Allocation {
-    std::vector<double> tokens;  ///< one per entry of D
-    std::vector<double> fill;    ///< per flow: how much of its demand all its resources give, 0 to 1
-    std::vector<std::uint32_t>
-        bottleneck;            ///< per flow: the resource that holds it back; kNone when nothing does
-    std::vector<double> used;  ///< per resource
+    std::vector<double> tokens;             ///< one per entry of the demand matrix
+    std::vector<double> fill;               ///< per flow: the part of its demand that it gets, 0 to 1
+    std::vector<std::uint32_t> bottleneck;  ///< per flow: the full resource that stops it; kNone: none does
+    std::vector<double> used;               ///< per resource
 
+    /// Gives every flow fill 1 and no bottleneck; `tokens` gets its size only.
     void reset(const Problem& problem);
-    /// Fills `tokens` and `used` from `fill`; what rounding put above a capacity is taken back.
+    /// Serves the flows of `order` one after another: each gets the largest fill that the rest of its
+    /// resources allows. Sets `fill` and `bottleneck`; `left` becomes what remains of each resource.
+    void fit(const Problem& problem, std::span<const std::uint32_t> order, std::vector<double>& left);
+    /// Sets `tokens` and `used` from `fill`. Where rounding exceeds a capacity, it lowers the fills.
     void settle(const Problem& problem);
-    /// Fills `used` from `tokens`, and takes back the same of them.
+    /// Sets `used` from `tokens`. Where rounding exceeds a capacity, it lowers the tokens.
     void trim(const Problem& problem);
 };
 

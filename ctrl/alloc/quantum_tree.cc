@@ -1,5 +1,7 @@
-// quantum_tree.cc - shares are kept per inner node and refreshed from the leaf upwards; all of them when a
-// resource becomes full or ceases to be.
+// quantum_tree.cc - quanta of H-DRF, with a share kept per inner node.
+//
+// A grant refreshes the shares of the nodes above its flow, and all shares when a resource becomes full or
+// ceases to be full.
 #include "ctrl/alloc/quantum_tree.h"
 
 #include <algorithm>
@@ -7,7 +9,7 @@
 namespace weir::alloc {
 namespace {
 
-constexpr double kHair = 1e-9;  // what rounding may make of an amount, relative
+constexpr double kRounding = 1e-9;  // relative error of a sum of quanta
 
 }  // namespace
 
@@ -20,14 +22,14 @@ void QuantumTree::begin(const Problem& problem, std::span<const double> part) {
     granted_.assign(demand.flows(), 0);
     left_.assign(problem.capacity.begin(), problem.capacity.end());
     sum_.assign(left_.size(), 0.0);
-    leaf_share_.assign(demand.flows(), 0.0);
-    largest_.assign(left_.size(), kTokensLeast);
+    quantum_share_.assign(demand.flows(), 0.0);
+    quantum_max_.assign(left_.size(), kTokensLeast);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
         for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
             const std::uint32_t j = demand.resource()[k];
             const double quantum = part_[flow] * demand.tokens()[k];
-            leaf_share_[flow] = std::max(leaf_share_[flow], quantum / std::max(base_[j], kTokensLeast));
-            largest_[j] = std::max(largest_[j], quantum);
+            quantum_share_[flow] = std::max(quantum_share_[flow], quantum / std::max(base_[j], kTokensLeast));
+            quantum_max_[j] = std::max(quantum_max_[j], quantum);
         }
     }
     full_.resize(left_.size());
@@ -42,7 +44,7 @@ void QuantumTree::build_nodes(const Problem& problem) {
     const ShareTree* tree = problem.tree;
     const auto inner = static_cast<std::uint32_t>(tree == nullptr ? 0 : tree->parent.size());
     nodes_.assign(inner + 1, {});
-    above_.assign(demand.flows(), inner);
+    node_of_flow_.assign(demand.flows(), inner);
     takes_part_.assign(demand.flows(), 0);
     for (std::uint32_t n = 0; n < inner; ++n) {
         nodes_[n].parent = tree->parent[n] == kNone ? inner : tree->parent[n];
@@ -52,31 +54,31 @@ void QuantumTree::build_nodes(const Problem& problem) {
     linked[inner] = 1;
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
         if (tree != nullptr && tree->node_of_flow[flow] != kNone)
-            above_[flow] = tree->node_of_flow[flow];
-        bool weighs = problem.weights[flow] > 0;
-        for (std::uint32_t n = above_[flow]; n != kNone; n = nodes_[n].parent)
-            weighs &= nodes_[n].weight > 0;
-        takes_part_[flow] = weighs && demand.begin(flow) < demand.begin(flow + 1);
+            node_of_flow_[flow] = tree->node_of_flow[flow];
+        bool has_weight = problem.weights[flow] > 0;
+        for (std::uint32_t n = node_of_flow_[flow]; n != kNone; n = nodes_[n].parent)
+            has_weight &= nodes_[n].weight > 0;
+        takes_part_[flow] = has_weight && demand.begin(flow) < demand.begin(flow + 1);
         if (!takes_part_[flow])
             continue;
-        nodes_[above_[flow]].children.push_back({true, flow});
-        // Children stand in the order of their first flows.
-        for (std::uint32_t n = above_[flow]; !linked[n]; n = nodes_[n].parent) {
+        nodes_[node_of_flow_[flow]].children.push_back({true, flow});
+        // Children are in the order of their first flows.
+        for (std::uint32_t n = node_of_flow_[flow]; !linked[n]; n = nodes_[n].parent) {
             linked[n] = 1;
             nodes_[nodes_[n].parent].children.push_back({false, n});
         }
-        for (std::uint32_t n = above_[flow]; n != kNone; n = nodes_[n].parent)
+        for (std::uint32_t n = node_of_flow_[flow]; n != kNone; n = nodes_[n].parent)
             for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
                 nodes_[n].resources.push_back(demand.resource()[k]);
     }
     for (Node& node : nodes_) {
         std::sort(node.resources.begin(), node.resources.end());
         node.resources.erase(std::unique(node.resources.begin(), node.resources.end()), node.resources.end());
-        node.vec.assign(node.resources.size(), 0.0);
+        node.parts.assign(node.resources.size(), 0.0);
     }
 }
 
-// Children stand behind their parents in the tree, so from the last to the first.
+// From the last node to the first: a node has a greater number than its parent. The root is last.
 void QuantumTree::refresh_all() {
     for (std::size_t n = nodes_.size() - 1; n-- > 0;)
         refresh(nodes_[n]);
@@ -84,37 +86,37 @@ void QuantumTree::refresh_all() {
 }
 
 void QuantumTree::refresh_upwards(std::uint32_t flow) {
-    for (std::uint32_t n = above_[flow]; n != kNone; n = nodes_[n].parent)
+    for (std::uint32_t n = node_of_flow_[flow]; n != kNone; n = nodes_[n].parent)
         refresh(nodes_[n]);
 }
 
-bool QuantumTree::leaf_blocked(std::uint32_t flow) const {
+bool QuantumTree::is_blocked(std::uint32_t flow) const {
     const DemandMatrix& demand = problem_->demand;
-    if ((granted_[flow] + 1) * part_[flow] > 1 + kHair)
+    if ((granted_[flow] + 1) * part_[flow] > 1 + kRounding)
         return true;
     for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
         const std::uint32_t j = demand.resource()[k];
-        if (left_[j] < part_[flow] * demand.tokens()[k] * (1 - kHair))
+        if (left_[j] < part_[flow] * demand.tokens()[k] * (1 - kRounding))
             return true;
     }
     return false;
 }
 
-bool QuantumTree::blocked(const Child& child) const {
-    return child.leaf ? leaf_blocked(child.number) : nodes_[child.number].blocked;
+bool QuantumTree::is_blocked(const Child& child) const {
+    return child.is_flow ? is_blocked(child.number) : nodes_[child.number].blocked;
 }
 
-double QuantumTree::key(const Child& child) const {
-    if (child.leaf)
-        return granted_[child.number] * leaf_share_[child.number] / problem_->weights[child.number];
+double QuantumTree::share_per_weight(const Child& child) const {
+    if (child.is_flow)
+        return granted_[child.number] * quantum_share_[child.number] / problem_->weights[child.number];
     return nodes_[child.number].share / nodes_[child.number].weight;
 }
 
-void QuantumTree::add_part(const Child& child, double scale) {
-    if (!child.leaf) {
+void QuantumTree::add_parts(const Child& child, double scale) {
+    if (!child.is_flow) {
         const Node& node = nodes_[child.number];
-        for (std::size_t i = 0; i < node.vec.size(); ++i)
-            sum_[node.resources[i]] += scale * node.vec[i];
+        for (std::size_t i = 0; i < node.parts.size(); ++i)
+            sum_[node.resources[i]] += scale * node.parts[i];
         return;
     }
     const DemandMatrix& demand = problem_->demand;
@@ -128,29 +130,29 @@ void QuantumTree::refresh(Node& node) {
     double least = kInfinite;
     node.blocked = true;
     for (const Child& child : node.children) {
-        if (blocked(child))
+        if (is_blocked(child))
             continue;
         node.blocked = false;
-        least = std::min(least, key(child));
+        least = std::min(least, share_per_weight(child));
     }
     for (const Child& child : node.children) {
-        const double own = key(child);
-        if (blocked(child))
-            add_part(child, 1);
+        const double own = share_per_weight(child);
+        if (is_blocked(child))
+            add_parts(child, 1);
         else if (own > 0)
-            add_part(child, least / own);
+            add_parts(child, least / own);
     }
     node.share = 0;
-    for (std::size_t i = 0; i < node.vec.size(); ++i) {
+    for (std::size_t i = 0; i < node.parts.size(); ++i) {
         double& sum = sum_[node.resources[i]];
-        node.vec[i] = sum;
+        node.parts[i] = sum;
         sum = 0;
         if (!full_[node.resources[i]])
-            node.share = std::max(node.share, node.vec[i]);
+            node.share = std::max(node.share, node.parts[i]);
     }
 }
 
-bool QuantumTree::pay(std::uint32_t flow, double quanta) {
+bool QuantumTree::charge(std::uint32_t flow, double quanta) {
     const DemandMatrix& demand = problem_->demand;
     bool changed = false;
     for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
@@ -163,22 +165,23 @@ bool QuantumTree::pay(std::uint32_t flow, double quanta) {
     return changed;
 }
 
-// As soon as one quantum does not fit: a resource of which crumbs are left must not count in shares.
+// A resource counts as full once the largest quantum no longer fits; otherwise its remainder would distort
+// the shares.
 bool QuantumTree::is_full(std::uint32_t resource) const {
-    return left_[resource] < largest_[resource] * (1 - kHair);
+    return left_[resource] < quantum_max_[resource] * (1 - kRounding);
 }
 
 std::uint32_t QuantumTree::grant() {
     if (nodes_.back().blocked)
         return kNone;
     Child at{false, static_cast<std::uint32_t>(nodes_.size() - 1)};
-    while (!at.leaf) {
+    while (!at.is_flow) {
         const Child* best = nullptr;
         for (const Child& child : nodes_[at.number].children)
-            if (!blocked(child) && (best == nullptr || key(child) < key(*best)))
+            if (!is_blocked(child) && (best == nullptr || share_per_weight(child) < share_per_weight(*best)))
                 best = &child;
-        // A quantum elsewhere may have blocked what counted as free: a resource holds less than one more of
-        // its.
+        // A quantum of another flow has left less of a resource than this node's flows need: the node is
+        // blocked, which shows when it is refreshed.
         if (best == nullptr) {
             refresh_all();
             return grant();
@@ -186,7 +189,7 @@ std::uint32_t QuantumTree::grant() {
         at = *best;
     }
     ++granted_[at.number];
-    if (pay(at.number, 1))
+    if (charge(at.number, 1))
         refresh_all();
     else
         refresh_upwards(at.number);
@@ -195,7 +198,7 @@ std::uint32_t QuantumTree::grant() {
 
 void QuantumTree::take_back(std::uint32_t flow) {
     --granted_[flow];
-    pay(flow, -1);
+    charge(flow, -1);
     refresh_all();
 }
 

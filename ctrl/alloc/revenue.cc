@@ -1,33 +1,42 @@
-// revenue.cc - the provider's income, as much as can be had: a flow's weight is what is paid for all of its
-// dominant resource, so it is worth weight * delta * fill. Greedy by worth per priced token; prices of
-// resources begin equal and rise where a resource is full, fall where it is not (a subgradient method on the
-// dual). The best round counts. One scarce resource: exact from the first round on. Several: the dual bounds
-// the income from above, and rounds end when the gap is a thousandth.
+// revenue.cc - allocation mechanism: the largest income of the provider, nearly.
+// Source: Pulsar 4.1 (revenue maximization); docs/algorithms.md 8.3
+// Units: tokens in the control interval; money in units of weight.
+// Threads: one owner.
+//
+// A flow's weight is the price of all of its dominant resource, so its whole demand is worth weight * delta
+// (its dominant share) and the income is the sum of worth * fill. Flows are served by first fit in the order
+// of worth per priced token. Resources begin with equal prices per capacity when they are wanted beyond their
+// capacity, else with price 0; each round raises the price of a resource that came out full and lowers the
+// others (a subgradient method on the dual problem). The best round is the answer. With one scarce resource
+// the first round is exact. With several, the dual bounds the income from above, and the rounds end when the
+// best is within a thousandth of the bound.
+//
+// Example: 10 tokens; flows want 8, 8 and 4 with weights 1, 3 and 2. They are worth 0.8, 2.4 and 0.8, that is
+// 0.1, 0.3 and 0.2 per token: the second gets its 8, the third 2 of its 4, the first nothing. Income 2.8.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "ctrl/alloc/fit.h"
 #include "ctrl/alloc/registry.h"
 
 namespace weir::alloc {
 namespace {
 
-constexpr int kRounds = 12;
-constexpr double kGap = 1e-3;
+constexpr int kRoundsMax = 12;
+constexpr double kGap = 1e-3;  // between the best income and its bound, relative
 
 class Revenue final : public Mechanism {
   public:
     void allocate(const Problem& problem, Allocation& out) override {
-        measure(problem);
+        price(problem);
         out.reset(problem);
         double best = -1;
         double bound = kInfinite;
-        for (int round = 0; round < kRounds && best < bound * (1 - kGap); ++round) {
+        for (int round = 0; round < kRoundsMax && best < bound * (1 - kGap); ++round) {
             const double dual = order_by_worth(problem);
             bound = std::min(bound, dual);
             trial_.reset(problem);
-            fit(problem, order_, left_, trial_);
+            trial_.fit(problem, order_, left_);
             const double income = income_of(trial_);
             if (income > best) {
                 best = income;
@@ -40,8 +49,8 @@ class Revenue final : public Mechanism {
     }
 
   private:
-    /// What each flow's whole demand is worth, and which resources are scarce.
-    void measure(const Problem& problem) {
+    /// Sets the worth of every flow's whole demand, and the first prices.
+    void price(const Problem& problem) {
         const DemandMatrix& demand = problem.demand;
         const auto base = problem.share_base.empty() ? problem.capacity : problem.share_base;
         std::vector<double> wanted(problem.capacity.size(), 0.0);
@@ -63,10 +72,10 @@ class Revenue final : public Mechanism {
             price_[j] = wanted[j] > problem.capacity[j] ? 1 / std::max(problem.capacity[j], kTokensLeast) : 0;
     }
 
-    /// Orders flows by worth over priced tokens, the dearest first. @return the dual's bound on the income
+    /// Orders flows by worth per priced token, the largest first. @return the dual's bound of the income
     double order_by_worth(const Problem& problem) {
         const DemandMatrix& demand = problem.demand;
-        double paid = 0;  // for all tokens, at the scale where it binds the bound closest
+        double paid = 0;  // for all tokens of all resources
         for (std::size_t j = 0; j < price_.size(); ++j)
             paid += price_[j] * problem.capacity[j];
         for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
@@ -80,8 +89,8 @@ class Revenue final : public Mechanism {
         return dual_bound(paid);
     }
 
-    /// min over scales s of s * paid + sum of max(0, worth - s * cost): the fractional knapsack over the
-    /// priced tokens, in the order of density.
+    /// The least of s * paid + sum of max(0, worth - s * cost) over all scales s of the prices. That is the
+    /// fractional knapsack of the flows in the order of density, filled to `paid`.
     [[nodiscard]] double dual_bound(double paid) const {
         double income = 0;
         for (const std::uint32_t flow : order_) {
@@ -105,7 +114,7 @@ class Revenue final : public Mechanism {
         return std::inner_product(worth_.begin(), worth_.end(), trial.fill.begin(), 0.0);
     }
 
-    /// Full resources become dearer, others cheaper; what is left over says how much.
+    /// Raises the price of full resources, and lowers the others by the part of them that is left.
     void reprice(const Problem& problem, double step) {
         for (std::size_t j = 0; j < price_.size(); ++j) {
             const double part = left_[j] / std::max(problem.capacity[j], kTokensLeast);
@@ -113,10 +122,10 @@ class Revenue final : public Mechanism {
         }
     }
 
-    std::vector<double> worth_;
-    std::vector<double> price_;
-    std::vector<double> density_;
-    std::vector<double> left_;
+    std::vector<double> worth_;    // per flow: of its whole demand
+    std::vector<double> density_;  // per flow: worth per priced token; infinite when its tokens cost nothing
+    std::vector<double> price_;    // per resource and token
+    std::vector<double> left_;     // per resource, in the trial
     std::vector<std::uint32_t> order_;
     Allocation trial_;
 };

@@ -1,4 +1,5 @@
-// share_tree.h - who shares with whom: nodes below one root, flows as their leaves.
+// share_tree.h - hierarchy of weights: nodes below one root, flows as leaves.
+// Source: H-DRF (SoCC'13); docs/algorithms.md 8.2
 // Threads: any (values).
 #pragma once
 
@@ -11,20 +12,21 @@
 namespace weir::alloc {
 
 struct ShareTree {
-    /// Per node; a parent stands before its children, and kNone means the root.
+    /// Per node its parent, which has a smaller number; kNone: the root.
     std::vector<std::uint32_t> parent;
     std::vector<double> weight;
-    /// The node that each flow hangs below; kNone means the root.
+    /// Per flow the node that it stands below; kNone: the root.
     std::vector<std::uint32_t> node_of_flow;
 
-    /// Whether nodes hang below nodes.
+    /// Whether a node has another node as its parent.
     [[nodiscard]] bool is_deep() const;
 };
 
-/// The same tree without what changes nothing: a node with nobody below it, a node with one child (which
-/// takes its place and its weight), a root of one node.
-/// @param weights  of the flows; those that take a node's place get its weight
-/// @param takes_part  flows that count; the others stay where they are, or come to the root
+/// Takes nodes out of the tree that change no allocation: a node without flows below it, a node with one
+/// child (the child takes its place and its weight), and the only child of the root.
+/// @param weights of the flows; a flow that takes the place of a node gets the node's weight
+/// @param takes_part per flow whether it counts as a child; a flow that does not keeps its node, or comes
+/// below the root when the node is taken out
 void simplify(ShareTree& tree, std::vector<double>& weights, const std::vector<std::uint8_t>& takes_part);
 
 }  // namespace weir::alloc

@@ -1,5 +1,7 @@
-// vdc.cc - three problems one after the other, each of what the one before has left. Tenants of one local
-// mechanism are solved at once: their virtual resources are their own, so that they do not meet.
+// vdc.cc - the three steps as three problems, each on what the one before left.
+//
+// The local step solves all tenants of one mechanism at once: they share no virtual resource, so their
+// problems are independent.
 #include "ctrl/alloc/vdc.h"
 
 #include <algorithm>
@@ -8,10 +10,9 @@
 namespace weir::alloc {
 namespace {
 
-/// So many times what it has may a flow grow in an interval without being asked.
-constexpr double kGrowthMost = 100;
-/// A demand of which less than this part is missing is met.
-constexpr double kMet = 1e-9;
+constexpr double kGrowthMost = 100;  // spare tokens of a flow, times what it has
+constexpr double kMet = 1e-9;        // a demand is met when less than this part of it is missing
+constexpr double kRounding = 1 - 1e-13;
 
 void add_used(const DemandMatrix& demand, std::span<const double> tokens, std::vector<double>& used) {
     for (std::size_t k = 0; k < tokens.size(); ++k)
@@ -42,17 +43,17 @@ void VdcAllocator::give_local(const VdcProblem& problem, VdcAllocation& out) {
     for (const VirtualResource& resource : problem.resources)
         reserved_.push_back(resource.reserved);
     for (std::size_t m = 0; m < kMechanisms.size(); ++m)
-        give_local_by(problem, m);
+        give_local_of(problem, m);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow)
         for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
             out.local[k] = local_fill_[flow] * demand.tokens()[k];
     add_used(demand, out.local, out.used);
 
-    // More was promised than there is (a capacity has shrunk): everybody there has the same part of it.
+    // Where reservations exceed a capacity that has shrunk, all flows there are scaled down alike.
     std::vector<double> part(problem.capacity.size(), 1.0);
     for (std::size_t j = 0; j < part.size(); ++j)
         if (out.used[j] > problem.capacity[j])
-            part[j] = problem.capacity[j] / out.used[j] * (1 - 1e-13);
+            part[j] = problem.capacity[j] / out.used[j] * kRounding;
     std::fill(out.used.begin(), out.used.end(), 0.0);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
         double least = 1;
@@ -67,8 +68,8 @@ void VdcAllocator::give_local(const VdcProblem& problem, VdcAllocation& out) {
     add_used(demand, out.local, out.used);
 }
 
-/// The tenants of one mechanism, all their flows at once.
-void VdcAllocator::give_local_by(const VdcProblem& problem, std::size_t mechanism) {
+/// The local step of all tenants that use one mechanism.
+void VdcAllocator::give_local_of(const VdcProblem& problem, std::size_t mechanism) {
     const DemandMatrix& inside = problem.inside;
     flows_.clear();
     demand_.clear();
@@ -99,15 +100,15 @@ void VdcAllocator::give_local_by(const VdcProblem& problem, std::size_t mechanis
         local_fill_[flows_[i]] = found_.fill[i];
 }
 
-/// How much a virtual resource may give out in this step.
+/// What a virtual resource may still give in the global or the spare step.
 double VdcAllocator::bound_of(const VdcProblem& problem, std::uint32_t resource, bool spare) const {
     const VirtualResource& one = problem.resources[resource];
-    const double most = spare && is_fixed_[resource] ? one.reserved : one.limit;
-    return std::max(0.0, most - inside_used_[resource]);
+    const double bound = spare && is_fixed_[resource] ? one.reserved : one.limit;
+    return std::max(0.0, bound - inside_used_[resource]);
 }
 
-/// Physical columns with what is left of them, and one for every virtual resource that has a bound. Those do
-/// not count in shares.
+/// Starts a step's problem with the columns: physical resources with what is left of them, and virtual
+/// resources that have a bound. The latter do not count in shares.
 void VdcAllocator::open_columns(const VdcProblem& problem, bool spare, const VdcAllocation& out) {
     const std::size_t physical = problem.capacity.size();
     capacity_.resize(physical);
@@ -129,7 +130,7 @@ void VdcAllocator::open_columns(const VdcProblem& problem, bool spare, const Vdc
     tree_.node_of_flow.clear();
 }
 
-void VdcAllocator::put_global_row(const VdcProblem& problem, std::uint32_t flow) {
+void VdcAllocator::add_global_row(const VdcProblem& problem, std::uint32_t flow) {
     const std::uint32_t tenant = problem.tenant[flow];
     const double missing = 1 - local_fill_[flow];
     for (std::uint32_t k = problem.demand.begin(flow); k < problem.demand.begin(flow + 1); ++k)
@@ -149,7 +150,7 @@ void VdcAllocator::give_global(const VdcProblem& problem, VdcAllocation& out) {
         const std::uint32_t tenant = problem.tenant[flow];
         const bool is_fixed = tenant != kNone && problem.tenants[tenant].sharing_rule == SharingRule::kFixed;
         if (!is_fixed && local_fill_[flow] < 1 - kMet)
-            put_global_row(problem, flow);
+            add_global_row(problem, flow);
     }
     tree_.parent.assign(problem.tenants.size(), kNone);
     tree_.weight.clear();
@@ -164,7 +165,8 @@ void VdcAllocator::give_global(const VdcProblem& problem, VdcAllocation& out) {
 
     const auto physical = static_cast<std::uint32_t>(problem.capacity.size());
     for (std::uint32_t i = 0; i < flows_.size(); ++i) {
-        // Where a mechanism is not in proportion, a limit still holds all of a flow.
+        // The bound of a virtual resource holds for the whole flow, even when a mechanism gives resources
+        // independently of each other.
         double most = 1;
         for (std::uint32_t r = demand_.begin(i); r < demand_.begin(i + 1); ++r)
             if (demand_.resource()[r] >= physical)
@@ -173,7 +175,7 @@ void VdcAllocator::give_global(const VdcProblem& problem, VdcAllocation& out) {
         std::uint32_t r = demand_.begin(i);
         for (std::uint32_t k = problem.demand.begin(flows_[i]); k < problem.demand.begin(flows_[i] + 1);
              ++k) {
-            // Rows leave out what is next to nothing.
+            // The row has no entry for less than kTokensLeast.
             if (r == demand_.begin(i + 1) || demand_.resource()[r] != problem.demand.resource()[k])
                 continue;
             out.global[k] = std::min(found_.tokens[r], most * demand_.tokens()[r]);
@@ -186,8 +188,8 @@ void VdcAllocator::give_global(const VdcProblem& problem, VdcAllocation& out) {
     add_used(problem.demand, out.global, out.used);
 }
 
-/// Everybody's tokens grow by one factor, until a resource of theirs is full: DRF with weights that make its
-/// level that factor.
+/// The tokens of all flows grow by one factor, each flow's until one of its resources is full. That is DRF
+/// with weights that make its level the factor.
 void VdcAllocator::give_spare(const VdcProblem& problem, VdcAllocation& out) {
     open_columns(problem, true, out);
     for (std::uint32_t flow = 0; flow < problem.demand.flows(); ++flow) {

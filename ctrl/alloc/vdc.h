@@ -1,8 +1,16 @@
-// vdc.h - virtual datacenters (Pulsar 4.1): each tenant's flows share what the tenant has reserved by the
-// tenant's own mechanism (local), then flows that want more share what is left by the provider's (global);
-// tenants with fixed guarantees take no part in that. What nobody wants yet may be given out in proportion to
-// what each has, so that a flow whose demand grows is not held to what it used before. Units: tokens in the
-// interval. Threads: one owner.
+// vdc.h - allocator for virtual datacenters: local, then global, then spare capacity.
+// Source: Pulsar 4.1; docs/algorithms.md 8.4
+// Units: tokens in the control interval.
+// Threads: one owner.
+//
+// Local: each tenant's flows share what the tenant reserved, by the tenant's own mechanism. Global: flows
+// whose demand is not met share what is left, by the provider's mechanism; flows of tenants with the fixed
+// sharing rule take no part. Spare: what no flow demands is given out in proportion to what each flow has, so
+// that a flow whose demand grows within the interval is not held to its old demand.
+//
+// Example: a link of 100 tokens. A reserves 30 with the minimum rule, B 30 with the fixed rule; a flow of
+// each wants 60. Local gives 30 to each. Global gives A's flow the 30 that it misses. The spare 10 go to A's
+// flow too, because B's may never have more than 30.
 #pragma once
 
 #include <array>
@@ -33,22 +41,22 @@ struct VirtualResource {
 };
 
 struct VdcProblem {
-    const DemandMatrix& demand;             ///< on physical resources
-    const DemandMatrix& inside;             ///< the same flows on their tenants' virtual resources
-    std::span<const std::uint32_t> tenant;  ///< per flow; kNone: nothing is reserved for it
+    const DemandMatrix& demand;             ///< of all flows on physical resources
+    const DemandMatrix& inside;             ///< of the same flows on their tenants' virtual resources
+    std::span<const std::uint32_t> tenant;  ///< per flow; kNone: no tenant, so nothing is reserved for it
     std::span<const double> weights;        ///< per flow, within its tenant
     std::span<const VdcTenant> tenants;
-    std::span<const double> capacity;  ///< physical, less the headroom
-    std::span<const VirtualResource> resources;
+    std::span<const double> capacity;            ///< per physical resource, less the headroom
+    std::span<const VirtualResource> resources;  ///< of all tenants; each belongs to one
     bool give_spare = false;
 };
 
-/// Tokens per entry of `demand`.
+/// The first three hold tokens per entry of `demand`.
 struct VdcAllocation {
     std::vector<double> local;
     std::vector<double> global;
-    std::vector<double> spare;  ///< beyond what is wanted
-    std::vector<double> used;   ///< per physical resource, all three together
+    std::vector<double> spare;  ///< beyond the demand
+    std::vector<double> used;   ///< per physical resource: the sum of the three
 };
 
 class VdcAllocator {
@@ -59,9 +67,9 @@ class VdcAllocator {
 
   private:
     void give_local(const VdcProblem& problem, VdcAllocation& out);
-    void give_local_by(const VdcProblem& problem, std::size_t mechanism);
+    void give_local_of(const VdcProblem& problem, std::size_t mechanism);
     void give_global(const VdcProblem& problem, VdcAllocation& out);
-    void put_global_row(const VdcProblem& problem, std::uint32_t flow);
+    void add_global_row(const VdcProblem& problem, std::uint32_t flow);
     void give_spare(const VdcProblem& problem, VdcAllocation& out);
     void open_columns(const VdcProblem& problem, bool spare, const VdcAllocation& out);
     [[nodiscard]] double bound_of(const VdcProblem& problem, std::uint32_t resource, bool spare) const;
@@ -70,21 +78,23 @@ class VdcAllocator {
     std::array<std::unique_ptr<Mechanism>, kMechanisms.size()> local_;
     std::unique_ptr<Mechanism> drf_ = make_drf();
     std::vector<double> local_fill_;      // per flow
-    std::vector<double> inside_used_;     // per virtual resource, by all that was given so far
-    std::vector<std::uint8_t> is_fixed_;  // per virtual resource
-    std::vector<double> reserved_;
-    // One step's problem: some of the flows, physical columns, then those of virtual resources that bound it.
+    std::vector<double> inside_used_;     // per virtual resource: tokens given so far
+    std::vector<std::uint8_t> is_fixed_;  // per virtual resource: its tenant's sharing rule
+    std::vector<double> reserved_;        // per virtual resource
+    // The problem of one step: some of the flows; columns of the physical resources, then of those virtual
+    // resources that have a bound.
     std::vector<std::uint32_t> flows_;
     DemandMatrix demand_;
     std::vector<double> weights_;
     std::vector<double> capacity_;
     std::vector<double> share_base_;
-    std::vector<std::uint32_t> column_;  // per virtual resource; kNone: it bounds nothing
+    std::vector<std::uint32_t> column_;  // per virtual resource; kNone: it has no bound
     ShareTree tree_;
     Allocation found_;
 };
 
-/// What a vNIC may use for flows that the controller does not know yet: its part of the headroom.
+/// Rate of a vNIC for flows that the controller does not know yet: its part of the headroom of a capacity
+/// that `vnics` share.
 [[nodiscard]] inline double default_rate(double capacity, double headroom, std::uint32_t vnics) {
     return vnics == 0 ? 0 : capacity * headroom / vnics;
 }

@@ -1,5 +1,7 @@
-// group_layout.cc - how GroupLevels lays out a problem: everything of a group together, its flows by the
-// level of their demand, its pairs with those on resources that can fill first.
+// group_levels_build.cc - layout of a problem in GroupLevels.
+//
+// The flows and pairs of a group stand together: flows by the level of their demand, pairs on resources that
+// can fill before the others.
 #include <algorithm>
 
 #include "ctrl/alloc/group_levels.h"
@@ -11,7 +13,7 @@ void GroupLevels::build(const Problem& problem, std::span<const std::uint32_t> g
     groups_.assign(group_weight.size(), {});
     for (std::size_t g = 0; g < groups_.size(); ++g)
         groups_[g].weight = group_weight[g];
-    measure(problem, group_of_flow, out);
+    set_demand_levels(problem, group_of_flow, out);
     if (std::none_of(can_fill_.begin(), can_fill_.end(), [](auto can) { return can != 0; })) {
         groups_.clear();
         return;
@@ -21,12 +23,12 @@ void GroupLevels::build(const Problem& problem, std::span<const std::uint32_t> g
     place_members(problem.capacity.size());
 }
 
-// Levels of demands, and which resources can fill at all.
-void GroupLevels::measure(const Problem& problem, std::span<const std::uint32_t> group_of_flow,
-                          Allocation& out) {
+// Sets the levels of all demands, and which resources can fill.
+void GroupLevels::set_demand_levels(const Problem& problem, std::span<const std::uint32_t> group_of_flow,
+                                    Allocation& out) {
     const DemandMatrix& demand = problem.demand;
     const auto base = problem.share_base.empty() ? problem.capacity : problem.share_base;
-    delta_.assign(demand.flows(), 0.0);
+    demand_level_.assign(demand.flows(), 0.0);
     std::vector<double> wanted(problem.capacity.size(), 0.0);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
         if (group_of_flow[flow] == kNone)
@@ -47,8 +49,8 @@ void GroupLevels::measure(const Problem& problem, std::span<const std::uint32_t>
         }
         if (demand.begin(flow) == demand.begin(flow + 1))
             continue;
-        delta_[flow] = std::max(delta, kTokensLeast) / problem.weights[flow];
-        ++groups_[group_of_flow[flow]].active;
+        demand_level_[flow] = std::max(delta, kTokensLeast) / problem.weights[flow];
+        ++groups_[group_of_flow[flow]].rising;
         for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
             wanted[demand.resource()[k]] += demand.tokens()[k];
     }
@@ -63,13 +65,13 @@ void GroupLevels::place_flows(const Problem& problem, std::span<const std::uint3
     std::uint32_t flows = 0;
     for (Group& group : groups_) {
         group.first_flow = group.end_flow = group.next = flows;
-        flows += group.active;
+        flows += group.rising;
     }
     flows_.resize(flows);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow)
-        if (delta_[flow] > 0)
-            flows_[groups_[group_of_flow[flow]].end_flow++] = {.full_level = delta_[flow],
-                                                               .speed = 1 / delta_[flow],
+        if (demand_level_[flow] > 0)
+            flows_[groups_[group_of_flow[flow]].end_flow++] = {.end_level = demand_level_[flow],
+                                                               .speed = 1 / demand_level_[flow],
                                                                .number = flow,
                                                                .first_entry = 0,
                                                                .end_entry = 0,
@@ -77,8 +79,7 @@ void GroupLevels::place_flows(const Problem& problem, std::span<const std::uint3
     for (const Group& group : groups_)
         std::sort(flows_.begin() + group.first_flow, flows_.begin() + group.end_flow,
                   [](const Flow& a, const Flow& b) {
-                      return a.full_level < b.full_level ||
-                             (a.full_level == b.full_level && a.number < b.number);
+                      return a.end_level < b.end_level || (a.end_level == b.end_level && a.number < b.number);
                   });
 }
 
@@ -122,10 +123,10 @@ void GroupLevels::place_pairs(const Problem& problem) {
     reach_a_.resize(resource_.size());
     reach_b_.resize(resource_.size());
     count_.resize(resource_.size());
-    near_.resize(resource_.size());
-    trial_.clear();
+    candidates_.resize(resource_.size());
+    saved_.clear();
     for (Group& group : groups_)
-        add_up(group);
+        sum_pairs(group);
 }
 
 void GroupLevels::place_members(std::size_t resources) {
