@@ -1,4 +1,4 @@
-// division.cc - one way up, four ways down.
+// division.cc - sums upwards, four divisions downwards.
 #include "ctrl/pools/division.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ double limit_of(const Controls& controls) {
 
 }  // namespace
 
-void Divider::add_up(const PoolTree& tree, std::span<const double> demands,
-                     std::vector<double>& demand) const {
+void Divider::sum_demands(const PoolTree& tree, std::span<const double> demands,
+                          std::vector<double>& demand) const {
     assert(demands.size() == tree.size());
     demand.assign(tree.size(), kAbsent);
     for (NodeIndex node = tree.size(); node-- > 0;) {
@@ -32,7 +32,8 @@ void Divider::add_up(const PoolTree& tree, std::span<const double> demands,
     }
 }
 
-void Divider::pour(const PoolTree& tree, const std::vector<double>& demand, std::vector<double>& part) {
+void Divider::divide_down(const PoolTree& tree, const std::vector<double>& demand,
+                          std::vector<double>& part) {
     for (NodeIndex node = 0; node < tree.size(); ++node) {
         const std::span<const NodeIndex> children = order_.of(node);
         if (children.empty())
@@ -63,8 +64,8 @@ void Divider::pour(const PoolTree& tree, const std::vector<double>& demand, std:
     }
 }
 
-void Divider::pour_shares(const PoolTree& tree, const std::vector<double>& demand,
-                          std::vector<double>& part) const {
+void Divider::divide_shares_down(const PoolTree& tree, const std::vector<double>& demand,
+                                 std::vector<double>& part) const {
     for (NodeIndex node = 0; node < tree.size(); ++node) {
         double sum = 0;
         for (const NodeIndex child : order_.of(node))
@@ -78,19 +79,19 @@ void Divider::pour_shares(const PoolTree& tree, const std::vector<double>& deman
 void Divider::divide(const PoolTree& tree, std::span<const double> demands, double capacity, Division& out) {
     assert(std::isfinite(capacity));
     tree.order(order_);
-    add_up(tree, demands, out.demand);
+    sum_demands(tree, demands, out.demand);
     const Controls& root = tree.controls(kRoot);
-    const bool anybody = out.demand[kRoot] >= 0;
+    const bool is_used = out.demand[kRoot] >= 0;
     for (std::vector<double>* part : {&out.reservation, &out.limit, &out.shares, &out.entitlement})
         part->assign(tree.size(), 0);
     out.reservation[kRoot] = root.reservation;
     out.limit[kRoot] = limit_of(root);
     out.shares[kRoot] = root.shares;
-    out.entitlement[kRoot] = anybody ? std::min(capacity, limit_of(root)) : 0;
-    pour(tree, out.demand, out.reservation);
-    pour(tree, out.demand, out.limit);
-    pour_shares(tree, out.demand, out.shares);
-    pour(tree, out.demand, out.entitlement);
+    out.entitlement[kRoot] = is_used ? std::min(capacity, limit_of(root)) : 0;
+    divide_down(tree, out.demand, out.reservation);
+    divide_down(tree, out.demand, out.limit);
+    divide_shares_down(tree, out.demand, out.shares);
+    divide_down(tree, out.demand, out.entitlement);
     out.unassigned = capacity;
     for (NodeIndex node = 0; node < tree.size(); ++node)
         out.unassigned -= tree.is_leaf(node) ? out.entitlement[node] : 0;

@@ -1,12 +1,17 @@
-// division.h - what the VMs of a pool tree may have in the next interval: demand is added up from the leaves,
-// reservations, limits, shares and the appliance's capacity are divided from the root.
-// Source: SRP 3.1, 3.2 (Algorithm 1, steps 1 and 2; eq. 1 to 3), with the corrections of water_fill.
-// Units: tokens/s. Threads: one owner. Keeps its working memory.
+// division.h - division of an appliance's capacity among the nodes of a pool tree, once an interval.
+// Source: SRP 3.1, 3.2 (Algorithm 1, steps 1 and 2; eq. 1 to 3, 6); docs/algorithms.md 9
+// Units: tokens/s.
+// Threads: one owner, which keeps its working memory.
 //
-// Beyond the paper: a node without anybody who is there takes no part, so that what hosts that vanished had
-// goes to the others. And where children want less than their parent has, each gets what it wants before the
-// rest is divided by shares up to their limits: the paper divides everything by shares there, which may leave
-// a child without what its idle sibling was given.
+// Demand is summed from the leaves to the root; reservations, limits, shares and the capacity are divided
+// from the root to the leaves by water filling (common/water_fill.h). Where the children of a node want less
+// than the node has, each gets its demand first, and the rest goes by shares up to their limits; the paper
+// divides all by shares there, which may leave a child short while its idle sibling has more than it wants. A
+// node without a leaf that is present takes no part, so the part of a host that vanished goes to the others.
+//
+// Example: capacity 900; pool A with shares 2 has vm1, which wants 500, and vm2, which wants 100; pool B with
+// shares 1 has vm3, which wants 900. A gets 600 and B 300. Within A, vm2 gets the 100 that it wants and vm1
+// 500.
 #pragma once
 
 #include <span>
@@ -17,46 +22,47 @@
 
 namespace weir::pools {
 
-/// The demand of a leaf that is not there: it takes no part.
+/// Demand of a leaf that is not present: it takes no part.
 inline constexpr double kAbsent = -1;
 
-/// Eq. 1 and 2: what so many requests, waiting or outstanding on average, are in requests per second of an
-/// appliance that answers within the congestion threshold. What is measured beyond it is the appliance's
-/// doing and not more demand.
+/// Demand rate of requests that wait or are outstanding on average (eq. 1 and 2), at an appliance that
+/// answers within the congestion threshold. A longer measured latency is the appliance's and no demand.
 [[nodiscard]] inline double demand_rate(double outstanding, double threshold_seconds) {
     return outstanding / threshold_seconds;
 }
 
 /// Per node.
 struct Division {
-    std::vector<double> demand;       ///< within the static reservation and limit; kAbsent
-    std::vector<double> reservation;  ///< of what the root's is, so much is for this node now
+    std::vector<double> demand;       ///< within the node's own reservation and limit; or kAbsent
+    std::vector<double> reservation;  ///< the node's part of the root's, as are the next two
     std::vector<double> limit;
     std::vector<double> shares;
-    std::vector<double> entitlement;  ///< of the capacity
-    double unassigned = 0;            ///< of the capacity: what limits leave to nobody
+    std::vector<double> entitlement;  ///< the node's part of the capacity
+    double unassigned = 0;            ///< of the capacity, because of limits
 };
 
 class Divider {
   public:
-    /// @param demands  per node; those of leaves count
+    /// @param demands per node; only leaves' are read
     /// @param capacity finite
     void divide(const PoolTree& tree, std::span<const double> demands, double capacity, Division& out);
 
   private:
-    void add_up(const PoolTree& tree, std::span<const double> demands, std::vector<double>& demand) const;
-    /// From the root, whose part is set, to the leaves.
-    void pour(const PoolTree& tree, const std::vector<double>& demand, std::vector<double>& part);
-    void pour_shares(const PoolTree& tree, const std::vector<double>& demand,
-                     std::vector<double>& part) const;
+    void sum_demands(const PoolTree& tree, std::span<const double> demands,
+                     std::vector<double>& demand) const;
+    /// Divides one amount, of which the root's part is set, from the root to the leaves.
+    void divide_down(const PoolTree& tree, const std::vector<double>& demand, std::vector<double>& part);
+    void divide_shares_down(const PoolTree& tree, const std::vector<double>& demand,
+                            std::vector<double>& part) const;
 
     PoolTree::Order order_;
     std::vector<RealClaim> claims_;
     std::vector<double> parts_;
 };
 
-/// Eq. 6: what may be outstanding from each host of what may be in all, by what its VMs are entitled to.
-/// @param host_of per node, that of a leaf; UINT32_MAX = none
+/// Window of each host (eq. 6): the part of the appliance's window that its VMs' entitlements have of the
+/// capacity.
+/// @param host_of per node the host of a leaf; UINT32_MAX = none
 [[nodiscard]] std::vector<double> host_windows(const Division& division, const PoolTree& tree,
                                                std::span<const std::uint32_t> host_of, std::uint32_t hosts,
                                                double window, double capacity);

@@ -1,4 +1,4 @@
-// pool_layout.cc - parents are found by name; then each pool is put below its parent.
+// pool_layout.cc - checks of the pools of the cluster file, and their tree.
 #include "ctrl/pools/pool_layout.h"
 
 #include <algorithm>
@@ -31,21 +31,21 @@ std::vector<std::uint32_t> parents_of(const std::vector<PoolConfig>& pools) {
     return parents;
 }
 
-/// Pools so that each stands behind its parent; those that go round in a circle are left out.
+/// The numbers of the pools, parents before their children; pools of a circle are left out.
 std::vector<std::uint32_t> parents_first(const std::vector<std::uint32_t>& parents) {
     std::vector<std::uint32_t> order;
     std::vector<std::uint8_t> placed(parents.size());
-    std::vector<std::uint32_t> way;
+    std::vector<std::uint32_t> path;
     for (std::uint32_t start = 0; start < parents.size(); ++start) {
-        way.clear();
+        path.clear();
         std::uint32_t pool = start;
-        for (; pool != kNoPool && placed[pool] == 0 && way.size() <= parents.size(); pool = parents[pool])
-            way.push_back(pool);
-        if (way.size() > parents.size())
+        for (; pool != kNoPool && placed[pool] == 0 && path.size() <= parents.size(); pool = parents[pool])
+            path.push_back(pool);
+        if (path.size() > parents.size())
             continue;
-        for (; !way.empty(); way.pop_back()) {
-            order.push_back(way.back());
-            placed[way.back()] = 1;
+        for (; !path.empty(); path.pop_back()) {
+            order.push_back(path.back());
+            placed[path.back()] = 1;
         }
     }
     return order;
@@ -100,14 +100,14 @@ void check_pool_tree(const std::vector<PoolConfig>& pools, Faults& faults) {
     for (std::size_t i = 0; i < pools.size(); ++i) {
         if (!pools[i].name.empty() && !seen.insert(pools[i].name).second)
             faults.push_back(
-                {at(i) + ".name", '"' + pools[i].name + '"', "each once", "another has it already"});
+                {at(i) + ".name", '"' + pools[i].name + '"', "each once", "another pool has this name"});
         if (parents[i] == kNoPool && !pools[i].parent.empty())
             faults.push_back({at(i) + ".parent", '"' + pools[i].parent + '"',
                               "the name of an entry of \"pools\"", "there is no such entry"});
         else if (tops[i] == kNoPool)
             faults.push_back({at(i) + ".parent", '"' + pools[i].parent + '"',
                               "a pool whose parents lead to one without a parent",
-                              "its parents lead in a circle, or to a pool that is not there"});
+                              "its parents lead in a circle, or to an unknown pool"});
         for (const PoolVnicConfig& vnic : pools[i].vnics)
             below[i] += vnic.reservation_tokens;
         if (parents[i] != kNoPool)
@@ -115,9 +115,10 @@ void check_pool_tree(const std::vector<PoolConfig>& pools, Faults& faults) {
     }
     for (std::size_t i = 0; i < pools.size(); ++i)
         if (pools[i].reservation_tokens && below[i] > *pools[i].reservation_tokens)
-            faults.push_back({at(i) + ".reservation", rate_text(static_cast<double>(own[i])),
-                              "at least what is reserved in it, " + rate_text(static_cast<double>(below[i])),
-                              "reservations above the parent's cannot be kept"});
+            faults.push_back(
+                {at(i) + ".reservation", rate_text(static_cast<double>(own[i])),
+                 "at least the sum of the reservations in it, " + rate_text(static_cast<double>(below[i])),
+                 "reservations beyond the parent's cannot be kept"});
 }
 
 PoolLayout::PoolLayout(const std::vector<PoolConfig>& pools, const std::string& appliance, double capacity)
@@ -175,13 +176,13 @@ Faults PoolLayout::set(NodeIndex node, const pools::Controls& controls) {
     const double most = tree_.controls(parent).reservation - beside;
     if (controls.reservation < below)
         faults.push_back({"reservation", rate_text(controls.reservation),
-                          "at least what is reserved in it, " + rate_text(below),
-                          "reservations above the parent's cannot be kept"});
+                          "at least the sum of the reservations in it, " + rate_text(below),
+                          "reservations beyond the parent's cannot be kept"});
     else if (node != kRoot && controls.reservation > std::max(most, tree_.controls(node).reservation))
-        faults.push_back(
-            {"reservation", rate_text(controls.reservation),
-             "at most " + rate_text(std::max(most, 0.0)) + ", what is left of that of " + names_[parent].text,
-             "reservations above the parent's cannot be kept"});
+        faults.push_back({"reservation", rate_text(controls.reservation),
+                          "at most " + rate_text(std::max(most, 0.0)) + ", the rest of the reservation of " +
+                              names_[parent].text,
+                          "reservations beyond the parent's cannot be kept"});
     if (faults.empty())
         tree_.set(node, controls);
     return faults;

@@ -1,5 +1,7 @@
-// pool_layout.h - the pools of one appliance as the cluster file names them, and as the tree that is divided.
-// Source: SRP 2.1. Units: tokens/s. Threads: one owner.
+// pool_layout.h - pools of the cluster file, and those of one appliance as a tree with names.
+// Source: SRP 2.1; docs/algorithms.md 9.2
+// Units: tokens/s.
+// Threads: one owner.
 #pragma once
 
 #include <map>
@@ -22,29 +24,29 @@ struct PoolVnicConfig {
     std::uint32_t shares = 100;
 };
 
-/// VMs, wherever they are, that share an appliance, or a part of what their parent has of it.
+/// vNICs on any hosts that share an appliance, or the part of it that their parent has.
 struct PoolConfig {
     std::string name{};
-    std::string parent{};                               ///< empty = the appliance itself
-    std::string appliance{};                            ///< empty = the parent's
-    std::optional<std::uint64_t> reservation_tokens{};  ///< absent = what is reserved in it
+    std::string parent{};                               ///< empty: the appliance itself
+    std::string appliance{};                            ///< empty: the parent's
+    std::optional<std::uint64_t> reservation_tokens{};  ///< absent: the sum of the reservations in it
     std::optional<std::uint64_t> limit_tokens{};
     std::uint32_t shares = 100;
     std::vector<PoolVnicConfig> vnics{};
 };
 
-/// What a pool was given in the file: by default of the reservation what is reserved below it.
+/// Reservation of each pool: its own, or by default the sum of the reservations in it.
 [[nodiscard]] std::vector<std::uint64_t> pool_reservations(const std::vector<PoolConfig>& pools);
-/// The first pool of each chain of parents; kNoPool where there is none, which is a fault.
+/// Per pool the topmost of its chain of parents; kNoPool where the chain is faulty.
 inline constexpr std::uint32_t kNoPool = UINT32_MAX;
 [[nodiscard]] std::vector<std::uint32_t> pool_tops(const std::vector<PoolConfig>& pools);
-/// Appliances that pools divide.
+/// Names of the appliances that pools divide.
 [[nodiscard]] std::set<std::string> pooled_appliances(const std::vector<PoolConfig>& pools);
-/// Tokens per second that vNICs have of their pools' reservations when nobody says what they want, by name.
+/// Each vNIC's part of the pools' reservations by name, for demands that are not known.
 [[nodiscard]] std::unordered_map<std::string, double> reserved_in_pools(const std::vector<PoolConfig>& pools,
                                                                         const std::string& appliance);
-/// Parents that are not there or lead back to themselves, reservations above the parent's, names and vNICs
-/// that stand twice.
+/// Adds a fault for each unknown parent, circle of parents, reservation above the parent's, and name given
+/// twice.
 void check_pool_tree(const std::vector<PoolConfig>& pools, Faults& faults);
 
 class PoolLayout {
@@ -54,19 +56,19 @@ class PoolLayout {
         bool vnic = false;
     };
 
-    /// @param pools     valid; those of other appliances are left out
-    /// @param appliance its name is the root's
-    /// @param capacity  that it surely has: what is reserved in all
+    /// @param pools valid; pools of other appliances are left out
+    /// @param appliance its name becomes the root's
+    /// @param capacity the appliance's least capacity: the reservation of the root
     PoolLayout(const std::vector<PoolConfig>& pools, const std::string& appliance, double capacity);
 
     [[nodiscard]] const pools::PoolTree& tree() const { return tree_; }
     [[nodiscard]] const Name& name(pools::NodeIndex node) const { return names_[node]; }
-    /// Of a pool, or of a vNIC: no two have the same.
+    /// The node of a pool, or of a vNIC. Names are unique among pools and among vNICs.
     [[nodiscard]] std::optional<pools::NodeIndex> find(std::string_view name, bool vnic) const;
-    /// A vNIC that is in no pool, below the root; one that is, where it is.
+    /// Adds a vNIC below the root, unless it has a node. @return its node
     pools::NodeIndex add_vnic(const std::string& name);
 
-    /// Changes a node while all runs. @return what is wrong with it; then nothing is changed
+    /// Changes a node's settings. @return faults, with which nothing changes
     [[nodiscard]] Faults set(pools::NodeIndex node, const pools::Controls& controls);
 
   private:

@@ -1,7 +1,8 @@
-// pool_tree.h - pools within pools, with VMs as leaves: what each was promised.
-// Source: SRP 2.1. Units: tokens/s. Threads: any (values).
+// pool_tree.h - tree of pools within pools, with VMs as leaves, and the reservation, limit and shares of
+// each. Source: SRP 2.1; docs/algorithms.md 9.2 Units: tokens/s. Threads: any (values).
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -13,11 +14,11 @@ using NodeIndex = std::uint32_t;
 inline constexpr NodeIndex kRoot = 0;
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-/// What somebody has set: finite but for kNoLimit, not negative.
+/// The operator's settings of a node: not negative, and finite but for kNoLimit.
 struct Controls {
     double reservation = 0;
     double limit = kNoLimit;  ///< below the reservation it counts as the reservation
-    double shares = 1;        ///< 0: the reservation and no more
+    double shares = 1;        ///< 0: the node gets its reservation and no more
 
     bool operator==(const Controls&) const = default;
 };
@@ -26,19 +27,28 @@ class PoolTree {
   public:
     explicit PoolTree(const Controls& root = {}) { add(kRoot, root); }
 
-    /// Below a node that is there; so no tree has a cycle.
-    NodeIndex add(NodeIndex parent, const Controls& controls);
+    /// @param parent an existing node, so no tree has a cycle
+    NodeIndex add(NodeIndex parent, const Controls& controls) {
+        const NodeIndex node = size();
+        assert(parent < node || node == kRoot);
+        parents_.push_back(parent);
+        controls_.push_back(controls);
+        children_.push_back(0);
+        if (node != kRoot)
+            ++children_[parent];
+        return node;
+    }
     void set(NodeIndex node, const Controls& controls) { controls_[node] = controls; }
 
     [[nodiscard]] NodeIndex size() const { return static_cast<NodeIndex>(controls_.size()); }
-    /// Less than the node itself; the root's is the root.
+    /// Less than the node itself; the root's parent is the root.
     [[nodiscard]] NodeIndex parent(NodeIndex node) const { return parents_[node]; }
     [[nodiscard]] const Controls& controls(NodeIndex node) const { return controls_[node]; }
     [[nodiscard]] bool is_leaf(NodeIndex node) const { return children_[node] == 0; }
     [[nodiscard]] std::uint32_t children(NodeIndex node) const { return children_[node]; }
 
-    /// The children of all nodes, those of one behind another: those of n are from begin[n] up to
-    /// begin[n + 1].
+    /// The children of all nodes, each node's together, in the order in which they were added. Those of n
+    /// stand from begin[n] to begin[n + 1].
     struct Order {
         std::vector<std::uint32_t> begin;
         std::vector<NodeIndex> nodes;
@@ -47,8 +57,18 @@ class PoolTree {
             return std::span(nodes).subspan(begin[node], begin[node + 1] - begin[node]);
         }
     };
-    /// In the order in which they were added.
-    void order(Order& out) const;
+    void order(Order& out) const {
+        out.begin.assign(size() + std::size_t{1}, 0);
+        for (NodeIndex node = 0; node < size(); ++node)
+            out.begin[node + 1] = out.begin[node] + children_[node];
+        out.nodes.resize(size() - std::size_t{1});
+        // begin[n] moves to begin[n + 1] while n's children are put, and is moved back afterwards.
+        for (NodeIndex node = 1; node < size(); ++node)
+            out.nodes[out.begin[parents_[node]]++] = node;
+        for (NodeIndex node = size(); node > 0; --node)
+            out.begin[node] = out.begin[node - 1];
+        out.begin[0] = 0;
+    }
 
   private:
     std::vector<NodeIndex> parents_;

@@ -1,5 +1,5 @@
-// division_property_test.cc - what holds for every tree: nothing is made or lost, nobody is above its limit
-// or below its reservation, and nobody is idle beside somebody who wants more.
+// division_property_test.cc - properties of every divided tree: conservation, limits, reservations, and no
+// child with more than its demand beside a sibling that wants more.
 #include <random>
 
 #include "ctrl/pools/division.h"
@@ -17,7 +17,7 @@ struct Case {
     double capacity = 0;
 };
 
-/// Reservations of children within their parent's, as the cluster file demands.
+/// A random tree; the reservations of children sum to at most their parent's, as in a valid cluster file.
 Case make_case(weir::testing::Random32& random) {
     Case made{PoolTree({.reservation = 1000.0 + random() % 5000}), {}, 0};
     const NodeIndex nodes = 2 + random() % 60;
@@ -39,8 +39,8 @@ Case make_case(weir::testing::Random32& random) {
     return made;
 }
 
-/// One amount poured down the tree.
-void check_pour(const Case& given, const Division& out, const std::vector<double>& part) {
+/// Checks one amount that was divided down the tree.
+void check_divided(const Case& given, const Division& out, const std::vector<double>& part) {
     PoolTree::Order order;
     given.tree.order(order);
     const double rounding = 1e-6;
@@ -53,12 +53,12 @@ void check_pour(const Case& given, const Division& out, const std::vector<double
         bool beyond = false;
         for (const NodeIndex child : order.of(node)) {
             const Controls& own = given.tree.controls(child);
-            const bool there = out.demand[child] >= 0;
+            const bool is_present = out.demand[child] >= 0;
             sum += part[child];
-            reserved += there ? own.reservation : 0;
+            reserved += is_present ? own.reservation : 0;
             REQUIRE(part[child] <= own.limit + rounding);
-            REQUIRE((there || part[child] == 0));
-            unmet |= there && part[child] < out.demand[child] - rounding;
+            REQUIRE((is_present || part[child] == 0));
+            unmet |= is_present && part[child] < out.demand[child] - rounding;
             beyond |= part[child] > std::max(out.demand[child], 0.0) + rounding;
         }
         REQUIRE(sum <= part[node] + rounding);                  // conservation
@@ -72,16 +72,17 @@ void check_pour(const Case& given, const Division& out, const std::vector<double
 
 }  // namespace
 
-TEST_CASE("property: conservation, limits, reservations and work conserved, for all that is poured") {
+TEST_CASE(
+    "property: conservation, limits, reservations and work conservation, for every amount that is divided") {
     weir::testing::Random32 random(9);
     Divider divider;
     Division out;
     for (int trial = 0; trial < 2000; ++trial) {
         const Case given = make_case(random);
         divider.divide(given.tree, given.demands, given.capacity, out);
-        check_pour(given, out, out.reservation);
-        check_pour(given, out, out.limit);
-        check_pour(given, out, out.entitlement);
+        check_divided(given, out, out.reservation);
+        check_divided(given, out, out.limit);
+        check_divided(given, out, out.entitlement);
         double sum = 0;
         for (NodeIndex node = 0; node < given.tree.size(); ++node)
             sum += given.tree.is_leaf(node) ? out.entitlement[node] : 0;
@@ -89,7 +90,8 @@ TEST_CASE("property: conservation, limits, reservations and work conserved, for 
     }
 }
 
-TEST_CASE("property: siblings that could take more and have more than their reservation stand at one level") {
+TEST_CASE(
+    "property: siblings that want more and have more than their reservations have equal amounts per share") {
     weir::testing::Random32 random(10);
     Divider divider;
     Division out;

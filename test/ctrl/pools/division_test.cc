@@ -1,4 +1,4 @@
-// division_test.cc - SRP's worked example and the cases around it.
+// division_test.cc - worked examples of SRP, and corner cases.
 #include "ctrl/pools/division.h"
 
 #include "test/support/catch.h"
@@ -34,7 +34,7 @@ std::vector<double> entitled(const PoolTree& tree, const std::vector<double>& de
 
 }  // namespace
 
-TEST_CASE("Fig. 3 as its text has the demands (A 600, B 400): B is held to what it wants, A gets 500") {
+TEST_CASE("SRP Fig. 3 with the demands of its text (A 600, B 400): B gets its demand, A gets 500") {
     const Figure3 fig;
     const Division out = fig.divide(600, 400);
     CHECK(out.demand[fig.e] == 1000);
@@ -47,7 +47,9 @@ TEST_CASE("Fig. 3 as its text has the demands (A 600, B 400): B is held to what 
     CHECK(out.shares == std::vector<double>{1000, 750, 250, 250, 500, 125, 125});
 }
 
-TEST_CASE("Fig. 3 as its result reads (A 400, B 600): A has its reservation of 400, B the other 500") {
+TEST_CASE(
+    "SRP Fig. 3 with the demands that its result implies (A 400, B 600): A gets its reservation of 400, B "
+    "500") {
     const Figure3 fig;
     const Division out = fig.divide(400, 600);
     CHECK(out.reservation == std::vector<double>{1200, 900, 300, 400, 500, 200, 100});
@@ -69,7 +71,7 @@ TEST_CASE("a reservation or a limit bounds a demand") {
     CHECK(out.unassigned == 900);
 }
 
-TEST_CASE("V2 as a pool: 1000 over (100,300,1) (400,-,1) (0,150,2) (0,-,4)") {
+TEST_CASE("1000 over children with reservation, limit, shares (100,300,1) (400,-,1) (0,150,2) (0,-,4)") {
     PoolTree tree;
     tree.add(kRoot, {100, 300, 1});
     tree.add(kRoot, {400, kMax, 1});
@@ -78,7 +80,7 @@ TEST_CASE("V2 as a pool: 1000 over (100,300,1) (400,-,1) (0,150,2) (0,-,4)") {
     CHECK(entitled(tree, {0, kMax, kMax, kMax, kMax}, 1000) == std::vector<double>{100, 400, 150, 350});
 }
 
-TEST_CASE("Fig. 5: a pool's reservation is met, the others share 2:1; then its limit holds it") {
+TEST_CASE("SRP Fig. 5: a pool gets its reservation and the others share 2:1; then its limit bounds it") {
     PoolTree tree({.reservation = 3000});
     NodeIndex pools[3] = {tree.add(kRoot, {1500, kMax, 1000}), tree.add(kRoot, {0, kMax, 2000}),
                           tree.add(kRoot, {0, kMax, 1000})};
@@ -96,8 +98,7 @@ TEST_CASE("Fig. 5: a pool's reservation is met, the others share 2:1; then its l
     CHECK(out.limit[4] == 250);
 }
 
-TEST_CASE(
-    "Fig. 6: what an idle VM leaves goes to its sibling first, and to others only when that has enough") {
+TEST_CASE("SRP Fig. 6: the unused part of an idle VM goes to its sibling, up to the sibling's demand") {
     PoolTree tree;
     const NodeIndex one = tree.add(kRoot, {1500, kMax, 1000});
     const NodeIndex two = tree.add(kRoot, {0, kMax, 2000});
@@ -105,13 +106,13 @@ TEST_CASE(
     tree.add(one, {});
     tree.add(two, {});
     CHECK(entitled(tree, {0, 0, 0, 0, 1600, 5000}, 3000) == std::vector<double>{1500, 1500, 0, 1500, 1500});
-    // It wants less than the pool has: all that it wants, the rest by shares, so that the idle one may wake.
+    // The sibling wants less than the pool has: it gets its demand, and the rest goes by shares, so that the
+    // idle VM can start.
     CHECK(entitled(tree, {0, 0, 0, 0, 1400, 5000}, 3000) == std::vector<double>{1500, 1500, 100, 1400, 1500});
     CHECK(entitled(tree, {0, 0, 0, 200, 500, 5000}, 3000) == std::vector<double>{1500, 1500, 750, 750, 1500});
 }
 
-TEST_CASE(
-    "who is not there takes no part, nor does a pool without anybody; its reservation goes to the others") {
+TEST_CASE("an absent leaf and a pool of absent leaves take no part; their reservation goes to the others") {
     PoolTree tree({.reservation = 900, .limit = kMax, .shares = 100});
     const NodeIndex one = tree.add(kRoot, {600, kMax, 1});
     const NodeIndex two = tree.add(kRoot, {0, kMax, 1});
@@ -134,7 +135,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "reservations beyond the capacity are scaled; without shares there is the reservation and no more") {
+    "reservations beyond the capacity are scaled; a child with 0 shares gets its reservation and no more") {
     PoolTree tree;
     tree.add(kRoot, {1500, kMax, 1});
     tree.add(kRoot, {500, kMax, 0});
@@ -143,7 +144,7 @@ TEST_CASE(
     CHECK(entitled(tree, {0, kMax, kMax, 0}, 4000) == std::vector<double>{3500, 500, 0});
 }
 
-TEST_CASE("eq. 1, 2 and 6: demand of a queue at 20 ms, and windows of two hosts") {
+TEST_CASE("SRP eq. 1, 2 and 6: demand of a queue at 20 ms, and windows of two hosts") {
     CHECK(demand_rate(32, 0.020) == Approx(1600));
     PoolTree tree;
     tree.add(kRoot, {750, kMax, 1});

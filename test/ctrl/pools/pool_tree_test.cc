@@ -5,7 +5,7 @@
 
 using namespace weir::pools;
 
-TEST_CASE("children stand together, in the order in which they came, whatever was added between") {
+TEST_CASE("the children of a node stand together, in the order in which they were added") {
     PoolTree tree;
     const NodeIndex a = tree.add(kRoot, {});
     const NodeIndex b = tree.add(kRoot, {});
@@ -28,7 +28,7 @@ TEST_CASE("children stand together, in the order in which they came, whatever wa
     CHECK_FALSE(tree.is_leaf(b));
 }
 
-TEST_CASE("a root alone") {
+TEST_CASE("a root without children") {
     const PoolTree tree({.reservation = 5});
     PoolTree::Order order;
     tree.order(order);
