@@ -1,5 +1,8 @@
-// bill.cc - lines, and their chain.
+// bill.cc - charges, lines, and their hash chain.
 #include "ctrl/billing/bill.h"
+
+#include <sodium/crypto_hash_sha256.h>
+#include <sodium/utils.h>
 
 #include <array>
 #include <charconv>
@@ -8,6 +11,8 @@ namespace weir::billing {
 namespace {
 
 constexpr double kMbit = 125'000;  // bytes per second
+
+static_assert(sizeof(Sha256) == crypto_hash_sha256_BYTES);
 
 }  // namespace
 
@@ -24,11 +29,24 @@ Charge charge_of(const Prices& prices, const Record& record) {
     if (seconds <= 0)
         return {};
     Charge charge =
-        charge_of(prices, Period{.guarantee = record.guarantee,
+        charge_of(prices, Period{.guarantee_kind = record.guarantee_kind,
                                  .promised = static_cast<double>(record.promised) / kMbit,
                                  .delivered = static_cast<double>(record.delivered) / kMbit / seconds});
     charge.money *= seconds;
     return charge;
+}
+
+Sha256 sha256(std::string_view text) {
+    Sha256 hash;
+    crypto_hash_sha256(hash.data(), reinterpret_cast<const unsigned char*>(text.data()), text.size());
+    return hash;
+}
+
+std::string to_hex(const Sha256& hash) {
+    std::string text(2 * hash.size() + 1, '\0');  // with the terminator that sodium writes
+    sodium_bin2hex(text.data(), text.size(), hash.data(), hash.size());
+    text.pop_back();
+    return text;
 }
 
 std::string line_of(std::int64_t number, const Record& record, double charge) {
@@ -36,7 +54,7 @@ std::string line_of(std::int64_t number, const Record& record, double charge) {
     const auto end = std::to_chars(money.data(), money.data() + money.size(), charge).ptr;
     std::string line = std::to_string(number);
     for (const std::string& part :
-         {record.vnic, record.tenant, std::to_string(static_cast<unsigned>(record.guarantee)),
+         {record.vnic, record.tenant, std::to_string(static_cast<unsigned>(record.guarantee_kind)),
           std::to_string(record.began), std::to_string(record.ended), std::to_string(record.promised),
           std::to_string(record.delivered), std::string(money.data(), end)})
         line.append("|").append(part);

@@ -1,21 +1,23 @@
-// bill.h - one line of a bill: what a vNIC was promised and got in one period, what that costs, and how lines
-// hang together, so that none can be altered or taken out unseen. Source: SoftBW 4.2.
-// Units: bytes, bytes per second, Unix nanoseconds; money in that of p0. Threads: any (pure).
+// bill.h - line of a bill, its charge, and the hash chain that shows an altered or missing line.
+// Source: SoftBW 4.2; FIPS 180-4 (SHA-256)
+// Units: bytes, bytes per second, Unix nanoseconds; money in that of p0.
+// Threads: any (pure); never on a poll thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "ctrl/billing/digest.h"
 #include "ctrl/billing/price.h"
 
 namespace weir::billing {
 
+/// One vNIC in one billing period.
 struct Record {
     std::string vnic{};
     std::string tenant{};
-    GuaranteeKind guarantee = GuaranteeKind::kBestEffort;
+    GuaranteeKind guarantee_kind = GuaranteeKind::kBestEffort;
     std::int64_t began = 0;
     std::int64_t ended = 0;
     std::uint64_t promised = 0;   ///< bytes per second
@@ -23,21 +25,27 @@ struct Record {
     bool operator==(const Record&) const = default;
 };
 
-/// What a record is against the end of the last one of its vNIC.
+/// How a record relates to the end of the last record of its vNIC.
 enum class Place : std::uint8_t {
     kNext,
-    kRepeated,   ///< it, or a later one, is on the bill already
+    kRepeated,   ///< the bill has this record or a later one
     kBackwards,  ///< it ends before it begins
-    kOverlaps,   ///< part of it is on the bill already
+    kOverlaps,   ///< the bill has part of its period
 };
 [[nodiscard]] Place place_of(const Record& record, std::int64_t last_ended);
 
-/// p0 is for 1 Mbit/s over a second; prices.link is in Mbit/s.
+/// @param prices p0 is for 1 Mbit/s over a second, link is in Mbit/s
 [[nodiscard]] Charge charge_of(const Prices& prices, const Record& record);
 
-/// What stands on the bill, as text; money to the last bit.
+using Sha256 = std::array<std::uint8_t, 32>;
+
+[[nodiscard]] Sha256 sha256(std::string_view text);
+/// 64 hexadecimal digits.
+[[nodiscard]] std::string to_hex(const Sha256& hash);
+
+/// Text of a bill's line, with the charge to its last bit.
 [[nodiscard]] std::string line_of(std::int64_t number, const Record& record, double charge);
-/// The hash of a line and of all before it.
+/// Hash of a line and of all lines before it.
 [[nodiscard]] Sha256 chain(const Sha256& before, std::string_view line);
 
 }  // namespace weir::billing

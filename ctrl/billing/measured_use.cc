@@ -8,20 +8,21 @@
 namespace weir::billing {
 namespace {
 
-/// Cells between nothing and all of the link.
-constexpr std::size_t kCells = 1024;
-/// Less than that of a promise is nothing.
-constexpr double kNothing = 1e-3;
-/// Of a cell: what fills the link exactly is not beyond it.
-constexpr double kRounding = 1e-6;
+constexpr std::size_t kCells = 1024;  // from 0 to the whole link
+constexpr double kNothing = 1e-3;     // of a promise: less counts as no use
+constexpr double kRounding = 1e-6;    // of a cell: a sum that fills the link exactly is not beyond it
 
-/// How likely each sum is, in cells of the link; what is beyond it is in `over`.
+double to_seconds(std::int64_t nanos) {
+    return static_cast<double>(nanos) * 1e-9;
+}
+
+/// Probability of each sum, in cells of the link; `over` is that of all sums beyond it.
 struct Sum {
     std::vector<double> at = std::vector<double>(kCells + 1);
     double over = 0;
 
-    /// What `before` is when so many cells are added, with this probability: between two cells, so that the
-    /// mean stays what it is.
+    /// Adds `before`, shifted by `cells`, with this probability. A shift between two cells is divided among
+    /// both, so that the mean is exact.
     void add(const Sum& before, double cells, double probability) {
         const double whole = std::min(std::floor(cells + kRounding), static_cast<double>(kCells) + 1);
         const double above = std::max(0.0, std::min(cells - whole, 1.0)) * probability;
@@ -51,7 +52,7 @@ void MeasuredUse::add(double used, double seconds) {
         used < kNothing ? 0 : std::min(kBins - 1, 1 + static_cast<std::size_t>(std::min(used, 1.0) * width));
     bins_[bin] += seconds;
     seconds_ += seconds;
-    if (seconds_ <= kMost)
+    if (seconds_ <= kSecondsMost)
         return;
     for (double& each : bins_)
         each /= 2;
@@ -79,6 +80,57 @@ double failure_probability(double capacity, std::span<const PromisedUse> parts) 
         sum = std::move(next);
     }
     return std::min(sum.over, 1.0);
+}
+
+void UseTable::add(const Record& record, std::int64_t since) {
+    const std::int64_t length = record.ended - record.began;
+    if (length <= 0)
+        return;
+    const auto [last, first] = ended_.try_emplace(record.vnic, record.ended);
+    if (!first && record.began < last->second)
+        return;
+    const std::int64_t idle =
+        !first && last->second >= since ? std::min(record.began - last->second, kIdleMost) : 0;
+    last->second = record.ended;
+    if (record.promised == 0)
+        return;
+    common_.reset();
+    MeasuredUse& use = uses_[record.vnic];
+    use.add(0, to_seconds(idle));
+    if (length <= kPeriodMost)
+        use.add(
+            static_cast<double>(record.delivered) / to_seconds(length) / static_cast<double>(record.promised),
+            to_seconds(length));
+}
+
+const MeasuredUse& UseTable::common() const {
+    if (!common_) {
+        common_.emplace();
+        for (const auto& [vnic, use] : uses_)
+            if (use.is_enough())
+                common_->add(use);
+    }
+    return *common_;
+}
+
+std::optional<double> UseTable::failure(double need, double have, std::span<const Sharer> sharers) const {
+    if (!common().is_enough())
+        return std::nullopt;
+    double promised = 0;
+    for (const Sharer& each : sharers)
+        promised += each.promised;
+    if (promised <= 0 || need <= have)
+        return 0;
+    if (have <= 0)
+        return 1;
+    std::vector<PromisedUse> parts;
+    for (const Sharer& each : sharers) {
+        const auto own = uses_.find(each.vnic);
+        const bool is_known = own != uses_.end() && own->second.is_enough();
+        parts.push_back(
+            {is_known ? &own->second : &common(), each.promised * std::min(1.0, need / promised)});
+    }
+    return failure_probability(have, parts);
 }
 
 }  // namespace weir::billing

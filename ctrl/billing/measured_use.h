@@ -1,37 +1,50 @@
-// measured_use.h - how much of its promise a vNIC used, second by second, and how often a link fails by that:
-// what replaces the model of ctrl/billing/overcommit once there is a day of it.
-// Source: SoftBW 2.2 asks for the distribution of the sum; algorithms 1.10. Units: parts of the promise,
-// seconds. Threads: any (values, pure).
+// measured_use.h - measured use of promises by vNIC, and how often a link fails by it.
+// Source: SoftBW 2.2; docs/algorithms.md 6.4
+// Units: parts of a promise, seconds; bytes, bytes per second and Unix nanoseconds in bills.
+// Threads: one at a time.
+//
+// Replaces the model of overcommit.h where a day of billing periods has been seen: each vNIC has a histogram
+// of the part of its promise that it used, and the histograms of the vNICs on a link, taken as independent,
+// give the distribution of their sum.
+//
+// Example: two vNICs with promises of 60 on a link of 100 that are idle half of the time and else use all
+// fail 25 % of the time.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+
+#include "ctrl/billing/bill.h"
 
 namespace weir::billing {
 
-/// Time by the part of its promise that a vNIC used. More than the promise is nobody's promise: it counts as
-/// all of it.
+/// Histogram of a vNIC's use, as time per part of its promise. Use beyond the promise counts as all of it,
+/// because the excess was not promised.
 class MeasuredUse {
   public:
-    /// Nothing used, then 64 parts of the same width.
+    /// The first bin is no use, the other 64 are of equal width.
     static constexpr std::size_t kBins = 65;
     using Bins = std::array<double, kBins>;  ///< seconds
-    /// From so much on it stands for the vNIC.
-    static constexpr double kEnough = 86'400;
-    /// Beyond so much the older half counts half.
-    static constexpr double kMost = 4 * kEnough;
+    /// Seconds after which the histogram stands for the vNIC.
+    static constexpr double kSecondsEnough = 86'400;
+    /// Beyond these seconds all bins are halved, so that old time counts less and less.
+    static constexpr double kSecondsMost = 4 * kSecondsEnough;
 
     MeasuredUse() = default;
     explicit MeasuredUse(const Bins& bins);
 
-    /// @param used of what was promised, from 0 on
+    /// @param used part of the promise, from 0 on
     void add(double used, double seconds);
     void add(const MeasuredUse& other);
     [[nodiscard]] double seconds() const { return seconds_; }
-    [[nodiscard]] bool enough() const { return seconds_ >= kEnough; }
+    [[nodiscard]] bool is_enough() const { return seconds_ >= kSecondsEnough; }
     [[nodiscard]] const Bins& bins() const { return bins_; }
-    /// The part that a bin stands for: its middle.
+    /// The middle of a bin.
     [[nodiscard]] static double part_of(std::size_t bin) {
         return bin == 0 ? 0 : (static_cast<double>(bin) - 0.5) / static_cast<double>(kBins - 1);
     }
@@ -41,15 +54,53 @@ class MeasuredUse {
     double seconds_ = 0;
 };
 
-/// One of those that share a link.
+/// A promise on a link, and its use.
 struct PromisedUse {
-    const MeasuredUse* use = nullptr;  ///< with some time in it
+    const MeasuredUse* use = nullptr;  ///< with seconds() above 0
     double promised = 0;
 };
 
-/// The probability that those together use more of their promises than the link has, were they independent of
-/// each other.
+/// Probability that the sum of the used promises exceeds the capacity.
 /// @param capacity above 0, in the unit of the promises
 [[nodiscard]] double failure_probability(double capacity, std::span<const PromisedUse> parts);
+
+/// A vNIC on a link, and what is reserved for it there.
+struct Sharer {
+    std::string_view vnic;
+    double promised = 0;
+};
+
+/// The use of every vNIC, from the periods of the bill.
+class UseTable {
+  public:
+    using Uses = std::map<std::string, MeasuredUse, std::less<>>;
+    /// Nanoseconds; the mean of a longer period does not show the use of its seconds.
+    static constexpr std::int64_t kPeriodMost = 2'000'000'000;
+    /// Nanoseconds; bounds idle time when a clock was set forward.
+    static constexpr std::int64_t kIdleMost = 86'400'000'000'000;
+
+    UseTable() = default;
+    explicit UseTable(Uses measured) : uses_(std::move(measured)) {}
+
+    /// Adds a period, and the time since the vNIC's last one as idle: periods without traffic are not billed.
+    /// @param since time from which no report of the vNIC's host was lost; earlier time does not count as
+    /// idle
+    void add(const Record& record, std::int64_t since);
+    [[nodiscard]] const Uses& all() const { return uses_; }
+
+    /// Probability that the sharers use more of their promises than the link has. A vNIC without a day of
+    /// measurement counts as the average of the others.
+    /// @param need the sharers' joint need of the link, at most the sum of their promises
+    /// @return nothing when no vNIC has a day of measurement
+    [[nodiscard]] std::optional<double> failure(double need, double have,
+                                                std::span<const Sharer> sharers) const;
+
+  private:
+    [[nodiscard]] const MeasuredUse& common() const;
+
+    Uses uses_;
+    std::map<std::string, std::int64_t, std::less<>> ended_;  // by vNIC: the end of its last period
+    mutable std::optional<MeasuredUse> common_;  // sum of those with a day; none: to be summed anew
+};
 
 }  // namespace weir::billing

@@ -1,4 +1,4 @@
-// overcommit.cc - eq. 2 of SoftBW, summed outwards from its largest term.
+// overcommit.cc - sum of eq. 2, from its largest term outwards.
 #include "ctrl/billing/overcommit.h"
 
 #include <algorithm>
@@ -7,10 +7,8 @@
 namespace weir::billing {
 namespace {
 
-/// Terms below this part of the sum do not change it.
-constexpr double kNegligible = 1e-18;
-/// 60 halvings leave less than any number shows.
-constexpr int kHalvings = 60;
+constexpr double kNegligible = 1e-18;  // of the sum: smaller terms do not change it
+constexpr int kHalvings = 60;          // narrow an interval to the precision of a double
 
 }  // namespace
 
@@ -21,7 +19,7 @@ double failure_probability(std::uint32_t vms, double utilisation, double ratio) 
     const double k = vms / load;
     if (!std::isfinite(k))
         return 0;
-    // The terms k^j / j! rise until j = k and fall from there: from the largest one outwards.
+    // The terms k^j / j! rise until j = k and fall from there.
     const auto largest = static_cast<std::uint32_t>(std::min<double>(vms - 1, std::floor(k)));
     double log_term = -k;
     for (std::uint32_t j = 1; j <= largest; ++j)

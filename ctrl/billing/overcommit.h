@@ -1,19 +1,27 @@
-// overcommit.h - how often a link fails its promises when more is promised than it has.
-// Source: SoftBW 2.2 (eq. 1, 2): n equal VMs, independent exponential demands. Units: parts of 1.
+// overcommit.h - model of how often an over-committed link fails its promises.
+// Source: SoftBW 2.2 (eq. 1, 2); docs/algorithms.md 6.4
+// Units: parts of 1.
 // Threads: any (pure).
+//
+// n equal VMs with independent, exponentially distributed demands share a link. When exactly the link is
+// promised they use the part `utilisation` of it on average; `ratio` times the link is promised. The link
+// fails while the sum of the demands exceeds it, with probability e^-k * sum of k^j / j! for j = 0 to n - 1,
+// where k = n / (utilisation * ratio).
+//
+// Example: 16 VMs at utilisation 0.15 with 4 times the link promised fail 1.0 % of the time.
 #pragma once
 
 #include <cstdint>
 
 namespace weir::billing {
 
-/// The largest number of VMs that the model is asked for.
+/// The most VMs that the model accepts.
 inline constexpr std::uint32_t kVmsMax = 100'000;
 
-/// The probability that the VMs together want more than the link.
-/// @param vms         n, 1 to kVmsMax
-/// @param utilisation rho: of the link, were exactly the link promised
-/// @param ratio       delta: what is promised against what the link has
+/// Probability that the VMs together want more than the link.
+/// @param vms         1 to kVmsMax
+/// @param utilisation of the link, were exactly the link promised
+/// @param ratio       promised rate over the link's rate
 [[nodiscard]] double failure_probability(std::uint32_t vms, double utilisation, double ratio);
 
 /// The largest ratio whose failure probability is within `bound`, at most `ratio_max`.

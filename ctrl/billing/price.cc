@@ -1,4 +1,4 @@
-// price.cc - Table 2 of SoftBW, line by line.
+// price.cc - prices of Table 2.
 #include "ctrl/billing/price.h"
 
 #include <algorithm>
@@ -6,17 +6,17 @@
 namespace weir::billing {
 namespace {
 
-/// Never above that of a dynamic guarantee: more than the link may be measured for a moment, or between VMs
-/// of one host.
+/// Unit price of fair bandwidth. A rate beyond the link, measured for a moment or between VMs of one host,
+/// costs no more than the link's.
 double fair_price(const Prices& prices, double rate) {
     return std::min(1.0, rate / prices.link) * prices.beta * prices.p0;
 }
 
 }  // namespace
 
-double unit_price(const Prices& prices, GuaranteeKind guarantee, double promised) {
+double unit_price(const Prices& prices, GuaranteeKind guarantee_kind, double promised) {
     const double strict = (1 + promised / prices.link) * prices.p0;
-    switch (guarantee) {
+    switch (guarantee_kind) {
         case GuaranteeKind::kStrict:
             return strict;
         case GuaranteeKind::kDynamic:
@@ -29,13 +29,13 @@ double unit_price(const Prices& prices, GuaranteeKind guarantee, double promised
 }
 
 Charge charge_of(const Prices& prices, const Period& period) {
-    if (period.guarantee == GuaranteeKind::kBestEffort)
+    if (period.guarantee_kind == GuaranteeKind::kBestEffort)
         return {};
     const double fair = fair_price(prices, period.delivered);
-    if (period.guarantee == GuaranteeKind::kFairness)
+    if (period.guarantee_kind == GuaranteeKind::kFairness)
         return {.money = period.delivered * fair, .fulfillment = {}};
     const double kept = std::min(period.delivered, period.promised);
-    Charge charge{.money = kept * unit_price(prices, period.guarantee, period.promised) +
+    Charge charge{.money = kept * unit_price(prices, period.guarantee_kind, period.promised) +
                            (period.delivered - kept) * fair,
                   .fulfillment = {}};
     if (period.promised > 0)

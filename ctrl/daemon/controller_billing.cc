@@ -29,7 +29,7 @@ void Controller::on_usage(Session& session, std::span<const std::uint8_t> body) 
         const TenantConfig& tenant = config_.tenants[end->tenant];
         records.push_back({.vnic = tenant.vnics[end->index].name,
                            .tenant = tenant.name,
-                           .guarantee = period.guarantee,
+                           .guarantee_kind = period.guarantee,
                            .began = static_cast<std::int64_t>(period.began),
                            .ended = static_cast<std::int64_t>(period.ended),
                            .promised = period.promised,

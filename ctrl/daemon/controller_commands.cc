@@ -307,7 +307,7 @@ json Controller::running() const {
             hosts[cluster_.name_of(*cluster_.find_end(id))] = config_.hosts[host].name;
     json use = json::object();
     for (const auto& [vnic, measured] : use_.all())
-        if (measured.enough())
+        if (measured.is_enough())
             use[vnic] = measured.bins();
     return {{"specification", store_.specification().value_or("")}, {"vnics", hosts}, {"use", use}};
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ctrl/billing/use_table.h"
+#include "ctrl/billing/measured_use.h"
 #include "ctrl/config/config.h"
 #include "ctrl/placement/audit.h"
 

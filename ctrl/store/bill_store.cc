@@ -10,6 +10,7 @@ namespace {
 
 using billing::GuaranteeKind;
 using billing::Record;
+using billing::Sha256;
 using Statement = Database::Statement;
 
 constexpr const char* kBillTables = R"(
@@ -36,7 +37,7 @@ Sha256 hash_of(const std::vector<std::uint8_t>& bytes) {
 Record record_of(const Statement& row) {
     return {.vnic = row.text(1),
             .tenant = row.text(2),
-            .guarantee = static_cast<GuaranteeKind>(row.integer(3)),
+            .guarantee_kind = static_cast<GuaranteeKind>(row.integer(3)),
             .began = row.integer(4),
             .ended = row.integer(5),
             .promised = static_cast<std::uint64_t>(row.integer(6)),
@@ -88,7 +89,7 @@ BillStore::Appended BillStore::append(std::span<const Record> records, const bil
         insert.bind(lines)
             .bind(record.vnic)
             .bind(record.tenant)
-            .bind(static_cast<std::int64_t>(record.guarantee))
+            .bind(static_cast<std::int64_t>(record.guarantee_kind))
             .bind(record.began)
             .bind(record.ended)
             .bind(static_cast<std::int64_t>(record.promised))
@@ -121,10 +122,10 @@ std::vector<BillSum> BillStore::sum(const BillSpan& span) {
         const Record record = record_of(rows);
         if (!span.tenant.empty() && record.tenant != span.tenant)
             continue;
-        BillSum& sum = sums[{record.tenant, record.vnic, record.guarantee}];
+        BillSum& sum = sums[{record.tenant, record.vnic, record.guarantee_kind}];
         sum.tenant = record.tenant;
         sum.vnic = record.vnic;
-        sum.guarantee = record.guarantee;
+        sum.guarantee = record.guarantee_kind;
         const double seconds = static_cast<double>(record.ended - record.began) * 1e-9;
         ++sum.periods;
         sum.seconds += seconds;

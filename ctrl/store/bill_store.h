@@ -55,14 +55,14 @@ class BillStore {
     [[nodiscard]] std::optional<std::int64_t> first_altered();
     /// Hash of the last line, hexadecimal. An operator who notes it can tell later that lines at the end were
     /// removed.
-    [[nodiscard]] std::string head() const { return to_hex(head_); }
+    [[nodiscard]] std::string head() const { return billing::to_hex(head_); }
     [[nodiscard]] std::int64_t lines() const { return lines_; }
 
   private:
     Database& database_;
     std::map<std::string, std::int64_t, std::less<>> last_ended_;  // by vNIC: end of its last period
     std::int64_t lines_ = 0;
-    Sha256 head_{};
+    billing::Sha256 head_{};
 };
 
 }  // namespace weir

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/wire/records.h"
-#include "ctrl/billing/use_table.h"
+#include "ctrl/billing/measured_use.h"
 #include "ctrl/store/bill_store.h"
 #include "ctrl/store/database.h"
 

@@ -13,7 +13,7 @@ using Statement = Database::Statement;
 
 constexpr double kMillis = 1000;
 /// A bin of a histogram never holds as many milliseconds: such a row is damaged.
-constexpr auto kBinMillisMax = static_cast<std::uint64_t>(MeasuredUse::kMost * kMillis) * 2;
+constexpr auto kBinMillisMax = static_cast<std::uint64_t>(MeasuredUse::kSecondsMost * kMillis) * 2;
 
 /// A histogram as stored: 64-bit little-endian milliseconds per bin.
 std::vector<std::uint8_t> bytes_of(const MeasuredUse& use) {

@@ -31,11 +31,11 @@ void read_dynamic(ObjectReader& reader, double link, double& promised) {
 billing::Period read_period(ObjectReader& reader, double link) {
     billing::Period period;
     need(reader, "guarantee", "\"strict\", \"dynamic\", \"fairness\" or \"best_effort\"");
-    reader.read_word("guarantee", period.guarantee,
+    reader.read_word("guarantee", period.guarantee_kind,
                      std::span<const Word<weir::GuaranteeKind>>(kGuaranteeWords));
-    if (period.guarantee == weir::GuaranteeKind::kStrict)
+    if (period.guarantee_kind == weir::GuaranteeKind::kStrict)
         need_number(reader, "reservation", period.promised, {0, link});
-    if (period.guarantee == weir::GuaranteeKind::kDynamic)
+    if (period.guarantee_kind == weir::GuaranteeKind::kDynamic)
         read_dynamic(reader, link, period.promised);
     need_number(reader, "delivered", period.delivered, kTokenBounds);
     return period;

@@ -177,7 +177,7 @@ double FleetServer::relative_time(const Vm& vm) const {
 void FleetServer::bill(const std::optional<GuaranteeMeter::Period>& period, FleetTally& tally) const {
     if (!period)
         return;
-    const billing::Record record{.guarantee = period->kind,
+    const billing::Record record{.guarantee_kind = period->kind,
                                  .began = static_cast<std::int64_t>(period->began),
                                  .ended = static_cast<std::int64_t>(period->ended),
                                  .promised = period->promised,

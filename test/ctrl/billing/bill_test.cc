@@ -1,9 +1,9 @@
-// digest_test.cc - the standard's own examples, and the lengths where padding turns over.
-#include "ctrl/billing/digest.h"
+// bill_test.cc - the hash of a bill, by the standard's examples and at the lengths around a padding block.
+#include "ctrl/billing/bill.h"
 
 #include "test/support/catch.h"
 
-using namespace weir;
+using namespace weir::billing;
 
 TEST_CASE("SHA-256 of the standard's texts (FIPS 180-4)") {
     CHECK(to_hex(sha256("")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

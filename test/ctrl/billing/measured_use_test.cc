@@ -1,4 +1,4 @@
-// measured_use_test.cc - measured use by worked numbers, and against the model that it replaces.
+// measured_use_test.cc - worked numbers of measured use, and a comparison with the model that it replaces.
 #include "ctrl/billing/measured_use.h"
 
 #include <cmath>
@@ -11,13 +11,13 @@ using namespace weir::billing;
 
 namespace {
 
-/// n equal vNICs that promise `promised` each, on a link of 100.
+/// n vNICs with promises of `promised` each, on a link of 100.
 double failure(std::size_t n, double promised, const MeasuredUse& use) {
     const std::vector<PromisedUse> parts(n, {&use, promised});
     return failure_probability(100, parts);
 }
 
-/// Exponential, of mean `mean`, what is beyond the promise counted as all of it.
+/// Exponentially distributed use; use beyond the promise counts as all of it.
 MeasuredUse exponential(double mean) {
     MeasuredUse::Bins bins{};
     constexpr double kWidth = 1.0 / (MeasuredUse::kBins - 1);
@@ -25,7 +25,7 @@ MeasuredUse exponential(double mean) {
     for (std::size_t i = 1; i < MeasuredUse::kBins; ++i) {
         const double upto =
             i + 1 == MeasuredUse::kBins ? 1 : 1 - std::exp(-static_cast<double>(i) * kWidth / mean);
-        bins[i] = (upto - below) * MeasuredUse::kEnough;
+        bins[i] = (upto - below) * MeasuredUse::kSecondsEnough;
         below = upto;
     }
     return MeasuredUse(bins);
@@ -33,7 +33,7 @@ MeasuredUse exponential(double mean) {
 
 }  // namespace
 
-TEST_CASE("what is used is kept by the part of the promise, more than all as all") {
+TEST_CASE("use is kept by the part of the promise, more than the promise as all of it") {
     MeasuredUse use;
     use.add(0, 10);
     use.add(0.5, 20);
@@ -45,20 +45,20 @@ TEST_CASE("what is used is kept by the part of the promise, more than all as all
     CHECK(use.bins()[64] == 70);
     CHECK(MeasuredUse::part_of(0) == 0);
     CHECK(MeasuredUse::part_of(33) == Approx(0.5).margin(0.01));
-    CHECK_FALSE(use.enough());
+    CHECK_FALSE(use.is_enough());
     use.add(use);
     CHECK(use.seconds() == 200);
 }
 
-TEST_CASE("what is old counts less and less") {
+TEST_CASE("old use counts less and less") {
     MeasuredUse use;
     for (int day = 0; day < 5; ++day)
         use.add(0, 86'400);
     CHECK(use.seconds() == Approx(2.5 * 86'400));
-    CHECK(use.enough());
+    CHECK(use.is_enough());
 }
 
-TEST_CASE("vNICs that always use all fail as soon as promises do not fit") {
+TEST_CASE("vNICs that always use all of their promises fail as soon as the promises exceed the link") {
     MeasuredUse busy;
     busy.add(1, 1);
     CHECK(failure(2, 60, busy) == Approx(1));
@@ -66,7 +66,7 @@ TEST_CASE("vNICs that always use all fail as soon as promises do not fit") {
     CHECK(failure(0, 60, busy) == 0);
 }
 
-TEST_CASE("vNICs that are idle half of the time fail when all are busy at once") {
+TEST_CASE("vNICs that are idle half of the time fail while all are busy at once") {
     MeasuredUse half;
     half.add(0, 1);
     half.add(1, 1);
@@ -75,15 +75,15 @@ TEST_CASE("vNICs that are idle half of the time fail when all are busy at once")
     CHECK(failure(3, 60, half) == Approx(0.5));
 }
 
-TEST_CASE("an exponential demand fails as often as the model says") {
+TEST_CASE("exponential demands fail as often as in the model") {
     for (const auto& [mean, ratio] : {std::pair{0.10, 6.9}, std::pair{0.15, 4.6}, std::pair{0.15, 4.0}}) {
         const double measured = failure(16, ratio * 100 / 16, exponential(mean));
-        // A little less: nobody is promised more than all of its promise.
+        // A little less often: use beyond the promise counts as all of it.
         CHECK(measured == Approx(failure_probability(16, mean, ratio)).epsilon(0.15));
     }
 }
 
-TEST_CASE("a hundred vNICs of different sizes take a moment, and the probability stays one") {
+TEST_CASE("a hundred vNICs with different promises give a probability, which falls with the capacity") {
     MeasuredUse use = exponential(0.3);
     std::vector<PromisedUse> parts;
     for (int i = 1; i <= 100; ++i)

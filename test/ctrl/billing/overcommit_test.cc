@@ -1,4 +1,4 @@
-// overcommit_test.cc - the model against its published points, closed forms, and far out.
+// overcommit_test.cc - the model at published points, against closed forms, and at extremes.
 #include "ctrl/billing/overcommit.h"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 using namespace weir::billing;
 
-TEST_CASE("overcommit: 16 VMs as in SoftBW Fig. 2 (algorithms.md 1.10, 13)") {
+TEST_CASE("overcommit: 16 VMs as in SoftBW Fig. 2") {
     CHECK(failure_probability(16, 0.10, 6.9) == Approx(0.0482).margin(5e-5));
     CHECK(failure_probability(16, 0.15, 4.6) == Approx(0.0482).margin(5e-5));
     CHECK(failure_probability(16, 0.15, 4) == Approx(0.0104).margin(5e-5));
@@ -31,7 +31,7 @@ TEST_CASE("overcommit: any number of VMs gives a probability, which rises with t
             before = now;
         }
     }
-    CHECK(failure_probability(kVmsMax, 0.1, 9) < 1e-12);  // the sum of many hardly varies
+    CHECK(failure_probability(kVmsMax, 0.1, 9) < 1e-12);  // a sum of many demands hardly varies
     CHECK(failure_probability(kVmsMax, 0.1, 10) == Approx(0.5).margin(0.01));
     CHECK(failure_probability(kVmsMax, 0.1, 11) == Approx(1).margin(1e-9));
     CHECK(failure_probability(kVmsMax, 1, 1e6) == Approx(1));

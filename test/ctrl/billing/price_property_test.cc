@@ -1,4 +1,4 @@
-// price_property_test.cc - SoftBW 4.3: nobody gains by declaring what he does not need. Seeded random links.
+// price_property_test.cc - SoftBW 4.3 on seeded random links: a false declaration gains nothing.
 #include <algorithm>
 #include <vector>
 
@@ -47,12 +47,12 @@ TEST_CASE("property: for what is delivered, a larger promise never costs less an
     Random32 random(601);
     for (int trial = 0; trial < 20'000; ++trial) {
         const Prices prices = random_prices(random);
-        const GuaranteeKind guarantee = random() % 2 == 0 ? GuaranteeKind::kStrict : GuaranteeKind::kDynamic;
+        const GuaranteeKind kind = random() % 2 == 0 ? GuaranteeKind::kStrict : GuaranteeKind::kDynamic;
         const double delivered = part(random) * prices.link * 1.1;
         const double less = (0.001 + 0.999 * part(random)) * prices.link;
         const double more = less + part(random) * (prices.link - less);
-        const Charge honest = charge_of(prices, {guarantee, less, delivered});
-        const Charge raised = charge_of(prices, {guarantee, more, delivered});
+        const Charge honest = charge_of(prices, {kind, less, delivered});
+        const Charge raised = charge_of(prices, {kind, more, delivered});
         REQUIRE(raised.money >= honest.money * (1 - 1e-12));
         REQUIRE(*raised.fulfillment <= *honest.fulfillment * (1 + 1e-12));
         REQUIRE(charge_of(prices, {GuaranteeKind::kFairness, 0, delivered}).money <=
@@ -60,7 +60,7 @@ TEST_CASE("property: for what is delivered, a larger promise never costs less an
     }
 }
 
-TEST_CASE("property: on a shared link, who declares more pays more per unit and lowers his fulfillment") {
+TEST_CASE("property: on a shared link, a VM that declares more pays more and lowers its fulfillment") {
     Random32 random(607);
     for (int trial = 0; trial < 3'000; ++trial) {
         const Prices prices = random_prices(random);
@@ -76,7 +76,7 @@ TEST_CASE("property: on a shared link, who declares more pays more per unit and 
         const Charge before = charge_of(prices, {GuaranteeKind::kStrict, truth, honest[0]});
         const Charge after = charge_of(prices, {GuaranteeKind::kStrict, vms[0].promised, raised[0]});
         REQUIRE(*after.fulfillment <= *before.fulfillment * (1 + 1e-9));
-        REQUIRE(raised[0] >= honest[0] * (1 - 1e-9));  // less declared is never more performance
+        REQUIRE(raised[0] >= honest[0] * (1 - 1e-9));  // a smaller declaration never gets more
         REQUIRE(after.money >= before.money * (1 - 1e-9));
     }
 }
@@ -88,9 +88,9 @@ TEST_CASE("property: the same data in less time by a higher promise never costs 
         const double slow = (0.01 + 0.9 * part(random)) * prices.link;
         const double fast = slow + part(random) * (prices.link - slow);
         const double data = 1000 * part(random) + 1;
-        for (const GuaranteeKind guarantee : {GuaranteeKind::kStrict, GuaranteeKind::kDynamic})
-            REQUIRE(data / fast * charge_of(prices, {guarantee, fast, fast}).money >=
-                    data / slow * charge_of(prices, {guarantee, slow, slow}).money * (1 - 1e-12));
+        for (const GuaranteeKind kind : {GuaranteeKind::kStrict, GuaranteeKind::kDynamic})
+            REQUIRE(data / fast * charge_of(prices, {kind, fast, fast}).money >=
+                    data / slow * charge_of(prices, {kind, slow, slow}).money * (1 - 1e-12));
     }
 }
 
@@ -99,10 +99,10 @@ TEST_CASE("property: a false size or time of a dynamic guarantee promises no mor
     for (int trial = 0; trial < 5'000; ++trial) {
         const double size = 1 + 1000 * part(random);
         const double time = 1 + std::floor(100 * part(random));
-        const double declared = size * part(random);  // less than what it means to send
+        const double declared = size * part(random);  // less than it intends to send
         double sent_by_guarantee = 0;
         for (double t = 0; t < 2 * time; t += 1) {
-            // The worst case for the provider: at times it sends nothing, then all it may.
+            // The worst case for the provider: the VM sends nothing at times, then all that it may.
             const double rate = dynamic_rate(declared, time, declared - sent_by_guarantee, time - t);
             REQUIRE(rate <= declared / time * (1 + 1e-12));
             sent_by_guarantee += random() % 2 == 0 ? rate : 0;

@@ -1,4 +1,4 @@
-// price_test.cc - Table 2 by the numbers of SoftBW's text.
+// price_test.cc - SoftBW Table 2 with the numbers of its text.
 #include "ctrl/billing/price.h"
 
 #include "test/support/catch.h"
@@ -9,8 +9,8 @@ namespace {
 
 constexpr Prices kPrices{.p0 = 2, .beta = 0.5, .link = 1000};
 
-double money(GuaranteeKind guarantee, double promised, double delivered) {
-    return charge_of(kPrices, {guarantee, promised, delivered}).money;
+double money(GuaranteeKind kind, double promised, double delivered) {
+    return charge_of(kPrices, {kind, promised, delivered}).money;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ TEST_CASE("price: the same gigabit costs more in five seconds than in ten (4.3)"
     CHECK(5 * money(GuaranteeKind::kStrict, 200, 200) == Approx(2400));
 }
 
-TEST_CASE("price: fulfillment is against the promise, above 1 too, and there is none without one") {
+TEST_CASE("price: fulfillment may exceed 1, and there is none without a guaranteed rate") {
     CHECK(*charge_of(kPrices, {GuaranteeKind::kStrict, 100, 150}).fulfillment == Approx(1.5));
     CHECK(*charge_of(kPrices, {GuaranteeKind::kDynamic, 100, 0}).fulfillment == 0);
     CHECK_FALSE(charge_of(kPrices, {GuaranteeKind::kStrict, 0, 10}).fulfillment);
@@ -56,12 +56,12 @@ TEST_CASE("price: fair bandwidth never costs more per unit than a dynamic guaran
               unit_price(kPrices, GuaranteeKind::kDynamic, 0) * (1 + 1e-12));
 }
 
-TEST_CASE("price: a dynamic guarantee is what is left by the time that is left, never above S / T (4.2)") {
+TEST_CASE("price: a dynamic rate is the rest of the size over the rest of the time, at most S / T (4.2)") {
     CHECK(dynamic_rate(1000, 10, 1000, 10) == Approx(100));
     CHECK(dynamic_rate(1000, 10, 400, 8) == Approx(50));
-    CHECK(dynamic_rate(1000, 10, 1000, 5) == Approx(100));  // it did not send: no more than it declared
-    CHECK(dynamic_rate(1000, 10, 960, 9, 60) == Approx(960.0 / 9));  // there was no room for 60 of it
-    CHECK(dynamic_rate(1000, 10, 960, 8, 60) == Approx(107.5));      // and it did not send 100
+    CHECK(dynamic_rate(1000, 10, 1000, 5) == Approx(100));           // the VM did not send: at most S / T
+    CHECK(dynamic_rate(1000, 10, 960, 9, 60) == Approx(960.0 / 9));  // for 60 of it there was no room
+    CHECK(dynamic_rate(1000, 10, 960, 8, 60) == Approx(107.5));      // and 100 were not sent
     CHECK(dynamic_rate(1000, 10, 0, 5) == 0);
-    CHECK(dynamic_rate(1000, 10, 10, 0) == 0);  // from here on fairness
+    CHECK(dynamic_rate(1000, 10, 10, 0) == 0);  // the time is over
 }

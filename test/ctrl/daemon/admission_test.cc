@@ -74,7 +74,7 @@ TEST_CASE("links above count too", "[admission]") {
 TEST_CASE("what was measured decides once there is a day of it", "[admission]") {
     AdmissionWorld world(R"("overcommit": true, )");
     billing::MeasuredUse use;
-    use.add(1, billing::MeasuredUse::kEnough);
+    use.add(1, billing::MeasuredUse::kSecondsEnough);
     const billing::UseTable busy({{"b1", use}});
     Admission admission(world.config, &busy);
     CHECK(admission.why_not(*world.cluster.find_vnic("b1"), 0).find("the uplink of host h1") !=

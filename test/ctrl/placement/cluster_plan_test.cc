@@ -79,7 +79,7 @@ TEST_CASE("what does not fit is named with the link, and whose guarantees would 
 TEST_CASE("what was measured for a day takes the model's place at links", "[plan]") {
     const auto use_of_all = [](double used) {
         billing::MeasuredUse use;
-        use.add(used, billing::MeasuredUse::kEnough);
+        use.add(used, billing::MeasuredUse::kSecondsEnough);
         return billing::UseTable({{"a1", use}});
     };
     const ClusterConfig config = config_of(two_hosts(kSecondTenant, R"("overcommit": true,)"));

@@ -18,7 +18,7 @@ constexpr billing::Prices kPrices{.p0 = 1, .beta = 0.5, .link = 1000};
 Record second(std::int64_t ended, std::uint64_t mbit, const std::string& vnic = "vm1") {
     return {.vnic = vnic,
             .tenant = vnic == "other" ? "B" : "A",
-            .guarantee = GuaranteeKind::kStrict,
+            .guarantee_kind = GuaranteeKind::kStrict,
             .began = (ended - 1) * kBillSecond,
             .ended = ended * kBillSecond,
             .promised = 100 * 125'000,
