@@ -2,7 +2,7 @@
 // all. Source: Pulsar 6.4 (the size). Threads: one.
 #include <benchmark/benchmark.h>
 
-#include "ctrl/placement/audit.h"
+#include "ctrl/placement/plan.h"
 
 namespace weir::bench {
 namespace {

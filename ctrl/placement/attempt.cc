@@ -1,4 +1,4 @@
-// attempt.cc - what is behind each link, and whether it fits beside the others.
+// attempt.cc - sides behind each link, and whether they fit beside the present tenants.
 #include "ctrl/placement/attempt.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::uint32_t Attempt::rack_of(const Appliance& appliance) const {
     return appliance.host != kAnywhere ? topology_->hosts[appliance.host].rack : appliance.rack;
 }
 
-void Attempt::move(std::uint32_t host, std::uint32_t rack, const Side& side, bool in) {
+void Attempt::count_side(std::uint32_t host, std::uint32_t rack, const Side& side, bool in) {
     const auto count = [&](Side& at) { in ? at += side : at -= side; };
     if (host != kAnywhere)
         count(hosts_[host]);
@@ -37,14 +37,14 @@ void Attempt::move(std::uint32_t host, std::uint32_t rack, const Side& side, boo
 void Attempt::put_vnic(std::uint32_t vnic, std::uint32_t host) {
     layout_.hosts[vnic] = host;
     ++slots_used_[host];
-    move(host, topology_->hosts[host].rack, {.vnics = tenant_->vnics[vnic].reservation}, true);
+    count_side(host, topology_->hosts[host].rack, {.vnics = tenant_->vnics[vnic].reservation}, true);
 }
 
-void Attempt::take_vnic(std::uint32_t vnic) {
+void Attempt::remove_vnic(std::uint32_t vnic) {
     const std::uint32_t host = layout_.hosts[vnic];
     layout_.hosts[vnic] = kAnywhere;
     --slots_used_[host];
-    move(host, topology_->hosts[host].rack, {.vnics = tenant_->vnics[vnic].reservation}, false);
+    count_side(host, topology_->hosts[host].rack, {.vnics = tenant_->vnics[vnic].reservation}, false);
 }
 
 void Attempt::put_appliance(std::uint32_t v, std::uint32_t index) {
@@ -52,21 +52,21 @@ void Attempt::put_appliance(std::uint32_t v, std::uint32_t index) {
     layout_.appliances[v] = index;
     tokens_[index] += tenant_->appliances[v].reservation;
     links_[index].appliances += bandwidth_[v];
-    move(appliance.host, rack_of(appliance), {.appliances = bandwidth_[v]}, true);
+    count_side(appliance.host, rack_of(appliance), {.appliances = bandwidth_[v]}, true);
 }
 
-void Attempt::take_appliance(std::uint32_t v) {
+void Attempt::remove_appliance(std::uint32_t v) {
     const std::uint32_t index = layout_.appliances[v];
     const Appliance& appliance = topology_->appliances[index];
     layout_.appliances[v] = kAnywhere;
     tokens_[index] -= tenant_->appliances[v].reservation;
     links_[index].appliances -= bandwidth_[v];
-    move(appliance.host, rack_of(appliance), {.appliances = bandwidth_[v]}, false);
+    count_side(appliance.host, rack_of(appliance), {.appliances = bandwidth_[v]}, false);
 }
 
 std::optional<Shortfall> Attempt::check(Constraint c, const Side& inside) const {
-    const Tokens mine = need_of(ledger_->guarantee(), inside, whole_);
-    if (mine <= ledger_->left(c))  // who needs nothing of a link fits, even when others have too much of it
+    const Tokens mine = need_of(ledger_->link_need(), inside, whole_);
+    if (mine <= ledger_->left(c))  // also when it needs nothing of a link that others over-commit
         return std::nullopt;
     return Shortfall{.constraint = c, .need = ledger_->need(c) + mine, .have = ledger_->have(c)};
 }
@@ -96,7 +96,7 @@ std::uint64_t Attempt::slots_left(std::uint32_t host) const {
     return left > slots_used_[host] ? left - slots_used_[host] : 0;
 }
 
-std::optional<Shortfall> Attempt::miss(std::uint32_t vnic, std::uint32_t host) const {
+std::optional<Shortfall> Attempt::vnic_shortfall(std::uint32_t vnic, std::uint32_t host) const {
     const Side more{.vnics = tenant_->vnics[vnic].reservation};
     const std::uint32_t rack = topology_->hosts[host].rack;
     std::optional<Shortfall> found = check({ConstraintKind::kHostLink, host}, hosts_[host] + more);
@@ -112,7 +112,7 @@ std::optional<Shortfall> Attempt::miss(std::uint32_t vnic, std::uint32_t host) c
     return found;
 }
 
-std::optional<Shortfall> Attempt::appliance_miss(std::uint32_t v, std::uint32_t index) const {
+std::optional<Shortfall> Attempt::appliance_shortfall(std::uint32_t v, std::uint32_t index) const {
     const Appliance& appliance = topology_->appliances[index];
     const Side more{.appliances = bandwidth_[v]};
     const std::uint32_t rack = rack_of(appliance);
@@ -135,9 +135,9 @@ std::optional<Shortfall> Attempt::appliance_miss(std::uint32_t v, std::uint32_t 
     return found;
 }
 
-std::optional<Shortfall> Attempt::broken() const {
+std::optional<Shortfall> Attempt::shortfall() const {
     std::optional<Shortfall> found;
-    for (const Need& mine : needs_of(*topology_, ledger_->guarantee(), *tenant_, layout_)) {
+    for (const Need& mine : needs_of(*topology_, ledger_->link_need(), *tenant_, layout_)) {
         const Constraint c = mine.constraint;
         const Tokens all = ledger_->need(c) + mine.amount;
         if (found || all <= ledger_->have(c))
@@ -147,7 +147,7 @@ std::optional<Shortfall> Attempt::broken() const {
             c.kind == ConstraintKind::kApplianceLink || c.kind == ConstraintKind::kApplianceTokens;
         found->part =
             of_appliance || layout_.hosts.empty() ? Shortfall::Part::kAppliance : Shortfall::Part::kVnic;
-        // Whoever is behind the constraint: the last that was put there.
+        // The last part that stands behind the constraint.
         const auto& behind = of_appliance ? layout_.appliances : layout_.hosts;
         for (std::uint32_t i = 0; i < behind.size(); ++i) {
             const bool in_rack =

@@ -1,5 +1,9 @@
-// attempt.h - one tenant while it is being placed: what of it is behind which link, beside those that are
-// there. Units: tokens/s. Threads: one owner.
+// attempt.h - tenant that is being placed: its parts behind every link, beside the present tenants.
+// Source: Pulsar 4.5; docs/algorithms.md 10.2
+// Units: tokens/s.
+// Threads: one owner.
+//
+// place_greedily.cc and place_by_search.cc are the two ways to place an attempt.
 #pragma once
 
 #include <optional>
@@ -15,27 +19,26 @@ class Attempt {
     Attempt(const Ledger& ledger, const Tenant& tenant);
 
     void put_vnic(std::uint32_t vnic, std::uint32_t host);
-    void take_vnic(std::uint32_t vnic);
+    void remove_vnic(std::uint32_t vnic);
     void put_appliance(std::uint32_t virtual_appliance, std::uint32_t appliance);
-    void take_appliance(std::uint32_t virtual_appliance);
+    void remove_appliance(std::uint32_t virtual_appliance);
 
-    // Whether it fits as it is, with `more` behind the link, when nothing else comes to it.
+    /// Whether what is behind the link, and `more`, fits if no other part of the tenant comes behind it.
     [[nodiscard]] bool host_fits(std::uint32_t host, const Side& more = {}) const;
     [[nodiscard]] bool rack_fits(std::uint32_t rack, const Side& more = {}) const;
     [[nodiscard]] bool serves(std::uint32_t virtual_appliance, std::uint32_t appliance) const;
-    /// Tokens that the appliance has left.
+    /// Tokens/s that the appliance has left beside this tenant.
     [[nodiscard]] Tokens tokens_left(std::uint32_t appliance) const;
     [[nodiscard]] std::uint64_t slots_left(std::uint32_t host) const;
 
-    /// What is too much if that vNIC comes to that host and nothing else: the nearest link above it, or its
-    /// slots.
-    [[nodiscard]] std::optional<Shortfall> miss(std::uint32_t vnic, std::uint32_t host) const;
-    /// The same of the virtual appliance there: its tokens, its own link, and the links above with no vNIC
-    /// near.
-    [[nodiscard]] std::optional<Shortfall> appliance_miss(std::uint32_t virtual_appliance,
-                                                          std::uint32_t appliance) const;
-    /// With everything put: the first constraint that is broken.
-    [[nodiscard]] std::optional<Shortfall> broken() const;
+    /// The constraint that fails when the vNIC alone comes to the host: its link, the rack's, or its slots.
+    [[nodiscard]] std::optional<Shortfall> vnic_shortfall(std::uint32_t vnic, std::uint32_t host) const;
+    /// The constraint that fails when the virtual appliance alone comes to the appliance: its tokens, its
+    /// link, or a link above it.
+    [[nodiscard]] std::optional<Shortfall> appliance_shortfall(std::uint32_t virtual_appliance,
+                                                               std::uint32_t appliance) const;
+    /// The first constraint that fails with the whole tenant placed.
+    [[nodiscard]] std::optional<Shortfall> shortfall() const;
 
     [[nodiscard]] const Tenant& tenant() const { return *tenant_; }
     [[nodiscard]] const Topology& topology() const { return *topology_; }
@@ -50,7 +53,7 @@ class Attempt {
     [[nodiscard]] std::vector<std::uint32_t> open_vnics() const;
 
   private:
-    void move(std::uint32_t host, std::uint32_t rack, const Side& side, bool in);
+    void count_side(std::uint32_t host, std::uint32_t rack, const Side& side, bool in);
     [[nodiscard]] std::optional<Shortfall> check(Constraint c, const Side& inside) const;
     [[nodiscard]] std::uint32_t rack_of(const Appliance& appliance) const;
 
@@ -58,23 +61,22 @@ class Attempt {
     const Topology* topology_;
     const Tenant* tenant_;
     Side whole_;
-    std::vector<Tokens> bandwidth_;  // of each virtual appliance
+    std::vector<Tokens> bandwidth_;  // per virtual appliance
     Layout layout_;
     std::vector<Side> hosts_;
     std::vector<Side> racks_;
-    std::vector<Side> links_;                // of appliances
-    std::vector<Tokens> tokens_;             // of appliances
-    std::vector<std::uint32_t> slots_used_;  // of hosts
+    std::vector<Side> links_;                // per appliance
+    std::vector<Tokens> tokens_;             // per appliance
+    std::vector<std::uint32_t> slots_used_;  // per host
 };
 
-// Both put the whole tenant or leave the attempt unspecified.
+// Both place the whole tenant, or leave the attempt unspecified.
 
-/// Fast: the smallest part of the tree that takes it, filled host by host (Hadrian's heuristic).
-/// @return what was in the way
+/// Fills the smallest part of the tree that takes the tenant, host by host. @return why it does not fit
 [[nodiscard]] std::optional<Shortfall> place_greedily(Attempt& attempt);
 
 enum class Search { kFound, kNone, kGivenUp };
-/// Every placement, until one fits or the budget is used up. With kNone there is none.
+/// Tries all layouts until one fits or `budget` hosts and appliances were tried. kNone: no layout fits.
 [[nodiscard]] Search place_by_search(Attempt& attempt, std::uint64_t budget);
 
 }  // namespace weir::placement

@@ -1,4 +1,4 @@
-// cluster_plan.cc - the file as placement sees it, and what placement says of it.
+// cluster_plan.cc - topology and tenants of a cluster file, their plan, and its faults.
 #include "ctrl/placement/cluster_plan.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::uint32_t number_in(const Numbers& numbers, const std::string& name) {
     return found == numbers.end() ? kAnywhere : found->second;
 }
 
-/// Who may talk through what is loaded: the model is about VMs, not tenants.
+/// The vNICs that may send through a loaded constraint: the model counts VMs, not tenants.
 std::vector<billing::Sharer> sharers_of(const ClusterPlan& made, const placement::Load& load) {
     const auto& [kind, index] = load.constraint;
     std::vector<billing::Sharer> sharers;
@@ -44,7 +44,7 @@ std::vector<billing::Sharer> sharers_of(const ClusterPlan& made, const placement
                                                        : true;
         };
         const std::size_t before = sharers.size();
-        for (const bool all : {false, true})  // of a tenant with only an appliance there, all vNICs talk past
+        for (const bool all : {false, true})  // with only an appliance behind it, all the tenant's vNICs send
             for (std::size_t i = 0; i < vnics.size() && (!all || sharers.size() == before); ++i)
                 if (all || (i < hosts.size() && is_near(i)))
                     sharers.push_back({vnics[i].id, static_cast<double>(vnics[i].reservation)});
@@ -59,7 +59,7 @@ auto* find_named(const List& list, const std::string& name) {
     return found == list.end() ? nullptr : &*found;
 }
 
-/// Pools promise like tenants without vNICs. No tenant's name has a space.
+/// Name of a pool as a tenant without vNICs. No tenant's name has a space.
 std::string pool_name(const PoolConfig& pool) {
     return "pool " + pool.name;
 }
@@ -86,7 +86,7 @@ ClusterPlan::Standing standing_of(const ClusterConfig& config, const RunningClus
     return same ? ClusterPlan::Standing::kUnchanged : ClusterPlan::Standing::kChanged;
 }
 
-/// A vNIC that the file leaves free stays where its switch has it.
+/// Keeps a vNIC without a host in the file on the host whose switch has it.
 void pin(const ClusterPlan& made, const RunningCluster& running, placement::Tenant& tenant) {
     for (placement::Vnic& vnic : tenant.vnics) {
         const auto at = running.hosts.find(vnic.id);
@@ -196,13 +196,13 @@ std::vector<placement::Tenant> tenants_of(const ClusterConfig& config) {
                                   .reservation = vnic.reservation_bps / kBitsPerByte,
                                   .host = number_in(hosts, vnic.host)});
         for (const TenantApplianceConfig& part : tenant.appliances) {
-            // Who reserved nothing of it was promised no way to it either.
-            const Tokens most =
+            // Without a reservation of tokens there is no guaranteed bandwidth either.
+            const Tokens bandwidth =
                 part.bandwidth_bps ? *part.bandwidth_bps / kBitsPerByte : placement::kUnlimited;
             made.appliances.push_back({.id = part.name,
                                        .type = part.name,
                                        .reservation = part.reservation_tokens,
-                                       .bandwidth = part.reservation_tokens == 0 ? 0 : most,
+                                       .bandwidth = part.reservation_tokens == 0 ? 0 : bandwidth,
                                        .appliance = number_in(appliances, part.name)});
         }
     }
@@ -229,9 +229,9 @@ Failure failure_of(const ClusterConfig& config, const SharedNeed& shared, const 
         return {.probability = 1};
     const auto need = static_cast<double>(shared.need);
     const auto have = static_cast<double>(shared.have);
-    // Bills are about what vNICs send, not about an appliance's tokens.
-    const bool link = shared.kind == ConstraintKind::kHostLink || shared.kind == ConstraintKind::kRackLink;
-    if (use != nullptr && link)
+    // Bills, and so the measured use, count bytes of vNICs and no tokens of appliances.
+    const bool is_link = shared.kind == ConstraintKind::kHostLink || shared.kind == ConstraintKind::kRackLink;
+    if (use != nullptr && is_link)
         if (const std::optional<double> measured = use->failure(need, have, shared.sharers))
             return {.probability = *measured, .measured = true};
     const auto vnics =
@@ -256,7 +256,7 @@ ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* runn
                          const billing::UseTable* use) {
     ClusterPlan made;
     made.topology = topology_of(config);
-    if (config.hosts.empty())  // a file that begins with its tenants: only appliances can be short
+    if (config.hosts.empty())  // a file of tenants alone: only appliances can be short
         made.topology.hosts.push_back({.id = "-", .uplink = placement::kUnlimited});
     std::vector<placement::Layout> current;
     add_tenants(config, running, made, current);
@@ -278,7 +278,7 @@ Faults faults_of(const ClusterConfig& config, const ClusterPlan& made) {
     Faults faults;
     for (std::size_t i = 0; i < made.risks.size(); ++i) {
         const placement::Load& load = made.plan.after.loads[i];
-        if (made.risks[i].admissible || load.have == 0)  // nothing there: the file lacks more than room
+        if (made.risks[i].admissible || load.have == 0)  // the file lacks the host or appliance itself
             continue;
         const ConstraintKind kind = load.constraint.kind;
         std::string allowed = "at most " + placement::amount_text(kind, load.have);
@@ -289,7 +289,7 @@ Faults faults_of(const ClusterConfig& config, const ClusterPlan& made) {
         faults.push_back({path_of(load.constraint), what + placement::amount_text(kind, load.need),
                           std::move(allowed),
                           placement::describe(made.topology, load.constraint) +
-                              " cannot keep these promises; weirctl plan FILE says whose they are"});
+                              " cannot keep these promises; weirctl plan FILE lists the tenants"});
     }
     return faults;
 }

@@ -1,5 +1,4 @@
-// cluster_plan_json.cc - a plan as `weirctl plan --json` prints it: names, bit/s at links, tokens/s at
-// appliances.
+// cluster_plan_json.cc - plan of a cluster file as JSON, in bit/s at links and tokens/s at appliances.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -62,7 +61,7 @@ json load_json(const ClusterPlan& made, std::size_t index) {
              {"unit", unit_of(kind)},
              {"need", amount(kind, load.need)},
              {"have", amount(kind, load.have)},
-             {"over", load.over()},
+             {"over", load.is_over()},
              {"vnics", made.risks[index].vnics},
              {"admissible", made.risks[index].admissible},
              {"tenants", std::move(parts)}};
@@ -86,13 +85,13 @@ json broken_json(const ClusterPlan& made, const placement::BrokenGuarantee& brok
             {"possible", amount(kind, broken.possible)}};
 }
 
-/// What of the plan was not so before: who is new, what was not over-committed, whose guarantee held.
-void add_news(const ClusterPlan& made, const RunningCluster& running, json& out) {
+/// Adds what the plan changes: tenants that are new, and over-commitments and broken guarantees that are.
+void add_changes(const ClusterPlan& made, const RunningCluster& running, json& out) {
     const ClusterPlan before = plan_cluster(running.config, &running);
     std::set<std::string> over;
     std::set<std::string> broken;
     for (const placement::Load& load : before.plan.after.loads)
-        if (load.over())
+        if (load.is_over())
             over.insert(placement::describe(before.topology, load.constraint));
     for (const placement::BrokenGuarantee& each : before.plan.after.broken)
         broken.insert(before.tenants[each.tenant].id);
@@ -126,7 +125,7 @@ json plan_json(const ClusterConfig& config, const ClusterPlan& made, const Runni
     for (const placement::BrokenGuarantee& each : made.plan.after.broken)
         out["broken"].push_back(broken_json(made, each));
     if (running != nullptr)
-        add_news(made, *running, out);
+        add_changes(made, *running, out);
     return out;
 }
 

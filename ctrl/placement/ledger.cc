@@ -1,4 +1,4 @@
-// ledger.cc - what a layout costs at every link, and the sums over tenants.
+// ledger.cc - needs of a layout, and their sums over tenants.
 #include "ctrl/placement/ledger.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace weir::placement {
 namespace {
 
-/// What is behind each link of one kind: few of many, so a sorted list.
+/// The sides behind the links of one kind. A tenant uses few of many links, so this is a sorted list.
 class Sides {
   public:
     void add(std::uint32_t index, const Side& side) {
@@ -28,36 +28,6 @@ class Sides {
 
 }  // namespace
 
-const char* name_of(ConstraintKind kind) {
-    switch (kind) {
-        case ConstraintKind::kHostLink:
-            return "host_link";
-        case ConstraintKind::kRackLink:
-            return "rack_link";
-        case ConstraintKind::kApplianceLink:
-            return "appliance_link";
-        case ConstraintKind::kApplianceTokens:
-            return "appliance_capacity";
-        case ConstraintKind::kSlots:
-            break;
-    }
-    return "host_slots";
-}
-
-const std::string& id_of(const Topology& topology, Constraint constraint) {
-    switch (constraint.kind) {
-        case ConstraintKind::kRackLink:
-            return topology.racks[constraint.index].id;
-        case ConstraintKind::kApplianceLink:
-        case ConstraintKind::kApplianceTokens:
-            return topology.appliances[constraint.index].id;
-        case ConstraintKind::kHostLink:
-        case ConstraintKind::kSlots:
-            break;
-    }
-    return topology.hosts[constraint.index].id;
-}
-
 Tokens bandwidth_of(const Tenant& tenant, const VirtualAppliance& appliance) {
     Tokens vnics = 0;
     for (const Vnic& vnic : tenant.vnics)
@@ -74,7 +44,7 @@ Side whole_of(const Tenant& tenant) {
     return whole;
 }
 
-std::vector<Need> needs_of(const Topology& topology, LinkNeed guarantee, const Tenant& tenant,
+std::vector<Need> needs_of(const Topology& topology, LinkNeed link_need, const Tenant& tenant,
                            const Layout& layout) {
     assert(layout.hosts.size() == tenant.vnics.size() &&
            layout.appliances.size() == tenant.appliances.size());
@@ -105,7 +75,7 @@ std::vector<Need> needs_of(const Topology& topology, LinkNeed guarantee, const T
     }
     const auto note = [&](ConstraintKind kind, const Sides& sides, bool is_link) {
         for (const auto& [index, side] : sides.all()) {
-            const Tokens amount = is_link ? need_of(guarantee, side, whole) : side.sum();
+            const Tokens amount = is_link ? need_of(link_need, side, whole) : side.sum();
             if (amount != 0)
                 needs.push_back({{kind, index}, amount});
         }
@@ -118,7 +88,7 @@ std::vector<Need> needs_of(const Topology& topology, LinkNeed guarantee, const T
     return needs;
 }
 
-Ledger::Ledger(const Topology& topology, LinkNeed guarantee) : topology_(&topology), guarantee_(guarantee) {
+Ledger::Ledger(const Topology& topology, LinkNeed link_need) : topology_(&topology), link_need_(link_need) {
     const auto begin = [&](ConstraintKind kind) { first_[static_cast<std::size_t>(kind)] = lines_.size(); };
     begin(ConstraintKind::kHostLink);
     for (const Host& host : topology.hosts)
@@ -153,12 +123,12 @@ std::vector<Constraint> Ledger::constraints() const {
 }
 
 void Ledger::add(const Tenant& tenant, const Layout& layout) {
-    for (const Need& need : needs_of(*topology_, guarantee_, tenant, layout))
+    for (const Need& need : needs_of(*topology_, link_need_, tenant, layout))
         lines_[line_of(need.constraint)].need += need.amount;
 }
 
 void Ledger::remove(const Tenant& tenant, const Layout& layout) {
-    for (const Need& need : needs_of(*topology_, guarantee_, tenant, layout))
+    for (const Need& need : needs_of(*topology_, link_need_, tenant, layout))
         lines_[line_of(need.constraint)].need -= need.amount;
 }
 

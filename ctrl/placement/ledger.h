@@ -1,15 +1,53 @@
-// ledger.h - what the tenants that are there need of every link, appliance and host.
-// Units: tokens/s; slots are counted. Threads: one owner.
+// ledger.h - needs of placed tenants at every link, appliance and host.
+// Source: Hadrian (NSDI'13) 4.1; EyeQ 3.5; docs/algorithms.md 10.1
+// Units: tokens/s; slots are counted.
+// Threads: one owner.
+//
+// The hose need of a link is a maximum flow, from the ends on one side, each with its reservation, to the
+// ends on the other. vNICs talk to vNICs and appliances, appliances to vNICs only. With vNICs I and
+// appliances a on one side, O and b on the other, it is the least of three cuts: I + a (all sources), O + b
+// (all sinks), and I + O (the vNICs of both sides). A fourth cut, a + b + O, is never the least.
+//
+// Example: ten vNICs with a reservation of 1 each. With two of them behind a link it needs 2, with five 5,
+// with eight 2, because the eight can talk to two others only.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "ctrl/placement/hose.h"
 #include "ctrl/placement/model.h"
 
 namespace weir::placement {
+
+/// A tenant's reservations on one side of a link.
+struct Side {
+    Tokens vnics = 0;
+    Tokens appliances = 0;
+
+    Side& operator+=(const Side& other) {
+        vnics += other.vnics;
+        appliances += other.appliances;
+        return *this;
+    }
+    Side& operator-=(const Side& other) {
+        vnics -= other.vnics;
+        appliances -= other.appliances;
+        return *this;
+    }
+    friend Side operator+(Side a, const Side& b) { return a += b; }
+    friend Side operator-(Side a, const Side& b) { return a -= b; }
+    [[nodiscard]] Tokens sum() const { return vnics + appliances; }
+};
+
+/// Need of a link with `inside` of the tenant behind it; equal in both directions, as reservations are.
+[[nodiscard]] inline Tokens need_of(LinkNeed link_need, const Side& inside, const Side& whole) {
+    if (link_need == LinkNeed::kSum)
+        return inside.sum();
+    const Side outside = whole - inside;
+    return std::min({inside.sum(), outside.sum(), inside.vnics + outside.vnics});
+}
 
 /// A tenant's need of one constraint.
 struct Need {
@@ -17,29 +55,29 @@ struct Need {
     Tokens amount = 0;
 };
 
-/// What a virtual appliance can send or receive at most: what its tenant's vNICs have.
+/// The most that a virtual appliance can send or receive: at most what its tenant's vNICs have together.
 [[nodiscard]] Tokens bandwidth_of(const Tenant& tenant, const VirtualAppliance& appliance);
 [[nodiscard]] Side whole_of(const Tenant& tenant);
 
-/// The tenant's needs in that layout, without those that are zero. What is kAnywhere is not there yet: it
-/// needs nothing, but others may talk to it.
-[[nodiscard]] std::vector<Need> needs_of(const Topology& topology, LinkNeed guarantee, const Tenant& tenant,
+/// The tenant's needs above zero in that layout. A part at kAnywhere is not placed yet: it needs nothing, and
+/// others may talk to it.
+[[nodiscard]] std::vector<Need> needs_of(const Topology& topology, LinkNeed link_need, const Tenant& tenant,
                                          const Layout& layout);
 
 class Ledger {
   public:
     /// @param topology outlives the ledger
-    Ledger(const Topology& topology, LinkNeed guarantee);
+    Ledger(const Topology& topology, LinkNeed link_need);
 
     [[nodiscard]] const Topology& topology() const { return *topology_; }
-    [[nodiscard]] LinkNeed guarantee() const { return guarantee_; }
+    [[nodiscard]] LinkNeed link_need() const { return link_need_; }
     [[nodiscard]] Tokens need(Constraint c) const { return lines_[line_of(c)].need; }
     [[nodiscard]] Tokens have(Constraint c) const { return lines_[line_of(c)].have; }
     [[nodiscard]] Tokens left(Constraint c) const {
         const Line& line = lines_[line_of(c)];
         return line.have > line.need ? line.have - line.need : 0;
     }
-    /// Every constraint there is.
+    /// All constraints of the topology.
     [[nodiscard]] std::vector<Constraint> constraints() const;
 
     void add(const Tenant& tenant, const Layout& layout);
@@ -56,7 +94,7 @@ class Ledger {
     }
 
     const Topology* topology_;
-    LinkNeed guarantee_;
+    LinkNeed link_need_;
     std::size_t first_[5] = {};  // by kind
     std::vector<Line> lines_;
 };

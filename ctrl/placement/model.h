@@ -1,43 +1,48 @@
-// model.h - what is placed on what: a tree of hosts and optional racks below a core without bottlenecks,
-// physical appliances in it, and tenants whose guarantees are hoses. Source: Pulsar 4.5, Hadrian
-// (NSDI'13) 4.1, EyeQ 3.5. Units: tokens/s; at links a token is a byte on the wire, each way. Threads: any
-// (values).
+// model.h - topology, tenants and constraints of a placement.
+// Source: Pulsar 4.5; Hadrian (NSDI'13) 4.1; EyeQ 3.5; docs/algorithms.md 10
+// Units: tokens/s; at links a token is a byte on the wire, in each direction.
+// Threads: any (values).
+//
+// Hosts stand in racks, or directly below a core that is never short. Physical appliances stand behind a
+// host's uplink or behind a link of their own. A tenant's guarantee is a hose: every vNIC and virtual
+// appliance has a reservation to and from all others together.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace weir::placement {
 
 using Tokens = std::uint64_t;
-/// As good as none. Sums of reservations stay below.
+/// Counts as no bound. Sums of reservations stay below it.
 inline constexpr Tokens kUnlimited = Tokens{1} << 62;
 
-/// An index that says "none" or "wherever it fits".
+/// The index of no host, rack or appliance: "none", or "wherever it fits".
 inline constexpr std::uint32_t kAnywhere = UINT32_MAX;
 
 struct Host {
     std::string id;
-    Tokens uplink = 0;                 ///< either way; what may be promised, headroom taken off
-    std::uint32_t rack = kAnywhere;    ///< kAnywhere = straight to the core
-    std::uint32_t slots = UINT32_MAX;  ///< how many vNICs it may have
+    Tokens uplink = 0;                 ///< that may be promised, without the headroom
+    std::uint32_t rack = kAnywhere;    ///< kAnywhere: directly below the core
+    std::uint32_t slots = UINT32_MAX;  ///< the most vNICs
 };
 
 struct Rack {
     std::string id;
-    Tokens uplink = 0;  ///< to the core, either way
+    Tokens uplink = 0;  ///< to the core
 };
 
-/// A service that tenants share: to the network, a tenant with a single VM.
+/// A service that tenants share; to the network it is a tenant with a single VM.
 struct Appliance {
     std::string id;
     std::string type;                ///< virtual appliances ask for a type, or for this one by its id
-    Tokens capacity = 0;             ///< its own tokens/s at the worst mix
+    Tokens capacity = 0;             ///< in its own tokens/s, at the worst mix of requests
     std::uint32_t host = kAnywhere;  ///< behind that host's uplink
     std::uint32_t rack = kAnywhere;  ///< else behind that rack's uplink
-    Tokens link = kUnlimited;        ///< its own link, bytes/s either way
+    Tokens link = kUnlimited;        ///< its own link
 };
 
 struct Topology {
@@ -48,16 +53,16 @@ struct Topology {
 
 struct Vnic {
     std::string id;
-    Tokens reservation = 0;          ///< to and from it
-    std::uint32_t host = kAnywhere;  ///< must be there
+    Tokens reservation = 0;
+    std::uint32_t host = kAnywhere;  ///< where it must be
 };
 
 struct VirtualAppliance {
     std::string id;
-    std::string type;               ///< or the id of a physical one
-    Tokens reservation = 0;         ///< in the appliance's own tokens
-    Tokens bandwidth = kUnlimited;  ///< to and from it; never more than what the tenant's vNICs have together
-    std::uint32_t appliance = kAnywhere;  ///< must be that one
+    std::string type;                     ///< or the id of a physical appliance
+    Tokens reservation = 0;               ///< in the appliance's own tokens
+    Tokens bandwidth = kUnlimited;        ///< to and from it; at most what all the tenant's vNICs have
+    std::uint32_t appliance = kAnywhere;  ///< which it must be
 };
 
 struct Tenant {
@@ -66,16 +71,16 @@ struct Tenant {
     std::vector<VirtualAppliance> appliances = {};
 };
 
-/// Where a tenant's parts are, in the order in which the tenant names them.
+/// Hosts and physical appliances of a tenant's parts, in the order of the tenant's lists.
 struct Layout {
     std::vector<std::uint32_t> hosts = {};
     std::vector<std::uint32_t> appliances = {};
 };
 
-/// How much of a link a tenant needs.
+/// How a tenant's need of a link is counted.
 enum class LinkNeed {
-    kHose,  ///< the most that can flow through the link while each end keeps to its own reservation (Hadrian)
-    kSum,   ///< all that is reserved behind it, as if all talked past it (EyeQ)
+    kHose,  ///< the most that can flow through the link while each end keeps to its reservation (Hadrian)
+    kSum,   ///< the sum of the reservations behind the link (EyeQ)
 };
 
 enum class ConstraintKind { kHostLink, kRackLink, kApplianceLink, kApplianceTokens, kSlots };
@@ -88,17 +93,27 @@ struct Constraint {
 };
 [[nodiscard]] const std::string& id_of(const Topology& topology, Constraint constraint);
 
-/// Why something does not fit.
+/// Why a tenant does not fit.
 struct Shortfall {
     enum class Part { kVnic, kAppliance };
 
     Part part = Part::kVnic;
-    std::uint32_t index = 0;     ///< of the tenant's vNIC or virtual appliance that is one too many
-    bool nowhere = false;        ///< there is no host, or no appliance of that type; the rest says nothing
-    Constraint constraint = {};  ///< the one that is nearest to being met
-    Tokens need = 0;             ///< all tenants together, with this part
+    std::uint32_t index = 0;     ///< of the vNIC or virtual appliance that exceeds the constraint
+    bool nowhere = false;        ///< there is no host, or no appliance of the type; the rest is not set
+    Constraint constraint = {};  ///< of several, the one that is exceeded least
+    Tokens need = 0;             ///< of all tenants together, with this part
     Tokens have = 0;
-    bool proven = false;  ///< no placement exists beside the tenants that are there; else none was found
+    bool proven = false;  ///< no placement exists beside the present tenants; otherwise none was found
 };
+
+/// Writes an amount of a constraint.
+using AmountText = std::function<std::string(ConstraintKind kind, Tokens amount)>;
+/// "10Gbit" (of bytes/s), "5ktokens", or "12" slots.
+[[nodiscard]] std::string amount_text(ConstraintKind kind, Tokens amount);
+/// "the uplink of host h2", "the capacity of appliance kvs"
+[[nodiscard]] std::string describe(const Topology& topology, Constraint constraint);
+/// "vNIC a3 of tenant A (2Gbit): the uplink of host h2 would need 11Gbit of 10Gbit; ..."
+[[nodiscard]] std::string explain(const Topology& topology, const Tenant& tenant, const Shortfall& why,
+                                  const AmountText& text = amount_text);
 
 }  // namespace weir::placement

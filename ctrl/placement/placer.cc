@@ -1,4 +1,4 @@
-// placer.cc - greedy, then by search, then by force when asked.
+// placer.cc - greedy, then by search; or by force.
 #include "ctrl/placement/placer.h"
 
 #include <algorithm>
@@ -9,54 +9,56 @@
 namespace weir::placement {
 namespace {
 
-/// How full the fullest constraint above gets; below 1 there is room.
-class Harm {
+/// Need over capacity of the fullest constraint that was counted; up to 1 it fits.
+class Fullness {
   public:
-    explicit Harm(const Ledger& ledger) : ledger_(ledger) {}
+    explicit Fullness(const Ledger& ledger) : ledger_(ledger) {}
     void count(Constraint c, Tokens more) {
         if (more == 0)
             return;
         const auto need = static_cast<double>(ledger_.need(c) + more);
-        worst = std::max(worst, need / static_cast<double>(std::max<Tokens>(ledger_.have(c), 1)));
+        most = std::max(most, need / static_cast<double>(std::max<Tokens>(ledger_.have(c), 1)));
     }
-    double worst = 0;
+    double most = 0;
 
   private:
     const Ledger& ledger_;
 };
 
-double harm_of_vnic(const Attempt& attempt, const Tenant& tenant, std::uint32_t vnic, std::uint32_t host) {
-    Harm harm(attempt.ledger());
+double fullness_of_vnic(const Attempt& attempt, const Tenant& tenant, std::uint32_t vnic,
+                        std::uint32_t host) {
+    Fullness fullness(attempt.ledger());
     const Side inside = attempt.at_host(host) + Side{.vnics = tenant.vnics[vnic].reservation};
-    harm.count({ConstraintKind::kHostLink, host},
-               need_of(attempt.ledger().guarantee(), inside, attempt.whole()));
-    // Full slots are worse than any link that still has room.
-    return attempt.slots_left(host) == 0 ? harm.worst + 1000 : harm.worst;
+    fullness.count({ConstraintKind::kHostLink, host},
+                   need_of(attempt.ledger().link_need(), inside, attempt.whole()));
+    // A host without slots is worse than any full link.
+    return attempt.slots_left(host) == 0 ? fullness.most + 1000 : fullness.most;
 }
 
-double harm_of_appliance(const Attempt& attempt, const Tenant& tenant, std::uint32_t v, std::uint32_t index) {
-    Harm harm(attempt.ledger());
-    harm.count({ConstraintKind::kApplianceTokens, index}, tenant.appliances[v].reservation);
-    harm.count({ConstraintKind::kApplianceLink, index}, attempt.bandwidth(v));
-    return harm.worst;
+double fullness_of_appliance(const Attempt& attempt, const Tenant& tenant, std::uint32_t v,
+                             std::uint32_t index) {
+    Fullness fullness(attempt.ledger());
+    fullness.count({ConstraintKind::kApplianceTokens, index}, tenant.appliances[v].reservation);
+    fullness.count({ConstraintKind::kApplianceLink, index}, attempt.bandwidth(v));
+    return fullness.most;
 }
 
-/// The first of those with the least harm.
-template <typename Allowed, typename HarmOf>
-std::uint32_t gentlest(std::size_t count, Allowed allowed, HarmOf harm_of) {
+/// The first of the allowed indices with the least fullness.
+template <typename Allowed, typename FullnessOf>
+std::uint32_t least_full(std::size_t count, Allowed is_allowed, FullnessOf fullness_of) {
     std::uint32_t best = kAnywhere;
     double least = std::numeric_limits<double>::infinity();
     for (std::uint32_t i = 0; i < count; ++i) {
-        const double harm = allowed(i) ? harm_of(i) : least;
-        if (harm < least) {
+        const double fullness = is_allowed(i) ? fullness_of(i) : least;
+        if (fullness < least) {
             best = i;
-            least = harm;
+            least = fullness;
         }
     }
     return best;
 }
 
-/// Whatever is asked for exists.
+/// A shortfall when there is no host, or no appliance of a type that the tenant asks for.
 std::optional<Shortfall> nowhere(const Attempt& attempt) {
     const Topology& topology = attempt.topology();
     if (topology.hosts.empty() && !attempt.tenant().vnics.empty())
@@ -74,8 +76,8 @@ std::optional<Shortfall> nowhere(const Attempt& attempt) {
 
 }  // namespace
 
-Placer::Placer(const Topology& topology, LinkNeed guarantee, std::uint64_t search_budget)
-    : ledger_(topology, guarantee), search_budget_(search_budget) {}
+Placer::Placer(const Topology& topology, LinkNeed link_need, std::uint64_t search_budget)
+    : ledger_(topology, link_need), search_budget_(search_budget) {}
 
 Outcome Placer::place(const Tenant& tenant) {
     Attempt quick(ledger_, tenant);
@@ -101,18 +103,19 @@ Layout Placer::force(const Tenant& tenant) {
     Attempt attempt(ledger_, tenant);
     for (std::uint32_t v = 0; v < tenant.appliances.size(); ++v) {
         attempt.put_appliance(
-            v, gentlest(
+            v, least_full(
                    topology.appliances.size(), [&](std::uint32_t a) { return attempt.serves(v, a); },
-                   [&](std::uint32_t a) { return harm_of_appliance(attempt, tenant, v, a); }));
+                   [&](std::uint32_t a) { return fullness_of_appliance(attempt, tenant, v, a); }));
     }
     for (std::uint32_t i = 0; i < tenant.vnics.size(); ++i) {
         if (tenant.vnics[i].host != kAnywhere)
             attempt.put_vnic(i, tenant.vnics[i].host);
     }
     for (const std::uint32_t vnic : attempt.open_vnics()) {
-        attempt.put_vnic(vnic, gentlest(
-                                   topology.hosts.size(), [](std::uint32_t) { return true; },
-                                   [&](std::uint32_t h) { return harm_of_vnic(attempt, tenant, vnic, h); }));
+        attempt.put_vnic(vnic,
+                         least_full(
+                             topology.hosts.size(), [](std::uint32_t) { return true; },
+                             [&](std::uint32_t h) { return fullness_of_vnic(attempt, tenant, vnic, h); }));
     }
     ledger_.add(tenant, attempt.layout());
     return attempt.layout();

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "ctrl/placement/audit.h"
+#include "ctrl/placement/plan.h"
 #include "ctrl/what_if/fields.h"
 #include "ctrl/what_if/registry.h"
 

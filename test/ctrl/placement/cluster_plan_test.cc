@@ -1,4 +1,4 @@
-// cluster_plan_test.cc - what a cluster file promises: who fits, what is too much, how often it fails.
+// cluster_plan_test.cc - plans of cluster files: layouts, over-commitments, and how often they fail.
 #include "ctrl/placement/cluster_plan.h"
 
 #include <nlohmann/json.hpp>
@@ -46,7 +46,7 @@ json named(const json& list, const std::string& key, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a file whose promises hold is admitted, and says what of what is promised", "[plan]") {
+TEST_CASE("a file whose promises hold is admitted, and its plan has every promised constraint", "[plan]") {
     const json plan = plan_of(two_hosts(""));
     CHECK(plan["admitted"] == true);
     CHECK(plan["broken"].empty());
@@ -59,7 +59,8 @@ TEST_CASE("a file whose promises hold is admitted, and says what of what is prom
     CHECK(plan["tenants"][0]["vnics"][1]["host"] == "h2");
 }
 
-TEST_CASE("what does not fit is named with the link, and whose guarantees would break", "[plan]") {
+TEST_CASE("a tenant that does not fit is named with the link, and with the guarantees that would break",
+          "[plan]") {
     const json plan = plan_of(two_hosts(kSecondTenant));
     CHECK(plan["admitted"] == false);
     const json b = named(plan["tenants"], "name", "B");
@@ -76,7 +77,7 @@ TEST_CASE("what does not fit is named with the link, and whose guarantees would 
     CHECK(test::has_fault(faults, "topology.hosts[1].uplink", "12Gbit"));
 }
 
-TEST_CASE("what was measured for a day takes the model's place at links", "[plan]") {
+TEST_CASE("a day of measured use replaces the model at links", "[plan]") {
     const auto use_of_all = [](double used) {
         billing::MeasuredUse use;
         use.add(used, billing::MeasuredUse::kSecondsEnough);
@@ -98,7 +99,7 @@ TEST_CASE("what was measured for a day takes the model's place at links", "[plan
     CHECK(named(model["resources"], "what", "the uplink of host h1")["failure_probability"] > 0);
 }
 
-TEST_CASE("with over-commitment it is admitted as long as it fails seldom", "[plan]") {
+TEST_CASE("with over-commitment a file is admitted as long as it fails seldom", "[plan]") {
     const double fails = billing::failure_probability(2, 0.15, 1.2);
     const json plan = plan_of(two_hosts(kSecondTenant, R"("overcommit": true,)"));
     CHECK(plan["admitted"] == true);
@@ -123,7 +124,7 @@ TEST_CASE("a tenant's own VMs on one host need nothing of its uplink", "[plan]")
     CHECK(named(plan["resources"], "what", "the uplink of host h1")["need"] == 6'000'000'000);
 }
 
-TEST_CASE("an appliance is an end of a tenant with the bandwidth that was promised there", "[plan]") {
+TEST_CASE("an appliance is an end of a tenant, with its promised bandwidth", "[plan]") {
     const auto tenant = [](const std::string& part) {
         return R"(, {"name": "B", "vnics": [{"name": "b1", "host": "h1", "reservation": "6Gbit"}],
                      "appliances": [{"name": "disk")" +
@@ -139,7 +140,7 @@ TEST_CASE("an appliance is an end of a tenant with the bandwidth that was promis
     CHECK(plan["broken"][0]["possible"] == 1'000);
 }
 
-TEST_CASE("what pools reserve is promised too", "[plan]") {
+TEST_CASE("reservations of pools are promises too", "[plan]") {
     std::string text = two_hosts("");
     text.insert(text.rfind('}'),
                 R"(, "pools": [{"name": "all", "appliance": "disk", "reservation": "900tokens"},
@@ -163,7 +164,7 @@ TEST_CASE("slots are never over-committed", "[plan]") {
                           "topology.hosts[0].vms_max", "2"));
 }
 
-TEST_CASE("a dry run leaves vNICs where they are and says what is new", "[plan]") {
+TEST_CASE("a dry run leaves vNICs on their hosts and marks what is new", "[plan]") {
     const std::string before =
         two_hosts(R"(, {"name": "B", "vnics": [{"name": "b1", "reservation": "3Gbit"}]},
         {"name": "C", "vnics": [{"name": "c1"}]})");
@@ -188,7 +189,7 @@ TEST_CASE("a dry run leaves vNICs where they are and says what is new", "[plan]"
     CHECK(plan["broken"][0]["new"] == true);
 }
 
-TEST_CASE("what was too much before is not new", "[plan]") {
+TEST_CASE("a constraint that was over-committed before is not new", "[plan]") {
     const RunningCluster running{config_of(two_hosts(kSecondTenant)),
                                  {{"a1", "h1"}, {"a2", "h2"}, {"b1", "h1"}, {"b2", "h2"}}};
     const json plan = plan_of(two_hosts(kSecondTenant), &running);

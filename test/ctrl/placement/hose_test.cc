@@ -1,8 +1,7 @@
-// hose_test.cc - the closed form of a tenant's need against a maximum flow by augmenting paths.
-#include "ctrl/placement/hose.h"
-
+// hose_test.cc - the closed form of a hose need against a maximum flow by augmenting paths.
 #include <queue>
 
+#include "ctrl/placement/ledger.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
 
@@ -94,7 +93,7 @@ TEST_CASE("an appliance is an end like a vNIC, but talks to vNICs only", "[place
     CHECK(need_of(LinkNeed::kHose, {.appliances = 6}, whole) == 6);  // and seen from there
     CHECK(need_of(LinkNeed::kHose, {.vnics = 5}, whole) == 5);
     CHECK(need_of(LinkNeed::kHose, {.vnics = 8}, whole) == 8);
-    // An appliance on either side and no vNIC across: nothing to say to each other.
+    // An appliance on either side and no vNIC across: no flow between them.
     CHECK(need_of(LinkNeed::kHose, {.appliances = 3}, {.appliances = 6}) == 0);
 }
 

@@ -1,6 +1,6 @@
-// placer_property_test.cc - against every placement of small datacenters; and at size, that nothing is
-// over-committed.
-#include "ctrl/placement/audit.h"
+// placer_property_test.cc - the placer against every layout of small datacenters, and over-commitment of none
+// in large ones.
+#include "ctrl/placement/plan.h"
 #include "test/ctrl/placement/topologies.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
@@ -46,7 +46,7 @@ Tenant random_tenant(Random32& random, const Topology& topology, std::uint32_t v
 }
 
 bool fits(const Ledger& ledger, const Tenant& tenant, const Layout& layout) {
-    for (const Need& need : needs_of(ledger.topology(), ledger.guarantee(), tenant, layout)) {
+    for (const Need& need : needs_of(ledger.topology(), ledger.link_need(), tenant, layout)) {
         if (need.amount > ledger.left(need.constraint))
             return false;
     }
@@ -97,8 +97,8 @@ TEST_CASE("a small datacenter takes a tenant exactly when some placement exists"
     for (int round = 0; round < 3000; ++round) {
         CAPTURE(round);
         const Topology topology = random_topology(random, 3);
-        const LinkNeed guarantee = random() % 4 == 0 ? LinkNeed::kSum : LinkNeed::kHose;
-        Placer placer(topology, guarantee);
+        const LinkNeed link_need = random() % 4 == 0 ? LinkNeed::kSum : LinkNeed::kHose;
+        Placer placer(topology, link_need);
         for (int t = 0; t < 4; ++t) {
             const Tenant tenant = random_tenant(random, topology, 5);
             const Ledger before = placer.ledger();
@@ -120,7 +120,7 @@ TEST_CASE("a small datacenter takes a tenant exactly when some placement exists"
     CHECK(refused > 1000);
 }
 
-TEST_CASE("the quick way alone finds nearly all that there are", "[placement]") {
+TEST_CASE("the greedy pass alone finds nearly every layout that exists", "[placement]") {
     Random32 random(2015);
     int possible = 0;
     int found = 0;
@@ -139,12 +139,12 @@ TEST_CASE("the quick way alone finds nearly all that there are", "[placement]") 
 
 TEST_CASE("a full datacenter of 200 hosts is filled and never over-committed", "[placement]") {
     Random32 random(2016);
-    for (const LinkNeed guarantee : {LinkNeed::kHose, LinkNeed::kSum}) {
+    for (const LinkNeed link_need : {LinkNeed::kHose, LinkNeed::kSum}) {
         Topology topology = weir::testing::tree(10, 20, 1000, 15'000, 12);
         for (std::uint32_t i = 0; i < 8; ++i)
             topology.appliances.push_back(
                 {.id = "p" + std::to_string(i), .type = "kvs", .capacity = 5000, .rack = i, .link = 4000});
-        Placer placer(topology, guarantee, 2000);
+        Placer placer(topology, link_need, 2000);
         std::vector<Tenant> tenants;
         std::vector<Layout> layouts;
         for (int t = 0; t < 120; ++t) {
@@ -166,8 +166,8 @@ TEST_CASE("a full datacenter of 200 hosts is filled and never over-committed", "
             }
         }
         check_nothing_is_over(placer.ledger());
-        const Audit audited = audit(topology, guarantee, tenants, layouts);
-        CHECK_FALSE(audited.over());
+        const Audit audited = audit(topology, link_need, tenants, layouts);
+        CHECK_FALSE(audited.is_over());
         CHECK(audited.broken.empty());
         for (const Load& load : audited.loads)
             REQUIRE(load.need == placer.ledger().need(load.constraint));

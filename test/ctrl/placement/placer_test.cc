@@ -1,4 +1,4 @@
-// placer_test.cc - where tenants go, and what is said of those that do not fit.
+// placer_test.cc - layouts of tenants, and explanations of those that do not fit.
 #include "ctrl/placement/placer.h"
 
 #include <set>
@@ -47,7 +47,7 @@ TEST_CASE("a tenant stays in one rack when it can", "[placement]") {
     CHECK(placer.ledger().need({ConstraintKind::kHostLink, 2}) == 10);
 }
 
-TEST_CASE("as many as fit together may be more than fit in part", "[placement]") {
+TEST_CASE("all of a tenant may fit behind a link where a part does not", "[placement]") {
     // Host 0 takes one or four of five, not two or three: min(I, 15 - I) of 4.
     Topology topology = tree(0, 2, 4, 0, 4);
     topology.hosts[1].uplink = 100;
@@ -58,7 +58,7 @@ TEST_CASE("as many as fit together may be more than fit in part", "[placement]")
     CHECK(placer.ledger().need({ConstraintKind::kHostLink, 0}) == 3);
 }
 
-TEST_CASE("the reason names the link, what it would need and what it has", "[placement]") {
+TEST_CASE("the explanation names the link, its need and its capacity", "[placement]") {
     const Topology topology = tree(0, 2, 10 * kGbit, 0, 1);
     Placer placer(topology, LinkNeed::kHose);
     const Tenant a = tenant("a", {11 * kGbit, 11 * kGbit});
@@ -69,13 +69,13 @@ TEST_CASE("the reason names the link, what it would need and what it has", "[pla
     CHECK(outcome.why.have == 10 * kGbit);
     CHECK(outcome.why.proven);
     CHECK(explain(topology, a, outcome.why) ==
-          "vNIC a0 of tenant a (11Gbit): the uplink of host h0 would need 11Gbit of 10Gbit; beside the "
-          "tenants that "
-          "are there, no placement exists");
+          "vNIC a0 of tenant a (11Gbit): the uplink of host h0 would need 11Gbit of 10Gbit; no placement "
+          "exists "
+          "beside the present tenants");
     CHECK(placer.ledger().need({ConstraintKind::kHostLink, 0}) == 0);  // nothing was taken
 }
 
-TEST_CASE("others on the link count, and the nearest host is named", "[placement]") {
+TEST_CASE("other tenants on the link count, and the host that is exceeded least is named", "[placement]") {
     Topology topology = tree(0, 3, 10, 0, 2);
     topology.hosts[2].uplink = 12;
     Placer placer(topology, LinkNeed::kHose);
@@ -91,7 +91,7 @@ TEST_CASE("others on the link count, and the nearest host is named", "[placement
     CHECK(outcome.why.have == 12);
 }
 
-TEST_CASE("full hosts are said to be full", "[placement]") {
+TEST_CASE("hosts without slots are named as full", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 2);
     Placer placer(topology, LinkNeed::kHose);
     REQUIRE(placer.place(tenant("a", {1, 1, 1})).layout);
@@ -156,7 +156,7 @@ TEST_CASE("an appliance behind a host's uplink takes part of that link", "[place
     CHECK(outcome.why.need > outcome.why.have);
 }
 
-TEST_CASE("what does not exist is said to be nowhere", "[placement]") {
+TEST_CASE("a missing host or appliance type is reported as nowhere", "[placement]") {
     const Topology topology = tree(0, 1, 10, 0, 2);
     Placer placer(topology, LinkNeed::kHose);
     Tenant a = tenant("a", {1});
@@ -172,7 +172,7 @@ TEST_CASE("what does not exist is said to be nowhere", "[placement]") {
     CHECK(none.place(tenant("a", {})).layout);
 }
 
-TEST_CASE("the sum of reservations is what EyeQ admits by", "[placement]") {
+TEST_CASE("EyeQ admits by the sum of reservations", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 4);
     Placer placer(topology, LinkNeed::kSum);
     CHECK(hosts_of(placer.place(tenant("a", {4, 4, 4}))).size() == 2);
@@ -180,7 +180,7 @@ TEST_CASE("the sum of reservations is what EyeQ admits by", "[placement]") {
     CHECK(placer.place(tenant("c", {2, 6})).layout);
 }
 
-TEST_CASE("who leaves gives back what it had", "[placement]") {
+TEST_CASE("a tenant that is removed frees what it needed", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 1);
     Placer placer(topology, LinkNeed::kHose);
     const Tenant a = tenant("a", {9, 9});
@@ -190,7 +190,7 @@ TEST_CASE("who leaves gives back what it had", "[placement]") {
     CHECK(placer.place(a).layout);
 }
 
-TEST_CASE("when the quick way fails the search finds what there is", "[placement]") {
+TEST_CASE("where the greedy pass fails the search finds the layout", "[placement]") {
     // First fit puts the 6 on host 0 and then 4s beside it; only 6+... alone on host 1 leaves room for all.
     Topology topology = tree(0, 3, 6, 0, 2);
     topology.hosts[0].slots = 1;

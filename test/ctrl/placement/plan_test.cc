@@ -1,5 +1,6 @@
-// plan_test.cc - what a change would over-commit and whose guarantee would break.
-#include "ctrl/placement/audit.h"
+// plan_test.cc - over-commitments and broken guarantees of a plan.
+#include "ctrl/placement/plan.h"
+
 #include "test/ctrl/placement/topologies.h"
 #include "test/support/catch.h"
 
@@ -13,12 +14,12 @@ TEST_CASE("a plan that fits breaks nothing", "[placement]") {
     const std::vector<Layout> there{{.hosts = {0, 1}, .appliances = {}}};
     const Plan plan = make_plan(topology, LinkNeed::kHose, tenants, there, Misfits::kForce);
     CHECK(plan.fits());
-    CHECK_FALSE(plan.after.over());
+    CHECK_FALSE(plan.after.is_over());
     CHECK(plan.after.broken.empty());
     CHECK(plan.entries[0].layout.hosts == there[0].hosts);
 }
 
-TEST_CASE("whose guarantee breaks is said with what would be left of it", "[placement]") {
+TEST_CASE("a broken guarantee is listed with the rate that remains possible", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 1000);
     std::vector<Tenant> tenants{tenant("a", {8, 8}), tenant("b", {8, 8}), tenant("c", {3, 3})};
     for (std::size_t i = 1; i < 3; ++i) {
@@ -47,18 +48,19 @@ TEST_CASE("whose guarantee breaks is said with what would be left of it", "[plac
     CHECK(plan.after.broken[2].possible == 1);
 }
 
-TEST_CASE("what was over-committed before is not new", "[placement]") {
+TEST_CASE("a load that was over-committed before is not new", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 4);
     const std::vector<Tenant> tenants{tenant("a", {16, 16}), tenant("b", {1, 1})};
     const std::vector<Layout> there{{.hosts = {0, 1}, .appliances = {}}};
     const Plan plan = make_plan(topology, LinkNeed::kHose, tenants, there, Misfits::kForce);
     CHECK(plan.fits());  // b goes to one host, and needs no link
-    CHECK(plan.after.over());
+    CHECK(plan.after.is_over());
     CHECK_FALSE(plan.after.loads[0].is_new);
     CHECK(plan.after.broken.size() == 1);
 }
 
-TEST_CASE("who does not fit is put where it does the least harm", "[placement]") {
+TEST_CASE("a tenant that does not fit is forced where the fullest constraint stays the least full",
+          "[placement]") {
     Topology topology = tree(0, 3, 10, 0, 1);
     topology.hosts[1].uplink = 15;
     topology.hosts[2].uplink = 16;
@@ -71,7 +73,7 @@ TEST_CASE("who does not fit is put where it does the least harm", "[placement]")
     CHECK(plan.after.broken[0].possible == 15);
 }
 
-TEST_CASE("who asks for what does not exist is left out", "[placement]") {
+TEST_CASE("a tenant that asks for a missing appliance type is left out", "[placement]") {
     const Topology topology = tree(0, 1, 10, 0, 4);
     std::vector<Tenant> tenants{tenant("a", {4}), tenant("b", {4})};
     tenants[0].appliances.push_back({.id = "disk", .type = "nbd", .reservation = 1});
@@ -83,22 +85,22 @@ TEST_CASE("who asks for what does not exist is left out", "[placement]") {
     CHECK(plan.after.loads[0].parts[0].tenant == 1);
 }
 
-TEST_CASE("too many vNICs on a host break nobody's rate", "[placement]") {
+TEST_CASE("too many vNICs on a host break no guaranteed rate", "[placement]") {
     const Topology topology = tree(0, 1, 10, 0, 1);
     const std::vector<Tenant> tenants{tenant("a", {1, 1})};
     const Plan plan = make_plan(topology, LinkNeed::kHose, tenants, {}, Misfits::kForce);
     CHECK_FALSE(plan.fits());
     CHECK(plan.entries[0].why.constraint.kind == ConstraintKind::kSlots);
-    CHECK(plan.after.over());
+    CHECK(plan.after.is_over());
     CHECK(plan.after.broken.empty());
 }
 
-TEST_CASE("who is refused is not counted", "[placement]") {
+TEST_CASE("a refused tenant is not counted", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 1);
     const std::vector<Tenant> tenants{tenant("a", {11, 11}), tenant("b", {4, 4})};
     const Plan plan = make_plan(topology, LinkNeed::kHose, tenants, {}, Misfits::kLeaveOut);
     CHECK_FALSE(plan.entries[0].fits);
     CHECK_FALSE(plan.entries[0].in);
     CHECK(plan.entries[1].fits);
-    CHECK_FALSE(plan.after.over());
+    CHECK_FALSE(plan.after.is_over());
 }

@@ -1,6 +1,9 @@
-// greedy.cc - the smallest part of the tree that takes the tenant, filled host by host.
-// Source: Hadrian (NSDI'13) 4.2. A host is given as many as its link takes when no more come: a need falls
-// again when most of a tenant is behind one link, so that more may fit where fewer did not.
+// place_greedily.cc - greedy placement of one tenant: the smallest part of the tree that takes it.
+// Source: Hadrian (NSDI'13) 4.2; docs/algorithms.md 10.2
+//
+// One host, else one rack, else all hosts in turn. Each host gets the most vNICs, largest first, that its
+// link takes if no more come; that may be more than a number that does not fit, because the hose need falls
+// again when most of the tenant is behind one link.
 #include <algorithm>
 #include <span>
 
@@ -11,8 +14,8 @@ namespace {
 
 using Indices = std::vector<std::uint32_t>;
 
-/// Of two reasons the better one to tell: a link rather than slots, and the one that is nearer to being met.
-bool nearer(const Shortfall& a, const Shortfall& b) {
+/// Whether `a` explains better than `b`: a link rather than slots, then the one that is exceeded less.
+bool is_nearer(const Shortfall& a, const Shortfall& b) {
     const bool a_slots = a.constraint.kind == ConstraintKind::kSlots;
     const bool b_slots = b.constraint.kind == ConstraintKind::kSlots;
     if (a_slots != b_slots)
@@ -42,14 +45,14 @@ class Greedy {
                 attempt_.put_vnic(i, host);
         }
         open_ = attempt_.open_vnics();
-        if (open_.empty() || in_one_host() || in_one_rack())
-            return attempt_.broken();
-        in_all();
-        return open_.empty() ? attempt_.broken() : nearest_miss();
+        if (open_.empty() || put_in_one_host() || put_in_one_rack())
+            return attempt_.shortfall();
+        put_in_all();
+        return open_.empty() ? attempt_.shortfall() : nearest_shortfall();
     }
 
   private:
-    /// Each to the one of its type that has the most tokens left.
+    /// Each virtual appliance goes to the appliance of its type with the most tokens left.
     std::optional<Shortfall> put_appliances() {
         for (std::uint32_t v = 0; v < attempt_.tenant().appliances.size(); ++v) {
             std::optional<std::uint32_t> best;
@@ -57,10 +60,10 @@ class Greedy {
             for (std::uint32_t a = 0; a < topology_.appliances.size(); ++a) {
                 if (!attempt_.serves(v, a))
                     continue;
-                const std::optional<Shortfall> missing = attempt_.appliance_miss(v, a);
+                const std::optional<Shortfall> missing = attempt_.appliance_shortfall(v, a);
                 if (!missing && (!best || attempt_.tokens_left(a) > attempt_.tokens_left(*best)))
                     best = a;
-                if (missing && (!reason || nearer(*missing, *reason)))
+                if (missing && (!reason || is_nearer(*missing, *reason)))
                     reason = missing;
             }
             if (!best)
@@ -77,7 +80,7 @@ class Greedy {
         open_.clear();
     }
 
-    bool in_one_host() {
+    bool put_in_one_host() {
         const Side all = sum(open_);
         for (std::uint32_t h = 0; h < topology_.hosts.size(); ++h) {
             if (attempt_.slots_left(h) < open_.size() || !attempt_.host_fits(h, all) ||
@@ -89,7 +92,7 @@ class Greedy {
         return false;
     }
 
-    bool in_one_rack() {
+    bool put_in_one_rack() {
         const Side all = sum(open_);
         for (std::uint32_t r = 0; r < topology_.racks.size(); ++r) {
             std::uint64_t slots = 0;
@@ -104,41 +107,42 @@ class Greedy {
             if (open_.empty())
                 return true;
             for (const std::uint32_t vnic : put)
-                attempt_.take_vnic(vnic);
+                attempt_.remove_vnic(vnic);
             open_ = before;
         }
         return false;
     }
 
-    void in_all() {
+    void put_in_all() {
         for (std::size_t r = 0; r < by_rack_.size() && !open_.empty(); ++r) {
             Indices put;
             for (const std::uint32_t h : by_rack_[r])
                 fill(h, put);
-            // What is too much for the rack goes back, the last first.
+            // The vNICs that exceed the rack's link are removed, the last first.
             while (r < topology_.racks.size() && !put.empty() &&
                    !attempt_.rack_fits(static_cast<std::uint32_t>(r))) {
-                attempt_.take_vnic(put.back());
+                attempt_.remove_vnic(put.back());
                 put.pop_back();
             }
             open_ = attempt_.open_vnics();
         }
     }
 
-    /// The most of the largest that fit together, then each of the others that fits too.
+    /// Puts the most of the largest vNICs that fit together, then each of the others that also fits.
     void fill(std::uint32_t host, Indices& put) {
         const std::uint64_t slots = std::min<std::uint64_t>(attempt_.slots_left(host), open_.size());
-        std::size_t most = 0;
+        std::size_t together_most = 0;
         Side together;
         for (std::size_t n = 1; n <= slots; ++n) {
             together.vnics += reservation(open_[n - 1]);
             if (attempt_.host_fits(host, together))
-                most = n;
+                together_most = n;
         }
         Indices rest;
         for (std::size_t i = 0; i < open_.size(); ++i) {
-            const bool fits = i < most || (attempt_.slots_left(host) != 0 &&
-                                           attempt_.host_fits(host, {.vnics = reservation(open_[i])}));
+            const bool fits =
+                i < together_most || (attempt_.slots_left(host) != 0 &&
+                                      attempt_.host_fits(host, {.vnics = reservation(open_[i])}));
             if (!fits) {
                 rest.push_back(open_[i]);
                 continue;
@@ -149,11 +153,11 @@ class Greedy {
         open_ = std::move(rest);
     }
 
-    [[nodiscard]] std::optional<Shortfall> nearest_miss() const {
+    [[nodiscard]] std::optional<Shortfall> nearest_shortfall() const {
         std::optional<Shortfall> reason;
         for (std::uint32_t h = 0; h < topology_.hosts.size(); ++h) {
-            const std::optional<Shortfall> missing = attempt_.miss(open_.front(), h);
-            if (missing && (!reason || nearer(*missing, *reason)))
+            const std::optional<Shortfall> missing = attempt_.vnic_shortfall(open_.front(), h);
+            if (missing && (!reason || is_nearer(*missing, *reason)))
                 reason = missing;
         }
         return reason ? reason : Shortfall{.index = open_.front(), .nowhere = true};
@@ -171,7 +175,7 @@ class Greedy {
 
     Attempt& attempt_;
     const Topology& topology_;
-    std::vector<Indices> by_rack_;  // hosts; those without a rack are last
+    std::vector<Indices> by_rack_;  // hosts by rack; those without one are last
     Indices open_;                  // vNICs without a host, the largest first
 };
 

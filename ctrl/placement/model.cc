@@ -1,8 +1,39 @@
-// explain.cc - why something does not fit, in words.
+// model.cc - names, and explanations of what does not fit.
+#include "ctrl/placement/model.h"
+
 #include "common/units.h"
-#include "ctrl/placement/placer.h"
 
 namespace weir::placement {
+
+const char* name_of(ConstraintKind kind) {
+    switch (kind) {
+        case ConstraintKind::kHostLink:
+            return "host_link";
+        case ConstraintKind::kRackLink:
+            return "rack_link";
+        case ConstraintKind::kApplianceLink:
+            return "appliance_link";
+        case ConstraintKind::kApplianceTokens:
+            return "appliance_capacity";
+        case ConstraintKind::kSlots:
+            break;
+    }
+    return "host_slots";
+}
+
+const std::string& id_of(const Topology& topology, Constraint constraint) {
+    switch (constraint.kind) {
+        case ConstraintKind::kRackLink:
+            return topology.racks[constraint.index].id;
+        case ConstraintKind::kApplianceLink:
+        case ConstraintKind::kApplianceTokens:
+            return topology.appliances[constraint.index].id;
+        case ConstraintKind::kHostLink:
+        case ConstraintKind::kSlots:
+            break;
+    }
+    return topology.hosts[constraint.index].id;
+}
 
 std::string describe(const Topology& topology, Constraint constraint) {
     const std::string& id = id_of(topology, constraint);
@@ -42,8 +73,8 @@ std::string explain(const Topology& topology, const Tenant& tenant, const Shortf
                             : ": no appliance is of type " + tenant.appliances[why.index].type);
     return what + ": " + describe(topology, why.constraint) + " would need " +
            text(why.constraint.kind, why.need) + " of " + text(why.constraint.kind, why.have) +
-           (why.proven ? "; beside the tenants that are there, no placement exists"
-                       : "; that is the nearest of what was tried");
+           (why.proven ? "; no placement exists beside the present tenants"
+                       : "; of the placements tried, this one exceeds its constraint least");
 }
 
 }  // namespace weir::placement

@@ -1,6 +1,9 @@
-// search.cc - every placement of one tenant, depth first, until one fits or the budget is used up.
-// Hosts that look alike are tried once; a branch ends when a link is too full whether or not the rest comes
-// to it: a hose's need is concave in what is behind the link, so that it is least at one of the ends.
+// place_by_search.cc - depth-first search of a layout for one tenant, within a budget.
+// Source: docs/algorithms.md 10.2
+//
+// Of hosts with equal remainders one is tried. A branch ends when a link is too full both without any of the
+// remaining vNICs and with all of them: the hose need is concave in what is behind the link, so it is least
+// at one of these ends.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -10,9 +13,9 @@
 namespace weir::placement {
 namespace {
 
-class Tries {
+class Searcher {
   public:
-    Tries(Attempt& attempt, std::uint64_t budget) : attempt_(attempt), budget_(budget) {
+    Searcher(Attempt& attempt, std::uint64_t budget) : attempt_(attempt), budget_(budget) {
         const Tenant& tenant = attempt.tenant();
         for (std::uint32_t i = 0; i < tenant.vnics.size(); ++i) {
             if (tenant.vnics[i].host != kAnywhere)
@@ -44,14 +47,14 @@ class Tries {
             attempt_.put_appliance(v, a);
             if (appliance(v + 1))
                 return true;
-            attempt_.take_appliance(v);
+            attempt_.remove_appliance(v);
         }
         return false;
     }
 
     bool vnic(std::size_t n) {
         if (n == open_.size())
-            return !attempt_.broken();
+            return !attempt_.shortfall();
         const Tokens reservation = attempt_.tenant().vnics[open_[n]].reservation;
         left_.vnics -= reservation;
         const bool found = try_hosts(n, reservation);
@@ -71,16 +74,16 @@ class Tries {
                 !seen.insert({left, attempt_.slots_left(h), rack, here.vnics, here.appliances}).second)
                 continue;
             attempt_.put_vnic(open_[n], h);
-            const bool hopeful = (attempt_.host_fits(h) || attempt_.host_fits(h, left_)) &&
+            const bool may_fit = (attempt_.host_fits(h) || attempt_.host_fits(h, left_)) &&
                                  (attempt_.rack_fits(rack) || attempt_.rack_fits(rack, left_));
-            if (hopeful && vnic(n + 1))
+            if (may_fit && vnic(n + 1))
                 return true;
-            attempt_.take_vnic(open_[n]);
+            attempt_.remove_vnic(open_[n]);
         }
         return false;
     }
 
-    /// vNICs that are alike go to hosts in order.
+    /// vNICs with equal reservations go to hosts in order, which skips permutations.
     [[nodiscard]] std::uint32_t first_host(std::size_t n, Tokens reservation) const {
         if (n == 0 || attempt_.tenant().vnics[open_[n - 1]].reservation != reservation)
             return 0;
@@ -90,13 +93,13 @@ class Tries {
     Attempt& attempt_;
     std::uint64_t budget_;
     std::vector<std::uint32_t> open_;  // vNICs that may be anywhere, the largest first
-    Side left_;                        // of them, those not put yet
+    Side left_;                        // sum of those not put yet
 };
 
 }  // namespace
 
 Search place_by_search(Attempt& attempt, std::uint64_t budget) {
-    return Tries(attempt, budget).run();
+    return Searcher(attempt, budget).run();
 }
 
 }  // namespace weir::placement

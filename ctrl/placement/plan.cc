@@ -1,5 +1,5 @@
-// audit.cc - loads of all constraints, and what becomes of those that are too high.
-#include "ctrl/placement/audit.h"
+// plan.cc - loads of all constraints, guarantees that they break, and a plan of both.
+#include "ctrl/placement/plan.h"
 
 #include <algorithm>
 #include <cassert>
@@ -10,7 +10,7 @@
 namespace weir::placement {
 namespace {
 
-/// Slots are counted, not shared: too many vNICs on a host break nobody's rate.
+/// Slots are counted and not shared: too many vNICs on a host break no guaranteed rate.
 bool is_rate(Constraint c) {
     return c.kind != ConstraintKind::kSlots;
 }
@@ -18,13 +18,13 @@ bool is_rate(Constraint c) {
 std::vector<BrokenGuarantee> broken_of(const std::vector<Load>& loads) {
     std::map<std::uint32_t, std::pair<double, BrokenGuarantee>> worst;  // by tenant
     for (const Load& load : loads) {
-        if (!load.over() || !is_rate(load.constraint))
+        if (!load.is_over() || !is_rate(load.constraint))
             continue;
         const double part = static_cast<double>(load.have) / static_cast<double>(load.need);
         for (const Load::Part& p : load.parts) {
             const auto possible = static_cast<Tokens>(Wide{p.need} * load.have / load.need);
-            const auto [at, fresh] = worst.try_emplace(p.tenant);
-            if (fresh || part < at->second.first)
+            const auto [at, is_new] = worst.try_emplace(p.tenant);
+            if (is_new || part < at->second.first)
                 at->second = {part, {p.tenant, load.constraint, p.need, possible}};
         }
     }
@@ -36,17 +36,17 @@ std::vector<BrokenGuarantee> broken_of(const std::vector<Load>& loads) {
 
 }  // namespace
 
-bool Audit::over() const {
-    return std::any_of(loads.begin(), loads.end(), [](const Load& load) { return load.over(); });
+bool Audit::is_over() const {
+    return std::any_of(loads.begin(), loads.end(), [](const Load& load) { return load.is_over(); });
 }
 
-Audit audit(const Topology& topology, LinkNeed guarantee, std::span<const Tenant> tenants,
+Audit audit(const Topology& topology, LinkNeed link_need, std::span<const Tenant> tenants,
             std::span<const Layout> layouts) {
     assert(tenants.size() == layouts.size());
-    const Ledger empty(topology, guarantee);
+    const Ledger empty(topology, link_need);
     std::map<std::pair<ConstraintKind, std::uint32_t>, Load> by_constraint;
     for (std::uint32_t t = 0; t < tenants.size(); ++t) {
-        for (const Need& need : needs_of(topology, guarantee, tenants[t], layouts[t])) {
+        for (const Need& need : needs_of(topology, link_need, tenants[t], layouts[t])) {
             Load& load = by_constraint[{need.constraint.kind, need.constraint.index}];
             load.constraint = need.constraint;
             load.have = empty.have(need.constraint);
@@ -65,10 +65,10 @@ bool Plan::fits() const {
     return std::all_of(entries.begin(), entries.end(), [](const Entry& entry) { return entry.fits; });
 }
 
-Plan make_plan(const Topology& topology, LinkNeed guarantee, std::span<const Tenant> tenants,
+Plan make_plan(const Topology& topology, LinkNeed link_need, std::span<const Tenant> tenants,
                std::span<const Layout> current, Misfits misfits) {
     assert(current.size() <= tenants.size());
-    Placer placer(topology, guarantee);
+    Placer placer(topology, link_need);
     Plan plan;
     for (std::size_t t = 0; t < current.size(); ++t) {
         placer.add(tenants[t], current[t]);
@@ -96,9 +96,9 @@ Plan make_plan(const Topology& topology, LinkNeed guarantee, std::span<const Ten
         layouts.push_back(plan.entries[t].layout);
         number.push_back(t);
     }
-    plan.after = audit(topology, guarantee, in, layouts);
+    plan.after = audit(topology, link_need, in, layouts);
     for (Load& load : plan.after.loads) {
-        load.is_new = load.over() && before.need(load.constraint) <= before.have(load.constraint);
+        load.is_new = load.is_over() && before.need(load.constraint) <= before.have(load.constraint);
         for (Load::Part& part : load.parts)
             part.tenant = number[part.tenant];
     }
