@@ -1,4 +1,4 @@
-// capacity_search.cc - the phases of the search.
+// capacity_search.cc - signals and phases of the search.
 #include "ctrl/estimate/capacity_search.h"
 
 #include <algorithm>
@@ -11,22 +11,21 @@ namespace weir::estimate {
 namespace {
 
 constexpr double kDefaultTolerance = 0.01;  // of max
-// What an overloaded appliance delivers may be less than its best.
+// Window after a jump, times the throughput: an overloaded appliance may deliver less than its best.
 constexpr double kJumpBelow = 0.95;
 constexpr double kJumpAbove = 1.1;
-constexpr double kFollowMost = 0.1;   // eq. 7 moves the estimate no further from where it settled
-constexpr double kCheckFirst = 0.03;  // a check that succeeds is followed by one of twice the step
+constexpr double kFollowMost = 0.1;   // part of the settled estimate by which eq. 7 may move it
+constexpr double kCheckFirst = 0.03;  // step of a check; a check that succeeds doubles it
 constexpr double kCheckMost = 0.25;
-constexpr unsigned kChecksRarest = 3;  // times check_intervals, when one after the other was too much
-constexpr double kBusyOutstanding =
-    2;  // times what the least latency needs: enough to keep the appliance busy
-constexpr double kLatencyForgets = 1.02;
-constexpr double kLatencyCounts = 0.25;  // of the estimate: a latency under less load means nothing
+constexpr unsigned kChecksRarest = 3;    // times check_intervals, after failed checks
+constexpr double kBusyOutstanding = 2;   // times throughput * least latency: keeps the appliance busy
+constexpr double kLatencyGrowth = 1.02;  // of the least latency per reading, so that an old one is forgotten
+constexpr double kLatencyLoad = 0.25;    // of the estimate: latency under less load is not comparable
 constexpr double kMargin = 0.01;         // of the estimate
-constexpr double kDrainLeast = 0.97;
-constexpr double kBelow = 0.995;
-constexpr double kNearly = 0.95;     // of the estimate given out: the mix is as the tenants want it
-constexpr unsigned kMixSettles = 2;  // intervals in which one change may show
+constexpr double kDrainMost = 0.97;      // of the rate, while there is a queue
+constexpr double kBelow = 0.995;         // of a throughput that came with a queue
+constexpr double kNearly = 0.95;     // of the estimate: with that much allocated the mix is the tenants' own
+constexpr unsigned kMixSettles = 2;  // intervals over which one change of the mix may show
 
 bool is_whole(const Reading& r) {
     return is_plausible(r.throughput) && is_plausible(r.offered) && is_plausible(r.outstanding) &&
@@ -35,6 +34,32 @@ bool is_whole(const Reading& r) {
 }
 
 }  // namespace
+
+const char* name_of(Phase phase) {
+    switch (phase) {
+        case Phase::kIncrease:
+            return "increase";
+        case Phase::kRevert:
+            return "revert";
+        case Phase::kWait:
+            return "wait";
+        case Phase::kHold:
+            return "hold";
+        case Phase::kStable:
+            break;
+    }
+    return "stable";
+}
+
+CapacitySettings plain_search(double min, double max) {
+    CapacitySettings settings{.min = min, .max = max};
+    settings.jump = false;
+    settings.latency_factor = 0;
+    settings.drain = 0;
+    settings.check_intervals = 0;
+    settings.wait_max = 0;
+    return settings;
+}
 
 CapacitySearch::CapacitySearch(const CapacitySettings& settings)
     : settings_(settings),
@@ -52,12 +77,12 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
         return state_;
     ++since_restart_;
     const Signal signal = signal_of(reading);
-    // An overload and the end of its queue mix requests anew, and say themselves what to do.
+    // Only in clear readings: an overload, and the end of its queue, change the mix by themselves.
     if (signal == Signal::kClear && state_.allocate >= kNearly * state_.estimate) {
         if (mix_.moved(reading.mix) > settings_.mix_change &&
             (since_restart_ > kMixSettles || state_.phase == Phase::kStable))
             restart();
-        if (!mix_.known() || since_restart_ <= kMixSettles)
+        if (!mix_.is_known() || since_restart_ <= kMixSettles)
             mix_.remember(reading.mix);
     }
     if (signal == Signal::kClear || signal == Signal::kIdle)
@@ -65,8 +90,8 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
     learn(signal, reading);
     if (signal != Signal::kShort && signal != Signal::kViolation && congested_ == 0)
         note_latency(reading);
-    if (turn(reading))
-        ;  // everything begins anew
+    if (meet_mix(reading))
+        ;  // the state is set
     else if (state_.phase == Phase::kStable)
         stay(signal, reading);
     else
@@ -76,7 +101,6 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
     return state_;
 }
 
-/// What the reading says of the estimate that was in force.
 CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
     if (settings_.jump && congested_ > 0 && state_.allocate < state_.estimate &&
         r.throughput < state_.estimate - margin())
@@ -85,7 +109,9 @@ CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
     const double limit = std::min(state_.allocate, r.in_force);
     const bool asked = r.offered >= limit - margin();
     const bool under = asked && r.throughput < limit - margin();
-    // A jump mends both, and at once; and who gives out less than is guaranteed breaks guarantees himself.
+    // When less is delivered than allowed, a jump sets the estimate to the throughput and so restores
+    // guarantees in one interval. When less is allowed than guaranteed, the allocation itself breaks
+    // guarantees.
     if (r.violated && !(settings_.jump && under) && r.guaranteed <= limit)
         return Signal::kViolation;
     if (asked && !under) {
@@ -95,12 +121,12 @@ CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
     return under || is_slow(r) ? Signal::kShort : Signal::kIdle;
 }
 
-/// Requests wait in the appliance, though the enforcers let all through.
+/// Whether requests wait at the appliance although the switches let all of them through.
 bool CapacitySearch::is_slow(const Reading& r) const {
-    return settings_.latency_factor > 0 && r.throughput > kLatencyCounts * state_.allocate && has_queue(r);
+    return settings_.latency_factor > 0 && r.throughput > kLatencyLoad * state_.allocate && has_queue(r);
 }
 
-/// Samples may say twice as much without one.
+/// At least twice the least latency: samples of what is outstanding may be that much without a queue.
 bool CapacitySearch::has_queue(const Reading& r) const {
     const double times = std::max(settings_.latency_factor, kBusyOutstanding);
     return least_latency_ > 0 && r.outstanding > times * least_latency_ * r.throughput;
@@ -110,12 +136,12 @@ double CapacitySearch::slowdown(const Reading& r) const {
     return has_queue(r) && r.throughput > 0 ? r.outstanding / (least_latency_ * r.throughput) : 1;
 }
 
-/// As much as keeps an appliance busy that serves so many tokens/s.
+/// Outstanding tokens that keep the appliance busy at this throughput.
 double CapacitySearch::busy_outstanding(double throughput) const {
     return kBusyOutstanding * least_latency_ * throughput;
 }
 
-/// What is outstanding, without a queue.
+/// Outstanding tokens without those that queue at the appliance.
 double CapacitySearch::at_work(const Reading& r) const {
     return settings_.drain > 0 && least_latency_ > 0 ? std::min(r.outstanding, busy_outstanding(r.throughput))
                                                      : r.outstanding;
@@ -129,7 +155,7 @@ void CapacitySearch::note_latency(const Reading& r) {
     if (r.throughput <= 0 || r.outstanding <= 0)
         return;
     const double latency = r.outstanding / r.throughput;
-    least_latency_ = least_latency_ > 0 ? std::min(latency, least_latency_ * kLatencyForgets) : latency;
+    least_latency_ = least_latency_ > 0 ? std::min(latency, least_latency_ * kLatencyGrowth) : latency;
 }
 
 void CapacitySearch::restart() {
@@ -162,7 +188,7 @@ void CapacitySearch::search(Signal signal, const Reading& r) {
     }
 }
 
-/// Less is given out to drain a queue, and it is not drained: the estimate is too much.
+/// Whether a queue stays although less is allocated to drain it: the estimate is above the capacity.
 bool CapacitySearch::queue_stays(const Reading& r) const {
     return state_.allocate < state_.estimate - margin() && r.throughput < state_.estimate - margin() &&
            r.outstanding > kQueueFalls * last_outstanding_ && has_queue(r);
@@ -174,10 +200,10 @@ void CapacitySearch::congested(Signal signal, const Reading& r) {
             lower_floor();
         return;
     }
-    // Right after a step up, and with a queue: it was the step. Nobody need be asked again.
+    // Congestion with a queue right after a step up comes from the step and needs no further readings.
     if (settings_.jump && signal == Signal::kShort && climbing_ && state_.phase != Phase::kStable &&
         is_full(signal, r)) {
-        if (!stepped_back_)  // else it is what the step left in the appliance
+        if (!stepped_back_)  // otherwise it is the queue that the step left
             step_back(r);
         else
             stepped_back_ = false;
@@ -188,9 +214,8 @@ void CapacitySearch::congested(Signal signal, const Reading& r) {
     if (signal == Signal::kShort) {
         settings_.jump ? jump(r) : revert(r);
     } else {
-        // At the bottom already: what is queued from before breaks guarantees, the window says nothing about
-        // that.
-        if (!at_floor())
+        // At the bottom, tokens queued from before break guarantees, which is no reason to move the window.
+        if (!is_at_floor())
             revert(r);
         state_.estimate = state_.min_window;
         state_.phase = Phase::kWait;
@@ -203,23 +228,22 @@ void CapacitySearch::increase(const Reading& r) {
     state_.phase = Phase::kIncrease;
     state_.min_window = state_.estimate;
     stepped_back_ = false;
-    // Requests begin to wait: there is not much more.
+    // Requests begin to wait, so the capacity is near.
     const bool nearly =
         settings_.jump && least_latency_ > 0 && r.outstanding > busy_outstanding(r.throughput);
     if (settings_.jump && (top_seen_ || nearly)) {
         settle(r);
-        if (shown(r, 0) <= 0)
-            full_readings_ = check_wait_;  // checks see to the rest
+        if (shown_capacity(r, 0) <= 0)
+            full_readings_ = check_wait_;  // checks find the rest
         return;
     }
-    if (narrow()) {
+    if (is_narrow()) {
         if (top_seen_ || state_.max_window >= settings_.max)
             return settle(r);
-        state_.max_window =
-            std::min(settings_.max, state_.max_window * 2);  // nobody has shown that it is too much
+        state_.max_window = std::min(settings_.max, state_.max_window * 2);  // its top was never congested
     }
-    // An overload tells the capacity, so one is sought: a small one, because whoever keeps little outstanding
-    // loses as much as is given out too much. Before the first is found there is more to go.
+    // An overload shows the capacity, so the steps seek one: a small one, because it costs flows with little
+    // outstanding as many tokens as it exceeds the capacity. Before the first estimate the steps are larger.
     if (settings_.jump)
         state_.estimate = std::min(state_.max_window, step_of(r) * std::max(state_.estimate, margin()));
     else
@@ -228,7 +252,7 @@ void CapacitySearch::increase(const Reading& r) {
 }
 
 void CapacitySearch::revert(const Reading& r) {
-    if (at_floor()) {
+    if (is_at_floor()) {
         lower_floor();
     } else {
         state_.max_window = state_.estimate;
@@ -236,16 +260,16 @@ void CapacitySearch::revert(const Reading& r) {
         top_seen_ = true;
     }
     state_.phase = Phase::kRevert;
-    if (narrow())
+    if (is_narrow())
         settle(r);
 }
 
-/// What was delivered is the capacity, unless the overload mixed requests so that less was done than before
-/// it.
+/// Takes a step back to the throughput, unless the overload changed the mix so that less was served than
+/// before.
 void CapacitySearch::step_back(const Reading& r) {
     state_.max_window = state_.estimate;
     const bool as_before = mix_.moved(r.mix) <= settings_.mix_change / 3;
-    const double known = shown(r, as_before ? r.throughput : 0);
+    const double known = shown_capacity(r, as_before ? r.throughput : 0);
     state_.estimate = known > kNearly * state_.min_window
                           ? std::clamp(known, state_.min_window, state_.estimate)
                           : state_.min_window + (state_.estimate - state_.min_window) / 4;
@@ -255,13 +279,13 @@ void CapacitySearch::step_back(const Reading& r) {
     stepped_back_ = true;
     settled_outstanding_ = busy_outstanding(state_.estimate);
     outstanding_known_ = true;
-    if (narrow()) {
+    if (is_narrow()) {
         state_.estimate = state_.min_window;
         settle(r);
     }
 }
 
-/// Even the bottom of the window is too much.
+/// Moves the window down when its bottom is congested.
 void CapacitySearch::lower_floor() {
     state_.max_window = state_.estimate;
     state_.min_window = std::max(settings_.min, state_.estimate / 2);
@@ -271,22 +295,22 @@ void CapacitySearch::lower_floor() {
 }
 
 void CapacitySearch::jump(const Reading& r) {
-    // The last reading: in those before things may still have been changing.
-    state_.estimate = std::clamp(shown(r, r.throughput), settings_.min, settings_.max);
+    // The last reading counts: those before may have been taken during a change.
+    state_.estimate = std::clamp(shown_capacity(r, r.throughput), settings_.min, settings_.max);
     state_.min_window = std::max(settings_.min, kJumpBelow * state_.estimate);
     state_.max_window = std::min(settings_.max, kJumpAbove * state_.estimate);
     top_seen_ = true;
     settle(r);
-    // What is outstanding now is the overload's queue.
+    // The tokens outstanding now are the overload's queue.
     outstanding_known_ = least_latency_ > 0;
     mix_.forget();
-    // An overload serves another mix, and may be less than the best: as soon as its queue is gone, a check.
-    if (shown(r, 0) <= 0)
+    // The throughput of an overload may be less than the best, so a check follows when its queue is gone.
+    if (shown_capacity(r, 0) <= 0)
         full_readings_ = check_wait_;
 }
 
 void CapacitySearch::settle(const Reading& r) {
-    outstanding_known_ = congested_ == 0;  // after too much: with the next reading
+    outstanding_known_ = congested_ == 0;  // after congestion: with the next reading
     settled_outstanding_ = at_work(r);
     settled_ = state_.estimate;
     state_.phase = Phase::kStable;
@@ -297,10 +321,10 @@ void CapacitySearch::settle(const Reading& r) {
 
 void CapacitySearch::stay(Signal signal, const Reading& r) {
     const bool tried = state_.allocate >= state_.estimate - margin();
-    if (check_from_ > 0 && (signal != Signal::kClear || !tried)) {  // it was too much, and shows what is not
-        state_.estimate = signal == Signal::kShort
-                              ? std::clamp(shown(r, kBelow * r.throughput), check_from_, state_.estimate)
-                              : check_from_;
+    if (check_from_ > 0 && (signal != Signal::kClear || !tried)) {  // the check failed
+        state_.estimate = signal == Signal::kShort ? std::clamp(shown_capacity(r, kBelow * r.throughput),
+                                                                check_from_, state_.estimate)
+                                                   : check_from_;
         settled_ = state_.estimate;
         check_from_ = check_step_ = 0;
         congested_ = full_readings_ = 0;
@@ -319,8 +343,7 @@ void CapacitySearch::stay(Signal signal, const Reading& r) {
             break;
         case Signal::kClear:
             ++full_readings_;
-            if (settings_.drain > 0 && tried &&
-                has_queue(r))  // it could just be served, and a little more could not
+            if (settings_.drain > 0 && tried && has_queue(r))  // the appliance serves this much and no more
                 state_.estimate = settled_ =
                     std::min(state_.estimate, std::max(kBelow * r.throughput, settings_.min));
             follow(r);
@@ -329,7 +352,7 @@ void CapacitySearch::stay(Signal signal, const Reading& r) {
     }
 }
 
-/// Eq. 7, while no queue is drained: until then what is outstanding tells of the past.
+/// Eq. 7, while no queue drains: a queue from before is no sign of the capacity now.
 void CapacitySearch::follow(const Reading& r) {
     if (!outstanding_known_) {
         settled_outstanding_ = at_work(r);
@@ -346,15 +369,14 @@ void CapacitySearch::follow(const Reading& r) {
     state_.estimate = std::clamp(state_.estimate, settings_.min, settings_.max);
 }
 
-/// Tries a little more now and then, and twice that when it goes well: nothing else shows an appliance that
-/// has become faster.
+/// Starts a check of a little more after enough full readings, and one of twice the step after a success.
 void CapacitySearch::check() {
     if (check_from_ > 0) {
         settled_ = state_.estimate;
         check_step_ = std::min(2 * check_step_, kCheckMost);
         check_wait_ = settings_.check_intervals;
     } else if (full_readings_ >= check_wait_ && settings_.check_intervals != 0 &&
-               state_.allocate >= state_.estimate - margin()) {  // nothing is drained
+               state_.allocate >= state_.estimate - margin()) {  // no queue drains
         check_step_ = kCheckFirst;
     } else {
         return;
@@ -363,18 +385,18 @@ void CapacitySearch::check() {
     state_.estimate = std::min(settings_.max, state_.estimate * (1 + check_step_));
 }
 
-/// The estimate, less what makes the appliance's queue go.
+/// The estimate, less what drains the appliance's queue.
 double CapacitySearch::to_allocate(const Reading& r) const {
     if (settings_.drain <= 0)
         return state_.estimate;
     double busy = settled_outstanding_;
     double rate = state_.estimate;
     if (settings_.jump &&
-        congested_ > 0) {  // too much, perhaps: while that is being found out, nothing is added to it
+        congested_ > 0) {  // until congestion is believed or not, nothing is added to the queue
         rate = std::min(rate, r.throughput);
         busy = busy_outstanding(rate);
         if (least_latency_ <= 0 || r.outstanding <= busy)
-            return state_.estimate;  // nothing is left to tell by: once more
+            return state_.estimate;  // there is no queue left: the estimate is tried again
     } else if (!outstanding_known_ || (state_.phase != Phase::kStable && state_.phase != Phase::kRevert)) {
         return state_.estimate;
     }
@@ -382,8 +404,8 @@ double CapacitySearch::to_allocate(const Reading& r) const {
         rate = std::min(rate, std::max(r.throughput, state_.min_window));
     const double excess = std::max(0.0, r.outstanding - busy);
     const double least = std::min(state_.estimate, std::max(r.guaranteed, rate / 2));
-    // A queue of milliseconds is few tokens, and as bad for whoever keeps few outstanding.
-    const double most = has_queue(r) ? kDrainLeast * rate : rate;
+    // A queue of milliseconds is few tokens and still hurts flows with few outstanding.
+    const double most = has_queue(r) ? kDrainMost * rate : rate;
     return std::max(least, std::min(most, rate - settings_.drain * excess));
 }
 

@@ -1,29 +1,86 @@
-// capacity_search.h - how many tokens a second an appliance can serve, from what went through it.
-// Source: Pulsar 4.3 (binary search in a window, both congestion signals, eq. 7), but:
-//   - An appliance that nobody asks for all of its estimate says nothing: the estimate is held.
-//   - A changed mix widens the window around the estimate and keeps the estimate. The paper begins again at
-//     the bottom, below what may be promised.
-//   - A window whose bottom is too much, or whose top was never too much, is moved.
-//   - Eq. 7 alone turns a queue into a falling estimate and the estimate into a queue, and swings for ever
-//     with open loops. `allocate` is less than the estimate while there is a queue: it goes, the estimate
+// capacity_search.h - search of an appliance's capacity from what went through it.
+// Source: Pulsar 4.3 (binary search in a window, two congestion signals, eq. 7); docs/algorithms.md 7.2
+// Units: tokens, tokens/s, seconds.
+// Threads: one owner.
+//
+// The capacity lies in a window from `min` to `max`. Each interval tries an estimate: without congestion the
+// window's bottom rises to it, with congestion (less throughput than was asked for and allowed, or a broken
+// guarantee) its top falls to it. A narrow window ends the search; then eq. 7 follows small changes of what
+// is outstanding.
+//
+// Example, the paper's search with capacity 7,000: the window 5,000 to 10,000 gives estimates 5,000, then
+// 7,500, which is congested, then back to 5,000, then 6,250, and so on until the window is narrower than the
+// tolerance.
+//
+// Differences from the paper:
+//   - When the demand is below the estimate, the interval shows nothing and the estimate is held.
+//   - A changed mix of requests widens the window around the estimate and keeps the estimate. The paper
+//   begins
+//     again at the bottom, below what may be promised.
+//   - The window moves when its bottom is congested, or when its top never was.
+//   - Eq. 7 alone turns a queue into a falling estimate and the estimate into a queue, and oscillates with
+//   open
+//     loops. While there is a queue, `allocate` is less than the estimate: the queue drains, the estimate
 //     stays.
-//   - `jump`: what an overloaded appliance delivers is what it can deliver: one step, not a search. A step up
-//     that ends in a queue is taken back at once. Congestion that comes by itself is believed after
-//     `readings`; while they are gathered the queue tells, and nothing is added to it. And readings of a full
-//     appliance tell what a token of each kind takes of it (work_model.h), so that a change of the mix is met
-//     before it is felt.
-//   - `latency_factor`: closed loops never queue at enforcers while the appliance is the bottleneck; there
-//   the
-//     time that tokens are outstanding tells.
-//   - `check_intervals`: now and then a little more is tried; nothing else shows a faster appliance.
-// Units: tokens, tokens/s. Threads: one owner.
+//   - `jump`: an overloaded appliance delivers what it can, so one step replaces the search. A step up that
+//   ends
+//     in a queue is taken back at once. Other congestion is believed after `readings` intervals, during which
+//     nothing is added to the queue. Readings of a full appliance also show the work of each kind of request
+//     (work_model.h), so that a new mix is met before it causes congestion.
+//   - `latency_factor`: closed loops never queue in the switches while the appliance is the bottleneck. The
+//   time
+//     that their tokens are outstanding shows it.
+//   - `check_intervals`: a little more is tried from time to time, which alone shows an appliance that became
+//     faster.
+//
+// capacity_search.cc holds the phases, capacity_search_mix.cc what full readings show about mixes to come.
 #pragma once
 
-#include "ctrl/estimate/capacity_settings.h"
-#include "ctrl/estimate/request_mix.h"
+#include <span>
+#include <vector>
+
 #include "ctrl/estimate/work_model.h"
 
 namespace weir::estimate {
+
+enum class Phase {
+    kIncrease,  ///< no congestion: up to the middle of the window
+    kRevert,    ///< congestion: back to the bottom
+    kWait,      ///< a guarantee was broken: at the bottom until all are kept
+    kHold,      ///< the demand is below the estimate
+    kStable,    ///< found; follows small changes
+};
+[[nodiscard]] const char* name_of(Phase phase);
+
+struct CapacitySettings {
+    double min = 0;                 ///< certainly below the capacity
+    double max = 0;                 ///< certainly above
+    double tolerance = 0;           ///< width of the window that ends the search; 0: 1 % of max
+    unsigned readings = 3;          ///< congested intervals in a row before congestion is believed
+    double alpha = 0.1;             ///< of eq. 7, 1/s
+    double mix_change = 0.1;        ///< part of the tokens whose change of kind counts as another mix
+    bool jump = true;               ///< take an overloaded appliance's throughput for its capacity
+    double latency_factor = 4;      ///< times the least latency that is congestion without a queue; 0: never
+    double drain = 0.5;             ///< part of the appliance's queue that is drained per second; 0: never
+    unsigned check_intervals = 10;  ///< full intervals between checks for more capacity; 0: no checks
+    unsigned wait_max =
+        10;  ///< intervals at the bottom with a broken guarantee before it is lowered; 0: none
+};
+
+/// The paper's search with the first three differences alone.
+[[nodiscard]] CapacitySettings plain_search(double min, double max);
+
+/// One interval.
+struct Reading {
+    double throughput = 0;                ///< tokens/s served
+    double offered = 0;                   ///< tokens/s: demand of all flows
+    double outstanding = 0;               ///< tokens at the appliance, mean over time
+    bool violated = false;                ///< a tenant got less than its guarantee and wanted it
+    double guaranteed = 0;                ///< tokens/s below which `allocate` is not lowered to drain a queue
+    double in_force = 0x1p53;             ///< tokens/s that the switches allowed, where less than `allocate`
+    std::span<const double> mix = {};     ///< tokens by kind of request (or tenant); empty: not known
+    std::span<const double> wanted = {};  ///< mix that the next allocation will make; empty: as `mix`
+};
 
 class CapacitySearch {
   public:
@@ -32,39 +89,46 @@ class CapacitySearch {
         double min_window = 0;
         double max_window = 0;
         double estimate = 0;
-        double allocate = 0;  ///< what to give out: the estimate, less while a queue is drained
+        double allocate = 0;  ///< tokens/s to allocate: the estimate, or less while a queue drains
     };
 
     /// @param settings 0 <= min <= max
     explicit CapacitySearch(const CapacitySettings& settings);
 
-    /// Takes in what happened under `state().allocate` and says what to do in the next interval. A reading
-    /// that is not plausible changes nothing.
+    /// Evaluates an interval under `state().allocate`. @return the state for the next interval; a reading
+    /// that is not plausible leaves it unchanged
     const State& update(const Reading& reading);
     [[nodiscard]] const State& state() const { return state_; }
-    /// How many times longer than ever requests are outstanding; 1 when they do not queue at the appliance.
+    /// Latency over the least latency; 1 when requests do not queue at the appliance.
     [[nodiscard]] double slowdown(const Reading& reading) const;
 
   private:
-    /// A queue of so much of what it was, or less, is drained.
+    /// A queue that fell below this part of its length drains.
     static constexpr double kQueueFalls = 0.9;
 
-    enum class Signal { kClear, kIdle, kShort, kViolation, kNothing };
+    /// What a reading shows of the estimate that was in force.
+    enum class Signal {
+        kClear,      ///< all of it was asked for and delivered
+        kIdle,       ///< less was asked for
+        kShort,      ///< congestion: less was delivered, or requests queue at the appliance
+        kViolation,  ///< congestion: a guarantee was broken
+        kNothing,    ///< less than the estimate was allowed, so it was not tried
+    };
 
     [[nodiscard]] Signal signal_of(const Reading& reading) const;
-    /// A throughput that is less by less is no sign.
+    /// Tokens/s by which a throughput may fall short without being a signal.
     [[nodiscard]] double margin() const;
     [[nodiscard]] bool is_slow(const Reading& reading) const;
     [[nodiscard]] bool has_queue(const Reading& reading) const;
     void note_latency(const Reading& reading);
     [[nodiscard]] bool is_full(Signal signal, const Reading& reading) const;
     void learn(Signal signal, const Reading& reading);
-    /// Goes to what the mix that is to come takes, when that is another and known. @return whether it has
-    bool turn(const Reading& reading);
-    /// How many times the estimate to try next: the surer it is, the less.
+    /// Sets the estimate for the mix to come, when that differs and its work is known. @return whether it did
+    bool meet_mix(const Reading& reading);
+    /// The next estimate over this one; the smaller its error, the nearer to 1.
     [[nodiscard]] double step_of(const Reading& reading) const;
-    /// What a full appliance has shown for the mix that is to come, else `otherwise`.
-    [[nodiscard]] double shown(const Reading& reading, double otherwise) const;
+    /// Capacity for the mix to come as full readings show it; `otherwise` when they do not.
+    [[nodiscard]] double shown_capacity(const Reading& reading, double otherwise) const;
     [[nodiscard]] bool queue_stays(const Reading& reading) const;
     void restart();
     void search(Signal signal, const Reading& reading);
@@ -81,33 +145,33 @@ class CapacitySearch {
     [[nodiscard]] double busy_outstanding(double throughput) const;
     [[nodiscard]] double at_work(const Reading& reading) const;
     [[nodiscard]] double to_allocate(const Reading& reading) const;
-    [[nodiscard]] bool at_floor() const { return state_.estimate - state_.min_window <= tolerance_; }
-    [[nodiscard]] bool narrow() const { return state_.max_window - state_.min_window <= tolerance_; }
+    [[nodiscard]] bool is_at_floor() const { return state_.estimate - state_.min_window <= tolerance_; }
+    [[nodiscard]] bool is_narrow() const { return state_.max_window - state_.min_window <= tolerance_; }
 
     CapacitySettings settings_;
     double tolerance_;
     State state_;
-    RequestMix mix_;  // when the search or the stable phase began
-    RequestMix aim_;  // to come, when the estimate was last set for it
+    RequestMix mix_;  // at the beginning of the search or the stable phase
+    RequestMix aim_;  // to come, when the estimate was last set for one
     WorkModel work_;
     std::vector<double> rates_;
     unsigned since_restart_ = 0;
 
-    unsigned congested_ = 0;     // readings in a row
-    bool top_seen_ = false;      // something above the estimate was too much
-    bool climbing_ = false;      // has gone up since the window was set
-    bool stepped_back_ = false;  // the last reading led down
+    unsigned congested_ = 0;     // congested readings in a row
+    bool top_seen_ = false;      // a value above the estimate was congested
+    bool climbing_ = false;      // the estimate rose since the window was set
+    bool stepped_back_ = false;  // the last reading lowered the estimate
     unsigned waited_ = 0;
     double last_outstanding_ = 0;
-    double least_latency_ = 0;  // seconds: outstanding per throughput; 0 = not known
+    double least_latency_ = 0;  // outstanding over throughput, seconds; 0: not known
 
-    double settled_ = 0;              // the estimate at the beginning of the stable phase
+    double settled_ = 0;              // the estimate when the stable phase began
     double settled_outstanding_ = 0;  // O_s of eq. 7
     bool outstanding_known_ = false;
-    unsigned full_readings_ = 0;  // in a row: asked for all, and delivered
-    double check_from_ = 0;       // the estimate to go back to when a check fails; 0 = no check is on
-    double check_step_ = 0;       // part of the estimate; of the last check
-    unsigned check_wait_;         // full readings between checks: more after each that was too much
+    unsigned full_readings_ = 0;  // readings in a row with all asked for and delivered
+    double check_from_ = 0;       // the estimate before the check; 0: no check is on
+    double check_step_ = 0;       // of the last check, as a part of the estimate
+    unsigned check_wait_;         // full readings before the next check; doubled by each failed check
 };
 
 }  // namespace weir::estimate

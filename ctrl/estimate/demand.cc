@@ -1,4 +1,4 @@
-// demand.cc - eq. 6 and its moving average.
+// demand.cc - equation 6 and its moving average.
 #include "ctrl/estimate/demand.h"
 
 #include <algorithm>

@@ -1,37 +1,55 @@
-// latency_window.h - how much may be outstanding at an appliance so that it answers within a threshold: the
-// latency-held capacity. Source: SRP 3.1.3 (eq. 4, 5), after PARDA. Units: tokens, tokens/s, seconds.
+// latency_window.h - window of an appliance that is held to a latency: the tokens that may be outstanding.
+// Source: SRP 3.1.3 (eq. 4, 5); PARDA (FAST'09); docs/algorithms.md 7.4
+// Units: tokens, tokens/s, seconds.
 // Threads: one owner.
+//
+// Each interval the window moves by the part gamma towards window * threshold / latency: it grows while
+// requests are answered within the threshold and shrinks when they take longer.
+//
+// Example: threshold 20 ms, gamma 0.5, window 32. At a latency of 40 ms the next window is 24.
 #pragma once
+
+#include <algorithm>
 
 namespace weir::estimate {
 
 struct LatencySettings {
-    double threshold = 0.02;  ///< congestion threshold Lc, above 0
-    double gamma = 0.5;       ///< of the way to what is right, in one interval; 0 to 1
+    double threshold = 0.02;  ///< congestion threshold, above 0
+    double gamma = 0.5;       ///< part of the way to the right window per interval, 0 to 1
     double window_min = 1;
     double window_max = 1e6;
-    double floor = 0;  ///< the appliance answers nothing faster: less is a fault of measuring, or a cache
+    double floor = 0;  ///< least possible latency; a smaller one is an error of measurement, or a cache
 };
 
-/// What happened in one interval.
+/// One interval.
 struct LatencyReading {
-    double latency = 0;      ///< mean over what was answered; 0 = nothing was
-    double outstanding = 0;  ///< on average, of all hosts together
+    double latency = 0;      ///< mean of the answered requests; 0: none was answered
+    double outstanding = 0;  ///< mean over time, from all hosts together
 };
 
 class LatencyWindow {
   public:
-    /// A window of which less is used on average is not what holds its users back.
+    /// A window counts as in use when this part of it is outstanding on average.
     static constexpr double kInUse = 0.75;
 
-    LatencyWindow(const LatencySettings& settings, double window);
+    LatencyWindow(const LatencySettings& settings, double window)
+        : settings_(settings), window_(std::clamp(window, settings.window_min, settings.window_max)) {}
 
-    /// Eq. 4. What says nothing changes nothing: no answers, and fast answers while the window is not in use,
-    /// which would let it grow without bound.
-    void update(const LatencyReading& reading);
+    /// Applies eq. 4. Readings without answers change nothing, nor do fast answers while the window is not in
+    /// use, which would let it grow without bound.
+    void update(const LatencyReading& reading) {
+        if (!(reading.latency > 0))  // also NaN
+            return;
+        const double latency = std::max(reading.latency, settings_.floor);
+        const double right = window_ * (settings_.threshold / latency);
+        if (right > window_ && reading.outstanding < kInUse * window_)
+            return;
+        const double next = (1 - settings_.gamma) * window_ + settings_.gamma * right;
+        window_ = std::clamp(next, settings_.window_min, settings_.window_max);
+    }
 
     [[nodiscard]] double window() const { return window_; }
-    /// Eq. 5: what the appliance does when it answers at the threshold.
+    /// Rate of the appliance when it answers at the threshold (eq. 5).
     [[nodiscard]] double rate() const { return window_ / settings_.threshold; }
     [[nodiscard]] const LatencySettings& settings() const { return settings_; }
 

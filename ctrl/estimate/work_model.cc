@@ -1,4 +1,4 @@
-// work_model.cc - one equation a reading.
+// work_model.cc - mixes, and a least-squares update per reading.
 #include "ctrl/estimate/work_model.h"
 
 #include <algorithm>
@@ -8,17 +8,38 @@
 namespace weir::estimate {
 namespace {
 
-constexpr double kCounts = 0.01;  // of the tokens: less of a kind says nothing of it
-constexpr double kFarthest = 16;  // times the mean work of a token, or a part of it
+constexpr double kKindLeast = 0.01;  // of the tokens: a kind with less does not show its work
+constexpr double kGuessMost = 16;    // a new kind's work, times the mean, or divided by it
 constexpr double kNewVariance = 0.25;
-constexpr double kForgets = 1e-5;  // what variances grow by with each full reading
-constexpr double kNoise = 2.5e-5;  // of a reading: half a percent, squared
+constexpr double kVarianceGrowth = 1e-5;  // per full reading, so that old readings are forgotten
+constexpr double kNoise = 2.5e-5;         // variance of a reading: half a percent, squared
 
 double sum_of(std::span<const double> values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 }  // namespace
+
+double RequestMix::moved(std::span<const double> tokens) const {
+    const double total = sum_of(tokens);
+    if (total <= 0 || parts_.empty())
+        return 0;
+    double moved = 0;
+    for (std::size_t i = 0; i < std::max(tokens.size(), parts_.size()); ++i) {
+        const double now = i < tokens.size() ? tokens[i] / total : 0;
+        moved += std::abs(now - (i < parts_.size() ? parts_[i] : 0));
+    }
+    return moved / 2;  // each token that moved is in two differences
+}
+
+void RequestMix::remember(std::span<const double> tokens) {
+    const double total = sum_of(tokens);
+    if (total <= 0)
+        return;
+    parts_.assign(tokens.begin(), tokens.end());
+    for (double& part : parts_)
+        part /= total;
+}
 
 void WorkModel::learn(std::span<const double> rates, bool full, double typical) {
     if (rates.size() > kKindsMost)
@@ -37,25 +58,26 @@ void WorkModel::learn(std::span<const double> rates, bool full, double typical) 
         correct(rates, 1 - used, full);
 }
 
-/// Kinds that are new are taken to need what the others have left. @return whether all are known then
+/// Guesses the work of new kinds as what the others leave of the appliance. @return whether all kinds are
+/// known
 bool WorkModel::begin(std::span<const double> rates, bool full, double typical) {
     const double total = sum_of(rates);
     double unknown = 0;
     double used = 0;
     for (std::size_t i = 0; i < rates.size(); ++i) {
         used += rates[i] * work_[i];
-        if (work_[i] <= 0 && rates[i] > kCounts * total)
+        if (work_[i] <= 0 && rates[i] > kKindLeast * total)
             unknown += rates[i];
     }
     if (unknown <= 0)
         return total > 0;
     if (used <= 0 && !full)
         return false;
-    double work = std::clamp((1 - used) / unknown, 1 / total / kFarthest, 1 / total * kFarthest);
+    double work = std::clamp((1 - used) / unknown, 1 / total / kGuessMost, 1 / total * kGuessMost);
     if (!full)
         work = std::min(work, typical);
     for (std::size_t i = 0; i < rates.size(); ++i) {
-        if (work_[i] > 0 || rates[i] <= kCounts * total)
+        if (work_[i] > 0 || rates[i] <= kKindLeast * total)
             continue;
         work_[i] = work;
         for (std::size_t j = 0; j < kinds_; ++j)
@@ -65,7 +87,8 @@ bool WorkModel::begin(std::span<const double> rates, bool full, double typical) 
     return true;
 }
 
-/// The likeliest errors of each that together make this one. A bound makes nothing surer.
+/// Distributes the reading's error over the kinds by their variances. A reading of an appliance that was not
+/// full is only a bound and reduces no variance.
 void WorkModel::correct(std::span<const double> rates, double error, bool full) {
     parts_.assign(kinds_, 0);
     gain_.assign(kinds_, 0);
@@ -74,7 +97,7 @@ void WorkModel::correct(std::span<const double> rates, double error, bool full) 
     double variance = kNoise;
     for (std::size_t i = 0; i < kinds_; ++i) {
         if (parts_[i] > 0)
-            spread(i, i) = std::min(spread(i, i) + kForgets, kNewVariance);
+            spread(i, i) = std::min(spread(i, i) + kVarianceGrowth, kNewVariance);
         for (std::size_t j = 0; j < kinds_; ++j)
             gain_[i] += spread(i, j) * parts_[j];
     }
@@ -91,7 +114,7 @@ double WorkModel::capacity(std::span<const double> parts) const {
     const double total = sum_of(parts);
     double work = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (parts[i] > kCounts * total && (i >= kinds_ || work_[i] <= 0))
+        if (parts[i] > kKindLeast * total && (i >= kinds_ || work_[i] <= 0))
             return 0;
         work += i < kinds_ ? parts[i] * work_[i] : 0;
     }

@@ -1,8 +1,14 @@
-// work_model.h - how much of an appliance a token of each kind of request takes: prices are only nearly
-// right, so the capacity in tokens is another for each mix (Pulsar 4.3). What went through a full appliance
-// says so: the parts of it that the kinds took add up to one. Source: recursive least squares (Kalman's form)
-// on relative errors. Units: rates in tokens/s, work in seconds of the appliance per token. Threads: one
-// owner.
+// work_model.h - mix of requests at an appliance, and the work that a token of each kind takes.
+// Source: Pulsar 4.3; recursive least squares in Kalman's form, on relative errors; docs/algorithms.md 7.3
+// Units: rates in tokens/s, work in seconds of the appliance per token.
+// Threads: one owner.
+//
+// Prices of requests are only nearly right, so an appliance's capacity in tokens/s differs between mixes.
+// While an appliance is full, the sum of rate * work over the kinds of requests is 1: one equation per
+// reading.
+//
+// Example: full with 900 get and 100 set tokens/s, and full with 500 and 300. Then a get token takes 1/1100 s
+// and a set token 1/550 s, and a mix of equal parts has a capacity of 733 tokens/s.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +17,36 @@
 
 namespace weir::estimate {
 
+/// Parts of the tokens by kind of request, at some time before.
+class RequestMix {
+  public:
+    /// Part of the tokens that moved to another kind since remember(), 0 to 1; 0 when there is nothing to
+    /// compare.
+    /// @param tokens by kind
+    [[nodiscard]] double moved(std::span<const double> tokens) const;
+    /// Has no effect without tokens.
+    void remember(std::span<const double> tokens);
+    void forget() { parts_.clear(); }
+    [[nodiscard]] bool is_known() const { return !parts_.empty(); }
+
+  private:
+    std::vector<double> parts_;  // of 1
+};
+
 class WorkModel {
   public:
-    /// Of more kinds nothing is learnt.
+    /// Readings with more kinds are ignored.
     static constexpr std::size_t kKindsMost = 128;
 
-    /// Takes in an interval.
+    /// Learns from one interval.
     /// @param rates by kind
-    /// @param full the appliance had requests waiting all the time. If not, they took at most all of it
-    /// @param typical work of a token: a kind that was never seen is taken for no more, while the appliance
-    /// is not full
+    /// @param full requests waited at the appliance all the time; otherwise the rates took at most all of it
+    /// @param typical work of a token; bounds the guess for a new kind while the appliance is not full
     void learn(std::span<const double> rates, bool full, double typical);
-    /// Tokens/s of a mix.
+    /// Capacity for a mix in tokens/s; 0 when a kind in it is not known.
     /// @param parts by kind, in any unit
-    /// @return 0 when something in it was never seen
     [[nodiscard]] double capacity(std::span<const double> parts) const;
-    /// How far off that may be, as a part of it (standard deviation); of what is not known, 1.
+    /// Standard deviation of that capacity, as a part of it; 1 when it is not known.
     [[nodiscard]] double error(std::span<const double> parts) const;
 
   private:
@@ -36,14 +56,13 @@ class WorkModel {
     [[nodiscard]] double spread(std::size_t i, std::size_t j) const { return spread_[i * kinds_ + j]; }
 
     std::size_t kinds_ = 0;
-    std::vector<double> work_;    // by kind; 0: never seen
+    std::vector<double> work_;    // by kind; 0: not known
     std::vector<double> spread_;  // covariance of relative errors
     std::vector<double> parts_;   // of the appliance, in one reading
     std::vector<double> gain_;
 };
 
-/// What each would use of `capacity`: what it wants, or the same times its weight as all others who want
-/// more.
+/// Divides `capacity` by weight: out[i] is wanted[i], or the weight times the level that all others have.
 /// @param out as many as `wanted`
 void share_by_weight(double capacity, std::span<const double> wanted, std::span<const double> weights,
                      std::span<double> out);

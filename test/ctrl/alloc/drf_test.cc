@@ -1,4 +1,4 @@
-// drf_test.cc - the worked numbers of DRF, its corner cases, and random problems against a slow exact solver.
+// drf_test.cc - worked numbers and corner cases of DRF, and random problems against a slow exact solver.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,8 +13,8 @@ using weir::testing::Random32;
 
 namespace {
 
-// Progressive filling as it is told: all active flows rise together to the next event, which is a flow at its
-// demand or a full resource; everything is added up anew at every event. Weights of 0 take part in a second
+// Progressive filling by its definition: all active flows rise together to the next event, a flow at its
+// demand or a full resource, and all sums are made anew at every event. Weights of 0 take part in a second
 // round.
 class SlowDrf {
   public:
@@ -78,7 +78,7 @@ class SlowDrf {
     std::vector<double> left_;
 };
 
-// The part of its demand that a flow could have from somebody's tokens, weight for weight.
+// The fill that a flow could have from another flow's tokens, scaled by their weights.
 double fill_from(const Case& one, std::uint32_t flow, std::uint32_t other, const Allocation& found) {
     const double factor = one.weights[flow] / one.weights[other];
     double fill = 1;
@@ -111,7 +111,7 @@ TEST_CASE("the paper's users run three and two tasks") {
     check_fill(solve("drf", one), {0.03, 0.02}, 1e-12);
 }
 
-TEST_CASE("a flow that wants nothing has all of it, one that wants what is not there has none") {
+TEST_CASE("a flow without a demand has fill 1, one that needs an empty resource has fill 0") {
     Case one({0, 10});
     one.flow({}).flow({5, 5}).flow({0, 5}).flow({0, 50});
     const Allocation found = solve("drf", one);
@@ -119,7 +119,7 @@ TEST_CASE("a flow that wants nothing has all of it, one that wants what is not t
     CHECK(found.bottleneck == std::vector<std::uint32_t>{kNone, 0, kNone, 1});
 }
 
-TEST_CASE("weight 0 gets what nobody else wants, and shares it equally") {
+TEST_CASE("flows of weight 0 share equally what the others leave") {
     Case one({100});
     one.flow({40}, 2).flow({80}, 0).flow({20}, 0);
     check_fill(solve("drf", one), {1, 0.5, 1}, 1e-12);
@@ -127,7 +127,7 @@ TEST_CASE("weight 0 gets what nobody else wants, and shares it equally") {
     check_fill(solve("drf", one), {1, 0, 0, 0.75}, 1e-12);
 }
 
-TEST_CASE("more demand than capacity is legal, and its size does not matter, only its direction") {
+TEST_CASE("a demand may exceed the capacity; then only its direction matters") {
     Random32 random(5);
     for (int run = 0; run < 200; ++run) {
         const Case one = random_case(random, {});
@@ -171,7 +171,7 @@ TEST_CASE("random problems have the answer of the slow exact solver") {
     }
 }
 
-TEST_CASE("DRF: everybody has at least what its part of every resource would give it alone") {
+TEST_CASE("DRF: a flow has at least what its part of every resource would give it alone") {
     Random32 random(24);
     for (int run = 0; run < 1500; ++run) {
         const Case one = any_case(random);
@@ -188,7 +188,7 @@ TEST_CASE("DRF: everybody has at least what its part of every resource would giv
     }
 }
 
-TEST_CASE("DRF: nobody would rather have what somebody else has, weight for weight") {
+TEST_CASE("DRF: no flow would rather have the tokens of another, scaled by their weights") {
     Random32 random(25);
     for (int run = 0; run < 300; ++run) {
         const Case one = any_case(random);

@@ -5,7 +5,7 @@
 using namespace weir::alloc;
 using namespace weir::alloc::test;
 
-TEST_CASE("first fit serves by weight, then by number, until nothing is left") {
+TEST_CASE("first fit serves by weight, then by number, until a resource is empty") {
     Case one({10, 10});
     one.flow({6, 3}).flow({6, 3}).flow({5, 0}, 2).flow({0, 9});
     const Allocation found = solve("first_fit", one);

@@ -1,5 +1,4 @@
-// hdrf_test.cc - the worked trees of H-DRF, by quanta and exactly; and random trees, the one against the
-// other.
+// hdrf_test.cc - worked trees of H-DRF by quanta and exactly, and random trees by one against the other.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -44,7 +43,7 @@ class Tasks {
     Tasks(Case one, double tasks) : case_(std::move(one)), problem_(case_.problem()) {
         tree_.begin(problem_, std::vector<double>(case_.weights.size(), 1 / tasks));
     }
-    // Grants until everybody is blocked. @return to whom, in order
+    // Grants until all flows are blocked. @return the flows in the order of their quanta
     std::vector<std::uint32_t> refill() {
         std::vector<std::uint32_t> order;
         for (std::uint32_t flow = tree_.grant(); flow != kNone; flow = tree_.grant())
@@ -69,7 +68,7 @@ using Counts = std::vector<std::uint32_t>;
 
 }  // namespace
 
-TEST_CASE("complementary siblings starve nobody, quantum by quantum") {
+TEST_CASE("complementary siblings do not starve another tenant, quantum by quantum") {
     Tasks tasks(complementary(), 10);
     const Counts order = tasks.refill();
     CHECK(Counts(order.begin(), order.begin() + 6) == Counts{0, 1, 2, 0, 1, 2});
@@ -125,7 +124,16 @@ TEST_CASE("one tenant alone is DRF among its flows") {
     }
 }
 
-TEST_CASE("three levels: what a region has is shared by its tenants") {
+TEST_CASE("a tenant whose largest share was of a resource that filled catches up alone") {
+    // group_rise.h: G wants 10 CPU and, at half the weight, 10 GPU; H wants 10 of each.
+    Case one({10, 10});
+    const std::uint32_t g = one.node();
+    const std::uint32_t h = one.node();
+    one.flow({10, 0}, 1, g).flow({0, 10}, 0.5, g).flow({10, 0}, 1, h).flow({0, 10}, 1, h);
+    check_fill(solve("hdrf", one), {0.5, 0.5, 0.5, 0.5}, 1e-8);
+}
+
+TEST_CASE("three levels: tenants share the part of their region") {
     Case one({90});
     const std::uint32_t east = one.node(2);
     const std::uint32_t west = one.node(1);
@@ -157,7 +165,7 @@ TEST_CASE("nodes that change nothing are not levels") {
     check_fill(solve("hdrf", one), {28.8 / 120, 19.2 / 120, 14.4 / 120, 16.8 / 120}, 1e-8);
 }
 
-TEST_CASE("random tenants come to what ever smaller quanta come to") {
+TEST_CASE("random tenants get what small quanta converge to") {
     Random32 random(13);
     for (int run = 0; run < 400; ++run) {
         Case one = random_case(
@@ -179,7 +187,7 @@ TEST_CASE("random tenants come to what ever smaller quanta come to") {
     }
 }
 
-TEST_CASE("many tenants on many resources come to what quanta come to") {
+TEST_CASE("many tenants on many resources get what small quanta converge to") {
     Random32 random(14);
     for (int run = 0; run < 3; ++run) {
         const Case one = random_case(random, {.flows = 150, .resources = 30, .tenants = 12});

@@ -5,7 +5,7 @@
 using namespace weir::alloc;
 using namespace weir::alloc::test;
 
-TEST_CASE("max-min is the water level of every resource for itself") {
+TEST_CASE("max-min has a water level for each resource by itself") {
     Case one({12, 100});
     one.flow({2, 10}).flow({8, 10}).flow({20, 10}, 2);
     const Allocation found = solve("max_min", one);

@@ -48,7 +48,7 @@ TEST_CASE("a flow below its demand stands at a full resource, which its bottlene
     }
 }
 
-TEST_CASE("in proportion: all mechanisms but max-min give every resource of a flow alike") {
+TEST_CASE("all mechanisms but max-min give a flow the same part of each of its resources") {
     Random32 random(23);
     for (int run = 0; run < 200; ++run) {
         const Case one = any_case(random);
@@ -61,7 +61,7 @@ TEST_CASE("in proportion: all mechanisms but max-min give every resource of a fl
     }
 }
 
-TEST_CASE("a solver keeps nothing of what it solved before") {
+TEST_CASE("a solver's answer does not depend on what it solved before") {
     Random32 random(28);
     for (const MechanismEntry& entry : kMechanisms) {
         const auto mechanism = entry.make();

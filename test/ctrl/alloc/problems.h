@@ -1,5 +1,5 @@
-// problems.h - allocation problems for tests: written out, or random ones that exercise the corners. Threads:
-// tests only.
+// problems.h - allocation problems for tests: written out, or random ones that reach the corner cases.
+// Threads: tests only.
 #pragma once
 
 #include <initializer_list>
@@ -93,7 +93,7 @@ inline Case any_case(weir::testing::Random32& random) {
                        {.flows = 1 + random() % 60, .resources = 1 + random() % 15, .tenants = random() % 6});
 }
 
-/// What an allocation uses of each resource, added up anew.
+/// Use of each resource, summed anew from the tokens.
 inline std::vector<double> use_of(const Case& one, const Allocation& found) {
     std::vector<double> used(one.capacity.size(), 0.0);
     for (std::size_t k = 0; k < one.demand.entries(); ++k)

@@ -11,7 +11,7 @@ using weir::testing::Random32;
 
 namespace {
 
-// What all flows together bring by weight and dominant share.
+// Sum of the flows' weight * dominant share * fill.
 double income(const Case& one, const Allocation& found) {
     double sum = 0;
     for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
@@ -26,7 +26,7 @@ double income(const Case& one, const Allocation& found) {
 
 }  // namespace
 
-TEST_CASE("one scarce resource goes to those who pay most for it") {
+TEST_CASE("one scarce resource goes to the flows that pay most for it") {
     Case one({10, 1000});
     one.flow({8, 1}, 1).flow({8, 1}, 3).flow({4, 0}, 2);
     CHECK(near(solve("revenue", one).fill, {0, 1, 0.5}, 1e-9));
@@ -39,7 +39,7 @@ TEST_CASE("income is near that of the best order of service") {
         const double got = income(one, solve("revenue", one));
         for (const char* name : {"drf", "first_fit"})
             CHECK(got >= 0.9 * income(one, solve(name, one)) - 1e-9);
-        // First fit in every order: by weights that say the order.
+        // First fit in every order, by weights that give the order.
         std::vector<std::uint32_t> order(one.weights.size());
         std::iota(order.begin(), order.end(), 0U);
         double best = 0;

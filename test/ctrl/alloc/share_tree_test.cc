@@ -1,4 +1,4 @@
-// share_tree_test.cc - trees lose what changes nothing, and keep the rest.
+// share_tree_test.cc - simplification of trees.
 #include "ctrl/alloc/share_tree.h"
 
 #include "test/support/catch.h"
@@ -44,10 +44,10 @@ TEST_CASE("a root of one node is that node") {
     CHECK(!tree.is_deep());
 }
 
-TEST_CASE("a node where nobody takes part is gone, and what is below two that stay is deep") {
+TEST_CASE("a node without flows that take part is removed; nodes below nodes that remain are deep") {
     const auto [tree, weights] =
         simple({{kNone, kNone, 1, 1}, {1, 2, 3, 4}, {0, 2, 2, 3, 3}}, {1, 1, 1, 1, 1}, {0, 1, 1, 1, 1});
-    // Node 0 has nobody; node 1 is then all there is.
+    // Node 0 has no flow that takes part; node 1 is then the only child of the root.
     CHECK(tree.parent == std::vector<std::uint32_t>{kNone, kNone});
     CHECK(tree.weight == std::vector<double>{3, 4});
     const auto [deep, same] =

@@ -1,5 +1,4 @@
-// vdc_test.cc - guarantees first, what is left after that: worked numbers, and what holds for random
-// datacenters.
+// vdc_test.cc - worked numbers of the three steps, and properties of random datacenters.
 #include "ctrl/alloc/vdc.h"
 
 #include <algorithm>
@@ -95,7 +94,7 @@ TEST_CASE("reservations first, the rest by the weights of the tenants") {
     const std::uint32_t a = made.add(SharingRule::kMinimum, {{.reserved = 30}}, 2);
     const std::uint32_t b = made.add(SharingRule::kMinimum, {{.reserved = 10}}, 1);
     made.flow(a, {100}).flow(a, {100}).flow(b, {100}).flow(b, {5});
-    // b's flows share 10 locally; what is left, 60, goes 2:1 to tenants, halves of a's part to each of its
+    // b's flows share 10 locally; the 60 that are left go 2:1 to the tenants, half of a's part to each of its
     // flows.
     const VdcAllocation found = made.solve("hdrf");
     CHECK(near(found.local, {15, 15, 5, 5}, 1e-6));
@@ -103,7 +102,7 @@ TEST_CASE("reservations first, the rest by the weights of the tenants") {
     CHECK(found.used[0] == Approx(100));
 }
 
-TEST_CASE("by flow, the provider's mechanism knows the tenants only as weights") {
+TEST_CASE("a mechanism by flow counts tenants as weights only") {
     Vdcs made({100});
     const std::uint32_t a = made.add(SharingRule::kMinimum, {{.reserved = 0}}, 2);
     const std::uint32_t b = made.add(SharingRule::kMinimum, {{.reserved = 0}}, 1);
@@ -111,7 +110,7 @@ TEST_CASE("by flow, the provider's mechanism knows the tenants only as weights")
     CHECK(near(made.solve("drf").global, {40, 40, 20}, 1e-6));
 }
 
-TEST_CASE("a fixed guarantee is all there is, and what it leaves is others'") {
+TEST_CASE("a fixed tenant gets its reservation and no more, and its unused part goes to others") {
     Vdcs made({100});
     const std::uint32_t fixed = made.add(SharingRule::kFixed, {{.reserved = 30}});
     const std::uint32_t minimum = made.add(SharingRule::kMinimum, {{.reserved = 30}});
@@ -135,7 +134,7 @@ TEST_CASE("a limit holds a tenant's flows together, and does not make its share 
         INFO(global);
         const VdcAllocation found = made.solve(global);
         CHECK(found.local[0] + found.local[1] + found.global[0] + found.global[1] <= 30 + 1e-9);
-        // Every resource for itself: what a limit takes from a is lost to b.
+        // Max-min divides each resource by itself: tokens that a's limit refuses are lost to b.
         CHECK((found.global[2] >= 50 - 1e-9 || std::string_view(global) == "max_min"));
     }
     CHECK(near(made.solve("hdrf").global, {10, 10, 60}, 1e-6));
@@ -167,7 +166,7 @@ TEST_CASE("the four tenants of the paper's evaluation have their guarantees") {
     CHECK(found.used[3] == Approx(1900));
 }
 
-TEST_CASE("more promised than there is: everybody has the same part of it") {
+TEST_CASE("reservations beyond the capacity are scaled alike") {
     Vdcs made({60});
     const std::uint32_t a = made.add(SharingRule::kFixed, {{.reserved = 80}});
     const std::uint32_t b = made.add(SharingRule::kMinimum, {{.reserved = 40}});
@@ -176,7 +175,7 @@ TEST_CASE("more promised than there is: everybody has the same part of it") {
     CHECK(near(made.solve("drf").global, {0, 0}, 1e-6));
 }
 
-TEST_CASE("what nobody wants is given out in proportion, within limits and fixed guarantees") {
+TEST_CASE("spare capacity is given out in proportion, within limits and fixed reservations") {
     Vdcs made({100, 1000});
     const std::uint32_t a = made.add(SharingRule::kMinimum, {{.reserved = 30}, {.reserved = 30}});
     const std::uint32_t b = made.add(SharingRule::kFixed, {{.reserved = 15}, {.reserved = 100}});
@@ -190,7 +189,7 @@ TEST_CASE("what nobody wants is given out in proportion, within limits and fixed
     CHECK(found.used[0] == Approx(100));
 }
 
-TEST_CASE("a flow of no tenant has what is left, and one that wants nothing has nothing") {
+TEST_CASE("a flow of no tenant gets what is left, and one without a demand gets nothing") {
     Vdcs made({100});
     const std::uint32_t a = made.add(SharingRule::kMinimum, {{.reserved = 60}});
     made.flow(a, {70}).flow(kNone, {70}).flow(a, {0});
@@ -204,7 +203,7 @@ TEST_CASE("the default rate of a vNIC is its part of the headroom") {
     CHECK(default_rate(1000, 0.03, 0) == 0);
 }
 
-TEST_CASE("random datacenters: within capacity, demand, limits and fixed guarantees; work-conserving") {
+TEST_CASE("random datacenters: within capacity, demand, limits and fixed reservations; work-conserving") {
     Random32 random(31);
     for (int run = 0; run < 2000; ++run) {
         const Vdcs made = random_vdcs(random);

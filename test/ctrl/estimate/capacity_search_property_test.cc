@@ -1,5 +1,5 @@
-// capacity_search_property_test.cc - whatever an appliance costs its tenants, the estimate is there within
-// five intervals of a change, stays there, and breaks no guarantee on the way.
+// capacity_search_property_test.cc - properties of the search with random costs: the estimate arrives within
+// five intervals of a change, stays, and breaks no guarantee on the way.
 #include <cmath>
 
 #include "test/ctrl/estimate/fluid_appliance.h"
@@ -27,7 +27,7 @@ FluidAppliance random_appliance(Random32& random) {
         tenant.closed = random() % 2 == 0;
         tenant.cost = between(random, 1, 3);
         tenant.guarantee = work / 3 / static_cast<double>(count) * between(random, 0.3, 1);
-        // An open loop wants more than there is; a closed one keeps the appliance busy alone.
+        // An open loop offers more than the capacity; a closed one keeps the appliance busy alone.
         tenant.size = tenant.closed ? work * between(random, 0.1, 0.5) : work * between(random, 1.2, 3);
         appliance.tenants.push_back(tenant);
     }
@@ -51,7 +51,7 @@ TEST_CASE("the estimate is within 5 % five intervals after a tenant comes or goe
                 CAPTURE(interval);
                 search.update(appliance.run(search.state().allocate));
                 const double error = std::abs(search.state().estimate / appliance.capacity() - 1);
-                // From cold, the way up is longer. A check of what more there is takes one interval.
+                // The first search takes longer. A check for more capacity takes one interval.
                 if (interval < (change == 0 ? 9 : 5))
                     continue;
                 ++judged;

@@ -1,4 +1,4 @@
-// capacity_search_test.cc - the phases with worked numbers.
+// capacity_search_test.cc - worked numbers of every phase.
 #include "ctrl/estimate/capacity_search.h"
 
 #include <limits>
@@ -10,7 +10,7 @@ using namespace weir::estimate;
 
 namespace {
 
-/// An appliance that serves `real` and is asked for everything.
+/// An appliance that serves `real` tokens/s and is offered more.
 Reading asked_for_all(const CapacitySearch& search, double real) {
     return {
         .throughput = std::min(search.state().allocate, real), .offered = 1e6, .outstanding = 100, .mix = {}};
@@ -33,7 +33,7 @@ CapacitySearch settled(CapacitySettings settings, double real) {
 }  // namespace
 
 TEST_CASE("the plain search takes the steps of the paper's Fig. 8", "[capacity]") {
-    CapacitySearch search(c1());  // algorithms.md C1
+    CapacitySearch search(c1());
     std::vector<double> estimates{search.state().estimate};
     while (search.state().phase != Phase::kStable && estimates.size() < 20) {
         search.update(asked_for_all(search, 6500));
@@ -55,7 +55,7 @@ TEST_CASE("congestion is believed after three readings in a row, not after two",
     for (int i = 0; i < 2; ++i)
         search.update({.throughput = 6500, .offered = 9000, .mix = {}});
     CHECK(search.state().estimate == 7500);
-    search.update({.throughput = 7500, .offered = 9000, .mix = {}});  // they were spurious
+    search.update({.throughput = 7500, .offered = 9000, .mix = {}});  // the two were spurious
     CHECK(search.state().estimate == 8750);
     for (int i = 0; i < 2; ++i)
         search.update({.throughput = 6500, .offered = 9000, .mix = {}});
@@ -73,7 +73,7 @@ TEST_CASE("an idle appliance does not drive its estimate up", "[capacity]") {
     CHECK(search.state().estimate == 5000);
     CHECK(search.state().max_window == 10'000);
     CHECK(search.state().phase == Phase::kHold);
-    search.update({.throughput = 5000, .offered = 5000, .mix = {}});  // asked for all of it
+    search.update({.throughput = 5000, .offered = 5000, .mix = {}});  // all of it was asked for
     CHECK(search.state().estimate == 7500);
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("after a broken guarantee the bottom is held until all are kept", "[ca
     CHECK(search.state().estimate == 6250);
 }
 
-TEST_CASE("what an overload has queued breaks guarantees without narrowing the window", "[capacity]") {
+TEST_CASE("the queue of an overload breaks guarantees without narrowing the window", "[capacity]") {
     CapacitySearch search(c1());
     search.update(asked_for_all(search, 6500));
     search.update(asked_for_all(search, 6500));
@@ -115,14 +115,14 @@ TEST_CASE("a guarantee that stays broken at the bottom sends the search lower", 
     CHECK(search.state().estimate >= 1000);
 }
 
-TEST_CASE("a stable estimate follows what is outstanding, by eq. 7", "[capacity]") {
+TEST_CASE("a stable estimate follows the outstanding tokens, by eq. 7", "[capacity]") {
     CapacitySearch search = settled(c1(), 6500);
     REQUIRE(search.state().estimate == 6484.375);
     search.update({.throughput = 6480, .offered = 9000, .outstanding = 300, .mix = {}});
     CHECK(search.state().estimate == Approx(6484.375 - 0.1 * 200));
     search.update({.throughput = 6460, .offered = 9000, .outstanding = 50, .mix = {}});
     CHECK(search.state().estimate == Approx(6464.375 + 0.1 * 50));
-    // Nobody asks for all: fewer outstanding say nothing.
+    // Less is offered than the estimate: fewer outstanding tokens show nothing.
     search.update({.throughput = 100, .offered = 100, .outstanding = 1, .mix = {}});
     CHECK(search.state().estimate == Approx(6469.375));
     for (int i = 0; i < 100; ++i)
@@ -148,15 +148,15 @@ TEST_CASE("a changed mix opens the window around the estimate and keeps the esti
     CHECK(search.state().phase == Phase::kStable);
     update(after);
     CHECK(search.state().phase == Phase::kIncrease);
-    CHECK(search.state().min_window == 6484.375);  // this very reading was clear
+    CHECK(search.state().min_window == 6484.375);  // this reading itself was clear
     CHECK(search.state().max_window == 10'000);
     CHECK(search.state().estimate == Approx((6484.375 + 10'000) / 2));
 }
 
-TEST_CASE("even the bottom may be too much, and the top too little", "[capacity]") {
+TEST_CASE("the window moves when its bottom is congested, or its top is not", "[capacity]") {
     CapacitySearch search(c1());
     search.update({.throughput = 2000, .offered = 9000, .mix = {}});
-    CHECK(search.state().estimate == 5000);  // nothing below the settings' least
+    CHECK(search.state().estimate == 5000);  // the settings' least
     CapacitySettings settings = plain_search(1000, 64'000);
     settings.readings = 1;
     CapacitySearch wide(settings);
@@ -172,25 +172,25 @@ TEST_CASE("even the bottom may be too much, and the top too little", "[capacity]
         CHECK(wide.state().estimate == Approx(real).epsilon(0.2));
     };
     run(before, 5000);
-    run(after, 50'000);  // ten times what the window of a restart reaches
+    run(after, 50'000);  // ten times the top of a restarted window
     run(before, 3000);
 }
 
-TEST_CASE("a jump takes what an overloaded appliance delivers", "[capacity]") {
+TEST_CASE("a jump takes the throughput of an overloaded appliance", "[capacity]") {
     CapacitySettings settings{.min = 3000, .max = 10'000};
     settings.check_intervals = 0;
     CapacitySearch search(settings);
     std::vector<double> estimates{search.state().estimate};
     for (int i = 0; i < 6; ++i)
         estimates.push_back(search.update(asked_for_all(search, 6840)).estimate);
-    // Doubled while nothing is known, then three readings of the overload.
+    // Doubled before the first estimate, then three readings of the overload.
     CHECK(estimates == std::vector<double>{3000, 6000, 10'000, 10'000, 10'000, 6840, 6840});
     CHECK(search.state().phase == Phase::kStable);
     CHECK(search.state().min_window == Approx(0.95 * 6840));
     CHECK(search.state().max_window == Approx(1.1 * 6840));
 }
 
-TEST_CASE("the less is given out beside guarantees, the smaller the first steps are", "[capacity]") {
+TEST_CASE("the less is allocated beside guarantees, the smaller are the first steps", "[capacity]") {
     const auto steps = [](double guaranteed) {
         CapacitySearch search({.min = 1000, .max = 20'000});
         std::vector<double> estimates;
@@ -205,20 +205,20 @@ TEST_CASE("the less is given out beside guarantees, the smaller the first steps 
     CHECK(steps(800) == std::vector<double>{1250, 1953.125, 3906.25});
     CHECK(steps(1000)[0] == Approx(1150));
     CHECK(steps(1000)[1] == Approx(1150 * 1.15));
-    CHECK(steps(1500)[0] == 2000);  // less than is guaranteed
+    CHECK(steps(1500)[0] == 2000);  // less than the guarantees
     CHECK(steps(1500)[1] == Approx(2000 * 2000 / 1500.0));
 }
 
-TEST_CASE("while the overload's queue is there less is given out, but never less than is guaranteed",
+TEST_CASE("while an overload's queue drains less is allocated, but never less than the guarantees",
           "[capacity]") {
     CapacitySettings settings{.min = 3000, .max = 10'000};
     settings.check_intervals = 0;
     CapacitySearch search = settled(settings, 6840);
     Reading reading = asked_for_all(search, 6840);
     reading.outstanding = 2100;
-    reading.throughput = 6840;  // it has work enough
+    reading.throughput = 6840;  // with enough work
     search.update(reading);
-    CHECK(search.state().estimate == Approx(0.995 * 6840));  // it could just be served
+    CHECK(search.state().estimate == Approx(0.995 * 6840));  // a rate that is just served
     CHECK(search.state().allocate == Approx(0.995 * 6840 - 0.5 * 2000));
     reading = asked_for_all(search, 6840);
     reading.outstanding = 20'000;
@@ -232,7 +232,8 @@ TEST_CASE("while the overload's queue is there less is given out, but never less
     CHECK(search.state().allocate == search.state().estimate);
 }
 
-TEST_CASE("a check finds an appliance that has become faster, and leaves one that has not", "[capacity]") {
+TEST_CASE("a check finds an appliance that became faster, and keeps the estimate of one that did not",
+          "[capacity]") {
     CapacitySettings settings{.min = 3000, .max = 10'000};
     CapacitySearch search = settled(settings, 5000);
     for (int i = 0; i < 100; ++i) {
@@ -243,7 +244,7 @@ TEST_CASE("a check finds an appliance that has become faster, and leaves one tha
     int intervals = 0;
     for (; search.state().estimate < 0.97 * 8000 && intervals < 100; ++intervals)
         search.update(asked_for_all(search, 8000));
-    CHECK(intervals <= 3 * 10 + 10);  // checks that were too much have made them rare
+    CHECK(intervals <= 3 * 10 + 10);  // failed checks made them rare
     for (int i = 0; i < 40; ++i) {
         search.update(asked_for_all(search, 8000));
         CHECK(search.state().estimate == Approx(8000).epsilon(0.05));
@@ -255,7 +256,8 @@ TEST_CASE("closed loops that queue at the appliance and nowhere else are congest
     CapacitySearch search(settings);
     search.update({.throughput = 3000, .offered = 9000, .outstanding = 15});
     REQUIRE(search.state().estimate == 6000);
-    search.update({.throughput = 4000, .offered = 4000, .outstanding = 4000});  // right after a step: at once
+    search.update(
+        {.throughput = 4000, .offered = 4000, .outstanding = 4000});  // right after a step: believed at once
     CHECK(search.state().phase == Phase::kRevert);
     CHECK(search.state().estimate == 4000);
     CHECK(search.state().allocate < 4000);
@@ -264,7 +266,7 @@ TEST_CASE("closed loops that queue at the appliance and nowhere else are congest
     CHECK(search.state().phase == Phase::kStable);
 }
 
-TEST_CASE("when a step mixes requests so that less is done than before it, a quarter of the step is tried",
+TEST_CASE("when a step changes the mix so that less is served than before, a quarter of the step is tried",
           "[capacity]") {
     CapacitySearch search({.min = 3000, .max = 20'000});
     search.update({.throughput = 3000, .offered = 9000, .outstanding = 15});
@@ -276,7 +278,7 @@ TEST_CASE("when a step mixes requests so that less is done than before it, a qua
     CHECK(search.state().estimate == Approx(before + (step - before) / 4));
 }
 
-TEST_CASE("what enforcers did not let through says nothing", "[capacity]") {
+TEST_CASE("tokens that the switches did not allow show nothing", "[capacity]") {
     CapacitySearch search({.min = 3000, .max = 10'000});
     for (int i = 0; i < 10; ++i)
         search.update({.throughput = 200, .offered = 9000, .outstanding = 1, .in_force = 200});
@@ -285,7 +287,7 @@ TEST_CASE("what enforcers did not let through says nothing", "[capacity]") {
     CHECK(search.state().max_window == 10'000);
 }
 
-TEST_CASE("a queue that stays although it is drained lowers the estimate", "[capacity]") {
+TEST_CASE("a queue that stays although less is allocated lowers the estimate", "[capacity]") {
     CapacitySettings settings{.min = 3000, .max = 10'000};
     settings.check_intervals = 0;
     CapacitySearch search = settled(settings, 6840);
@@ -294,7 +296,7 @@ TEST_CASE("a queue that stays although it is drained lowers the estimate", "[cap
     CHECK(search.state().estimate == 6000);
 }
 
-TEST_CASE("readings that cannot be change nothing", "[capacity]") {
+TEST_CASE("implausible readings change nothing", "[capacity]") {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     CapacitySearch search(c1());
     search.update(asked_for_all(search, 6500));

@@ -1,5 +1,6 @@
-// fluid_appliance.h - an appliance, its tenants and their enforcers as fluids, for tests of the capacity
-// search: exact and without noise. Units: tokens, seconds. Threads: tests only.
+// fluid_appliance.h - appliance, tenants and their limiters as fluids, exact and without noise.
+// Units: tokens, seconds.
+// Threads: tests only.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +12,13 @@
 namespace weir::testing {
 
 struct FluidTenant {
-    bool closed = false;  ///< keeps `size` tokens outstanding; else offers `size` a second
+    bool closed = false;  ///< keeps `size` tokens outstanding; otherwise offers `size` tokens/s
     double size = 0;
     double cost = 1;       ///< work per token
     double guarantee = 0;  ///< also its weight
     bool active = false;
 
-    double queued = 0;  // at its enforcer
+    double queued = 0;  // at its limiter
     double inside = 0;  // at the appliance
 };
 
@@ -27,8 +28,7 @@ class FluidAppliance {
 
     std::vector<FluidTenant> tenants;
 
-    /// What it can serve of the active tenants' mix in proportion to their guarantees, when all want more
-    /// than that.
+    /// Capacity for the active tenants in proportion to their guarantees, when all want more.
     [[nodiscard]] double capacity() const {
         double cost = 0;
         double weight = 0;
@@ -71,12 +71,12 @@ class FluidAppliance {
         }
     }
 
-    /// In proportion to what is inside, as a FIFO of many small requests does.
+    /// Serves in proportion to the tokens inside, as a FIFO of many small requests does.
     void serve(double seconds, std::vector<estimate::Usage>& usage) {
         double work = 0;
         for (const FluidTenant& t : tenants)
             work += t.inside * t.cost;
-        // What the appliance holds for its latency at full rate is not waiting, it is being served.
+        // Tokens that the appliance holds for its latency at full rate are in service and do not wait.
         const double waiting = std::max(work - work_ * latency_, work * seconds / (seconds + latency_));
         const double part = work > 0 ? std::min(work_ * seconds, waiting) / work : 0;
         for (std::size_t i = 0; i < tenants.size(); ++i) {

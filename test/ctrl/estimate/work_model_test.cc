@@ -1,4 +1,4 @@
-// work_model_test.cc - what a token of each kind takes of an appliance, from mixes that filled it.
+// work_model_test.cc - work of a token of each kind, from mixes that filled an appliance.
 #include "ctrl/estimate/work_model.h"
 
 #include <vector>
@@ -10,7 +10,7 @@ using namespace weir::estimate;
 
 namespace {
 
-// Pulsar's key-value store (6.2): tokens/s of each kind alone.
+// The key-value store of Pulsar 6.2: tokens/s of each kind alone.
 constexpr double kD = 6840;
 constexpr double kC = 2795;
 
@@ -21,35 +21,35 @@ std::vector<double> filled(double d, double c) {
 
 }  // namespace
 
-TEST_CASE("a full appliance shows what its kinds take, and so what another mix can have", "[work]") {
+TEST_CASE("a full appliance shows the work of its kinds, and so the capacity for another mix", "[work]") {
     WorkModel model;
     CHECK(model.capacity(std::vector<double>{1, 0}) == 0);
     CHECK(model.error(std::vector<double>{1, 0}) == 1);
     model.learn(filled(1, 0), true, 0);
     CHECK(model.capacity(std::vector<double>{1, 0}) == Approx(kD));
-    CHECK(model.capacity(std::vector<double>{1, 2}) == 0);  // the other was never seen
-    // A tenant comes, with a fifteenth of the tokens: what is missing is its work.
+    CHECK(model.capacity(std::vector<double>{1, 2}) == 0);  // the other kind is not known
+    // A new tenant has a fifteenth of the tokens: the rest of the appliance is its work.
     model.learn(filled(14, 1), true, 0);
     CHECK(model.capacity(std::vector<double>{1, 2}) == Approx(3 / (1 / kD + 2 / kC)).epsilon(0.01));
     CHECK(model.capacity(std::vector<double>{1, 2}) == Approx(3485).epsilon(0.01));
     CHECK(model.error(std::vector<double>{1, 2}) < 0.06);
 }
 
-TEST_CASE("what an appliance that is not full serves only bounds the work", "[work]") {
+TEST_CASE("an appliance that is not full only bounds the work", "[work]") {
     WorkModel model;
     model.learn(std::vector<double>{1000, 0}, false, 1e-4);
-    CHECK(model.capacity(std::vector<double>{1, 0}) == 0);  // it may be far from full
+    CHECK(model.capacity(std::vector<double>{1, 0}) == 0);  // the appliance may be far from full
     model.learn(filled(1, 0), true, 0);
     model.learn(std::vector<double>{1000, 1000}, false, 1 / kD);
-    CHECK(model.capacity(std::vector<double>{1, 1}) == Approx(kD));  // typical, until it is shown
+    CHECK(model.capacity(std::vector<double>{1, 1}) == Approx(kD));  // the typical work, until it shows
     CHECK(model.error(std::vector<double>{1, 1}) > 0.2);
-    // More went through than that says: it takes less. How much less is still open.
+    // A higher throughput than that bounds the work from above.
     model.learn(std::vector<double>{4500, 4500}, false, 1 / kD);
     CHECK(model.capacity(std::vector<double>{1, 1}) == Approx(9000).epsilon(0.01));
     CHECK(model.error(std::vector<double>{1, 1}) > 0.15);
 }
 
-TEST_CASE("kinds that always came together are told apart when one goes, and not before", "[work]") {
+TEST_CASE("kinds that always came together are separated when one leaves, and not before", "[work]") {
     WorkModel model;
     model.learn(filled(1, 1), true, 0);
     const std::vector<double> together{1, 1};
@@ -64,8 +64,7 @@ TEST_CASE("kinds that always came together are told apart when one goes, and not
     CHECK(model.capacity(std::vector<double>{0, 1}) == Approx(kC).epsilon(0.05));
 }
 
-TEST_CASE("readings that err by a percent are averaged; an appliance that has changed is followed",
-          "[work]") {
+TEST_CASE("errors of a percent are averaged, and an appliance that changes is followed", "[work]") {
     WorkModel model;
     weir::testing::Random32 random(7);
     const auto noisy = [&](double times) {
@@ -82,7 +81,7 @@ TEST_CASE("readings that err by a percent are averaged; an appliance that has ch
     CHECK(model.capacity(std::vector<double>{1, 2}) == Approx(2 * 3485).epsilon(0.05));
 }
 
-TEST_CASE("tokens are shared by weight, and nobody gets more than it wants", "[work]") {
+TEST_CASE("tokens are shared by weight, each part at most what is wanted", "[work]") {
     std::vector<double> out(3);
     share_by_weight(600, std::vector<double>{1000, 1000, 50}, std::vector<double>{3, 2, 1}, out);
     CHECK(out == std::vector<double>{330, 220, 50});

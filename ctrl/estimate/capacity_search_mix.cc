@@ -1,4 +1,4 @@
-// capacity_turn.cc - what readings of a full appliance say about mixes that are to come.
+// capacity_search_mix.cc - work per kind from full readings, and estimates for mixes to come.
 #include <algorithm>
 #include <numeric>
 
@@ -7,25 +7,25 @@
 namespace weir::estimate {
 namespace {
 
-/// Times the least latency: nothing that the appliance does could be faster.
-constexpr double kSurelyFull = 8;
-constexpr double kShortAndFull = 1.5;  // when it served less than it might have
-/// Of what it can serve: a queue hurts those most who keep little outstanding.
-constexpr double kSafe = 0.995;
-constexpr double kSure = 0.06;
-constexpr double kErrors = 1.5;  // standard deviations that a step is
+constexpr double kSurelyFull = 8;      // times the least latency: requests waited all the time
+constexpr double kShortAndFull = 1.5;  // the same when less was delivered than allowed
+constexpr double kSafe = 0.995;        // of the capacity, because a queue hurts flows with little outstanding
+constexpr double kErrorSure = 0.06;    // of a capacity that is used without further search
+constexpr double kErrors = 1.5;        // standard deviations per step
 constexpr double kStepLeast = 0.02;
 constexpr double kStepMost = 0.25;
-constexpr double kFirstStep = 2;  // times the estimate at most, while none was found yet
+constexpr double kFirstStepMost = 2;  // times the estimate, before the first was found
 constexpr double kStep = 1.15;
-constexpr double kTurnBelow = 1.05;
-constexpr double kTurnAbove = 1.1;
+// Window after a change of the mix, as factors of the estimate.
+constexpr double kWindowBelow = 1.05;
+constexpr double kWindowAbove = 1.1;
 
-/// What an overload takes it takes from guarantees: the less is given out beside them, the less more is
-/// tried. Who gives out less than them breaks them himself.
+/// First step of a search. An overload costs guarantees what it exceeds the capacity, so the step is smaller
+/// when little is allocated beside the guarantees. When less than the guarantees is allocated, the allocation
+/// itself breaks them and a large step costs nothing.
 double first_step(double estimate, double guaranteed) {
-    if (guaranteed > estimate || guaranteed * kFirstStep <= estimate)
-        return kFirstStep;
+    if (guaranteed > estimate || guaranteed * kFirstStepMost <= estimate)
+        return kFirstStepMost;
     return std::max(kStep, estimate / guaranteed);
 }
 
@@ -48,9 +48,9 @@ void CapacitySearch::learn(Signal signal, const Reading& r) {
     work_.learn(rates_, is_full(signal, r), 1 / state_.estimate);
 }
 
-double CapacitySearch::shown(const Reading& r, double otherwise) const {
+double CapacitySearch::shown_capacity(const Reading& r, double otherwise) const {
     const std::span<const double> mix = r.wanted.empty() ? r.mix : r.wanted;
-    return settings_.jump && work_.error(mix) < kSure ? kSafe * work_.capacity(mix) : otherwise;
+    return settings_.jump && work_.error(mix) < kErrorSure ? kSafe * work_.capacity(mix) : otherwise;
 }
 
 double CapacitySearch::step_of(const Reading& r) const {
@@ -60,10 +60,10 @@ double CapacitySearch::step_of(const Reading& r) const {
     return 1 + std::clamp(kErrors * error, kStepLeast, kStepMost);
 }
 
-bool CapacitySearch::turn(const Reading& r) {
+bool CapacitySearch::meet_mix(const Reading& r) {
     if (!settings_.jump || r.wanted.empty())
         return false;
-    if (!aim_.known())
+    if (!aim_.is_known())
         aim_.remember(r.wanted);
     const double capacity = kSafe * work_.capacity(r.wanted);
     if (aim_.moved(r.wanted) <= settings_.mix_change || capacity <= 0)
@@ -72,10 +72,10 @@ bool CapacitySearch::turn(const Reading& r) {
     mix_.remember(r.wanted);
     state_.estimate = std::clamp(capacity, settings_.min, settings_.max);
     const double error = work_.error(r.wanted);
-    state_.min_window = std::max(settings_.min, state_.estimate / (kTurnBelow + kErrors * error));
-    state_.max_window = std::min(settings_.max, state_.estimate * (kTurnAbove + 2 * kErrors * error));
+    state_.min_window = std::max(settings_.min, state_.estimate / (kWindowBelow + kErrors * error));
+    state_.max_window = std::min(settings_.max, state_.estimate * (kWindowAbove + 2 * kErrors * error));
     state_.phase = Phase::kIncrease;
-    top_seen_ = error < kSure;
+    top_seen_ = error < kErrorSure;
     climbing_ = true;
     stepped_back_ = outstanding_known_ = false;
     congested_ = since_restart_ = 0;
