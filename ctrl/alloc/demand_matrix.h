@@ -1,5 +1,5 @@
 // demand_matrix.h - sparse matrix of demands: one row per flow, one column per resource.
-// Source: Pulsar 4.1 (D of eq. 1)
+// Source: Pulsar 4.1; docs/algorithms.md 8
 // Units: tokens in the control interval.
 // Threads: any, one at a time.
 #pragma once

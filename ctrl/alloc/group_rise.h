@@ -1,5 +1,5 @@
 // group_rise.h - solver that raises all groups of flows together: H-DRF for two levels.
-// Source: H-DRF (SoCC'13), in the limit of small quanta; docs/algorithms.md 8.2
+// Source: H-DRF (SoCC'13); docs/algorithms.md 8.2
 // Units: tokens in the control interval; a share is a part of a resource.
 // Threads: one owner.
 //

@@ -1,5 +1,5 @@
 // mechanism.h - interface of the allocation mechanisms: a problem, its answer, and the solver between them.
-// Source: Pulsar 4.1 (eq. 1, A <- MRA(D, W, C))
+// Source: Pulsar 4.1; docs/algorithms.md 8
 // Units: tokens in the control interval.
 // Threads: one per mechanism object, which keeps its working memory for the next interval.
 #pragma once

@@ -1,5 +1,5 @@
 // revenue.cc - allocation mechanism: the largest income of the provider, nearly.
-// Source: Pulsar 4.1 (revenue maximization); docs/algorithms.md 8.3
+// Source: Pulsar 4.1; docs/algorithms.md 8.3
 // Units: tokens in the control interval; money in units of weight.
 // Threads: one owner.
 //

@@ -1,5 +1,5 @@
 // bill.h - line of a bill, its charge, and the hash chain that shows an altered or missing line.
-// Source: SoftBW 4.2; FIPS 180-4 (SHA-256)
+// Source: SoftBW 4.2; FIPS 180-4
 // Units: bytes, bytes per second, Unix nanoseconds; money in that of p0.
 // Threads: any (pure); never on a poll thread.
 #pragma once

@@ -1,5 +1,5 @@
 // overcommit.h - model of how often an over-committed link fails its promises.
-// Source: SoftBW 2.2 (eq. 1, 2); docs/algorithms.md 6.4
+// Source: SoftBW 2.2; docs/algorithms.md 6.4
 // Units: parts of 1.
 // Threads: any (pure).
 //

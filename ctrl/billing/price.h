@@ -1,5 +1,5 @@
 // price.h - charge for a vNIC's bandwidth in one billing period, and its fulfillment.
-// Source: SoftBW 3.2, 4.2, 4.3, Table 2; docs/algorithms.md 6.3
+// Source: SoftBW 3.2, 4.2, 4.3; docs/algorithms.md 6.3
 // Units: rates in any one unit, money in that of p0.
 // Threads: any (pure).
 //

@@ -1,6 +1,4 @@
 // solve.cc - weirctl solve: a what-if problem, computed here with the controller's pure functions.
-#include "ctrl/what_if/solve.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <span>

@@ -1,5 +1,5 @@
 // capacity_search.h - search of an appliance's capacity from what went through it.
-// Source: Pulsar 4.3 (binary search in a window, two congestion signals, eq. 7); docs/algorithms.md 7.2
+// Source: Pulsar 4.3; docs/algorithms.md 7.2
 // Units: tokens, tokens/s, seconds.
 // Threads: one owner.
 //

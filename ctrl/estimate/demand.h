@@ -1,5 +1,5 @@
 // demand.h - demand of a flow at one resource in the next interval, from its use in this one.
-// Source: Pulsar 4.2 (eq. 6, and the moving average over it); docs/algorithms.md 7.1
+// Source: Pulsar 4.2; docs/algorithms.md 7.1
 // Units: tokens of one interval.
 // Threads: any (pure).
 //

@@ -1,5 +1,5 @@
 // latency_window.h - window of an appliance that is held to a latency: the tokens that may be outstanding.
-// Source: SRP 3.1.3 (eq. 4, 5); PARDA (FAST'09); docs/algorithms.md 7.4
+// Source: SRP 3.1.3; PARDA (FAST'09); docs/algorithms.md 7.4
 // Units: tokens, tokens/s, seconds.
 // Threads: one owner.
 //

@@ -1,5 +1,5 @@
 // work_model.h - mix of requests at an appliance, and the work that a token of each kind takes.
-// Source: Pulsar 4.3; recursive least squares in Kalman's form, on relative errors; docs/algorithms.md 7.3
+// Source: Pulsar 4.3; docs/algorithms.md 7.3
 // Units: rates in tokens/s, work in seconds of the appliance per token.
 // Threads: one owner.
 //

@@ -1,6 +1,7 @@
-// cluster_plan.h - plan of a cluster file: layouts, over-commitments, broken guarantees, and how often they
-// fail. Source: Pulsar 4.5; SoftBW 2.2; docs/algorithms.md 10.3 Units: tokens/s (at links: bytes/s). Threads:
-// any (pure).
+// cluster_plan.h - plan of a cluster file: layouts, over-commitments, and guarantees that would break.
+// Source: Pulsar 4.5; SoftBW 2.2; docs/algorithms.md 10.3
+// Units: tokens/s (at links: bytes/s).
+// Threads: any (pure).
 //
 // The controller admits a file, and a vNIC that a switch reports, by these rules; `weirctl plan` and
 // `apply --dry-run` print the plan.

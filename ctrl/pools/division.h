@@ -1,5 +1,5 @@
 // division.h - division of an appliance's capacity among the nodes of a pool tree, once an interval.
-// Source: SRP 3.1, 3.2 (Algorithm 1, steps 1 and 2; eq. 1 to 3, 6); docs/algorithms.md 9
+// Source: SRP 3.1, 3.2; docs/algorithms.md 9
 // Units: tokens/s.
 // Threads: one owner, which keeps its working memory.
 //

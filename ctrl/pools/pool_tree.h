@@ -1,5 +1,7 @@
-// pool_tree.h - tree of pools within pools, with VMs as leaves, and the reservation, limit and shares of
-// each. Source: SRP 2.1; docs/algorithms.md 9.2 Units: tokens/s. Threads: any (values).
+// pool_tree.h - tree of pools within pools, with VMs as leaves and the settings of each node.
+// Source: SRP 2.1; docs/algorithms.md 9.2
+// Units: tokens/s.
+// Threads: any (values).
 #pragma once
 
 #include <cassert>

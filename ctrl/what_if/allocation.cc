@@ -1,11 +1,12 @@
-// allocation.cc - the kind `allocation`: one mechanism over all resources (Pulsar eq. 1).
+// allocation.cc - what-if kind `allocation`: flows that share resources by one mechanism.
+// Source: Pulsar 4.1; docs/design.md 5.4
+// Units: tokens in the control interval.
 #include <chrono>
 
 #include "ctrl/alloc/registry.h"
 #include "ctrl/what_if/fields.h"
 #include "ctrl/what_if/flows.h"
 #include "ctrl/what_if/registry.h"
-#include "ctrl/what_if/tree.h"
 
 namespace weir::what_if {
 
@@ -13,8 +14,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Every flow below the node of its tenant. Without a tree, tenants are nodes below the root.
-void hang(const Flows& flows, const Names& tenants, Tree& tree) {
+/// Sets the node of every flow, that of its tenant. Without a tree, tenants are nodes below the root.
+void set_nodes(const Flows& flows, const Names& tenants, Tree& tree) {
     if (tree.names.size() == 0) {
         for (std::uint32_t tenant = 0; tenant < tenants.size(); ++tenant)
             tree.node.push_back(tenant);
@@ -28,23 +29,23 @@ void hang(const Flows& flows, const Names& tenants, Tree& tree) {
 }  // namespace
 
 json solve_allocation(ObjectReader& problem, Faults& faults) {
-    const auto* mechanism = need_entry<alloc::MechanismEntry>(problem, "mechanism", alloc::kMechanisms);
+    const auto* mechanism = require_entry<alloc::MechanismEntry>(problem, "mechanism", alloc::kMechanisms);
     const Resources resources = read_resources(problem, faults);
     Tree tree = read_tree(problem, faults);
     Names tenants = tree.names;
     const Flows flows = read_flows(problem, resources, tenants, faults);
     if (!faults.empty() || mechanism == nullptr)
         return {};
-    hang(flows, tenants, tree);
+    set_nodes(flows, tenants, tree);
     alloc::Allocation allocation;
-    const auto began = std::chrono::steady_clock::now();
+    const auto start = std::chrono::steady_clock::now();
     mechanism->make()->allocate({.demand = flows.demand,
                                  .weights = flows.weight,
                                  .capacity = resources.capacity,
                                  .share_base = {},
                                  .tree = &tree.nodes},
                                 allocation);
-    const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - began;
+    const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
 
     json answer{{"flows", json::array()}, {"resources", json::array()}, {"solve_us", spent.count()}};
     for (std::uint32_t flow = 0; flow < flows.names.size(); ++flow) {

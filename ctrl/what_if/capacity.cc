@@ -1,4 +1,6 @@
-// capacity.cc - the kind `capacity`: what the search makes of a series of intervals (Pulsar 4.3).
+// capacity.cc - what-if kind `capacity`: the capacity search over a series of intervals.
+// Source: Pulsar 4.3; docs/design.md 5.4
+// Units: tokens, tokens/s.
 #include <algorithm>
 #include <map>
 
@@ -19,8 +21,8 @@ constexpr Bounds kPlausible{0, estimate::kTokensMax};
 
 CapacitySettings read_settings(ObjectReader& problem) {
     CapacitySettings settings;
-    need_number(problem, "min", settings.min, kPlausible);
-    if (need_number(problem, "max", settings.max, kPlausible) && settings.max < settings.min)
+    require_number(problem, "min", settings.min, kPlausible);
+    if (require_number(problem, "max", settings.max, kPlausible) && settings.max < settings.min)
         problem.fault("max", "at least min", "the window is empty");
     bool jump = false;
     problem.read_flag("jump", jump);
@@ -34,7 +36,7 @@ CapacitySettings read_settings(ObjectReader& problem) {
     return settings;
 }
 
-/// An interval with a mix of its own to point into.
+/// A reading, with the storage of its mix.
 struct Interval {
     estimate::Reading reading;
     std::vector<double> mix;
@@ -49,7 +51,7 @@ void read_mix(ObjectReader& reader, std::map<std::string, std::size_t>& kinds, s
     };
     if (!object->is_object() || !std::all_of(object->begin(), object->end(), is_amount)) {
         reader.fault("mix", "tokens by kind of request, such as {\"get\": 900, \"set\": 100}",
-                     "these are no amounts");
+                     "not amounts by kind");
         return;
     }
     for (const auto& [kind, tokens] : object->items()) {
@@ -65,11 +67,11 @@ json solve_capacity(ObjectReader& problem, Faults& faults) {
     const CapacitySettings settings = read_settings(problem);
     std::vector<Interval> intervals;
     std::map<std::string, std::size_t> kinds;
-    need(problem, "intervals", "a list of intervals, which may be empty");
+    require(problem, "intervals", "a list of intervals, which may be empty");
     for_objects(problem, "intervals", false, faults, [&](ObjectReader& reader) {
         Interval& interval = intervals.emplace_back();
-        need_number(reader, "throughput", interval.reading.throughput, kPlausible);
-        need_number(reader, "offered", interval.reading.offered, kPlausible);
+        require_number(reader, "throughput", interval.reading.throughput, kPlausible);
+        require_number(reader, "offered", interval.reading.offered, kPlausible);
         read_number(reader, "outstanding", interval.reading.outstanding, kPlausible);
         read_number(reader, "guaranteed", interval.reading.guaranteed, kPlausible);
         reader.read_flag("violated", interval.reading.violated);

@@ -1,4 +1,6 @@
-// demand.cc - the kind `demand`: eq. 6 of Pulsar, element by element.
+// demand.cc - what-if kind `demand`: equation 6, element by element.
+// Source: Pulsar 4.2; docs/design.md 5.4
+// Units: tokens of one interval.
 #include "ctrl/estimate/demand.h"
 
 #include <array>
@@ -16,14 +18,14 @@ namespace {
 
 constexpr const char* kShapes = "tokens by resource, {\"disk\": 100}; or a list, the same for all four";
 
-/// The places of a vector: members of an object, or elements of a list.
+/// The elements of a vector by place: a member's name, or an index.
 std::map<std::string, double> elements(const json& vector, const std::string& path, Faults& faults) {
     std::map<std::string, double> found;
     const auto add = [&](const std::string& place, const std::string& where, const json& value) {
         if (value.is_number() && estimate::is_plausible(value.get<double>()))
             found[place] = value.get<double>();
         else
-            faults.push_back({where, show_value(value), "a number, 0 to 2^53", "this cannot be an amount"});
+            faults.push_back({where, show_value(value), "a number, 0 to 2^53", "not an amount"});
     };
     if (vector.is_object()) {
         for (const auto& [name, value] : vector.items())
@@ -44,7 +46,7 @@ json solve_demand(ObjectReader& problem, Faults& faults) {
          {"backlog", &Usage::backlog},
          {"queued", &Usage::queued},
          {"outstanding", &Usage::outstanding}}};
-    need(problem, "used", kShapes);
+    require(problem, "used", kShapes);
     const json* first = nullptr;
     std::map<std::string, Usage> usage;
     for (const auto& [key, field] : kVectors) {
@@ -54,7 +56,7 @@ json solve_demand(ObjectReader& problem, Faults& faults) {
         first = first == nullptr ? vector : first;
         if (!vector->is_structured() || vector->type() != first->type() ||
             (vector->is_array() && vector->size() != first->size())) {
-            problem.fault(key, kShapes, "this is no such vector, or not like the one before");
+            problem.fault(key, kShapes, "not a vector, or not of the same shape as the others");
             continue;
         }
         for (const auto& [place, value] : elements(*vector, key, faults))

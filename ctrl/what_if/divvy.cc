@@ -1,7 +1,8 @@
-// divvy.cc - the kind `divvy`: one capacity among children (SRP Algorithm 2).
+// divvy.cc - what-if kind `divvy`: one capacity divided among children.
+// Source: SRP 3.2; docs/design.md 5.4
+// Units: any one unit.
 #include "common/water_fill.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/pool_fields.h"
 #include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
@@ -10,15 +11,15 @@ using nlohmann::json;
 
 json solve_divvy(ObjectReader& problem, Faults& faults) {
     double capacity = 0;
-    need_number(problem, "capacity", capacity, kTokenBounds);
+    require_number(problem, "capacity", capacity, kTokenBounds);
     Names names;
     std::vector<RealClaim> claims;
-    need(problem, "children", "a list of children, which may be empty");
+    require(problem, "children", "a list of children, which may be empty");
     for_objects(problem, "children", false, faults, [&](ObjectReader& reader) {
         names.add(reader);
         const pools::Controls own = read_controls(reader);
-        const double demand = read_wish(reader, "demand");
-        // Nobody's demand is less than what he was promised (SRP eq. 3).
+        const double demand = read_demand(reader, "demand");
+        // A demand is at least the reservation (SRP eq. 3).
         claims.push_back({.reservation = own.reservation,
                           .limit = own.limit,
                           .demand = std::max(demand, own.reservation),

@@ -1,4 +1,4 @@
-// fields.cc - typed reads with the same words about the same mistakes in every kind.
+// fields.cc - typed reads, with the same messages in every kind of problem.
 #include "ctrl/what_if/fields.h"
 
 #include <algorithm>
@@ -22,7 +22,9 @@ std::string text_of(Bounds bounds) {
     return "a number, " + text_of(bounds.min) + " to " + text_of(bounds.max);
 }
 
-/// What is wrong with a value, or nothing.
+constexpr const char* kIdAllowed = "a name, such as \"a\"";
+
+/// Why a value is not a number within the bounds; null: it is.
 const char* flaw(const json& value, Bounds bounds) {
     if (!value.is_number())
         return "wrong type";
@@ -38,11 +40,6 @@ std::string show(const std::string& text) {
     return show_value(json(text));
 }
 
-void need(ObjectReader& reader, std::string_view key, std::string allowed) {
-    if (!reader.has(key))
-        reader.fault(key, std::move(allowed), "this is needed");
-}
-
 bool read_number(ObjectReader& reader, std::string_view key, double& out, Bounds bounds) {
     const json* value = reader.take(key);
     if (value == nullptr)
@@ -55,8 +52,8 @@ bool read_number(ObjectReader& reader, std::string_view key, double& out, Bounds
     return true;
 }
 
-bool need_number(ObjectReader& reader, std::string_view key, double& out, Bounds bounds) {
-    need(reader, key, text_of(bounds));
+bool require_number(ObjectReader& reader, std::string_view key, double& out, Bounds bounds) {
+    require(reader, key, text_of(bounds).c_str());
     return read_number(reader, key, out, bounds);
 }
 
@@ -86,20 +83,35 @@ bool read_optional_number(ObjectReader& reader, std::string_view key, std::optio
     return true;
 }
 
-const json& list_of(ObjectReader& reader, std::string_view key, bool needed) {
+double read_demand(ObjectReader& reader, std::string_view key) {
+    std::optional<double> demand;
+    read_optional_number(reader, key, demand, kTokenBounds);
+    return demand.value_or(pools::kNoLimit);
+}
+
+pools::Controls read_controls(ObjectReader& reader) {
+    pools::Controls own;
+    read_number(reader, "reservation", own.reservation, kTokenBounds);
+    own.limit = read_demand(reader, "limit");
+    if (own.limit < own.reservation)
+        reader.fault("limit", "at least the reservation", "a limit below the reservation breaks the promise");
+    read_weight(reader, "shares", own.shares);
+    return own;
+}
+
+const json& list_of(ObjectReader& reader, std::string_view key, bool required) {
     static const json kEmpty = json::array();
-    const json* list = reader.take(key);
     const std::string allowed = "a list of at most " + std::to_string(kListMost) + " objects, [{...}, ...]";
-    if (list == nullptr) {
-        if (needed)
-            reader.fault(key, allowed, "this is needed");
+    const json* list = reader.take(key);
+    if (required)
+        require(reader, key, allowed.c_str());
+    if (list == nullptr)
         return kEmpty;
-    }
     if (!list->is_array() || list->size() > kListMost) {
         reader.fault(key, allowed, list->is_array() ? "the list is too long" : "wrong type");
         return kEmpty;
     }
-    if (needed && list->empty())
+    if (required && list->empty())
         reader.fault(key, allowed, "the list is empty");
     return *list;
 }
@@ -107,12 +119,12 @@ const json& list_of(ObjectReader& reader, std::string_view key, bool needed) {
 std::uint32_t Names::add(ObjectReader& reader) {
     const std::uint32_t number = size();
     std::string name;
-    need(reader, "id", "a name, such as \"a\"");
+    require(reader, "id", kIdAllowed);
     if (reader.read_text("id", name)) {
         if (name.empty())
-            reader.fault("id", "a name, such as \"a\"", "it is empty");
+            reader.fault("id", kIdAllowed, "it is empty");
         else if (!numbers_.emplace(name, number).second)
-            reader.fault("id", "each id once", "this id is there already");
+            reader.fault("id", "each id once", "another entry has this id");
     }
     names_.push_back(std::move(name));
     return number;
@@ -130,7 +142,7 @@ std::optional<std::uint32_t> Names::find(const std::string& name) const {
     return it == numbers_.end() ? std::nullopt : std::optional(it->second);
 }
 
-/// One without a name has been refused already.
+/// Faulty ids are empty, and left out.
 std::string Names::list() const {
     constexpr std::size_t kShown = 6;
     std::string text;
@@ -142,26 +154,29 @@ std::string Names::list() const {
             return text + ", ...";
         text += (shown == 1 ? "" : ", ") + show_text(name);
     }
-    return shown == 0 ? "nothing: there are none" : text;
+    return shown == 0 ? "none: the list of names is empty" : text;
 }
 
-std::vector<Amount> read_amounts(ObjectReader& reader, std::string_view key, const Names& names, bool needed,
-                                 Faults& faults) {
+std::vector<Amount> read_amounts(ObjectReader& reader, std::string_view key, const Names& names,
+                                 bool required, Faults& faults) {
+    constexpr const char* kAllowed = "amounts by name, such as {\"uplink\": 1000}";
     std::vector<Amount> amounts;
     const json* object = reader.take(key);
-    const std::string path = reader.path_of(key);
-    if (object == nullptr || !object->is_object()) {
-        if (needed || object != nullptr)
-            reader.fault(key, "amounts by name, such as {\"uplink\": 1000}",
-                         object == nullptr ? "this is needed" : "wrong type");
+    if (required)
+        require(reader, key, kAllowed);
+    if (object == nullptr)
+        return amounts;
+    if (!object->is_object()) {
+        reader.fault(key, kAllowed, "wrong type");
         return amounts;
     }
+    const std::string path = reader.path_of(key);
     amounts.reserve(object->size());
     for (const auto& [name, value] : object->items()) {
         const std::string where = path + '.' + show_text(name);
         const auto number = names.find(name);
         if (!number) {
-            faults.push_back({where, show_text(name), names.list(), "there is nothing of this name"});
+            faults.push_back({where, show_text(name), names.list(), "unknown name"});
             continue;
         }
         if (const char* wrong = flaw(value, kTokenBounds)) {
@@ -180,7 +195,7 @@ std::optional<std::uint32_t> read_name(ObjectReader& reader, std::string_view ke
         return std::nullopt;
     const auto number = names.find(name);
     if (!number)
-        reader.fault(key, names.list(), "there is nothing of this name");
+        reader.fault(key, names.list(), "unknown name");
     return number;
 }
 

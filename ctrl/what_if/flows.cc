@@ -1,31 +1,101 @@
-// flows.cc - resources and flows from JSON, and vectors back.
+// flows.cc - resources, trees and flows from JSON, and vectors back.
 #include "ctrl/what_if/flows.h"
 
 namespace weir::what_if {
 
 using nlohmann::json;
 
+namespace {
+
+/// A node as it is written.
+struct NodeField {
+    std::string parent;  // empty: the root
+    double weight = 1;
+};
+
+std::vector<NodeField> read_nodes(ObjectReader& reader, Tree& tree, Faults& faults) {
+    std::vector<NodeField> fields;
+    for_objects(reader, "tree", false, faults, [&](ObjectReader& object) {
+        tree.names.add(object);
+        NodeField& node = fields.emplace_back();
+        const json* parent = object.take("parent");
+        if (parent != nullptr && !parent->is_null())
+            object.read_text("parent", node.parent);
+        read_weight(object, "weight", node.weight);
+    });
+    return fields;
+}
+
+/// Numbers of the parents. An unknown name is a fault; "root" is the root.
+std::vector<std::uint32_t> find_parents(const std::vector<NodeField>& fields, const Tree& tree,
+                                        Faults& faults) {
+    std::vector<std::uint32_t> parents;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const auto parent = tree.names.find(fields[i].parent);
+        if (!parent && !fields[i].parent.empty() && fields[i].parent != "root")
+            faults.push_back({"tree[" + std::to_string(i) + "].parent", show(fields[i].parent),
+                              tree.names.list(), "unknown name"});
+        parents.push_back(parent.value_or(alloc::kNone));
+    }
+    return parents;
+}
+
+/// Numbers the nodes, parents first. Nodes of a circle are a fault.
+void number_nodes(const std::vector<NodeField>& fields, const std::vector<std::uint32_t>& parents, Tree& tree,
+                  Faults& faults) {
+    std::vector<std::uint32_t> path;
+    tree.node.assign(fields.size(), alloc::kNone);
+    for (std::uint32_t start = 0; start < fields.size(); ++start) {
+        path.clear();
+        for (std::uint32_t at = start; at != alloc::kNone && tree.node[at] == alloc::kNone;
+             at = parents[at]) {
+            if (path.size() > fields.size()) {
+                faults.push_back({"tree[" + std::to_string(start) + "].parent", show(fields[start].parent),
+                                  "a node whose parents lead to the root",
+                                  "its parents lead back to itself"});
+                return;
+            }
+            path.push_back(at);
+        }
+        for (; !path.empty(); path.pop_back()) {
+            const std::uint32_t at = path.back();
+            tree.node[at] = static_cast<std::uint32_t>(tree.nodes.parent.size());
+            tree.nodes.parent.push_back(parents[at] == alloc::kNone ? alloc::kNone : tree.node[parents[at]]);
+            tree.nodes.weight.push_back(fields[at].weight);
+        }
+    }
+}
+
+}  // namespace
+
 Resources read_resources(ObjectReader& reader, Faults& faults) {
     Resources resources;
     for_objects(reader, "resources", true, faults, [&](ObjectReader& object) {
         resources.names.add(object);
         double capacity = 0;
-        need_number(object, "capacity", capacity, kTokenBounds);
+        require_number(object, "capacity", capacity, kTokenBounds);
         resources.capacity.push_back(capacity);
     });
     return resources;
 }
 
+Tree read_tree(ObjectReader& reader, Faults& faults) {
+    Tree tree;
+    const std::vector<NodeField> fields = read_nodes(reader, tree, faults);
+    number_nodes(fields, find_parents(fields, tree, faults), tree, faults);
+    return tree;
+}
+
 Flows read_flows(ObjectReader& reader, const Resources& resources, Names& tenants, Faults& faults) {
     Flows flows;
-    const bool anybody = tenants.size() == 0;
+    const bool adds_tenants = tenants.size() == 0;
     for_objects(reader, "flows", true, faults, [&](ObjectReader& object) {
         flows.names.add(object);
         double weight = 1;
         read_weight(object, "weight", weight);
         flows.weight.push_back(weight);
         std::string tenant;
-        if (!anybody)
+        if (!adds_tenants)
             flows.tenant.push_back(read_name(object, "tenant", tenants).value_or(alloc::kNone));
         else
             flows.tenant.push_back(object.read_text("tenant", tenant) ? tenants.add(tenant) : alloc::kNone);

@@ -1,9 +1,10 @@
-// flows.h - resources and flows as `allocation` and `vdc` write them. Threads: any.
+// flows.h - resources, trees and flows of the kinds `allocation` and `vdc`.
+// Units: tokens in the control interval.
+// Threads: any.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "ctrl/alloc/registry.h"
@@ -16,17 +17,26 @@ struct Resources {
     std::vector<double> capacity;
 };
 
+struct Tree {
+    Names names;
+    alloc::ShareTree nodes;
+    /// Per name the number of its node: names are in any order, nodes after their parents.
+    std::vector<std::uint32_t> node;
+};
+
 struct Flows {
     Names names;
-    std::vector<std::uint32_t> tenant;  ///< among `tenants`; alloc::kNone: none was named
+    std::vector<std::uint32_t> tenant;  ///< per flow; alloc::kNone: it names none
     std::vector<double> weight;
     alloc::DemandMatrix demand;
-    /// Which resources each flow named, those that it wants nothing of included.
+    /// Per flow the resources that it names, also those with a demand of 0.
     std::vector<std::vector<std::uint32_t>> named;
 };
 
 [[nodiscard]] Resources read_resources(ObjectReader& reader, Faults& faults);
-/// @param tenants whom flows may name. Without any, whoever is named is a tenant: they are added
+/// The list at `tree`; absent is a tree without nodes.
+[[nodiscard]] Tree read_tree(ObjectReader& reader, Faults& faults);
+/// @param tenants that flows may name; when it is empty, the names that flows give are added
 [[nodiscard]] Flows read_flows(ObjectReader& reader, const Resources& resources, Names& tenants,
                                Faults& faults);
 

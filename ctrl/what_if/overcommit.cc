@@ -1,4 +1,6 @@
-// overcommit.cc - the kind `overcommit`: how often promises beyond the link fail (SoftBW 2.2).
+// overcommit.cc - what-if kind `overcommit`: how often promises beyond a link's rate fail.
+// Source: SoftBW 2.2; docs/design.md 5.4
+// Units: parts of 1.
 #include "ctrl/billing/overcommit.h"
 
 #include "ctrl/what_if/fields.h"
@@ -19,10 +21,10 @@ json solve_overcommit(ObjectReader& problem, Faults& faults) {
     double utilisation = 0;
     double ratio = 0;
     double bound = 0;
-    need(problem, "vms", "a whole number, 1 to 100000");
+    require(problem, "vms", "a whole number, 1 to 100000");
     problem.read_integer("vms", vms, {1, billing::kVmsMax});
-    need_number(problem, "utilisation", utilisation, {0, 1});
-    need_number(problem, "ratio", ratio, kRatios);
+    require_number(problem, "utilisation", utilisation, {0, 1});
+    require_number(problem, "ratio", ratio, kRatios);
     const bool bounded = read_number(problem, "bound", bound, {0, 1});
     if (!faults.empty())
         return {};

@@ -1,4 +1,6 @@
-// placement.cc - the kind `placement`: which tenants fit where, or what is in the way (Pulsar 4.5, EyeQ 3.5).
+// placement.cc - what-if kind `placement`: hosts and appliances for tenants, or the constraint that fails.
+// Source: Pulsar 4.5; EyeQ 3.5; docs/design.md 5.4
+// Units: any one unit, or texts with units; counted in thousandths, so that 2.5 of 10 is exact.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -14,11 +16,10 @@ using nlohmann::json;
 
 namespace {
 
-/// Amounts are counted in thousandths, so that 2.5 of 10 is as good as 2.5Gbit of 10Gbit.
 constexpr double kAmountGrain = 1000;
-constexpr double kAmountMost = 1e14;  // of all together: a thousand links of 800 Gbit/s
-constexpr std::array kGuarantees{Word<placement::LinkNeed>{"hose", placement::LinkNeed::kHose},
-                                 Word<placement::LinkNeed>{"sum", placement::LinkNeed::kSum}};
+constexpr double kAmountMost = 1e14;  // of the sum: a thousand links of 800 Gbit/s
+constexpr std::array kLinkNeeds{Word<placement::LinkNeed>{"hose", placement::LinkNeed::kHose},
+                                Word<placement::LinkNeed>{"sum", placement::LinkNeed::kSum}};
 
 double number_of(Tokens amount) {
     return static_cast<double>(amount) / kAmountGrain;
@@ -36,7 +37,7 @@ class Reader {
     explicit Reader(Faults& faults) : faults_(faults) {}
 
     void topology(ObjectReader& problem) {
-        need(problem, "topology", "an object with \"hosts\"");
+        require(problem, "topology", "an object with \"hosts\"");
         const json* value = problem.take("topology");
         if (value == nullptr)
             return;
@@ -72,8 +73,8 @@ class Reader {
             amount(entry, "bandwidth", Quantity::kBitRate, part.bandwidth, false);
         });
         if (total_ > kAmountMost)
-            reader.fault("id", "1e14 in all",
-                         "the reservations and rates so far are more than can be added up");
+            reader.fault("id", "1e14 in all tenants together",
+                         "the sum of reservations and rates up to this tenant is larger");
     }
 
     Topology out;
@@ -110,19 +111,19 @@ class Reader {
         vnics_ += count;
         if (vnics_ > kListMost)
             entry.fault("count", "at most " + std::to_string(kListMost) + " vNICs in all",
-                        "these are too many");
+                        "more vNICs than that");
         for (std::uint32_t i = 1; i <= count && vnics_ <= kListMost; ++i) {
             tenant.vnics.push_back(vnic);
             tenant.vnics.back().id += std::to_string(i);
         }
     }
 
-    /// A number, or a text with a unit: bits are counted in bytes.
+    /// Reads a number, or a text with a unit; bits become bytes.
     void amount(ObjectReader& reader, std::string_view key, Quantity quantity, Tokens& out_amount,
                 bool needed) {
         const std::string allowed = "a number, 0 to 1e14, or a text in " + units_of(quantity);
         if (needed)
-            need(reader, key, allowed);
+            require(reader, key, allowed.c_str());
         const json* value = reader.take(key);
         if (value == nullptr)
             return;
@@ -135,7 +136,7 @@ class Reader {
                 number = static_cast<double>(parsed.value) / (quantity == Quantity::kBitRate ? 8 : 1);
         }
         if (!(number >= 0 && number <= kAmountMost)) {
-            reader.fault(key, allowed, "this cannot be an amount");
+            reader.fault(key, allowed, "not an amount");
             return;
         }
         total_ += number;
@@ -201,16 +202,16 @@ json load_json(const Topology& topology, const std::vector<Tenant>& tenants, con
 
 json solve_placement(ObjectReader& problem, Faults& faults) {
     Reader read(faults);
-    auto guarantee = placement::LinkNeed::kHose;
+    auto link_need = placement::LinkNeed::kHose;
     bool force = false;
-    problem.read_word("guarantee", guarantee, std::span<const Word<placement::LinkNeed>>(kGuarantees));
+    problem.read_word("guarantee", link_need, std::span<const Word<placement::LinkNeed>>(kLinkNeeds));
     problem.read_flag("force", force);
     read.topology(problem);
     for_objects(problem, "tenants", true, faults, [&](ObjectReader& reader) { read.tenant(reader); });
     if (!faults.empty())
         return {};
     const Plan plan =
-        make_plan(read.out, guarantee, read.tenants, {}, force ? Misfits::kForce : Misfits::kLeaveOut);
+        make_plan(read.out, link_need, read.tenants, {}, force ? Misfits::kForce : Misfits::kLeaveOut);
     json answer{{"fits", plan.fits()},
                 {"tenants", json::array()},
                 {"failed", json::array()},

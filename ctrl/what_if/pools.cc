@@ -1,10 +1,11 @@
-// pools.cc - the kind `pools`: what a tree of pools gives to each node, and to each host (SRP 3).
+// pools.cc - what-if kind `pools`: a capacity divided down a tree of pools, and among hosts.
+// Source: SRP 3; docs/design.md 5.4
+// Units: tokens/s; seconds for the latency.
 #include <algorithm>
 #include <cmath>
 
 #include "ctrl/pools/division.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/pool_fields.h"
 #include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
@@ -32,7 +33,7 @@ class NodeReader {
   public:
     NodeReader(PoolProblem& problem, Faults& faults) : problem_(problem), faults_(faults) {}
 
-    /// A node and all below it. @return its reservation
+    /// Reads a node and its children. @return its reservation
     double read(ObjectReader& reader, NodeIndex parent, bool is_root) {
         if (is_root && !reader.has("id"))
             problem_.names.add("root");
@@ -42,7 +43,7 @@ class NodeReader {
         const NodeIndex node = is_root ? kRoot : problem_.tree.add(parent, own);
         problem_.demands.push_back(pools::kAbsent);
         problem_.host_of.push_back(kNoHost);
-        double below = 0;
+        double below = 0;  // reservations of the children
         if (reader.has("children"))
             below = read_children(reader, node);
         if (problem_.tree.is_leaf(node))
@@ -50,8 +51,8 @@ class NodeReader {
         if (!reader.has("reservation"))
             own.reservation = std::max(own.reservation, below);
         if (own.reservation < below * (1 - 1e-12))
-            reader.fault("reservation", "at least what its children have together, " + json(below).dump(),
-                         "reservations above the parent's cannot be kept");
+            reader.fault("reservation", "at least the sum of its children, " + json(below).dump(),
+                         "reservations beyond the parent's cannot be kept");
         problem_.tree.set(node, own);
         return own.reservation;
     }
@@ -74,7 +75,7 @@ class NodeReader {
             read_number(reader, "outstanding", outstanding, kTokenBounds);
             problem_.demands[node] = pools::demand_rate(outstanding, *problem_.latency);
         } else {
-            problem_.demands[node] = read_wish(reader, "demand");
+            problem_.demands[node] = read_demand(reader, "demand");
         }
         std::string host;
         if (reader.read_text("host", host))
@@ -88,14 +89,14 @@ class NodeReader {
     Faults& faults_;
 };
 
-/// Puts one leaf on a host, by name.
+/// Sets the host of one leaf, by names.
 void put(PoolProblem& problem, const std::string& leaf, const std::string& host, const std::string& path,
          Faults& faults) {
     const auto node = problem.names.find(leaf);
     if (!node || !problem.tree.is_leaf(*node))
-        faults.push_back({path, show(leaf), "the id of a leaf", "there is no leaf of this name"});
+        faults.push_back({path, show(leaf), "the id of a leaf", "unknown leaf"});
     else if (problem.host_of[*node] != kNoHost)
-        faults.push_back({path, show(leaf), "each leaf once", "this leaf is on a host already"});
+        faults.push_back({path, show(leaf), "each leaf once", "this leaf has a host already"});
     else
         problem.host_of[*node] = problem.hosts.add(host);
 }
@@ -146,12 +147,12 @@ json solve_pools(ObjectReader& problem, Faults& faults) {
     PoolProblem pools;
     double capacity = 0;
     double latency = 1;
-    need_number(problem, "capacity", capacity, kTokenBounds);
+    require_number(problem, "capacity", capacity, kTokenBounds);
     if (read_number(problem, "latency", latency, {1e-6, 3600}))
         pools.latency = latency;
     double window = capacity * latency;
     read_number(problem, "queue_depth", window, kTokenBounds);
-    need(problem, "root", "a pool: {\"reservation\": 1000, \"children\": [...]}");
+    require(problem, "root", "a pool: {\"reservation\": 1000, \"children\": [...]}");
     if (const json* root = problem.take("root")) {
         ObjectReader reader(*root, "root", faults);
         if (root->is_object()) {

@@ -1,4 +1,6 @@
-// price.cc - the kind `price`: what billing periods cost (SoftBW 4.3, Table 2).
+// price.cc - what-if kind `price`: charges of billing periods.
+// Source: SoftBW 4.3; docs/design.md 5.4
+// Units: rates in any one unit, money in that of p0.
 #include "ctrl/billing/price.h"
 
 #include <span>
@@ -15,12 +17,12 @@ namespace {
 
 constexpr Bounds kAboveZero{1e-9, 1e18};
 
-/// S / T beyond the link is refused as B is: one vNIC cannot have more.
+/// Refuses S / T beyond the link, as for B: one vNIC cannot have more.
 void read_dynamic(ObjectReader& reader, double link, double& promised) {
     double size = 0;
     double time = 1;
-    const bool sized = need_number(reader, "size", size, kTokenBounds);
-    const bool timed = need_number(reader, "time", time, kAboveZero);
+    const bool sized = require_number(reader, "size", size, kTokenBounds);
+    const bool timed = require_number(reader, "time", time, kAboveZero);
     if (!sized || !timed)
         return;
     promised = size / time;
@@ -30,14 +32,14 @@ void read_dynamic(ObjectReader& reader, double link, double& promised) {
 
 billing::Period read_period(ObjectReader& reader, double link) {
     billing::Period period;
-    need(reader, "guarantee", "\"strict\", \"dynamic\", \"fairness\" or \"best_effort\"");
+    require(reader, "guarantee", "\"strict\", \"dynamic\", \"fairness\" or \"best_effort\"");
     reader.read_word("guarantee", period.guarantee_kind,
                      std::span<const Word<weir::GuaranteeKind>>(kGuaranteeWords));
     if (period.guarantee_kind == weir::GuaranteeKind::kStrict)
-        need_number(reader, "reservation", period.promised, {0, link});
+        require_number(reader, "reservation", period.promised, {0, link});
     if (period.guarantee_kind == weir::GuaranteeKind::kDynamic)
         read_dynamic(reader, link, period.promised);
-    need_number(reader, "delivered", period.delivered, kTokenBounds);
+    require_number(reader, "delivered", period.delivered, kTokenBounds);
     return period;
 }
 
@@ -45,12 +47,12 @@ billing::Period read_period(ObjectReader& reader, double link) {
 
 json solve_price(ObjectReader& problem, Faults& faults) {
     billing::Prices prices;
-    need_number(problem, "p0", prices.p0, {0, 1e12});
-    need_number(problem, "beta", prices.beta, {0, 1});
-    const bool linked = need_number(problem, "link", prices.link, kAboveZero);
+    require_number(problem, "p0", prices.p0, {0, 1e12});
+    require_number(problem, "beta", prices.beta, {0, 1});
+    const bool linked = require_number(problem, "link", prices.link, kAboveZero);
     const double promised_most = linked ? prices.link : kTokenBounds.max;
     std::vector<billing::Period> periods;
-    need(problem, "periods", "a list of billing periods, which may be empty");
+    require(problem, "periods", "a list of billing periods, which may be empty");
     for_objects(problem, "periods", false, faults,
                 [&](ObjectReader& reader) { periods.push_back(read_period(reader, promised_most)); });
     if (!faults.empty())

@@ -1,4 +1,6 @@
-// rcp.cc - the kind `rcp`: how an advertised rate moves, by the rate law that the switch runs (EyeQ 3.4).
+// rcp.cc - what-if kind `rcp`: a series of advertised rates, by the rate law of the switch.
+// Source: EyeQ 3.4; docs/design.md 5.4
+// Units: rates in any one unit; steps in feedback periods.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,34 +16,33 @@ using nlohmann::json;
 namespace {
 
 constexpr std::array kLaws{Word<RateLaw>{"linear", RateLaw::kLinear}, Word<RateLaw>{"log", RateLaw::kLog}};
-/// EyeQ's floor is 10 Mbit/s of 9 Gbit/s.
-constexpr double kFloorPart = 1.0 / 900;
-/// The law counts whole tokens: so many to a capacity that no digit of the answer is lost.
-constexpr double kCapacityGrain = 0x1p52;
+constexpr double kFloorPart = 1.0 / 900;  // of the capacity: EyeQ's 10 Mbit/s of 9 Gbit/s
+constexpr double kCapacityGrain =
+    0x1p52;  // whole tokens of the law per capacity, so that rounding is invisible
 
 }  // namespace
 
 json solve_rcp(ObjectReader& problem, Faults& faults) {
     RateLawProfile profile{.gain = 0.5};
-    need(problem, "law", "\"linear\" or \"log\"");
+    require(problem, "law", "\"linear\" or \"log\"");
     problem.read_word("law", profile.law, std::span<const Word<RateLaw>>(kLaws));
     double capacity = 0;
     double senders = 0;
     double start = 0;
     std::uint32_t steps = 0;
     std::uint32_t delay = 0;
-    need_number(problem, "capacity", capacity, {1e-6, 1e18});
-    need_number(problem, "senders", senders, {0, 1e6});
-    need_number(problem, "start", start, {0, 1e18});
-    need_number(problem, "alpha", profile.gain, {0, 2});
-    need(problem, "steps", "a whole number, 0 to 100000");
+    require_number(problem, "capacity", capacity, {1e-6, 1e18});
+    require_number(problem, "senders", senders, {0, 1e6});
+    require_number(problem, "start", start, {0, 1e18});
+    require_number(problem, "alpha", profile.gain, {0, 2});
+    require(problem, "steps", "a whole number, 0 to 100000");
     problem.read_integer("steps", steps, {0, 100'000});
     problem.read_integer("delay", delay, {0, 100});
     double floor = capacity * kFloorPart;
     double ceiling = std::max(capacity, start);
     read_number(problem, "floor", floor, {0, 1e18});
     if (read_number(problem, "ceiling", ceiling, {0, 1e18}) && ceiling < floor)
-        problem.fault("ceiling", "at least the floor", "there is no rate between them");
+        problem.fault("ceiling", "at least the floor", "no rate is within both");
     if (!faults.empty())
         return {};
     const double scale =
@@ -50,9 +51,9 @@ json solve_rcp(ObjectReader& problem, Faults& faults) {
     profile.rate_max = static_cast<std::uint64_t>(std::llround(ceiling * scale));
     std::vector<std::uint64_t> rates{static_cast<std::uint64_t>(std::llround(start * scale))};
     while (rates.size() <= steps) {
-        // Senders take what was told so many periods before.
-        const std::uint64_t taken = rates[rates.size() - 1 - std::min<std::size_t>(delay, rates.size() - 1)];
-        const double load = static_cast<double>(taken) * senders / (capacity * scale);
+        // Senders use the rate that was advertised `delay` periods before.
+        const std::uint64_t used = rates[rates.size() - 1 - std::min<std::size_t>(delay, rates.size() - 1)];
+        const double load = static_cast<double>(used) * senders / (capacity * scale);
         rates.push_back(next_rate(profile, rates.back(), load));
     }
     json answer{{"rates", json::array()}};

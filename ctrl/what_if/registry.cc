@@ -1,9 +1,8 @@
-// solve.cc - finds the kind, and says what is wrong in the order of the text.
-#include "ctrl/what_if/solve.h"
+// registry.cc - solution of one problem by its kind.
+#include "ctrl/what_if/registry.h"
 
 #include "common/config/config_text.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {
 
@@ -12,7 +11,7 @@ using nlohmann::json;
 Solved solve(const json& problem) {
     Faults faults;
     ObjectReader reader(problem, "", faults);
-    const Kind* kind = problem.is_object() ? need_entry<Kind>(reader, "kind", kKinds) : nullptr;
+    const Kind* kind = problem.is_object() ? require_entry<Kind>(reader, "kind", kKinds) : nullptr;
     if (kind == nullptr)
         return faults;
     json answer = kind->solve(reader, faults);

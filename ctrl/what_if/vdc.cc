@@ -1,4 +1,6 @@
-// vdc.cc - the kind `vdc`: tenants' reservations first, then what is left (Pulsar 4.1).
+// vdc.cc - what-if kind `vdc`: tenants' reservations first, then the rest.
+// Source: Pulsar 4.1; docs/design.md 5.4
+// Units: tokens in the control interval.
 #include "ctrl/alloc/vdc.h"
 
 #include <algorithm>
@@ -29,8 +31,8 @@ struct Tenants {
     std::map<std::pair<std::uint32_t, std::uint32_t>, alloc::VirtualResource> resources;
 };
 
-void read_promises(ObjectReader& object, std::uint32_t tenant, const Resources& resources, Tenants& all,
-                   Faults& faults) {
+void read_reservations(ObjectReader& object, std::uint32_t tenant, const Resources& resources, Tenants& all,
+                       Faults& faults) {
     for (const Amount& amount : read_amounts(object, "reservations", resources.names, true, faults))
         all.resources[{tenant, amount.number}].reserved = amount.value;
     for (const Amount& amount : read_amounts(object, "limits", resources.names, false, faults)) {
@@ -40,7 +42,7 @@ void read_promises(ObjectReader& object, std::uint32_t tenant, const Resources& 
             faults.push_back({object.path_of("limits") + '.' + resources.names[amount.number],
                               json(amount.value).dump(),
                               "at least the reservation, " + json(one.reserved).dump(),
-                              "a limit below the reservation would break the guarantee"});
+                              "a limit below the reservation breaks the promise"});
     }
 }
 
@@ -49,17 +51,17 @@ Tenants read_tenants(ObjectReader& reader, const Resources& resources, Faults& f
     for_objects(reader, "tenants", true, faults, [&](ObjectReader& object) {
         const std::uint32_t number = all.names.add(object);
         alloc::VdcTenant& tenant = all.tenants.emplace_back();
-        need(object, "guarantee", "fixed, minimum");
+        require(object, "guarantee", "fixed, minimum");
         object.read_word("guarantee", tenant.sharing_rule, std::span<const Word<SharingRule>>(kSharingRules));
         object.read_entry<alloc::MechanismEntry>("local", tenant.local, alloc::kMechanisms);
         read_weight(object, "weight", tenant.weight);
-        read_promises(object, number, resources, all, faults);
+        read_reservations(object, number, resources, all, faults);
     });
     Weights weights = Weights::kGiven;
     reader.read_word("weights", weights, std::span<const Word<Weights>>(kWeightsWords));
     if (weights == Weights::kGiven)
         return all;
-    // Who has reserved the largest part of some resource weighs most.
+    // A tenant's weight is the largest part that it reserves of any resource.
     for (alloc::VdcTenant& tenant : all.tenants)
         tenant.weight = 0;
     for (const auto& [key, resource] : all.resources) {
@@ -71,7 +73,7 @@ Tenants read_tenants(ObjectReader& reader, const Resources& resources, Faults& f
     return all;
 }
 
-/// The flows on their tenants' own resources: all that they use, reserved or not.
+/// The flows' demands on their tenants' own resources, reserved or not.
 alloc::DemandMatrix inside_of(const Flows& flows, Tenants& tenants,
                               std::vector<alloc::VirtualResource>& resources) {
     alloc::DemandMatrix inside;
@@ -123,7 +125,7 @@ json solve_vdc(ObjectReader& problem, Faults& faults) {
     const Resources resources = read_resources(problem, faults);
     Tenants tenants = read_tenants(problem, resources, faults);
     const Flows flows = read_flows(problem, resources, tenants.names, faults);
-    const auto* global = need_entry<alloc::MechanismEntry>(problem, "global", alloc::kMechanisms);
+    const auto* global = require_entry<alloc::MechanismEntry>(problem, "global", alloc::kMechanisms);
     double headroom = 0;
     read_number(problem, "headroom", headroom, {0, 0.5});
     bool spare = false;
@@ -138,7 +140,7 @@ json solve_vdc(ObjectReader& problem, Faults& faults) {
     const alloc::DemandMatrix inside = inside_of(flows, tenants, own);
     alloc::VdcAllocation found;
     alloc::VdcAllocator allocator(*global);
-    const auto began = std::chrono::steady_clock::now();
+    const auto start = std::chrono::steady_clock::now();
     allocator.allocate({.demand = flows.demand,
                         .inside = inside,
                         .tenant = flows.tenant,
@@ -148,7 +150,7 @@ json solve_vdc(ObjectReader& problem, Faults& faults) {
                         .resources = own,
                         .give_spare = spare},
                        found);
-    const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - began;
+    const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
     json answer = answer_of(flows, resources, found, spare);
     answer["solve_us"] = spent.count();
     return answer;

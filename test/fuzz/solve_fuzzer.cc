@@ -1,9 +1,9 @@
-// solve_fuzzer.cc - any bytes as a problem: an answer or faults, never both; an allocation stays within what
-// there is.
+// solve_fuzzer.cc - any bytes as a what-if problem: an answer or faults, and allocations within the
+// capacities.
 #include <cmath>
 #include <string>
 
-#include "ctrl/what_if/solve.h"
+#include "ctrl/what_if/registry.h"
 #include "test/fuzz/checks.h"
 
 namespace {

@@ -1,5 +1,4 @@
-// docs_examples_test.cc - every example of docs/what_if.md gives the answer that stands after it, and every
-// kind has one.
+// docs_examples_test.cc - the examples of docs/what_if.md: each has its answer, and every kind has one.
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -9,7 +8,6 @@
 
 #include "ctrl/alloc/registry.h"
 #include "ctrl/what_if/registry.h"
-#include "ctrl/what_if/solve.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
 
@@ -69,7 +67,7 @@ bool same(const json& found, const json& wanted) {
 
 }  // namespace
 
-TEST_CASE("every example of docs/what_if.md gives the answer that stands after it") {
+TEST_CASE("every example of docs/what_if.md has the answer that follows it") {
     const std::vector<Example> all = examples();
     REQUIRE(!all.empty());
     for (const Example& example : all) {

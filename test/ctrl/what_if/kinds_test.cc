@@ -1,7 +1,7 @@
-// kinds_test.cc - capacity, demand, rcp and placement: worked numbers through the JSON, and what is refused.
+// kinds_test.cc - worked numbers and faults of every kind of problem, as JSON.
 #include <string>
 
-#include "ctrl/what_if/solve.h"
+#include "ctrl/what_if/registry.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
 
@@ -63,7 +63,7 @@ TEST_CASE("solve capacity: two of three readings are not enough") {
     CHECK(answer_of(problem)["intervals"][3]["estimate"] == 5000);
 }
 
-TEST_CASE("solve capacity: with jump one overload tells, and the queue is drained") {
+TEST_CASE("solve capacity: with jump one overload shows the capacity, and the queue drains") {
     json problem{{"kind", "capacity"}, {"min", 3000}, {"max", 10000}, {"jump", true}, {"readings", 1}};
     problem["intervals"] = {{{"throughput", 3000}, {"offered", 9000}, {"outstanding", 15}},
                             {{"throughput", 4000}, {"offered", 9000}, {"outstanding", 400}}};
@@ -73,25 +73,25 @@ TEST_CASE("solve capacity: with jump one overload tells, and the queue is draine
     CHECK(row["allocate"].get<double>() < 4000);
 }
 
-TEST_CASE("solve capacity: a mix that changes begins again around the estimate") {
+TEST_CASE("solve capacity: a changed mix restarts the search around the estimate") {
     json problem{
         {"kind", "capacity"}, {"min", 5000}, {"max", 10000}, {"readings", 1}, {"intervals", json::array()}};
     json mix{{"get", 90}, {"set", 10}};
     json last{{"estimate", 5000}};
-    const auto go_on = [&] {
+    const auto add_interval = [&] {
         const double estimate = last["estimate"].get<double>();
         problem["intervals"].push_back(
             {{"throughput", std::min(estimate, 6500.0)}, {"offered", 9000}, {"mix", mix}});
         last = answer_of(problem)["intervals"].back();
     };
     for (int i = 0; i < 12; ++i)
-        go_on();
+        add_interval();
     CHECK(last["phase"] == "stable");
     mix = {{"set", 15}, {"get", 85}};
-    go_on();
+    add_interval();
     CHECK(last["phase"] == "stable");
     mix = {{"set", 30}, {"get", 70}};
-    go_on();
+    add_interval();
     CHECK(last["phase"] == "increase");
     CHECK(last["max_window"] == 10000);
 }
@@ -108,15 +108,15 @@ TEST_CASE("solve demand: every shape, and nothing outstanding") {
     CHECK(answer_of({{"kind", "demand"}, {"used", many}})["demand"] == json(many));
 }
 
-TEST_CASE("solve demand: what is no vector is refused") {
+TEST_CASE("solve demand: a value that is not a vector is refused") {
     CHECK(has_fault(faults_of({{"kind", "demand"}}), "used", "this is needed"));
     CHECK(has_fault(faults_of({{"kind", "demand"}, {"used", 5}}), "used", "a list"));
     CHECK(has_fault(faults_of({{"kind", "demand"}, {"used", {1, 2}}, {"backlog", {1}}}), "backlog",
-                    "no such vector"));
+                    "not a vector"));
     CHECK(has_fault(faults_of({{"kind", "demand"}, {"used", {{"a", 1}}}, {"queued", {1}}}), "queued",
-                    "no such vector"));
-    CHECK(has_fault(faults_of({{"kind", "demand"}, {"used", {1, -2}}}), "used[1]", "cannot be"));
-    CHECK(has_fault(faults_of({{"kind", "demand"}, {"used", {{"a", 1e300}}}}), "used.a", "cannot be"));
+                    "not a vector"));
+    CHECK(has_fault(faults_of({{"kind", "demand"}, {"used", {1, -2}}}), "used[1]", "not an amount"));
+    CHECK(has_fault(faults_of({{"kind", "demand"}, {"used", {{"a", 1e300}}}}), "used.a", "not an amount"));
 }
 
 TEST_CASE("solve rcp: the worked numbers of both laws") {
@@ -147,7 +147,7 @@ TEST_CASE("solve rcp: the log law is stable just below its bound and not just ab
     CHECK(farthest > 500);
 }
 
-TEST_CASE("solve placement: what breaks when it is forced") {
+TEST_CASE("solve placement: guarantees that break when a tenant is forced") {
     json problem{
         {"kind", "placement"},
         {"topology", {{"hosts", {{{"id", "h1"}, {"uplink", "1Gbit"}}, {{"id", "h2"}, {"uplink", "1Gbit"}}}}}},
@@ -169,7 +169,7 @@ TEST_CASE("solve placement: what breaks when it is forced") {
     CHECK(answer["broken"][0]["possible"] == 125'000'000);
 }
 
-TEST_CASE("solve placement: wrong problems are refused with their path") {
+TEST_CASE("solve placement: faults are reported with their paths") {
     const json hosts{{"hosts", {{{"id", "h"}, {"uplink", 1}}}}};
     const auto with = [&](const json& tenant) {
         return faults_of({{"kind", "placement"}, {"topology", hosts}, {"tenants", {tenant}}});
@@ -193,7 +193,7 @@ TEST_CASE("solve placement: wrong problems are refused with their path") {
                     "topology.appliances[0].host", "shares"));
 }
 
-TEST_CASE("solve price: what cannot be is refused with its path") {
+TEST_CASE("solve price: impossible values are refused with their paths") {
     const json good{{"kind", "price"}, {"p0", 1}, {"beta", 0.5}, {"link", 1000}, {"periods", json::array()}};
     CHECK(answer_of(good)["total"]["charge"] == 0);
     CHECK(answer_of(good)["total"]["fulfillment"].is_null());
@@ -216,7 +216,7 @@ TEST_CASE("solve price: what cannot be is refused with its path") {
     CHECK(has_fault(faults, "periods[4].reservation", ""));
 }
 
-TEST_CASE("solve overcommit: the points of SoftBW Fig. 2, and what is refused") {
+TEST_CASE("solve overcommit: the points of SoftBW Fig. 2, and faults") {
     json problem{{"kind", "overcommit"}, {"vms", 16}, {"utilisation", 0.1}, {"ratio", 6.9}};
     CHECK(answer_of(problem)["failure_probability"].get<double>() == Approx(0.0482).margin(5e-5));
     CHECK_FALSE(answer_of(problem).contains("ratio_within"));
@@ -229,7 +229,7 @@ TEST_CASE("solve overcommit: the points of SoftBW Fig. 2, and what is refused") 
     CHECK(has_fault(faults, "ratio", "out of range"));
 }
 
-TEST_CASE("solve divvy: the cases that the paper leaves out, and what is refused") {
+TEST_CASE("solve divvy: the cases that the paper leaves out, and faults") {
     json problem{{"kind", "divvy"}, {"capacity", 1000}, {"children", json::array()}};
     CHECK(answer_of(problem)["unassigned"] == 1000);
     problem["children"] = {{{"id", "a"}, {"reservation", 1500}, {"shares", 1}},
@@ -244,13 +244,13 @@ TEST_CASE("solve divvy: the cases that the paper leaves out, and what is refused
                            {{"reservation", "much"}}};
     const Faults faults = faults_of(problem);
     CHECK(has_fault(faults, "children[0].limit", "at least the reservation"));
-    CHECK(has_fault(faults, "children[1].id", "there already"));
+    CHECK(has_fault(faults, "children[1].id", "another entry has this id"));
     CHECK(has_fault(faults, "children[1].shares", "out of range"));
     CHECK(has_fault(faults, "children[2].reservation", "wrong type"));
     CHECK(has_fault(faults_of({{"kind", "divvy"}}), "capacity", "needed"));
 }
 
-TEST_CASE("solve pools: hosts that are away, pools in pools, and what is refused") {
+TEST_CASE("solve pools: absent leaves, pools in pools, and faults") {
     json problem{{"kind", "pools"},
                  {"capacity", 1000},
                  {"root",
@@ -287,7 +287,7 @@ TEST_CASE("solve pools: hosts that are away, pools in pools, and what is refused
     CHECK(has_fault(faults_of({{"kind", "pools"}, {"capacity", 1}}), "root", "needed"));
 }
 
-TEST_CASE("solve pools: a tree may be deep, but not too deep to be followed") {
+TEST_CASE("solve pools: a tree may be deep, up to the depth of a text") {
     const auto solved = [](unsigned levels) {
         std::string text = R"({"kind": "pools", "capacity": 1, "root": )";
         for (unsigned i = 0; i < levels; ++i)

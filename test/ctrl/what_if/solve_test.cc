@@ -1,8 +1,7 @@
-// solve_test.cc - wrong problems: every fault, with its path, in the order of the text.
-#include "ctrl/what_if/solve.h"
-
+// solve_test.cc - faulty problems: every fault with its path, in the order of the text.
 #include <string>
 
+#include "ctrl/what_if/registry.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
 
@@ -26,7 +25,7 @@ std::string allocation(const std::string& resources, const std::string& flows) {
 
 }  // namespace
 
-TEST_CASE("a text that is no problem says where it ends to be one") {
+TEST_CASE("a text that is not a problem is refused with the place of the fault") {
     CHECK(lines_of(faults_of_text("{")).find("line 1, column ") == 0);
     CHECK(has_fault(faults_of_text("[]"), "", "an object"));
     CHECK(has_fault(faults_of_text("{}"), "kind", "this is needed"));
@@ -35,7 +34,7 @@ TEST_CASE("a text that is no problem says where it ends to be one") {
     CHECK(has_fault(faults_of_text(R"({"kind": "allocation", "kind": "allocation"})"), "kind", "duplicate"));
 }
 
-TEST_CASE("wrong amounts are named with their path") {
+TEST_CASE("wrong amounts are reported with their paths") {
     const std::string disk = R"({"id": "disk", "capacity": 10})";
     for (const char* amount : {"-1", "1e300", "\"1\"", "null", "true", "[]"}) {
         INFO(amount);
@@ -77,8 +76,8 @@ TEST_CASE("a tree leads to the root, in any order") {
     CHECK(faults_of_text(tree(R"({"id": "b", "parent": "a"}, {"id": "a"})", "b")).empty());
     CHECK(faults_of_text(tree(R"({"id": "b", "parent": "root"})", "b")).empty());
     CHECK(has_fault(faults_of_text(tree(R"({"id": "b", "parent": "c"})", "b")), "tree[0].parent",
-                    "nothing of this name"));
-    CHECK(has_fault(faults_of_text(tree(R"({"id": "a"})", "b")), "flows[0].tenant", "nothing of this name"));
+                    "unknown name"));
+    CHECK(has_fault(faults_of_text(tree(R"({"id": "a"})", "b")), "flows[0].tenant", "unknown name"));
     CHECK(has_fault(faults_of_text(tree(R"({"id": "a", "parent": "a"})", "a")), "tree[0].parent",
                     "back to itself"));
     CHECK(has_fault(
@@ -86,7 +85,7 @@ TEST_CASE("a tree leads to the root, in any order") {
         "tree[1].parent", "back to itself"));
 }
 
-TEST_CASE("a datacenter's promises are checked") {
+TEST_CASE("reservations and limits of tenants are checked") {
     const auto vdc = [](const std::string& tenant, const std::string& more) {
         return R"({"kind": "vdc", "global": "drf", "resources": [{"id": "disk", "capacity": 10}], "tenants": [{"id": "A", )" +
                tenant + R"(}], "flows": [{"id": "f", "tenant": "A", "demand": {"disk": 20}}])" + more + "}";
@@ -104,7 +103,7 @@ TEST_CASE("a datacenter's promises are checked") {
     CHECK(has_fault(faults_of_text(vdc(good, R"(, "weights": "x")")), "weights", "given, guarantees"));
 }
 
-TEST_CASE("tenants may weigh by what they have reserved") {
+TEST_CASE("tenants may have the weights of their reservations") {
     const what_if::Solved solved =
         what_if::solve_text(R"({"kind": "vdc", "global": "hdrf", "weights": "guarantees",
         "resources": [{"id": "disk", "capacity": 600}],
