@@ -143,7 +143,7 @@ Vdcs make_vdcs(const Datacenter& made) {
     vdcs.tenants.resize(made.tenants.parent.size());
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
     for (std::uint32_t flow = 0; flow < made.demand.flows(); ++flow) {
-        for (std::uint32_t k = made.demand.begin(flow); k < made.demand.begin(flow + 1); ++k) {
+        for (const std::uint32_t k : made.demand.row(flow)) {
             const std::pair key{made.tenants.node_of_flow[flow], made.demand.resource()[k]};
             const auto [it, is_new] = numbers.emplace(key, static_cast<std::uint32_t>(vdcs.resources.size()));
             if (is_new)

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -45,9 +46,10 @@ class DemandMatrix {
 
     [[nodiscard]] std::uint32_t flows() const { return static_cast<std::uint32_t>(begin_.size() - 1); }
     [[nodiscard]] std::size_t entries() const { return resource_.size(); }
-    /// The row of a flow is the entries from begin(flow) to begin(flow + 1).
-    [[nodiscard]] std::uint32_t begin(std::uint32_t flow) const { return begin_[flow]; }
-    /// The resources and the tokens of all entries.
+    /// Numbers of the entries of a flow.
+    using Row = std::ranges::iota_view<std::uint32_t, std::uint32_t>;
+    [[nodiscard]] Row row(std::uint32_t flow) const { return {begin_[flow], begin_[flow + 1]}; }
+    /// Resources and tokens of all entries, by number.
     [[nodiscard]] std::span<const std::uint32_t> resource() const { return resource_; }
     [[nodiscard]] std::span<const double> tokens() const { return tokens_; }
 

@@ -92,6 +92,7 @@ class Drf final : public Mechanism {
     }
 
   private:
+    using Row = DemandMatrix::Row;
     struct Entry {
         double tokens;
         double speed;  // fill per level
@@ -121,23 +122,22 @@ class Drf final : public Mechanism {
         bool others = false;
         for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
             const double weight = weighted ? problem.weights[flow] : 1;
-            const std::uint32_t begin = demand.begin(flow);
-            const std::uint32_t end = demand.begin(flow + 1);
+            const Row row = demand.row(flow);
             speed_[flow] = 0;
-            if (begin == end || (problem.weights[flow] > 0) != weighted) {
-                others |= begin != end && weighted;
-                out.fill[flow] = begin == end || !weighted ? out.fill[flow] : 0;
+            if (row.empty() || (problem.weights[flow] > 0) != weighted) {
+                others |= !row.empty() && weighted;
+                out.fill[flow] = row.empty() || !weighted ? out.fill[flow] : 0;
                 continue;
             }
-            const double delta = dominant_share(resource, wanted, begin, end);
+            const double delta = dominant_share(resource, wanted, row);
             if (delta == kInfinite) {
-                exclude(flow, resource, begin, end, out);
+                exclude(flow, resource, row, out);
                 continue;
             }
             out.fill[flow] = 1;
             const double speed = weight / delta;
             speed_[flow] = speed;
-            for (std::uint32_t k = begin; k < end; ++k) {
+            for (const std::uint32_t k : row) {
                 Column& column = columns_[resource[k]];
                 column.tokens += wanted[k];
                 column.slope += wanted[k] * speed;
@@ -149,21 +149,19 @@ class Drf final : public Mechanism {
 
     /// @return infinite when one of the resources has nothing to give
     [[nodiscard]] double dominant_share(std::span<const std::uint32_t> resource,
-                                        std::span<const double> wanted, std::uint32_t begin,
-                                        std::uint32_t end) const {
+                                        std::span<const double> wanted, Row row) const {
         double delta = 0;
-        for (std::uint32_t k = begin; k < end; ++k)
+        for (const std::uint32_t k : row)
             delta = std::max(delta, wanted[k] * inverse_base_[resource[k]]);
         return delta > 0 ? delta : kTokensLeast;  // all its resources have an infinite share base
     }
 
     /// A flow that needs an empty resource gets nothing and slows no other flow down.
-    void exclude(std::uint32_t flow, std::span<const std::uint32_t> resource, std::uint32_t begin,
-                 std::uint32_t end, Allocation& out) {
+    void exclude(std::uint32_t flow, std::span<const std::uint32_t> resource, Row row, Allocation& out) {
         out.fill[flow] = 0;
-        const auto empty = std::find_if(resource.begin() + begin, resource.begin() + end,
-                                        [this](auto j) { return inverse_base_[j] == kInfinite; });
-        out.bottleneck[flow] = *empty;
+        const auto empty =
+            std::ranges::find_if(row, [&](auto k) { return inverse_base_[resource[k]] == kInfinite; });
+        out.bottleneck[flow] = resource[*empty];
     }
 
     void rise(const Problem& problem, Allocation& out) {
@@ -194,7 +192,7 @@ class Drf final : public Mechanism {
         for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
             if (speed_[flow] == 0)
                 continue;
-            for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+            for (const std::uint32_t k : demand.row(flow)) {
                 Column& column = columns_[resource[k]];
                 if (column.begin != kNone)
                     entries_[column.end++] = {wanted[k], speed_[flow], flow};

@@ -35,7 +35,7 @@ void GroupLevels::set_demand_levels(const Problem& problem, std::span<const std:
             continue;
         double delta = 0;
         std::uint32_t empty = kNone;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+        for (const std::uint32_t k : demand.row(flow)) {
             const std::uint32_t j = demand.resource()[k];
             if (problem.capacity[j] < kTokensLeast && empty == kNone)
                 empty = j;
@@ -47,11 +47,11 @@ void GroupLevels::set_demand_levels(const Problem& problem, std::span<const std:
             out.bottleneck[flow] = empty;
             continue;
         }
-        if (demand.begin(flow) == demand.begin(flow + 1))
+        if (demand.row(flow).empty())
             continue;
         demand_level_[flow] = std::max(delta, kTokensLeast) / problem.weights[flow];
         ++groups_[group_of_flow[flow]].rising;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : demand.row(flow))
             wanted[demand.resource()[k]] += demand.tokens()[k];
     }
     can_fill_.resize(wanted.size());
@@ -95,8 +95,7 @@ void GroupLevels::place_pairs(const Problem& problem) {
         group.first_pair = static_cast<std::uint32_t>(resource_.size());
         for (const bool fillable : {true, false}) {
             for (std::uint32_t f = group.first_flow; f < group.end_flow; ++f) {
-                for (std::uint32_t k = demand.begin(flows_[f].number); k < demand.begin(flows_[f].number + 1);
-                     ++k) {
+                for (const std::uint32_t k : demand.row(flows_[f].number)) {
                     const std::uint32_t j = demand.resource()[k];
                     if (can_fill(j) != fillable || (pair_of[j] != kNone && pair_of[j] >= group.first_pair))
                         continue;
@@ -113,7 +112,7 @@ void GroupLevels::place_pairs(const Problem& problem) {
         for (std::uint32_t f = group.first_flow; f < group.end_flow; ++f) {
             Flow& flow = flows_[f];
             flow.first_entry = static_cast<std::uint32_t>(entries_.size());
-            for (std::uint32_t k = demand.begin(flow.number); k < demand.begin(flow.number + 1); ++k)
+            for (const std::uint32_t k : demand.row(flow.number))
                 entries_.push_back({pair_of[demand.resource()[k]], demand.tokens()[k]});
             flow.end_entry = static_cast<std::uint32_t>(entries_.size());
         }

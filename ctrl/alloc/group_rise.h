@@ -13,7 +13,7 @@
 // it lags, and its GPU flow rises alone to 5. H has 5 GPU, so the GPU is full too.
 //
 // L grows in steps small enough that few resources fill in one. The use at the end of a step (the target)
-// tells which resources may fill within it. The first of them, and its L, are found by Newton's steps on the
+// shows which resources may fill within it. The first of them, and its L, are found by Newton's steps on the
 // resource's use, which involve only the groups on that resource. Resources that cannot fill take no part in
 // this; they still count in the shares.
 #pragma once

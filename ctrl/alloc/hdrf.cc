@@ -37,7 +37,7 @@ class Leftover {
         demand_.clear();
         weights_.clear();
         for (const std::uint32_t flow : flows) {
-            for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+            for (const std::uint32_t k : demand.row(flow))
                 demand_.put(demand.resource()[k], demand.tokens()[k] * (1 - out.fill[flow]));
             demand_.end_flow();
             weights_.push_back(problem.weights[flow] > 0 ? problem.weights[flow] : 1);
@@ -98,7 +98,7 @@ class Hdrf final : public Mechanism {
         leftover_flows_.clear();
         for (std::uint32_t flow = 0; flow < flows; ++flow) {
             const std::uint32_t node = tree_.node_of_flow[flow];
-            if (problem.demand.begin(flow) == problem.demand.begin(flow + 1))
+            if (problem.demand.row(flow).empty())
                 continue;
             takes_part_[flow] = weights_[flow] > 0 && (node == kNone || tree_.weight[node] > 0);
             if (takes_part_[flow])

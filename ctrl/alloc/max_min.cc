@@ -24,7 +24,7 @@ class MaxMin final : public Mechanism {
         const auto wanted = problem.demand.tokens();
         std::copy(wanted.begin(), wanted.end(), out.tokens.begin());
         for (std::uint32_t j = 0; j < columns_.size(); ++j)
-            if (columns_[j].wanted > problem.capacity[j])
+            if (columns_[j].begin != kNone)
                 divide(problem, j, out);
         out.trim(problem);
     }
@@ -39,7 +39,7 @@ class MaxMin final : public Mechanism {
     struct Column {
         double wanted = 0;
         std::uint32_t count = 0;
-        std::uint32_t begin = 0;
+        std::uint32_t begin = kNone;  // among entries_; kNone: all demands fit
         std::uint32_t end = 0;
     };
 
@@ -53,14 +53,22 @@ class MaxMin final : public Mechanism {
             ++columns_[resource[k]].count;
         }
         std::uint32_t entries = 0;
-        for (Column& column : columns_) {
+        for (std::size_t j = 0; j < columns_.size(); ++j) {
+            Column& column = columns_[j];
+            if (column.wanted <= problem.capacity[j])
+                continue;
             column.begin = column.end = entries;
             entries += column.count;
         }
         entries_.resize(entries);
-        for (std::uint32_t flow = 0; flow < demand.flows(); ++flow)
-            for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
-                entries_[columns_[resource[k]].end++] = {wanted[k], problem.weights[flow], flow, k};
+        for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
+            const double weight = problem.weights[flow];
+            for (const std::uint32_t k : demand.row(flow)) {
+                Column& column = columns_[resource[k]];
+                if (column.begin != kNone)
+                    entries_[column.end++] = {wanted[k], weight, flow, k};
+            }
+        }
     }
 
     void divide(const Problem& problem, std::uint32_t resource, Allocation& out) {

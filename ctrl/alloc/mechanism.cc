@@ -44,14 +44,14 @@ void Allocation::fit(const Problem& problem, std::span<const std::uint32_t> orde
     left.assign(problem.capacity.begin(), problem.capacity.end());
     for (const std::uint32_t flow : order) {
         double largest = 1;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+        for (const std::uint32_t k : demand.row(flow)) {
             if (wanted[k] * largest <= left[resource[k]])
                 continue;
             largest = left[resource[k]] / wanted[k];
             bottleneck[flow] = resource[k];
         }
         fill[flow] = largest;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : demand.row(flow))
             left[resource[k]] = std::max(0.0, left[resource[k]] - wanted[k] * largest);
     }
 }
@@ -61,7 +61,7 @@ void Allocation::settle(const Problem& problem) {
     const auto resource = demand.resource();
     const auto wanted = demand.tokens();
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow)
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : demand.row(flow))
             tokens[k] = wanted[k] * fill[flow];
     sum_used(problem, *this);
     const std::vector<double> factor = factors_within(problem, *this);
@@ -69,12 +69,12 @@ void Allocation::settle(const Problem& problem) {
         return;
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
         double least = 1;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : demand.row(flow))
             least = std::min(least, factor[resource[k]]);
         if (least == 1)
             continue;
         fill[flow] *= least;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : demand.row(flow))
             tokens[k] = wanted[k] * fill[flow];
     }
     sum_used(problem, *this);

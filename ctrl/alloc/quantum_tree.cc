@@ -25,7 +25,7 @@ void QuantumTree::begin(const Problem& problem, std::span<const double> part) {
     quantum_share_.assign(demand.flows(), 0.0);
     quantum_max_.assign(left_.size(), kTokensLeast);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+        for (const std::uint32_t k : demand.row(flow)) {
             const std::uint32_t j = demand.resource()[k];
             const double quantum = part_[flow] * demand.tokens()[k];
             quantum_share_[flow] = std::max(quantum_share_[flow], quantum / std::max(base_[j], kTokensLeast));
@@ -58,7 +58,7 @@ void QuantumTree::build_nodes(const Problem& problem) {
         bool has_weight = problem.weights[flow] > 0;
         for (std::uint32_t n = node_of_flow_[flow]; n != kNone; n = nodes_[n].parent)
             has_weight &= nodes_[n].weight > 0;
-        takes_part_[flow] = has_weight && demand.begin(flow) < demand.begin(flow + 1);
+        takes_part_[flow] = has_weight && !demand.row(flow).empty();
         if (!takes_part_[flow])
             continue;
         nodes_[node_of_flow_[flow]].children.push_back({true, flow});
@@ -68,7 +68,7 @@ void QuantumTree::build_nodes(const Problem& problem) {
             nodes_[nodes_[n].parent].children.push_back({false, n});
         }
         for (std::uint32_t n = node_of_flow_[flow]; n != kNone; n = nodes_[n].parent)
-            for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+            for (const std::uint32_t k : demand.row(flow))
                 nodes_[n].resources.push_back(demand.resource()[k]);
     }
     for (Node& node : nodes_) {
@@ -94,7 +94,7 @@ bool QuantumTree::is_blocked(std::uint32_t flow) const {
     const DemandMatrix& demand = problem_->demand;
     if ((granted_[flow] + 1) * part_[flow] > 1 + kRounding)
         return true;
-    for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+    for (const std::uint32_t k : demand.row(flow)) {
         const std::uint32_t j = demand.resource()[k];
         if (left_[j] < part_[flow] * demand.tokens()[k] * (1 - kRounding))
             return true;
@@ -121,7 +121,7 @@ void QuantumTree::add_parts(const Child& child, double scale) {
     }
     const DemandMatrix& demand = problem_->demand;
     const double fill = scale * granted_[child.number] * part_[child.number];
-    for (std::uint32_t k = demand.begin(child.number); k < demand.begin(child.number + 1); ++k)
+    for (const std::uint32_t k : demand.row(child.number))
         sum_[demand.resource()[k]] +=
             fill * demand.tokens()[k] / std::max(base_[demand.resource()[k]], kTokensLeast);
 }
@@ -155,7 +155,7 @@ void QuantumTree::refresh(Node& node) {
 bool QuantumTree::charge(std::uint32_t flow, double quanta) {
     const DemandMatrix& demand = problem_->demand;
     bool changed = false;
-    for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+    for (const std::uint32_t k : demand.row(flow)) {
         const std::uint32_t j = demand.resource()[k];
         left_[j] -= quanta * part_[flow] * demand.tokens()[k];
         const bool full = is_full(j);
@@ -209,7 +209,7 @@ void QuantumTree::allocate(const Problem& problem, Allocation& out) {
     while (grant() != kNone) {
     }
     for (std::uint32_t flow = 0; flow < problem.demand.flows(); ++flow)
-        if (problem.demand.begin(flow) < problem.demand.begin(flow + 1))
+        if (!problem.demand.row(flow).empty())
             out.fill[flow] = std::min(1.0, granted_[flow] * part[flow]);
 }
 

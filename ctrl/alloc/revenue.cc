@@ -59,7 +59,7 @@ class Revenue final : public Mechanism {
         std::iota(order_.begin(), order_.end(), 0U);
         density_.resize(demand.flows());
         for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
-            for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k) {
+            for (const std::uint32_t k : demand.row(flow)) {
                 const std::uint32_t j = demand.resource()[k];
                 wanted[j] += demand.tokens()[k];
                 if (base[j] >= kTokensLeast)
@@ -80,7 +80,7 @@ class Revenue final : public Mechanism {
             paid += price_[j] * problem.capacity[j];
         for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
             double cost = 0;
-            for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+            for (const std::uint32_t k : demand.row(flow))
                 cost += price_[demand.resource()[k]] * demand.tokens()[k];
             density_[flow] = cost > 0 ? worth_[flow] / cost : kInfinite;
         }

@@ -45,7 +45,7 @@ void VdcAllocator::give_local(const VdcProblem& problem, VdcAllocation& out) {
     for (std::size_t m = 0; m < kMechanisms.size(); ++m)
         give_local_of(problem, m);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow)
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : demand.row(flow))
             out.local[k] = local_fill_[flow] * demand.tokens()[k];
     add_used(demand, out.local, out.used);
 
@@ -57,12 +57,12 @@ void VdcAllocator::give_local(const VdcProblem& problem, VdcAllocation& out) {
     std::fill(out.used.begin(), out.used.end(), 0.0);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
         double least = 1;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : demand.row(flow))
             least = std::min(least, part[demand.resource()[k]]);
         local_fill_[flow] *= least;
-        for (std::uint32_t k = demand.begin(flow); k < demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : demand.row(flow))
             out.local[k] *= least;
-        for (std::uint32_t k = inside.begin(flow); k < inside.begin(flow + 1); ++k)
+        for (const std::uint32_t k : inside.row(flow))
             inside_used_[inside.resource()[k]] += local_fill_[flow] * inside.tokens()[k];
     }
     add_used(demand, out.local, out.used);
@@ -83,7 +83,7 @@ void VdcAllocator::give_local_of(const VdcProblem& problem, std::size_t mechanis
         flows_.push_back(flow);
         weights_.push_back(problem.weights[flow]);
         const bool is_fixed = problem.tenants[tenant].sharing_rule == SharingRule::kFixed;
-        for (std::uint32_t k = inside.begin(flow); k < inside.begin(flow + 1); ++k) {
+        for (const std::uint32_t k : inside.row(flow)) {
             demand_.put(inside.resource()[k], inside.tokens()[k]);
             is_fixed_[inside.resource()[k]] = is_fixed;
         }
@@ -133,9 +133,9 @@ void VdcAllocator::open_columns(const VdcProblem& problem, bool spare, const Vdc
 void VdcAllocator::add_global_row(const VdcProblem& problem, std::uint32_t flow) {
     const std::uint32_t tenant = problem.tenant[flow];
     const double missing = 1 - local_fill_[flow];
-    for (std::uint32_t k = problem.demand.begin(flow); k < problem.demand.begin(flow + 1); ++k)
+    for (const std::uint32_t k : problem.demand.row(flow))
         demand_.put(problem.demand.resource()[k], missing * problem.demand.tokens()[k]);
-    for (std::uint32_t k = problem.inside.begin(flow); k < problem.inside.begin(flow + 1); ++k)
+    for (const std::uint32_t k : problem.inside.row(flow))
         if (column_[problem.inside.resource()[k]] != kNone)
             demand_.put(column_[problem.inside.resource()[k]], missing * problem.inside.tokens()[k]);
     demand_.end_flow();
@@ -168,21 +168,21 @@ void VdcAllocator::give_global(const VdcProblem& problem, VdcAllocation& out) {
         // The bound of a virtual resource holds for the whole flow, even when a mechanism gives resources
         // independently of each other.
         double most = 1;
-        for (std::uint32_t r = demand_.begin(i); r < demand_.begin(i + 1); ++r)
+        const DemandMatrix::Row row = demand_.row(i);
+        for (const std::uint32_t r : row)
             if (demand_.resource()[r] >= physical)
                 most = std::min(most, found_.tokens[r] / demand_.tokens()[r]);
         double fill = 0;
-        std::uint32_t r = demand_.begin(i);
-        for (std::uint32_t k = problem.demand.begin(flows_[i]); k < problem.demand.begin(flows_[i] + 1);
-             ++k) {
+        auto r = row.begin();
+        for (const std::uint32_t k : problem.demand.row(flows_[i])) {
             // The row has no entry for less than kTokensLeast.
-            if (r == demand_.begin(i + 1) || demand_.resource()[r] != problem.demand.resource()[k])
+            if (r == row.end() || demand_.resource()[*r] != problem.demand.resource()[k])
                 continue;
-            out.global[k] = std::min(found_.tokens[r], most * demand_.tokens()[r]);
+            out.global[k] = std::min(found_.tokens[*r], most * demand_.tokens()[*r]);
             fill = std::max(fill, out.global[k] / problem.demand.tokens()[k]);
             ++r;
         }
-        for (std::uint32_t k = problem.inside.begin(flows_[i]); k < problem.inside.begin(flows_[i] + 1); ++k)
+        for (const std::uint32_t k : problem.inside.row(flows_[i]))
             inside_used_[problem.inside.resource()[k]] += fill * problem.inside.tokens()[k];
     }
     add_used(problem.demand, out.global, out.used);
@@ -195,13 +195,13 @@ void VdcAllocator::give_spare(const VdcProblem& problem, VdcAllocation& out) {
     for (std::uint32_t flow = 0; flow < problem.demand.flows(); ++flow) {
         double delta = 0;
         double fill = 0;
-        for (std::uint32_t k = problem.demand.begin(flow); k < problem.demand.begin(flow + 1); ++k) {
+        for (const std::uint32_t k : problem.demand.row(flow)) {
             const double tokens = kGrowthMost * (out.local[k] + out.global[k]);
             demand_.put(problem.demand.resource()[k], tokens);
             delta = std::max(delta, tokens / problem.capacity[problem.demand.resource()[k]]);
             fill = std::max(fill, tokens / problem.demand.tokens()[k]);
         }
-        for (std::uint32_t k = problem.inside.begin(flow); k < problem.inside.begin(flow + 1); ++k)
+        for (const std::uint32_t k : problem.inside.row(flow))
             if (column_[problem.inside.resource()[k]] != kNone)
                 demand_.put(column_[problem.inside.resource()[k]], fill * problem.inside.tokens()[k]);
         demand_.end_flow();
@@ -214,7 +214,7 @@ void VdcAllocator::give_spare(const VdcProblem& problem, VdcAllocation& out) {
                     .tree = nullptr},
                    found_);
     for (std::uint32_t flow = 0; flow < problem.demand.flows(); ++flow)
-        for (std::uint32_t k = problem.demand.begin(flow); k < problem.demand.begin(flow + 1); ++k)
+        for (const std::uint32_t k : problem.demand.row(flow))
             out.spare[k] = found_.fill[flow] * kGrowthMost * (out.local[k] + out.global[k]);
     add_used(problem.demand, out.spare, out.used);
 }

@@ -134,7 +134,7 @@ PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::size_t in
         return widening;
     widening[wire::kThere] = widening[wire::kBack] = kWideningMax;
     const auto flow = static_cast<std::uint32_t>(index);
-    for (std::uint32_t at = physical_.begin(flow); at < physical_.begin(flow + 1); ++at) {
+    for (const std::uint32_t at : physical_.row(flow)) {
         const std::uint32_t resource = physical_.resource()[at];
         double& factor = widening[static_cast<std::size_t>(parts_[at])];
         factor =
@@ -148,7 +148,7 @@ wire::FlowAllocation AllocationProblem::rates_of(const Cluster& cluster, std::si
     wire::FlowAllocation rates{.flow = flows_[index]};
     const PartTokens widening = widening_of(cluster, index, allocation);
     const auto flow = static_cast<std::uint32_t>(index);
-    for (std::uint32_t at = physical_.begin(flow); at < physical_.begin(flow + 1); ++at) {
+    for (const std::uint32_t at : physical_.row(flow)) {
         const auto part = static_cast<std::size_t>(parts_[at]);
         const double tokens =
             widening[part] * (allocation.local[at] + allocation.global[at] + allocation.spare[at]);

@@ -114,7 +114,7 @@ json amounts_json(const Flows& flows, std::uint32_t flow, std::span<const double
     json amounts = json::object();
     for (const std::uint32_t resource : flows.named[flow])
         amounts[resources.names[resource]] = 0.0;
-    for (std::uint32_t k = flows.demand.begin(flow); k < flows.demand.begin(flow + 1); ++k)
+    for (const std::uint32_t k : flows.demand.row(flow))
         amounts[resources.names[flows.demand.resource()[k]]] = tokens[k];
     return amounts;
 }

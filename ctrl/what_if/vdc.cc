@@ -79,7 +79,7 @@ alloc::DemandMatrix inside_of(const Flows& flows, Tenants& tenants,
     alloc::DemandMatrix inside;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
     for (std::uint32_t flow = 0; flow < flows.names.size(); ++flow) {
-        for (std::uint32_t k = flows.demand.begin(flow); k < flows.demand.begin(flow + 1); ++k) {
+        for (const std::uint32_t k : flows.demand.row(flow)) {
             if (flows.tenant[flow] == alloc::kNone)
                 continue;
             const std::pair key{flows.tenant[flow], flows.demand.resource()[k]};

@@ -35,7 +35,7 @@ class SlowDrf {
         const DemandMatrix& demand = case_.demand;
         for (std::uint32_t i = 0; i < demand.flows(); ++i) {
             double delta = 0;
-            for (std::uint32_t k = demand.begin(i); k < demand.begin(i + 1); ++k)
+            for (const std::uint32_t k : demand.row(i))
                 delta = std::max(delta, left_[demand.resource()[k]] > 0
                                             ? demand.tokens()[k] / case_.capacity[demand.resource()[k]]
                                             : std::numeric_limits<double>::infinity());
@@ -54,7 +54,7 @@ class SlowDrf {
         double rise = std::numeric_limits<double>::infinity();
         for (const Active& one : active) {
             rise = std::min(rise, (1 - fill_[one.flow]) / one.speed);
-            for (std::uint32_t k = demand.begin(one.flow); k < demand.begin(one.flow + 1); ++k)
+            for (const std::uint32_t k : demand.row(one.flow))
                 slope[demand.resource()[k]] += demand.tokens()[k] * one.speed;
         }
         for (std::size_t j = 0; j < left_.size(); ++j)
@@ -67,7 +67,7 @@ class SlowDrf {
                 left_[j] - rise * slope[j] <= 1e-10 * case_.capacity[j] ? 0 : left_[j] - rise * slope[j];
         std::erase_if(active, [&](const Active& one) {
             bool stops = fill_[one.flow] > 1 - 1e-10;
-            for (std::uint32_t k = demand.begin(one.flow); k < demand.begin(one.flow + 1); ++k)
+            for (const std::uint32_t k : demand.row(one.flow))
                 stops |= left_[demand.resource()[k]] == 0;
             return stops;
         });
@@ -82,9 +82,9 @@ class SlowDrf {
 double fill_from(const Case& one, std::uint32_t flow, std::uint32_t other, const Allocation& found) {
     const double factor = one.weights[flow] / one.weights[other];
     double fill = 1;
-    for (std::uint32_t k = one.demand.begin(flow); k < one.demand.begin(flow + 1); ++k) {
+    for (const std::uint32_t k : one.demand.row(flow)) {
         double has = 0;
-        for (std::uint32_t o = one.demand.begin(other); o < one.demand.begin(other + 1); ++o)
+        for (const std::uint32_t o : one.demand.row(other))
             if (one.demand.resource()[o] == one.demand.resource()[k])
                 has = found.tokens[o];
         fill = std::min(fill, factor * has / one.demand.tokens()[k]);
@@ -136,7 +136,7 @@ TEST_CASE("a demand may exceed the capacity; then only its direction matters") {
         larger.weights = one.weights;
         for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
             const double factor = found.bottleneck[i] == kNone ? 1 : 1e6;
-            for (std::uint32_t k = one.demand.begin(i); k < one.demand.begin(i + 1); ++k)
+            for (const std::uint32_t k : one.demand.row(i))
                 larger.demand.put(one.demand.resource()[k], factor * one.demand.tokens()[k]);
             larger.demand.end_flow();
         }
@@ -179,7 +179,7 @@ TEST_CASE("DRF: a flow has at least what its part of every resource would give i
         const double weights = std::accumulate(one.weights.begin(), one.weights.end(), 0.0);
         for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
             double alone = 1;
-            for (std::uint32_t k = one.demand.begin(i); k < one.demand.begin(i + 1); ++k)
+            for (const std::uint32_t k : one.demand.row(i))
                 alone = std::min(alone, one.weights[i] / weights * one.capacity[one.demand.resource()[k]] /
                                             one.demand.tokens()[k]);
             INFO("run " << run << " flow " << i);

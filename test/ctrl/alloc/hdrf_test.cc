@@ -178,7 +178,7 @@ TEST_CASE("random tenants get what small quanta converge to") {
         while (tree.grant() != kNone) {
         }
         for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
-            if (one.weights[i] == 0 || one.demand.begin(i) == one.demand.begin(i + 1))
+            if (one.weights[i] == 0 || one.demand.row(i).empty())
                 continue;
             INFO("run " << run << " flow " << i << " of " << one.demand.flows() << " exact " << found.fill[i]
                         << " quanta " << tree.granted(i) / kQuanta);
@@ -200,7 +200,7 @@ TEST_CASE("many tenants on many resources get what small quanta converge to") {
         }
         double apart = 0;
         for (std::uint32_t i = 0; i < one.demand.flows(); ++i)
-            if (one.weights[i] > 0 && one.demand.begin(i) < one.demand.begin(i + 1))
+            if (one.weights[i] > 0 && !one.demand.row(i).empty())
                 apart += std::abs(found.fill[i] - tree.granted(i) / kQuanta);
         CHECK(apart / one.demand.flows() < 0.005);
     }
@@ -243,7 +243,7 @@ TEST_CASE("H-DRF: a tenant that wants more has at least its part of some resourc
             const std::uint32_t tenant = one.tree.node_of_flow[i];
             if (one.weights[i] > 0 && found.fill[i] > 0 && found.fill[i] < 1 - 1e-9)
                 wants[tenant] = true;
-            for (std::uint32_t k = one.demand.begin(i); k < one.demand.begin(i + 1); ++k)
+            for (const std::uint32_t k : one.demand.row(i))
                 used[tenant][one.demand.resource()[k]] += found.tokens[k];
         }
         const double weights = std::accumulate(one.tree.weight.begin(), one.tree.weight.end(), 0.0);

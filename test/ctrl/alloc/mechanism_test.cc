@@ -55,7 +55,7 @@ TEST_CASE("all mechanisms but max-min give a flow the same part of each of its r
         for (const char* name : {"drf", "hdrf", "first_fit", "revenue"}) {
             const Allocation found = solve(name, one);
             for (std::uint32_t i = 0; i < one.demand.flows(); ++i)
-                for (std::uint32_t k = one.demand.begin(i); k < one.demand.begin(i + 1); ++k)
+                for (const std::uint32_t k : one.demand.row(i))
                     REQUIRE(found.tokens[k] == Approx(found.fill[i] * one.demand.tokens()[k]));
         }
     }

@@ -16,7 +16,7 @@ double income(const Case& one, const Allocation& found) {
     double sum = 0;
     for (std::uint32_t i = 0; i < one.demand.flows(); ++i) {
         double delta = 0;
-        for (std::uint32_t k = one.demand.begin(i); k < one.demand.begin(i + 1); ++k)
+        for (const std::uint32_t k : one.demand.row(i))
             if (const double capacity = one.capacity[one.demand.resource()[k]]; capacity > 0)
                 delta = std::max(delta, one.demand.tokens()[k] / capacity);
         sum += one.weights[i] * delta * found.fill[i];

@@ -154,7 +154,7 @@ TEST_CASE("the four tenants of the paper's evaluation have their guarantees") {
         .flow(d, {2000, 0, 0, 2000});
     const VdcAllocation found = made.solve("hdrf");
     const auto total = [&](std::uint32_t flow) {
-        const std::uint32_t k = made.demand.begin(flow);
+        const std::uint32_t k = made.demand.row(flow).front();
         return found.local[k] + found.global[k];
     };
     CHECK(total(0) >= 400);
@@ -218,7 +218,7 @@ TEST_CASE("random datacenters: within capacity, demand, limits and fixed reserva
                 made.tenant[i] != kNone && made.tenants[made.tenant[i]].sharing_rule == SharingRule::kFixed;
             bool held = fixed || std::string_view(global) == "max_min";  // which strands tokens
             bool met = true;
-            for (std::uint32_t k = made.demand.begin(i); k < made.demand.begin(i + 1); ++k) {
+            for (const std::uint32_t k : made.demand.row(i)) {
                 const double asked = found.local[k] + found.global[k];
                 INFO(global << " run " << run << " flow " << i);
                 REQUIRE(asked <= made.demand.tokens()[k] * (1 + 1e-9));
@@ -232,7 +232,7 @@ TEST_CASE("random datacenters: within capacity, demand, limits and fixed reserva
             if (met)
                 continue;
             // Held by a full resource, or by a limit of its tenant.
-            for (std::uint32_t k = made.demand.begin(i); k < made.demand.begin(i + 1); ++k) {
+            for (const std::uint32_t k : made.demand.row(i)) {
                 const std::uint32_t j = made.demand.resource()[k];
                 held |= found.used[j] >= made.capacity[j] * (1 - 1e-6);
                 held |= made.tenant[i] != kNone &&
