@@ -31,26 +31,6 @@ std::vector<std::uint32_t> parents_of(const std::vector<PoolConfig>& pools) {
     return parents;
 }
 
-/// The numbers of the pools, parents before their children; pools of a circle are left out.
-std::vector<std::uint32_t> parents_first(const std::vector<std::uint32_t>& parents) {
-    std::vector<std::uint32_t> order;
-    std::vector<std::uint8_t> placed(parents.size());
-    std::vector<std::uint32_t> path;
-    for (std::uint32_t start = 0; start < parents.size(); ++start) {
-        path.clear();
-        std::uint32_t pool = start;
-        for (; pool != kNoPool && placed[pool] == 0 && path.size() <= parents.size(); pool = parents[pool])
-            path.push_back(pool);
-        if (path.size() > parents.size())
-            continue;
-        for (; !path.empty(); path.pop_back()) {
-            order.push_back(path.back());
-            placed[path.back()] = 1;
-        }
-    }
-    return order;
-}
-
 template <typename Config>
 pools::Controls controls_of(const Config& config, std::uint64_t reservation) {
     return {.reservation = static_cast<double>(reservation),
@@ -66,7 +46,7 @@ std::string rate_text(double tokens) {
 
 std::vector<std::uint64_t> pool_reservations(const std::vector<PoolConfig>& pools) {
     const std::vector<std::uint32_t> parents = parents_of(pools);
-    std::vector<std::uint32_t> order = parents_first(parents);
+    std::vector<std::uint32_t> order = pools::parents_first(parents);
     std::vector<std::uint64_t> below(pools.size());
     std::vector<std::uint64_t> own(pools.size());
     for (std::size_t i = 0; i < pools.size(); ++i)
@@ -84,7 +64,7 @@ std::vector<std::uint64_t> pool_reservations(const std::vector<PoolConfig>& pool
 std::vector<std::uint32_t> pool_tops(const std::vector<PoolConfig>& pools) {
     const std::vector<std::uint32_t> parents = parents_of(pools);
     std::vector<std::uint32_t> tops(pools.size(), kNoPool);
-    for (const std::uint32_t pool : parents_first(parents))
+    for (const std::uint32_t pool : pools::parents_first(parents))
         tops[pool] = parents[pool] != kNoPool     ? tops[parents[pool]]
                      : pools[pool].parent.empty() ? pool
                                                   : kNoPool;
@@ -129,7 +109,7 @@ PoolLayout::PoolLayout(const std::vector<PoolConfig>& pools, const std::string& 
     const std::vector<std::uint32_t> tops = pool_tops(pools);
     const std::vector<std::uint64_t> own = pool_reservations(pools);
     std::vector<NodeIndex> nodes(pools.size(), kRoot);
-    for (const std::uint32_t i : parents_first(parents)) {
+    for (const std::uint32_t i : pools::parents_first(parents)) {
         if (tops[i] == kNoPool || pools[tops[i]].appliance != appliance)
             continue;
         const NodeIndex parent = parents[i] == kNoPool ? kRoot : nodes[parents[i]];

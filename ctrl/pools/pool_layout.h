@@ -38,7 +38,7 @@ struct PoolConfig {
 /// Reservation of each pool: its own, or by default the sum of the reservations in it.
 [[nodiscard]] std::vector<std::uint64_t> pool_reservations(const std::vector<PoolConfig>& pools);
 /// Per pool the topmost of its chain of parents; kNoPool where the chain is faulty.
-inline constexpr std::uint32_t kNoPool = UINT32_MAX;
+inline constexpr std::uint32_t kNoPool = pools::kNoParent;
 [[nodiscard]] std::vector<std::uint32_t> pool_tops(const std::vector<PoolConfig>& pools);
 /// Names of the appliances that pools divide.
 [[nodiscard]] std::set<std::string> pooled_appliances(const std::vector<PoolConfig>& pools);

@@ -78,4 +78,29 @@ class PoolTree {
     std::vector<std::uint32_t> children_;
 };
 
+inline constexpr std::uint32_t kNoParent = UINT32_MAX;
+/// An order in which nodes can be added: their numbers, parents before children. Nodes whose parents lead in
+/// a circle are left out.
+/// @param parents per node; kNoParent: it has none
+[[nodiscard]] inline std::vector<std::uint32_t> parents_first(const std::vector<std::uint32_t>& parents) {
+    enum class Mark : std::uint8_t { kNone, kPlaced, kInCircle };
+    std::vector<std::uint32_t> order;
+    std::vector<Mark> marks(parents.size(), Mark::kNone);
+    std::vector<std::uint32_t> path;
+    for (std::uint32_t start = 0; start < parents.size(); ++start) {
+        path.clear();
+        std::uint32_t node = start;
+        for (; node != kNoParent && marks[node] == Mark::kNone && path.size() <= parents.size();
+             node = parents[node])
+            path.push_back(node);
+        const bool ends = node == kNoParent || marks[node] == Mark::kPlaced;
+        for (; !path.empty(); path.pop_back()) {
+            marks[path.back()] = ends ? Mark::kPlaced : Mark::kInCircle;
+            if (ends)
+                order.push_back(path.back());
+        }
+    }
+    return order;
+}
+
 }  // namespace weir::pools

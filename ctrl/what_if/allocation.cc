@@ -47,7 +47,9 @@ json solve_allocation(ObjectReader& problem, Faults& faults) {
                                 allocation);
     const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
 
-    json answer{{"flows", json::array()}, {"resources", json::array()}, {"solve_us", spent.count()}};
+    json answer{{"flows", json::array()},
+                {"resources", resources_json(resources, allocation.used)},
+                {"solve_us", spent.count()}};
     for (std::uint32_t flow = 0; flow < flows.names.size(); ++flow) {
         const std::uint32_t bottleneck = allocation.bottleneck[flow];
         answer["flows"].push_back(
@@ -56,9 +58,6 @@ json solve_allocation(ObjectReader& problem, Faults& faults) {
              {"allocation", amounts_json(flows, flow, allocation.tokens, resources)},
              {"bottleneck", bottleneck == alloc::kNone ? json() : json(resources.names[bottleneck])}});
     }
-    for (std::uint32_t j = 0; j < resources.names.size(); ++j)
-        answer["resources"].push_back(
-            {{"id", resources.names[j]}, {"capacity", resources.capacity[j]}, {"used", allocation.used[j]}});
     return answer;
 }
 

@@ -1,6 +1,10 @@
 // flows.cc - resources, trees and flows from JSON, and vectors back.
 #include "ctrl/what_if/flows.h"
 
+#include <algorithm>
+
+#include "ctrl/pools/pool_tree.h"
+
 namespace weir::what_if {
 
 using nlohmann::json;
@@ -40,30 +44,19 @@ std::vector<std::uint32_t> find_parents(const std::vector<NodeField>& fields, co
     return parents;
 }
 
-/// Numbers the nodes, parents first. Nodes of a circle are a fault.
+/// Numbers the nodes, parents first. Parents that lead in a circle are a fault.
 void number_nodes(const std::vector<NodeField>& fields, const std::vector<std::uint32_t>& parents, Tree& tree,
                   Faults& faults) {
-    std::vector<std::uint32_t> path;
     tree.node.assign(fields.size(), alloc::kNone);
-    for (std::uint32_t start = 0; start < fields.size(); ++start) {
-        path.clear();
-        for (std::uint32_t at = start; at != alloc::kNone && tree.node[at] == alloc::kNone;
-             at = parents[at]) {
-            if (path.size() > fields.size()) {
-                faults.push_back({"tree[" + std::to_string(start) + "].parent", show(fields[start].parent),
-                                  "a node whose parents lead to the root",
-                                  "its parents lead back to itself"});
-                return;
-            }
-            path.push_back(at);
-        }
-        for (; !path.empty(); path.pop_back()) {
-            const std::uint32_t at = path.back();
-            tree.node[at] = static_cast<std::uint32_t>(tree.nodes.parent.size());
-            tree.nodes.parent.push_back(parents[at] == alloc::kNone ? alloc::kNone : tree.node[parents[at]]);
-            tree.nodes.weight.push_back(fields[at].weight);
-        }
+    for (const std::uint32_t at : pools::parents_first(parents)) {
+        tree.node[at] = static_cast<std::uint32_t>(tree.nodes.parent.size());
+        tree.nodes.parent.push_back(parents[at] == alloc::kNone ? alloc::kNone : tree.node[parents[at]]);
+        tree.nodes.weight.push_back(fields[at].weight);
     }
+    const auto circle = std::ranges::find(tree.node, alloc::kNone) - tree.node.begin();
+    if (const auto at = static_cast<std::size_t>(circle); at < fields.size())
+        faults.push_back({"tree[" + std::to_string(at) + "].parent", show(fields[at].parent),
+                          "a node whose parents lead to the root", "its parents lead back to itself"});
 }
 
 }  // namespace
@@ -107,6 +100,13 @@ Flows read_flows(ObjectReader& reader, const Resources& resources, Names& tenant
         flows.demand.end_flow();
     });
     return flows;
+}
+
+json resources_json(const Resources& resources, std::span<const double> used) {
+    json list = json::array();
+    for (std::uint32_t j = 0; j < resources.names.size(); ++j)
+        list.push_back({{"id", resources.names[j]}, {"capacity", resources.capacity[j]}, {"used", used[j]}});
+    return list;
 }
 
 json amounts_json(const Flows& flows, std::uint32_t flow, std::span<const double> tokens,

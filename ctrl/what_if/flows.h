@@ -40,6 +40,8 @@ struct Flows {
 [[nodiscard]] Flows read_flows(ObjectReader& reader, const Resources& resources, Names& tenants,
                                Faults& faults);
 
+/// The list `resources` of an answer. @param used per resource
+[[nodiscard]] nlohmann::json resources_json(const Resources& resources, std::span<const double> used);
 /// {resource: tokens} of one flow. @param tokens one per entry of the demand
 [[nodiscard]] nlohmann::json amounts_json(const Flows& flows, std::uint32_t flow,
                                           std::span<const double> tokens, const Resources& resources);

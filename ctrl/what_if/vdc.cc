@@ -102,7 +102,7 @@ std::vector<double> sum_of(const alloc::VdcAllocation& found) {
 
 json answer_of(const Flows& flows, const Resources& resources, const alloc::VdcAllocation& found,
                bool spare) {
-    json answer{{"flows", json::array()}, {"resources", json::array()}};
+    json answer{{"flows", json::array()}, {"resources", resources_json(resources, found.used)}};
     const std::vector<double> total = sum_of(found);
     for (std::uint32_t flow = 0; flow < flows.names.size(); ++flow) {
         json one{{"id", flows.names[flow]},
@@ -113,9 +113,6 @@ json answer_of(const Flows& flows, const Resources& resources, const alloc::VdcA
             one["spare"] = amounts_json(flows, flow, found.spare, resources);
         answer["flows"].push_back(std::move(one));
     }
-    for (std::uint32_t j = 0; j < resources.names.size(); ++j)
-        answer["resources"].push_back(
-            {{"id", resources.names[j]}, {"capacity", resources.capacity[j]}, {"used", found.used[j]}});
     return answer;
 }
 

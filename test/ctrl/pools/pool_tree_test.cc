@@ -35,3 +35,13 @@ TEST_CASE("a root without children") {
     CHECK(order.of(kRoot).empty());
     CHECK(tree.is_leaf(kRoot));
 }
+
+TEST_CASE("nodes are ordered parents first, without those of a circle and below it") {
+    // 0 below 2, 1 and 2 at the top, 3 and 4 a circle, 5 below it.
+    CHECK(parents_first({2, kNoParent, kNoParent, 4, 3, 3}) == std::vector<std::uint32_t>{2, 0, 1});
+    // A circle of many is found in a moment.
+    std::vector<std::uint32_t> ring(100'000);
+    for (std::uint32_t i = 0; i < ring.size(); ++i)
+        ring[i] = (i + 1) % static_cast<std::uint32_t>(ring.size());
+    CHECK(parents_first(ring).empty());
+}
