@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "common/wire/messages.h"
-#include "ctrl/config/config.h"
+#include "ctrl/config/cluster_config.h"
 
 namespace weir {
 

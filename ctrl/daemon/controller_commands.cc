@@ -6,7 +6,7 @@
 #include "common/config/fault_report.h"
 #include "common/config/field_kinds.h"
 #include "common/config/guarantee_words.h"
-#include "ctrl/config/config_sections.h"
+#include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/controller.h"
 
 namespace weir {

@@ -14,7 +14,7 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "ctrl/config/config.h"
+#include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/sessions.h"
 
 namespace weir {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ctrl/billing/measured_use.h"
-#include "ctrl/config/config.h"
+#include "ctrl/config/cluster_config.h"
 #include "ctrl/placement/plan.h"
 
 namespace weir {

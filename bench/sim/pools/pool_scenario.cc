@@ -7,7 +7,7 @@
 
 #include "bench/sim/services/service_fields.h"
 #include "common/config/config_text.h"
-#include "ctrl/config/config_sections.h"
+#include "ctrl/config/cluster_config.h"
 #include "ctrl/pools/pool_layout.h"
 #include "vswitch/config/scheduler_words.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/sim/services/service_scenario.h"
-#include "ctrl/config/config.h"
+#include "ctrl/config/cluster_config.h"
 
 namespace weir::sim {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bench/sim/services/service_scenario.h"
-#include "ctrl/config/config.h"
+#include "ctrl/config/cluster_config.h"
 
 namespace weir::sim {
 

@@ -1,5 +1,5 @@
-// config_test.cc - the cluster file: what it says, and every fault with its path.
-#include "ctrl/config/config.h"
+// cluster_config_test.cc - reading the cluster file, and the path and message of each fault.
+#include "ctrl/config/cluster_config.h"
 
 #include "ctrl/placement/cluster_plan.h"
 #include "ctrl/pools/pool_layout.h"
@@ -26,7 +26,7 @@ Faults bad(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("prices are whole, and none is below nothing") {
+TEST_CASE("prices count only as a whole, and none is negative") {
     const auto fault_at = [](const std::string& prices) {
         auto outcome = parse_cluster(R"({"prices": )" + prices + "}");
         const Faults* faults = std::get_if<Faults>(&outcome);
@@ -48,7 +48,7 @@ TEST_CASE("prices are whole, and none is below nothing") {
     CHECK(fault_at(R"({"p0": 1, "link": "1Gbit"})").find("prices") == std::string::npos);
 }
 
-TEST_CASE("the documented example says what it says") {
+TEST_CASE("the documented example is read with its values") {
     auto outcome = load_cluster(WEIR_SOURCE_ROOT "/configs/cluster.jsonc", placement_faults);
     const Faults* faults = std::get_if<Faults>(&outcome);
     INFO((faults == nullptr ? "" : test::lines_of(*faults)));
@@ -74,7 +74,7 @@ TEST_CASE("the documented example says what it says") {
     CHECK(config.tenants[1].local == alloc::find_mechanism("max_min"));
 }
 
-TEST_CASE("an empty cluster is one") {
+TEST_CASE("an empty file is a cluster with the defaults") {
     const ClusterConfig config = good("{}");
     CHECK(config.listen == std::vector<std::string>{"ipc:///run/weir/ctrl.ipc"});
     CHECK(config.hosts.empty());
@@ -99,13 +99,13 @@ TEST_CASE("all faults are listed, with their paths and in their order") {
     CHECK(test::has_fault(faults, "topology.hosts[0].rack", "no such entry"));
     CHECK(test::has_fault(faults, "appliances[0].capacity_max", "window is empty"));
     CHECK(test::has_fault(faults, "tenants[0].local", "unknown word"));
-    CHECK(test::has_fault(faults, "tenants[0].vnics[0].limit", "breaks the promise"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[0].limit", "break the guarantee"));
     CHECK(test::has_fault(faults, "tenants[0].vnics[0].host", "no such entry"));
     CHECK(test::has_fault(faults, "tenants[0].appliances[0].name", "no such entry"));
     CHECK(faults.front().path == "name");
 }
 
-TEST_CASE("one name for one thing") {
+TEST_CASE("each name is unique") {
     const Faults faults = bad(R"({"topology": {"hosts": [{"name": "h"}, {"name": "h"}]},
         "appliances": [{"name": "d", "capacity_min": "1tokens", "capacity_max": "1tokens"}],
         "tenants": [{"name": "A", "vnics": [{"name": "v"}], "appliances": [{"name": "d"}, {"name": "d"}]},
@@ -117,7 +117,7 @@ TEST_CASE("one name for one thing") {
     CHECK(test::has_fault(faults, "tenants[1].vnics[1].name", "another vNIC"));
 }
 
-TEST_CASE("over a network everybody needs a key") {
+TEST_CASE("over a network every host needs a key") {
     const Faults faults =
         bad(R"({"listen": ["tcp://0.0.0.0:5555"], "topology": {"hosts": [{"name": "h"}]}})");
     CHECK(test::has_fault(faults, "listen", "secret_key_file"));
@@ -128,7 +128,7 @@ TEST_CASE("over a network everybody needs a key") {
                               "no address to listen on"));
 }
 
-TEST_CASE("promises beyond what is surely there are refused, or meant") {
+TEST_CASE("reservations above certain capacities are refused without overcommit") {
     const std::string text = R"("headroom": "10%", "topology": {"hosts": [{"name": "h", "uplink": "1Gbit"}]},
         "appliances": [{"name": "d", "capacity_min": "10tokens", "capacity_max": "20tokens"}],
         "tenants": [{"name": "A", "vnics": [{"name": "v", "host": "h", "reservation": "500Mbit"}],
@@ -188,7 +188,8 @@ TEST_CASE("pools: trees of any depth, reservations added up where none is given"
 }
 
 TEST_CASE(
-    "pools: reservations above the parent's, no shares, circles and strangers are refused by their paths") {
+    "pools: reservations above the parent's, no shares, circles and unknown names are refused by their "
+    "paths") {
     Faults faults = bad_pools(R"([
         {"name": "a", "appliance": "disk", "reservation": "500tokens",
          "vnics": [{"name": "v", "reservation": "400tokens"}, {"name": "v"}]},
@@ -198,7 +199,7 @@ TEST_CASE(
         {"name": "h", "parent": "a", "appliance": "tape"}, {"name": "h", "appliance": "spool"},
         {"name": "tape", "appliance": "tape", "vnics": [{"name": "x"}, {"name": "y"}, {"name": "w", "shares": -1}]}])");
     CHECK(test::has_fault(faults, "pools[0].reservation", "600tokens"));
-    CHECK(test::has_fault(faults, "pools[0].vnics[1].name", "another already"));
+    CHECK(test::has_fault(faults, "pools[0].vnics[1].name", "another pool already"));
     CHECK(test::has_fault(faults, "pools[1].shares", "1 to 10000"));
     CHECK(test::has_fault(faults, "pools[2].parent", "circle"));
     CHECK(test::has_fault(faults, "pools[3].parent", "circle"));
@@ -209,13 +210,13 @@ TEST_CASE(
     CHECK(test::has_fault(faults, "pools[8].name", "each once"));
     CHECK(test::has_fault(faults, "pools[8].appliance", "no such entry"));
     CHECK(test::has_fault(faults, "pools[9].name", "no appliance"));
-    CHECK(test::has_fault(faults, "pools[9].vnics[0].name", "tenant B has it not"));
+    CHECK(test::has_fault(faults, "pools[9].vnics[0].name", "tenant B does not have it"));
     CHECK(test::has_fault(faults, "pools[9].vnics[1].name", "there is none"));
     CHECK(test::has_fault(faults, "pools[9].vnics[2].shares", "1 to 10000"));
     CHECK(test::has_fault(faults, "tenants[0].appliances[1].reservation", "pool of"));
     faults =
         bad_pools(R"([{"name": "a", "appliance": "disk", "reservation": "1100tokens", "limit": "1tokens"}])");
-    CHECK(test::has_fault(faults, "pools[0].limit", "breaks the promise"));
+    CHECK(test::has_fault(faults, "pools[0].limit", "break the guarantee"));
     CHECK(test::has_fault(
         bad(R"({"appliances": [{"name": "d", "capacity_min": "1tokens", "capacity_max": "2tokens",
                                  "latency": "20ms"}]})"),
@@ -223,7 +224,7 @@ TEST_CASE(
     CHECK(test::has_fault(faults, "appliances[0].capacity_min", "1.1ktokens"));
 }
 
-TEST_CASE("pools: a change that cannot be kept is refused, and changes nothing") {
+TEST_CASE("pools: a change that breaks a reservation is refused, and changes nothing") {
     std::vector<PoolConfig> pools(2);
     pools[0] = {.name = "a", .appliance = "disk", .reservation_tokens = 600, .limit_tokens = {}};
     pools[1] = {.name = "b", .parent = "a", .reservation_tokens = 200, .limit_tokens = {}};

@@ -1,11 +1,10 @@
-// config_schema_test.cc - the cluster file's schema and its documented example have what the parser has.
-#include "test/support/config_schema.h"
-
+// cluster_config_schema_test.cc - compares the schema and the example of the cluster file with the parser.
 #include <nlohmann/json.hpp>
 
 #include "ctrl/alloc/registry.h"
-#include "ctrl/config/config.h"
+#include "ctrl/config/cluster_config.h"
 #include "ctrl/placement/cluster_plan.h"
+#include "test/support/config_schema.h"
 
 using namespace weir;
 using namespace weir::test;

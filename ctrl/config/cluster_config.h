@@ -1,0 +1,130 @@
+// cluster_config.h - the cluster file of weir-ctrl as one struct: hosts, appliances, tenants, pools.
+// Source: docs/design.md 5.2; Pulsar 2.2, 4.1.
+// Units: in the field names; all rates are per second.
+// Threads: built at start; read-only afterwards.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config/config_reader.h"
+#include "common/error.h"
+#include "common/guarantee.h"
+#include "ctrl/alloc/vdc.h"
+#include "ctrl/billing/price.h"
+#include "ctrl/pools/pool_layout.h"
+
+namespace weir {
+
+inline constexpr std::uint64_t kLinkRateMax = 400'000'000'000;     // bit/s
+inline constexpr std::uint64_t kTokenRateMax = 1'000'000'000'000;  // tokens/s
+inline constexpr Range kTokenRange{1, kTokenRateMax};
+
+/// What a tenant's weight is when the rest is divided among tenants: the part that it reserved, the weight in
+/// the file, or 1.
+enum class GlobalWeights : std::uint8_t { kGuarantees, kWeights, kEqual };
+
+struct RackConfig {
+    std::string name{};
+    std::uint64_t uplink_bps = 0;  ///< each way, shared by all its hosts
+};
+
+struct HostConfig {
+    std::string name{};
+    std::uint64_t uplink_bps = 10'000'000'000;  ///< each way
+    std::string rack{};                         ///< empty = traffic to other hosts shares no rack's uplink
+    std::string key{};                          ///< CURVE public key, 40 characters of Z85; empty = ipc only
+    std::uint32_t vms_max = 0;                  ///< VMs that placement may put there; 0 = any number
+};
+
+/// A shared service whose capacity is between two known bounds.
+struct ClusterApplianceConfig {
+    std::string name{};              ///< as in the switches' files
+    std::string host{};              ///< the host whose uplink it shares; empty = it has a link of its own
+    std::uint64_t link_bps = 0;      ///< its own link, each way; 0 = never short
+    std::uint64_t capacity_min = 0;  ///< tokens/s that it certainly has: the most that may be reserved
+    std::uint64_t capacity_max = 0;  ///< tokens/s that it certainly does not exceed
+    Nanos latency = 0;  ///< that pools hold it to, instead of a search for its capacity; 0 = search
+};
+
+struct TenantVnicConfig {
+    std::string name{};                 ///< as in the switch's file; unique in the cluster
+    std::string host{};                 ///< where it must be; empty = any host
+    std::uint64_t reservation_bps = 0;  ///< each way, to and from the tenant's other vNICs (hose)
+    std::optional<std::uint64_t> limit_bps{};
+    std::uint32_t weight = 100;  ///< among the tenant's vNICs
+
+    bool operator==(const TenantVnicConfig&) const = default;
+};
+
+/// A virtual appliance: the tenant's part of a shared one.
+struct TenantApplianceConfig {
+    std::string name{};  ///< of the appliance
+    std::uint64_t reservation_tokens = 0;
+    std::optional<std::uint64_t> limit_tokens{};
+    /// Reserved to and from it, each way; absent = what the tenant's vNICs reserved together.
+    std::optional<std::uint64_t> bandwidth_bps{};
+
+    bool operator==(const TenantApplianceConfig&) const = default;
+};
+
+struct TenantConfig {
+    std::string name{};
+    alloc::SharingRule sharing_rule = alloc::SharingRule::kMinimum;  ///< `guarantee` in the file
+    /// Divides the tenant's reservations among its flows
+    const alloc::MechanismEntry* local = alloc::find_mechanism("drf");
+    std::uint32_t weight = 100;                        ///< among tenants, with GlobalWeights::kWeights
+    std::vector<TenantVnicConfig> vnics;
+    std::vector<TenantApplianceConfig> appliances;
+
+    bool operator==(const TenantConfig&) const = default;
+};
+
+struct ClusterConfig {
+    std::string name = "weir";
+    Nanos interval = kNanosPerSec;  ///< 100ms..60s
+    std::vector<std::string> listen{"ipc:///run/weir/ctrl.ipc"};
+    std::string secret_key_file{};  ///< CURVE secret key, 40 characters of Z85; needed by tcp
+    std::string control_socket = "/run/weir/ctrl.sock";
+    std::string store = "/var/lib/weir/ctrl.db";
+    double headroom = 0.03;        ///< 0..0.5: part of every link that is left to new flows
+    double resolve_change = 0.25;  ///< a demand that changes by this part of a resource is solved for at once
+    bool overcommit = false;       ///< reservations may exceed capacities, within the next two values
+    double overcommit_utilisation = 0.15;     ///< part of its reservation that a vNIC uses on average
+    double overcommit_failure_max = 0.05;     ///< part of the time that reservations of a resource may fail
+    std::optional<billing::Prices> prices{};  ///< rates in Mbit/s; absent = nothing is billed
+    Nanos billing_period = kBillingPeriod;    ///< 1s..1h
+    /// Divides what is left among tenants
+    const alloc::MechanismEntry* global = alloc::find_mechanism("hdrf");
+    GlobalWeights global_weights = GlobalWeights::kGuarantees;
+    std::vector<RackConfig> racks;
+    std::vector<HostConfig> hosts;
+    std::vector<ClusterApplianceConfig> appliances;
+    std::vector<TenantConfig> tenants;
+    std::vector<PoolConfig> pools;
+};
+
+/// A check beyond the file's form, such as placement_faults() of ctrl/placement.
+using ClusterCheck = std::function<Faults(const ClusterConfig&)>;
+
+/// Parses JSON with comments. Never throws on input.
+/// @param check is called once with what was read, even when it has faults; empty: only the form is checked
+/// @return the configuration, or all faults in the order of the text
+[[nodiscard]] std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text,
+                                                                const ClusterCheck& check = {});
+/// Reads and parses a file; a file that cannot be read is a fault too.
+[[nodiscard]] std::variant<ClusterConfig, Faults> load_cluster(const std::string& path,
+                                                               const ClusterCheck& check = {});
+
+/// Reads the list `pools`, which scenarios of the simulator have too.
+void read_pools(ObjectReader& root, std::vector<PoolConfig>& out, Faults& faults);
+/// Adds the faults of names and keys: what is unknown, stands twice, or contradicts another entry.
+void check_cluster(const ClusterConfig& config, Faults& faults);
+
+}  // namespace weir
