@@ -124,8 +124,9 @@ alloc::VdcProblem AllocationProblem::view() const {
             .give_spare = true};
 }
 
-/// Factors for the ways to and from an appliance. The sizes of requests vary from one interval to the next;
-/// on links with room, their rates must not hold back what the appliance would serve.
+/// Factors for the rates on the ways to and from an appliance. Sizes of requests vary between intervals; on
+/// links with room, a rate for the last interval's sizes would hold back requests that the appliance would
+/// serve.
 PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::size_t index,
                                           const alloc::VdcAllocation& allocation) const {
     PartTokens widening{1, 1, 1};

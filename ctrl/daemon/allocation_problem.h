@@ -7,6 +7,9 @@
 // appliance of the cluster. The virtual one has a column for everything that a tenant reserved: each
 // direction of a vNIC, and the tenant's part of each appliance. ctrl/alloc divides the virtual columns within
 // each tenant (local), then what is left of the physical ones among tenants (global).
+//
+// Example: a flow of tenant A from vNIC a1 on host h1 to an appliance behind host h2 has the physical columns
+// h1 out, h2 in, appliance, h2 out, h1 in, and the virtual columns a1 out, a1 in, A's part of the appliance.
 #pragma once
 
 #include <map>
@@ -30,10 +33,9 @@ class AllocationProblem {
 
     /// Starts a new problem without flows. @param appliance_tokens capacity of each appliance in the interval
     void begin(const Cluster& cluster, std::span<const double> appliance_tokens);
-    /// Adds a flow, unless it uses no resource (its ends are on one host, or one has no host).
-    /// @param demand is reduced, all parts alike, to what the narrowest resource of the path has in all: eq.
-    /// 6
-    ///               exceeds it where long queues stand beside few outstanding requests
+    /// Adds a flow, unless it uses no resource (its ends are on one host, or one has no host). A demand that
+    /// exceeds the whole capacity of a resource on the path is reduced to it, all parts alike: eq. 6 gives
+    /// such values for a long queue beside few outstanding requests.
     void add_flow(const Cluster& cluster, wire::FlowKey flow, PartTokens demand);
 
     [[nodiscard]] alloc::VdcProblem view() const;

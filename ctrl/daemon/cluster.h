@@ -3,9 +3,9 @@
 // Units: tokens (at links: bytes) per second.
 // Threads: one owner.
 //
-// Everything here is built once from the cluster file, except where each vNIC is: the switches' HELLO
-// messages say so (place_vnic, remove_vnic). Ids of endpoints come from the store and last over restarts;
-// indices are positions in the file and last as long as this object.
+// All is built once from the cluster file, except for the hosts of vNICs, which the switches' HELLO messages
+// report (place_vnic, remove_vnic). Ids of endpoints come from the store and last over restarts; indices are
+// positions in the file and last as long as this object.
 #pragma once
 
 #include <array>

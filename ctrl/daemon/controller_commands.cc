@@ -1,4 +1,4 @@
-// controller_commands.cc - the commands of weirctl to the controller: Controller::on_command and their data.
+// controller_commands.cc - the commands that weirctl may send to the controller, and their data as JSON.
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_reader.h"
@@ -85,28 +85,22 @@ class Controller::Commands {
         return faults_.empty();
     }
 
-    struct Entry {
-        const char* name;
-        json (Commands::*run)(ObjectReader& args);
-    };
-    static const std::array<Entry, 7> kAll;
-
     Controller& controller_;
     const ConnectionCounters& connections_;
     Nanos now_;
     Faults& faults_;
 };
 
-const std::array<Controller::Commands::Entry, 7> Controller::Commands::kAll{
-    {{"audit", &Commands::audit},
-     {"bill", &Commands::bill},
-     {"pool.reset", &Commands::pool_reset},
-     {"pool.set", &Commands::pool_set},
-     {"pool.show", &Commands::pool_show},
-     {"running", &Commands::running},
-     {"status", &Commands::status}}};
-
 json Controller::Commands::run(const json& request) {
+    struct Entry {
+        const char* name;
+        json (Commands::*run)(ObjectReader& args);
+    };
+    constexpr std::array kAll{
+        Entry{"audit", &Commands::audit},           Entry{"bill", &Commands::bill},
+        Entry{"pool.reset", &Commands::pool_reset}, Entry{"pool.set", &Commands::pool_set},
+        Entry{"pool.show", &Commands::pool_show},   Entry{"running", &Commands::running},
+        Entry{"status", &Commands::status}};
     ObjectReader reader(request, "", faults_);
     std::uint64_t schema = 0;
     std::string name;

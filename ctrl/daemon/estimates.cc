@@ -1,5 +1,4 @@
-// estimates.cc - DemandEstimates: moving averages and new flows; CapacityEstimates: one reading per
-// appliance.
+// estimates.cc - moving averages and new flows (DemandEstimates), readings of appliances (CapacityEstimates).
 #include "ctrl/daemon/estimates.h"
 
 #include <algorithm>
@@ -51,8 +50,8 @@ void DemandEstimates::update(const Cluster& cluster, const FlowDemands& demands,
 }
 
 /// A new flow's demand is not known yet. Where an appliance serves others already, it is taken for at least
-/// the flow's floor, or the others would get that too. When all flows are new, the controller is new, and
-/// none is.
+/// the flow's floor, or the others would get that too. When all flows are new, the controller has just
+/// started, and none of them counts as new.
 void DemandEstimates::raise_new_flows(const Cluster& cluster) {
     new_flow_floors_.assign(config_.appliances.size(), 0);
     if (previous_.empty() || new_flows_.empty())
@@ -147,8 +146,8 @@ void CapacityEstimates::set_allocated(const Cluster& cluster,
 }
 
 /// Tokens per second of a pooled appliance that idle flows were allocated and did not use. Siblings get the
-/// share of an idle VM only in the next interval, so until then no flow can use it and a lower throughput is
-/// no sign.
+/// share of an idle VM only in the next interval; until then no flow can use it, so a lower throughput does
+/// not mean a lower capacity.
 double CapacityEstimates::left_idle(std::uint32_t appliance, const FlowDemands& demands,
                                     double seconds) const {
     double left = 0;
@@ -182,7 +181,7 @@ void CapacityEstimates::search(std::uint32_t appliance, double seconds, double l
     reading.offered = std::min(reading.offered, estimate::kTokensMax);
     reading.in_force = std::min(allocated_[appliance] - left_idle, reading.in_force);
     reading.mix = mix_;
-    // The mix that the next rates will cause: capacity beyond demands is divided by reservations.
+    // The mix that the next rates will cause: the capacity, divided by reservations up to the demands.
     slowdown_[appliance] = searches_[appliance].slowdown(reading);
     for (double& demand : demands_)
         demand *= slowdown_[appliance];

@@ -3,13 +3,13 @@
 // Units: demands in tokens (at links: bytes) of one interval, capacities in tokens per second.
 // Threads: one owner.
 //
-// Estimation has two halves. The switch measures (vswitch/agent): it samples each flow every 10 ms and
-// reports per interval what was used, the backlog at the end, mean queue, mean tokens outstanding and mean
-// latency. It leaves out tokens of requests that were not answered, and extends a part of an interval to a
-// whole one, because only the switch has the samples. The controller estimates (here): eq. 6 and the moving
-// average of each flow, and the capacity search over the sums of all flows, because only the controller sees
-// all hosts. The formulas are pure functions in ctrl/estimate, which the simulator and `weirctl solve` use
-// too.
+// Estimation has two halves. The switch measures (vswitch/agent/demand_sampler.h): it samples each flow every
+// 10 ms and reports per interval what was used, the backlog at the end, mean queue, mean tokens outstanding
+// and mean latency. It leaves out tokens of requests that were not answered, and extends a part of an
+// interval to a whole one, because only the switch has the samples. The controller estimates (here): eq. 6
+// and the moving average of each flow, and the capacity search over the sums of all flows, because only the
+// controller sees all hosts. The formulas are pure functions in ctrl/estimate, which the simulator and
+// `weirctl solve` use too.
 #pragma once
 
 #include <array>
@@ -39,14 +39,15 @@ class DemandEstimates {
     /// @param config outlives this
     explicit DemandEstimates(const ClusterConfig& config) : config_(config) {}
 
-    /// An interval moves every average. Between intervals demands only grow: what a part of an interval shows
-    /// less of may come in the rest of it.
+    /// At the end of an interval every average moves. Between intervals a demand only grows: a lower value
+    /// from a part of the interval may rise again before its end.
     void update(const Cluster& cluster, const FlowDemands& demands, bool interval_ended);
     /// Of the last update, ordered by flow.
     [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
     /// Tokens of the interval to keep back of an appliance for flows that were new in the last update. The
-    /// first requests of a flow may cost the appliance more than their cost table says, so half of the flows'
-    /// floors is kept back, at most a quarter of the capacity. With 1,000 new tokens of 3,000: 500.
+    /// first requests of a flow may cost the appliance more than the cost table states, so half of the flows'
+    /// floors is kept back, at most a quarter of the capacity: of 3,000 tokens, 500 for new flows with floors
+    /// of 1,000 together.
     [[nodiscard]] double new_flow_reserve(std::uint32_t appliance, double capacity) const;
 
   private:

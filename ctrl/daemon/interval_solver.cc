@@ -1,4 +1,4 @@
-// interval_solver.cc - IntervalSolver: the five steps.
+// interval_solver.cc - the five steps of IntervalSolver.
 #include "ctrl/daemon/interval_solver.h"
 
 #include <algorithm>
@@ -7,8 +7,7 @@
 namespace weir {
 namespace {
 
-/// Reduces a flow's demand, all parts alike, to what it may have of its appliance: it needs its links for no
-/// more.
+/// Reduces a flow's demand to what it may use of its appliance, all parts alike: its links carry no more.
 void reduce_to(double tokens_max, PartTokens& demand) {
     const double wanted = demand[wire::kTokens];
     if (wanted <= tokens_max)

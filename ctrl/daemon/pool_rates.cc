@@ -25,8 +25,7 @@ constexpr double kRateFactor = 2;
 /// Bound of HostReading::latency_factor and its inverse, and the part of a new measurement that enters it.
 constexpr double kLatencyFactorMax = 2;
 constexpr double kLatencySmoothing = 0.3;
-/// Shares of a vNIC in a window are 100 on average, which is a switch's default, and within the switch's
-/// bounds.
+/// Mean and maximum of a vNIC's shares in a window: a switch's default and upper bound.
 constexpr double kMeanShares = 100;
 constexpr double kSharesMax = 10'000;
 
@@ -168,7 +167,7 @@ std::optional<double> PoolRates::update_latency(std::uint32_t appliance, bool in
     }
     if (!pools.window)
         return std::nullopt;
-    // By Little's law: the latency that requests report includes their wait in the switch.
+    // Latency by Little's law. The one that switches report includes the requests' wait in the switch.
     if (interval_ended)
         pools.window->update(
             {.latency = answered > 0 ? outstanding * seconds_ / answered : 0, .outstanding = outstanding});

@@ -3,14 +3,14 @@
 // Units: tokens per second.
 // Threads: one owner. Keeps its working memory.
 //
-// A vNIC's demand is seen from what it used: one that used all that it was entitled to may want any amount,
-// because the requests that its switch holds back stay in the guest, where they cannot be counted. So it is
-// taken to want the whole capacity, and an idle one a twentieth of an equal share, enough to show that it has
-// requests again. With 3,000 tokens/s, one busy VM beside one that idles: 2,925 and 75. Demands follow within
-// two intervals in both directions; a moving average would keep from siblings what an idle VM leaves.
+// Demand is derived from use. Requests that a switch holds back stay in the guest, where they cannot be
+// counted, so a vNIC that used its whole entitlement is taken to want the whole capacity. An idle vNIC is
+// taken to want a twentieth of an equal share, enough to show that it has requests again. Example: of 3,000
+// tokens/s, a busy VM beside an idle one gets 2,925, the idle one 75. Demands are not smoothed: an average
+// would withhold from the siblings of an idle VM what it leaves.
 //
-// An appliance with a `latency` has a window of tokens that may be outstanding, moved until requests take
-// that long. Each host gets a part of the window by what its VMs are entitled to.
+// An appliance with a `latency` has a window of tokens that may be outstanding there. The window is moved
+// until requests take that long, and divided among hosts by the entitlements of their VMs.
 #pragma once
 
 #include <map>
@@ -51,11 +51,9 @@ class PoolRates {
     /// @param config outlives this
     explicit PoolRates(const ClusterConfig& config);
 
-    [[nodiscard]] bool divides(std::uint32_t appliance) const {
-        return appliance < by_appliance_.size() && by_appliance_[appliance] != kNoPool;
-    }
+    [[nodiscard]] bool divides(std::uint32_t appliance) const { return by_appliance_[appliance] != kNoPool; }
 
-    // Once per solve, in this order; add_demand to divide only for appliances that pools divide.
+    // The steps of one solve, in this order; all but begin() only for appliances that pools divide.
 
     /// Clears the demands; vNICs without a host take no part. @param interval_ended false: demands only grow
     void begin(const Cluster& cluster, bool interval_ended);

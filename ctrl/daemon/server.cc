@@ -1,5 +1,6 @@
-// server.cc - binding, authenticating, receiving and sending; keys in files. All queues are bounded: a switch
-// that does not read loses messages, and no other switch waits for it.
+// server.cc - binding, authenticating, receiving and sending; keys in files.
+//
+// All queues are bounded: a switch that does not read loses messages, and no other switch waits for it.
 #include "ctrl/daemon/server.h"
 
 #include <fcntl.h>
@@ -93,7 +94,7 @@ void Server::bind_switches(const std::string& endpoint, const std::string& secre
         socket.bind(endpoint);
     } catch (const zmq::error_t& fault) {
         throw HostError("listen: cannot listen on " + endpoint + " (" + fault.what() +
-                        "); is another weir-ctrl running, and is the address this machine's?");
+                        "); is another weir-ctrl running, and does this machine have the address?");
     }
 }
 

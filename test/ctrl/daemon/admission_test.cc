@@ -1,4 +1,4 @@
-// admission_test.cc - vNICs that switches bring, where their guarantees fit and where not.
+// admission_test.cc - hosts on which the guarantee of a reported vNIC fits, and hosts on which it does not.
 #include "ctrl/daemon/admission.h"
 
 #include "ctrl/placement/cluster_plan.h"
@@ -41,18 +41,18 @@ TEST_CASE("a vNIC is refused where its guarantee does not fit", "[admission]") {
     CHECK(world.why_not("b1", 1).empty());
     CHECK(world.why_not("b1", 2).find("the uplink of host h3") != std::string::npos);
     CHECK(world.why_not("c1", 2).find("the slots of host h3 would need 2 of 1") != std::string::npos);
-    CHECK(world.why_not("a1", 0).empty());  // the file was taken with it
+    CHECK(world.why_not("a1", 0).empty());  // its place in the file
 }
 
-TEST_CASE("it fits beside the tenant's others, or when somebody has left", "[admission]") {
+TEST_CASE("a guarantee fits beside the tenant's other vNICs, or after another vNIC has left", "[admission]") {
     AdmissionWorld world;
     CHECK(world.why_not("c1", 1).empty());
     world.place("c1", 1);
-    world.place("c2", 1);  // C talks within the host
+    world.place("c2", 1);  // C needs no link within the host
     CHECK(world.why_not("b1", 1).empty());
     world.place("b1", 1);
     CHECK(world.why_not("b2", 1).empty());
-    world.place("b2", 1);  // and so does B
+    world.place("b2", 1);  // nor does B
     world.remove("b2");
     CHECK(world.why_not("b2", 0).find("host h1") != std::string::npos);
     world.remove("b1");
@@ -62,7 +62,7 @@ TEST_CASE("it fits beside the tenant's others, or when somebody has left", "[adm
     CHECK(world.why_not("c1", 0).empty());
 }
 
-TEST_CASE("links above count too", "[admission]") {
+TEST_CASE("the uplinks of racks count too", "[admission]") {
     AdmissionWorld world;  // the rack carries A's 6 Gbit; B's 5 and C's 2 would make 13 of 12
     world.place("b1", 1);
     CHECK(world.why_not("c1", 1) ==
@@ -71,7 +71,7 @@ TEST_CASE("links above count too", "[admission]") {
     CHECK(world.why_not("c1", 1).empty());
 }
 
-TEST_CASE("what was measured decides once there is a day of it", "[admission]") {
+TEST_CASE("measured use decides after a day", "[admission]") {
     AdmissionWorld world(R"("overcommit": true, )");
     billing::MeasuredUse use;
     use.add(1, billing::MeasuredUse::kSecondsEnough);
@@ -82,7 +82,7 @@ TEST_CASE("what was measured decides once there is a day of it", "[admission]") 
     CHECK(world.why_not("b1", 0).empty());
 }
 
-TEST_CASE("with over-commitment the provider's bound decides", "[admission]") {
+TEST_CASE("with over-commitment overcommit_failure_max decides", "[admission]") {
     AdmissionWorld seldom(R"("overcommit": true, )");
     CHECK(seldom.why_not("b1", 0).empty());
     AdmissionWorld often(

@@ -1,4 +1,4 @@
-// controller_test.cc - who is believed, what follows from it, and what survives.
+// controller_test.cc - which messages count, what the controller answers, and what survives a restart.
 #include "ctrl/daemon/controller.h"
 
 #include <algorithm>
@@ -43,18 +43,18 @@ struct TwoSwitches {
     }
     void deliver() {
         const auto messages = controller->take_outgoing();
-        h1.hear(messages);
-        h2.hear(messages);
+        h1.receive(messages);
+        h2.receive(messages);
     }
     void join(FakeSwitch& each) {
-        give(each, each.say_hello());
+        give(each, each.send_hello());
         deliver();
     }
     void pass_interval() {
         now += kInterval;
         for (FakeSwitch* each : {&h1, &h2})
             if (each->welcome && each->welcome->refused.empty())
-                give(*each, each->say_demands());
+                give(*each, each->send_demands());
         controller->tick(now, 1'000);
         deliver();
     }
@@ -69,7 +69,7 @@ struct TwoSwitches {
 
 }  // namespace
 
-TEST_CASE("a switch that says HELLO is welcomed and told whom its vNICs may talk to") {
+TEST_CASE("a switch that sends HELLO is welcomed, and gets the endpoints that its vNICs may send to") {
     TwoSwitches world;
     world.join(world.h1);
     REQUIRE(world.h1.welcome);
@@ -84,7 +84,7 @@ TEST_CASE("a switch that says HELLO is welcomed and told whom its vNICs may talk
     CHECK(world.host("h1")["vnics"] == 2);
 }
 
-TEST_CASE("in silence a flow may use its part of what its tenant reserved, and never nothing") {
+TEST_CASE("a flow's guarantee is its part of what its tenant reserved, and never 0") {
     TwoSwitches world;
     world.join(world.h1);
     const auto guarantee = [&](const char* vnic) {
@@ -106,13 +106,13 @@ TEST_CASE("demands become rates within an interval") {
     world.h2.want("a2", "disk", {1000, 900, 2000});
     world.h1.want("a1", "a2", {600e6F, 0, 0});
     world.pass_interval();
-    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 500);  // of the 1000 that surely are there
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 500);  // of capacity_min, 1000
     CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 500);
     CHECK(world.h1.rate("a1", "a2", Part::kThere) == 600'000'000);
     CHECK(world.host("h1")["flows"] == 2);
 }
 
-TEST_CASE("a flow that is gone, and one that its switch no longer names, are forgotten") {
+TEST_CASE("a flow that is gone, and one that its switch no longer names, are removed") {
     TwoSwitches world;
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 900, 0});
@@ -128,18 +128,18 @@ TEST_CASE("a flow that is gone, and one that its switch no longer names, are for
     CHECK(world.h1.rates.empty());
 }
 
-TEST_CASE("a host that is in no file, or another's key, is refused with the reason") {
+TEST_CASE("a host that is not in the file, or shows another host's key, is refused with the reason") {
     TwoSwitches world;
-    FakeSwitch stranger("h9", {}, "r1");
-    world.give(stranger, stranger.say_hello());
-    stranger.hear(world.controller->take_outgoing());
-    REQUIRE(stranger.welcome);
-    CHECK(stranger.welcome->refused == "there is no host h9 in the cluster file");
+    FakeSwitch unknown("h9", {}, "r1");
+    world.give(unknown, unknown.send_hello());
+    unknown.receive(world.controller->take_outgoing());
+    REQUIRE(unknown.welcome);
+    CHECK(unknown.welcome->refused == "there is no host h9 in the cluster file");
 
     FakeSwitch liar("h1", {"a1"}, "r7");
     liar.peer.host = "h2";
-    world.give(liar, liar.say_hello());
-    liar.hear(world.controller->take_outgoing());
+    world.give(liar, liar.send_hello());
+    liar.receive(world.controller->take_outgoing());
     CHECK(liar.welcome->refused == "host h1 is claimed with the key of h2");
     CHECK(world.controller->counters().refused_hosts == 2);
     const auto status = world.controller->status(world.now);
@@ -148,12 +148,12 @@ TEST_CASE("a host that is in no file, or another's key, is refused with the reas
     CHECK(world.host("h1")["state"] == "absent");
 }
 
-TEST_CASE("a name that is taken stays with who has it, until it is silent") {
+TEST_CASE("a connected host keeps its name until it is silent") {
     TwoSwitches world;
     world.join(world.h1);
     FakeSwitch twin("h1", {"a1", "b1"}, "r8");
-    world.give(twin, twin.say_hello());
-    twin.hear(world.controller->take_outgoing());
+    world.give(twin, twin.send_hello());
+    twin.receive(world.controller->take_outgoing());
     CHECK(twin.welcome->refused == "host h1 is connected already");
     for (int i = 0; i < 4; ++i) {
         world.now += kInterval;
@@ -161,24 +161,24 @@ TEST_CASE("a name that is taken stays with who has it, until it is silent") {
     }
     CHECK(world.host("h1")["state"] == "silent");
     (void)world.controller->take_outgoing();
-    world.give(twin, twin.say_hello());
-    twin.hear(world.controller->take_outgoing());
+    world.give(twin, twin.send_hello());
+    twin.receive(world.controller->take_outgoing());
     CHECK(twin.welcome->refused.empty());
-    // Who shows the host's key takes its name at once: it is the host, restarted.
+    // A peer with the host's key replaces the session at once: it is the host, restarted.
     FakeSwitch proven("h1", {"a1"}, "r9");
     proven.peer.host = "h1";
-    world.give(proven, proven.say_hello());
-    proven.hear(world.controller->take_outgoing());
+    world.give(proven, proven.send_hello());
+    proven.receive(world.controller->take_outgoing());
     CHECK(proven.welcome->refused.empty());
 }
 
-TEST_CASE("vNICs that are another's are refused alone, each with its reason") {
+TEST_CASE("vNICs of another host or tenant are refused one by one, each with its reason") {
     TwoSwitches world;
     world.join(world.h1);
     FakeSwitch h2("h2", {"a2", "b1", "a1", "x9"}, "r2");
     h2.hello.vnics[0].tenant = "B";
-    world.give(h2, h2.say_hello());
-    h2.hear(world.controller->take_outgoing());
+    world.give(h2, h2.send_hello());
+    h2.receive(world.controller->take_outgoing());
     CHECK(h2.welcome->refused.empty());
     const auto refused = world.host("h2")["refused_vnics"];
     REQUIRE(refused.size() == 4);
@@ -189,7 +189,7 @@ TEST_CASE("vNICs that are another's are refused alone, each with its reason") {
     CHECK(world.controller->counters().refused_vnics == 4);
 }
 
-TEST_CASE("where a vNIC is, the others of its tenant hear") {
+TEST_CASE("switches of a tenant's other vNICs receive where a vNIC is") {
     TwoSwitches world;
     world.join(world.h1);
     world.h2.hello.vnics[0].mac = "52:54:00:00:00:02";
@@ -202,7 +202,7 @@ TEST_CASE("where a vNIC is, the others of its tenant hear") {
     CHECK(a2->mac == "52:54:00:00:00:02");
 }
 
-TEST_CASE("flows that are not the peer's, or that no tenant may have, are refused") {
+TEST_CASE("flows of another host's vNICs, and flows that no tenant may have, are refused") {
     TwoSwitches world;
     world.join(world.h1);
     world.join(world.h2);
@@ -231,11 +231,11 @@ TEST_CASE("stale, foreign, malformed and impossible messages are counted and cha
     const auto before = world.h1.rates;
 
     world.h1.want("a1", "disk", {0, 100, 0});
-    const auto message = world.h1.say_demands();
+    const auto message = world.h1.send_demands();
     world.give(world.h1, message);
     world.give(world.h1, message);
     CHECK(world.controller->counters().stale == 1);
-    world.give(world.h2, message);  // a stranger's
+    world.give(world.h2, message);  // of another session
     CHECK(world.controller->counters().foreign == 1);
     auto bad = message;
     bad.header[0] = 'X';
@@ -245,7 +245,7 @@ TEST_CASE("stale, foreign, malformed and impossible messages are counted and cha
     for (const float value : {NAN, -1.0F, static_cast<float>(1e300)}) {
         world.h1.demands[0].used[1] = value;
         world.h1.teller.start_over();
-        world.give(world.h1, world.h1.say_demands());
+        world.give(world.h1, world.h1.send_demands());
     }
     CHECK(world.controller->counters().refused_records == 3);
     wire::Header allocation = world.h1.origin.next(wire::Type::kAllocation, 1);
@@ -254,7 +254,7 @@ TEST_CASE("stale, foreign, malformed and impossible messages are counted and cha
     CHECK(world.controller->status(world.now)["counters"]["refused"]["records"] == 3);
 }
 
-TEST_CASE("a controller that restarts asks for HELLO, and gives what it gave until it knows more") {
+TEST_CASE("a controller that restarts asks for HELLO, and sends the stored rates until it has demands") {
     TwoSwitches world;
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 900, 0});
@@ -265,7 +265,7 @@ TEST_CASE("a controller that restarts asks for HELLO, and gives what it gave unt
 
     world.restart();
     CHECK(world.controller->epoch() > epoch);
-    world.pass_interval();  // speaks of a session that nobody knows
+    world.pass_interval();  // in a session of the epoch before
     CHECK(world.h1.asked_hello);
     CHECK(world.controller->counters().foreign == 1);
     world.h1.rates.clear();
@@ -280,7 +280,7 @@ TEST_CASE("a controller that restarts asks for HELLO, and gives what it gave unt
     CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 300);
 }
 
-TEST_CASE("a switch that is silent for three intervals counts no more, and comes back by HELLO") {
+TEST_CASE("a switch that is silent for three intervals no longer counts, and returns with a HELLO") {
     TwoSwitches world;
     world.join(world.h1);
     world.join(world.h2);
@@ -290,7 +290,7 @@ TEST_CASE("a switch that is silent for three intervals counts no more, and comes
     CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 500);
     for (int i = 0; i < 4; ++i) {
         world.now += kInterval;
-        world.give(world.h2, world.h2.say_demands());
+        world.give(world.h2, world.h2.send_demands());
         world.controller->tick(world.now, 1'000);
         world.deliver();
     }
@@ -308,10 +308,10 @@ TEST_CASE("a large change is answered before the interval ends, a small one is n
     world.join(world.h1);
     world.pass_interval();
     world.h1.want("a1", "disk", {0, 200, 0});
-    world.give(world.h1, world.h1.say_demands());
+    world.give(world.h1, world.h1.send_demands());
     CHECK_FALSE(world.controller->early_solve_due());
     world.h1.want("a1", "disk", {0, 600, 0});  // by 400 of 1000
-    world.give(world.h1, world.h1.say_demands());
+    world.give(world.h1, world.h1.send_demands());
     REQUIRE(world.controller->early_solve_due());
     world.controller->solve_early(world.now);
     world.deliver();
@@ -320,7 +320,7 @@ TEST_CASE("a large change is answered before the interval ends, a small one is n
     CHECK(world.controller->counters().early_solves == 1);
 }
 
-TEST_CASE("only what changed is said, 60 bytes up and 32 down for a flow") {
+TEST_CASE("only changes are sent, 60 bytes up and 32 down for a flow") {
     TwoSwitches world;
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 100, 0});

@@ -1,4 +1,4 @@
-// fake_switch.h - a switch as the controller meets it: what it says, and what it has understood. No sockets.
+// fake_switch.h - a switch without sockets: makes its messages, and keeps what it received.
 // Threads: tests only.
 #pragma once
 
@@ -20,7 +20,7 @@ struct FakeSwitch {
     wire::Listener listener;
     std::uint32_t interval = 0;
     std::vector<wire::FlowDemand> demands;  ///< ordered by flow
-    // What came.
+    // Received.
     std::optional<wire::Welcome> welcome;
     wire::Tables tables;
     std::map<wire::FlowKey, wire::FlowAllocation> rates;
@@ -41,7 +41,7 @@ struct FakeSwitch {
         wire::Bytes body;
     };
 
-    Message say_hello() {
+    Message send_hello() {
         ++session;
         origin = {.epoch = 0, .session = session};
         teller.start_over();
@@ -50,7 +50,7 @@ struct FakeSwitch {
         header.count = static_cast<std::uint32_t>(text.size());
         return {wire::encode_header(header), {text.begin(), text.end()}};
     }
-    Message say_demands() {
+    Message send_demands() {
         std::vector<wire::FlowDemand> changes;
         wire::Header header = origin.next(wire::Type::kDemand, interval);
         if (teller.changes(demands, changes))
@@ -64,16 +64,16 @@ struct FakeSwitch {
         return {wire::encode_header(header), std::move(body)};
     }
 
-    /// Takes in what was sent to it, and leaves the rest.
-    void hear(const std::vector<Outgoing>& messages) {
+    /// Receives the messages of its own route.
+    void receive(const std::vector<Outgoing>& messages) {
         for (const Outgoing& message : messages)
             if (message.route == peer.route)
-                hear(message);
+                receive(message);
     }
-    void hear(const Outgoing& message) {
+    void receive(const Outgoing& message) {
         wire::Header header;
         if (wire::decode_header(message.header, message.body.size(), header) != wire::Malformed::kNo)
-            throw std::logic_error("the controller said something malformed");
+            throw std::logic_error("the controller sent a malformed message");
         const std::string_view text(reinterpret_cast<const char*>(message.body.data()), message.body.size());
         if (header.type == wire::Type::kHeartbeat) {
             asked_hello = asked_hello || header.has(wire::flags::kAskHello);

@@ -1,4 +1,4 @@
-// interval_solver_test.cc - the solver that weir-ctrl runs, against appliances that are numbers.
+// interval_solver_test.cc - the solver of weir-ctrl, against appliances that are formulas.
 #include "ctrl/daemon/interval_solver.h"
 
 #include <map>
@@ -20,7 +20,8 @@ constexpr const char* kFile = R"({
     {"name": "B", "vnics": [{"name": "b", "host": "h1"}], "appliances": [{"name": "disk", "reservation": "1ktokens"}]}]
 })";
 
-/// A cluster with its vNICs in place; ends are numbered in the order in which they are asked for.
+/// A cluster whose vNICs a and b are on host h1. Ids of endpoints are 1, 2, 3 ... in the order of their
+/// creation.
 struct Site {
     explicit Site(const char* file = kFile)
         : config(std::get<ClusterConfig>(parse_cluster(file, placement_faults))),
@@ -30,7 +31,7 @@ struct Site {
         cluster.place_vnic(ids.at("a"), 0, "02:00:00:00:00:01", 0);
         cluster.place_vnic(ids.at("b"), 0, "02:00:00:00:00:02", 0);
     }
-    /// A flow to the disk that got `used` and had `backlog` more to send.
+    /// A flow to the disk that used `used` tokens and had `backlog` tokens more to send.
     void set(const char* vnic, double used, double backlog, double outstanding) {
         const wire::FlowKey flow{ids.at(vnic), ids.at("disk")};
         demands[flow] = {.flow = flow};
@@ -50,8 +51,7 @@ double tokens(const wire::FlowAllocation& rates) {
 
 }  // namespace
 
-TEST_CASE("an appliance that is asked for everything is found within ten intervals, and given out",
-          "[solver]") {
+TEST_CASE("the capacity of a saturated appliance is found within ten intervals, and allocated", "[solver]") {
     Site site;
     IntervalSolver solver(site.config);
     double given = 3000;
@@ -69,7 +69,7 @@ TEST_CASE("an appliance that is asked for everything is found within ten interva
     CHECK(solver.capacities().state(0).phase == estimate::Phase::kStable);
 }
 
-TEST_CASE("between intervals a demand is answered and nothing is learnt of appliances", "[solver]") {
+TEST_CASE("between intervals a demand gets a rate, and no capacity estimate changes", "[solver]") {
     Site site;
     IntervalSolver solver(site.config);
     site.set("a", 1500, 5000, 20);
@@ -81,7 +81,7 @@ TEST_CASE("between intervals a demand is answered and nothing is learnt of appli
     CHECK(solver.capacities().rate(0) == before);
 }
 
-TEST_CASE("a flow that claims a long queue does not crowd out the other", "[solver]") {
+TEST_CASE("a flow that reports a huge backlog leaves the other its reservation", "[solver]") {
     Site site;
     IntervalSolver solver(site.config);
     site.set("a", 1500, 1e15, 1);
@@ -102,7 +102,7 @@ TEST_CASE("a demand that pauses for an interval keeps most of its rate", "[solve
         for (const wire::FlowAllocation& rate : rates)
             if (rate.flow.source == site.ids.at("a"))
                 return tokens(rate);
-        return 0.0;  // nothing is said of it
+        return 0.0;  // no rate
     };
     for (int i = 0; i < 5; ++i)
         (void)rate_of_a(1000);
@@ -116,7 +116,7 @@ TEST_CASE("a demand that pauses for an interval keeps most of its rate", "[solve
 
 namespace {
 
-// Two tenants at one disk of 3000 tokens, which is not searched.
+// Two tenants at one disk of 3000 tokens/s, whose capacity is known.
 double share_of_b(const char* a_and_b, double a_wants, double b_wants) {
     std::string file = kFile;
     file.replace(file.find("20ktokens"), 9, "3ktokens");
@@ -134,18 +134,18 @@ double share_of_b(const char* a_and_b, double a_wants, double b_wants) {
 
 }  // namespace
 
-TEST_CASE("what a tenant reserved it has, and what is left goes by guarantees", "[solver]") {
+TEST_CASE("a tenant has what it reserved, and the rest is divided by reservations", "[solver]") {
     const char* const kTwo = R"(
         {"name": "A", "vnics": [{"name": "a"}], "appliances": [{"name": "disk", "reservation": "1ktokens"}]},
         {"name": "B", "vnics": [{"name": "b"}], "appliances": [{"name": "disk", "reservation": "500tokens"}]})";
     CHECK(share_of_b(kTwo, 9000, 400) >= 400);
     CHECK(share_of_b(kTwo, 9000, 9000) ==
-          Approx(500 + 500).epsilon(0.02));  // and a third of the 1500 that are left
+          Approx(500 + 500).epsilon(0.02));  // and a third of the remaining 1500
     CHECK(share_of_b(kTwo, 0, 9000) == Approx(3000).epsilon(0.02));
-    CHECK(share_of_b(kTwo, 9000, 1) == 500);  // as it is promised, should it want it
+    CHECK(share_of_b(kTwo, 9000, 1) == 500);  // its floor
 }
 
-TEST_CASE("a fixed guarantee is also the most, and so is a limit", "[solver]") {
+TEST_CASE("a fixed reservation is also the limit", "[solver]") {
     CHECK(share_of_b(R"({"name": "A", "vnics": [{"name": "a"}], "appliances": [{"name": "disk"}]},
         {"name": "B", "guarantee": "fixed", "vnics": [{"name": "b"}],
          "appliances": [{"name": "disk", "reservation": "500tokens"}]})",
@@ -156,15 +156,16 @@ TEST_CASE("a fixed guarantee is also the most, and so is a limit", "[solver]") {
                      10, 9000) == Approx(700).epsilon(0.01));
 }
 
-TEST_CASE("links with room do not hold back what the appliance would serve, full ones are not overfilled",
-          "[solver]") {
+TEST_CASE(
+    "links with room do not hold back requests that the appliance would serve, full links are not exceeded",
+    "[solver]") {
     Site site;
     IntervalSolver solver(site.config);
     for (const char* vnic : {"a", "b"}) {
         site.set(vnic, 1500, 0, 20);
         auto& demand = site.demands[{site.ids.at(vnic), site.ids.at("disk")}];
-        demand.used[0] = 1'000;   // bytes there: next to nothing
-        demand.used[2] = 900e6F;  // bytes back: both together more than the 10 Gbit that there are
+        demand.used[0] = 1'000;   // bytes to the disk: few
+        demand.used[2] = 900e6F;  // bytes back: both flows together exceed the 10 Gbit link
     }
     const auto rates = solver.solve(site.cluster, site.demands, true);
     REQUIRE(rates.size() == 2);
@@ -177,8 +178,7 @@ TEST_CASE("links with room do not hold back what the appliance would serve, full
     CHECK(back >= 0.9 * 10e9 / 8 * 0.97);
 }
 
-TEST_CASE("a closed loop that waits at the appliance and not at its enforcer is not taken for content",
-          "[solver]") {
+TEST_CASE("a closed loop that waits at the appliance, not in its switch, gets its reservation", "[solver]") {
     Site site;
     IntervalSolver solver(site.config);
     const auto rate_of_a = [&](double used, double outstanding, double used_b, double outstanding_b,
@@ -218,23 +218,24 @@ std::vector<double> rates_of(IntervalSolver& solver, Site& site) {
 
 }  // namespace
 
-TEST_CASE("pools divide their appliance: siblings first, a live change with the next interval", "[solver]") {
+TEST_CASE("pools divide their appliance: siblings first, and a change counts from the next interval on",
+          "[solver]") {
     Site site(kPooled);
     site.cluster.place_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
     site.cluster.place_vnic(site.ids.at("d"), 0, "02:00:00:00:00:04", 0);
     IntervalSolver solver(site.config);
     for (const char* vnic : {"a", "b", "c", "d"})
         site.set(vnic, 700, 5000, 20);
-    // one has its 1500, two and d (in no pool) share the rest 200:100.
+    // Pool one has its 1500 tokens; pool two and vNIC d, which is in no pool, share the rest 200:100.
     CHECK(rates_of(solver, site) == std::vector<double>{750, 750, 1000, 500});
     site.set("a", 0, 0, 0);
-    // All at once to its sibling, but for the 0.05 * 3000 / 4 with which an idle one shows that it wakes.
+    // All goes to its sibling at once, except for 0.05 * 3000 / 4 that an idle vNIC keeps.
     CHECK(rates_of(solver, site)[1] == 1462);
     CHECK(rates_of(solver, site)[2] == 1000);
-    // It wakes and uses that much: then it may want anything.
+    // It uses all of that: then it may want any amount.
     site.set("a", 37, 0, 2);
     CHECK(rates_of(solver, site)[1] == 750);
-    // One that takes 300 where it may have more is left a little room to grow, and no more.
+    // One that uses 300 of more is given 10 % to grow.
     site.set("a", 300, 0, 2);
     CHECK(rates_of(solver, site)[1] == 1170);
 
@@ -251,7 +252,8 @@ TEST_CASE("pools divide their appliance: siblings first, a live change with the 
     CHECK(rates_of(solver, site)[3] == 800);
 }
 
-TEST_CASE("pools: what a host that vanished had goes to the others; what is shown", "[solver]") {
+TEST_CASE("pools: the part of a host that vanished goes to the others, and pool.show has all nodes",
+          "[solver]") {
     Site site(kPooled);
     site.cluster.place_vnic(site.ids.at("c"), 0, "02:00:00:00:00:03", 0);
     IntervalSolver solver(site.config);
@@ -281,7 +283,7 @@ TEST_CASE("pools: what a host that vanished had goes to the others; what is show
     CHECK(nodes[6]["kind"] == "vnic");
 }
 
-TEST_CASE("pools: in silence a vNIC has its part of what is reserved, and never nothing", "[solver]") {
+TEST_CASE("pools: the floor of a vNIC is its part of the reservations, and never 0", "[solver]") {
     Site site(kPooled);
     const std::uint32_t disk = site.ids.at("disk");
     CHECK(site.cluster.floor_tokens({site.ids.at("a"), disk}) == 750);
@@ -290,32 +292,32 @@ TEST_CASE("pools: in silence a vNIC has its part of what is reserved, and never 
     CHECK(site.cluster.floor_tokens({site.ids.at("d"), disk}) > 0);
 }
 
-TEST_CASE("pools: a vNIC that falls idle says nothing against the appliance", "[solver]") {
+TEST_CASE("pools: a vNIC that falls idle does not lower the capacity estimate", "[solver]") {
     std::string file = kPooled;
     file.replace(file.find(R"("capacity_max": "3ktokens")"), 26, R"("capacity_max": "20ktokens")");
     Site site(file.c_str());
     IntervalSolver solver(site.config);
-    std::map<std::uint32_t, double> told;
+    std::map<std::uint32_t, double> allocated;
     double lowest = 1e9;
     for (int interval = 0; interval < 60; ++interval) {
         double wanted = 0;
         for (const char* vnic : {"a", "b"})
-            wanted += interval >= 40 && *vnic == 'a' ? 0 : told[site.ids.at(vnic)];
+            wanted += interval >= 40 && *vnic == 'a' ? 0 : allocated[site.ids.at(vnic)];
         const double part = wanted > 8000 ? 8000 / wanted : 1;
         for (const char* vnic : {"a", "b"}) {
             const bool idle = interval >= 40 && *vnic == 'a';
-            site.set(vnic, idle ? 0 : part * told[site.ids.at(vnic)], idle ? 0 : 5000, idle ? 0 : 20);
+            site.set(vnic, idle ? 0 : part * allocated[site.ids.at(vnic)], idle ? 0 : 5000, idle ? 0 : 20);
         }
         for (const wire::FlowAllocation& each : solver.solve(site.cluster, site.demands, true))
-            told[each.flow.source] = tokens(each);
+            allocated[each.flow.source] = tokens(each);
         if (interval >= 40)
             lowest = std::min(lowest, solver.capacities().rate(0));
     }
     CHECK(lowest > 0.9 * 8000);
-    CHECK(told[site.ids.at("b")] > 0.9 * 8000);
+    CHECK(allocated[site.ids.at("b")] > 0.9 * 8000);
 }
 
-TEST_CASE("pools: held by latency, windows follow eq. 4 and hosts have their parts of them", "[solver]") {
+TEST_CASE("pools: with a latency, windows follow eq. 4 and are divided among hosts", "[solver]") {
     std::string file = kPooled;
     const auto change = [&file](std::string_view from, std::string_view to) {
         file.replace(file.find(from), from.size(), to);
@@ -340,7 +342,8 @@ TEST_CASE("pools: held by latency, windows follow eq. 4 and hosts have their par
                 each.record.flow.source == wire::kWholeHost ? static_cast<double>(each.record.rate[1]) : 0;
     }
     CHECK(window == Approx(60).margin(1));
-    // one has 1000 of its 100 shares, two has 2000 of its 200: a and b on the first host, c on the second.
+    // Pool one has 1000 by its 100 shares, pool two 2000 by its 200: a and b are on the first host, c on the
+    // second.
     REQUIRE(windows.size() == 5);
     const std::uint32_t disk = site.ids.at("disk");
     CHECK(windows[0].record.flow == wire::FlowKey{wire::kWholeHost, disk});
@@ -348,7 +351,7 @@ TEST_CASE("pools: held by latency, windows follow eq. 4 and hosts have their par
     CHECK(static_cast<double>(windows[0].record.rate[1]) == Approx(20).margin(1));
     CHECK(windows[1].record.flow == wire::FlowKey{site.ids.at("a"), disk | wire::kReserved});
     CHECK(static_cast<double>(windows[1].record.rate[1]) == Approx(500).epsilon(0.03));
-    CHECK(windows[1].record.rate[0] == 50);  // a quarter of c's, as their pools' shares are; 100 on average
+    CHECK(windows[1].record.rate[0] == 50);  // a quarter of c's, by the pools' shares; the mean is 100
     CHECK(windows[4].record.rate[0] == 200);
     CHECK(windows[3].host == 1);
     CHECK(static_cast<double>(windows[3].record.rate[1]) == Approx(40).margin(1));

@@ -1,4 +1,5 @@
-// link_test.cc - the switch's own side and the controller's, over a line that loses, repeats and reorders.
+// link_test.cc - a switch's session and the controller, over a line that loses, repeats and reorders
+// messages.
 #include <algorithm>
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -25,7 +26,7 @@ const char* const kTwoHosts =
     "tenants": [{"name": "A", "vnics": [{"name": "a1"}], "appliances": [{"name": "disk", "reservation": "400tokens"}]},
                 {"name": "B", "vnics": [{"name": "b1"}], "appliances": [{"name": "disk", "reservation": "200tokens"}]}]})";
 
-// A switch with one vNIC that asks so many tokens of the disk per second.
+// A switch with one vNIC whose requests cost `asks` tokens of the disk per second.
 struct Host {
     Peer peer;
     std::unique_ptr<ControllerSession> link;
@@ -33,7 +34,7 @@ struct Host {
     double asks = 0;
     double used = 0;
     std::uint64_t queued = 0;
-    double owed_per_second = 0;  ///< of what it asks: let through and never answered
+    double owed_per_second = 0;  ///< of `asks`: sent to the disk and never answered
     FlowRates rates;
     std::uint64_t believed = kNone;  ///< rate of the appliance; none = the file's own limits
 
@@ -87,7 +88,7 @@ struct LossyLines {
                 late.emplace_back(&host, message);
             controller->on_message(host.peer, message.header, message.body, now);
         }
-        if (!late.empty() && controller && random() % 3 == 0) {  // long after, and again
+        if (!late.empty() && controller && random() % 3 == 0) {  // a late copy
             controller->on_message(late.front().first->peer, late.front().second.header,
                                    late.front().second.body, now);
             late.pop_front();
@@ -136,7 +137,9 @@ TEST_CASE("a switch has its guarantees at once, and a rate by its demand within 
     CHECK(world.h2.believed == Approx(300).margin(10));
 }
 
-TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, and in silence no more") {
+TEST_CASE(
+    "traffic between VMs of a tenant on two hosts is reported and allocated, until the controller is "
+    "silent") {
     const ClusterConfig config =
         std::get<ClusterConfig>(parse_cluster(R"({"headroom": "0%", "topology": {"hosts":
         [{"name": "h1", "uplink": "8Mbit"}, {"name": "h2", "uplink": "8Mbit"}]}, "tenants": [
@@ -160,21 +163,21 @@ TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, an
     std::uint64_t sent = 0;
     FlowRates rates;
     const LocalFlow flow{"a1", 0, "52:54:00:00:00:03"};
-    const auto turn = [&](ControllerSession& session, const char* route, bool heard) {
+    const auto turn = [&](ControllerSession& session, const char* route, bool is_received) {
         session.tick(now);
         for (const ControllerSession::Message& message : session.take_outgoing())
-            if (heard)
+            if (is_received)
                 controller.on_message({.route = route, .host = ""}, message.header, message.body, now);
     };
-    const auto run = [&](Nanos span, bool heard) {
+    const auto run = [&](Nanos span, bool is_received) {
         for (Nanos passed = 0; passed < span; passed += kTick) {
             now += kTick;
             sent += 20'000;  // 2 MB/s, of a link of 1 MB/s
             const FlowSample sample{.flow = flow, .used = {sent, 0, 0}};
             one.add_samples({&sample, 1}, now);
-            turn(one, "r1", heard);
-            turn(two, "r2", heard);
-            if (heard && (passed + kTick) % kInterval == 0)
+            turn(one, "r1", is_received);
+            turn(two, "r2", is_received);
+            if (is_received && (passed + kTick) % kInterval == 0)
                 controller.tick(now, 1'000);
             for (const Outgoing& message : controller.take_outgoing())
                 (message.route == "r1" ? one : two).on_message(message.header, message.body, now);
@@ -182,17 +185,17 @@ TEST_CASE("traffic between VMs of a tenant on two hosts is told of and ruled, an
         }
     };
     run(kInterval + 2 * kTick, true);
-    CHECK(rates.size() == 2);  // a1 to a2, b1 to b2: nobody to another tenant's, or on the same host
+    CHECK(rates.size() == 2);  // a1 to a2 and b1 to b2: no flows between tenants or within a host
     REQUIRE(rates.contains(flow));
     run(3 * kInterval, true);
     CHECK(static_cast<double>(rates.at(flow)[0]) == Approx(1e6).epsilon(0.01));
     CHECK(rates.at(flow)[1] == kNone);
     run(5 * kInterval, false);
     CHECK(one.state() == State::kSilent);
-    CHECK(rates.at(flow)[0] == kNone);  // counted still
+    CHECK(rates.at(flow)[0] == kNone);  // it is still measured
 }
 
-TEST_CASE("what an appliance does not answer is not taken for served") {
+TEST_CASE("requests that an appliance does not answer do not count as served") {
     LossyLines world;
     world.h1.asks = 500;
     world.h1.owed_per_second = 200;
@@ -200,7 +203,7 @@ TEST_CASE("what an appliance does not answer is not taken for served") {
     CHECK(world.h1.believed == Approx(300).epsilon(0.05));
 }
 
-TEST_CASE("a new flow is heard of before the interval ends") {
+TEST_CASE("a new flow is reported before the interval ends") {
     LossyLines world;
     world.run(5 * kInterval + kInterval / 2);
     const auto before = world.h1.link->counters().demands;
@@ -211,15 +214,16 @@ TEST_CASE("a new flow is heard of before the interval ends") {
     CHECK(world.h1.believed >= 800);
 }
 
-TEST_CASE("the controller dies: three intervals as told, then the guarantees; it returns: its rates again") {
+TEST_CASE(
+    "without controller: the last rates for three intervals, then the guarantees; with it: rates again") {
     LossyLines world;
     world.h1.asks = 900;
     world.run(4 * kInterval);
-    const std::uint64_t told = world.h1.believed;
-    CHECK(told >= 890);
+    const std::uint64_t allocated = world.h1.believed;
+    CHECK(allocated >= 890);
     world.controller.reset();
     world.run(2 * kInterval);
-    CHECK(world.h1.believed == told);
+    CHECK(world.h1.believed == allocated);
     world.run(2 * kInterval);
     CHECK(world.h1.link->state() == State::kSilent);
     CHECK(world.h1.believed == 400);
@@ -234,12 +238,12 @@ TEST_CASE("a controller that restarts in between changes no rate") {
     LossyLines world;
     world.h1.asks = 900;
     world.run(4 * kInterval);
-    const std::uint64_t told = world.h1.believed;
+    const std::uint64_t allocated = world.h1.believed;
     for (int restart = 0; restart < 5; ++restart) {
         world.restart();
         for (int i = 0; i < 30; ++i) {
             world.run(kInterval / 10);
-            REQUIRE(world.h1.believed == Approx(told).epsilon(0.02));
+            REQUIRE(world.h1.believed == Approx(allocated).epsilon(0.02));
         }
     }
 }
@@ -259,7 +263,7 @@ TEST_CASE("a switch that restarts is known again within an interval") {
     CHECK(world.controller->status(world.now)["hosts"][0]["state"] == "connected");
 }
 
-TEST_CASE("a switch that is in no file is told why, and runs by its own file") {
+TEST_CASE("a switch that is not in the file gets the reason, and uses its own limits") {
     LossyLines world;
     world.h1.link->set_hello({.host = "h9", .version = "t", .vnics = {{.name = "a1"}}, .appliances = {}});
     world.run(3 * kInterval);
@@ -268,7 +272,7 @@ TEST_CASE("a switch that is in no file is told why, and runs by its own file") {
     CHECK(world.h1.believed == kNone);
 }
 
-TEST_CASE("losses, repetitions and late copies never give a rate that nobody meant, and pass") {
+TEST_CASE("losses, repetitions and late copies never cause a wrong rate, and their effects end") {
     for (std::uint32_t seed = 1; seed <= 5; ++seed) {
         LossyLines world;
         world.random.seed(seed);
@@ -290,11 +294,11 @@ TEST_CASE("losses, repetitions and late copies never give a rate that nobody mea
     }
 }
 
-TEST_CASE("what is no message of the controller's changes nothing") {
+TEST_CASE("messages that are not the controller's change nothing") {
     LossyLines world;
     world.h1.asks = 900;
     world.run(4 * kInterval);
-    const std::uint64_t told = world.h1.believed;
+    const std::uint64_t allocated = world.h1.believed;
     ControllerSession& link = *world.h1.link;
     const ControllerSession::Counters before = link.counters();
     link.on_message({}, {}, world.now);
@@ -311,7 +315,7 @@ TEST_CASE("what is no message of the controller's changes nothing") {
     world.h1.tick(world.now + 1);
     CHECK(link.counters().malformed == before.malformed + 1);
     CHECK(link.counters().foreign == before.foreign + 2);
-    CHECK(world.h1.believed == told);
+    CHECK(world.h1.believed == allocated);
 }
 
 TEST_CASE(
@@ -335,7 +339,7 @@ TEST_CASE(
                                     .delivered = bytes}});
         }
         if (i % 20 == 7)
-            world.controller.reset();  // dead for two seconds
+            world.controller.reset();  // no controller for two seconds
         if (i % 20 == 9)
             world.restart();
         world.run(kInterval);
@@ -352,7 +356,7 @@ TEST_CASE(
     CHECK_FALSE(world.store.bill().first_altered());
 }
 
-TEST_CASE("without prices nothing is billed, and no switch waits for it") {
+TEST_CASE("without prices nothing is billed, and periods are acknowledged") {
     LossyLines world;
     world.run(3 * kInterval);
     world.h1.link->add_usage({"a1", {.began = 1, .ended = 2, .delivered = 1}});
@@ -362,7 +366,7 @@ TEST_CASE("without prices nothing is billed, and no switch waits for it") {
     CHECK(world.store.bill().lines() == 0);
 }
 
-TEST_CASE("a switch bills for its own vNICs only") {
+TEST_CASE("periods of another host's vNICs are not billed") {
     LossyLines world;
     world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
     world.run(3 * kInterval);
@@ -373,21 +377,22 @@ TEST_CASE("a switch bills for its own vNICs only") {
     CHECK(world.h1.link->usage().waiting() == 0);
 }
 
-TEST_CASE("windows and what is reserved in them reach their host, and are gone in silence", "[link]") {
+TEST_CASE("windows and reservations in them reach their host, and end when the controller is silent",
+          "[link]") {
     LossyLines world;
     world.h1.asks = 100;
     world.run(3 * kInterval);
     CHECK(world.h1.link->windows().tokens.empty());
     const wire::FlowKey flow{world.store.endpoint_id("vnic", "a1"),
                              world.store.endpoint_id("appliance", "disk")};
-    world.solver.told = {
+    world.solver.window_records = {
         {0, {.flow = {wire::kWholeHost, flow.destination}, .rate = {kNone, 30, kNone}}},
         {0, {.flow = {flow.source, flow.destination | wire::kReserved}, .rate = {200, 500, kNone}}}};
     world.run(2 * kInterval);
     CHECK(world.h1.link->windows().tokens == std::map<std::uint16_t, std::uint64_t>{{0, 30}});
     CHECK(world.h1.link->windows().reservations == std::map<LocalFlow, WindowPart>{{{"a1", 0}, {500, 200}}});
     CHECK(world.h2.link->windows().tokens.empty());
-    world.solver.told[1].record.rate[0] = kNone;  // a controller that does not say
+    world.solver.window_records[1].record.rate[0] = kNone;  // a controller that sends no shares
     world.run(2 * kInterval);
     CHECK(world.h1.link->windows().reservations == std::map<LocalFlow, WindowPart>{{{"a1", 0}, {500, 0}}});
     world.controller.reset();

@@ -1,5 +1,5 @@
-// max_min_solver.h - a solver that is good enough for tests of everything around it: each resource by itself,
-// equal parts to all who want more. Threads: tests only.
+// max_min_solver.h - a simple solver for tests of the controller: equal parts of each resource by itself.
+// Threads: tests only.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace weir::test {
 
-/// Of a cluster file that says nothing else.
+/// The default of the cluster file.
 inline constexpr Nanos kInterval = kNanosPerSec;
 
 class MaxMinSolver final : public Solver {
@@ -41,9 +41,11 @@ class MaxMinSolver final : public Solver {
         return out;
     }
 
-    /// What windows() says.
-    std::vector<Window> told;
-    [[nodiscard]] std::vector<Window> windows(const Cluster& /*cluster*/) const override { return told; }
+    /// What windows() returns.
+    std::vector<Window> window_records;
+    [[nodiscard]] std::vector<Window> windows(const Cluster& /*cluster*/) const override {
+        return window_records;
+    }
 
   private:
     static double wants(const wire::FlowDemand& demand, wire::Part part) {

@@ -1,4 +1,5 @@
-// server_test.cc - the controller's sockets: over ipc and tcp, with the right key, a wrong one and none.
+// server_test.cc - the sockets of weir-ctrl: ipc and tcp; the right key, a wrong key and none; commands; the
+// loop.
 #include "ctrl/daemon/server.h"
 
 #include <unistd.h>
@@ -29,7 +30,7 @@ struct Keys {
     Keys() { REQUIRE(zmq_curve_keypair(open, secret) == 0); }
 };
 
-// A controller with its sockets, turned by hand.
+// A controller with its sockets; turn() is one iteration of its loop.
 struct Cell {
     test::TempFolder folder;
     Keys own;
@@ -50,7 +51,7 @@ struct Cell {
         controller = std::make_unique<Controller>(config, solver, store, 1'000);
         server = std::make_unique<Server>(config, tcp ? own.secret : "");
     }
-    // One that is free now.
+    // A port that is free now.
     static unsigned port() {
         zmq::context_t context;
         zmq::socket_t probe(context, zmq::socket_type::router);
@@ -97,7 +98,7 @@ struct Dealer {
         socket.send(zmq::buffer(message.header), zmq::send_flags::sndmore | zmq::send_flags::dontwait);
         socket.send(zmq::buffer(message.body), zmq::send_flags::dontwait);
     }
-    bool hear(test::FakeSwitch& to) {
+    bool receive(test::FakeSwitch& to) {
         zmq::message_t header;
         zmq::message_t body;
         if (!socket.recv(header, zmq::recv_flags::dontwait))
@@ -107,62 +108,62 @@ struct Dealer {
         std::copy_n(header.data<std::uint8_t>(), std::min(header.size(), message.header.size()),
                     message.header.begin());
         message.body.assign(body.data<std::uint8_t>(), body.data<std::uint8_t>() + body.size());
-        to.hear(message);
+        to.receive(message);
         return true;
     }
 };
 
 }  // namespace
 
-TEST_CASE("a switch of this machine is welcomed over ipc") {
+TEST_CASE("a switch of the same machine is welcomed over ipc") {
     Cell cell(false);
     Dealer dealer(cell, nullptr);
     test::FakeSwitch h1("h1", {}, "x");
-    dealer.send(h1.say_hello());
-    REQUIRE(cell.turn_until([&] { return dealer.hear(h1) && h1.welcome; }));
+    dealer.send(h1.send_hello());
+    REQUIRE(cell.turn_until([&] { return dealer.receive(h1) && h1.welcome; }));
     CHECK(h1.welcome->refused.empty());
     const auto status = cell.controller->status(0);
     CHECK(status["hosts"][0]["authenticated"] == false);
 }
 
-TEST_CASE("over tcp the key says who it is") {
+TEST_CASE("over tcp the key authenticates the host") {
     Cell cell(true);
     Dealer dealer(cell, &cell.h1);
     test::FakeSwitch h1("h1", {}, "x");
-    dealer.send(h1.say_hello());
-    REQUIRE(cell.turn_until([&] { return dealer.hear(h1) && h1.welcome; }));
+    dealer.send(h1.send_hello());
+    REQUIRE(cell.turn_until([&] { return dealer.receive(h1) && h1.welcome; }));
     CHECK(h1.welcome->refused.empty());
     CHECK(cell.controller->status(0)["hosts"][0]["authenticated"] == true);
     CHECK(cell.server->counters().admitted == 1);
 
     Dealer liar(cell, &cell.h2);
     test::FakeSwitch false_h1("h1", {}, "x");
-    liar.send(false_h1.say_hello());
-    REQUIRE(cell.turn_until([&] { return liar.hear(false_h1) && false_h1.welcome; }));
+    liar.send(false_h1.send_hello());
+    REQUIRE(cell.turn_until([&] { return liar.receive(false_h1) && false_h1.welcome; }));
     CHECK(false_h1.welcome->refused == "host h1 is claimed with the key of h2");
     CHECK(cell.controller->counters().refused_hosts == 1);
 }
 
-TEST_CASE("over tcp nobody comes in without a key that is on the list") {
+TEST_CASE("over tcp a connection without a key of the cluster file is denied") {
     Cell cell(true);
-    const Keys stranger;
-    Dealer wrong(cell, &stranger);
+    const Keys unknown;
+    Dealer wrong(cell, &unknown);
     Dealer plain(cell, nullptr);
-    Dealer mistaken(cell, &cell.h1, stranger.open);  // takes another for the controller
+    Dealer mistaken(cell, &cell.h1, unknown.open);  // expects another controller key
     test::FakeSwitch h1("h1", {}, "x");
     for (Dealer* each : {&wrong, &plain, &mistaken})
-        each->send(h1.say_hello());
+        each->send(h1.send_hello());
     REQUIRE(cell.turn_until([&] { return cell.server->counters().denied >= 1; }));
     Dealer right(cell, &cell.h2);
     test::FakeSwitch h2("h2", {}, "x");
-    right.send(h2.say_hello());
-    REQUIRE(cell.turn_until([&] { return right.hear(h2) && h2.welcome; }));
+    right.send(h2.send_hello());
+    REQUIRE(cell.turn_until([&] { return right.receive(h2) && h2.welcome; }));
     CHECK(cell.controller->counters().messages == 1);
     CHECK(cell.server->counters().admitted == 1);
     CHECK(cell.controller->status(0)["hosts"][0]["state"] == "absent");
 }
 
-TEST_CASE("messages of another number of frames are counted and dropped") {
+TEST_CASE("messages with another number of frames are counted and dropped") {
     Cell cell(false);
     Dealer dealer(cell, nullptr);
     dealer.socket.send(zmq::str_buffer("alone"), zmq::send_flags::none);
@@ -172,14 +173,14 @@ TEST_CASE("messages of another number of frames are counted and dropped") {
     CHECK(cell.controller->counters().messages == 0);
 }
 
-TEST_CASE("an answer to who has gone is counted and harms nobody") {
+TEST_CASE("an answer to a switch that disconnected is counted") {
     Cell cell(false);
     std::string route(1, '\0');
     cell.server->send({{route + "gone!", {}, {}}});
     CHECK(cell.server->counters().unreachable == 1);
 }
 
-TEST_CASE("the operator is answered, and told what was wrong with the question") {
+TEST_CASE("a command gets its data, a wrong one the path of its fault") {
     Cell cell(false);
     const auto ask = [&](std::string_view request) {
         return nlohmann::json::parse(cell.controller->on_command(request, cell.server->counters(), 0));
@@ -204,7 +205,7 @@ TEST_CASE("the operator is answered, and told what was wrong with the question")
     CHECK(ask("{")["ok"] == false);
 }
 
-TEST_CASE("the epoch loop solves once an interval and stops when told") {
+TEST_CASE("the loop solves once an interval and stops when asked") {
     struct Counting final : Solver {
         std::atomic<int> solved{0};
         std::vector<wire::FlowAllocation> solve(const Cluster&, const FlowDemands&, bool whole) override {

@@ -1,4 +1,4 @@
-// pool_settings_test.cc - what operators set of pools: kept, overtaken by another cluster file, taken back.
+// pool_rates_settings_test.cc - pool settings: stored, dropped for a newer cluster file, reset.
 #include <algorithm>
 
 #include "ctrl/daemon/interval_solver.h"
@@ -20,7 +20,7 @@ constexpr const char* kTwoPools = R"({
 
 }  // namespace
 
-TEST_CASE("what was set of pools is kept as long as the file says what it said, and can be taken back",
+TEST_CASE("pool settings last until the cluster file changes the same value, or until they are reset",
           "[solver]") {
     const auto config = std::get<ClusterConfig>(parse_cluster(kTwoPools, placement_faults));
     IntervalSolver solver(config);
@@ -44,7 +44,8 @@ TEST_CASE("what was set of pools is kept as long as the file says what it said, 
         CHECK(next.pools()->settings() == kept);
     }
 
-    // Another file: what it says of one's reservation is the later word, and leaves no room for a's.
+    // Another file: its reservation of pool one is newer than the setting, and too small for the setting of
+    // a.
     ClusterConfig changed = config;
     changed.pools[0].reservation_tokens = 1000;
     IntervalSolver later(changed);
@@ -58,7 +59,7 @@ TEST_CASE("what was set of pools is kept as long as the file says what it said, 
     IntervalSolver without(changed);
     CHECK(without.pools()->restore(kept).size() == 3);
 
-    CHECK(solver.pools()->set({.name = "one", .is_reset = true}).size() == 1);  // a has more than it would
+    CHECK(solver.pools()->set({.name = "one", .is_reset = true}).size() == 1);  // it would be too small for a
     CHECK(solver.pools()->set({.name = "a", .is_reset = true}).empty());
     CHECK(solver.pools()->set({.name = "one", .is_reset = true}).empty());
     CHECK(solver.pools()->set({.name = "two", .is_reset = true}).empty());

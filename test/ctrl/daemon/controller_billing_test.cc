@@ -1,5 +1,4 @@
-// use_test.cc - what vNICs were measured to use of their promises: from switches' periods to who plans, and
-// over restarts.
+// controller_billing_test.cc - USAGE messages: measured use, over restarts.
 #include <nlohmann/json.hpp>
 
 #include "common/wire/usage.h"
@@ -30,15 +29,15 @@ struct MeasuredSwitch {
     MeasuredSwitch() { restart(); }
     void restart() {
         controller = std::make_unique<Controller>(config, solver, store, 1'000);
-        const FakeSwitch::Message hello = host.say_hello();
+        const FakeSwitch::Message hello = host.send_hello();
         controller->on_message(host.peer, hello.header, hello.body, 0);
         tick();
     }
     void tick() {
         controller->tick(0, 1'000);
-        host.hear(controller->take_outgoing());
+        host.receive(controller->take_outgoing());
     }
-    /// A second in which a1 used half of its promise.
+    /// A period of one second in which a1 used half of its reservation.
     void half_used(std::uint64_t began) {
         wire::Bytes body;
         wire::encode({.vnic = host.id_of("a1"),
@@ -57,7 +56,7 @@ struct MeasuredSwitch {
 
 }  // namespace
 
-TEST_CASE("what a vNIC used for a day is told to who plans, also by the next life", "[use]") {
+TEST_CASE("a day of measured use is in `running`, also after a restart", "[use]") {
     MeasuredSwitch world;
     world.half_used(kBegan);
     world.half_used(kBegan + kNanosPerSec);
@@ -65,7 +64,7 @@ TEST_CASE("what a vNIC used for a day is told to who plans, also by the next lif
     world.half_used(kBegan + kDay);
     const json measured = world.use();
     REQUIRE(measured.contains("a1"));
-    CHECK(measured["a1"][0] == Approx(86'398));  // idle time is not on the bill
+    CHECK(measured["a1"][0] == Approx(86'398));  // idle time, which is not on the bill
     CHECK(measured["a1"][33] == Approx(3));
     CHECK_FALSE(measured.contains("a2"));
     for (int i = 0; i < 60; ++i)
@@ -74,7 +73,7 @@ TEST_CASE("what a vNIC used for a day is told to who plans, also by the next lif
     CHECK(world.use() == measured);
 }
 
-TEST_CASE("the time in which a controller was away is nobody's idleness", "[use]") {
+TEST_CASE("time without a controller does not count as idle time", "[use]") {
     MeasuredSwitch world;
     world.half_used(kBegan);
     world.controller.reset();
