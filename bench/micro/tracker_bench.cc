@@ -65,12 +65,12 @@ class Rig {
     Rig(std::string_view protocol, std::size_t connections)
         : table_({.connections = static_cast<std::uint32_t>(std::bit_ceil(connections)),
                   .quota = static_cast<std::uint32_t>(connections)}),
-          tracker_(kProtocols, {.fragments_per_vnic = 1 << 14}),
+          tracker_(kProtocols, {.buffers_per_vnic = 1 << 14}),
           turns_(connections) {
         const std::uint8_t index = protocol_index(protocol).value();
         for (std::uint32_t number = 0; number < connections; ++number) {
             turns_[number] = {.number = number};
-            Connection& connection = *table_.add(id(number), 0, index, 0);
+            TrackedConnection& connection = *table_.add(id(number), 0, index, 0);
             for (const Side side : {Side::kRequests, Side::kResponses})
                 tracker_.segment(connection, side, {.seq = kFirst - 1, .flags = Segment::kSyn, .payload = {}},
                                  0, counts_);

@@ -1,10 +1,10 @@
-// connection_id.h - who a TCP connection is: a keyed 64-bit hash of its addresses, ports and vNIC.
-// Source: multilinear hashing in 128 bits (Dietzfelbinger 1996; Lemire, Kaser 2014), mixed as MurmurHash3
-// ends. Units: addresses and ports as they are in the packet. Threads: any (pure).
+// connection_id.h - identity of a TCP connection: a keyed 64-bit hash of its addresses, ports and vNIC.
+// Source: Dietzfelbinger (STACS'96). Units: addresses and ports as in the packet. Threads: any (pure).
 //
-// The hash is the identity. It is strongly universal: whoever does not know the key can do no better than
-// chance, which is 2^-64 for two connections, 1 in 10^7 for any two of a million. The key is drawn when the
-// switch starts, and no hash is shown to anybody.
+// Two connections with one hash would be mistaken for each other. The hash is strongly universal (a
+// multilinear hash in 128 bits, finished as in MurmurHash3), so a guest that does not know the key cannot
+// construct such a pair: the probability is 2^-64 for two connections, and 1 in 10^7 that any two of a
+// million collide. The key is drawn at random when the switch starts; no hash leaves the process.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@
 namespace weir {
 
 using ConnectionId = std::uint64_t;
-/// Random bits.
+/// 12 random words.
 using ConnectionKey = std::array<std::uint64_t, 12>;
 
-/// From the client to the service, whichever way the packet goes.
+/// Ports by role, in packets of either direction.
 struct Ports {
     std::uint16_t client = 0;
     std::uint16_t service = 0;
@@ -55,7 +55,7 @@ class ConnectionHash {
         return std::uint64_t{ports.client} << 48 | std::uint64_t{ports.service} << 32 |
                std::uint64_t{vnic} << 16 | version;
     }
-    /// The upper half, with what neighbours have in common removed.
+    /// Upper half of the sum, mixed so that similar connections differ in all bits.
     static ConnectionId mixed(Wide sum) {
         auto id = static_cast<std::uint64_t>(sum >> 64);
         id = (id ^ id >> 33) * 0xff51'afd7'ed55'8ccd;
@@ -63,7 +63,7 @@ class ConnectionHash {
         return id ^ id >> 33;
     }
 
-    std::array<Wide, 6> factors_;  // a constant, four words of addresses, the last word
+    std::array<Wide, 6> factors_;  // of a constant, of four address words, of the last word
 };
 
 }  // namespace weir

@@ -1,3 +1,4 @@
+// connection_table.cc - insertion, removal and the look-up among connections that share 40 bits of their ids.
 #include "cost_functions/tracker/connection_table.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ ConnectionTable::ConnectionTable(const Profile& profile)
         connections_[slot].id_low = slot + 1 < profile.connections ? slot + 1 : kNoSlot;
 }
 
-Connection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8_t protocol, Nanos now) {
+TrackedConnection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8_t protocol, Nanos now) {
     Vnic& owner = vnics_[vnic];
     if (free_ == kNoSlot || owner.connections >= quota_ || owner.left) {
         ++refused_;
@@ -30,19 +31,20 @@ Connection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8_t prot
         place = next(place);
     const Slot slot = free_;
     index_[place] = (id >> kSlotBits << kSlotBits) | slot;
-    Connection& connection = connections_[slot];
+    TrackedConnection& connection = connections_[slot];
     free_ = connection.id_low;
     connection = {};
     connection.id_low = low(id);
     connection.vnic = vnic;
-    connection.seen = Connection::coarse(now);
+    connection.seen = TrackedConnection::coarse(now);
     connection.protocol = protocol & (kProtocolsMax - 1);
     ++owner.connections;
     ++size_;
     return &connection;
 }
 
-/// Several may have the same 40 bits.
+/// Place in the index, SIZE_MAX when there is none. Compares whole ids: several may share the index's 40
+/// bits.
 std::size_t ConnectionTable::place_of(ConnectionId id) const {
     for (std::size_t place = home(id); index_[place] != kEmpty; place = next(place))
         if ((index_[place] ^ id) >> kSlotBits == 0 && connections_[slot_of(index_[place])].id_low == low(id))
@@ -50,7 +52,7 @@ std::size_t ConnectionTable::place_of(ConnectionId id) const {
     return SIZE_MAX;
 }
 
-Connection* ConnectionTable::find_slowly(ConnectionId id) {
+TrackedConnection* ConnectionTable::find_slowly(ConnectionId id) {
     const std::size_t place = place_of(id);
     return place == SIZE_MAX ? nullptr : &connections_[slot_of(index_[place])];
 }
@@ -60,10 +62,10 @@ void ConnectionTable::remove(ConnectionId id) {
         remove_at(place);
 }
 
-/// Moves later entries back over the gap, so that no probe ends too early.
+/// Moves later entries of the index back into the gap, so that no probe for them ends at it.
 void ConnectionTable::remove_at(std::size_t place) {
     const Slot slot = slot_of(index_[place]);
-    Connection& connection = connections_[slot];
+    TrackedConnection& connection = connections_[slot];
     --vnics_[connection.vnic].connections;
     --size_;
     connection = {};

@@ -1,14 +1,13 @@
-// connection_table.h - the TCP connections that a worker tracks: found in bursts, a quota per vNIC, forgotten
-// when idle. Source: algorithms 8 (64 B of state, quota per VM). Units: ns. Threads: one owner. Allocates
-// only when built.
+// connection_table.h - hash table of the TCP connections that a worker tracks, with a quota per vNIC and
+// expiry. Source: docs/algorithms.md 5.1. Units: ns. Threads: one owner. Allocates only when built.
 //
-// The index is an open hash table with linear probing, twice as many places as connections: 8 bytes each, 40
-// bits of the ConnectionId and the number of the connection, so that probing stays within a cache line or
-// two. A look-up has three steps, each over the whole burst, so that memory is waited for once a step and not
-// once a packet:
-//   prefetch(id)   the place in the index
-//   probe(id)      reads it, fetches the connection
-//   at(id, slot)   the connection
+// The index is an open hash table with linear probing and twice as many places as connections. A place has 8
+// bytes: 40 bits of the ConnectionId and the 24-bit slot of the connection, so a probe touches one or two
+// cache lines. Look-up has three steps. The caller takes each step for a whole burst before the next, so that
+// the burst waits for memory once a step instead of once a packet:
+//   prefetch(id)   starts loading the place in the index
+//   probe(id)      reads the place, starts loading the connection
+//   at(id, slot)   returns the connection
 #pragma once
 
 #include <cstddef>
@@ -18,8 +17,8 @@
 #include "common/clock.h"
 #include "common/huge_pages.h"
 #include "common/ids.h"
-#include "cost_functions/tracker/connection.h"
 #include "cost_functions/tracker/connection_id.h"
+#include "cost_functions/tracker/tracked_connection.h"
 
 namespace weir {
 
@@ -32,13 +31,13 @@ class ConnectionTable {
         std::uint32_t connections = 1 << 20;  ///< a power of two, at most 2^23
         std::size_t vnics = 1;                ///< VnicIds are 0 .. vnics-1
         std::uint32_t quota = 1 << 18;        ///< connections of one vNIC
-        Nanos idle = 300 * kNanosPerSec;      ///< without a segment for so long, a connection is forgotten
+        Nanos idle = 300 * kNanosPerSec;      ///< a connection without segments for this time is removed
     };
 
     explicit ConnectionTable(const Profile& profile);
 
     void prefetch(ConnectionId id) const { __builtin_prefetch(&index_[home(id)]); }
-    /// kNoSlot when there is none; else most likely where it is.
+    /// Slot of the connection, with high probability; kNoSlot when it is not in the table.
     [[nodiscard]] Slot probe(ConnectionId id) const {
         for (std::size_t place = home(id); index_[place] != kEmpty; place = next(place)) {
             if ((index_[place] ^ id) >> kSlotBits == 0) {
@@ -49,44 +48,45 @@ class ConnectionTable {
         }
         return kNoSlot;
     }
-    /// The connection, of which probe() has told the slot; nullptr when there is none.
-    [[nodiscard]] Connection* at(ConnectionId id, Slot slot, Nanos now) {
+    /// @param slot from probe()  @return the connection; nullptr when it is not in the table
+    [[nodiscard]] TrackedConnection* at(ConnectionId id, Slot slot, Nanos now) {
         if (slot == kNoSlot)
             return nullptr;
-        Connection* connection = &connections_[slot];
+        TrackedConnection* connection = &connections_[slot];
         if (connection->id_low != low(id) || connection->vnic == kNoVnic) [[unlikely]] {
             connection = find_slowly(id);
             if (connection == nullptr)
                 return nullptr;
         }
-        const std::uint16_t seen = Connection::coarse(now);
+        const std::uint16_t seen = TrackedConnection::coarse(now);
         if (connection->seen != seen)
             connection->seen = seen;
         return connection;
     }
-    [[nodiscard]] Connection* find(ConnectionId id, Nanos now) { return at(id, probe(id), now); }
+    [[nodiscard]] TrackedConnection* find(ConnectionId id, Nanos now) { return at(id, probe(id), now); }
 
-    /// A new connection, which is not in the table; nullptr when the table or the vNIC's quota is full.
-    [[nodiscard]] Connection* add(ConnectionId id, VnicId vnic, std::uint8_t protocol, Nanos now);
-    /// Takes it out; the tracker has forgotten it.
+    /// Adds a connection that is not in the table. @return nullptr when the table or the vNIC's quota is full
+    [[nodiscard]] TrackedConnection* add(ConnectionId id, VnicId vnic, std::uint8_t protocol, Nanos now);
+    /// Call Tracker::forget() for the connection before.
     void remove(ConnectionId id);
 
-    /// Looks at the next `budget` places of the index, and forgets connections that are idle or of a vNIC
-    /// that has left, calling gone(Connection&) before. The whole index must be seen within 9 hours.
-    template <class Gone>
-    void sweep(Nanos now, unsigned budget, Gone&& gone);
+    /// Visits the next `budget` places of the index and removes idle connections and those of vNICs that
+    /// left, each after a call of expire(TrackedConnection&). Call it often enough to visit the whole index
+    /// within 9 hours.
+    template <class Expire>
+    void sweep(Nanos now, unsigned budget, Expire&& expire);
 
-    /// The vNIC's connections are forgotten as they are swept; none are added until it joins again.
+    /// The vNIC's connections are removed by later sweeps; none are added until it joins again.
     void leave(VnicId vnic) { vnics_[vnic].left = true; }
     void join(VnicId vnic) { vnics_[vnic].left = false; }
 
     [[nodiscard]] std::uint32_t size() const { return size_; }
     [[nodiscard]] std::uint32_t size(VnicId vnic) const { return vnics_[vnic].connections; }
-    /// How often a connection was not added because the table or the quota was full.
+    /// Connections that were not added because the table or a quota was full.
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
     [[nodiscard]] std::size_t memory_bytes() const {
         return sizeof(*this) + index_.capacity() * sizeof(index_[0]) +
-               connections_.capacity() * sizeof(Connection) + vnics_.capacity() * sizeof(Vnic);
+               connections_.capacity() * sizeof(TrackedConnection) + vnics_.capacity() * sizeof(Vnic);
     }
 
   private:
@@ -103,7 +103,7 @@ class ConnectionTable {
     [[nodiscard]] static Slot slot_of(std::uint64_t entry) { return static_cast<Slot>(entry) & kNoSlot; }
     [[nodiscard]] static std::uint32_t low(ConnectionId id) { return static_cast<std::uint32_t>(id); }
     [[nodiscard]] std::size_t place_of(ConnectionId id) const;
-    [[nodiscard]] Connection* find_slowly(ConnectionId id);
+    [[nodiscard]] TrackedConnection* find_slowly(ConnectionId id);
     void remove_at(std::size_t place);
 
     unsigned shift_;
@@ -115,23 +115,23 @@ class ConnectionTable {
     std::size_t cursor_ = 0;
     std::uint64_t refused_ = 0;
     std::vector<std::uint64_t, HugePages<std::uint64_t>> index_;
-    std::vector<Connection, HugePages<Connection>> connections_;
+    std::vector<TrackedConnection, HugePages<TrackedConnection>> connections_;
     std::vector<Vnic> vnics_;
 };
 
-template <class Gone>
-void ConnectionTable::sweep(Nanos now, unsigned budget, Gone&& gone) {
-    const std::uint16_t seen = Connection::coarse(now);
+template <class Expire>
+void ConnectionTable::sweep(Nanos now, unsigned budget, Expire&& expire) {
+    const std::uint16_t seen = TrackedConnection::coarse(now);
     for (; budget > 0 && size_ > 0; --budget) {
         if (const std::uint64_t later = index_[(cursor_ + kSweepAhead) & mask_]; later != kEmpty)
             __builtin_prefetch(&connections_[slot_of(later)]);
         if (index_[cursor_] != kEmpty) {
-            Connection& connection = connections_[slot_of(index_[cursor_])];
+            TrackedConnection& connection = connections_[slot_of(index_[cursor_])];
             const auto age = static_cast<std::uint16_t>(seen - connection.seen);
             if (age > idle_ || vnics_[connection.vnic].left) {
-                gone(connection);
+                expire(connection);
                 remove_at(cursor_);
-                continue;  // another may have moved here
+                continue;  // remove_at() may have moved another connection here
             }
         }
         cursor_ = next(cursor_);

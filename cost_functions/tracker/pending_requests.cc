@@ -1,3 +1,4 @@
+// pending_requests.cc - look-up by cookie, responses out of order, and requests that lose their response.
 #include "cost_functions/tracker/pending_requests.h"
 
 #include <algorithm>
@@ -8,21 +9,21 @@ namespace weir {
 PendingRequests::PendingRequests(std::size_t records, std::size_t vnics, std::size_t quota)
     : pool_(records, vnics, quota), buckets_(std::bit_ceil(std::max<std::size_t>(records, 1)), kNoPending) {}
 
-/// The connection's own part of the sum is secret, so that nobody can choose cookies that meet.
-std::size_t PendingRequests::bucket(const Connection& connection, std::uint64_t cookie) const {
+/// The connection's id is part of the hash and secret, so that a guest cannot choose cookies that collide.
+std::size_t PendingRequests::bucket(const TrackedConnection& connection, std::uint64_t cookie) const {
     std::uint64_t mixed = cookie + connection.id_low * 0x9e37'79b9'7f4a'7c15;
     mixed = (mixed ^ mixed >> 33) * 0xff51'afd7'ed55'8ccd;
     mixed = (mixed ^ mixed >> 33) * 0xc4ce'b9fe'1a85'ec53;
     return (mixed ^ mixed >> 33) & (buckets_.size() - 1);
 }
 
-/// @return false: there are too many with its hash
-bool PendingRequests::enter(const Connection& connection, PendingId id) {
+/// @return false when its chain is full
+bool PendingRequests::insert_hashed(const TrackedConnection& connection, PendingId id) {
     PendingId& head = buckets_[bucket(connection, pool_[id].cookie)];
     unsigned others = 0;
     for (PendingId at = head; at != kNoPending; at = pool_[at].chain)
         ++others;
-    if (others >= kChain)
+    if (others >= kChainMax)
         return false;
     pool_[id].chain = head;
     pool_[id].hashed = true;
@@ -31,15 +32,15 @@ bool PendingRequests::enter(const Connection& connection, PendingId id) {
     return true;
 }
 
-void PendingRequests::leave(const Connection& connection, PendingId id) {
+void PendingRequests::remove_hashed(const TrackedConnection& connection, PendingId id) {
     PendingId* link = &buckets_[bucket(connection, pool_[id].cookie)];
     while (*link != id)
         link = &pool_[*link].chain;
     *link = pool_[id].chain;
 }
 
-/// The oldest with this cookie, among so many.
-PendingId PendingRequests::walk(const Connection& connection, std::uint64_t cookie,
+/// The oldest record with this cookie, among the `most` oldest.
+PendingId PendingRequests::walk(const TrackedConnection& connection, std::uint64_t cookie,
                                 std::uint32_t most) const {
     PendingId at = oldest(connection);
     for (std::uint32_t left = std::min<std::uint32_t>(connection.recorded, most); left > 0; --left) {
@@ -50,30 +51,32 @@ PendingId PendingRequests::walk(const Connection& connection, std::uint64_t cook
     return kNoPending;
 }
 
-/// A chain has records of other connections too, with the same cookie and owner only by chance.
-PendingId PendingRequests::of_cookie(const Connection& connection, std::uint64_t cookie) const {
+/// Chains mix the records of connections. Two with the same cookie and owner are of one connection, but for
+/// chance.
+PendingId PendingRequests::id_of(const TrackedConnection& connection, std::uint64_t cookie) const {
     if (const PendingId at = walk(connection, cookie, kWalked);
         at != kNoPending || connection.recorded <= kWalked)
         return at;
     PendingId at = buckets_[bucket(connection, cookie)];
-    PendingId oldest_of_it = kNoPending;  // the youngest comes first
+    PendingId oldest_match = kNoPending;  // a chain begins with its youngest record
     for (; at != kNoPending; at = pool_[at].chain)
         if (pool_[at].cookie == cookie && pool_[at].owner == owner(connection))
-            oldest_of_it = at;
-    return oldest_of_it;
+            oldest_match = at;
+    return oldest_match;
 }
 
-/// The oldest record is not this response's, or there is none.
-Answer PendingRequests::close_out_of_order(Connection& connection, const Response& response, Nanos now) {
+/// For a response that the oldest record does not fit.
+Answer PendingRequests::close_out_of_order(TrackedConnection& connection, const Response& response,
+                                           Nanos now) {
     if (connection.outstanding() == 0)
         return {};
-    const bool anybody = response.cookie == 0 && response.failed;
+    const bool fits_any = response.cookie == 0 && response.failed;
     const PendingId first = oldest(connection);
-    const PendingId at = anybody ? first : walk(connection, response.cookie, kInOrder);
+    const PendingId at = fits_any ? first : walk(connection, response.cookie, kInOrderMax);
     if (at == kNoPending)
-        return unrecorded(connection);
+        return close_unrecorded(connection);
     const Pending& found = pool_[at];
-    // Without a cookie only the order tells, and there the ones without a record count.
+    // Responses without a cookie are paired by order alone, and the next request in order has no record.
     if (response.cookie == 0 && at == first && found.number != connection.responses) {
         ++connection.responses;
         return {};
@@ -87,9 +90,9 @@ Answer PendingRequests::close_out_of_order(Connection& connection, const Respons
     return result;
 }
 
-/// None of the records is this response's. If there are requests without a record it is one of theirs, and
-/// the records before that have been quiet.
-Answer PendingRequests::unrecorded(Connection& connection) {
+/// For a response that fits no record. If there are requests without a record, it answers the oldest of
+/// these; older recorded requests were quiet ones that get no response.
+Answer PendingRequests::close_unrecorded(TrackedConnection& connection) {
     if (connection.outstanding() == connection.recorded)
         return {};
     for (PendingId at = oldest(connection); at != kNoPending && pool_[at].number == connection.responses;
@@ -101,13 +104,13 @@ Answer PendingRequests::unrecorded(Connection& connection) {
     return {};
 }
 
-Pending* PendingRequests::find(Connection& connection, std::uint64_t cookie) {
-    const PendingId at = of_cookie(connection, cookie);
+Pending* PendingRequests::find(TrackedConnection& connection, std::uint64_t cookie) {
+    const PendingId at = id_of(connection, cookie);
     return at == kNoPending ? nullptr : &pool_[at];
 }
 
-Answer PendingRequests::close_by_cookie(Connection& connection, Response& response, Nanos now) {
-    const PendingId at = of_cookie(connection, response.cookie);
+Answer PendingRequests::close_by_cookie(TrackedConnection& connection, Response& response, Nanos now) {
+    const PendingId at = id_of(connection, response.cookie);
     if (at == kNoPending) {
         connection.responses += connection.outstanding() > connection.recorded;
         return {};
@@ -121,8 +124,8 @@ Answer PendingRequests::close_by_cookie(Connection& connection, Response& respon
     return result;
 }
 
-/// From the youngest back: what is held has been added last.
-void PendingRequests::hold(const Connection& connection, std::uint32_t first) {
+/// Walks back from the youngest record, because held requests were added last.
+void PendingRequests::hold(const TrackedConnection& connection, std::uint32_t first) {
     PendingId at = connection.pending;
     for (std::uint32_t left = connection.recorded; left > 0 && ahead(pool_[at].number, first) >= 0; --left) {
         pool_[at].held = true;
@@ -130,8 +133,8 @@ void PendingRequests::hold(const Connection& connection, std::uint32_t first) {
     }
 }
 
-std::uint32_t PendingRequests::let_go(const Connection& connection, std::uint32_t first, std::uint32_t end,
-                                      Nanos now) {
+std::uint32_t PendingRequests::release(const TrackedConnection& connection, std::uint32_t first,
+                                       std::uint32_t end, Nanos now) {
     std::uint32_t tokens = 0;
     PendingId at = connection.pending;
     for (std::uint32_t left = connection.recorded; left > 0 && ahead(pool_[at].number, first) >= 0; --left) {
@@ -146,7 +149,7 @@ std::uint32_t PendingRequests::let_go(const Connection& connection, std::uint32_
     return tokens;
 }
 
-void PendingRequests::doubt(Connection& connection) {
+void PendingRequests::doubt(TrackedConnection& connection) {
     PendingId at = oldest(connection);
     for (std::uint32_t left = connection.recorded; left > 0; --left) {
         pool_[at].doubtful = true;
@@ -154,7 +157,7 @@ void PendingRequests::doubt(Connection& connection) {
     }
 }
 
-void PendingRequests::drop_doubtful(Connection& connection) {
+void PendingRequests::drop_doubtful(TrackedConnection& connection) {
     PendingId at = oldest(connection);
     for (std::uint32_t left = connection.recorded; left > 0; --left) {
         const PendingId next = pool_[at].next;
@@ -166,7 +169,7 @@ void PendingRequests::drop_doubtful(Connection& connection) {
     }
 }
 
-void PendingRequests::forget(Connection& connection) {
+void PendingRequests::forget(TrackedConnection& connection) {
     while (connection.recorded > 0)
         remove(connection, oldest(connection));
     connection.responses = connection.requests;

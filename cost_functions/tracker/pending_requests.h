@@ -1,10 +1,14 @@
-// pending_requests.h - requests that wait for their responses: which one a response answers, and since when
-// it waited. Source: algorithms 8. Units: ns, bytes. Threads: one owner. Allocates only when built.
+// pending_requests.h - requests that await their responses: finds the request that a response answers.
+// Source: docs/algorithms.md 5.1. Units: ns, bytes, tokens. Threads: one owner. Allocates only when built.
 //
-// Records come from a bounded pool. A request without a record is counted all the same: requests and
-// responses of a connection are numbered, and a record knows its number. Where responses come in any order,
-// records behind the first few of a connection are also in a hash table of bounded chains, because a simple
-// reply of NBD without its record is a loss of step, and thousands may be outstanding.
+// Records come from a bounded pool, so some requests have none. They are counted all the same: the requests
+// of a connection are numbered, the connection counts its responses, and a record holds its request's number.
+// Where responses come in order, the response after n others answers request n, with or without a record.
+//
+// Where responses come in any order they carry a cookie. The 16 oldest records of a connection are found by a
+// walk through its list; younger ones are also in a hash table with chains of at most 16. Thousands of
+// requests may be outstanding, and the look-up must succeed: an NBD simple reply cannot be parsed without its
+// request's length.
 #pragma once
 
 #include <cstddef>
@@ -14,57 +18,57 @@
 #include "common/clock.h"
 #include "common/huge_pages.h"
 #include "cost_functions/request.h"
-#include "cost_functions/tracker/connection.h"
 #include "cost_functions/tracker/record_pool.h"
+#include "cost_functions/tracker/tracked_connection.h"
 
 namespace weir {
 
 struct Pending {
     Nanos sent_at = 0;
     std::uint64_t cookie = 0;
-    PendingId next = kNoPending;    ///< the one after it; of the youngest, the oldest
-    PendingId before = kNoPending;  ///< the one before it; of the oldest, nobody's
-    PendingId chain = kNoPending;   ///< the next with its hash
-    std::uint32_t number = 0;       ///< among the connection's answered requests
-    // Not the two in the order of Request's: compilers would read both of that in one load, just after it was
-    // written in two stores, which no CPU forwards.
+    PendingId next = kNoPending;    ///< the next younger; of the youngest, the oldest
+    PendingId before = kNoPending;  ///< the next older; of the oldest, undefined
+    PendingId chain = kNoPending;   ///< next in its chain of the hash table
+    std::uint32_t number = 0;       ///< among the connection's requests
+    // Not in the order of Request's fields: compilers would then copy both by one load just after two stores,
+    // which CPUs cannot forward.
     std::uint32_t response_bytes = 0;
     std::uint32_t request_bytes = 0;
-    std::uint32_t received = 0;  ///< of parts of its response
-    std::uint32_t tokens = 0;    ///< what it takes at the service until it is answered
+    std::uint32_t received = 0;  ///< bytes of the response's parts so far
+    std::uint32_t tokens = 0;    ///< charged to the service until the response comes
     Operation operation = Operation::kBytes;
     bool response_known : 1 = false;
-    bool failed : 1 = false;    ///< a part said so
+    bool failed : 1 = false;    ///< a part of the response reported a failure
     bool doubtful : 1 = false;  ///< its response may have passed unseen
     bool hashed : 1 = false;
-    bool held : 1 = false;    ///< it has not gone on to the service yet
-    std::uint16_t owner = 0;  ///< if hashed: low bits of its connection's id
+    bool held : 1 = false;    ///< the switch has not forwarded it yet
+    std::uint16_t owner = 0;  ///< when hashed: low bits of its connection's id
 };
 static_assert(sizeof(Pending) == 56);
 
-/// Which request a response answers.
+/// The request that a response answers.
 struct Answer {
-    bool matched = false;  ///< else there is no record of it, and the rest says nothing
+    bool matched = false;  ///< false: the request has no record, and the other fields mean nothing
     Operation operation = Operation::kBytes;
-    bool response_known = false;  ///< the request said how long its response would be
+    bool response_known = false;  ///< the request stated the length of its response
     std::uint32_t request_bytes = 0;
     Nanos latency = 0;
 };
 
 class PendingRequests {
   public:
-    /// Records of one connection where responses come in order; so many are looked through at most.
-    static constexpr std::uint32_t kInOrder = 255;
-    /// ... and where they come in any order; more may be outstanding than any client is known to have.
-    static constexpr std::uint32_t kByCookie = 4095;
+    /// Records of one connection when responses come in order; bounds the search of a response with a cookie.
+    static constexpr std::uint32_t kInOrderMax = 255;
+    /// ... and when they come in any order; no known client has more requests outstanding.
+    static constexpr std::uint32_t kByCookieMax = 4095;
 
     PendingRequests(std::size_t records, std::size_t vnics, std::size_t quota);
 
-    /// A request that will be answered has passed.
-    void add(Connection& connection, const Request& request, bool ordered, Nanos now) {
+    /// Counts a request that awaits a response, and records it when there is room.
+    void add(TrackedConnection& connection, const Request& request, bool ordered, Nanos now) {
         const std::uint32_t number = connection.requests++;
         const std::uint32_t recorded = connection.recorded;
-        if (recorded >= (ordered ? kInOrder : kByCookie))
+        if (recorded >= (ordered ? kInOrderMax : kByCookieMax))
             return;
         const PendingId id = pool_.take(connection.vnic);
         if (id == kNoPending)
@@ -78,7 +82,7 @@ class PendingRequests {
                      .request_bytes = request.request_bytes,
                      .operation = request.operation,
                      .response_known = request.response_known};
-        if (!ordered && recorded >= kWalked && !enter(connection, id)) {
+        if (!ordered && recorded >= kWalked && !insert_hashed(connection, id)) {
             pool_.give_back(id, connection.vnic);
             return;
         }
@@ -87,27 +91,30 @@ class PendingRequests {
             pool_[connection.pending].next = id;
         }
         connection.pending = id;
-        connection.recorded = (recorded + 1) & kByCookie;
+        connection.recorded = (recorded + 1) & kByCookieMax;
     }
 
-    /// The request that was added last takes so much at the service. @return it, or 0 without a record of it
-    std::uint32_t charge(const Connection& connection, std::uint32_t tokens) {
+    /// Sets the tokens that the last added request takes at the service. @return `tokens`, or 0 without a
+    /// record
+    std::uint32_t charge(const TrackedConnection& connection, std::uint32_t tokens) {
         if (connection.pending == kNoPending || pool_[connection.pending].number + 1 != connection.requests)
             return 0;
         pool_[connection.pending].tokens = tokens;
         return tokens;
     }
-    /// Requests from number `first` on have not gone on to the service: they take nothing there.
-    void hold(const Connection& connection, std::uint32_t first);
-    /// They have, those before number `end` at `now`: their latency counts from here.
-    /// @return what they take there
-    std::uint32_t let_go(const Connection& connection, std::uint32_t first, std::uint32_t end, Nanos now);
-    /// Tokens of all requests that had gone on and that nobody waits for any more, since start.
+    /// Marks requests from number `first` on as held by the switch: they take no tokens at the service yet.
+    void hold(const TrackedConnection& connection, std::uint32_t first);
+    /// The held requests with numbers in [first, end) are forwarded; their latency counts from now.
+    /// @return their tokens at the service
+    std::uint32_t release(const TrackedConnection& connection, std::uint32_t first, std::uint32_t end,
+                          Nanos now);
+    /// Tokens of requests that were forwarded and that no longer await a response: it came, or the connection
+    /// closed before (total since start).
     [[nodiscard]] std::uint64_t finished_tokens() const { return finished_tokens_; }
 
-    /// A whole response, where they come in the order of requests. One with a cookie closes its request and
-    /// those before it, which were quiet; an error without one answers the oldest.
-    Answer close_in_order(Connection& connection, const Response& response, Nanos now) {
+    /// Closes the request that a whole response answers, where responses come in order. A response with a
+    /// cookie closes its request and the quiet ones before it; an error without a cookie answers the oldest.
+    Answer close_in_order(TrackedConnection& connection, const Response& response, Nanos now) {
         const PendingId first = oldest(connection);
         if (first == kNoPending || pool_[first].cookie != response.cookie ||
             pool_[first].number != connection.responses)
@@ -118,18 +125,20 @@ class PendingRequests {
         return result;
     }
 
-    /// The request that has this cookie; nullptr when there is no record of it.
-    [[nodiscard]] Pending* find(Connection& connection, std::uint64_t cookie);
-    /// The last part of a response, where they come in any order; adds to it what came before.
-    Answer close_by_cookie(Connection& connection, Response& response, Nanos now);
+    /// The oldest record with this cookie, or nullptr.
+    [[nodiscard]] Pending* find(TrackedConnection& connection, std::uint64_t cookie);
+    /// Closes the request that the last part of a response answers, where they come in any order. Adds the
+    /// bytes and failures of earlier parts to `response`.
+    Answer close_by_cookie(TrackedConnection& connection, Response& response, Nanos now);
 
-    /// Their responses may have passed unseen: drop_doubtful() will drop those that have not come until then.
-    void doubt(Connection& connection);
-    void drop_doubtful(Connection& connection);
-    /// Nobody waits any more.
-    void forget(Connection& connection);
+    /// Responses may have passed unseen: marks all records, for drop_doubtful() to remove those that are
+    /// still open.
+    void doubt(TrackedConnection& connection);
+    void drop_doubtful(TrackedConnection& connection);
+    /// Closes all requests of the connection.
+    void forget(TrackedConnection& connection);
 
-    void prefetch(const Connection& connection) const {
+    void prefetch(const TrackedConnection& connection) const {
         if (connection.pending != kNoPending)
             __builtin_prefetch(&pool_[connection.pending]);
     }
@@ -140,19 +149,19 @@ class PendingRequests {
     }
 
   private:
-    /// Records are added to the hash table while the connection has more than these, so that all that are not
-    /// there are among the oldest of so many.
+    /// A record is hashed if its connection has at least this many when it is added. So all records outside
+    /// of the hash table are among the oldest kWalked.
     static constexpr std::uint32_t kWalked = 16;
-    static constexpr unsigned kChain = 16;  ///< records with one hash at most
+    static constexpr unsigned kChainMax = 16;  ///< records in one chain of the hash table
 
-    /// The list is a ring; its youngest points to its oldest.
-    [[nodiscard]] PendingId oldest(const Connection& connection) const {
+    /// The list is a ring: its youngest points to its oldest.
+    [[nodiscard]] PendingId oldest(const TrackedConnection& connection) const {
         return connection.pending == kNoPending ? kNoPending : pool_[connection.pending].next;
     }
-    [[nodiscard]] PendingId walk(const Connection& connection, std::uint64_t cookie,
+    [[nodiscard]] PendingId walk(const TrackedConnection& connection, std::uint64_t cookie,
                                  std::uint32_t most) const;
-    [[nodiscard]] PendingId of_cookie(const Connection& connection, std::uint64_t cookie) const;
-    void remove(Connection& connection, PendingId at) {
+    [[nodiscard]] PendingId id_of(const TrackedConnection& connection, std::uint64_t cookie) const;
+    void remove(TrackedConnection& connection, PendingId at) {
         const Pending& gone = pool_[at];
         finished_tokens_ += gone.held ? 0 : gone.tokens;
         if (Pending& youngest = pool_[connection.pending]; youngest.next == at) {
@@ -165,20 +174,21 @@ class PendingRequests {
                 pool_[gone.next].before = gone.before;
         }
         if (gone.hashed)
-            leave(connection, at);
-        connection.recorded = (connection.recorded - 1) & kByCookie;
+            remove_hashed(connection, at);
+        connection.recorded = (connection.recorded - 1) & kByCookieMax;
         if (connection.recorded == 0)
             connection.pending = kNoPending;
         pool_.give_back(at, connection.vnic);
     }
-    [[nodiscard]] static std::uint16_t owner(const Connection& connection) {
+    [[nodiscard]] static std::uint16_t owner(const TrackedConnection& connection) {
         return static_cast<std::uint16_t>(connection.id_low);
     }
-    [[nodiscard]] std::size_t bucket(const Connection& connection, std::uint64_t cookie) const;
-    bool enter(const Connection& connection, PendingId id);
-    void leave(const Connection& connection, PendingId id);
-    [[gnu::noinline]] Answer close_out_of_order(Connection& connection, const Response& response, Nanos now);
-    Answer unrecorded(Connection& connection);
+    [[nodiscard]] std::size_t bucket(const TrackedConnection& connection, std::uint64_t cookie) const;
+    bool insert_hashed(const TrackedConnection& connection, PendingId id);
+    void remove_hashed(const TrackedConnection& connection, PendingId id);
+    [[gnu::noinline]] Answer close_out_of_order(TrackedConnection& connection, const Response& response,
+                                                Nanos now);
+    Answer close_unrecorded(TrackedConnection& connection);
     static Answer answer(const Pending& pending, Nanos now) {
         return {.matched = true,
                 .operation = pending.operation,

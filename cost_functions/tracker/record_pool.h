@@ -1,5 +1,5 @@
-// record_pool.h - a bounded store of small records that all connections share, with a quota per vNIC.
-// Threads: one owner. Allocates only when built; taking and giving back are a few instructions.
+// record_pool.h - bounded pool of small records that all connections share, with a quota per vNIC.
+// Units: records. Threads: one owner. Allocates only when built.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-/// @tparam Record has a member `next` of type Id, which is the pool's while nobody has the record
+/// @tparam Record has a member `next` of type Id, which links the free records
 template <class Record, class Id, Id kNone>
 class RecordPool {
   public:
@@ -24,7 +24,9 @@ class RecordPool {
         left_ = static_cast<std::uint32_t>(records);
     }
 
-    /// kNone when there is none left, for this vNIC or at all, beyond a reserve for more important things.
+    /// @param reserve records that this call must leave, in the pool and in the quota, for more important
+    /// uses
+    /// @return kNone when there is no record to take
     [[nodiscard]] Id take(VnicId vnic, std::uint32_t reserve = 0) {
         if (left_ <= reserve || taken_[vnic] + reserve >= quota_) {
             ++refused_;
@@ -46,7 +48,7 @@ class RecordPool {
     [[nodiscard]] Record& operator[](Id id) { return records_[id]; }
     [[nodiscard]] const Record& operator[](Id id) const { return records_[id]; }
     [[nodiscard]] std::uint32_t taken(VnicId vnic) const { return taken_[vnic]; }
-    /// How often there was none.
+    /// Calls of take() that got no record.
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
     [[nodiscard]] std::size_t memory_bytes() const {
         return sizeof(*this) + records_.capacity() * sizeof(Record) +

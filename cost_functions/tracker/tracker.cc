@@ -1,3 +1,4 @@
+// tracker.cc - search for a header, and the parts of the tracker that do not depend on its sink.
 #include "cost_functions/tracker/tracker.h"
 
 #include <cstring>
@@ -5,13 +6,16 @@
 namespace weir {
 namespace {
 
-/// How much of a segment is looked through for a header: whoever sends nonsense must not cost much.
-constexpr std::size_t kOffsetsMax = 512;
-constexpr unsigned kLinesMax = 32;
-constexpr std::size_t kLineBytesMax = 4096;
-/// After so many segments in vain only the first byte is tried, and all of them again after 255.
-constexpr std::uint8_t kDoubtFew = 32;
-/// So many messages after the stream was found again, what has not been answered is believed never to be.
+/// Bytes of one segment that are searched for a header; bound the work that garbage causes.
+constexpr std::size_t kSearchedBytesMax = 512;
+/// The same for protocols whose headers begin lines.
+constexpr unsigned kSearchedLinesMax = 32;
+constexpr std::size_t kSearchedLineBytesMax = 4096;
+/// Fruitless searches after which only the first byte of a segment is tried. After 255, whole segments are
+/// again.
+constexpr std::uint8_t kDoubtThorough = 32;
+/// Messages after a header was found by a search; older requests that are still open then count as never
+/// answered.
 constexpr std::uint8_t kDoubtFound = 16;
 
 }  // namespace
@@ -21,21 +25,21 @@ std::size_t Tracker::find_header(const At& at, Bytes bytes) {
     if (begins == nullptr)
         return kNowhere;
     std::uint8_t& doubt = at.way.doubt;
-    const bool thoroughly = doubt < kDoubtFew;
-    doubt = doubt == UINT8_MAX ? kDoubtFew - 1 : static_cast<std::uint8_t>(doubt + 1);
+    const bool thorough = doubt < kDoubtThorough;
+    doubt = doubt == UINT8_MAX ? kDoubtThorough - 1 : static_cast<std::uint8_t>(doubt + 1);
     if (begins(bytes))
         return 0;
-    if (!thoroughly)
+    if (!thorough)
         return kNowhere;
     std::size_t offset = 0;
     if (!at.protocol.lines) {
-        while (++offset < std::min(bytes.size(), kOffsetsMax))
+        while (++offset < std::min(bytes.size(), kSearchedBytesMax))
             if (begins(bytes.subspan(offset)))
                 return offset;
         return kNowhere;
     }
-    const std::size_t size = std::min(bytes.size(), kLineBytesMax);
-    for (unsigned lines = 0; lines < kLinesMax; ++lines) {
+    const std::size_t size = std::min(bytes.size(), kSearchedLineBytesMax);
+    for (unsigned lines = 0; lines < kSearchedLinesMax; ++lines) {
         const void* const end = std::memchr(bytes.data() + offset, '\n', size - offset);
         if (end == nullptr)
             break;
@@ -48,13 +52,14 @@ std::size_t Tracker::find_header(const At& at, Bytes bytes) {
     return kNowhere;
 }
 
-/// Responses that passed unseen would shift the order: there nobody is waited for any more.
-void Tracker::found(const At& at, bool met_before) {
+/// A search found a header. Responses that passed unseen would shift the pairing by order, so with ordered
+/// responses all open requests are closed.
+void Tracker::on_found(const At& at, bool seen_before) {
     ++stats_.found;
-    at.way.step = Step::kIn;
+    at.way.state = StreamState::kInStep;
     at.way.parser = {};
     at.way.doubt = std::max(at.way.doubt, kDoubtFound);
-    if (at.side != Side::kResponses || !met_before)
+    if (at.side != Side::kResponses || !seen_before)
         return;
     if (at.protocol.ordered)
         pending_.forget(at.connection);
@@ -62,31 +67,31 @@ void Tracker::found(const At& at, bool met_before) {
         pending_.doubt(at.connection);
 }
 
-void Tracker::understood(const At& at) {
+void Tracker::reduce_doubt(const At& at) {
     if (--at.way.doubt == 0 && at.side == Side::kResponses && !at.protocol.ordered)
         pending_.drop_doubtful(at.connection);
 }
 
-/// A SYN of requests begins a new connection, unless it is a duplicate.
-void Tracker::synchronise(const At& at, std::uint32_t seq) {
-    Connection& connection = at.connection;
-    const std::uint32_t low = seq & Connection::kFirstSeqMask;
+/// A SYN of the client begins a new connection, unless it is a duplicate.
+void Tracker::on_syn(const At& at, std::uint32_t seq) {
+    TrackedConnection& connection = at.connection;
+    const std::uint32_t low = seq & TrackedConnection::kFirstSeqMask;
     if (at.way.in_step() && (at.side == Side::kResponses || connection.first_seq == low))
         return;
     if (at.side == Side::kRequests) {
         forget(connection);
-        connection.first_seq = low & Connection::kFirstSeqMask;
+        connection.first_seq = low & TrackedConnection::kFirstSeqMask;
     }
     at.way = Direction{};
     at.way.next_seq = seq + 1;
-    at.way.step = Step::kIn;
+    at.way.state = StreamState::kInStep;
 }
 
-/// A FIN has passed. @return true when both sides have sent all that they had
-bool Tracker::end(const At& at) {
-    Connection& connection = at.connection;
-    if (at.way.step == Step::kHole)
-        return false;  // its bytes are still to come
+/// A FIN passed. @return true when both sides have sent all their bytes
+bool Tracker::on_fin(const At& at) {
+    TrackedConnection& connection = at.connection;
+    if (at.way.state == StreamState::kHole)
+        return false;  // bytes before the FIN are still missing
     if (at.side == Side::kRequests)
         connection.requests_ended = true;
     else
@@ -94,10 +99,10 @@ bool Tracker::end(const At& at) {
     return connection.requests_ended && connection.responses_ended;
 }
 
-void Tracker::forget(Connection& connection) {
+void Tracker::forget(TrackedConnection& connection) {
     pending_.forget(connection);
     for (Direction* way : {&connection.requests_way, &connection.responses_way}) {
-        fragments_.drop_all(*way, connection.vnic);
+        buffers_.drop_all(*way, connection.vnic);
         *way = Direction{};
     }
     connection.requests_ended = false;

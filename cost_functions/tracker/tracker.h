@@ -1,13 +1,19 @@
-// tracker.h - TCP segments in, requests and responses out: finds headers by counting bytes, without
-// reassembly. Source: algorithms 8 (next_seq tracking). Units: bytes, ns. Threads: one owner. Allocates only
-// when built.
+// tracker.h - finds requests and responses in the TCP segments of a connection by counting bytes, without
+// reassembly. Source: docs/algorithms.md 5.1. Units: bytes, ns. Threads: one owner. Allocates only when
+// built.
 //
-// next_seq is where the next header is due. A segment that ends before is body or retransmission and costs
-// one compare; one that reaches further is parsed from there on, header after header. What passes over a hole
-// is never held back: up to 64 KiB of it are kept until the retransmission has come, the rest goes as plain
-// bytes. When the other side acknowledges what never came by, or a header makes no sense, headers are looked
-// for again by their magic. Bytes of which no header was understood are reported as plain bytes, so that they
-// can be charged as well.
+// next_seq is the sequence number at which the next header begins. A segment that ends before it is body or
+// retransmission and costs one comparison. A segment that reaches beyond it is parsed from next_seq on: the
+// parser returns the length of the message, next_seq moves behind it, and so on to the segment's end.
+// Example: next_seq is 1000 and a segment [1000, 1030) begins a memcached set of 32 + 5000 bytes. The 30
+// bytes of header go to a stream buffer. With the next segment the header is complete, next_seq becomes 6032,
+// and the segments of the body up to there are not read.
+//
+// A segment beyond a hole is not held up: up to 64 KiB of its bytes are kept and parsed when the missing
+// segment has been retransmitted. If instead the other side acknowledges bytes that never passed here, or a
+// header makes no sense, the direction is out of step, and following segments are searched for a header by
+// its magic number. Bytes in which no header was found are reported as plain bytes, so that they can be
+// charged too.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +22,10 @@
 #include <span>
 
 #include "common/clock.h"
-#include "cost_functions/tracker/connection.h"
-#include "cost_functions/tracker/fragments.h"
 #include "cost_functions/tracker/pending_requests.h"
 #include "cost_functions/tracker/protocol.h"
+#include "cost_functions/tracker/stream_buffers.h"
+#include "cost_functions/tracker/tracked_connection.h"
 
 namespace weir {
 
@@ -27,57 +33,57 @@ class Tracker {
   public:
     struct Profile {
         std::size_t vnics = 1;
-        std::size_t pendings = 1 << 19;   ///< requests of all connections whose latency is measured
-        std::size_t fragments = 1 << 14;  ///< of 512 bytes, at most 65,535
+        std::size_t pendings = 1 << 19;  ///< records of requests that await responses
+        std::size_t buffers = 1 << 14;   ///< stream buffers of 512 bytes; at most 65,535
         std::size_t pendings_per_vnic = 1 << 17;
-        std::size_t fragments_per_vnic = 1 << 12;
+        std::size_t buffers_per_vnic = 1 << 12;
     };
     struct Stats {
-        std::uint64_t holes = 0;     ///< segments that passed over a hole
+        std::uint64_t holes = 0;     ///< segments that passed beyond a hole
         std::uint64_t unkept = 0;    ///< ... and were not kept whole
-        std::uint64_t given_up = 0;  ///< holes that were not filled
-        std::uint64_t lost = 0;      ///< headers that made no sense, or for which there was no room
-        std::uint64_t found = 0;     ///< headers found by their magic, also of connections met in mid-stream
+        std::uint64_t given_up = 0;  ///< holes that were never filled
+        std::uint64_t lost = 0;      ///< headers that made no sense, or found no free buffer
+        std::uint64_t found = 0;  ///< headers found by a search, of connections first seen in mid-stream too
     };
 
-    /// @param protocols that Connection::protocol indexes; they outlive the tracker
+    /// @param protocols that TrackedConnection::protocol indexes; they outlive the tracker
     Tracker(std::span<const Protocol* const> protocols, const Profile& profile)
         : protocols_(protocols),
           pending_(profile.pendings, profile.vnics, profile.pendings_per_vnic),
-          fragments_(profile.fragments, profile.vnics, profile.fragments_per_vnic) {}
+          buffers_(profile.buffers, profile.vnics, profile.buffers_per_vnic) {}
 
-    /// One segment of a connection, in the order of passing. The sink has
+    /// Reads one segment of a connection; call it in the order in which segments pass. Calls these members of
+    /// `sink`:
     ///   request(const Request&)
     ///   response(const Response&, const Answer&)
-    ///   plain(Side, std::uint32_t bytes)    payload of which no header was understood, also later than it
-    ///   passed
-    /// @return false when the connection is over: forget() it
+    ///   plain(Side, std::uint32_t bytes)    payload without a header, some of it later than it passed
+    /// @return false when the connection has ended: call forget()
     template <class Sink>
-    bool segment(Connection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink);
+    bool segment(TrackedConnection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink);
 
-    /// segment() would see nothing in it: body, or sent again, or an acknowledgement of nothing unusual.
-    [[nodiscard]] static bool passes_by(const Connection& connection, Side side, std::uint32_t seq,
-                                        std::uint32_t bytes, std::uint8_t flags) {
+    /// The segment is body, retransmission or acknowledgement, so that segment() would do nothing.
+    [[nodiscard]] static bool has_nothing_new(const TrackedConnection& connection, Side side,
+                                              std::uint32_t seq, std::uint32_t bytes, std::uint8_t flags) {
         const std::int32_t skip = ahead(connection.way(side).next_seq, seq);
-        return usual(connection, side, skip, flags) && static_cast<std::uint32_t>(skip) >= bytes;
+        return is_usual(connection, side, skip, flags) && static_cast<std::uint32_t>(skip) >= bytes;
     }
 
-    /// Gives back what the connection holds; it is as new then.
-    void forget(Connection& connection);
+    /// Frees the records and buffers of a connection and resets it.
+    void forget(TrackedConnection& connection);
 
-    void prefetch(const Connection& connection) const { pending_.prefetch(connection); }
+    void prefetch(const TrackedConnection& connection) const { pending_.prefetch(connection); }
     [[nodiscard]] const Stats& stats() const { return stats_; }
     [[nodiscard]] const PendingRequests& pending() const { return pending_; }
     [[nodiscard]] PendingRequests& pending() { return pending_; }
-    [[nodiscard]] const Fragments& fragments() const { return fragments_; }
+    [[nodiscard]] const StreamBuffers& buffers() const { return buffers_; }
     [[nodiscard]] std::size_t memory_bytes() const {
-        return pending_.memory_bytes() + fragments_.memory_bytes();
+        return pending_.memory_bytes() + buffers_.memory_bytes();
     }
 
   private:
-    /// One direction at one moment.
+    /// A direction of a connection, while a segment of it is read.
     struct At {
-        Connection& connection;
+        TrackedConnection& connection;
         Direction& way;
         const Protocol& protocol;
         Side side;
@@ -85,35 +91,37 @@ class Tracker {
         [[nodiscard]] std::size_t header_max() const { return protocol.header_max; }
     };
     static constexpr std::size_t kNowhere = SIZE_MAX;
-    static constexpr std::int32_t kWindowMax = 1 << 30;  ///< TCP's; further away is another place
+    /// TCP's largest window: sequence numbers further apart belong to different streams.
+    static constexpr std::int32_t kWindowMax = 1 << 30;
 
-    /// Usually a segment begins at or before next_seq, by `skip` bytes, and nothing has passed over a hole.
-    [[nodiscard]] static bool usual(const Connection& connection, Side side, std::int32_t skip,
-                                    std::uint8_t flags) {
-        return connection.way(side).step == Step::kIn && skip >= 0 &&
+    /// The usual case: the segment begins `skip` bytes before next_seq, neither direction has a hole, and the
+    /// segment does not open or close the connection.
+    [[nodiscard]] static bool is_usual(const TrackedConnection& connection, Side side, std::int32_t skip,
+                                       std::uint8_t flags) {
+        return connection.way(side).state == StreamState::kInStep && skip >= 0 &&
                (flags & (Segment::kSyn | Segment::kFin | Segment::kRst)) == 0 &&
-               connection.way(opposite(side)).step != Step::kHole;
+               connection.way(opposite(side)).state != StreamState::kHole;
     }
     template <class Sink>
-    [[gnu::noinline]] bool unusual(const At& at, const Segment& segment, Sink& sink);
+    [[gnu::noinline]] bool read_unusual(const At& at, const Segment& segment, Sink& sink);
     template <class Sink>
-    bool edge(const At& at, const Segment& segment, Sink& sink);
+    bool open_or_close(const At& at, const Segment& segment, Sink& sink);
     template <class Sink>
     void stream(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
     template <class Sink>
     void search(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
     template <class Sink>
-    void over_hole(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
+    void keep_beyond_hole(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
     template <class Sink>
     [[gnu::noinline]] void feed(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
     template <class Sink>
-    [[gnu::always_inline]] inline void read_on(const At& at, std::size_t skip, Bytes bytes, Sink& sink);
+    [[gnu::always_inline]] inline void parse_headers(const At& at, std::size_t skip, Bytes bytes, Sink& sink);
     template <class Sink>
     [[gnu::always_inline]] inline bool report(const At& at, Parsed& parsed, Sink& sink);
     template <class Sink>
     bool report_by_cookie(const At& at, Parsed& parsed, Sink& sink);
     template <class Sink>
-    [[gnu::noinline]] void lose(const At& at, std::size_t rest, Sink& sink);
+    [[gnu::noinline]] void lose_step(const At& at, std::size_t rest, Sink& sink);
     template <class Sink>
     void give_up(const At& at, std::uint32_t next_seq, Sink& sink);
 
@@ -122,55 +130,56 @@ class Tracker {
                                                                                          at.way.parser);
     }
     static std::size_t find_header(const At& at, Bytes bytes);
-    void found(const At& at, bool met_before);
-    void understood(const At& at);
-    void synchronise(const At& at, std::uint32_t seq);
-    static bool end(const At& at);
+    void on_found(const At& at, bool seen_before);
+    void reduce_doubt(const At& at);
+    void on_syn(const At& at, std::uint32_t seq);
+    static bool on_fin(const At& at);
 
     std::span<const Protocol* const> protocols_;
     PendingRequests pending_;
-    Fragments fragments_;
+    StreamBuffers buffers_;
     Stats stats_;
 };
 
 template <class Sink>
-bool Tracker::segment(Connection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink) {
+bool Tracker::segment(TrackedConnection& connection, Side side, const Segment& segment, Nanos now,
+                      Sink&& sink) {
     Direction& way = connection.way(side);
     const std::int32_t skip = ahead(way.next_seq, segment.seq);
-    const bool as_usual = usual(connection, side, skip, segment.flags);
-    if (as_usual && static_cast<std::size_t>(skip) >= segment.payload.size())
+    const bool usual = is_usual(connection, side, skip, segment.flags);
+    if (usual && static_cast<std::size_t>(skip) >= segment.payload.size())
         return true;
     const At at{connection, way, *protocols_[connection.protocol], side, now};
-    if (!as_usual)
-        return unusual(at, segment, sink);
-    read_on(at, static_cast<std::size_t>(skip), segment.payload, sink);
+    if (!usual)
+        return read_unusual(at, segment, sink);
+    parse_headers(at, static_cast<std::size_t>(skip), segment.payload, sink);
     return true;
 }
 
 template <class Sink>
-bool Tracker::unusual(const At& at, const Segment& segment, Sink& sink) {
+bool Tracker::read_unusual(const At& at, const Segment& segment, Sink& sink) {
     Direction& other = at.connection.way(opposite(at.side));
-    if (other.step == Step::kHole && ahead(segment.ack, other.next_seq) > 0 &&
+    if (other.state == StreamState::kHole && ahead(segment.ack, other.next_seq) > 0 &&
         (segment.flags & Segment::kAck) != 0)
         give_up({at.connection, other, at.protocol, opposite(at.side), at.now}, segment.ack, sink);
     if ((segment.flags & (Segment::kSyn | Segment::kFin | Segment::kRst)) != 0)
-        return edge(at, segment, sink);
+        return open_or_close(at, segment, sink);
     stream(at, segment.seq, segment.payload, sink);
     return true;
 }
 
 template <class Sink>
-bool Tracker::edge(const At& at, const Segment& segment, Sink& sink) {
+bool Tracker::open_or_close(const At& at, const Segment& segment, Sink& sink) {
     std::uint32_t seq = segment.seq;
     if ((segment.flags & Segment::kSyn) != 0)
-        synchronise(at, seq++);
+        on_syn(at, seq++);
     const bool reset = (segment.flags & Segment::kRst) != 0;
     if (!reset)
         stream(at, seq, segment.payload, sink);
-    if (!reset && ((segment.flags & Segment::kFin) == 0 || !end(at)))
+    if (!reset && ((segment.flags & Segment::kFin) == 0 || !on_fin(at)))
         return true;
     for (const Side side : {Side::kRequests, Side::kResponses})
-        if (Direction& way = at.connection.way(side); way.fragments != kNoFragment)
+        if (Direction& way = at.connection.way(side); way.buffers != kNoStreamBuffer)
             give_up({at.connection, way, at.protocol, side, at.now}, way.next_seq, sink);
     return false;
 }
@@ -185,25 +194,25 @@ void Tracker::stream(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
     if (ahead(seq + static_cast<std::uint32_t>(bytes.size()), way.next_seq) <= 0)
         return;
     if (ahead(seq, way.next_seq) > 0)
-        return over_hole(at, seq, bytes, sink);
-    way.step = Step::kIn;
+        return keep_beyond_hole(at, seq, bytes, sink);
+    way.state = StreamState::kInStep;
     feed(at, seq, bytes, sink);
-    Fragment due;
-    while (way.fragments != kNoFragment && fragments_.take_due(way, at.connection.vnic, due))
+    StreamBuffer due;
+    while (way.buffers != kNoStreamBuffer && buffers_.take_due(way, at.connection.vnic, due))
         feed(at, due.seq, Bytes(due.data.data(), due.bytes), sink);
-    if (way.in_step() && fragments_.beyond(way))
-        way.step = Step::kHole;
+    if (way.in_step() && buffers_.has_beyond_hole(way))
+        way.state = StreamState::kHole;
 }
 
-/// Bytes are reported as far as the stream has come, so that a retransmission is not reported again.
+/// Out of step: next_seq is how far bytes have been reported, so that a retransmission is not reported again.
 template <class Sink>
 void Tracker::search(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
     Direction& way = at.way;
     std::int32_t known = ahead(way.next_seq, seq);
-    const bool met_before = way.step != Step::kNew;
-    if (!met_before || known > kWindowMax || known < -kWindowMax)
+    const bool seen_before = way.state != StreamState::kNew;
+    if (!seen_before || known > kWindowMax || known < -kWindowMax)
         known = 0;
-    way.step = Step::kSearching;
+    way.state = StreamState::kSearching;
     const std::size_t skip = known > 0 ? static_cast<std::size_t>(known) : 0;
     if (skip >= bytes.size())
         return;
@@ -216,16 +225,16 @@ void Tracker::search(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
         sink.plain(at.side, gap + before);
     if (at_header == kNowhere)
         return;
-    found(at, met_before);
+    on_found(at, seen_before);
     feed(at, way.next_seq, bytes.subspan(at_header), sink);
 }
 
 template <class Sink>
-void Tracker::over_hole(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
+void Tracker::keep_beyond_hole(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
     Direction& way = at.way;
-    way.step = Step::kHole;
+    way.state = StreamState::kHole;
     ++stats_.holes;
-    const std::size_t kept = fragments_.keep(way, at.connection.vnic, seq, bytes);
+    const std::size_t kept = buffers_.keep(way, at.connection.vnic, seq, bytes);
     if (kept == bytes.size())
         return;
     ++stats_.unkept;
@@ -237,32 +246,32 @@ void Tracker::over_hole(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink
 /// The segment begins at or before next_seq.
 template <class Sink>
 void Tracker::feed(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
-    read_on(at, static_cast<std::size_t>(ahead(at.way.next_seq, seq)), bytes, sink);
+    parse_headers(at, static_cast<std::size_t>(ahead(at.way.next_seq, seq)), bytes, sink);
 }
 
-/// Reads headers from next_seq on, which is byte `skip`.
+/// Parses headers from next_seq on, which is byte `skip` of `bytes`.
 template <class Sink>
-void Tracker::read_on(const At& at, std::size_t skip, Bytes bytes, Sink& sink) {
+void Tracker::parse_headers(const At& at, std::size_t skip, Bytes bytes, Sink& sink) {
     Direction& way = at.way;
     while (skip < bytes.size()) {
         bytes = bytes.subspan(skip);
-        Fragment* const begun = way.fragments == kNoFragment ? nullptr : fragments_.header(way);
+        StreamBuffer* const begun = way.buffers == kNoStreamBuffer ? nullptr : buffers_.header(way);
         const Bytes header = begun == nullptr ? bytes.first(std::min(bytes.size(), at.header_max()))
                                               : begun->with(bytes, at.header_max());
         Parsed parsed = parse(at, header);
         if (parsed.verdict == Parsed::Verdict::kMore && header.size() < at.header_max() &&
-            fragments_.keep_header(way, at.connection.vnic, begun, bytes))
+            buffers_.keep_header(way, at.connection.vnic, begun, bytes))
             return;
         if (!report(at, parsed, sink))
-            return lose(at, bytes.size(), sink);
+            return lose_step(at, bytes.size(), sink);
         skip = parsed.length;
         if (begun != nullptr)
-            skip = fragments_.shorten_header(way, at.connection.vnic, parsed.length);
+            skip = buffers_.shorten_header(way, at.connection.vnic, parsed.length);
         way.next_seq += static_cast<std::uint32_t>(skip);
     }
 }
 
-/// @return false: it made no sense
+/// Reports what was parsed. @return false when it makes no sense
 template <class Sink>
 bool Tracker::report(const At& at, Parsed& parsed, Sink& sink) {
     using enum Parsed::Verdict;
@@ -281,7 +290,7 @@ bool Tracker::report(const At& at, Parsed& parsed, Sink& sink) {
         return false;
     }
     if (at.way.doubt != 0)
-        understood(at);
+        reduce_doubt(at);
     return true;
 }
 
@@ -311,24 +320,24 @@ bool Tracker::report_by_cookie(const At& at, Parsed& parsed, Sink& sink) {
     return true;
 }
 
-/// A header made no sense, or there is no room for its begin: what is left of the segment is plain bytes.
+/// A header makes no sense, or no buffer is free for its start: the rest of the segment is plain bytes.
 template <class Sink>
-void Tracker::lose(const At& at, std::size_t rest, Sink& sink) {
+void Tracker::lose_step(const At& at, std::size_t rest, Sink& sink) {
     ++stats_.lost;
-    const std::uint32_t kept = fragments_.drop_all(at.way, at.connection.vnic);
+    const std::uint32_t kept = buffers_.drop_all(at.way, at.connection.vnic);
     const auto bytes = static_cast<std::uint32_t>(rest);
     sink.plain(at.side, kept + bytes);
-    at.way.step = Step::kSearching;
+    at.way.state = StreamState::kSearching;
     at.way.next_seq += bytes;
 }
 
-/// What is missing will not come any more, and bytes up to next_seq have been reported.
+/// The missing segment will not come. Bytes up to next_seq have been reported or are reported here.
 template <class Sink>
 void Tracker::give_up(const At& at, std::uint32_t next_seq, Sink& sink) {
     ++stats_.given_up;
-    if (const std::uint32_t kept = fragments_.drop_all(at.way, at.connection.vnic); kept != 0)
+    if (const std::uint32_t kept = buffers_.drop_all(at.way, at.connection.vnic); kept != 0)
         sink.plain(at.side, kept);
-    at.way.step = Step::kSearching;
+    at.way.state = StreamState::kSearching;
     at.way.next_seq = next_seq;
 }
 

@@ -46,9 +46,9 @@ class Rig {
     Rig()
         : tracker_(kProtocols, {.vnics = 1,
                                 .pendings = 64,
-                                .fragments = 32,
+                                .buffers = 32,
                                 .pendings_per_vnic = 64,
-                                .fragments_per_vnic = 32}) {
+                                .buffers_per_vnic = 32}) {
         connection_.vnic = 0;
         connection_.protocol = kProtocol & (kProtocolsMax - 1);
         for (const Side side : {Side::kRequests, Side::kResponses})
@@ -56,7 +56,7 @@ class Rig {
     }
     ~Rig() {
         tracker_.forget(connection_);
-        require(tracker_.pending().taken(0) == 0 && tracker_.fragments().taken(0) == 0, "all is given back");
+        require(tracker_.pending().taken(0) == 0 && tracker_.buffers().taken(0) == 0, "all is given back");
     }
     Rig(const Rig&) = delete;
     Rig& operator=(const Rig&) = delete;
@@ -91,7 +91,7 @@ class Rig {
 
     static constexpr std::uint32_t kFirst = 0xffff'ff00;  // wraps soon
     Tracker tracker_;
-    Connection connection_;
+    TrackedConnection connection_;
     std::uint32_t at_[2]{kFirst, kFirst};
     std::uint32_t acknowledged_[2]{kFirst, kFirst};
     Nanos now_ = 0;

@@ -352,7 +352,7 @@ TEST_CASE("memcached: other protocols are not taken for it") {
         c.open();
         c.ask(stream);
         CHECK(c.events.requests.empty());
-        CHECK(Step{c.connection.requests_way.step} == Step::kSearching);
+        CHECK(StreamState{c.connection.requests_way.state} == StreamState::kSearching);
         CHECK(c.events.plain_requests == stream.size());
     }
 }

@@ -31,7 +31,7 @@ Request only(const std::string& bytes, std::size_t piece) {
     INFO(bytes.substr(0, 60) << " in pieces of " << piece);
     REQUIRE(c.events.requests.size() == 1);
     CHECK(c.events.plain_requests == 0);
-    CHECK(c.tracker.fragments().taken(1) == 0);
+    CHECK(c.tracker.buffers().taken(1) == 0);
     CHECK(c.connection.requests_way.next_seq == 1000 + bytes.size());
     CHECK(c.events.requests[0].request_bytes == bytes.size());
     return c.events.requests[0];

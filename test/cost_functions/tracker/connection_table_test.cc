@@ -1,4 +1,4 @@
-// connection_table_test.cc - connections are found, bounded and forgotten.
+// connection_table_test.cc - connections are found, bounded and removed.
 #include "cost_functions/tracker/connection_table.h"
 
 #include <algorithm>
@@ -24,11 +24,11 @@ ConnectionKey key(std::uint64_t seed) {
     return bits;
 }
 
-constexpr auto kNobody = [](Connection&) {};
+constexpr auto kIgnore = [](TrackedConnection&) {};
 
 }  // namespace
 
-TEST_CASE("connections: everything that makes a connection makes its identity, and the key does") {
+TEST_CASE("connections: vNIC, addresses, ports and key are all part of the identity") {
     const ConnectionHash hash(key(1));
     const Ip6Address a{1};
     const Ip6Address b{2};
@@ -56,7 +56,7 @@ TEST_CASE("connections: neighbours are spread as chance would") {
         }
         INFO("key " << seed);
         for (const auto& counts : {buckets, low}) {
-            // One each on average: e^-1 are empty, give or take 6 deviations; nobody has 10 but with chance
+            // One each on average: e^-1 are empty, within 6 deviations; a place has 10 with probability
             // 0.0004.
             const auto empty = static_cast<double>(std::ranges::count(counts, 0U));
             CHECK(empty == Approx(kBuckets * 0.36788).margin(6 * 56));
@@ -69,13 +69,13 @@ TEST_CASE("connections: what is added is found, what is removed is not, whatever
     weir::testing::Random32 random(7);
     ConnectionTable table({.connections = 1024, .vnics = 3, .quota = 1024});
     std::map<ConnectionId, VnicId> model;
-    const auto any = [&] {  // few homes, so that they lie in each other's way; some with the same upper bits
+    const auto any = [&] {  // few homes, so that they collide; some with the same upper bits
         const std::uint64_t high = random() % 300;
         return (high << 55) | random() % 4;
     };
     for (int step = 0; step < 200'000; ++step) {
         const ConnectionId id = any();
-        Connection* const found = table.find(id, 0);
+        TrackedConnection* const found = table.find(id, 0);
         REQUIRE((found != nullptr) == (model.count(id) == 1));
         if (found != nullptr) {
             REQUIRE(found->vnic == model[id]);
@@ -99,7 +99,7 @@ TEST_CASE("connections: what is added is found, what is removed is not, whatever
         CHECK(table.size(vnic) == counts[vnic]);
 }
 
-TEST_CASE("connections: a slot that was told is not believed when its connection has gone") {
+TEST_CASE("connections: a slot is not used when its connection was removed since") {
     ConnectionTable table({.connections = 16, .vnics = 1, .quota = 16});
     const ConnectionId id = 5;
     REQUIRE(table.add(id, 0, 0, 0) != nullptr);
@@ -110,7 +110,7 @@ TEST_CASE("connections: a slot that was told is not believed when its connection
     CHECK(table.at(id, slot, 0) == nullptr);
 }
 
-TEST_CASE("connections: the table and the quota of a vNIC are bounds, and are told") {
+TEST_CASE("connections: the table and the quota of a vNIC are bounds, and refusals are counted") {
     ConnectionTable table({.connections = 16, .vnics = 2, .quota = 10});
     for (ConnectionId id = 1; id <= 12; ++id)
         CHECK((table.add(id << 50, 0, 0, 0) != nullptr) == (id <= 10));
@@ -135,17 +135,17 @@ TEST_CASE(
     }
     for (int i = 0; i < 20; ++i)
         REQUIRE(table.find(ids[static_cast<std::size_t>(i)], 8 * kNanosPerSec) != nullptr);
-    table.sweep(11 * kNanosPerSec, 1000, kNobody);
+    table.sweep(11 * kNanosPerSec, 1000, kIgnore);
     CHECK(table.size() == 40);
     unsigned gone = 0;
-    table.sweep(15 * kNanosPerSec, 4, [&](Connection&) { ++gone; });
+    table.sweep(15 * kNanosPerSec, 4, [&](TrackedConnection&) { ++gone; });
     CHECK(gone <= 4);
-    table.sweep(15 * kNanosPerSec, 256, [&](Connection&) { ++gone; });
+    table.sweep(15 * kNanosPerSec, 256, [&](TrackedConnection&) { ++gone; });
     CHECK(gone == 20);
     CHECK(table.size() == 20);
     table.leave(1);
     CHECK(table.add(12345, 1, 0, 15 * kNanosPerSec) == nullptr);
-    table.sweep(15 * kNanosPerSec, 256, kNobody);
+    table.sweep(15 * kNanosPerSec, 256, kIgnore);
     CHECK(table.size() == 10);
     CHECK(table.size(1) == 0);
     table.join(1);
@@ -156,9 +156,9 @@ TEST_CASE("connections: the time of last use wraps") {
     ConnectionTable table({.connections = 16, .vnics = 1, .quota = 16, .idle = 10 * kNanosPerSec});
     const Nanos before_wrap = (Nanos{1} << 46) - kNanosPerSec;
     REQUIRE(table.add(5, 0, 0, before_wrap) != nullptr);
-    table.sweep(before_wrap + 5 * kNanosPerSec, 64, kNobody);
+    table.sweep(before_wrap + 5 * kNanosPerSec, 64, kIgnore);
     CHECK(table.size() == 1);
-    table.sweep(before_wrap + 15 * kNanosPerSec, 64, kNobody);
+    table.sweep(before_wrap + 15 * kNanosPerSec, 64, kIgnore);
     CHECK(table.size() == 0);
 }
 

@@ -1,5 +1,5 @@
-// conversation.h - a TCP connection for tests: what its two sides say, cut and disturbed as a test wants, and
-// what a tracker makes of it. Threads: tests only.
+// conversation.h - a TCP connection for tests: the segments of its two sides, and the events that a tracker
+// reports. Threads: tests only.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace weir::testing {
 
-/// What a sink is told, in order.
+/// The events that a tracker reported, in order.
 struct Events {
     struct Answered {
         Response response;
@@ -32,7 +32,7 @@ struct Events {
     }
 };
 
-/// A copy of exactly its size, so that a read beyond it is seen by ASan.
+/// A copy in memory of exactly its size, so that ASan detects reads beyond it.
 class Exactly {
   public:
     explicit Exactly(std::string_view text)
@@ -47,8 +47,7 @@ class Exactly {
 };
 
 inline Tracker::Profile small_profile() {
-    return {
-        .vnics = 4, .pendings = 1024, .fragments = 256, .pendings_per_vnic = 1024, .fragments_per_vnic = 256};
+    return {.vnics = 4, .pendings = 1024, .buffers = 256, .pendings_per_vnic = 1024, .buffers_per_vnic = 256};
 }
 
 class Conversation {
@@ -59,22 +58,22 @@ class Conversation {
         connection.protocol = protocol_index(protocol).value() & (kProtocolsMax - 1);
     }
 
-    /// Both SYNs; the first bytes are then at 1000 and 2000, or where the test wants.
+    /// Passes both SYNs; the first bytes then have sequence numbers 1000 and 2000, or those given.
     void open(std::uint32_t requests_at = 1000, std::uint32_t responses_at = 2000) {
         at(Side::kRequests) = requests_at;
         at(Side::kResponses) = responses_at;
         pass(Side::kRequests, requests_at - 1, "", Segment::kSyn);
         pass(Side::kResponses, responses_at - 1, "", Segment::kSyn | Segment::kAck);
     }
-    /// The next segment of a side passes.
-    bool say(Side side, std::string_view text, std::uint8_t flags = Segment::kAck) {
+    /// Passes the next segment of a side.
+    bool send(Side side, std::string_view text, std::uint8_t flags = Segment::kAck) {
         const std::uint32_t seq = at(side);
         at(side) += static_cast<std::uint32_t>(text.size());
         return pass(side, seq, text, flags);
     }
-    bool ask(std::string_view text) { return say(Side::kRequests, text); }
-    bool reply(std::string_view text) { return say(Side::kResponses, text); }
-    /// It does not pass here.
+    bool ask(std::string_view text) { return send(Side::kRequests, text); }
+    bool reply(std::string_view text) { return send(Side::kResponses, text); }
+    /// The next bytes of a side take another path.
     void skip(Side side, std::string_view text) { at(side) += static_cast<std::uint32_t>(text.size()); }
 
     bool pass(Side side, std::uint32_t seq, std::string_view text, std::uint8_t flags = Segment::kAck,
@@ -83,13 +82,13 @@ class Conversation {
         return tracker.segment(
             connection, side, {.seq = seq, .ack = ack, .flags = flags, .payload = copy.bytes()}, now, events);
     }
-    /// Acknowledges all that the other side has said.
+    /// Acknowledges all bytes that the other side has sent.
     bool acknowledge(Side side) { return pass(side, at(side), "", Segment::kAck, at(opposite(side))); }
 
     std::uint32_t& at(Side side) { return side == Side::kRequests ? requests_at_ : responses_at_; }
 
     Tracker tracker;
-    Connection connection;
+    TrackedConnection connection;
     Events events;
     Nanos now = 0;
 

@@ -58,7 +58,7 @@ class Host {
     void pass(std::uint32_t number, Side side, std::uint32_t seq, std::string_view text,
               std::uint8_t flags = Segment::kAck) {
         const Bytes bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-        Connection* const connection = table_.find(id(number), 0);
+        TrackedConnection* const connection = table_.find(id(number), 0);
         tracker_.segment(*connection, side, {.seq = seq, .ack = seq, .flags = flags, .payload = bytes}, 0,
                          counts);
     }

@@ -1,4 +1,4 @@
-// mixed_client.h - seeded sessions of the request protocols: what a client asks and what its server replies.
+// mixed_client.h - random sessions of the request protocols: requests of a client and replies of its server.
 // Threads: tests only.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace weir::testing {
 
-/// One request, with what comes back: nothing if it is quiet.
+/// One request and its reply, which is empty for quiet requests.
 struct Exchange {
     std::string request;
     std::string response;

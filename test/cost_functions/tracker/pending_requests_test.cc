@@ -1,4 +1,5 @@
-// pending_requests_test.cc - which request a response answers, with and without order, records and luck.
+// pending_requests_test.cc - the request that a response answers, with and without order, with and without
+// records.
 #include "cost_functions/tracker/pending_requests.h"
 
 #include <algorithm>
@@ -32,13 +33,13 @@ struct Rig {
 
     PendingRequests pending;
     bool ordered;
-    Connection connection;
+    TrackedConnection connection;
     Nanos now = 0;
 };
 
 }  // namespace
 
-TEST_CASE("pending: in order, each response closes the oldest and says how long it waited") {
+TEST_CASE("pending: in order, each response closes the oldest request and gives its latency") {
     Rig rig;
     rig.ask(0, Operation::kRead);
     rig.now = 100;
@@ -82,15 +83,15 @@ TEST_CASE("pending: more requests of one connection than are recorded are counte
     Rig rig(1000);
     for (int i = 0; i < 700; ++i)
         rig.ask();
-    CHECK(rig.pending.taken(1) == PendingRequests::kInOrder);
+    CHECK(rig.pending.taken(1) == PendingRequests::kInOrderMax);
     int matched = 0;
     for (int i = 0; i < 700; ++i)
         matched += rig.in_order().matched;
-    CHECK(matched == PendingRequests::kInOrder);
+    CHECK(matched == PendingRequests::kInOrderMax);
     CHECK(rig.connection.outstanding() == 0);
 }
 
-TEST_CASE("pending: in order, a cookie closes the quiet ones before its request") {
+TEST_CASE("pending: in order, a cookie closes the quiet requests before its own") {
     Rig rig;
     rig.ask(11);
     rig.ask(12);
@@ -99,15 +100,15 @@ TEST_CASE("pending: in order, a cookie closes the quiet ones before its request"
     CHECK(rig.connection.outstanding() == 0);
     rig.ask(11);
     rig.ask(0, Operation::kWrite);
-    CHECK(rig.in_order().operation == Operation::kWrite);  // without a cookie it is not the first's
+    CHECK(rig.in_order().operation == Operation::kWrite);  // without a cookie it does not answer the first
     CHECK(rig.connection.outstanding() == 0);
     rig.ask(11);
     CHECK_FALSE(rig.in_order(99).matched);
     CHECK(rig.connection.outstanding() == 1);
-    CHECK(rig.in_order(0, true).matched);  // an error is the oldest's
+    CHECK(rig.in_order(0, true).matched);  // an error answers the oldest
 }
 
-TEST_CASE("pending: quiet ones beyond the records do not stay for ever") {
+TEST_CASE("pending: quiet requests without a record do not stay for ever") {
     Rig rig(3);
     for (int i = 0; i < 3; ++i)
         rig.ask(11);
@@ -135,10 +136,11 @@ TEST_CASE("pending: by cookie, responses come in any order") {
     CHECK(rig.pending.taken(1) == 0);
 }
 
-TEST_CASE("pending: by cookie, thousands are found in any order, whoever else has the same cookies") {
+TEST_CASE(
+    "pending: by cookie, thousands are found in any order, even if other connections use the same cookies") {
     constexpr std::uint32_t kMany = 3000;
     PendingRequests pending(1 << 14, 2, 1 << 14);
-    std::vector<Connection> connections(3);
+    std::vector<TrackedConnection> connections(3);
     std::vector<std::pair<std::size_t, std::uint32_t>> open;
     for (std::size_t who = 0; who < connections.size(); ++who) {
         connections[who].vnic = 1;
@@ -166,11 +168,11 @@ TEST_CASE("pending: by cookie, thousands are found in any order, whoever else ha
         REQUIRE(answer.latency == 10'000 - static_cast<Nanos>(who * kMany + cookie));
     }
     CHECK(pending.taken(1) == 0);
-    for (const Connection& connection : connections)
+    for (const TrackedConnection& connection : connections)
         CHECK(connection.outstanding() == 0);
 }
 
-TEST_CASE("pending: by cookie, what comes and goes at random is what is found") {
+TEST_CASE("pending: by cookie, requests added and closed at random are found exactly") {
     weir::testing::Random32 random(6);
     Rig rig(64, false);
     std::vector<std::uint64_t> model;  // the oldest first
@@ -192,7 +194,7 @@ TEST_CASE("pending: by cookie, what comes and goes at random is what is found") 
     CHECK(rig.pending.taken(1) == 0);
 }
 
-TEST_CASE("pending: by cookie, however many have one cookie, few are looked at, and the rest are counted") {
+TEST_CASE("pending: by cookie, however many have one cookie, few are searched, and the rest are counted") {
     Rig rig(4000, false);
     for (int i = 0; i < 3000; ++i)
         rig.ask(7);
@@ -204,7 +206,7 @@ TEST_CASE("pending: by cookie, however many have one cookie, few are looked at, 
     CHECK(rig.pending.taken(1) == 0);
 }
 
-TEST_CASE("pending: by cookie, parts are added up, and what has no record is counted") {
+TEST_CASE("pending: by cookie, parts are added up, and requests without a record are counted") {
     Rig rig(1);
     rig.ask(5);
     rig.ask(6);
@@ -222,7 +224,7 @@ TEST_CASE("pending: by cookie, parts are added up, and what has no record is cou
     CHECK(rig.connection.outstanding() == 0);
 }
 
-TEST_CASE("pending: what is in doubt is dropped when it has not come") {
+TEST_CASE("pending: doubtful requests are dropped when their responses have not come") {
     Rig rig;
     rig.ask(1);
     rig.ask(2);
@@ -237,11 +239,11 @@ TEST_CASE("pending: what is in doubt is dropped when it has not come") {
     CHECK(rig.pending.taken(1) == 0);
 }
 
-TEST_CASE("pending: one vNIC cannot take the records of all") {
+TEST_CASE("pending: one vNIC cannot take all records") {
     PendingRequests pending(10, 2, 6);
-    Connection greedy;
+    TrackedConnection greedy;
     greedy.vnic = 0;
-    Connection other;
+    TrackedConnection other;
     other.vnic = 1;
     for (int i = 0; i < 100; ++i)
         pending.add(greedy, {}, true, 0);
@@ -254,7 +256,7 @@ TEST_CASE("pending: one vNIC cannot take the records of all") {
     CHECK(greedy.outstanding() == 0);
 }
 
-TEST_CASE("pending: tokens are at the service from when a request goes on until nobody waits for it") {
+TEST_CASE("pending: tokens are at the service from the forwarding of a request until it is closed") {
     Rig rig;
     rig.ask();
     CHECK(rig.pending.charge(rig.connection, 5) == 5);
@@ -262,20 +264,20 @@ TEST_CASE("pending: tokens are at the service from when a request goes on until 
     CHECK(rig.pending.charge(rig.connection, 7) == 7);
     rig.ask();
     CHECK(rig.pending.charge(rig.connection, 9) == 9);
-    rig.pending.hold(rig.connection, 1);  // the second and the third wait
-    CHECK(rig.pending.let_go(rig.connection, 0, 1, 10) == 0);
+    rig.pending.hold(rig.connection, 1);  // the second and the third are held
+    CHECK(rig.pending.release(rig.connection, 0, 1, 10) == 0);
     CHECK(rig.in_order().matched);
     CHECK(rig.pending.finished_tokens() == 5);
     rig.now = 30;
-    CHECK(rig.pending.let_go(rig.connection, 1, 2, rig.now) == 7);
+    CHECK(rig.pending.release(rig.connection, 1, 2, rig.now) == 7);
     rig.now = 50;
     CHECK(rig.in_order().latency == 20);
     CHECK(rig.pending.finished_tokens() == 12);
-    rig.pending.forget(rig.connection);  // the third never went on
+    rig.pending.forget(rig.connection);  // the third was never forwarded
     CHECK(rig.pending.finished_tokens() == 12);
 }
 
-TEST_CASE("pending: a request without a record takes nothing at the service") {
+TEST_CASE("pending: a request without a record takes no tokens at the service") {
     Rig rig(1);
     rig.ask();
     CHECK(rig.pending.charge(rig.connection, 5) == 5);

@@ -1,4 +1,4 @@
-// rough_path.h - what TCP and the network may do to a stream of bytes: cut it anew, delay, lose, repeat.
+// rough_path.h - a simulated network path that cuts a stream anew, delays, loses and repeats its segments.
 // Threads: tests only.
 #pragma once
 
@@ -17,17 +17,17 @@ struct Passing {
     std::size_t to;
 };
 
-/// Chances in 1000, of a segment.
+/// Probabilities in 1000, for each segment.
 struct Roughness {
     std::uint32_t segment_max = 1448;
-    std::uint32_t late = 0;           ///< it passes behind others, or was lost and is sent again alone
-    std::uint32_t lost_with_all = 0;  ///< it is sent again, together with all that was sent after it
-    std::uint32_t gone = 0;           ///< it never passes
-    std::uint32_t repeated = 0;       ///< it passes again, cut otherwise
-    std::uint32_t delay_max = 30;     ///< segments that pass meanwhile
+    std::uint32_t late = 0;           ///< passes after others, or was lost and is retransmitted alone
+    std::uint32_t lost_with_all = 0;  ///< is retransmitted, together with all later segments
+    std::uint32_t gone = 0;           ///< never passes
+    std::uint32_t repeated = 0;       ///< passes again, cut differently
+    std::uint32_t delay_max = 30;     ///< segments that pass before a late one
 };
 
-/// What passes, in order, of a stream of so many bytes.
+/// The pieces of a stream, in the order in which they pass.
 inline std::vector<Passing> rough_path(std::size_t bytes, const Roughness& roughness, Random32& random) {
     struct Timed {
         std::uint64_t at;
@@ -49,7 +49,7 @@ inline std::vector<Passing> rough_path(std::size_t bytes, const Roughness& rough
                 all.push_back({now, cut(sent)});
                 sent = all.back().what.to;
             }
-            continue;  // from here on all is sent again
+            continue;  // all is retransmitted from here on
         }
         from = what.to;
         if (chance(roughness.gone))

@@ -1,5 +1,5 @@
-// stream_property_test.cc - what TCP does to a stream changes nothing: random sessions of every protocol,
-// cut, late, repeated and lost, against the same sessions in order.
+// stream_property_test.cc - events do not depend on TCP: random sessions of every protocol, cut, delayed,
+// repeated and lost, against the same sessions in order.
 #include <set>
 
 #include "test/cost_functions/tracker/conversation.h"
@@ -90,7 +90,7 @@ void check_rough(std::string_view kind, const Roughness& roughness, const Tracke
         REQUIRE(smooth.events.plain_requests + smooth.events.plain_responses == 0);
         if (all_understood)
             REQUIRE(rough.events.plain_requests + rough.events.plain_responses == 0);
-        REQUIRE(rough.tracker.fragments().taken(1) == 0);
+        REQUIRE(rough.tracker.buffers().taken(1) == 0);
         REQUIRE(rough.tracker.pending().taken(1) == 0);
         REQUIRE(rough.tracker.stats().lost == 0);
     }
@@ -108,16 +108,16 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("property: when all is sent again from a loss on, nothing need be kept") {
+TEST_CASE("property: when all is retransmitted from a loss on, nothing need be kept") {
     Tracker::Profile profile = weir::testing::small_profile();
-    profile.fragments = 8;
+    profile.buffers = 8;
     for (const std::string_view kind : MixedClient::kinds()) {
         check_rough(kind, {.segment_max = 1448, .lost_with_all = 50, .repeated = 50}, profile, 100, false);
         check_rough(kind, {.segment_max = 65'000, .lost_with_all = 200, .delay_max = 5}, profile, 100, false);
     }
 }
 
-TEST_CASE("property: what never passes is lost, what passes is never counted twice") {
+TEST_CASE("property: bytes that never pass are lost, bytes that pass are never counted twice") {
     Random32 random(3);
     for (const std::string_view kind : MixedClient::kinds()) {
         std::uint64_t asked = 0;
@@ -145,7 +145,7 @@ TEST_CASE("property: what never passes is lost, what passes is never counted twi
             }
             found += places.size();
             c.tracker.forget(c.connection);
-            REQUIRE(c.tracker.fragments().taken(1) == 0);
+            REQUIRE(c.tracker.buffers().taken(1) == 0);
             REQUIRE(c.tracker.pending().taken(1) == 0);
         }
         INFO(kind << ": " << found << " of " << asked << " found");

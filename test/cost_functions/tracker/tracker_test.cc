@@ -1,4 +1,4 @@
-// tracker_test.cc - where headers are found in a stream, whatever TCP does with it; protocols are memcached's
+// tracker_test.cc - headers found in streams, whatever TCP does with these; the protocols are memcached's
 // text and NBD.
 #include "cost_functions/tracker/tracker.h"
 
@@ -34,7 +34,7 @@ TEST_CASE("a body is skipped, and the next header is found behind it") {
     CHECK(c.events.plain_requests == 0);
 }
 
-TEST_CASE("a retransmission is not counted again, nor is what overlaps") {
+TEST_CASE("a retransmission is not counted again, nor are overlapping bytes") {
     Conversation c("memcached");
     c.open();
     c.ask("get a\r\n");
@@ -72,7 +72,7 @@ TEST_CASE("a header may be cut anywhere, also into single bytes") {
         CHECK(c.events.requests[1].operation == Operation::kRead);
         CHECK(c.events.requests[3].operation == Operation::kDelete);
         CHECK(c.events.requests[3].request_bytes == 12);
-        CHECK(c.tracker.fragments().taken(1) == 0);
+        CHECK(c.tracker.buffers().taken(1) == 0);
     }
 }
 
@@ -106,16 +106,16 @@ TEST_CASE("segments that come in another order give the same requests, without a
     c.open();
     c.pass(Side::kRequests, 1014, "get c\r\n");
     c.pass(Side::kRequests, 1007, "get b\r\n");
-    CHECK(Step{c.connection.requests_way.step} == Step::kHole);
-    CHECK(c.tracker.fragments().taken(1) == 2);
+    CHECK(StreamState{c.connection.requests_way.state} == StreamState::kHole);
+    CHECK(c.tracker.buffers().taken(1) == 2);
     c.pass(Side::kRequests, 1000, "get a\r\n");
     CHECK(c.events.requests.size() == 3);
-    CHECK(Step{c.connection.requests_way.step} == Step::kIn);
-    CHECK(c.tracker.fragments().taken(1) == 0);
+    CHECK(StreamState{c.connection.requests_way.state} == StreamState::kInStep);
+    CHECK(c.tracker.buffers().taken(1) == 0);
     CHECK(c.events.plain_requests == 0);
 }
 
-TEST_CASE("a header may be cut by what passed over a hole") {
+TEST_CASE("a header may be cut by bytes that passed beyond a hole") {
     Conversation c("memcached");
     c.open();
     c.pass(Side::kRequests, 1010, "23\r\nget b\r\n");
@@ -125,10 +125,10 @@ TEST_CASE("a header may be cut by what passed over a hole") {
     c.pass(Side::kRequests, 1000, "get a");
     REQUIRE(c.events.requests.size() == 2);
     CHECK(c.events.requests[0].request_bytes == 14);
-    CHECK(c.tracker.fragments().taken(1) == 0);
+    CHECK(c.tracker.buffers().taken(1) == 0);
 }
 
-TEST_CASE("a hole in a body is none") {
+TEST_CASE("a hole within a body is ignored") {
     Conversation c("memcached");
     c.open();
     c.ask("set k 0 0 10000\r\n");
@@ -139,29 +139,29 @@ TEST_CASE("a hole in a body is none") {
     CHECK(c.events.plain_requests == 0);
 }
 
-TEST_CASE("what passes over a hole is kept up to 64 KiB, and the rest is plain bytes") {
+TEST_CASE("bytes beyond a hole are kept up to 64 KiB, and the rest is plain bytes") {
     Conversation c("memcached");
     c.open();
     c.skip(Side::kRequests, "set k 0 0 80000\r\n");
     c.ask(std::string(40'000, 'x'));
     CHECK(c.events.plain_requests == 0);
     c.ask(std::string(40'000, 'x'));
-    CHECK(c.events.plain_requests == 80'000 - c.tracker.fragments().taken(1) * 512 + 448);
+    CHECK(c.events.plain_requests == 80'000 - c.tracker.buffers().taken(1) * 512 + 448);
     c.pass(Side::kRequests, 1000, "set k 0 0 80000\r\n");
     CHECK(c.events.requests.size() == 1);
     c.ask("\r\nget a\r\n");
     CHECK(c.events.requests.size() == 2);
-    CHECK(c.tracker.fragments().taken(1) == 0);
+    CHECK(c.tracker.buffers().taken(1) == 0);
 }
 
-TEST_CASE("what passes over a hole leaves room for headers in pieces") {
+TEST_CASE("bytes beyond a hole leave room for headers in pieces") {
     Tracker::Profile profile = weir::testing::small_profile();
-    profile.fragments = 8;
+    profile.buffers = 8;
     Conversation c("memcached", profile);
     c.open();
     c.skip(Side::kRequests, "set k 0 0 60000\r\n");
     c.ask(std::string(30'000, 'x'));
-    CHECK(c.tracker.fragments().taken(1) == 6);
+    CHECK(c.tracker.buffers().taken(1) == 6);
     c.ask(std::string(30'000, 'x') + "\r\n");
     c.pass(Side::kRequests, 1000, "set k");
     c.pass(Side::kRequests, 1005, " 0 0 60000\r\n");
@@ -169,7 +169,7 @@ TEST_CASE("what passes over a hole leaves room for headers in pieces") {
     CHECK(c.events.requests.size() == 2);
 }
 
-TEST_CASE("a hole that the receiver does not see is given up, and headers are looked for again") {
+TEST_CASE("a hole that the receiver does not have is given up, and headers are searched for again") {
     Conversation c("memcached");
     c.open();
     c.ask("get a\r\n");
@@ -195,7 +195,7 @@ TEST_CASE("a hole is given up after 256 segments when no acknowledgement is seen
     c.skip(Side::kRequests, "set k 0 0 60000\r\n");
     for (int i = 0; i < 400; ++i)
         c.ask(std::string(1000, 'x'));
-    CHECK(Step{c.connection.requests_way.step} == Step::kSearching);
+    CHECK(StreamState{c.connection.requests_way.state} == StreamState::kSearching);
     c.ask("get a\r\n");
     CHECK(c.events.requests.size() == 1);
     CHECK(c.events.plain_requests == 400'000);
@@ -265,13 +265,13 @@ TEST_CASE("simple replies of NBD keep step, however many are outstanding and wha
     CHECK(c.connection.outstanding() == 0);
 }
 
-TEST_CASE("nonsense is looked through only a little") {
+TEST_CASE("garbage is searched only a little") {
     Conversation c("nbd");
     c.open();
     for (int i = 0; i < 1000; ++i)
         c.ask(std::string(60'000, 'x'));
     CHECK(c.events.plain_requests == 60'000'000);
-    CHECK(Step{c.connection.requests_way.step} == Step::kSearching);
+    CHECK(StreamState{c.connection.requests_way.state} == StreamState::kSearching);
 }
 
 TEST_CASE("a SYN begins anew, its duplicate does not") {
@@ -299,36 +299,36 @@ TEST_CASE("data may come with the SYN") {
     CHECK(c.events.requests.size() == 2);
 }
 
-TEST_CASE("a connection is over with a RST, or when both sides have sent all") {
+TEST_CASE("a connection ends with a RST, or when both sides have sent all their bytes") {
     Conversation c("memcached");
     c.open();
     CHECK(c.ask("get a\r\nge"));
-    CHECK(c.say(Side::kRequests, "t b\r\n", Segment::kAck | Segment::kFin));
+    CHECK(c.send(Side::kRequests, "t b\r\n", Segment::kAck | Segment::kFin));
     CHECK(c.reply("END\r\n"));
-    CHECK_FALSE(c.say(Side::kResponses, "END\r\n", Segment::kAck | Segment::kFin));
+    CHECK_FALSE(c.send(Side::kResponses, "END\r\n", Segment::kAck | Segment::kFin));
     CHECK(c.events.responses.size() == 2);
 
     Conversation d("memcached");
     d.open();
     CHECK(d.ask("get a\r\nge"));
-    CHECK_FALSE(d.say(Side::kResponses, "", Segment::kRst));
+    CHECK_FALSE(d.send(Side::kResponses, "", Segment::kRst));
     CHECK(d.events.plain_requests == 2);
     d.tracker.forget(d.connection);
     CHECK(d.tracker.pending().taken(1) == 0);
-    CHECK(d.tracker.fragments().taken(1) == 0);
+    CHECK(d.tracker.buffers().taken(1) == 0);
 }
 
-TEST_CASE("a FIN that passed over a hole does not end what is still to come") {
+TEST_CASE("a FIN that passed beyond a hole does not end the connection before the missing bytes came") {
     Conversation c("memcached");
     c.open();
     c.skip(Side::kRequests, "get a\r\n");
-    CHECK(c.say(Side::kRequests, "get b\r\n", Segment::kAck | Segment::kFin));
-    CHECK(c.say(Side::kResponses, "", Segment::kAck | Segment::kFin));
+    CHECK(c.send(Side::kRequests, "get b\r\n", Segment::kAck | Segment::kFin));
+    CHECK(c.send(Side::kResponses, "", Segment::kAck | Segment::kFin));
     CHECK(c.pass(Side::kRequests, 1000, "get a\r\n"));
     CHECK(c.events.requests.size() == 2);
 }
 
-TEST_CASE("a keep-alive probe is nothing") {
+TEST_CASE("a keep-alive probe has no effect") {
     Conversation c("memcached");
     c.open();
     c.ask("get a\r\nge");
@@ -337,7 +337,7 @@ TEST_CASE("a keep-alive probe is nothing") {
     CHECK(c.events.requests.size() == 2);
 }
 
-TEST_CASE("a body of more than a gigabyte is believed to be a loss of step") {
+TEST_CASE("a body of more than a gigabyte is treated as a loss of step") {
     Conversation c("memcached");
     c.open();
     c.ask("set k 0 0 1073741000\r\n");
@@ -363,14 +363,14 @@ TEST_CASE("plain bytes have no headers and are reported once") {
     CHECK(c.events.plain_responses == 3);
 }
 
-TEST_CASE("without room for a cut header its bytes are plain, and the connection finds back") {
+TEST_CASE("without room for a cut header its bytes are plain, and later headers are found again") {
     weir::testing::Events events;
     Tracker::Profile profile = weir::testing::small_profile();
-    profile.fragments = 1;
+    profile.buffers = 1;
     Conversation c("memcached", profile);
     c.open();
     c.ask("get a");
-    Connection other;
+    TrackedConnection other;
     other.vnic = 2;
     other.protocol = c.connection.protocol;
     const weir::testing::Exactly cut("get b");

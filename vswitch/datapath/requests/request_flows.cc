@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kConnections = 1 << 16;
 constexpr std::uint32_t kConnectionsPerVnic = 1 << 14;
 constexpr std::size_t kPendings = 1 << 16;
-constexpr std::size_t kFragments = 1 << 12;
+constexpr std::size_t kStreamBuffers = 1 << 12;
 constexpr std::uint32_t kHeldConnections = 1 << 10;
 constexpr std::uint32_t kHeldPackets = 1 << 12;
 constexpr unsigned kSweepPlaces = 64;
@@ -28,9 +28,9 @@ RequestPath::RequestPath(const Setup& setup)
       connections_({.connections = kConnections, .vnics = limits::kVnicsMax, .quota = kConnectionsPerVnic}),
       tracker_(kProtocols, {.vnics = limits::kVnicsMax,
                             .pendings = kPendings,
-                            .fragments = kFragments,
+                            .buffers = kStreamBuffers,
                             .pendings_per_vnic = kPendings / 4,
-                            .fragments_per_vnic = kFragments / 4}),
+                            .buffers_per_vnic = kStreamBuffers / 4}),
       gate_({.flows = limits::kRequestFlowsMax,
              .connections = kHeldConnections,
              .packets = kHeldPackets,
@@ -108,21 +108,21 @@ void RequestPath::has_left(std::uint32_t id, const RequestGate::Held& held, Nano
     if (first == end)
         return;
     Flow& flow = flows_[id];
-    const weir::Connection* connection = connections_.find(held.connection, now);
+    const TrackedConnection* connection = connections_.find(held.connection, now);
     const std::uint32_t tokens =
-        connection != nullptr ? tracker_.pending().let_go(*connection, first, end, now) : 0;
+        connection != nullptr ? tracker_.pending().release(*connection, first, end, now) : 0;
     flow.at_service += tokens;
     if (ApplianceGate* window = window_of(flow.appliance); window != nullptr)
         window->correct(held.entering, tokens);
 }
 
-RequestPath::Flow* RequestPath::flow_of(const weir::Connection& connection) {
+RequestPath::Flow* RequestPath::flow_of(const TrackedConnection& connection) {
     const std::vector<std::uint32_t>& flows = of_vnic_[connection.vnic];
     return connection.service < flows.size() ? &flows_[flows[connection.service]] : nullptr;
 }
 
 /// What it still waited for is not outstanding any more.
-void RequestPath::forget(weir::Connection& connection, Flow* flow) {
+void RequestPath::forget(TrackedConnection& connection, Flow* flow) {
     if (flow != nullptr)
         flow->stats.outstanding -= std::min<std::uint64_t>(flow->stats.outstanding, connection.outstanding());
     tracker_.forget(connection);
@@ -168,7 +168,7 @@ void RequestPath::keep_house(Nanos now) {
         for (Window& window : windows_)  // the controller may have changed it
             window.gate.set_window(appliances_[window.appliance].window_share->allocation(worker_));
     connections_.sweep(now, kSweepPlaces,
-                       [this](weir::Connection& connection) { forget(connection, flow_of(connection)); });
+                       [this](TrackedConnection& connection) { forget(connection, flow_of(connection)); });
 }
 
 void RequestPath::read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const {

@@ -43,7 +43,7 @@ Nanos RequestPath::wait_of_one_more(const Flow& flow, std::uint32_t id, Nanos no
 }
 
 /// A frame of the service, on its way to the client.
-void RequestPath::slow_down(const Look& look, rte_mbuf* frame, weir::Connection& connection, Nanos now) {
+void RequestPath::slow_down(const Look& look, rte_mbuf* frame, TrackedConnection& connection, Nanos now) {
     const TcpView& view = look.view;
     Flow& flow = flows_[look.flow];
     Direction& way = connection.responses_way;

@@ -26,7 +26,7 @@ void account_queued(VnicPath& from, const rte_mbuf* frame, std::uint32_t bytes) 
 class RequestPath::Charges {
   public:
     /// @param cost where what they cost is added up
-    Charges(RequestPath& path, Flow& flow, std::uint32_t id, const weir::Connection* connection,
+    Charges(RequestPath& path, Flow& flow, std::uint32_t id, const TrackedConnection* connection,
             CostVector& cost, Nanos now)
         : path_(path), flow_(flow), id_(id), connection_(connection), cost_(cost), now_(now) {}
 
@@ -90,7 +90,7 @@ class RequestPath::Charges {
     RequestPath& path_;
     Flow& flow_;
     std::uint32_t id_;
-    const weir::Connection* connection_;
+    const TrackedConnection* connection_;
     CostVector& cost_;
     Nanos now_;
 };
@@ -174,8 +174,8 @@ void RequestPath::find(VnicId vnic, Side side, Look& look) const {
 }
 
 /// One that look() has not found; it may have come into the table since, by an earlier frame of the burst.
-weir::Connection* RequestPath::connection_of(const Look& look, Nanos now) {
-    weir::Connection* connection = connections_.find(look.connection, now);
+TrackedConnection* RequestPath::connection_of(const Look& look, Nanos now) {
+    TrackedConnection* connection = connections_.find(look.connection, now);
     if (connection != nullptr)
         return connection;
     const Flow& flow = flows_[look.flow];
@@ -186,7 +186,7 @@ weir::Connection* RequestPath::connection_of(const Look& look, Nanos now) {
 }
 
 /// Without room to remember the connection its bytes cost something.
-RequestPath::Tracked RequestPath::track(const Look& look, weir::Connection* known, Side side,
+RequestPath::Tracked RequestPath::track(const Look& look, TrackedConnection* known, Side side,
                                         const rte_mbuf* frame, Nanos now) {
     const TcpView& view = look.view;
     Flow& flow = flows_[look.flow];
@@ -197,7 +197,7 @@ RequestPath::Tracked RequestPath::track(const Look& look, weir::Connection* know
             charges.plain(side, view.payload_bytes);
         return tracked;
     }
-    weir::Connection& connection = *tracked.connection;
+    TrackedConnection& connection = *tracked.connection;
     tracked.first = connection.requests;
     bool goes_on = true;
     each_piece(frame, view, [&](const Segment& segment) {
@@ -240,9 +240,9 @@ void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
 /// @return false when the frame waits or is gone
 bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now) {
     const TcpView& view = look.view;
-    weir::Connection* const known = connections_.at(look.connection, look.slot, now);
+    TrackedConnection* const known = connections_.at(look.connection, look.slot, now);
     if (known != nullptr && !gate_.waiting(look.flow) &&
-        Tracker::passes_by(*known, Side::kRequests, view.seq, view.payload_bytes, view.flags))
+        Tracker::has_nothing_new(*known, Side::kRequests, view.seq, view.payload_bytes, view.flags))
         return true;
     rte_mbuf* frame = batch.frames[at];
     const std::uint32_t bytes = batch.bytes[at];
@@ -292,9 +292,9 @@ void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
         const TcpView& view = look.view;
         if (look.flow == kNoFlow)
             continue;
-        weir::Connection* connection = connections_.at(look.connection, look.slot, now);
-        if (connection == nullptr ||
-            !Tracker::passes_by(*connection, Side::kResponses, view.seq, view.payload_bytes, view.flags))
+        TrackedConnection* connection = connections_.at(look.connection, look.slot, now);
+        if (connection == nullptr || !Tracker::has_nothing_new(*connection, Side::kResponses, view.seq,
+                                                               view.payload_bytes, view.flags))
             connection = track(look, connection, Side::kResponses, run.frames[at], now).connection;
         else if (!is_pressed(look.flow))
             continue;

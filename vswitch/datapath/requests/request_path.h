@@ -152,7 +152,7 @@ class RequestPath {
     /// What the requests of a segment cost, and their numbers in their connection.
     struct Tracked {
         CostVector cost{};
-        weir::Connection* connection = nullptr;
+        TrackedConnection* connection = nullptr;
         std::uint32_t first = 0;
         std::uint32_t end = 0;
     };
@@ -161,11 +161,11 @@ class RequestPath {
     void look(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count, Looks& looks) const;
     void find(VnicId vnic, Side side, Look& look) const;
     void prefetch(std::uint32_t flow) const;
-    [[nodiscard]] weir::Connection* connection_of(const Look& look, Nanos now);
-    [[nodiscard]] Tracked track(const Look& look, weir::Connection* known, Side side, const rte_mbuf* frame,
+    [[nodiscard]] TrackedConnection* connection_of(const Look& look, Nanos now);
+    [[nodiscard]] Tracked track(const Look& look, TrackedConnection* known, Side side, const rte_mbuf* frame,
                                 Nanos now);
     [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now);
-    void slow_down(const Look& look, rte_mbuf* frame, weir::Connection& connection, Nanos now);
+    void slow_down(const Look& look, rte_mbuf* frame, TrackedConnection& connection, Nanos now);
     void look_at(Flow& flow, std::uint32_t id, Nanos now);
     [[nodiscard]] Nanos wait_of_one_more(const Flow& flow, std::uint32_t id, Nanos now) const;
     /// Clients are slowed down, or soon will be.
@@ -173,10 +173,10 @@ class RequestPath {
         return flows_[flow].pressed || gate_.waiting(flow) || closed_.count(flow) != 0;
     }
     void has_left(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
-    void forget(weir::Connection& connection, Flow* flow);
+    void forget(TrackedConnection& connection, Flow* flow);
     void finish(Flow* flow);
     void finish(Flow& flow, std::uint64_t tokens);
-    [[nodiscard]] Flow* flow_of(const weir::Connection& connection);
+    [[nodiscard]] Flow* flow_of(const TrackedConnection& connection);
     [[nodiscard]] ApplianceGate* window_of(std::uint16_t appliance);
     void negotiate_windows(Nanos now);
     [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const;

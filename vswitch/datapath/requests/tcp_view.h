@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "common/big_endian.h"
-#include "cost_functions/tracker/connection.h"
+#include "cost_functions/tracker/tracked_connection.h"
 #include "vswitch/datapath/frame.h"
 
 namespace weir {
