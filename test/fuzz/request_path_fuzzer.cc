@@ -120,7 +120,7 @@ class Target {
             for (const std::uint32_t id : ids)
                 requests_.wake(id, now_, [this](VnicId vnic, const PacketRef& ref) { give(vnic, ref); });
         });
-        requests_.open_clients(now_, [](VnicId, rte_mbuf* update) { rte_pktmbuf_free(update); });
+        requests_.reopen_windows(now_, [](VnicId, rte_mbuf* update) { rte_pktmbuf_free(update); });
         requests_.serve_windows(now_, [this](VnicId vnic, const PacketRef& ref) { give(vnic, ref); });
         check();
     }
@@ -130,7 +130,7 @@ class Target {
         require(held_ == 0, "who leaves takes along what waits");
         require(wheel_.size() == 0, "who leaves is not woken");
         for (unsigned i = 0; i < kSweeps; ++i)
-            requests_.keep_house(now_);
+            requests_.housekeeping(now_);
     }
 
   private:

@@ -294,7 +294,7 @@ void Worker::housekeeping(Nanos now) {
     else if (uplink_)
         uplink_->sweep_limits(now);
     if (requests_)
-        requests_->keep_house(now);
+        requests_->housekeeping(now);
     for (VnicPath* vnic : mine_)
         vnic->fixed.port->housekeeping();
 }

@@ -1,4 +1,4 @@
-// closed_windows.cc - a queue for each flow, and a hash table over all.
+// closed_windows.cc - a queue of entries for each service flow, and one hash table over all entries.
 #include "vswitch/datapath/requests/closed_windows.h"
 
 #include <bit>
@@ -13,7 +13,7 @@ ClosedWindows::ClosedWindows(std::uint32_t flows, std::uint32_t connections)
         entries_[at].next = at + 1 < connections ? at + 1 : kNone;
 }
 
-bool ClosedWindows::close(Flow flow, ConnectionId connection, const WindowUpdate& update) {
+bool ClosedWindows::close(FlowId flow, ConnectionId connection, const WindowUpdate& update) {
     std::uint32_t at = find(connection);
     if (at != kNone) {
         entries_[at].update = update;
@@ -34,7 +34,7 @@ bool ClosedWindows::close(Flow flow, ConnectionId connection, const WindowUpdate
     return true;
 }
 
-bool ClosedWindows::open(Flow flow, ConnectionId connection) {
+bool ClosedWindows::open(FlowId flow, ConnectionId connection) {
     if (queues_[flow].count == 0)
         return false;
     const std::uint32_t at = find(connection);
@@ -44,7 +44,7 @@ bool ClosedWindows::open(Flow flow, ConnectionId connection) {
     return true;
 }
 
-WindowUpdate ClosedWindows::open_next(Flow flow) {
+WindowUpdate ClosedWindows::open_next(FlowId flow) {
     Queue& queue = queues_[flow];
     assert(queue.count != 0);
     const std::uint32_t at = queue.head;
@@ -52,7 +52,7 @@ WindowUpdate ClosedWindows::open_next(Flow flow) {
     return entries_[at].update;
 }
 
-void ClosedWindows::forget(Flow flow) {
+void ClosedWindows::forget(FlowId flow) {
     for (Queue& queue = queues_[flow]; queue.head != kNone;)
         remove(queue, queue.head);
 }

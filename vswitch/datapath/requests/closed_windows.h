@@ -1,5 +1,6 @@
-// closed_windows.h - connections whose clients have been told that the service takes nothing, in the order in
-// which they are to be told better. Units: none. Threads: one owner (a worker). Allocates only when built.
+// closed_windows.h - connections whose clients were sent a TCP window of 0, in the order in which windows
+// will reopen. Source: docs/algorithms.md 5.5. Units: connections. Threads: one owner (a worker). Allocates
+// only when built.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +13,23 @@ namespace weir {
 
 class ClosedWindows {
   public:
-    using Flow = std::uint32_t;
+    using FlowId = std::uint32_t;  ///< a service flow
 
-    /// @param connections that may be closed at once, a power of two
+    /// @param connections whose windows may be closed at once, a power of two
     ClosedWindows(std::uint32_t flows, std::uint32_t connections);
 
-    /// The client's window is closed; what it will be told is kept, or replaced. @return false: no room
-    bool close(Flow flow, ConnectionId connection, const WindowUpdate& update);
-    [[nodiscard]] bool closed(Flow flow, ConnectionId connection) const {
+    /// Closes the window, or replaces the update that will reopen it. @return false when there is no room
+    bool close(FlowId flow, ConnectionId connection, const WindowUpdate& update);
+    [[nodiscard]] bool is_closed(FlowId flow, ConnectionId connection) const {
         return queues_[flow].count != 0 && find(connection) != kNone;
     }
-    /// The connection is open again, or gone. @return whether it was closed
-    bool open(Flow flow, ConnectionId connection);
-    /// The next to be opened, which it is then. The flow has one.
-    [[nodiscard]] WindowUpdate open_next(Flow flow);
-    void forget(Flow flow);
+    /// The connection sent again, or ended: nothing needs to reopen its window. @return whether it was closed
+    bool open(FlowId flow, ConnectionId connection);
+    /// Opens the window that was closed first. @pre count(flow) != 0  @return the frame to send to its client
+    [[nodiscard]] WindowUpdate open_next(FlowId flow);
+    void forget(FlowId flow);
 
-    [[nodiscard]] std::uint32_t count(Flow flow) const { return queues_[flow].count; }
+    [[nodiscard]] std::uint32_t count(FlowId flow) const { return queues_[flow].count; }
     [[nodiscard]] std::uint32_t count() const { return count_; }
 
   private:
@@ -36,7 +37,7 @@ class ClosedWindows {
     struct Entry {
         WindowUpdate update;
         ConnectionId connection = 0;
-        std::uint32_t next = kNone;  ///< of its flow, or among the free
+        std::uint32_t next = kNone;  ///< in its flow's queue, or among the free entries
         std::uint32_t before = kNone;
         std::uint32_t next_hash = kNone;
     };

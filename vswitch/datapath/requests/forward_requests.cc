@@ -8,7 +8,7 @@ namespace weir {
 
 /// Whom the appliances' windows have room for, and clients that were told to wait.
 unsigned Worker::serve_requests(Nanos now) {
-    requests_->open_clients(now, [&](VnicId vnic, rte_mbuf* update) { tell(*directory_[vnic], update); });
+    requests_->reopen_windows(now, [&](VnicId vnic, rte_mbuf* update) { tell(*directory_[vnic], update); });
     return requests_->serve_windows(
         now, [&](VnicId vnic, const PacketRef& ref) { let_go(*directory_[vnic], ref, now); });
 }

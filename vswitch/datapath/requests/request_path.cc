@@ -1,4 +1,4 @@
-// request_path.cc - frames: tracked, priced, admitted or held; settled on the way back.
+// request_path.cc - RequestPath: the frames of a burst are looked up, tracked, priced, and pass or are held.
 #include "vswitch/datapath/requests/request_path.h"
 
 #include <rte_mbuf.h>
@@ -10,9 +10,9 @@
 namespace weir {
 namespace {
 
-/// Payload of a full segment, as most paths carry it.
+/// Payload of a full segment with an MTU of 1500 and TCP timestamps.
 constexpr std::uint32_t kSegmentBytes = 1448;
-/// An average follows a new value by an eighth.
+/// An average moves by 1/8 towards each new value.
 constexpr unsigned kAverageShift = 3;
 
 void account_queued(VnicPath& from, const rte_mbuf* frame, std::uint32_t bytes) {
@@ -22,11 +22,11 @@ void account_queued(VnicPath& from, const rte_mbuf* frame, std::uint32_t bytes) 
 
 }  // namespace
 
-/// Gathers what the requests of one segment cost, and settles what its responses did.
+/// Sink of the tracker: adds up the cost of a segment's requests, and settles the cost of its responses.
 class RequestPath::Charges {
   public:
-    /// @param cost where what they cost is added up
-    Charges(RequestPath& path, Flow& flow, std::uint32_t id, const TrackedConnection* connection,
+    /// @param cost to which the cost of the requests is added
+    Charges(RequestPath& path, ServiceFlow& flow, std::uint32_t id, const TrackedConnection* connection,
             CostVector& cost, Nanos now)
         : path_(path), flow_(flow), id_(id), connection_(connection), cost_(cost), now_(now) {}
 
@@ -67,8 +67,9 @@ class RequestPath::Charges {
     }
 
   private:
-    /// Responses whose length was not known were charged by the average; what it errs by over some responses
-    /// cancels, as it follows them.
+    /// Responses of unknown length were charged by the average of their operation. The difference to the real
+    /// length is settled here; it is the present average's, not the one at the request, but over many
+    /// responses that cancels.
     void settle(const Response& response, const Answer& answer) {
         std::uint32_t& expected = flow_.expected[static_cast<std::size_t>(answer.operation)];
         const std::uint32_t charged = expected;
@@ -88,63 +89,64 @@ class RequestPath::Charges {
     }
 
     RequestPath& path_;
-    Flow& flow_;
+    ServiceFlow& flow_;
     std::uint32_t id_;
     const TrackedConnection* connection_;
     CostVector& cost_;
     Nanos now_;
 };
 
-/// Every full segment has headers of its own.
+/// Bytes on the wire: each full segment adds its headers.
 std::uint32_t RequestPath::wire_bytes(std::uint32_t payload) const {
     constexpr std::uint64_t kPerSegment = (std::uint64_t{1} << 32) / kSegmentBytes;
     const auto more = static_cast<std::uint32_t>(payload * kPerSegment >> 32);
     return payload + (1 + more) * header_bytes_;
 }
 
-/// The frames' segments, whose they are, and where their connections are remembered.
-void RequestPath::look(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
-                       Looks& looks) const {
-    const Look* last = nullptr;  // a burst is often one connection's
+/// Finds the segment, the service flow and the connection's slot of each frame, and starts loading their
+/// memory.
+void RequestPath::look_up(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
+                          Lookups& lookups) const {
+    const Lookup* last = nullptr;  // neighbours in a burst are often of one connection
     for (std::uint16_t at = 0; at < count; ++at) {
-        Look& look = looks[at];
-        look.flow = kNoFlow;
-        if (!read_tcp(frames[at], look.view))
+        Lookup& lookup = lookups[at];
+        lookup.flow = kNoFlow;
+        if (!read_tcp(frames[at], lookup.view))
             continue;
-        if (last != nullptr && look.view.same_way(last->view)) {
-            look.flow = last->flow;
-            look.connection = last->connection;
+        if (last != nullptr && lookup.view.same_way(last->view)) {
+            lookup.flow = last->flow;
+            lookup.connection = last->connection;
         } else {
-            find(vnic, side, look);
-            if (look.flow != kNoFlow)
-                connections_.prefetch(look.connection);
-            if (look.flow != kNoFlow && (last == nullptr || last->flow != look.flow))
-                prefetch(look.flow);
+            find_flow(vnic, side, lookup);
+            if (lookup.flow != kNoFlow)
+                connections_.prefetch(lookup.connection);
+            if (lookup.flow != kNoFlow && (last == nullptr || last->flow != lookup.flow))
+                prefetch(lookup.flow);
         }
-        last = &look;
+        last = &lookup;
     }
     last = nullptr;
     for (std::uint16_t at = 0; at < count; ++at) {
-        Look& look = looks[at];
-        if (look.flow == kNoFlow)
+        Lookup& lookup = lookups[at];
+        if (lookup.flow == kNoFlow)
             continue;
-        const bool same = last != nullptr && look.connection == last->connection;
-        look.slot = same ? last->slot : connections_.probe(look.connection);
-        last = &look;
+        const bool same = last != nullptr && lookup.connection == last->connection;
+        lookup.slot = same ? last->slot : connections_.probe(lookup.connection);
+        last = &lookup;
     }
 }
 
-/// All that stands between two bursts, copies of frames or a guest's kernel, pushes this out of the caches.
+/// Between two bursts, copies of frames and the guest's kernel push this memory out of the caches.
 void RequestPath::prefetch(std::uint32_t id) const {
-    const Flow& flow = flows_[id];
+    const ServiceFlow& flow = flows_[id];
     __builtin_prefetch(&flow, 1);
     __builtin_prefetch(&flow.cost, 1);
     __builtin_prefetch(&flow.stats.requests, 1);
     gate_.prefetch(id);
 }
 
-void RequestPath::find(VnicId vnic, Side side, Look& look) const {
-    const TcpView& view = look.view;
+void RequestPath::find_flow(VnicId vnic, Side side, Lookup& lookup) const {
+    const TcpView& view = lookup.view;
     const bool request = side == Side::kRequests;
     const std::uint8_t* const service = request ? view.destination() : view.source();
     const std::uint8_t* const client = request ? view.source() : view.destination();
@@ -158,7 +160,7 @@ void RequestPath::find(VnicId vnic, Side side, Look& look) const {
                 continue;
             Ip6Address from;
             std::memcpy(from.data(), client, from.size());
-            look.connection = hash_(vnic, from, known.address, ports);
+            lookup.connection = hash_(vnic, from, known.address, ports);
         } else {
             std::uint32_t client4 = 0;
             std::uint32_t service4 = 0;
@@ -166,32 +168,34 @@ void RequestPath::find(VnicId vnic, Side side, Look& look) const {
             std::memcpy(&service4, service, sizeof service4);
             if (std::memcmp(known.address.data(), &service4, sizeof service4) != 0)
                 continue;
-            look.connection = hash_(vnic, client4, service4, ports);
+            lookup.connection = hash_(vnic, client4, service4, ports);
         }
-        look.flow = known.flow;
+        lookup.flow = known.flow;
         return;
     }
 }
 
-/// One that look() has not found; it may have come into the table since, by an earlier frame of the burst.
-TrackedConnection* RequestPath::connection_of(const Look& look, Nanos now) {
-    TrackedConnection* connection = connections_.find(look.connection, now);
+/// Adds a connection that look_up() did not find, unless an earlier frame of the burst has added it since.
+/// @return nullptr when the table or the vNIC's quota is full
+TrackedConnection* RequestPath::connection_of(const Lookup& lookup, Nanos now) {
+    TrackedConnection* connection = connections_.find(lookup.connection, now);
     if (connection != nullptr)
         return connection;
-    const Flow& flow = flows_[look.flow];
-    connection = connections_.add(look.connection, flow.vnic, appliances_[flow.appliance].protocol, now);
+    const ServiceFlow& flow = flows_[lookup.flow];
+    connection = connections_.add(lookup.connection, flow.vnic, appliances_[flow.appliance].protocol, now);
     if (connection != nullptr)
         connection->service = flow.slot & 7;
     return connection;
 }
 
-/// Without room to remember the connection its bytes cost something.
-RequestPath::Tracked RequestPath::track(const Look& look, TrackedConnection* known, Side side,
+/// Passes a frame to the tracker. Payload of a connection that has no room in the table is charged as plain
+/// bytes.
+RequestPath::Tracked RequestPath::track(const Lookup& lookup, TrackedConnection* known, Side side,
                                         const rte_mbuf* frame, Nanos now) {
-    const TcpView& view = look.view;
-    Flow& flow = flows_[look.flow];
-    Tracked tracked{.connection = known != nullptr ? known : connection_of(look, now)};
-    Charges charges(*this, flow, look.flow, tracked.connection, tracked.cost, now);
+    const TcpView& view = lookup.view;
+    ServiceFlow& flow = flows_[lookup.flow];
+    Tracked tracked{.connection = known != nullptr ? known : connection_of(lookup, now)};
+    Charges charges(*this, flow, lookup.flow, tracked.connection, tracked.cost, now);
     if (tracked.connection == nullptr) {
         if (view.payload_bytes != 0)
             charges.plain(side, view.payload_bytes);
@@ -199,16 +203,17 @@ RequestPath::Tracked RequestPath::track(const Look& look, TrackedConnection* kno
     }
     TrackedConnection& connection = *tracked.connection;
     tracked.first = connection.requests;
-    bool goes_on = true;
+    bool continues = true;
     each_piece(frame, view, [&](const Segment& segment) {
-        goes_on = goes_on && tracker_.segment(connection, side, segment, now, charges);
+        continues = continues && tracker_.segment(connection, side, segment, now, charges);
     });
     tracked.end = connection.requests;
-    if (!goes_on) {
-        tracker_.pending().hold(connection, tracked.first);  // what has not left is not at the service
+    if (!continues) {
+        tracker_.pending().hold(connection,
+                                tracked.first);  // they are not at the service: finish() must not count them
         forget(connection, &flow);
-        connections_.remove(look.connection);
-        (void)closed_.open(look.flow, look.connection);
+        connections_.remove(lookup.connection);
+        (void)closed_.open(lookup.flow, lookup.connection);
         tracked.connection = nullptr;
         tracked.cost[kWindowHold] = 0;
     }
@@ -217,11 +222,11 @@ RequestPath::Tracked RequestPath::track(const Look& look, TrackedConnection* kno
 }
 
 void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
-    Looks looks;
-    look(from.fixed.id, Side::kRequests, batch.frames.data(), batch.count, looks);
+    Lookups lookups;
+    look_up(from.fixed.id, Side::kRequests, batch.frames.data(), batch.count, lookups);
     std::uint16_t kept = 0;
     for (std::uint16_t at = 0; at < batch.count; ++at) {
-        if (looks[at].flow != kNoFlow && !passes(from, batch, at, looks[at], now)) {
+        if (lookups[at].flow != kNoFlow && !passes(from, batch, at, lookups[at], now)) {
             batch.bytes_total -= batch.bytes[at];
             batch.wire_frames_total -= batch.wire_frames[at];
             continue;
@@ -237,69 +242,70 @@ void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
     batch.count = kept;
 }
 
-/// @return false when the frame waits or is gone
-bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now) {
-    const TcpView& view = look.view;
-    TrackedConnection* const known = connections_.at(look.connection, look.slot, now);
-    if (known != nullptr && !gate_.waiting(look.flow) &&
+/// @return false when the frame is held or was dropped
+bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const Lookup& lookup, Nanos now) {
+    const TcpView& view = lookup.view;
+    TrackedConnection* const known = connections_.at(lookup.connection, lookup.slot, now);
+    if (known != nullptr && !gate_.waiting(lookup.flow) &&
         Tracker::has_nothing_new(*known, Side::kRequests, view.seq, view.payload_bytes, view.flags))
         return true;
     rte_mbuf* frame = batch.frames[at];
     const std::uint32_t bytes = batch.bytes[at];
-    const RequestGate::Span waits = gate_.held(look.flow, look.connection);
+    const RequestGate::Span held = gate_.held(lookup.flow, lookup.connection);
     const std::uint32_t end = view.seq + view.payload_bytes;
-    const bool something_waits = waits.from != waits.to;
-    if (something_waits && view.payload_bytes != 0 && ahead(view.seq, waits.from) >= 0 &&
-        ahead(end, waits.to) <= 0) {  // the guest sends again what is still here
+    const bool has_held = held.from != held.to;
+    if (has_held && view.payload_bytes != 0 && ahead(view.seq, held.from) >= 0 &&
+        ahead(end, held.to) <= 0) {  // a retransmission of bytes that are held here
         from.stats.from_vm.drop(DropReason::kRequestHeld, 1, bytes);
         rte_pktmbuf_free(frame);
         return false;
     }
     const bool in_stream = view.payload_bytes != 0 || (view.flags & Segment::kFin) != 0;
-    if (in_stream && !gate_.has_room(look.flow, look.connection, bytes)) {  // before it has been charged
+    if (in_stream &&
+        !gate_.has_room(lookup.flow, lookup.connection, bytes)) {  // asked before anything is charged
         from.stats.from_vm.drop(DropReason::kRequestQueueFull, 1, bytes);
         rte_pktmbuf_free(frame);
         return false;
     }
-    const Tracked tracked = track(look, known, Side::kRequests, frame, now);
-    Flow& flow = flows_[look.flow];
-    if (view.payload_bytes != 0)  // sent before it was told to wait, or after it was told to go on
-        (void)closed_.open(look.flow, look.connection);
+    const Tracked tracked = track(lookup, known, Side::kRequests, frame, now);
+    ServiceFlow& flow = flows_[lookup.flow];
+    if (view.payload_bytes != 0)  // a client that sends knows its window, or ignores it
+        (void)closed_.open(lookup.flow, lookup.connection);
     if (tracked.end != tracked.first)
-        flow.invited -= flow.invited != 0;
-    if (!in_stream || (something_waits && ahead(end, waits.from) <= 0))
+        flow.expected_requests -= flow.expected_requests != 0;
+    if (!in_stream || (has_held && ahead(end, held.from) <= 0))
         return true;
-    if (gate_.admit(look.flow, look.connection, tracked.cost, now)) {
+    if (gate_.admit(lookup.flow, lookup.connection, tracked.cost, now)) {
         flow.at_service += tracked.cost[kWindowHold];
         return true;
     }
     if (tracked.end != tracked.first && tracked.connection != nullptr)
         tracker_.pending().hold(*tracked.connection, tracked.first);
-    const RequestGate::Held held{{frame, now, bytes, batch.wire_frames[at], frame->nb_segs},
-                                 look.connection,
-                                 std::uint64_t{tracked.end} << 32 | tracked.first};
+    const RequestGate::Held packet{{frame, now, bytes, batch.wire_frames[at], frame->nb_segs},
+                                   lookup.connection,
+                                   std::uint64_t{tracked.end} << 32 | tracked.first};
     set_destination(frame, batch.to[at]);
-    gate_.hold(look.flow, held, tracked.cost, {view.seq, end}, now);
+    gate_.hold(lookup.flow, packet, tracked.cost, {view.seq, end}, now);
     account_queued(from, frame, bytes);
     return false;
 }
 
 void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
-    Looks looks;
-    look(to.fixed.id, Side::kResponses, run.frames, run.count, looks);
+    Lookups lookups;
+    look_up(to.fixed.id, Side::kResponses, run.frames, run.count, lookups);
     for (std::uint16_t at = 0; at < run.count; ++at) {
-        const Look& look = looks[at];
-        const TcpView& view = look.view;
-        if (look.flow == kNoFlow)
+        const Lookup& lookup = lookups[at];
+        const TcpView& view = lookup.view;
+        if (lookup.flow == kNoFlow)
             continue;
-        TrackedConnection* connection = connections_.at(look.connection, look.slot, now);
+        TrackedConnection* connection = connections_.at(lookup.connection, lookup.slot, now);
         if (connection == nullptr || !Tracker::has_nothing_new(*connection, Side::kResponses, view.seq,
                                                                view.payload_bytes, view.flags))
-            connection = track(look, connection, Side::kResponses, run.frames[at], now).connection;
-        else if (!is_pressed(look.flow))
+            connection = track(lookup, connection, Side::kResponses, run.frames[at], now).connection;
+        else if (!is_paced(lookup.flow))
             continue;
-        if (connection != nullptr && gate_.limited(look.flow))
-            slow_down(look, run.frames[at], *connection, now);
+        if (connection != nullptr && gate_.limited(lookup.flow))
+            pace_client(lookup, run.frames[at], *connection, now);
     }
 }
 

@@ -1,10 +1,26 @@
-// request_path.h - one worker's requests to appliances: finds them in its VMs' TCP streams, prices them, lets
-// them pass or wait for every resource of their path, and settles when the response comes.
-// Source: Pulsar 4.4; algorithms 1.7 and 8. Units: bytes, tokens, ns. Threads: owning worker; built by the
-// agent.
+// request_path.h - the stage of a worker that tracks requests to appliances, prices them and holds them back.
+// Source: Pulsar 3.2, 4.4; SRP 3.1; AC/DC (SIGCOMM'16); docs/algorithms.md 5.
+// Units: bytes, tokens, ns. Threads: the owning worker; built by the agent.
 //
-// A flow is what one vNIC asks of one appliance, over all its connections. Only frames of vNICs that have
-// appliances come here, and of these only those to or from an appliance are looked into.
+// A service flow is all requests of one vNIC to one appliance, over all its TCP connections. This stage sees
+// only frames of vNICs that have appliances, and reads only those to or from an appliance:
+//
+//   from_vm()   connection found -> tracker finds the requests that begin in the segment -> each is priced ->
+//               gate: can every bucket of the path pay? yes: the frame passes; no: the frame is held
+//   to_vm()     tracker finds the responses -> latency counted, estimated size settled -> client slowed down
+//   if needed wake(), serve_windows()   a held frame is released: its buckets can pay, or the appliance's
+//   window has room
+//
+// Example: a GET of 30 bytes passes on a flow whose read responses average 470 bytes, at an appliance with
+// one token per byte. It costs 500 tokens there, 30 bytes and headers on the uplink, 470 bytes and headers on
+// the way back. With a limit of 50,000 tokens/s and an empty bucket it is held for 10 ms, and the
+// connection's next segments behind it. If the response then has 600 bytes, the missing 130 tokens are
+// charged when it passes.
+//
+// A guest's TCP retransmits what is not acknowledged within 200 ms, so requests must not wait that long here.
+// Above kCloseAbove of expected wait the TCP windows that the appliance advertises to idle clients are
+// lowered to 0 in passing frames; below kOpenBelow the switch sends the clients the windows that were kept
+// from them.
 #pragma once
 
 #include <array>
@@ -27,18 +43,18 @@
 
 namespace weir {
 
-/// An appliance as the data path knows it; shared by all workers.
+/// An appliance as the data path sees it; shared by all workers.
 struct Appliance {
     bool ip6 = false;
-    Ip6Address address{};  ///< IPv4: the first four bytes
+    Ip6Address address{};  ///< IPv4: in the first four bytes
     std::uint16_t port = 0;
     std::uint8_t protocol = 0;  ///< index into kProtocols
     std::shared_ptr<const CostTable> cost;
     std::shared_ptr<const CostProgram> program;
-    std::shared_ptr<const CostTable> cycles;  ///< of the worker, for each request; null: not charged
-    std::uint64_t window = UINT64_MAX;        ///< tokens that may be outstanding; UINT64_MAX: any number
-    std::string_view scheduler = "wrr";  ///< where there is a window: a name that make_link_scheduler() knows
-    std::shared_ptr<LinkShare> window_share;  ///< where there is a window: it divided among the workers
+    std::shared_ptr<const CostTable> cycles;  ///< worker cycles of a request; null: not charged
+    std::uint64_t window = UINT64_MAX;        ///< tokens that may be outstanding; UINT64_MAX: no bound
+    std::string_view scheduler = "wrr";       ///< with a window: who is next, a name of make_link_scheduler()
+    std::shared_ptr<LinkShare> window_share;  ///< with a window: its division among the workers
 };
 
 class RequestPath {
@@ -50,94 +66,96 @@ class RequestPath {
         WorkerId worker;
         bool shared;  ///< there are other workers
         TimingWheel& wheel;
-        std::uint32_t wheel_id;      ///< of flow 0; there are limits::kRequestFlowsMax
-        std::uint32_t header_bytes;  ///< per segment on the wire, besides its payload
+        std::uint32_t wheel_id;      ///< of service flow 0; there are limits::kRequestFlowsMax
+        std::uint32_t header_bytes;  ///< of a segment on the wire, besides its payload
     };
     explicit RequestPath(const Setup& setup);
 
     void add(const VnicPath& path, Nanos now);
     void change(const VnicPath& path, Nanos now);
-    /// What waits is given to drop(const PacketRef&).
+    /// Held packets are passed to drop(const PacketRef&).
     template <class Drop>
     void remove(const VnicPath& path, Nanos now, Drop&& drop);
 
-    /// Frames of a VM, classified. Those that have to wait are taken out of the batch, counted as queued;
-    /// those that there is no room for, or that are held already, are dropped.
+    /// Classified frames of a VM. Frames that are held leave the batch and are counted as queued. Frames
+    /// without room, and retransmissions of held frames, leave it and are dropped.
     void from_vm(VnicPath& from, Batch& batch, Nanos now);
-    /// Frames about to be delivered to a VM.
+    /// Frames that are about to be delivered to a VM.
     void to_vm(const VnicPath& to, const Run& run, Nanos now);
-    /// The wheel fired: give(VnicId, const PacketRef&) gets what may go on.
-    template <class Give>
-    void wake(std::uint32_t flow, Nanos now, Give&& give) {
+    /// The wheel fired for a service flow: released packets are passed to release(VnicId, const PacketRef&).
+    template <class Release>
+    void wake(std::uint32_t flow, Nanos now, Release&& release) {
         gate_.wake(flow, now, [&](const RequestGate::Held& held) {
-            has_left(flow, held, now);
-            give(flows_[flow].vnic, held.packet);
+            on_release(flow, held, now);
+            release(flows_[flow].vnic, held.packet);
         });
     }
-    /// Lets in whom the appliances' windows have room for; a burst of each at most. @return how many
-    template <class Give>
-    unsigned serve_windows(Nanos now, Give&& give);
-    /// Tells clients whose windows were closed that they are open again: deliver(VnicId, rte_mbuf*).
+    /// Releases requests for which the appliances' windows have room, at most a burst per appliance. @return
+    /// packets
+    template <class Release>
+    unsigned serve_windows(Nanos now, Release&& release);
+    /// Sends clients the windows that were kept from them: deliver(VnicId, rte_mbuf*). Once in kOpenPeriod.
     template <class Deliver>
-    void open_clients(Nanos now, Deliver&& deliver);
-    /// Now and then: connections that are idle.
-    void keep_house(Nanos now);
+    void reopen_windows(Nanos now, Deliver&& deliver);
+    /// Once in 256 iterations: forgets idle connections, and takes over windows that the controller changed.
+    void housekeeping(Nanos now);
 
-    /// The vNIC's flows: (index into the appliances, tallies).
+    /// A service flow's appliance (index) and counters.
     struct Reading {
         std::uint16_t appliance;
         RequestFlowStats stats;
     };
-    /// Fills as much of `readings` as has room: kAppliancesPerVnic are enough. Allocates nothing.
+    /// Readings of a vNIC's service flows, as far as `readings` has capacity (kAppliancesPerVnic is enough):
+    /// the call allocates nothing.
     void read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const;
 
   private:
     static constexpr std::uint32_t kNoFlow = UINT32_MAX;
-    /// A guest's TCP sends again after 200 ms (Linux's least), so nothing is to wait for so long here.
-    /// Whoever would is told to wait with it, and to go on when others have gone.
     static constexpr Nanos kCloseAbove = 80'000'000;
     static constexpr Nanos kOpenBelow = 40'000'000;
     static constexpr Nanos kOpenPeriod = 500'000;
-    static constexpr unsigned kOpenAtOnce = 32;
-    /// One that has been told to go on is likely to do so within this, or has nothing to ask.
+    static constexpr unsigned kOpenAtOnce = 32;  ///< windows of one service flow
+    /// A client whose window was opened sends its next request within this time, or has none to send.
     static constexpr Nanos kExpectFor = 10'000'000;
     static constexpr std::uint32_t kClosedMax = 1 << 12;
 
-    /// What every request reads comes first.
-    struct alignas(64) Flow {
-        Flow(VnicId of, std::uint16_t to, CostFunction price)
+    /// The fields that every request reads come first.
+    struct alignas(64) ServiceFlow {
+        ServiceFlow(VnicId of, std::uint16_t to, CostFunction price)
             : vnic(of), appliance(to), cost(std::move(price)) {}
         VnicId vnic;
         std::uint16_t appliance;
         bool open = true;
         bool counts_cycles = false;
-        std::uint8_t slot = 0;         ///< among its vNIC's
-        std::uint64_t at_service = 0;  ///< tokens of what has left and is not answered
+        std::uint8_t slot = 0;         ///< position among its vNIC's service flows
+        std::uint64_t at_service = 0;  ///< tokens of requests that were forwarded and not answered yet
         std::unique_ptr<Histogram> latency = std::make_unique<Histogram>();
-        /// Bytes of responses whose length requests do not say, by operation, averaged.
+        /// Average bytes of responses whose size the request does not state, by operation.
         std::array<std::uint32_t, kOperations> expected{};
         CostFunction cost;
         RequestFlowStats stats;
         GateProfile promised;
         std::array<std::uint64_t, kPathResources> limit{};
-        // How its clients are slowed down.
-        Nanos looked_at = 0;   ///< when the next four were worked out
-        bool pressed = false;  ///< another request would have to wait
-        CostVector usual{};    ///< what a request costs on average
-        std::uint64_t let_go_bytes = 0;
-        std::uint32_t allowance = 0;  ///< bytes on their way that a connection may have while something waits
-        std::uint32_t invited = 0;    ///< requests of clients that have been told to go on
+        // Pacing of its clients, worked out every 10 ms by update_pace().
+        Nanos paced_at = 0;
+        bool congested = false;  ///< a request that arrived now would wait
+        CostVector mean_cost{};  ///< of a request
+        std::uint64_t released_bytes = 0;
+        std::uint32_t in_flight_max =
+            0;  ///< bytes that a connection may have in flight while requests are held
+        std::uint32_t expected_requests = 0;  ///< of clients whose windows were opened
         Nanos opened_at = 0;
     };
-    /// What is found out about a burst before anything of it is tracked, so that memory is waited for once.
-    struct Look {
+    /// A frame of a burst, looked up before any frame of the burst is tracked: so memory is waited for once a
+    /// burst.
+    struct Lookup {
         TcpView view;
-        std::uint32_t flow;  ///< kNoFlow: it is none of ours
+        std::uint32_t flow;  ///< kNoFlow: neither to nor from an appliance
         ConnectionTable::Slot slot;
         ConnectionId connection;
     };
-    using Looks = std::array<Look, limits::kBurst>;
-    /// Where the requests of a flow go.
+    using Lookups = std::array<Lookup, limits::kBurst>;
+    /// Address of a service flow's appliance.
     struct Service {
         std::uint16_t port;
         bool ip6;
@@ -149,7 +167,7 @@ class RequestPath {
         std::uint16_t appliance;
         ApplianceGate gate;
     };
-    /// What the requests of a segment cost, and their numbers in their connection.
+    /// The requests of a segment: their cost together, and their numbers [first, end) in their connection.
     struct Tracked {
         CostVector cost{};
         TrackedConnection* connection = nullptr;
@@ -158,30 +176,37 @@ class RequestPath {
     };
     class Charges;
 
-    void look(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count, Looks& looks) const;
-    void find(VnicId vnic, Side side, Look& look) const;
+    // request_path.cc: frames.
+    void look_up(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
+                 Lookups& lookups) const;
+    void find_flow(VnicId vnic, Side side, Lookup& lookup) const;
     void prefetch(std::uint32_t flow) const;
-    [[nodiscard]] TrackedConnection* connection_of(const Look& look, Nanos now);
-    [[nodiscard]] Tracked track(const Look& look, TrackedConnection* known, Side side, const rte_mbuf* frame,
-                                Nanos now);
-    [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Look& look, Nanos now);
-    void slow_down(const Look& look, rte_mbuf* frame, TrackedConnection& connection, Nanos now);
-    void look_at(Flow& flow, std::uint32_t id, Nanos now);
-    [[nodiscard]] Nanos wait_of_one_more(const Flow& flow, std::uint32_t id, Nanos now) const;
-    /// Clients are slowed down, or soon will be.
-    [[nodiscard]] bool is_pressed(std::uint32_t flow) const {
-        return flows_[flow].pressed || gate_.waiting(flow) || closed_.count(flow) != 0;
-    }
-    void has_left(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
-    void forget(TrackedConnection& connection, Flow* flow);
-    void finish(Flow* flow);
-    void finish(Flow& flow, std::uint64_t tokens);
-    [[nodiscard]] Flow* flow_of(const TrackedConnection& connection);
-    [[nodiscard]] ApplianceGate* window_of(std::uint16_t appliance);
-    void negotiate_windows(Nanos now);
+    [[nodiscard]] TrackedConnection* connection_of(const Lookup& lookup, Nanos now);
+    [[nodiscard]] Tracked track(const Lookup& lookup, TrackedConnection* known, Side side,
+                                const rte_mbuf* frame, Nanos now);
+    [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Lookup& lookup,
+                              Nanos now);
     [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const;
+
+    // request_path_flows.cc: service flows, and their requests at the appliances.
     [[nodiscard]] std::uint32_t open_flow(const VnicPath& path, const VnicProfile::Requests& requests,
                                           Nanos now);
+    [[nodiscard]] ServiceFlow* flow_of(const TrackedConnection& connection);
+    [[nodiscard]] ApplianceGate* window_of(std::uint16_t appliance);
+    void on_release(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
+    void forget(TrackedConnection& connection, ServiceFlow* flow);
+    void finish(ServiceFlow* flow);
+    void finish(ServiceFlow& flow, std::uint64_t tokens);
+    void divide_windows(Nanos now);
+
+    // request_path_pacing.cc: clients.
+    void pace_client(const Lookup& lookup, rte_mbuf* frame, TrackedConnection& connection, Nanos now);
+    void update_pace(ServiceFlow& flow, std::uint32_t id, Nanos now);
+    [[nodiscard]] Nanos expected_wait(const ServiceFlow& flow, std::uint32_t id, Nanos now) const;
+    /// Clients of the service flow are paced, or soon will be.
+    [[nodiscard]] bool is_paced(std::uint32_t flow) const {
+        return flows_[flow].congested || gate_.waiting(flow) || closed_.count(flow) != 0;
+    }
 
     const std::vector<Appliance>& appliances_;
     WorkerId worker_;
@@ -191,15 +216,15 @@ class RequestPath {
     std::uint32_t header_bytes_;
     ConnectionTable connections_;
     Tracker tracker_;
-    std::uint64_t finished_ = 0;  // of the tracker's tally, what flows have been told
+    std::uint64_t finished_ = 0;  // the part of the tracker's finished_tokens() that flows have been credited
     RequestGate gate_;
     ClosedWindows closed_;
     rte_mempool* pool_;
     Nanos open_due_ = 0;
     std::vector<Window> windows_;
-    std::vector<Flow> flows_;
-    std::vector<std::vector<std::uint32_t>> of_vnic_;  // flows by VnicId
-    std::vector<std::vector<Service>> services_;       // likewise, what find() reads of them
+    std::vector<ServiceFlow> flows_;
+    std::vector<std::vector<std::uint32_t>> of_vnic_;  // service flows, by VnicId
+    std::vector<std::vector<Service>> services_;       // the addresses of the same, for find_flow()
 };
 
 template <class Drop>
@@ -216,48 +241,48 @@ void RequestPath::remove(const VnicPath& path, Nanos now, Drop&& drop) {
 }
 
 template <class Deliver>
-void RequestPath::open_clients(Nanos now, Deliver&& deliver) {
+void RequestPath::reopen_windows(Nanos now, Deliver&& deliver) {
     if (closed_.count() == 0 || now < open_due_)
         return;
     open_due_ = now + kOpenPeriod;
     for (std::uint32_t id = 0; id < flows_.size(); ++id) {
-        Flow& flow = flows_[id];
+        ServiceFlow& flow = flows_[id];
         if (closed_.count(id) == 0)
             continue;
-        look_at(flow, id, now);
+        update_pace(flow, id, now);
         if (now - flow.opened_at > kExpectFor)
-            flow.invited = 0;
+            flow.expected_requests = 0;
         for (unsigned left = kOpenAtOnce; left != 0 && closed_.count(id) != 0; --left) {
-            if (wait_of_one_more(flow, id, now) > kOpenBelow)
+            if (expected_wait(flow, id, now) > kOpenBelow)
                 break;
             rte_mbuf* update = closed_.open_next(id).make(pool_);
-            if (update == nullptr)  // its client will probe
+            if (update == nullptr)  // the client's TCP probes a window of 0 by itself
                 return;
-            ++flow.invited;
+            ++flow.expected_requests;
             flow.opened_at = now;
             deliver(flow.vnic, update);
         }
     }
 }
 
-template <class Give>
-unsigned RequestPath::serve_windows(Nanos now, Give&& give) {
-    unsigned served = 0;
+template <class Release>
+unsigned RequestPath::serve_windows(Nanos now, Release&& release) {
+    unsigned released = 0;
     if (shared_ && now >= share_due_ && !windows_.empty())
-        negotiate_windows(now);
+        divide_windows(now);
     for (Window& window : windows_) {
         for (unsigned left = limits::kBurst; left != 0 && window.gate.contended(); --left) {
             const std::optional<ApplianceGate::Grant> grant = window.gate.next(now);
             if (!grant)
                 break;
             gate_.grant(*grant, now, [&](const RequestGate::Held& held) {
-                has_left(grant->flow, held, now);
-                give(flows_[grant->flow].vnic, held.packet);
-                ++served;
+                on_release(grant->flow, held, now);
+                release(flows_[grant->flow].vnic, held.packet);
+                ++released;
             });
         }
     }
-    return served;
+    return released;
 }
 
 }  // namespace weir

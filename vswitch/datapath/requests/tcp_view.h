@@ -1,7 +1,8 @@
-// tcp_view.h - the TCP segment in a frame: who talks to whom, and where its payload lies.
-// Source: RFC 791, 8200, 9293. Units: bytes; ports in host order, addresses as on the wire. Threads: any.
+// tcp_view.h - the TCP segment in a frame: addresses, ports, sequence numbers and the position of its
+// payload. Source: RFC 791; RFC 8200; RFC 9293. Units: bytes; ports in host order, addresses as on the wire.
+// Threads: any.
 //
-// Headers are believed only as far as the frame goes.
+// A header whose lengths exceed the frame is rejected.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -24,18 +25,18 @@ struct TcpView {
     std::uint8_t flags;           ///< TCP's own bits
     std::uint16_t tcp_at;         ///< from the start of the frame
     std::uint16_t payload_at;     ///< likewise
-    std::uint32_t payload_bytes;  ///< as the IP header says, padding left out
+    std::uint32_t payload_bytes;  ///< by the IP header's length, without Ethernet padding
     std::uint32_t ports;          ///< source << 16 | destination: written and compared as one word
     std::uint32_t seq;
     std::uint32_t ack;
-    const std::uint8_t* addresses;  ///< in the frame: source, then destination
+    const std::uint8_t* addresses;  ///< in the frame: source followed by destination
 
     [[nodiscard]] std::uint16_t source_port() const { return static_cast<std::uint16_t>(ports >> 16); }
     [[nodiscard]] std::uint16_t destination_port() const { return static_cast<std::uint16_t>(ports); }
     [[nodiscard]] std::uint32_t address_bytes() const { return ip6 ? kIp6AddressBytes : kIp4AddressBytes; }
     [[nodiscard]] const std::uint8_t* source() const { return addresses; }
     [[nodiscard]] const std::uint8_t* destination() const { return addresses + address_bytes(); }
-    /// Both are of one direction of one connection.
+    /// Both segments belong to one direction of one connection.
     [[nodiscard]] bool same_way(const TcpView& other) const {
         if (ip6 != other.ip6 || ports != other.ports)
             return false;
@@ -51,7 +52,8 @@ inline constexpr std::uint32_t kIp4Bytes = 20;
 inline constexpr std::uint32_t kIp6Bytes = 40;
 inline constexpr std::uint32_t kTcpBytes = 20;
 
-/// @return where the TCP header begins, counted from `ip`, and sets `end`, where the packet ends; 0: none
+/// Sets `end` to the end of the packet, counted from `ip`. @return start of the TCP header; 0 when there is
+/// none
 inline std::uint32_t read_ip4(const std::uint8_t* ip, TcpView& view, std::uint32_t& end) {
     if (ip[0] >> 4 != 4 || ip[9] != kProtocolTcp || (be16(ip + 6) & 0x3FFF) != 0)
         return 0;
@@ -73,8 +75,9 @@ inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpVie
 
 }  // namespace tcp_view
 
-/// The segment in an untagged frame. @return false when it is none, a fragment, behind extension headers, or
-/// shorter than it says; then the view is not to be looked at. Headers must lie in the first buffer.
+/// Reads the segment in an untagged frame, whose headers must lie in the first buffer.
+/// @return false, and an undefined view, when the frame holds no TCP, an IP fragment or extension headers, or
+/// is shorter than its headers state
 [[nodiscard]] inline bool read_tcp(const rte_mbuf* frame, TcpView& view) {
     using namespace tcp_view;
     if (frame->data_len < kEthernetHeaderBytes + kIp4Bytes + kTcpBytes)
@@ -106,10 +109,9 @@ inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpVie
     return true;
 }
 
-/// Gives the payload piece by piece, as it lies in the buffers: give(const Segment&). A segment without
-/// payload is given once.
-template <class Give>
-void each_piece(const rte_mbuf* frame, const TcpView& view, Give&& give) {
+/// Calls visit(const Segment&) for each buffer's part of the payload; once when there is no payload.
+template <class Visit>
+void each_piece(const rte_mbuf* frame, const TcpView& view, Visit&& visit) {
     Segment segment{.seq = view.seq, .ack = view.ack, .flags = view.flags, .payload = {}};
     std::uint32_t skip = view.payload_at;
     for (std::uint32_t left = view.payload_bytes; frame != nullptr; frame = frame->next) {
@@ -120,7 +122,7 @@ void each_piece(const rte_mbuf* frame, const TcpView& view, Give&& give) {
         left -= bytes;
         segment.flags = left == 0 ? view.flags : view.flags & ~Segment::kFin;
         if (bytes != 0 || left == 0)
-            give(segment);
+            visit(segment);
         if (left == 0)
             return;
         segment.seq += bytes;

@@ -1,4 +1,4 @@
-// tcp_window.cc - one field of a header, and a header without options.
+// tcp_window.cc - the window field of passing TCP headers, and acknowledgements made from them.
 #include "vswitch/datapath/requests/tcp_window.h"
 
 #include <rte_ip.h>
@@ -46,7 +46,7 @@ unsigned window_scale(const rte_mbuf* syn, const TcpView& view) {
     return 0;
 }
 
-/// A checksum that the sender left to its hardware is of the pseudo header alone.
+/// With checksum offload the field holds the checksum of the pseudo header, which the window does not change.
 void lower_window(rte_mbuf* frame, const TcpView& view, std::uint16_t field) {
     auto* tcp = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, view.tcp_at);
     const std::uint16_t before = be16(tcp + kWindowAt);
@@ -71,7 +71,7 @@ WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsign
     WindowUpdate update;
     update.size_ = static_cast<std::uint8_t>(tcp_at + kTcpBytes);
     std::uint8_t* out = update.bytes_.data();
-    std::memcpy(out, bytes, tcp_at);  // options of IPv4 are left out
+    std::memcpy(out, bytes, tcp_at);  // without IPv4 options
     std::memcpy(out + tcp_at, bytes + view.tcp_at, kTcpBytes);
     std::uint8_t* tcp = out + tcp_at;
     const bool fin = (view.flags & Segment::kFin) != 0;
@@ -80,7 +80,7 @@ WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsign
     tcp[kLengthAt] = kTcpBytes / 4 << 4;
     tcp[kFlagsAt] = Segment::kAck;
     const std::uint32_t field = be16(tcp + kWindowAt);
-    put_be16(tcp + kWindowAt, syn ? field >> scale : field);  // of a SYN it is not scaled
+    put_be16(tcp + kWindowAt, syn ? field >> scale : field);  // the window of a SYN is not scaled
     put_be16(tcp + kChecksumAt, 0);
     put_be16(tcp + kChecksumAt + 2, 0);  // urgent pointer
     if (view.ip6) {

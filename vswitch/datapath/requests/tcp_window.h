@@ -1,6 +1,6 @@
-// tcp_window.h - the window that a service advertises to a client: read, lowered on its way, and told anew.
-// Source: RFC 9293 3.8, RFC 7323 2 (scale), RFC 1624 (checksum); AC/DC and vCC (SIGCOMM'16) for the idea.
-// Units: bytes; `field` is the header's, not scaled. Threads: any (values).
+// tcp_window.h - the TCP window that a service advertises to a client: read, lowered in passing, and sent
+// again. Source: RFC 9293 3.8; RFC 7323 2; RFC 1624; AC/DC (SIGCOMM'16); vCC (SIGCOMM'16). Units: bytes;
+// `field` is the value in the header, before scaling. Threads: any (values).
 #pragma once
 
 #include <array>
@@ -14,18 +14,20 @@ struct rte_mempool;
 
 namespace weir {
 
-/// By how many bits the fields of whoever sent this SYN are to be shifted; 0 without the option.
+/// Bits by which the windows of this SYN's sender are scaled; 0 without the option.
 [[nodiscard]] unsigned window_scale(const rte_mbuf* syn, const TcpView& view);
 
-/// Lowers the window to `field`; a lower one stays. Nothing happens to a frame that somebody else holds too.
+/// Lowers the window in the header to `field` and corrects the checksum. Does nothing when the window is
+/// lower already, or when the frame's buffer is shared.
 void lower_window(rte_mbuf* frame, const TcpView& view, std::uint16_t field);
 
-/// What is needed to tell a client a window that has been kept from it: a bare acknowledgement.
+/// An acknowledgement without payload that sends a client the window that was kept from it.
 class WindowUpdate {
   public:
-    /// Of the frame that would have told it. @param scale as the service announced it
+    /// Copies headers and window of the service's frame, before its window is lowered.
+    /// @param scale of the service's windows
     static WindowUpdate of(const rte_mbuf* frame, const TcpView& view, unsigned scale);
-    /// nullptr when there is no buffer
+    /// @return a new frame; nullptr when the pool is empty
     [[nodiscard]] rte_mbuf* make(rte_mempool* pool) const;
 
   private:

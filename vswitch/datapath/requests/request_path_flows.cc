@@ -1,4 +1,5 @@
-// request_flows.cc - flows of requests come, change, go and are read; what they have at the appliances.
+// request_path_flows.cc - RequestPath: service flows, their requests at the appliances, and the appliances'
+// windows.
 #include <algorithm>
 
 #include "cost_functions/protocols/registry.h"
@@ -8,7 +9,7 @@
 namespace weir {
 namespace {
 
-/// Bounds of one worker. Together about 12 MiB, taken only where there are appliances.
+/// Bounds of one worker; together about 12 MiB, allocated only when the configuration has appliances.
 constexpr std::uint32_t kConnections = 1 << 16;
 constexpr std::uint32_t kConnectionsPerVnic = 1 << 14;
 constexpr std::size_t kPendings = 1 << 16;
@@ -63,15 +64,15 @@ void RequestPath::add(const VnicPath& path, Nanos now) {
         }
 }
 
-/// Places of closed flows are used again.
+/// Reuses the place of a closed service flow. @return kNoFlow when there is none
 std::uint32_t RequestPath::open_flow(const VnicPath& path, const VnicProfile::Requests& requests, Nanos now) {
     const Appliance& appliance = appliances_[requests.appliance];
-    Flow flow(path.fixed.id, requests.appliance, CostFunction(appliance.cost, appliance.program));
+    ServiceFlow flow(path.fixed.id, requests.appliance, CostFunction(appliance.cost, appliance.program));
     flow.limit = requests.limit;
     flow.promised = requests.gate.window;
     flow.counts_cycles = appliance.cycles != nullptr;
     flow.stats.since = now;
-    const auto closed = std::ranges::find_if(flows_, [](const Flow& at) { return !at.open; });
+    const auto closed = std::ranges::find_if(flows_, [](const ServiceFlow& at) { return !at.open; });
     const auto id = static_cast<std::uint32_t>(closed - flows_.begin());
     if (id == limits::kRequestFlowsMax)
         return kNoFlow;
@@ -101,13 +102,13 @@ ApplianceGate* RequestPath::window_of(std::uint16_t appliance) {
     return found == windows_.end() ? nullptr : &found->gate;
 }
 
-/// What waited has gone on. Of its requests those count that are still waited for.
-void RequestPath::has_left(std::uint32_t id, const RequestGate::Held& held, Nanos now) {
+/// A held packet is released: those of its requests that still await a response are at the service now.
+void RequestPath::on_release(std::uint32_t id, const RequestGate::Held& held, Nanos now) {
     const auto first = static_cast<std::uint32_t>(held.mark);
     const auto end = static_cast<std::uint32_t>(held.mark >> 32);
     if (first == end)
         return;
-    Flow& flow = flows_[id];
+    ServiceFlow& flow = flows_[id];
     const TrackedConnection* connection = connections_.find(held.connection, now);
     const std::uint32_t tokens =
         connection != nullptr ? tracker_.pending().release(*connection, first, end, now) : 0;
@@ -116,42 +117,42 @@ void RequestPath::has_left(std::uint32_t id, const RequestGate::Held& held, Nano
         window->correct(held.entering, tokens);
 }
 
-RequestPath::Flow* RequestPath::flow_of(const TrackedConnection& connection) {
+RequestPath::ServiceFlow* RequestPath::flow_of(const TrackedConnection& connection) {
     const std::vector<std::uint32_t>& flows = of_vnic_[connection.vnic];
     return connection.service < flows.size() ? &flows_[flows[connection.service]] : nullptr;
 }
 
-/// What it still waited for is not outstanding any more.
-void RequestPath::forget(TrackedConnection& connection, Flow* flow) {
+/// Removes a connection from the tracker and its open requests from the counters.
+void RequestPath::forget(TrackedConnection& connection, ServiceFlow* flow) {
     if (flow != nullptr)
         flow->stats.outstanding -= std::min<std::uint64_t>(flow->stats.outstanding, connection.outstanding());
     tracker_.forget(connection);
     finish(flow);
 }
 
-/// What the tracker does not wait for any more is not at the service any more.
-void RequestPath::finish(Flow* flow) {
+/// Credits the flow with the tokens of requests that the tracker closed since the last call.
+void RequestPath::finish(ServiceFlow* flow) {
     const std::uint64_t finished = tracker_.pending().finished_tokens();
     if (finished == finished_)
         return;
-    if (flow != nullptr)  // a vNIC of the same id may have come after the one that asked
+    if (flow != nullptr)  // bounded, as a new vNIC may have the id of the one that sent the requests
         finish(*flow, std::min(finished - finished_, flow->at_service));
     finished_ = finished;
 }
 
-void RequestPath::finish(Flow& flow, std::uint64_t tokens) {
+void RequestPath::finish(ServiceFlow& flow, std::uint64_t tokens) {
     flow.at_service -= tokens;
     if (ApplianceGate* window = window_of(flow.appliance); window != nullptr)
         window->finish(tokens);
 }
 
-/// Says what this worker needs of the appliances' windows and takes what it was given; worker 0 divides.
-void RequestPath::negotiate_windows(Nanos now) {
+/// Reports this worker's demand for the appliances' windows and applies its share; worker 0 divides.
+void RequestPath::divide_windows(Nanos now) {
     share_due_ = now + LinkShare::kPeriod;
     for (Window& window : windows_) {
         LinkShare& share = *appliances_[window.appliance].window_share;
         LinkDemand demand{.used = window.gate.outstanding(), .backlogged = window.gate.contended()};
-        for (const Flow& flow : flows_) {
+        for (const ServiceFlow& flow : flows_) {
             if (!flow.open || flow.appliance != window.appliance)
                 continue;
             demand.shares += flow.promised.shares;
@@ -163,9 +164,9 @@ void RequestPath::negotiate_windows(Nanos now) {
     }
 }
 
-void RequestPath::keep_house(Nanos now) {
+void RequestPath::housekeeping(Nanos now) {
     if (!shared_)
-        for (Window& window : windows_)  // the controller may have changed it
+        for (Window& window : windows_)  // the controller may have changed the share
             window.gate.set_window(appliances_[window.appliance].window_share->allocation(worker_));
     connections_.sweep(now, kSweepPlaces,
                        [this](TrackedConnection& connection) { forget(connection, flow_of(connection)); });
@@ -174,7 +175,7 @@ void RequestPath::keep_house(Nanos now) {
 void RequestPath::read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const {
     readings.clear();
     for (const std::uint32_t id : of_vnic_[vnic]) {
-        const Flow& flow = flows_[id];
+        const ServiceFlow& flow = flows_[id];
         if (readings.size() == readings.capacity())
             return;
         Reading reading{flow.appliance, flow.stats};
