@@ -40,8 +40,8 @@ void Switches::send_hello(One& one) {
     for (const std::string& name : one.plan.vnics)
         hello.vnics.push_back({.name = name});
     const std::string text = wire::to_text(hello);
-    one.origin = {.epoch = 0, .session = kSession};
-    wire::Header header = one.origin.next(wire::Type::kHello, 0);
+    one.sequencer = {.epoch = 0, .session = kSession};
+    wire::Header header = one.sequencer.next(wire::Type::kHello, 0);
     header.count = static_cast<std::uint32_t>(text.size());
     send(one.socket, header, {text.begin(), text.end()});
 }
@@ -57,7 +57,7 @@ bool Switches::receive(One& one) {
     if (wire::decode_header({head.data<std::uint8_t>(), head.size()}, body.size(), header) !=
         wire::Malformed::kNo)
         return true;
-    one.origin.epoch = std::max(one.origin.epoch, header.epoch);
+    one.sequencer.epoch = std::max(one.sequencer.epoch, header.epoch);
     one.welcomed = one.welcomed || header.type == wire::Type::kWelcome;
     one.allocated = one.allocated || header.type == wire::Type::kAllocation;
     if (header.type != wire::Type::kTables || !one.flows.empty())
@@ -107,7 +107,7 @@ void Switches::send_demands(double scale) {
             record.backlog = record.used;
             wire::encode(record, body);
         }
-        wire::Header header = one.origin.next(wire::Type::kDemand, 0);
+        wire::Header header = one.sequencer.next(wire::Type::kDemand, 0);
         header.count = static_cast<std::uint32_t>(one.flows.size());
         bytes_up_ += wire::kHeaderBytes + body.size();
         send(one.socket, header, body);

@@ -37,7 +37,7 @@ class Switches {
     struct One {
         zmq::socket_t socket;
         SwitchPlan plan;
-        wire::Origin origin;
+        wire::Sequencer sequencer;
         std::vector<wire::FlowKey> flows;
         bool welcomed = false;
         bool allocated = false;

@@ -1,9 +1,12 @@
-// channel.h - one direction of the talk between a switch and the controller: what is said of a changing table
-// of flows, and what is believed of it. A lost, repeated, reordered or stale message does no harm.
-// Source: design section 5 (state, not commands), algorithms 10. Threads: one owner each.
+// channel.h - one direction of the link between a switch and the controller: the records that a sender still has to
+// send of a changing table, and the messages that a receiver accepts.
+// Source: docs/design.md 5.5; docs/protocol.md. Units: intervals of the controller. Threads: one owner each.
 //
-// Every record is a state, none is a step: to hear one twice changes nothing. Who finds a gap in the sequence
-// takes what came, and asks for a snapshot in its own next message; one comes every 30th interval anyway.
+// A record is the state of one flow, not a change of it, so receiving it twice does no harm. The sender keeps what it
+// sent and sends only what differs from it; nothing is acknowledged. Every message has a sequence number. A receiver
+// that sees a gap applies the message all the same, and asks for a snapshot of the whole table in its own next
+// message. Besides, every 30th message is a snapshot. Example: of messages 1 (snapshot), 2, 3 and 4 the third is lost;
+// the receiver applies 1, 2 and 4, asks for a snapshot, and is complete again with message 5.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +20,8 @@ namespace weir::wire {
 
 inline constexpr std::uint32_t kSnapshotIntervals = 30;
 
-/// Numbers what one side says.
-struct Origin {
+/// Numbers the messages that one side sends.
+struct Sequencer {
     std::uint64_t epoch = 0;
     std::uint32_t session = 0;
     std::uint32_t sequence = 0;  ///< of the last message
@@ -29,83 +32,88 @@ struct Origin {
     }
 };
 
-/// What of a table has been said, so that only changes are said again.
+/// The sender of a table: finds the records that the receiver does not have yet.
 template <typename Record>
-class Teller {
+class TableSender {
   public:
-    /// The next message is a snapshot: a new session, or the other side asked for one.
-    void start_over() { snapshot_due_ = true; }
+    /// The next message will be a snapshot: a session begins, or the receiver asked for one.
+    void send_snapshot() { snapshot_due_ = true; }
 
-    /// The records to say now, of all that there are, ordered by flow. @return whether they are a snapshot
+    /// Finds the records of the next message. They count as sent.
+    /// @param all the whole table, ordered by flow  @param out replaced  @return whether `out` is a snapshot
     bool changes(const std::vector<Record>& all, std::vector<Record>& out) {
         out.clear();
         if (snapshot_due_ || ++since_snapshot_ >= kSnapshotIntervals) {
             snapshot_due_ = false;
             since_snapshot_ = 0;
-            said_ = all;
+            sent_ = all;
             out = all;
             return true;
         }
-        // Both are ordered: walk them together.
-        std::vector<Record> said;
-        said.reserve(all.size());
-        auto old = said_.begin();
+        // Both tables are ordered by flow, so one walk over both finds new, changed and removed flows.
+        std::vector<Record> sent;
+        sent.reserve(all.size());
+        auto old = sent_.begin();
         for (const Record& now : all) {
-            for (; old != said_.end() && old->flow < now.flow; ++old)
-                say_gone(*old, out);
-            const bool known = old != said_.end() && old->flow == now.flow;
-            const bool tell = !known || differs(*old, now);
-            if (tell)
+            for (; old != sent_.end() && old->flow < now.flow; ++old)
+                send_removed(*old, out);
+            const bool known = old != sent_.end() && old->flow == now.flow;
+            const bool send = !known || differs(*old, now);
+            if (send)
                 out.push_back(now);
-            said.push_back(tell ? now : *old);
+            sent.push_back(send ? now : *old);
             if (known)
                 ++old;
         }
-        for (; old != said_.end(); ++old)
-            say_gone(*old, out);
-        said_ = std::move(said);
+        for (; old != sent_.end(); ++old)
+            send_removed(*old, out);
+        sent_ = std::move(sent);
         return false;
     }
-    /// What the other side knows if nothing was lost.
-    [[nodiscard]] const std::vector<Record>& said() const { return said_; }
+    /// The receiver's table, if no message was lost.
+    [[nodiscard]] const std::vector<Record>& sent() const { return sent_; }
 
   private:
-    static void say_gone(const Record& old, std::vector<Record>& out) {
+    static void send_removed(const Record& old, std::vector<Record>& out) {
         out.push_back(old);
-        make_gone(out.back());
+        make_removed(out.back());
     }
-    std::vector<Record> said_;  // ordered by flow
+    std::vector<Record> sent_;  // ordered by flow
     std::uint32_t since_snapshot_ = 0;
     bool snapshot_due_ = true;
 };
 
-enum class Accepted : std::uint8_t { kYes, kStale, kForeign };
+enum class Acceptance : std::uint8_t {
+    kAccepted,
+    kStale,   ///< not newer than the last accepted message
+    kForeign  ///< of another session or epoch
+};
 
-/// Which messages of the other side count.
-class Listener {
+/// The receiver of messages: accepts those of its session that are newer than the last.
+class MessageFilter {
   public:
-    Listener() = default;
-    /// A new session: nothing of another one counts any more.
+    MessageFilter() = default;
+    /// Begins a session. Messages of any other are foreign from now on.
     /// @param sequence of the message that opened it
-    Listener(std::uint64_t epoch, std::uint32_t session, std::uint32_t sequence = 0)
+    MessageFilter(std::uint64_t epoch, std::uint32_t session, std::uint32_t sequence = 0)
         : epoch_(epoch), session_(session), sequence_(sequence) {}
 
-    [[nodiscard]] Accepted accept(const Header& header) {
+    [[nodiscard]] Acceptance accept(const Header& header) {
         if (header.epoch != epoch_ || header.session != session_)
-            return Accepted::kForeign;
+            return Acceptance::kForeign;
         if (header.sequence <= sequence_)
-            return Accepted::kStale;
+            return Acceptance::kStale;
         missed_ = header.sequence != sequence_ + 1;
         if (header.has(flags::kSnapshot))
             gap_ = false;
         else if (missed_)
             gap_ = true;
         sequence_ = header.sequence;
-        return Accepted::kYes;
+        return Acceptance::kAccepted;
     }
-    /// Something was missed since the last snapshot.
+    /// A message was missed since the last snapshot: ask for another.
     [[nodiscard]] bool gap() const { return gap_; }
-    /// Something was missed just before the last message that counted.
+    /// A message was missed just before the last accepted one.
     [[nodiscard]] bool missed() const { return missed_; }
     [[nodiscard]] std::uint32_t sequence() const { return sequence_; }
 
@@ -117,13 +125,13 @@ class Listener {
     bool missed_ = false;
 };
 
-/// Applies what was accepted to a table by flow.
+/// Applies the records of an accepted message to the receiver's table.
 template <typename Record>
 void apply(bool snapshot, const std::vector<Record>& records, std::map<FlowKey, Record>& table) {
     if (snapshot)
         table.clear();
     for (const Record& record : records) {
-        if (is_gone(record))
+        if (is_removed(record))
             table.erase(record.flow);
         else
             table.insert_or_assign(record.flow, record);

@@ -1,18 +1,17 @@
-// header.cc - one layout, written and read in the same order.
+// header.cc - the header as bytes, and the checks that it and the size of the body allow.
 #include "common/wire/header.h"
 
 #include <algorithm>
 
-#include "common/wire/bytes.h"
+#include "common/byte_order.h"
 #include "common/wire/records.h"
-#include "common/wire/usage.h"
 
 namespace weir::wire {
 namespace {
 
 constexpr std::array<std::uint8_t, 4> kMagic{'W', 'E', 'I', 'R'};
 
-/// What one record takes; of JSON, a byte.
+/// Bytes of one record; JSON counts bytes.
 std::size_t record_bytes(Type type) {
     switch (type) {
         case Type::kDemand:
@@ -44,7 +43,7 @@ const char* name_of(Malformed reason) {
 HeaderBytes encode_header(const Header& header) {
     HeaderBytes bytes;
     std::copy(kMagic.begin(), kMagic.end(), bytes.begin());
-    Writer out(bytes.data() + kMagic.size());
+    LittleEndianWriter out(bytes.data() + kMagic.size());
     out.put(kProtocolVersion);
     out.put(static_cast<std::uint8_t>(header.type));
     out.put(header.flags);
@@ -61,7 +60,7 @@ Malformed decode_header(std::span<const std::uint8_t> bytes, std::size_t body_by
         return bytes.size() < kHeaderBytes ? Malformed::kShort : Malformed::kSize;
     if (!std::equal(kMagic.begin(), kMagic.end(), bytes.begin()))
         return Malformed::kMagic;
-    Reader in(bytes.data() + kMagic.size());
+    LittleEndianReader in(bytes.data() + kMagic.size());
     std::uint8_t version = 0;
     std::uint8_t type = 0;
     Header read;

@@ -1,4 +1,4 @@
-// messages.cc - JSON written and read with the configuration's own machinery: strictly, and with every fault.
+// messages.cc - the JSON messages, read as strictly as configurations and with every fault.
 #include "common/wire/messages.h"
 
 #include <array>
@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kSchema = 1;
 constexpr std::size_t kListMax = 20'000;
-constexpr std::size_t kSentenceBytesMax = 300;
+constexpr std::size_t kTextBytesMax = 300;
 constexpr Range kVlanRange{0, 4094};
 constexpr Range kRateRange{0, UINT64_MAX};
 constexpr Range kIdRange{0, UINT32_MAX};
@@ -26,16 +26,16 @@ std::string dump(const json& value) {
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// A name that may be missing.
-void read_name_or_nothing(ObjectReader& reader, std::string_view key, std::string& out) {
+// A name that may be absent.
+void read_optional_name(ObjectReader& reader, std::string_view key, std::string& out) {
     if (reader.has(key))
         read_name(reader, key, out);
     else
         (void)reader.take(key);
 }
 
-void read_sentence(ObjectReader& reader, std::string_view key, std::string& out) {
-    if (reader.read_text(key, out) && out.size() > kSentenceBytesMax)
+void read_short_text(ObjectReader& reader, std::string_view key, std::string& out) {
+    if (reader.read_text(key, out) && out.size() > kTextBytesMax)
         reader.fault(key, "at most 300 bytes", "it is too long");
 }
 
@@ -50,7 +50,7 @@ void read_mac(ObjectReader& reader, std::string& out) {
     if (good)
         out = std::move(text);
     else
-        reader.fault("mac", "an address such as \"52:54:00:00:00:01\"", "this is no address");
+        reader.fault("mac", "an address such as \"52:54:00:00:00:01\"", "this is not a MAC address");
 }
 
 void read_schema(ObjectReader& reader) {
@@ -59,7 +59,7 @@ void read_schema(ObjectReader& reader) {
         reader.read_integer("schema", schema, {kSchema, kSchema});
 }
 
-/// Parses the text and hands its root to `read(ObjectReader&, Faults&)`, which fills `message`.
+/// Parses the text; `read(ObjectReader&, Faults&, Message&)` fills the message from its root.
 template <typename Message, typename Read>
 std::variant<Message, Faults> parse(std::string_view text, Read read) {
     JsonText json_text = read_json_text(text);
@@ -86,8 +86,8 @@ void read_endpoint(ObjectReader& entry, Tables& tables) {
         entry.read_word<Endpoint::Kind>("kind", endpoint.kind, kKinds);
     if (require(entry, "name", "a name"))
         read_name(entry, "name", endpoint.name);
-    read_name_or_nothing(entry, "tenant", endpoint.tenant);
-    read_name_or_nothing(entry, "host", endpoint.host);
+    read_optional_name(entry, "tenant", endpoint.tenant);
+    read_optional_name(entry, "host", endpoint.host);
     read_mac(entry, endpoint.mac);
     entry.read_integer("vlan", endpoint.vlan, kVlanRange);
     tables.endpoints.push_back(std::move(endpoint));
@@ -105,7 +105,7 @@ void read_guarantee(ObjectReader& entry, Tables& tables) {
     tables.guarantees.push_back(guarantee);
 }
 
-// Empty texts and zeros are left out.
+// Adds a member, unless it is empty or zero.
 void put(json& object, const char* key, const std::string& text) {
     if (!text.empty())
         object[key] = text;
@@ -143,7 +143,7 @@ std::string to_text(const Welcome& welcome) {
     put(out, "refused", welcome.refused);
     put(out, "interval_ns", welcome.interval);
     put(out, "validity", std::uint64_t{welcome.validity});
-    if (welcome.billing_period != kBillingPeriod)  // a switch that knows only this one is content
+    if (welcome.billing_period != kBillingPeriod)  // so that switches that know no other period accept it
         put(out, "billing_period_ns", welcome.billing_period);
     return dump(out);
 }
@@ -175,13 +175,13 @@ std::variant<Hello, Faults> parse_hello(std::string_view text) {
     return parse<Hello>(text, [](ObjectReader& root, Faults& faults, Hello& hello) {
         if (require(root, "host", "the host's name"))
             read_name(root, "host", hello.host);
-        read_sentence(root, "version", hello.version);
+        read_short_text(root, "version", hello.version);
         root.read_integer("uplink_bps", hello.uplink_bps, {0, 400'000'000'000});
         read_objects(root, "vnics", kListMax, faults, [&](ObjectReader& entry, const std::string& /*path*/) {
             HelloVnic vnic;
             if (require(entry, "name", "a name"))
                 read_name(entry, "name", vnic.name);
-            read_name_or_nothing(entry, "tenant", vnic.tenant);
+            read_optional_name(entry, "tenant", vnic.tenant);
             read_mac(entry, vnic.mac);
             entry.read_integer("vlan", vnic.vlan, kVlanRange);
             hello.vnics.push_back(std::move(vnic));
@@ -191,7 +191,7 @@ std::variant<Hello, Faults> parse_hello(std::string_view text) {
                          HelloAppliance appliance;
                          if (require(entry, "name", "a name"))
                              read_name(entry, "name", appliance.name);
-                         read_sentence(entry, "address", appliance.address);
+                         read_short_text(entry, "address", appliance.address);
                          entry.read_integer("port", appliance.port, {0, 65'535});
                          hello.appliances.push_back(std::move(appliance));
                      });
@@ -200,14 +200,14 @@ std::variant<Hello, Faults> parse_hello(std::string_view text) {
 
 std::variant<Welcome, Faults> parse_welcome(std::string_view text) {
     return parse<Welcome>(text, [](ObjectReader& root, Faults& /*faults*/, Welcome& welcome) {
-        read_name_or_nothing(root, "cluster", welcome.cluster);
+        read_optional_name(root, "cluster", welcome.cluster);
         root.read_integer("interval_ns", welcome.interval, {10'000'000, 60 * kNanosPerSec});
         root.read_integer("validity", welcome.validity, {1, 100});
         root.read_integer("billing_period_ns", welcome.billing_period, {kBillingPeriod, kBillingPeriodMax});
-        read_sentence(root, "refused", welcome.refused);
+        read_short_text(root, "refused", welcome.refused);
         if (welcome.refused.empty() && (welcome.interval == 0 || welcome.validity == 0))
             root.fault("interval_ns", "interval_ns and validity, or refused",
-                       "a welcome says how long things take");
+                       "a welcome that refuses nothing must state both");
     });
 }
 

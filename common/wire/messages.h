@@ -1,5 +1,5 @@
-// messages.h - what is said once and not every interval, as JSON: HELLO, WELCOME, TABLES.
-// Source: design section 5; docs/protocol.md. Units: in the field names. Threads: any; never on a poll
+// messages.h - the messages that are JSON, because they are sent rarely: HELLO, WELCOME, TABLES.
+// Source: docs/design.md 5.5; docs/protocol.md. Units: in the field names. Threads: any; never on a poll
 // thread.
 #pragma once
 
@@ -17,16 +17,16 @@
 
 namespace weir::wire {
 
-/// A vNIC as its switch has it.
+/// A vNIC in a HELLO.
 struct HelloVnic {
     std::string name{};
-    std::string tenant{};  ///< as the switch's file says; empty = none
-    std::string mac{};     ///< empty = it learns
+    std::string tenant{};  ///< from the switch's configuration; empty = none
+    std::string mac{};     ///< empty = learned from frames
     std::uint16_t vlan = 0;
     bool operator==(const HelloVnic&) const = default;
 };
 
-/// An appliance that the switch tracks requests to.
+/// An appliance in a HELLO: the switch tracks requests to it.
 struct HelloAppliance {
     std::string name{};
     std::string address{};
@@ -34,40 +34,41 @@ struct HelloAppliance {
     bool operator==(const HelloAppliance&) const = default;
 };
 
-/// From the switch, first of all: who it is and what it has.
+/// From the switch, as its first message: its name and its vNICs.
 struct Hello {
     std::string host{};
     std::string version{};
-    std::uint64_t uplink_bps = 0;  ///< what it may promise; 0 = no uplink
+    std::uint64_t uplink_bps = 0;  ///< rate that may be promised on its uplink, bit/s; 0 = no uplink
     std::vector<HelloVnic> vnics{};
     std::vector<HelloAppliance> appliances{};
     bool operator==(const Hello&) const = default;
 };
 
-/// The answer: how things are done here, or why not.
+/// The controller's answer: the cluster's intervals, or a refusal.
 struct Welcome {
     std::string cluster{};
     Nanos interval = 0;
-    std::uint32_t validity = 0;  ///< intervals for which an allocation counts
+    std::uint32_t validity = 0;  ///< intervals for which an allocation is valid
     Nanos billing_period = kBillingPeriod;
-    std::string refused{};  ///< not empty: the switch is not taken, and this is why
+    std::string refused{};  ///< reason for which the switch is refused; empty = it is not
     bool operator==(const Welcome&) const = default;
 };
 
-/// One end of flows.
+/// An end of flows: a vNIC or an appliance.
 struct Endpoint {
     enum class Kind : std::uint8_t { kVnic, kAppliance };
     std::uint32_t id = 0;
     Kind kind = Kind::kVnic;
     std::string name{};
-    std::string tenant{};    ///< of a vNIC
-    std::string host{};      ///< of a vNIC; empty = not there now
-    std::string mac{};       ///< of a vNIC; empty = not known
-    std::uint16_t vlan = 0;  ///< of a vNIC
+    // Of vNICs only:
+    std::string tenant{};
+    std::string host{};  ///< empty = on no host at present
+    std::string mac{};   ///< empty = unknown
+    std::uint16_t vlan = 0;
     bool operator==(const Endpoint&) const = default;
 };
 
-/// The ends of the flows that the switch may see, and what its flows may use when nobody says anything.
+/// The endpoints of flows that the switch may see, and the rates of its flows while the controller is silent.
 struct Tables {
     std::vector<Endpoint> endpoints{};
     std::vector<FlowAllocation> guarantees{};
@@ -78,7 +79,7 @@ struct Tables {
 [[nodiscard]] std::string to_text(const Welcome& welcome);
 [[nodiscard]] std::string to_text(const Tables& tables);
 
-// Never throw on input; on any fault all of them are returned.
+// These never throw on input. They return the message, or all of its faults.
 [[nodiscard]] std::variant<Hello, Faults> parse_hello(std::string_view text);
 [[nodiscard]] std::variant<Welcome, Faults> parse_welcome(std::string_view text);
 [[nodiscard]] std::variant<Tables, Faults> parse_tables(std::string_view text);

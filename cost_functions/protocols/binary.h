@@ -8,40 +8,19 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
+#include "common/byte_order.h"
 #include "cost_functions/tracker/protocol.h"
 
 namespace weir {
 
-constexpr std::uint8_t swap_bytes(std::uint8_t value) {
-    return value;
-}
-constexpr std::uint16_t swap_bytes(std::uint16_t value) {
-    return __builtin_bswap16(value);
-}
-constexpr std::uint32_t swap_bytes(std::uint32_t value) {
-    return __builtin_bswap32(value);
-}
-constexpr std::uint64_t swap_bytes(std::uint64_t value) {
-    return __builtin_bswap64(value);
-}
-
-template <std::unsigned_integral T>
-T native_field(Bytes bytes, std::size_t at) {
-    T value;
-    std::memcpy(&value, bytes.data() + at, sizeof value);
-    return value;
-}
 template <std::unsigned_integral T>
 T big_endian(Bytes bytes, std::size_t at) {
-    const T value = native_field<T>(bytes, at);
-    return std::endian::native == std::endian::big ? value : swap_bytes(value);
+    return load_big<T>(bytes.data() + at);
 }
 template <std::unsigned_integral T>
 T little_endian(Bytes bytes, std::size_t at) {
-    const T value = native_field<T>(bytes, at);
-    return std::endian::native == std::endian::little ? value : swap_bytes(value);
+    return load_little<T>(bytes.data() + at);
 }
 
 constexpr bool has_only(std::uint32_t flags, std::uint32_t allowed) {

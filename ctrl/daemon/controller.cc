@@ -66,7 +66,7 @@ void Controller::send(const std::string& route, const Header& header, wire::Byte
 }
 
 void Controller::send_json(Session& session, Type type, const std::string& text) {
-    Header header = session.origin.next(type, interval_);
+    Header header = session.sequencer.next(type, interval_);
     header.count = static_cast<std::uint32_t>(text.size());
     send(session.route, header, {text.begin(), text.end()});
 }
@@ -88,8 +88,8 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
     if (header.type == Type::kHello)
         return on_hello(peer, header, body, now);
     Session* session = sessions_.of_peer(peer, header.session);
-    const auto accepted = session == nullptr ? wire::Accepted::kForeign : session->listener.accept(header);
-    if (accepted == wire::Accepted::kForeign) {
+    const auto accepted = session == nullptr ? wire::Acceptance::kForeign : session->filter.accept(header);
+    if (accepted == wire::Acceptance::kForeign) {
         ++counters_.foreign;
         return send(peer.route,
                     {.type = Type::kHeartbeat,
@@ -99,13 +99,13 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
                      .interval = interval_},
                     {});
     }
-    if (accepted == wire::Accepted::kStale) {
+    if (accepted == wire::Acceptance::kStale) {
         ++counters_.stale;
         return;
     }
     session->last_message = now;
     if (header.has(wire::flags::kAskSnapshot)) {
-        session->teller.start_over();
+        session->sender.send_snapshot();
         send_tables(*session);  // TABLES may be what the switch missed
     }
     if (header.type == Type::kDemand)
@@ -149,8 +149,8 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
         if (const auto last = stored_.find(hello.host); is_first && last != stored_.end())
             session.rates = last->second.flows;
         session.since = unix_time_ * static_cast<std::int64_t>(kNanosPerSec);
-        session.origin = {.epoch = epoch_, .session = header.session};
-        session.listener = wire::Listener(epoch_, header.session, header.sequence);
+        session.sequencer = {.epoch = epoch_, .session = header.session};
+        session.filter = wire::MessageFilter(epoch_, header.session, header.sequence);
         audit("welcome", "host " + hello.host);
     }
     session.version = hello.version;
@@ -161,7 +161,7 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
                                           .validity = Sessions::kValidity,
                                           .billing_period = config_.billing_period}));
     send_tables(session);
-    session.teller.start_over();
+    session.sender.send_snapshot();
     send_rates(session, false);
 }
 
@@ -269,12 +269,12 @@ void Controller::solve(bool interval_ended) {
 }
 
 void Controller::send_rates(Session& session, bool even_without_changes) {
-    const bool is_snapshot = session.teller.changes(session.rates, changes_);
+    const bool is_snapshot = session.sender.changes(session.rates, changes_);
     if (changes_.empty() && !even_without_changes)
         return;
-    Header header = session.origin.next(Type::kAllocation, interval_);
+    Header header = session.sequencer.next(Type::kAllocation, interval_);
     header.flags = static_cast<std::uint16_t>((is_snapshot ? wire::flags::kSnapshot : 0) |
-                                              (session.listener.gap() ? wire::flags::kAskSnapshot : 0));
+                                              (session.filter.gap() ? wire::flags::kAskSnapshot : 0));
     header.count = static_cast<std::uint32_t>(changes_.size());
     counters_.records_out += changes_.size();
     session.is_unsaved = session.is_unsaved || !changes_.empty();

@@ -1,7 +1,7 @@
 // controller_billing.cc - USAGE messages: billing periods go on the bill, and into each vNIC's measured use.
 #include <algorithm>
 
-#include "common/wire/usage.h"
+#include "common/wire/records.h"
 #include "ctrl/daemon/controller.h"
 
 namespace weir {
@@ -48,7 +48,7 @@ void Controller::on_usage(Session& session, std::span<const std::uint8_t> body) 
     } catch (const HostError& error) {
         return audit("store", std::string("billing periods were not written: ") + error.what());
     }
-    wire::Header header = session.origin.next(wire::Type::kBilled, interval_);
+    wire::Header header = session.sequencer.next(wire::Type::kBilled, interval_);
     header.count = 1;
     send(session.route, header, wire::encode_billed(last_ended));
 }

@@ -20,7 +20,7 @@ std::size_t DemandTable::apply(HostIndex host, std::span<const wire::FlowDemand>
         const FlowDemands& known = is_snapshot ? before : flows_;
         const auto old = known.find(record.flow);
         note_change(old == known.end() ? nullptr : &old->second, record);
-        if (wire::is_gone(record))
+        if (wire::is_removed(record))
             flows_.erase(record.flow);
         else
             flows_.insert_or_assign(record.flow, record);

@@ -42,7 +42,7 @@ std::vector<wire::FlowAllocation> IntervalSolver::solve(const Cluster& cluster, 
     std::vector<wire::FlowAllocation> out;
     out.reserve(problem_.flows().size());
     for (std::size_t i = 0; i < problem_.flows().size(); ++i)
-        if (const wire::FlowAllocation rates = rates_of(cluster, i); !wire::is_gone(rates))
+        if (const wire::FlowAllocation rates = rates_of(cluster, i); !wire::is_removed(rates))
             out.push_back(rates);
     capacities_.set_allocated(cluster, out);
     return out;

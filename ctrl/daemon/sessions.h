@@ -53,9 +53,9 @@ struct Session {
     std::string version;  ///< of weir-switch
     Nanos last_message = 0;
     std::int64_t since = 0;  ///< Unix nanoseconds: all usage from then on was received
-    wire::Listener listener;
-    wire::Origin origin;
-    wire::Teller<wire::FlowAllocation> teller;
+    wire::MessageFilter filter;
+    wire::Sequencer sequencer;
+    wire::TableSender<wire::FlowAllocation> sender;
     std::vector<wire::FlowAllocation> rates;  ///< ordered by flow
     /// A DEMAND arrived. Until then the rates are those of the session before, or of the stored epoch.
     bool has_demands = false;
@@ -84,7 +84,7 @@ class Sessions {
     [[nodiscard]] std::string why_refused(const Peer& peer, HostIndex host, const std::string& name,
                                           Nanos now) const;
     /// The host's session for a HELLO of the peer: the same one when the peer repeats its HELLO, else a new
-    /// one that keeps the rates of the one before; the caller sets its `listener` and `origin`.
+    /// one that keeps the rates of the one before; the caller sets its `filter` and `sequencer`.
     struct Opened {
         Session& session;
         bool is_new;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/wire/bytes.h"
+#include "common/byte_order.h"
 #include "ctrl/store/store.h"
 
 namespace weir {
@@ -18,7 +18,7 @@ constexpr auto kBinMillisMax = static_cast<std::uint64_t>(MeasuredUse::kSecondsM
 /// A histogram as stored: 64-bit little-endian milliseconds per bin.
 std::vector<std::uint8_t> bytes_of(const MeasuredUse& use) {
     std::vector<std::uint8_t> bytes(use.bins().size() * sizeof(std::uint64_t));
-    wire::Writer writer(bytes.data());
+    LittleEndianWriter writer(bytes.data());
     for (const double seconds : use.bins())
         writer.put(static_cast<std::uint64_t>(std::llround(seconds * kMillis)));
     return bytes;
@@ -28,7 +28,7 @@ std::optional<MeasuredUse> use_of(const std::vector<std::uint8_t>& bytes) {
     MeasuredUse::Bins bins{};
     if (bytes.size() != bins.size() * sizeof(std::uint64_t))
         return std::nullopt;
-    wire::Reader reader(bytes.data());
+    LittleEndianReader reader(bytes.data());
     for (double& seconds : bins) {
         std::uint64_t millis = 0;
         reader.get(millis);

@@ -39,8 +39,8 @@ void ControllerSession::set_hello(const wire::Hello& hello) {
 }
 
 void ControllerSession::begin_session() {
-    origin_ = {.epoch = origin_.epoch, .session = origin_.session + 1};
-    teller_.start_over();
+    sequencer_ = {.epoch = sequencer_.epoch, .session = sequencer_.session + 1};
+    sender_.send_snapshot();
     hello_wanted_ = true;
     if (state_ == State::kConnected || state_ == State::kWelcomed)
         state_ = State::kConnecting;
@@ -79,7 +79,7 @@ void ControllerSession::send_hello(Nanos now) {
     hello_wanted_ = false;
     hello_at_ = now;
     const std::string text = wire::to_text(directory_.hello());
-    Header header = origin_.next(Type::kHello, interval_);
+    Header header = sequencer_.next(Type::kHello, interval_);
     header.epoch = 0;
     header.count = static_cast<std::uint32_t>(text.size());
     send(header, {text.begin(), text.end()});
@@ -87,10 +87,10 @@ void ControllerSession::send_hello(Nanos now) {
 
 void ControllerSession::send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now) {
     std::vector<wire::FlowDemand> changes;
-    Header header = origin_.next(Type::kDemand, interval_);
+    Header header = sequencer_.next(Type::kDemand, interval_);
     header.flags =
-        static_cast<std::uint16_t>((teller_.changes(demands, changes) ? wire::flags::kSnapshot : 0) |
-                                   (listener_.gap() || tables_missing_ ? wire::flags::kAskSnapshot : 0));
+        static_cast<std::uint16_t>((sender_.changes(demands, changes) ? wire::flags::kSnapshot : 0) |
+                                   (filter_.gap() || tables_missing_ ? wire::flags::kAskSnapshot : 0));
     header.count = static_cast<std::uint32_t>(changes.size());
     wire::Bytes body;
     for (const wire::FlowDemand& record : changes)
@@ -104,7 +104,7 @@ void ControllerSession::send_usage(Nanos now) {
     wire::Bytes body = usage_.next_message(directory_.vnic_ids(), now);
     if (body.empty())
         return;
-    Header header = origin_.next(Type::kUsage, interval_);
+    Header header = sequencer_.next(Type::kUsage, interval_);
     header.count = static_cast<std::uint32_t>(body.size() / wire::kUsageBytes);
     send(header, std::move(body));
 }
@@ -119,17 +119,17 @@ void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span
     if (header.type == Type::kWelcome)
         return on_welcome(header, text_of(body), now);
     if (header.type == Type::kHeartbeat && header.has(wire::flags::kAskHello) &&
-        header.session == origin_.session)
+        header.session == sequencer_.session)
         return on_heartbeat(now);
-    const wire::Accepted accepted = listener_.accept(header);
-    if (accepted != wire::Accepted::kYes) {
-        ++(accepted == wire::Accepted::kStale ? counters_.stale : counters_.foreign);
+    const wire::Acceptance accepted = filter_.accept(header);
+    if (accepted != wire::Acceptance::kAccepted) {
+        ++(accepted == wire::Acceptance::kStale ? counters_.stale : counters_.foreign);
         return;
     }
-    tables_missing_ = tables_missing_ || listener_.missed();
+    tables_missing_ = tables_missing_ || filter_.missed();
     interval_ = header.interval;
     if (header.has(wire::flags::kAskSnapshot))
-        teller_.start_over();
+        sender_.send_snapshot();
     if (header.type == Type::kTables)
         on_tables(text_of(body));
     else if (header.type == Type::kBilled)
@@ -146,7 +146,7 @@ void ControllerSession::on_heartbeat(Nanos now) {
 }
 
 void ControllerSession::on_welcome(const Header& header, std::string_view text, Nanos now) {
-    if (header.session != origin_.session || header.epoch < origin_.epoch) {
+    if (header.session != sequencer_.session || header.epoch < sequencer_.epoch) {
         ++counters_.foreign;
         return;
     }
@@ -163,10 +163,10 @@ void ControllerSession::on_welcome(const Header& header, std::string_view text, 
         return;
     }
     welcome_ = std::move(*welcome);
-    origin_.epoch = header.epoch;
+    sequencer_.epoch = header.epoch;
     interval_ = header.interval;
-    listener_ = wire::Listener(header.epoch, origin_.session, header.sequence);
-    teller_.start_over();
+    filter_ = wire::MessageFilter(header.epoch, sequencer_.session, header.sequence);
+    sender_.send_snapshot();
     usage_.resend();
     sampler_.set_interval(welcome_.interval);
     sampler_.restart();

@@ -46,7 +46,7 @@ class ControllerSession {
 
     /// @param first number of the first session, random: a restarted switch must not continue an old one
     /// @param seed  random; spreads the demands of all switches over the interval
-    ControllerSession(std::uint32_t first, std::uint32_t seed) : origin_{.session = first}, seed_(seed) {}
+    ControllerSession(std::uint32_t first, std::uint32_t seed) : sequencer_{.session = first}, seed_(seed) {}
 
     /// What the switch is and has. A change begins a new session.
     void set_hello(const wire::Hello& hello);
@@ -68,7 +68,7 @@ class ControllerSession {
     /// Why the controller refuses the switch; empty = it does not.
     [[nodiscard]] const std::string& refusal() const { return refusal_; }
     [[nodiscard]] const std::string& cluster() const { return welcome_.cluster; }
-    [[nodiscard]] std::uint64_t epoch() const { return origin_.epoch; }
+    [[nodiscard]] std::uint64_t epoch() const { return sequencer_.epoch; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
     [[nodiscard]] const Counters& counters() const { return counters_; }
     [[nodiscard]] const UsageQueue& usage() const { return usage_; }
@@ -91,9 +91,9 @@ class ControllerSession {
     State state_ = State::kConnecting;
     std::string refusal_;
     wire::Welcome welcome_;
-    wire::Origin origin_;
-    wire::Listener listener_;
-    wire::Teller<wire::FlowDemand> teller_;
+    wire::Sequencer sequencer_;
+    wire::MessageFilter filter_;
+    wire::TableSender<wire::FlowDemand> sender_;
     FlowDirectory directory_;
     DemandSampler sampler_;
     UsageQueue usage_;

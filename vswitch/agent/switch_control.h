@@ -10,7 +10,6 @@
 #include "common/error.h"
 #include "common/ids.h"
 #include "common/wire/records.h"
-#include "common/wire/usage.h"
 #include "vswitch/config/config.h"
 #include "vswitch/stats.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "common/wire/usage.h"
+#include "common/wire/records.h"
 #include "vswitch/agent/switch_control.h"
 
 namespace weir {

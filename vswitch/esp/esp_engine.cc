@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "common/big_endian.h"
+#include "common/byte_order.h"
 #include "common/error.h"
 
 namespace weir {

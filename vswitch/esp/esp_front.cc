@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/big_endian.h"
+#include "common/byte_order.h"
 
 namespace weir {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "common/big_endian.h"
+#include "common/byte_order.h"
 #include "common/error.h"
 
 namespace weir {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "common/big_endian.h"
+#include "common/byte_order.h"
 
 namespace weir::requests {
 namespace {

@@ -1,4 +1,4 @@
-// channel_property_test.cc - a table that changes, told over a channel that loses, repeats and reorders.
+// channel_property_test.cc - a changing table, sent over a link that loses, repeats and reorders messages.
 #include <deque>
 
 #include "common/wire/channel.h"
@@ -19,18 +19,18 @@ struct Message {
     std::vector<FlowDemand> records;
 };
 
-// A switch whose flows come, change and go, and the other side's belief.
-struct Talk {
+// A table whose flows appear, change and disappear, its sender, and the receiver's copy.
+struct Link {
     testing::Random32 random;
     std::map<FlowKey, FlowDemand> flows;
-    Origin origin{kEpoch, kSession};
-    Teller<FlowDemand> teller;
-    Listener listener;
-    std::map<FlowKey, FlowDemand> believed;
+    Sequencer sequencer{kEpoch, kSession};
+    TableSender<FlowDemand> sender;
+    MessageFilter filter;
+    std::map<FlowKey, FlowDemand> received;
     std::uint32_t interval = 0;
-    std::size_t said = 0;
+    std::size_t records_sent = 0;
 
-    explicit Talk(std::uint32_t seed) : random(seed) { listener = Listener(kEpoch, kSession); }
+    explicit Link(std::uint32_t seed) : random(seed) { filter = MessageFilter(kEpoch, kSession); }
 
     void change() {
         for (int i = 0; i < 3; ++i) {
@@ -41,122 +41,122 @@ struct Talk {
                 flows[key] = test::demand(key.source, key.destination, static_cast<float>(random() % 1000));
         }
     }
-    Message tell() {
+    Message send() {
         std::vector<FlowDemand> all;
         for (const auto& [key, record] : flows)
             all.push_back(record);
         Message message;
-        message.header = origin.next(Type::kDemand, ++interval);
-        if (teller.changes(all, message.records))
+        message.header = sequencer.next(Type::kDemand, ++interval);
+        if (sender.changes(all, message.records))
             message.header.flags |= flags::kSnapshot;
         message.header.count = static_cast<std::uint32_t>(message.records.size());
-        said += message.records.size();
+        records_sent += message.records.size();
         return message;
     }
-    Accepted hear(const Message& message) {
-        const Accepted accepted = listener.accept(message.header);
-        if (accepted == Accepted::kYes)
-            apply(message.header.has(flags::kSnapshot), message.records, believed);
+    Acceptance receive(const Message& message) {
+        const Acceptance accepted = filter.accept(message.header);
+        if (accepted == Acceptance::kAccepted)
+            apply(message.header.has(flags::kSnapshot), message.records, received);
         return accepted;
     }
-    // The way back is whole: who misses something is heard.
-    void answer() {
-        if (listener.gap())
-            teller.start_over();
+    // The opposite direction loses nothing: the sender learns of every gap.
+    void report_gap() {
+        if (filter.gap())
+            sender.send_snapshot();
     }
     [[nodiscard]] bool agree() const {
-        std::map<FlowKey, FlowDemand> said_table;
-        for (const FlowDemand& record : teller.said())
-            said_table.emplace(record.flow, record);
-        return said_table == believed;
+        std::map<FlowKey, FlowDemand> sent;
+        for (const FlowDemand& record : sender.sent())
+            sent.emplace(record.flow, record);
+        return sent == received;
     }
 };
 
 }  // namespace
 
-TEST_CASE("with nothing lost the other side knows what was said, interval by interval") {
-    Talk talk(1);
+TEST_CASE("with nothing lost the receiver has what was sent, interval by interval") {
+    Link link(1);
     for (int i = 0; i < 300; ++i) {
-        talk.change();
-        CHECK(talk.hear(talk.tell()) == Accepted::kYes);
-        REQUIRE(talk.agree());
-        REQUIRE(talk.believed.size() == talk.flows.size());
+        link.change();
+        CHECK(link.receive(link.send()) == Acceptance::kAccepted);
+        REQUIRE(link.agree());
+        REQUIRE(link.received.size() == link.flows.size());
     }
 }
 
-TEST_CASE("a table that stands still is said once in 30 intervals") {
-    Talk talk(2);
+TEST_CASE("a table that stands still is sent once in 30 intervals") {
+    Link link(2);
     for (int i = 0; i < 20; ++i)
-        talk.change();
-    (void)talk.hear(talk.tell());
-    talk.said = 0;
+        link.change();
+    (void)link.receive(link.send());
+    link.records_sent = 0;
     for (int i = 0; i < 29; ++i)
-        (void)talk.hear(talk.tell());
-    CHECK(talk.said == 0);
-    CHECK(talk.hear(talk.tell()) == Accepted::kYes);
-    CHECK(talk.said == talk.flows.size());
+        (void)link.receive(link.send());
+    CHECK(link.records_sent == 0);
+    CHECK(link.receive(link.send()) == Acceptance::kAccepted);
+    CHECK(link.records_sent == link.flows.size());
 }
 
-TEST_CASE("after losses, repetitions and reorderings both agree again within two messages") {
+TEST_CASE("after losses, repetitions and reorderings both sides agree again within two messages") {
     for (std::uint32_t seed = 1; seed <= 50; ++seed) {
-        Talk talk(seed);
+        Link link(seed);
         std::deque<Message> late;
         for (int i = 0; i < 100; ++i) {
-            talk.change();
-            const Message message = talk.tell();
-            switch (talk.random() % 6) {
+            link.change();
+            const Message message = link.send();
+            switch (link.random() % 6) {
                 case 0:  // lost
                     break;
-                case 1:  // twice
-                    (void)talk.hear(message);
-                    CHECK(talk.hear(message) == Accepted::kStale);
+                case 1:  // repeated
+                    (void)link.receive(message);
+                    CHECK(link.receive(message) == Acceptance::kStale);
                     break;
-                case 2:  // overtaken
+                case 2:  // arrives later
                     late.push_back(message);
                     break;
                 default:
-                    (void)talk.hear(message);
+                    (void)link.receive(message);
             }
-            if (!late.empty() && talk.random() % 3 == 0) {
-                (void)talk.hear(late.front());
+            if (!late.empty() && link.random() % 3 == 0) {
+                (void)link.receive(late.front());
                 late.pop_front();
             }
         }
         while (!late.empty()) {
-            (void)talk.hear(late.front());
+            (void)link.receive(late.front());
             late.pop_front();
         }
-        // The line is good again.
-        (void)talk.hear(talk.tell());
-        talk.answer();
-        (void)talk.hear(talk.tell());
-        REQUIRE(talk.agree());
-        REQUIRE_FALSE(talk.listener.gap());
+        // From here on nothing is lost.
+        (void)link.receive(link.send());
+        link.report_gap();
+        (void)link.receive(link.send());
+        REQUIRE(link.agree());
+        REQUIRE_FALSE(link.filter.gap());
     }
 }
 
-TEST_CASE("a lost message alone, with nobody to ask, is made up for by the next snapshot") {
-    Talk talk(3);
-    (void)talk.hear(talk.tell());
-    talk.change();
-    (void)talk.tell();  // lost
+TEST_CASE("a lost message alone, with no way to ask, is made up for by the next snapshot") {
+    Link link(3);
+    (void)link.receive(link.send());
+    link.change();
+    (void)link.send();  // lost
     for (std::uint32_t i = 0; i < kSnapshotIntervals; ++i)
-        (void)talk.hear(talk.tell());
-    CHECK(talk.agree());
+        (void)link.receive(link.send());
+    CHECK(link.agree());
 }
 
-TEST_CASE("what belongs to another session or epoch counts for nothing") {
-    Talk talk(4);
-    talk.change();
-    Message message = talk.tell();
+TEST_CASE("messages of another session or epoch are not applied") {
+    Link link(4);
+    link.change();
+    Message message = link.send();
     message.header.session ^= 1;
-    CHECK(talk.hear(message) == Accepted::kForeign);
+    CHECK(link.receive(message) == Acceptance::kForeign);
     message.header.session ^= 1;
     message.header.epoch -= 1;
-    CHECK(talk.hear(message) == Accepted::kForeign);
-    CHECK(talk.believed.empty());
-    CHECK(talk.listener.sequence() == 0);
+    CHECK(link.receive(message) == Acceptance::kForeign);
+    CHECK(link.received.empty());
+    CHECK(link.filter.sequence() == 0);
     message.header.epoch += 1;
-    CHECK(talk.hear(message) == Accepted::kYes);
-    CHECK(talk.agree());
+    CHECK(link.receive(message) == Acceptance::kAccepted);
+    CHECK(link.agree());
 }

@@ -1,4 +1,4 @@
-// header_test.cc - the header's bytes, and everything that is refused by them.
+// header_test.cc - the bytes of the header, and the malformed ones that are refused.
 #include "common/wire/header.h"
 
 #include "test/common/wire/wire_support.h"
@@ -34,13 +34,13 @@ TEST_CASE("a header is these 32 bytes, as the protocol's page shows them") {
     CHECK(test::protocol_page().find(dump) != std::string::npos);
 }
 
-TEST_CASE("a header is read as it was written") {
+TEST_CASE("a header is decoded as it was encoded") {
     Header read;
     REQUIRE(decode_header(encode_header(kExample), kExampleBody, read) == Malformed::kNo);
     CHECK(read == kExample);
 }
 
-TEST_CASE("every byte of a header that cannot be is refused under its name") {
+TEST_CASE("every impossible byte of a header is refused under its name") {
     const auto with = [](std::size_t at, std::uint8_t value) {
         HeaderBytes bytes = encode_header(kExample);
         bytes[at] = value;

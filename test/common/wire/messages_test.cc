@@ -1,4 +1,4 @@
-// messages_test.cc - HELLO, WELCOME and TABLES as JSON, and what of them is refused.
+// messages_test.cc - HELLO, WELCOME and TABLES as JSON, and the faults for which they are refused.
 #include "common/wire/messages.h"
 
 #include "test/support/catch.h"
@@ -25,7 +25,7 @@ Faults bad(std::variant<Message, Faults> outcome) {
 
 }  // namespace
 
-TEST_CASE("HELLO, WELCOME and TABLES are read as they were written") {
+TEST_CASE("HELLO, WELCOME and TABLES are parsed as they were written") {
     const Hello hello{.host = "h1",
                       .version = "0.1.0",
                       .uplink_bps = 9'000'000'000,
@@ -37,7 +37,8 @@ TEST_CASE("HELLO, WELCOME and TABLES are read as they were written") {
     Welcome seldom = welcome;
     seldom.billing_period = 60 * kNanosPerSec;
     CHECK(good(parse_welcome(to_text(seldom))) == seldom);
-    CHECK(to_text(welcome).find("billing") == std::string::npos);  // of which older switches know nothing
+    CHECK(to_text(welcome).find("billing") ==
+          std::string::npos);  // switches that do not know the key accept the message
     const Welcome refusal{.cluster = "c1", .interval = 0, .validity = 0, .refused = "no host h9 here"};
     CHECK(good(parse_welcome(to_text(refusal))) == refusal);
     const Tables tables{.endpoints = {{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10},
@@ -46,7 +47,7 @@ TEST_CASE("HELLO, WELCOME and TABLES are read as they were written") {
     CHECK(good(parse_tables(to_text(tables))) == tables);
 }
 
-TEST_CASE("a HELLO that is wrong is refused with every fault") {
+TEST_CASE("a wrong HELLO is refused with every fault") {
     const Faults faults = bad(parse_hello(R"({"schema": 2, "vnics": [{"name": "a b"},
         {"name": "b", "mac": "52:54", "vlan": 5000}], "spam": 1})"));
     CHECK(test::has_fault(faults, "schema", "out of range"));
@@ -60,13 +61,13 @@ TEST_CASE("a HELLO that is wrong is refused with every fault") {
     CHECK_FALSE(bad(parse_hello(R"({"schema": 1, "host": 1e300})")).empty());
 }
 
-TEST_CASE("a WELCOME says how long an interval is, or why there is none") {
+TEST_CASE("a WELCOME has the length of an interval, or a refusal") {
     CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "cluster": "c"})")), "interval_ns", "how long"));
     CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "interval_ns": 1, "validity": 3})")),
                           "interval_ns", "out of range"));
 }
 
-TEST_CASE("TABLES refuse what is no id, kind or rate") {
+TEST_CASE("TABLES with a wrong id, kind or rate are refused") {
     const Faults faults =
         bad(parse_tables(R"({"schema": 1, "endpoints": [{"id": -1, "kind": "vm", "name": "a"}],
         "guarantees": [{"source": 1, "appliance": -5}]})"));

@@ -1,4 +1,4 @@
-// records_test.cc - demands and allocations: their bytes, their bounds, what is worth saying.
+// records_test.cc - demands, allocations and usage: their bytes, their bounds, and the changes that are sent.
 #include "common/wire/records.h"
 
 #include <limits>
@@ -31,13 +31,20 @@ Bytes bytes_of(const Record& record) {
     return body;
 }
 
-// What is left of a demand after a trip over the wire.
+// Encodes and decodes a demand. Returns 1 when it was left out.
 std::size_t refused(const FlowDemand& record) {
     std::vector<FlowDemand> read;
     const std::size_t count = decode(bytes_of(record), read);
     REQUIRE(count + read.size() == 1);
     return count;
 }
+
+constexpr Usage kPeriod{.vnic = 3,
+                        .guarantee = GuaranteeKind::kDynamic,
+                        .began = 1'795'257'000'000'000'000,
+                        .ended = 1'795'257'001'000'000'000,
+                        .promised = 12'500'000,
+                        .delivered = 9'000'000};
 
 }  // namespace
 
@@ -60,7 +67,7 @@ TEST_CASE("an allocation is these 32 bytes, as the protocol's page shows them") 
     CHECK(test::protocol_page().find(dump) != std::string::npos);
 }
 
-TEST_CASE("a demand that cannot be is refused alone") {
+TEST_CASE("an impossible demand is refused alone") {
     const float bad[] = {std::numeric_limits<float>::quiet_NaN(),
                          -std::numeric_limits<float>::quiet_NaN(),
                          -1.0F,
@@ -107,7 +114,7 @@ TEST_CASE("a flow to itself, a flow twice and unknown marks are refused") {
     CHECK(read[0].used[0] == 10);
 }
 
-TEST_CASE("a latency of more than four minutes is said as that") {
+TEST_CASE("a latency of more than four minutes is sent as the largest one") {
     FlowDemand record = example();
     record.latency_us = UINT32_MAX;
     std::vector<FlowDemand> read;
@@ -116,25 +123,25 @@ TEST_CASE("a latency of more than four minutes is said as that") {
     CHECK(read.at(0).marks == FlowDemand::kNew);
 }
 
-TEST_CASE("changes below a part are not worth saying; to and from nothing always is") {
+TEST_CASE("small changes are not sent; changes to and from 0 always are") {
     CHECK_FALSE(differs(test::demand(1, 2, 1000), test::demand(1, 2, 1009)));
     CHECK(differs(test::demand(1, 2, 1000), test::demand(1, 2, 1011)));
     CHECK(differs(test::demand(1, 2, 1000), test::demand(1, 2, 989)));
     CHECK(differs(test::demand(1, 2, 0), test::demand(1, 2, 1)));
     CHECK(differs(test::demand(1, 2, 1), test::demand(1, 2, 0)));
-    const FlowAllocation said{.flow = {1, 2}, .rate = {1000, kNoStatement, kNoStatement}};
-    FlowAllocation now = said;
-    CHECK_FALSE(differs(said, now));
+    const FlowAllocation sent{.flow = {1, 2}, .rate = {1000, kNoStatement, kNoStatement}};
+    FlowAllocation now = sent;
+    CHECK_FALSE(differs(sent, now));
     now.rate[0] = 1004;
-    CHECK_FALSE(differs(said, now));
+    CHECK_FALSE(differs(sent, now));
     now.rate[0] = 1006;
-    CHECK(differs(said, now));
-    now = said;
+    CHECK(differs(sent, now));
+    now = sent;
     now.rate[1] = UINT64_MAX - 1;
-    CHECK(differs(said, now));
+    CHECK(differs(sent, now));
 }
 
-TEST_CASE("any possible record is read as it was written") {
+TEST_CASE("any possible record is decoded as it was encoded") {
     testing::Random32 random{7};
     for (int round = 0; round < 2'000; ++round) {
         FlowDemand written;
@@ -156,4 +163,44 @@ TEST_CASE("any possible record is read as it was written") {
         REQUIRE(decode(bytes_of(allocation), allocations) == 0);
         REQUIRE(allocations.at(0) == allocation);
     }
+}
+
+TEST_CASE("a period of usage is decoded as it was encoded, and impossible ones are refused") {
+    Bytes body;
+    encode(kPeriod, body);
+    REQUIRE(body.size() == kUsageBytes);
+    std::vector<Usage> read;
+    CHECK(decode(body, read) == 0);
+    CHECK(read == std::vector{kPeriod});
+
+    const auto refused = [&read](Usage wrong) {
+        Bytes bytes;
+        encode(wrong, bytes);
+        encode(kPeriod, bytes);
+        return decode(bytes, read) == 1 && read.size() == 1;
+    };
+    Usage wrong = kPeriod;
+    wrong.guarantee = static_cast<GuaranteeKind>(4);
+    CHECK(refused(wrong));
+    wrong = kPeriod;
+    std::swap(wrong.began, wrong.ended);
+    CHECK(refused(wrong));
+    wrong = kPeriod;
+    wrong.began = wrong.ended;
+    CHECK(refused(wrong));
+    wrong = kPeriod;
+    wrong.delivered = UINT64_MAX;
+    CHECK(refused(wrong));
+}
+
+TEST_CASE("BILLED carries the end of the stored periods, in a message of one record") {
+    CHECK(decode_billed(encode_billed(kPeriod.ended)) == kPeriod.ended);
+    Header header{.type = Type::kBilled, .count = 1};
+    Header read;
+    CHECK(decode_header(encode_header(header), kBilledBytes, read) == Malformed::kNo);
+    CHECK(decode_header(encode_header(header), 2 * kBilledBytes, read) != Malformed::kNo);
+    header.count = 2;
+    CHECK(decode_header(encode_header(header), 2 * kBilledBytes, read) == Malformed::kCount);
+    header = {.type = Type::kUsage, .count = 2};
+    CHECK(decode_header(encode_header(header), 2 * kUsageBytes, read) == Malformed::kNo);
 }

@@ -1,4 +1,4 @@
-// wire_support.h - bytes as the protocol's page shows them. Threads: tests only.
+// wire_support.h - dumps of bytes in the form of docs/protocol.md. Threads: tests only.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace weir::test {
 
-/// "57 45 49 52": sixteen to a line.
+/// Sixteen bytes a line, such as "57 45 49 52".
 inline std::string hex(std::span<const std::uint8_t> bytes) {
     std::string text;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -24,7 +24,7 @@ inline std::string hex(std::span<const std::uint8_t> bytes) {
     return text;
 }
 
-/// docs/protocol.md without the blanks that indent its dumps.
+/// The text of docs/protocol.md, without the indentation of its dumps.
 inline std::string protocol_page() {
     std::ifstream file(std::string(WEIR_SOURCE_ROOT) + "/docs/protocol.md");
     const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

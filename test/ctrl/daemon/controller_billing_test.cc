@@ -1,7 +1,7 @@
 // controller_billing_test.cc - USAGE messages: measured use, over restarts.
 #include <nlohmann/json.hpp>
 
-#include "common/wire/usage.h"
+#include "common/wire/records.h"
 #include "ctrl/placement/cluster_plan.h"
 #include "test/ctrl/daemon/fake_switch.h"
 #include "test/ctrl/daemon/max_min_solver.h"
@@ -47,7 +47,7 @@ struct MeasuredSwitch {
                       .promised = 1000,
                       .delivered = 500},
                      body);
-        wire::Header header = host.origin.next(wire::Type::kUsage, host.interval);
+        wire::Header header = host.sequencer.next(wire::Type::kUsage, host.interval);
         header.count = 1;
         controller->on_message(host.peer, wire::encode_header(header), body, 0);
     }

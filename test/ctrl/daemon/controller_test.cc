@@ -123,7 +123,7 @@ TEST_CASE("a flow that is gone, and one that its switch no longer names, are rem
     world.pass_interval();
     CHECK(world.h1.rates.size() == 1);
     world.h1.demands.clear();
-    world.h1.teller.start_over();
+    world.h1.sender.send_snapshot();
     world.pass_interval();
     CHECK(world.h1.rates.empty());
 }
@@ -215,7 +215,7 @@ TEST_CASE("flows of another host's vNICs, and flows that no tenant may have, are
         record.flow = key;
         record.used = {0, 10, 0};
         world.h2.demands = {record};
-        world.h2.teller.start_over();
+        world.h2.sender.send_snapshot();
         world.pass_interval();
     }
     CHECK(world.controller->counters().foreign_flows == 5);
@@ -244,11 +244,11 @@ TEST_CASE("stale, foreign, malformed and impossible messages are counted and cha
     CHECK(world.controller->counters().malformed[static_cast<std::size_t>(wire::Malformed::kMagic)] == 2);
     for (const float value : {NAN, -1.0F, static_cast<float>(1e300)}) {
         world.h1.demands[0].used[1] = value;
-        world.h1.teller.start_over();
+        world.h1.sender.send_snapshot();
         world.give(world.h1, world.h1.send_demands());
     }
     CHECK(world.controller->counters().refused_records == 3);
-    wire::Header allocation = world.h1.origin.next(wire::Type::kAllocation, 1);
+    wire::Header allocation = world.h1.sequencer.next(wire::Type::kAllocation, 1);
     world.give(world.h1, {wire::encode_header(allocation), {}});
     CHECK(world.controller->counters().wrong_type == 1);
     CHECK(world.controller->status(world.now)["counters"]["refused"]["records"] == 3);

@@ -15,9 +15,9 @@ struct FakeSwitch {
     Peer peer;
     wire::Hello hello;
     std::uint32_t session = 0;
-    wire::Origin origin;
-    wire::Teller<wire::FlowDemand> teller;
-    wire::Listener listener;
+    wire::Sequencer sequencer;
+    wire::TableSender<wire::FlowDemand> sender;
+    wire::MessageFilter filter;
     std::uint32_t interval = 0;
     std::vector<wire::FlowDemand> demands;  ///< ordered by flow
     // Received.
@@ -43,19 +43,19 @@ struct FakeSwitch {
 
     Message send_hello() {
         ++session;
-        origin = {.epoch = 0, .session = session};
-        teller.start_over();
+        sequencer = {.epoch = 0, .session = session};
+        sender.send_snapshot();
         const std::string text = wire::to_text(hello);
-        wire::Header header = origin.next(wire::Type::kHello, 0);
+        wire::Header header = sequencer.next(wire::Type::kHello, 0);
         header.count = static_cast<std::uint32_t>(text.size());
         return {wire::encode_header(header), {text.begin(), text.end()}};
     }
     Message send_demands() {
         std::vector<wire::FlowDemand> changes;
-        wire::Header header = origin.next(wire::Type::kDemand, interval);
-        if (teller.changes(demands, changes))
+        wire::Header header = sequencer.next(wire::Type::kDemand, interval);
+        if (sender.changes(demands, changes))
             header.flags |= wire::flags::kSnapshot;
-        if (listener.gap())
+        if (filter.gap())
             header.flags |= wire::flags::kAskSnapshot;
         header.count = static_cast<std::uint32_t>(changes.size());
         wire::Bytes body;
@@ -80,21 +80,21 @@ struct FakeSwitch {
             return;
         }
         if (header.type == wire::Type::kWelcome && header.session == session &&
-            header.epoch >= origin.epoch) {
+            header.epoch >= sequencer.epoch) {
             welcome = std::get<wire::Welcome>(wire::parse_welcome(text));
-            origin.epoch = header.epoch;
-            listener = wire::Listener(header.epoch, session, header.sequence);
+            sequencer.epoch = header.epoch;
+            filter = wire::MessageFilter(header.epoch, session, header.sequence);
             asked_hello = false;
             return;
         }
-        const wire::Accepted accepted = listener.accept(header);
-        stale += accepted == wire::Accepted::kStale;
-        foreign += accepted == wire::Accepted::kForeign;
-        if (accepted != wire::Accepted::kYes)
+        const wire::Acceptance accepted = filter.accept(header);
+        stale += accepted == wire::Acceptance::kStale;
+        foreign += accepted == wire::Acceptance::kForeign;
+        if (accepted != wire::Acceptance::kAccepted)
             return;
         interval = header.interval;
         if (header.has(wire::flags::kAskSnapshot))
-            teller.start_over();
+            sender.send_snapshot();
         if (header.type == wire::Type::kTables)
             tables = std::get<wire::Tables>(wire::parse_tables(text));
         if (header.type == wire::Type::kAllocation) {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/big_endian.h"
+#include "common/byte_order.h"
 #include "cost_functions/tracker/tracked_connection.h"
 #include "vswitch/datapath/frame.h"
 

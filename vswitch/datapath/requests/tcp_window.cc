@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/big_endian.h"
+#include "common/byte_order.h"
 #include "vswitch/datapath/frame.h"
 
 namespace weir {

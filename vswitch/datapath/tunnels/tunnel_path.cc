@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/big_endian.h"
+#include "common/byte_order.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/esp/key_agreement.h"
 

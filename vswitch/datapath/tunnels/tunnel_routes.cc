@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/big_endian.h"
+#include "common/byte_order.h"
 #include "vswitch/limits.h"
 
 namespace weir {
