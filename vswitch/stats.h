@@ -117,16 +117,16 @@ struct FeedbackStats {
 
 /// One tunnel: what came out of the wire for it, and what it sent. Bytes as on the wire.
 struct TunnelStats {
-    DirectionStats in;          ///< delivered: to vNICs and to the switch itself
-    Tally out;                  ///< encrypted
-    std::uint64_t tokens = 0;   ///< what it cost those who sent
-    std::uint64_t letters = 0;  ///< messages of the other end
+    DirectionStats in;               ///< delivered: to vNICs and to the switch itself
+    Tally out;                       ///< encrypted
+    std::uint64_t tokens = 0;        ///< what it cost those who sent
+    std::uint64_t key_messages = 0;  ///< messages of the other end
 
     void add(const TunnelStats& part) {
         in.add(part.in);
         out.add(part.out.packets, part.out.bytes);
         tokens += part.tokens;
-        letters += part.letters;
+        key_messages += part.key_messages;
     }
 };
 

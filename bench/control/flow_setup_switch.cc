@@ -91,7 +91,7 @@ std::pair<Spans, Spans> rates_of_requests(unsigned times) {
         command.vnic = id;
         command.profile = &profile;
         host.now += kTurn;
-        host.worker().keep_house_next();
+        host.worker().housekeeping_next();
         if (host.worker().control().send(command) == 0)
             throw std::runtime_error("the worker's ring is full");
         spans.second.time([&] { host.turn(); });

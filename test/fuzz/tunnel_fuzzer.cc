@@ -90,8 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         size -= kHeadBytes + bytes;
     }
     right.host.settle();
-    for (TunnelLetter letter{}; right.host.worker().letters().pop(letter);)
-        rte_pktmbuf_free(letter.frame);
+    for (KeyMessage message{}; right.host.worker().key_messages().pop(message);)
+        rte_pktmbuf_free(message.frame);
     right.nic.drain();
     for (VnicId id = 0; id < right.host.ids(); ++id) {
         right.host.port(id).drain();

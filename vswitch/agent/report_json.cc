@@ -116,7 +116,7 @@ json tunnel_json(const SwitchReport& report, const TunnelReport& tunnel) {
             {"silence_s", static_cast<double>(tunnel.silence) / kNanosPerSecond},
             {"forged", tunnel.forged},
             {"mismatched", tunnel.mismatched},
-            {"letters", tunnel.stats.letters},
+            {"letters", tunnel.stats.key_messages},
             {"tokens", tunnel.stats.tokens},
             {"encrypted", tally_json(tunnel.stats.out)},
             {"from_wire", direction_json(tunnel.stats.in)}};

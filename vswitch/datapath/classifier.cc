@@ -7,6 +7,7 @@
 #include "vswitch/datapath/feedback/feedback_frame.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/traffic_class.h"
 
 namespace weir {
 namespace {
@@ -48,14 +49,11 @@ const std::uint8_t* ip_bytes(const rte_mbuf* frame, std::uint32_t before = 0) {
                                                : nullptr;
 }
 
-}  // namespace
-
-bool claims_feedback(const rte_mbuf* frame, std::uint32_t before) {
+/// @param before bytes of VLAN tags in front of the EtherType
+bool claims_feedback(const rte_mbuf* frame, std::uint32_t before = 0) {
     const std::uint8_t* bytes = ip_bytes(frame, before);
     return bytes != nullptr && is_feedback(bytes);
 }
-
-namespace {
 
 /// Why a frame with an unusual header is refused; kCount when it is not.
 [[gnu::noinline]] DropReason judge_head(const VnicPath& from, const rte_mbuf* frame, const FrameHead& head) {
@@ -126,15 +124,16 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
     stats.offered.add(count, offered_bytes);
 }
 
+namespace {
+
+/// Takes the VLAN tag off; a service tag stays. @return the VLAN, 0 when untagged
 std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
     if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes ||
-        rte_vlan_strip(frame) != 0)  // a service tag is not ours
+        rte_vlan_strip(frame) != 0)
         return 0;
     head = read_head(frame);
     return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
 }
-
-namespace {
 
 /// The vNIC that the NIC's rule has already found, kNowhere without a (sane) mark.
 Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint16_t vlan, std::uint64_t mac) {
@@ -185,8 +184,7 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
             continue;
         }
         if (context.tunnels != nullptr && context.tunnels->claims(frame)) {
-            context.esp->bytes[context.esp->count] = bytes;
-            context.esp->frames[context.esp->count++] = frame;
+            context.esp->add(frame, bytes);
             continue;
         }
         Destination to = marked(context, frame, vlan, head.destination);
@@ -204,6 +202,33 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
         vlans[batch.count] = vlan;
         append(batch, frame, to == kNowhere ? kToAll : to, bytes, 1);
     }
+}
+
+TunnelFrame classify_from_tunnel(const TunnelContext& context, rte_mbuf* frame, TunnelId tunnel, Nanos now) {
+    TunnelFrame found;
+    FrameHead head = read_head(frame);
+    const bool congested = frame->hash.usr != 0;  // EspEngine::decrypt()
+    found.vlan = strip_tag(frame, head);
+    if (congested)
+        (void)mark_congestion(frame);
+    const bool group = (head.destination & kMacGroupBit) != 0;
+    found.to = group ? kToAll : context.macs.find(mac_key(head.destination, found.vlan));
+    found.is_feedback = claims_feedback(frame);
+    if (is_reserved_multicast(head.destination))
+        found.refused = DropReason::kReservedMulticast;
+    else if (!context.tunnels.source_fits(tunnel, frame))
+        found.refused = DropReason::kTunnelSource;
+    else if (found.is_feedback && !context.feedback)
+        found.refused = DropReason::kFeedbackUnexpected;
+    else if (found.to == kToUplink)
+        found.refused = DropReason::kHairpin;
+    else if (found.to == kNowhere)
+        found.refused = DropReason::kNoSuchMac;
+    else if (!group && !context.directory[found.to]->fixed.encrypted)
+        found.refused = DropReason::kEncryptedUnexpected;
+    else if (!found.is_feedback && (head.source & kMacGroupBit) == 0)
+        context.macs.learn(mac_key(head.source, found.vlan), kToUplink, now);
+    return found;
 }
 
 }  // namespace weir

@@ -1,6 +1,5 @@
-// classifier.h - from raw frames to destinations: checks, spoofing, one look-up, accounted sizes.
-// Source: IEEE 802.1Q (bridging), design section 4. Units: bytes as accounted.
-// Threads: owning worker.
+// classifier.h - raw frames to destinations: checks, anti-spoofing, one look-up per frame, accounted sizes.
+// Source: IEEE 802.1Q 8.6; docs/design.md 4. Units: bytes as accounted. Threads: owning worker.
 #pragma once
 
 #include <cstdint>
@@ -12,44 +11,51 @@
 
 namespace weir {
 
-/// Classifies what a VM sent. Refused frames are counted at the vNIC and freed; the rest fill `batch`.
+/// Classifies frames of a VM. Refused frames are counted at the vNIC and freed; the rest fill `batch`.
 /// @param unknown where frames to an unknown address go
 void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
                       std::uint16_t count, Nanos now, Batch& batch);
 
-/// Feedback frames of one burst, untagged; they belong to whoever reads them.
+/// Feedback frames of one burst, untagged; the reader frees them.
 struct FeedbackBurst {
     std::array<rte_mbuf*, limits::kBurst> frames;
     std::array<std::uint16_t, limits::kBurst> vlans;
     std::uint16_t count = 0;
 };
 
-/// ESP frames of one burst that are for this host's tunnels, untagged; they belong to whoever reads them.
-struct EspBurst {
-    std::array<rte_mbuf*, limits::kBurst> frames;
-    std::array<std::uint32_t, limits::kBurst> bytes;  ///< as accounted
-    std::uint16_t count = 0;
-};
-
-/// What the uplink needs to know of the vNICs to classify what came from the wire.
 struct WireContext {
     MacTable& macs;
     const VnicPath* const* directory;  ///< by VnicId, nullptr where there is none
     std::uint32_t overhead_bytes;
     DirectionStats& stats;
-    FeedbackBurst* feedback;  ///< where such frames go; nullptr: they are dropped
-    const TunnelPath* tunnels = nullptr;
-    EspBurst* esp = nullptr;  ///< where frames go that `tunnels` claims
+    FeedbackBurst* feedback;              ///< takes feedback frames; nullptr: they are dropped
+    const TunnelPath* tunnels = nullptr;  ///< claims ESP frames for `esp`; nullptr: there are none
+    EspBurst* esp = nullptr;
 };
 
-/// Takes the VLAN tag off. @return the VLAN, 0 when untagged.
-std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head);
-/// Of a frame with its headers in the first buffer.
-[[nodiscard]] bool claims_feedback(const rte_mbuf* frame, std::uint32_t before = 0);
-
-/// Classifies what came from the wire: strips the VLAN tag, uses the NIC's mark where there is one, learns
-/// sources. `vlans[i]` is the VLAN of the i-th frame of `batch`.
+/// Classifies frames of the wire: strips the VLAN tag, uses the NIC's mark where there is one, learns
+/// sources. Refused frames are counted and freed. `vlans[i]` is the VLAN of the i-th frame of `batch`.
 void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint16_t count, Nanos now,
                         Batch& batch, std::uint16_t* vlans);
+
+struct TunnelContext {
+    MacTable& macs;
+    const VnicPath* const* directory;  ///< by VnicId, nullptr where there is none
+    TunnelPath& tunnels;
+    bool feedback;  ///< false: feedback frames are refused
+};
+
+/// Where a decrypted frame goes, or why it goes nowhere.
+struct TunnelFrame {
+    DropReason refused = DropReason::kCount;  ///< kCount: accepted
+    bool is_feedback = false;
+    Destination to = kNowhere;  ///< a vNIC that encrypts, or kToAll
+    std::uint16_t vlan = 0;
+};
+
+/// Classifies a frame that came out of `tunnel`: strips the VLAN tag, copies the congestion mark of the outer
+/// header (RFC 6040), checks that the source lies behind the tunnel, and learns it.
+[[nodiscard]] TunnelFrame classify_from_tunnel(const TunnelContext& context, rte_mbuf* frame, TunnelId tunnel,
+                                               Nanos now);
 
 }  // namespace weir

@@ -1,12 +1,37 @@
-// delivery.cc - one enqueue call per burst, one retry, then drop.
+// delivery.cc - one call to the VM's port per burst, one more attempt at a full ring, then drop.
 #include "vswitch/datapath/delivery.h"
 
 #include <rte_mbuf.h>
 
-#include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/requests/request_path.h"
 
 namespace weir {
+
+Delivery::Delivery(const Setup& setup) : setup_(setup) {
+    staged_.reserve(limits::kVnicsMax);
+}
+
+std::uint16_t Delivery::deliver(VnicPath& to, const Run& run, bool whole, Nanos now) {
+    if (to.fixed.owner != setup_.worker)
+        return hand_over(to, run, FrameOrigin::kVm);
+    if (to.profile.tracked && setup_.requests != nullptr) [[unlikely]]
+        setup_.requests->to_vm(to, run, now);
+    if (whole && to.staging.count == 0)
+        send(to, run);
+    else
+        stage(to, run);
+    return run.count;
+}
+
+std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin origin) {
+    for (std::uint16_t i = 0; i < run.count; ++i)
+        set_destination(run.frames[i], to.fixed.id, origin);
+    const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
+    handoff.posted += posted;
+    rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));
+    return posted;
+}
 
 void Delivery::drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropReason reason) {
     std::uint64_t bytes = 0;
@@ -16,14 +41,15 @@ void Delivery::drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropRe
     rte_pktmbuf_free_bulk(frames, count);
 }
 
-/// Once more towards a ring that was full, then they are dropped; the VM pays for it. @return frames sent
+/// The second attempt at a full ring, charged to the receiving VM; then the frames are dropped. @return
+/// frames sent
 [[gnu::noinline]] std::uint16_t Delivery::retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count) {
     const std::uint64_t start = rte_rdtsc();
     const std::uint16_t sent = to.fixed.port->tx_burst(frames, count);
     if (sent < count)
         drop(to, frames + sent, static_cast<std::uint16_t>(count - sent),
              to.fixed.port->up() ? DropReason::kVmRingFull : DropReason::kVmDown);
-    bill_.divert(to, rte_rdtsc() - start);
+    setup_.bill.divert(to, rte_rdtsc() - start);
     return sent;
 }
 
@@ -38,7 +64,8 @@ void Delivery::send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, 
     stats.delivered.add(sent, bytes - (stats.dropped.bytes - dropped_before));
 }
 
-/// Refused when it is too long, with the checksums that the receiver wants.
+/// One wire frame or super-frame: dropped when it exceeds the receiver's MTU, with its checksums filled in
+/// when the receiver does not take unfinished ones.
 void Delivery::send_one(VnicPath& to, rte_mbuf* frame) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t bytes = frame->pkt_len + to.fixed.overhead_bytes;
@@ -52,7 +79,7 @@ void Delivery::send_one(VnicPath& to, rte_mbuf* frame) {
     send_plain(to, &frame, 1, bytes);
 }
 
-/// Frame by frame: super-frames are split where the receiver does not take them.
+/// Frame by frame; splits super-frames when the receiver has no TSO.
 [[gnu::noinline]] void Delivery::send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count) {
     const bool splits = !to.fixed.port->offloads().tso;
     for (std::uint16_t i = 0; i < count; ++i) {
@@ -62,7 +89,7 @@ void Delivery::send_one(VnicPath& to, rte_mbuf* frame) {
             continue;
         }
         offload::Segments segments;
-        const std::uint16_t made = offload::split(frame, pool_, segments);
+        const std::uint16_t made = offload::split(frame, setup_.pool, segments);
         if (made == 0) {
             to.stats.to_vm.offered.add(1, frame->pkt_len + to.fixed.overhead_bytes);
             drop(to, &frame, 1, DropReason::kNoBuffer);
@@ -79,7 +106,7 @@ void Delivery::send(VnicPath& to, const Run& run) {
         send_adapted(to, run.frames, run.count);
     } else if (run.wire_frames_total == run.count) {
         send_plain(to, run.frames, run.count, run.bytes_total);
-    } else {  // super-frames pass whole: to the receiver each counts as the one frame that it gets
+    } else {  // super-frames pass whole: the receiver's counters count each as one frame
         std::uint64_t bytes = 0;
         for (std::uint16_t i = 0; i < run.count; ++i)
             bytes += run.frames[i]->pkt_len + to.fixed.overhead_bytes;
@@ -89,12 +116,14 @@ void Delivery::send(VnicPath& to, const Run& run) {
 
 void Delivery::stage(VnicPath& to, const Run& run) {
     Staging& staging = to.staging;
+    if (staging.count == 0)
+        staged_.push_back(&to);
     for (std::uint16_t i = 0; i < run.count; ++i) {
         if (staging.count == limits::kBurst)
             flush(to);
         staging.frames[staging.count++] = run.frames[i];
         staging.bytes += run.frames[i]->pkt_len + to.fixed.overhead_bytes;
-        staging.longest = RTE_MAX(staging.longest, run.longest);  // flush() has forgotten them
+        staging.longest = RTE_MAX(staging.longest, run.longest);  // per frame: flush() clears both
         staging.offload_flags |= run.offload_flags;
     }
 }
@@ -111,6 +140,21 @@ void Delivery::flush(VnicPath& to) {
     staging.longest = 0;
     staging.offload_flags = 0;
     send(to, run);
+}
+
+void Delivery::flush() {
+    for (VnicPath* to : staged_)
+        flush(*to);
+    staged_.clear();
+}
+
+void Delivery::flush_to_receivers() {
+    for (VnicPath* to : staged_) {
+        flush(*to);
+        setup_.bill.charge(*to);
+    }
+    staged_.clear();
+    setup_.bill.start(rte_rdtsc());
 }
 
 }  // namespace weir

@@ -26,7 +26,8 @@ std::uint32_t hash_of(const void* key, std::uint32_t, std::uint32_t seed) {
 
 }  // namespace
 
-MacTable::MacTable(WorkerId worker, Nanos ageing, MacNewsRing* news) : ageing_(ageing), news_(news) {
+MacTable::MacTable(WorkerId worker, Nanos ageing, MacUpdateRing* updates)
+    : ageing_(ageing), updates_(updates) {
     const std::string name = "weir_mac_" + std::to_string(worker);
     rte_hash_parameters parameters{};
     parameters.name = name.c_str();

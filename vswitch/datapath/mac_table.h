@@ -31,17 +31,17 @@ inline constexpr std::uint64_t kMacGroupBit = 1;  ///< set in broadcast and mult
 }
 
 /// An address that was learned, for the tables of the other workers.
-struct MacNews {
+struct MacUpdate {
     MacKey key;
     Destination destination;
 };
-using MacNewsRing = SpscRing<MacNews, 1024>;
+using MacUpdateRing = SpscRing<MacUpdate, 1024>;
 
 class MacTable {
   public:
     /// @param ageing learned entries unseen for this long are forgotten
-    /// @param news   where learned addresses are announced; nullptr when nobody else wants to know
-    MacTable(WorkerId worker, Nanos ageing, MacNewsRing* news);
+    /// @param updates takes learned addresses for the other workers; nullptr: there are none
+    MacTable(WorkerId worker, Nanos ageing, MacUpdateRing* updates);
     ~MacTable();
     MacTable(const MacTable&) = delete;
     MacTable& operator=(const MacTable&) = delete;
@@ -65,12 +65,12 @@ class MacTable {
         const Seen& seen = seen_[slot_of(key)];
         if (seen.key == key && seen.destination == destination && now < seen.until) [[likely]]
             return;
-        if (learn_slow(key, destination, now) && news_ != nullptr)
-            (void)news_->push(
+        if (learn_slow(key, destination, now) && updates_ != nullptr)
+            (void)updates_->push(
                 {key, destination});  // when full the others go on flooding until it is seen again
     }
-    /// Takes over what another worker learned.
-    void hear(const MacNews& news, Nanos now) { learn_slow(news.key, news.destination, now); }
+    /// Learns what another worker learned.
+    void on_update(const MacUpdate& update, Nanos now) { learn_slow(update.key, update.destination, now); }
 
     /// Looks at a few entries each call (housekeeping) and forgets those that are too old.
     void age(Nanos now);
@@ -104,7 +104,7 @@ class MacTable {
     void erase(MacKey key);
 
     Nanos ageing_;
-    MacNewsRing* news_;
+    MacUpdateRing* updates_;
     rte_hash* hash_;
     std::uint32_t generation_ = 1;  // changes whenever a cached answer could be wrong
     std::uint32_t age_cursor_ = 0;

@@ -28,7 +28,9 @@ Uplink::Uplink(const Setup& setup)
       egress_(setup.egress),
       directory_(setup.directory),
       overhead_bytes_(setup.overhead_bytes),
-      frame_bytes_max_(setup.mtu + kEthernetHeaderBytes) {}
+      frame_bytes_max_(setup.mtu + kEthernetHeaderBytes),
+      tunnels_(setup.tunnels),
+      bill_(setup.bill) {}
 
 Uplink::~Uplink() {
     rte_pktmbuf_free_bulk(pending_.data(), pending_count_);

@@ -33,6 +33,10 @@ class Uplink {
         std::uint32_t overhead_bytes;
         std::uint32_t mtu;
         Egress::Setup egress;
+        /// Frames of vNICs that encrypt take these tunnels, and the cycles are billed to the vNIC; nullptr:
+        /// there are none. Both outlive the uplink.
+        TunnelPath* tunnels = nullptr;
+        CycleBill* bill = nullptr;
     };
     explicit Uplink(const Setup& setup);
     /// Frees what the NIC has not taken; all vNICs were removed before.
@@ -76,12 +80,6 @@ class Uplink {
     bool send_control(rte_mbuf* frame, Nanos now) { return send_control(frame, kNoTunnel, now); }
     /// The same through the tunnel to the frame's destination; false also when that tunnel is not up.
     bool send_control_encrypted(rte_mbuf* frame, Nanos now);
-    /// Frames of vNICs that encrypt take these tunnels; the cycles are billed to the vNIC. Both outlive the
-    /// uplink.
-    void use_tunnels(TunnelPath& tunnels, CycleBill& bill) {
-        tunnels_ = &tunnels;
-        bill_ = &bill;
-    }
 
     /// This worker's part of the link.
     void set_capacity(std::uint64_t bytes_per_sec, Nanos now) { egress_.set_capacity(bytes_per_sec, now); }
@@ -102,7 +100,8 @@ class Uplink {
         from.stats.from_vm.delivered.add(packets, bytes);
         from.stats.uplink_bytes += bytes;
     }
-    /// The caller made sure of room: by nic_has_room(), or by taking no more frames from the scheduler than fit.
+    /// The caller made sure of room: by nic_has_room(), or by taking no more frames from the scheduler than
+    /// fit.
     void add_pending(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel = kNoTunnel) {
         pending_tunnel_[pending_count_] = tunnel;
         pending_clear_ |= tunnel != kNoTunnel;
@@ -145,8 +144,8 @@ class Uplink {
     std::uint16_t pending_count_ = 0;
     std::uint16_t pending_ready_ = 0;  ///< the first so many frames need no encryption
     bool pending_clear_ = false;       ///< some frames behind them do
-    TunnelPath* tunnels_ = nullptr;
-    CycleBill* bill_ = nullptr;
+    TunnelPath* tunnels_;
+    CycleBill* bill_;
     std::uint64_t pending_bytes_ = 0;
 };
 

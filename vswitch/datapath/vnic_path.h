@@ -117,6 +117,7 @@ struct VnicPath {
         local;  ///< to other VMs, waiting for the limit; what waits for the uplink is in its scheduler
     Histogram queue_delay;  ///< of what waited; what did not is admitted less these
 
+    /// Starts to count the time for which the ring is held back, or goes on for another reason.
     void hold(HoldReason reason, Nanos now) {
         if (held && held_for == reason)
             return;

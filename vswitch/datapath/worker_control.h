@@ -34,7 +34,7 @@ struct WorkerCommand {
     };
     Type type;
     VnicId vnic = kNoVnic;
-    MacNews news{};
+    MacUpdate news{};
     VnicPath* path = nullptr;
     const VnicProfile* profile = nullptr;
     VnicStats* vnic_stats = nullptr;

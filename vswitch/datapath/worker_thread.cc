@@ -45,7 +45,7 @@ bool WorkerThread::rest(Nanos now, Nanos last_moved) {
     quiescence_.offline(worker_.id());  // who waits for us need not wait for the alarm
     nanosleep(&nap, nullptr);
     quiescence_.online(worker_.id());
-    worker_.keep_house_next();
+    worker_.housekeeping_next();
     return true;
 }
 

@@ -120,31 +120,34 @@ void Topology::build_workers(const ConfigFiles& files) {
                                          static_cast<std::uint64_t>(std::time(nullptr)));
     const ConnectionKey key = random_key();
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
+    tunnels_ =
+        std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0, workers_);
     for (WorkerId id = 0; id < count; ++id) {
-        workers_.push_back(
-            std::make_unique<Worker>(Worker::Setup{.id = id,
-                                                   .pool = eal_.pool(),
-                                                   .quiescence = quiescence_,
-                                                   .inboxes = inboxes_,
-                                                   .overhead_bytes = overhead,
-                                                   .flood_pps = config_.flood_limit_pps,
-                                                   .mac_ageing = config_.mac_aging,
-                                                   .coalesce_cycles = eal_.cycles(config_.poll_coalesce)}));
-        workers_.back()->set_appliances(appliances_, key);
+        Forwarder::Setup forwarding{.worker = id,
+                                    .pool = eal_.pool(),
+                                    .inboxes = inboxes_,
+                                    .overhead_bytes = overhead,
+                                    .flood_pps = config_.flood_limit_pps,
+                                    .mac_aging = config_.mac_aging,
+                                    .uplink = std::nullopt,
+                                    .appliances = &appliances_,
+                                    .connection_key = key,
+                                    .tunnels = tunnels_->ends(),
+                                    .engines = tunnels_->engines(id)};
         if (uplink_)
-            workers_.back()->set_uplink(
-                {.device = *uplink_,
-                 .scheduler = scheduler_name(config_.uplink.scheduler),
-                 .mtu = config_.uplink.mtu,
-                 .out = *out_share_,
-                 .in = *in_share_,
-                 .feedback = feedback ? &*feedback : nullptr,
-                 .ruled_below = config_.controller.connect.empty() ? 0 : config_.uplink.rate_bps / 8});
+            forwarding.uplink.emplace(Forwarder::UplinkPart{
+                .device = *uplink_,
+                .scheduler = scheduler_name(config_.uplink.scheduler),
+                .mtu = config_.uplink.mtu,
+                .out = *out_share_,
+                .in = *in_share_,
+                .feedback = feedback ? &*feedback : nullptr,
+                .allocated_below = config_.controller.connect.empty() ? 0 : config_.uplink.rate_bps / 8});
+        workers_.push_back(
+            std::make_unique<Worker>(Worker::Setup{.forwarding = std::move(forwarding),
+                                                   .quiescence = quiescence_,
+                                                   .coalesce_cycles = eal_.cycles(config_.poll_coalesce)}));
     }
-    tunnels_ = std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0,
-                                         workers_);
-    for (const auto& worker : workers_)
-        tunnels_->attach(*worker);
 }
 
 void Topology::start_workers() {
@@ -198,12 +201,13 @@ void Topology::run_on_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& 
             await(id, last[id]);
 }
 
-/// What one worker learned on the wire the others hear; a full ring only delays them.
-void Topology::relay_news() {
+/// Addresses that one worker learned go to the others. When a ring is full an update is lost; frames to the
+/// address are then flooded until it is seen again.
+void Topology::relay_mac_updates() {
     for (const auto& from : workers_) {
-        for (MacNews news{}; from->news().pop(news);) {
+        for (MacUpdate update{}; from->mac_updates().pop(update);) {
             WorkerCommand command{WorkerCommand::Type::kHearMac};
-            command.news = news;
+            command.news = update;
             for (const auto& to : workers_)
                 if (to != from)
                     (void)to->control().send(command);
@@ -213,7 +217,7 @@ void Topology::relay_news() {
 
 void Topology::tick() {
     const std::scoped_lock lock(mutex_);
-    relay_news();
+    relay_mac_updates();
     const Nanos now = this->now();
     tunnels_->tick(now,
                    [this](WorkerId worker, const WorkerCommand& command) { return post(worker, command); });

@@ -85,7 +85,7 @@ class Topology final : public SwitchControl {
     void build_workers(const ConfigFiles& files);
     void start_workers();
     void stop_workers();
-    void relay_news();
+    void relay_mac_updates();
     [[nodiscard]] Nanos now() const { return eal_.ticks().to_nanos(rte_rdtsc()); }
     /// Hands a command to a worker. @return its number, for await() @throws HostError as await()
     std::uint64_t post(WorkerId worker, const WorkerCommand& command);

@@ -1,4 +1,4 @@
-// tunnels.cc - letters in, letters out, and sessions that workers take over and let go of.
+// tunnels.cc - key messages in and out, and the sessions that workers are given and lose again.
 #include "vswitch/topology/tunnels.h"
 
 #include <rte_ip.h>
@@ -118,11 +118,11 @@ Tunnels::Device& Tunnels::device_for(const TunnelConfig& tunnel) {
     throw HostError("tunnel " + tunnel.name + ": no crypto device");
 }
 
-void Tunnels::attach(Worker& worker) {
+std::vector<EspEngine*> Tunnels::engines(WorkerId worker) const {
     std::vector<EspEngine*> engines;
     for (const Tunnel& tunnel : tunnels_)
-        engines.push_back(tunnel.device->engines[worker.id()].get());
-    worker.set_tunnels(ends_, std::move(engines));
+        engines.push_back(tunnel.device->engines[worker].get());
+    return engines;
 }
 
 std::unique_ptr<EspSession> Tunnels::make_session(std::size_t id) const {
@@ -254,8 +254,8 @@ void Tunnels::tick(Nanos now, const Post& post) {
         return;
     try {
         for (const auto& worker : workers_)
-            for (TunnelLetter letter{}; worker->letters().pop(letter);)
-                hear(letter.tunnel, letter.frame, now, post);
+            for (KeyMessage message{}; worker->key_messages().pop(message);)
+                hear(message.tunnel, message.frame, now, post);
         for (TunnelId id = 0; id < tunnels_.size(); ++id) {
             Tunnel& tunnel = tunnels_[id];
             renew_in_time(tunnel, now);

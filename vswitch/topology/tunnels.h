@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,9 @@ class Tunnels {
     Tunnels(const Tunnels&) = delete;
     Tunnels& operator=(const Tunnels&) = delete;
 
-    /// Before the worker's first turn.
-    void attach(Worker& worker);
+    [[nodiscard]] std::span<const TunnelEnd> ends() const { return ends_; }
+    /// One for each tunnel.
+    [[nodiscard]] std::vector<EspEngine*> engines(WorkerId worker) const;
     /// What other switches have said is answered, what is due is said; never waits for a worker.
     void tick(Nanos now, const Post& post);
 

@@ -17,7 +17,7 @@ namespace {
 
 /// A VM that receives, and the runs that are sent to it.
 struct ReceivingVm {
-    explicit ReceivingVm(std::uint32_t mtu = 1500) : delivery(buffer_pool(), bill) {
+    explicit ReceivingVm(std::uint32_t mtu = 1500) : delivery({0, buffer_pool(), {}, bill}) {
         VnicConfig config = vm(2);
         config.mtu = mtu;
         path = std::make_unique<VnicPath>(make_fixed(2, 0, &port, config, {}), make_vnic_profile(config, {}),
@@ -51,7 +51,7 @@ struct ReceivingVm {
     }
     void send(const std::vector<rte_mbuf*>& frames) {
         const Burst burst = make(frames);
-        delivery.send(*path, burst.run);
+        delivery.deliver(*path, burst.run, true, 0);
     }
     void stage(const std::vector<rte_mbuf*>& frames) {
         const Burst burst = make(frames);
@@ -195,7 +195,7 @@ TEST_CASE("staged frames leave in order, 32 at a time at most") {
         vm2.stage(numbers(next, count));
         next += count;
     }
-    vm2.delivery.flush(*vm2.path);
+    vm2.delivery.flush();
     REQUIRE(vm2.port.received.size() == 100);
     std::uint32_t out_of_place = 0;
     for (std::uint32_t i = 0; i < 100; ++i)
@@ -203,7 +203,7 @@ TEST_CASE("staged frames leave in order, 32 at a time at most") {
     CHECK(out_of_place == 0);
     CHECK(vm2.port.tx_calls == 4);
     CHECK(balanced(vm2.stats()));
-    vm2.delivery.flush(*vm2.path);
+    vm2.delivery.flush();
     CHECK(vm2.port.tx_calls == 4);
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("what a staged frame asks for is honoured also when its run is flushed
     for (int i = 0; i < 4; ++i)
         asking.push_back(ask_checksum(tcp_frame(100)));
     vm2.stage(asking);
-    vm2.delivery.flush(*vm2.path);
+    vm2.delivery.flush();
     REQUIRE(vm2.port.received.size() == 34);
     std::uint32_t unfinished = 0;
     for (const rte_mbuf* frame : vm2.port.received)
@@ -226,7 +226,7 @@ TEST_CASE("a long frame in the first part of a run is still too long") {
     ReceivingVm vm2;
     vm2.stage(numbers(0, 31));
     vm2.stage(numbers(31, 2, 2000));
-    vm2.delivery.flush(*vm2.path);
+    vm2.delivery.flush();
     CHECK(vm2.port.received.size() == 31);
     CHECK(drops(vm2.stats(), DropReason::kMtuExceeded) == 2);
 }

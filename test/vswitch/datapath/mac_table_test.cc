@@ -14,7 +14,7 @@ namespace {
 constexpr Nanos kAgeing = 300 * kNanosPerSec;
 
 struct Table {
-    MacNewsRing news;
+    MacUpdateRing news;
     MacTable macs{(buffer_pool(), WorkerId{0}), kAgeing, &news};
     /// Looks at every entry once.
     void age_all(Nanos now) {
@@ -40,9 +40,9 @@ TEST_CASE("a static address is not taken away by claiming it") {
     Table table;
     table.macs.set_static(kKey, 5);
     table.macs.learn(kKey, kToUplink, 0);
-    table.macs.hear({kKey, 6}, 0);
+    table.macs.on_update({kKey, 6}, 0);
     CHECK(table.macs.find(kKey) == 5);
-    MacNews news{};
+    MacUpdate news{};
     CHECK_FALSE(table.news.pop(news));
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("a learned address moves at once, cached or not, and each move is told
         table.macs.learn(kKey, where, 0);
         CHECK(table.macs.find(kKey) == where);
         table.macs.learn(kKey, where, 0);
-        MacNews news{};
+        MacUpdate news{};
         REQUIRE(table.news.pop(news));
         CHECK(news.key == kKey);
         CHECK(news.destination == where);
@@ -72,9 +72,9 @@ TEST_CASE("a learned address moves at once, cached or not, and each move is told
 
 TEST_CASE("what is heard from another worker is known and not told again") {
     Table table;
-    table.macs.hear({kKey, 9}, 0);
+    table.macs.on_update({kKey, 9}, 0);
     CHECK(table.macs.find(kKey) == 9);
-    MacNews news{};
+    MacUpdate news{};
     CHECK_FALSE(table.news.pop(news));
 }
 

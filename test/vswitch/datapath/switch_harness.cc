@@ -27,7 +27,8 @@ VnicConfig vm(unsigned n) {
     return config;
 }
 
-SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vector<Appliance> appliances)
+SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vector<Appliance> appliances,
+                             const TunnelPart& tunnels)
     : config_(config),
       appliances_(std::move(appliances)),
       quiescence_((buffer_pool(), static_cast<unsigned>(config.workers.size()))),
@@ -39,14 +40,27 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
         inboxes_.push_back(std::make_unique<Inbox>(id));
     const std::uint32_t overhead = config.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
     for (WorkerId id = 0; id < count; ++id) {
-        workers_.push_back(std::make_unique<Worker>(Worker::Setup{id, buffer_pool(), quiescence_, inboxes_,
-                                                                  overhead, config.flood_limit_pps,
-                                                                  config.mac_aging, kCoalesceCycles}));
-        workers_.back()->set_appliances(appliances_, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
-        quiescence_.online(id);
+        Forwarder::Setup forwarding{.worker = id,
+                                    .pool = buffer_pool(),
+                                    .inboxes = inboxes_,
+                                    .overhead_bytes = overhead,
+                                    .flood_pps = config.flood_limit_pps,
+                                    .mac_aging = config.mac_aging,
+                                    .uplink = std::nullopt,
+                                    .appliances = &appliances_,
+                                    .connection_key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                                    .tunnels = tunnels.ends,
+                                    .engines = tunnels.engines};
         if (nic != nullptr)
-            workers_.back()->set_uplink({nic->device(), "wrr", config.uplink.mtu, out_share_, in_share_,
-                                         config.feedback.enabled ? &feedback : nullptr});
+            forwarding.uplink.emplace(
+                Forwarder::UplinkPart{.device = nic->device(),
+                                      .scheduler = "wrr",
+                                      .mtu = config.uplink.mtu,
+                                      .out = out_share_,
+                                      .in = in_share_,
+                                      .feedback = config.feedback.enabled ? &feedback : nullptr});
+        workers_.push_back(std::make_unique<Worker>(Worker::Setup{forwarding, quiescence_, kCoalesceCycles}));
+        quiescence_.online(id);
     }
 }
 

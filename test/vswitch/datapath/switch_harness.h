@@ -25,10 +25,15 @@ inline constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
 
 class SwitchHarness {
   public:
+    /// The workers' ends of the tunnels; both outlive the harness.
+    struct TunnelPart {
+        std::span<const TunnelEnd> ends;
+        std::vector<EspEngine*> engines;  ///< of every worker
+    };
     /// @param nic the uplink; nullptr = none
     /// @param appliances as many as the configuration's, for vNICs that name them
     explicit SwitchHarness(const SwitchConfig& config = {}, RingNic* nic = nullptr,
-                           std::vector<Appliance> appliances = {});
+                           std::vector<Appliance> appliances = {}, const TunnelPart& tunnels = {});
     ~SwitchHarness();
     SwitchHarness(const SwitchHarness&) = delete;
     SwitchHarness& operator=(const SwitchHarness&) = delete;

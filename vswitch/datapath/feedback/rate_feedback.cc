@@ -112,7 +112,7 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
         ++stats.untold;
 }
 
-void RateFeedback::hear(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now) {
+void RateFeedback::on_feedback(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now) {
     FeedbackMessage message;
     const FeedbackVerdict verdict = read_feedback(first_buffer(frame), vlan, key_, message);
     const Destination to =

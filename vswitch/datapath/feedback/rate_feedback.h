@@ -50,18 +50,16 @@ class RateFeedback {
     void meter(const VnicPath& to, const Run& run, Nanos now);
     /// A feedback frame from the wire, untagged; consumed. For vNICs that encrypt only what came `encrypted`
     /// counts, for the others only what did not.
-    void hear(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now);
+    void on_feedback(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now);
     /// Measures and splits when it is time: to be asked in every turn.
     void sweep(Nanos now) {
         if (receiver_.due(now))
             receiver_.sweep(now);
     }
-    /// Now and then: limiters in silence.
-    void keep_house(Nanos now) { setup_.uplink.sweep_limits(now); }
 
     /// What this worker needs of the downlink, and what it was given.
     [[nodiscard]] std::uint64_t received_total() const { return receiver_.received_total(); }
-    [[nodiscard]] bool hungry() const { return receiver_.hungry(); }
+    [[nodiscard]] bool backlogged() const { return receiver_.hungry(); }
     void set_capacity(std::uint64_t bytes_per_sec) { receiver_.set_capacity(bytes_per_sec); }
     [[nodiscard]] EndpointReading read(VnicId vnic) const { return receiver_.read(vnic); }
 

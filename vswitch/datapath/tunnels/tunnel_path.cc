@@ -1,8 +1,9 @@
-// tunnel_path.cc - SPIs to sessions, frames to engines.
+// tunnel_path.cc - parsing of ESP headers, SPIs to SAs, bursts to the crypto engines.
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/byte_order.h"
 #include "vswitch/datapath/frame.h"
@@ -28,10 +29,10 @@ unsigned family(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-TunnelPath::TunnelPath(const Setup& setup)
-    : stats(setup.tunnels.size()), setup_(setup), sides_(setup.tunnels.size()) {
-    for (std::size_t i = 0; i < setup.tunnels.size(); ++i)
-        for (const IpNetwork& network : setup.tunnels[i].networks)
+TunnelPath::TunnelPath(Setup setup)
+    : stats(setup.tunnels.size()), setup_(std::move(setup)), sides_(setup_.tunnels.size()) {
+    for (std::size_t i = 0; i < setup_.tunnels.size(); ++i)
+        for (const IpNetwork& network : setup_.tunnels[i].networks)
             routes_.add(network, static_cast<TunnelId>(i));
 }
 
@@ -92,8 +93,88 @@ TunnelPath::Found TunnelPath::find(const rte_mbuf* frame) const {
         return found;
     found.tunnel = tunnel;
     found.sa = (*session)->in[sender].get();
-    found.owner = static_cast<WorkerId>(sender % setup_.workers);
+    found.owner = static_cast<WorkerId>(sender % setup_.inboxes.size());
     return found;
+}
+
+void TunnelPath::receive(const EspBurst& burst, DirectionStats& rx, ClearBurst& clear) {
+    EspBurst own;
+    std::array<Found, limits::kBurst> own_found;
+    for (std::uint16_t i = 0; i < burst.count; ++i) {
+        rte_mbuf* frame = burst.frames[i];
+        const std::uint32_t bytes = burst.bytes[i];
+        const Found found = find(frame);
+        DropReason refused = DropReason::kCount;
+        if (found.tunnel == kNoTunnel) {
+            refused = DropReason::kEspUnknownSpi;
+        } else if (found.message) {
+            if (key_messages.push({frame, found.tunnel}))
+                ++stats[found.tunnel].key_messages;
+            else
+                refused = DropReason::kQueueFull;
+        } else if (found.owner == setup_.worker) {
+            own_found[own.count] = found;
+            own.add(frame, bytes);
+        } else {
+            set_destination(frame, found.tunnel, FrameOrigin::kTunnel);
+            if (setup_.inboxes[found.owner]->post(&frame, 1) != 1)
+                refused = DropReason::kWorkerRingFull;
+        }
+        if (refused == DropReason::kCount) {
+            rx.delivered.add(1, bytes);
+        } else {
+            rx.drop(refused, 1, bytes);
+            rte_pktmbuf_free(frame);
+        }
+    }
+    decrypt(own, own_found.data(), clear);
+}
+
+unsigned TunnelPath::decrypt(const EspBurst& burst, ClearBurst& clear) {
+    EspBurst own;
+    std::array<Found, limits::kBurst> own_found;
+    for (std::uint16_t i = 0; i < burst.count; ++i) {
+        const Found found = find(burst.frames[i]);
+        if (found.sa == nullptr) {
+            rte_pktmbuf_free(burst.frames[i]);
+            continue;
+        }
+        own_found[own.count] = found;
+        own.add(burst.frames[i], burst.bytes[i]);
+    }
+    const unsigned lost = burst.count - own.count;
+    decrypt(own, own_found.data(), clear);
+    return lost;
+}
+
+/// One call to the engine for all frames of an SA. @param found one for each frame, each with an SA
+void TunnelPath::decrypt(EspBurst& burst, const Found* found, ClearBurst& clear) {
+    for (std::uint16_t first = 0; first < burst.count; ++first) {
+        if (burst.frames[first] == nullptr)
+            continue;
+        const Found& one = found[first];
+        std::array<rte_mbuf*, kCryptoBurst> frames;
+        std::array<std::uint32_t, kCryptoBurst> bytes;
+        std::uint16_t count = 0;
+        for (std::uint16_t i = first; i < burst.count; ++i) {
+            if (burst.frames[i] == nullptr || found[i].sa != one.sa)
+                continue;
+            bytes[count] = burst.bytes[i];
+            frames[count++] = std::exchange(burst.frames[i], nullptr);
+        }
+        EspOutcomes outcomes;
+        setup_.engines[one.tunnel]->decrypt(*one.sa, std::span(frames).first(count), outcomes);
+        DirectionStats& in = stats[one.tunnel].in;
+        for (std::uint16_t i = 0; i < count; ++i) {
+            in.offered.add(1, bytes[i]);
+            if (outcomes[i] == EspOutcome::kDone) {
+                clear.add(frames[i], bytes[i], one.tunnel);
+            } else {
+                in.drop(reason_of(outcomes[i]), 1, bytes[i]);
+                rte_pktmbuf_free(frames[i]);
+            }
+        }
+    }
 }
 
 DropReason reason_of(EspOutcome outcome) {

@@ -1,6 +1,6 @@
-// tunnel_path.h - one worker's side of the ESP tunnels: where frames go, what they cost, encrypted and
-// decrypted. Source: RFC 4303, 3378; Pulsar's encryption appliance. Units: bytes, tokens. Threads: owning
-// worker; built by the agent, which also makes the sessions.
+// tunnel_path.h - one worker's side of the ESP tunnels: frames to tunnels, SPIs to SAs, encryption,
+// decryption, cost. Source: RFC 4303; RFC 3378; docs/algorithms.md 11.1. Units: bytes; tokens of the tunnels'
+// cost tables. Threads: owning worker; built by the agent, which also makes the sessions.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -12,111 +12,145 @@
 #include "common/ids.h"
 #include "common/spsc_ring.h"
 #include "cost_functions/cost_table.h"
+#include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/tunnels/tunnel_routes.h"
 #include "vswitch/esp/esp_engine.h"
 #include "vswitch/esp/key_agreement.h"
+#include "vswitch/limits.h"
 #include "vswitch/stats.h"
 
 namespace weir {
 
-/// A tunnel as every worker knows it.
+/// A tunnel as every worker sees it; immutable.
 struct TunnelEnd {
     EspAlgorithm algorithm = EspAlgorithm::kAes128Gcm;
     bool v6 = false;
-    std::array<std::uint8_t, 16> local{};  ///< IPv4: the first four bytes
-    std::uint32_t spi_in = 0;              ///< its low bits are zero
-    std::uint32_t frame_max = 0;           ///< longest that it carries
-    std::vector<std::uint8_t> header;      ///< Ethernet and IP
-    std::vector<IpNetwork> networks;
+    std::array<std::uint8_t, 16> local{};  ///< our outer address; IPv4: the first four bytes
+    std::uint32_t spi_in = 0;              ///< with its low bits zero
+    std::uint32_t frame_max = 0;           ///< longest inner frame
+    std::vector<std::uint8_t> header;      ///< outer Ethernet and IP header
+    std::vector<IpNetwork> networks;       ///< behind the other end
     std::shared_ptr<const CostTable> cost;
 };
 
-/// What two switches have agreed on: an SA for each of our workers, and one for each of theirs.
+/// The result of one key agreement: an SA for each worker of this switch and one for each of the other
+/// switch.
 struct EspSession {
     std::uint8_t tag = 0;
     std::vector<std::unique_ptr<EspSa>> out;
     std::vector<std::unique_ptr<EspSa>> in;
 };
 
-/// A message of the other end, for the agent, who frees it.
-struct TunnelLetter {
+/// A message of the other end's key agreement, for the agent, which frees the frame.
+struct KeyMessage {
     rte_mbuf* frame;
     TunnelId tunnel;
 };
-using TunnelLetters = SpscRing<TunnelLetter, 64>;
+using KeyMessages = SpscRing<KeyMessage, 64>;
+
+/// ESP frames of one burst, untagged, addressed to a tunnel's end here.
+struct EspBurst {
+    std::array<rte_mbuf*, limits::kBurst> frames;
+    std::array<std::uint32_t, limits::kBurst> bytes;  ///< as accounted
+    std::uint16_t count = 0;
+
+    void add(rte_mbuf* frame, std::uint32_t accounted_bytes) {
+        bytes[count] = accounted_bytes;
+        frames[count++] = frame;
+    }
+};
+
+/// Frames that came out of tunnels, decrypted and authentic, in an order that keeps each SA's.
+struct ClearBurst {
+    std::array<rte_mbuf*, limits::kBurst> frames;
+    std::array<std::uint32_t, limits::kBurst> bytes;  ///< of the ESP frame, as accounted
+    std::array<TunnelId, limits::kBurst> tunnels;
+    std::uint16_t count = 0;
+
+    void add(rte_mbuf* frame, std::uint32_t accounted_bytes, TunnelId tunnel) {
+        bytes[count] = accounted_bytes;
+        tunnels[count] = tunnel;
+        frames[count++] = frame;
+    }
+};
 
 class TunnelPath {
   public:
     struct Setup {
-        const std::vector<TunnelEnd>& tunnels;  ///< outlive the path
+        std::span<const TunnelEnd> tunnels;  ///< by TunnelId; outlive the path
+        std::vector<EspEngine*> engines;     ///< of this worker, by TunnelId; outlive the path
         WorkerId worker;
-        WorkerId workers;
-        std::vector<EspEngine*> engines;  ///< of this worker, by tunnel
+        std::span<const std::unique_ptr<Inbox>> inboxes;  ///< of all workers, by id
     };
-    explicit TunnelPath(const Setup& setup);
+    explicit TunnelPath(Setup setup);
 
-    // What the agent has agreed on; it keeps sessions until no worker uses them.
+    // Sessions. The agent keeps a session until no worker uses it.
 
-    /// Frames with the session's tag are understood from now on, and those of the two before it.
+    /// Accepts the session's frames from now on, and still those of the two sessions before it.
     void receive_with(TunnelId tunnel, const EspSession* session);
     void send_with(TunnelId tunnel, const EspSession* session) { sides_[tunnel].out = session; }
 
-    // Out.
+    // To the wire.
 
     [[nodiscard]] std::size_t tunnels() const { return setup_.tunnels.size(); }
-    /// A tunnel, all, or none.
+    /// By the destination address: a tunnel, kAllTunnels or kNoTunnel.
     [[nodiscard]] TunnelId route(const rte_mbuf* frame);
+    /// The other end has agreed on keys.
     [[nodiscard]] bool ready(TunnelId tunnel) const { return sides_[tunnel].out != nullptr; }
     [[nodiscard]] std::uint32_t frame_max(TunnelId tunnel) const { return setup_.tunnels[tunnel].frame_max; }
-    /// Length of a frame of `bytes` on the wire.
+    /// Length of the ESP frame around an inner frame of `bytes`.
     [[nodiscard]] std::uint32_t outer_bytes(TunnelId tunnel, std::uint32_t bytes) const {
         const TunnelEnd& end = setup_.tunnels[tunnel];
         return esp_frame_bytes(end.algorithm, end.v6, bytes);
     }
+    /// Cost of encrypting an inner frame of `bytes`.
     [[nodiscard]] std::uint32_t tokens(TunnelId tunnel, std::uint32_t bytes) const {
         return setup_.tunnels[tunnel].cost->tokens(Operation::kBytes, bytes, 0);
     }
-    /// Frames of one tunnel, kCryptoBurst at most, each in its place.
+    /// Encrypts at most kCryptoBurst frames of one tunnel, each in its place.
     void encrypt(TunnelId tunnel, std::span<rte_mbuf*> frames, EspOutcomes& outcomes);
 
-    // In.
+    // From the wire.
 
-    /// ESP to an end of a tunnel here; then its headers lie in the first buffer.
+    /// The frame is ESP to a tunnel's end here; its headers are then in the first buffer.
     [[nodiscard]] bool claims(const rte_mbuf* frame) const;
-    struct Found {
-        TunnelId tunnel = kNoTunnel;  ///< kNoTunnel: no such SPI
-        bool message = false;         ///< for the agent
-        WorkerId owner = 0;           ///< who has the SA
-        EspSa* sa = nullptr;
-    };
-    /// Of a frame that it claims.
-    [[nodiscard]] Found find(const rte_mbuf* frame) const;
-    /// Frames of one SA, kCryptoBurst at most, each in its place.
-    void decrypt(TunnelId tunnel, EspSa& sa, std::span<rte_mbuf*> frames, EspOutcomes& outcomes) {
-        setup_.engines[tunnel]->decrypt(sa, frames, outcomes);
-    }
-    /// The frame, out of this tunnel, says that it comes from behind it.
+    /// Consumes frames of the wire for which claims() holds: key messages go to the agent, frames of SAs that
+    /// belong to another worker into its inbox, and the rest, decrypted, into `clear`.
+    /// @param rx counts every frame as delivered (to the switch itself) or dropped
+    void receive(const EspBurst& burst, DirectionStats& rx, ClearBurst& clear);
+    /// Consumes frames whose SAs belong to this worker. A session may have ended while a frame was in the
+    /// inbox.
+    /// @return frames without a session, freed
+    unsigned decrypt(const EspBurst& burst, ClearBurst& clear);
+    /// The inner source address lies behind this tunnel.
     [[nodiscard]] bool source_fits(TunnelId tunnel, const rte_mbuf* frame);
 
-    /// By tunnel.
-    std::vector<TunnelStats> stats;
-    TunnelLetters letters;
+    std::vector<TunnelStats> stats;  ///< by TunnelId
+    KeyMessages key_messages;
 
   private:
     struct Side {
         const EspSession* out = nullptr;
-        std::array<const EspSession*, kSessionsUnderstood> in{};  ///< the newest first
+        std::array<const EspSession*, kSessionsUnderstood> in{};  // the newest first
     };
+    struct Found {
+        TunnelId tunnel = kNoTunnel;  // kNoTunnel: unknown SPI
+        bool message = false;         // a key message
+        WorkerId owner = 0;           // the worker that the SA belongs to
+        EspSa* sa = nullptr;
+    };
+    [[nodiscard]] Found find(const rte_mbuf* frame) const;
+    void decrypt(EspBurst& burst, const Found* found, ClearBurst& clear);
 
     Setup setup_;
     TunnelRoutes routes_;
     std::vector<Side> sides_;
 };
 
-/// Why a frame ended that came to this end.
+/// The drop reason for a frame that could not be encrypted or decrypted.
 [[nodiscard]] DropReason reason_of(EspOutcome outcome);
 
-/// The tunnel of a frame of an encrypting vNIC, kept while it waits for the uplink.
+/// The tunnel of a frame of an encrypting vNIC, kept in the frame while it is queued for the uplink.
 inline void set_tunnel(rte_mbuf* frame, TunnelId tunnel) {
     frame->hash.usr = tunnel;
 }

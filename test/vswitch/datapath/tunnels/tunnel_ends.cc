@@ -52,9 +52,7 @@ TunnelHost::TunnelHost(bool left, unsigned workers, SwitchConfig base)
       workers_(workers),
       ends_{tunnel_end(left)},
       nic(static_cast<std::uint16_t>(workers)),
-      host(with_workers(std::move(base), workers), &nic) {
-    for (unsigned worker = 0; worker < workers; ++worker)
-        host.worker(static_cast<WorkerId>(worker)).set_tunnels(ends_, {&tunnel_engine()});
+      host(with_workers(std::move(base), workers), &nic, {}, {ends_, {&tunnel_engine()}}) {
     VnicConfig encrypting = vm(left ? 1 : 2);
     encrypting.encrypt = true;
     encrypting.mtu = 1430;

@@ -170,16 +170,16 @@ TEST_CASE("tampered, replayed, truncated and foreign ESP is dropped under its na
 
 TEST_CASE("messages go to the agent, as many as there is room for") {
     TunnelHost b(false);
-    FrameBytes message = tunnel_end(true).header;
-    message.resize(message.size() + KeyAgreement::kMessageBytes);
-    write32(message, 34, kSpiLeft | kSpiMessage);
+    FrameBytes sent = tunnel_end(true).header;
+    sent.resize(sent.size() + KeyAgreement::kMessageBytes);
+    write32(sent, 34, kSpiLeft | kSpiMessage);
     for (int i = 0; i < 70; ++i)
-        b.arrive(std::vector<FrameBytes>{message});
-    unsigned letters = 0;
-    for (TunnelLetter letter{}; b.host.worker().letters().pop(letter); ++letters)
-        rte_pktmbuf_free(letter.frame);
-    CHECK(letters == 64);
-    CHECK(b.tunnel().letters == 64);
+        b.arrive(std::vector<FrameBytes>{sent});
+    unsigned key_messages = 0;
+    for (KeyMessage message{}; b.host.worker().key_messages().pop(message); ++key_messages)
+        rte_pktmbuf_free(message.frame);
+    CHECK(key_messages == 64);
+    CHECK(b.tunnel().key_messages == 64);
     CHECK(refused(b.from_wire(), DropReason::kQueueFull) == 6);
 }
 

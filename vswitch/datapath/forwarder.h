@@ -1,0 +1,145 @@
+// forwarder.h - where one worker's classified frames go: to a VM here, to another worker, to the uplink, or
+// to all of a VLAN. Source: docs/design.md 4; IEEE 802.1Q 8.8. Units: bytes as accounted, ns. Threads: built
+// by the agent; then owning worker.
+//
+// The optional stages exist or not from construction on: the uplink, feedback (only with an uplink), requests
+// to appliances, and tunnels (only with an uplink). Every call charges the cycles that it used to the vNIC
+// that caused them, except from_vm(), whose caller knows when the poll began.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "vswitch/datapath/classifier.h"
+#include "vswitch/datapath/cycle_bill.h"
+#include "vswitch/datapath/delivery.h"
+#include "vswitch/datapath/feedback/rate_feedback.h"
+#include "vswitch/datapath/link_share.h"
+#include "vswitch/datapath/mac_table.h"
+#include "vswitch/datapath/requests/request_path.h"
+#include "vswitch/datapath/tunnels/tunnel_path.h"
+#include "vswitch/datapath/uplink.h"
+#include "vswitch/qos/buckets/timing_wheel.h"
+
+namespace weir {
+
+class Forwarder {
+  public:
+    struct UplinkPart {
+        NicDevice& device;
+        std::string_view scheduler;  ///< a name that make_link_scheduler() knows
+        std::uint32_t mtu;
+        LinkShare& out;  ///< the capacities of the wire, divided among the workers
+        LinkShare& in;
+        const FeedbackProfile* feedback = nullptr;  ///< nullptr: off
+        /// Upper bound, in bytes per second, of the rates that the controller allocates to single
+        /// destinations; 0: there is no controller.
+        std::uint64_t allocated_below = 0;
+    };
+    struct Setup {
+        WorkerId worker;
+        rte_mempool* pool;
+        std::span<const std::unique_ptr<Inbox>> inboxes;  ///< of all workers, by id
+        std::uint32_t overhead_bytes;                     ///< accounted per wire frame on top of its length
+        std::uint64_t flood_pps;                          ///< bound on floods from the wire
+        Nanos mac_aging;
+        std::optional<UplinkPart> uplink;
+        const std::vector<Appliance>* appliances =
+            nullptr;  ///< outlive the forwarder; nullptr or empty: none
+        ConnectionKey connection_key{};
+        std::span<const TunnelEnd> tunnels{};  ///< outlive the forwarder; empty: none
+        std::vector<EspEngine*> engines{};     ///< of this worker, one for each tunnel
+    };
+    /// Ids in the worker's timing wheel: a vNIC's own limit has the vNIC's id, then come the vNICs' classes
+    /// in the uplink's scheduler, destination limits, and service flows.
+    static constexpr std::uint32_t kClassIds = limits::kVnicsMax;
+    static constexpr std::uint32_t kDestinationIds = 2 * limits::kVnicsMax;
+    static constexpr std::uint32_t kRequestIds = kDestinationIds + limits::kDestinationLimitsMax;
+    static constexpr std::uint32_t kWheelIds = kRequestIds + limits::kRequestFlowsMax;
+
+    Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill);
+
+    /// A vNIC of any worker; this one must know all of them.
+    void add(VnicPath& path, Nanos now);
+    /// New rates of a vNIC of this worker.
+    void change(VnicPath& path, Nanos now);
+    /// Forgets the vNIC; frames of it that wait here are dropped.
+    void remove(VnicPath& path, Nanos now);
+    [[nodiscard]] VnicPath* vnic(VnicId id) const { return directory_[id]; }
+    /// An address that another worker learned; ignored when its vNIC was removed meanwhile.
+    void on_mac_update(const MacUpdate& update, Nanos now);
+    [[nodiscard]] MacUpdateRing& mac_updates() { return mac_updates_; }
+
+    /// Classifies and forwards one burst of a VM. All frames are consumed.
+    void from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now);
+    /// Leaves the VM's ring alone until the vNIC's own limit can pay `costs`.
+    void park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now);
+    /// Forwards what waits for the vNIC's own limit, as far as the limit pays, and parks the vNIC for the
+    /// rest.
+    void release_local(VnicPath& from, Nanos now);
+    /// Receives one burst of the NIC's queue and counts it in `stats`. @return frames
+    unsigned poll_wire(Nanos now, WorkerStats& stats);
+    /// Receives one burst of other workers. @return frames
+    unsigned poll_inbox(Nanos now);
+    /// Forwards requests that fit their appliances' windows, then reopens the TCP windows of clients that
+    /// were stopped. @return requests. With appliances only.
+    unsigned serve_requests(Nanos now);
+    /// The wheel fired for a service flow: forwards its requests that every bucket pays now.
+    void wake_request(std::uint32_t flow, Nanos now);
+
+    void housekeeping(Nanos now);
+    void read(VnicId vnic, VnicStats& into) const;
+    void read(WorkerSnapshot& into) const;
+
+    [[nodiscard]] std::optional<Uplink>& uplink() { return uplink_; }
+    [[nodiscard]] std::optional<RateFeedback>& feedback() { return feedback_; }
+    [[nodiscard]] std::optional<RequestPath>& requests() { return requests_; }
+    [[nodiscard]] std::optional<TunnelPath>& tunnels() { return tunnels_; }
+
+  private:
+    // forwarder.cc: per burst
+    void forward(VnicPath& from, Batch& batch, Nanos now);
+    void route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
+    void to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
+    void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
+    void from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now);
+    void from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now);
+    void from_worker(rte_mbuf* frame, Nanos now);
+    void from_tunnels(const ClearBurst& burst, Nanos now);
+    void from_tunnel(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
+    void from_tunnel_to(VnicPath& to, DirectionStats& in, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
+    void flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan,
+                            bool encrypted, Nanos now);
+    template <class Takes>
+    unsigned flood(const rte_mbuf* frame, Takes&& takes, Nanos now);
+    bool deliver_one(VnicPath& to, rte_mbuf* frame, Nanos now);
+    std::optional<DropReason> deliver_queued(rte_mbuf* frame, Nanos now);
+    void release_request(VnicPath& from, const PacketRef& ref, Nanos now);
+    void deliver_own(VnicPath& to, rte_mbuf* frame);
+    // forwarder_setup.cc: construction and vNICs
+    void update_unknown();
+
+    WorkerId worker_;
+    rte_mempool* pool_;
+    std::span<const std::unique_ptr<Inbox>> inboxes_;
+    std::uint32_t overhead_bytes_;
+    Destination unknown_ = kToAll;  // where a VM's frame to an unknown address goes
+    TimingWheel& wheel_;
+    CycleBill& bill_;
+    TokenBucket wire_flood_;                                // frames
+    std::vector<VnicPath*> all_;                            // all workers' vNICs
+    std::array<VnicPath*, limits::kVnicsMax> directory_{};  // the same, by id
+    MacUpdateRing mac_updates_;
+    MacTable macs_;
+    std::optional<TunnelPath> tunnels_;
+    std::optional<Uplink> uplink_;
+    std::optional<RateFeedback> feedback_;
+    std::optional<RequestPath> requests_;
+    Delivery delivery_;
+};
+
+}  // namespace weir

@@ -1,0 +1,204 @@
+// forwarder_setup.cc - Forwarder's construction, its vNICs and its readings.
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "vswitch/datapath/forwarder.h"
+#include "vswitch/qos/buckets/rate_profile.h"
+
+namespace weir {
+namespace {
+
+std::optional<TunnelPath> make_tunnels(const Forwarder::Setup& setup) {
+    if (setup.tunnels.empty())
+        return std::nullopt;
+    return std::optional<TunnelPath>(std::in_place, TunnelPath::Setup{.tunnels = setup.tunnels,
+                                                                      .engines = setup.engines,
+                                                                      .worker = setup.worker,
+                                                                      .inboxes = setup.inboxes});
+}
+
+/// With feedback or a controller there may be destination limits; without either the tables stay minimal.
+DestinationLimits::Profile limits_of(const Forwarder::UplinkPart& part) {
+    if (part.feedback != nullptr)
+        return part.feedback->flows;
+    DestinationLimits::Profile profile;
+    profile.line_rate = std::max<std::uint64_t>(part.allocated_below, 2);
+    profile.rate_min = std::min(profile.rate_min, profile.line_rate);
+    return profile;
+}
+
+std::optional<Uplink> make_uplink(const Forwarder::Setup& setup, TimingWheel& wheel,
+                                  VnicPath* const* directory, TunnelPath* tunnels, CycleBill& bill) {
+    if (!setup.uplink)
+        return std::nullopt;
+    const Forwarder::UplinkPart& part = *setup.uplink;
+    const bool limits_destinations = part.feedback != nullptr || part.allocated_below != 0;
+    return std::optional<Uplink>(
+        std::in_place,
+        Uplink::Setup{.device = part.device,
+                      .queue = setup.worker,
+                      .pool = setup.pool,
+                      .directory = directory,
+                      .overhead_bytes = setup.overhead_bytes,
+                      .mtu = part.mtu,
+                      .egress = {.scheduler = part.scheduler,
+                                 .wheel = &wheel,
+                                 .vnics = limits::kVnicsMax,
+                                 .vnic_wheel_id = Forwarder::kClassIds,
+                                 .destinations = limits_destinations ? limits::kDestinationLimitsMax : 0,
+                                 .destination_wheel_id = Forwarder::kDestinationIds,
+                                 .limits = limits_of(part)},
+                      .tunnels = tunnels,
+                      .bill = &bill});
+}
+
+std::optional<RateFeedback> make_feedback(const Forwarder::Setup& setup, std::optional<Uplink>& uplink,
+                                          MacTable& macs, VnicPath* const* directory) {
+    if (!uplink || setup.uplink->feedback == nullptr)
+        return std::nullopt;
+    return std::optional<RateFeedback>(
+        std::in_place, RateFeedback::Setup{setup.worker, setup.pool, *uplink, macs, directory, setup.inboxes},
+        *setup.uplink->feedback);
+}
+
+std::optional<RequestPath> make_requests(const Forwarder::Setup& setup, TimingWheel& wheel) {
+    constexpr std::uint32_t kTcpIp4HeaderBytes = 54;
+    if (setup.appliances == nullptr || setup.appliances->empty())
+        return std::nullopt;
+    return std::optional<RequestPath>(
+        std::in_place, RequestPath::Setup{.appliances = *setup.appliances,
+                                          .pool = setup.pool,
+                                          .key = setup.connection_key,
+                                          .worker = setup.worker,
+                                          .shared = setup.inboxes.size() > 1,
+                                          .wheel = wheel,
+                                          .wheel_id = Forwarder::kRequestIds,
+                                          .header_bytes = kTcpIp4HeaderBytes + setup.overhead_bytes});
+}
+
+}  // namespace
+
+Forwarder::Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
+    : worker_(setup.worker),
+      pool_(setup.pool),
+      inboxes_(setup.inboxes),
+      overhead_bytes_(setup.overhead_bytes),
+      wheel_(wheel),
+      bill_(bill),
+      wire_flood_(make_profile(setup.flood_pps, flood_burst())),
+      macs_(setup.worker, setup.mac_aging, setup.inboxes.size() > 1 ? &mac_updates_ : nullptr),
+      tunnels_(make_tunnels(setup)),
+      uplink_(make_uplink(setup, wheel, directory_.data(), tunnels_ ? &*tunnels_ : nullptr, bill)),
+      feedback_(make_feedback(setup, uplink_, macs_, directory_.data())),
+      requests_(make_requests(setup, wheel)),
+      delivery_({.worker = setup.worker,
+                 .pool = setup.pool,
+                 .inboxes = setup.inboxes,
+                 .bill = bill,
+                 .requests = requests_ ? &*requests_ : nullptr}) {
+    all_.reserve(limits::kVnicsMax);
+    if (uplink_)
+        uplink_->set_capacity(setup.uplink->out.allocation(worker_), 0);
+    if (feedback_)
+        feedback_->set_capacity(setup.uplink->in.allocation(worker_));
+    update_unknown();
+}
+
+void Forwarder::add(VnicPath& path, Nanos now) {
+    const VnicFixed& fixed = path.fixed;
+    directory_[fixed.id] = &path;
+    all_.push_back(&path);
+    if (fixed.mac != 0)
+        macs_.set_static(mac_key(fixed.mac, fixed.vlan), fixed.id);
+    update_unknown();
+    if (fixed.owner != worker_)
+        return;
+    if (uplink_)
+        uplink_->add(path, now);
+    if (feedback_)
+        feedback_->add(path);
+    if (requests_)
+        requests_->add(path, now);
+}
+
+void Forwarder::change(VnicPath& path, Nanos now) {
+    if (uplink_)
+        uplink_->change(path, now);
+    if (feedback_)
+        feedback_->change(path);
+    if (requests_)
+        requests_->change(path, now);
+}
+
+void Forwarder::remove(VnicPath& path, Nanos now) {
+    const VnicFixed& fixed = path.fixed;
+    directory_[fixed.id] = nullptr;
+    std::erase(all_, &path);
+    macs_.remove(mac_key(fixed.mac, fixed.vlan));
+    macs_.forget(fixed.id);
+    update_unknown();
+    if (fixed.owner != worker_)
+        return;
+    if (feedback_)
+        feedback_->remove(path);
+    if (uplink_)
+        uplink_->remove(path, now);
+    const auto drop = [&path](const PacketRef& ref) {
+        path.stats.from_vm.queued.remove(1, ref.bytes);
+        path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
+        rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
+    };
+    if (requests_)
+        requests_->remove(path, now, drop);
+    for (; !path.local.empty(); path.local.pop())
+        drop(path.local.front());
+}
+
+void Forwarder::on_mac_update(const MacUpdate& update, Nanos now) {
+    if (update.destination == kToUplink || directory_[update.destination] != nullptr)
+        macs_.on_update(update, now);
+}
+
+/// With an uplink, and without a port here behind which unknown addresses may live, an unknown address is
+/// behind the uplink: such frames are neither flooded nor bounded.
+void Forwarder::update_unknown() {
+    const bool learning_ports = std::any_of(all_.begin(), all_.end(),
+                                            [](const VnicPath* path) { return !path->fixed.anti_spoofing; });
+    unknown_ = uplink_ && !learning_ports ? kToUplink : kToAll;
+}
+
+void Forwarder::housekeeping(Nanos now) {
+    macs_.age(now);
+    if (uplink_)
+        uplink_->sweep_limits(now);
+    if (requests_)
+        requests_->housekeeping(now);
+}
+
+void Forwarder::read(VnicId vnic, VnicStats& into) const {
+    into = directory_[vnic]->stats;
+    if (uplink_)
+        into.limiters = uplink_->limiters(vnic);
+    if (feedback_) {
+        const EndpointReading reading = feedback_->read(vnic);
+        into.received_rate = reading.received;
+        into.receive_capacity = reading.capacity;
+        into.advertised_rate = reading.advertised;
+    }
+}
+
+void Forwarder::read(WorkerSnapshot& into) const {
+    into.handoff = delivery_.handoff;
+    into.mac_entries = macs_.size();
+    if (uplink_) {
+        into.uplink = uplink_->stats;
+        into.uplink_capacity = uplink_->capacity();
+    }
+    if (feedback_) {
+        into.feedback = feedback_->stats;
+        into.feedback.limiters = uplink_->limiters();
+    }
+}
+
+}  // namespace weir
