@@ -29,12 +29,12 @@ Egress::Usage Egress::usage(VnicId vnic, std::uint64_t address) const {
     const DestinationId destination = limits_.find(vnic, address);
     if (destination == kNoDestination || !limits_.is_allocated(destination))
         return {};
-    return {limits_.allocated_bytes(destination), scheduler_->destination_backlog_bytes(destination)};
+    return {limits_.allocated_bytes(destination), scheduler_->destination(destination).bytes};
 }
 
 void Egress::sweep(Nanos now) {
     const auto close_if_empty = [&](DestinationId destination) {
-        if (scheduler_->destination_backlog_packets(destination) != 0)
+        if (!scheduler_->destination(destination).empty())
             return false;
         scheduler_->close_destination(destination, now, [](const PacketRef&) {});
         return true;

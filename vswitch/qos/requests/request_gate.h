@@ -18,7 +18,7 @@
 #include "vswitch/qos/buckets/timing_wheel.h"
 #include "vswitch/qos/buckets/token_bucket.h"
 #include "vswitch/qos/requests/appliance_gate.h"
-#include "vswitch/qos/schedulers/packet_ref.h"
+#include "vswitch/qos/schedulers/packet_queue.h"
 #include "vswitch/stats.h"
 
 namespace weir {

@@ -1,4 +1,5 @@
-// fulfillment_scheduler.cc - a round robin over who is due, and one over the rest for what is left.
+// fulfillment_scheduler.cc - FulfillmentScheduler: a round robin over due classes, and one over all for the
+// rest.
 #include "vswitch/qos/schedulers/fulfillment_scheduler.h"
 
 namespace weir {
@@ -10,36 +11,54 @@ std::size_t FulfillmentScheduler::dequeue_burst(Nanos now, std::span<PacketRef> 
     if (later_.next_due() <= now)
         fire(now);
     const std::size_t sent = serve_due(now, out);
-    // The link is what those that are due wait for: a smaller packet of somebody else does not overtake.
+    // Due classes that are left wait for the link: a smaller packet of another class must not overtake them.
     return due_.empty() ? sent + serve_spare(now, out.subspan(sent)) : sent;
 }
 
 std::size_t FulfillmentScheduler::serve_due(Nanos now, std::span<PacketRef> out) {
-    const auto send = [&](std::size_t at, std::uint32_t bytes, std::size_t n) {
-        const auto id = static_cast<VnicId>(at);
-        if (!send_front(id, now, out[n]))
-            return false;
+    const auto account = [this](std::size_t id) -> DrrAccount& { return promises_[id].account; };
+    const auto first_bytes = [this](std::size_t id) { return front_bytes(id); };
+    std::size_t sent = 0;
+    while (sent < out.size() && !due_.empty()) {
+        const Turns::Turn turn = due_turns_.select(due_, account, first_bytes);
+        if (!link_pays_due(turn.bytes, now))
+            break;
+        turn.account.deficit -= turn.bytes;
+        const auto id = static_cast<VnicId>(turn.member);
+        if (!send_front(id, now, out[sent]))
+            continue;
+        due_turns_.sent();
+        ++sent;
         Promise& promise = promises_[id];
-        promise.due.depart_due(bytes, now);
-        if (active_.test(id) && !promise.due.has_come(now)) {
-            due_.clear(id);
-            promise.account.deficit = 0;
-            due_turns_.end_turn(id);
-            sort(id, now);
-        }
-        return true;
-    };
-    return due_turns_.serve(
-        due_, out.size(), [this](std::size_t id) -> TurnAccount& { return promises_[id].account; },
-        [this](std::size_t id) { return front_bytes(id); },
-        [this, now](std::uint32_t bytes) { return link_takes(bytes, now); }, send);
+        promise.due.depart_due(turn.bytes, now);
+        if (!active_.test(id) || promise.due.has_come(now))
+            continue;
+        due_.clear(id);
+        promise.account.deficit = 0;
+        due_turns_.end_turn(id);
+        sort(id, now);
+    }
+    return sent;
 }
 
 std::size_t FulfillmentScheduler::serve_spare(Nanos now, std::span<PacketRef> out) {
-    return serve_by_shares(spare_turns_, active_, now, out, [this, now](VnicId id, std::uint32_t bytes) {
+    const auto account = [this](std::size_t id) -> DrrAccount& { return classes_[id].by_shares; };
+    const auto first_bytes = [this](std::size_t id) { return front_bytes(id); };
+    std::size_t sent = 0;
+    while (sent < out.size() && !active_.empty()) {
+        const Turns::Turn turn = spare_turns_.select(active_, account, first_bytes);
+        if (!link_.can_pay(turn.bytes, now))
+            break;
+        turn.account.deficit -= turn.bytes;
+        const auto id = static_cast<VnicId>(turn.member);
+        if (!send_front(id, now, out[sent]))
+            continue;
+        spare_turns_.sent();
+        ++sent;
         if (!promises_[id].due.never())
-            promises_[id].due.depart(bytes, now);
-    });
+            promises_[id].due.depart(turn.bytes, now);
+    }
+    return sent;
 }
 
 void FulfillmentScheduler::join(VnicId id, Nanos now) {
@@ -50,14 +69,14 @@ void FulfillmentScheduler::join(VnicId id, Nanos now) {
         return;
     promise.counted = c.profile.reservation;
     wanted_ += promise.counted;
-    if (c.bypassed != 0) {  // what went past the queues since it contended last
+    if (c.bypassed != 0) {  // bytes that went past the queues since it last contended
         promise.due.depart(static_cast<std::uint32_t>(std::min<std::uint64_t>(c.bypassed, UINT32_MAX)), now);
         c.bypassed = 0;
     }
     sort(id, now);
 }
 
-/// Its entry in the wheel stays: times-to-send move later only, so that when it fires it is early at worst.
+/// Its entry in the wheel stays: a time-to-send only moves later, so the entry fires early at worst.
 void FulfillmentScheduler::leave(VnicId id) {
     Promise& promise = promises_[id];
     active_.clear(id);
@@ -80,7 +99,7 @@ void FulfillmentScheduler::shares_changed(Nanos now) {
         if (guarantee == promise.due.profile())
             continue;
         promise.due.set_profile(guarantee, now);
-        if (promise.waiting)  // its time may come earlier now
+        if (promise.waiting)  // it may be due earlier now
             later_.remove(static_cast<std::uint32_t>(i));
         promise.waiting = false;
     }

@@ -1,12 +1,13 @@
-// fulfillment_scheduler.h - who is behind its guarantee goes first, the rest by shares.
-// Source: SoftBW 5.1, 5.2 (time-to-send), 3.2 (equal fulfillment when more is promised than the link has).
-// Units: bytes, Nanos, fine time. Threads: one owner.
+// fulfillment_scheduler.h - classes behind their guarantee first, then deficit round robin by shares.
+// Source: SoftBW 3.2, 5.1, 5.2; docs/algorithms.md 3.3. Units: bytes; ns; fine time. Threads: one owner.
 //
-// A class whose time-to-send has come is served before all others, by deficit round robin in proportion to
-// guarantees. Guarantees count in full, however many were promised: those who are there share a link that
-// cannot carry them, each with the same part of its guarantee. While the guarantees of those who are there
-// fit, a guaranteed packet may drive the link's bucket into bounded debt, so that it waits for nobody. Spare
-// service is as in WrrScheduler, and uses up guarantees too.
+// A class's guarantee is its reservation. It is *due* when its time-to-send has come: it has sent less than
+// its guarantee. Due classes are served before all others, by deficit round robin in proportion to their
+// guarantees. Guarantees are not scaled down in advance: only while those of the contending classes exceed
+// the link does each get the same part of its guarantee. With guarantees of 6, 3 and 3 Gbit/s on a link of 10
+// Gbit/s, two contending classes get theirs in full; three get 5, 2.5 and 2.5 Gbit/s. While the guarantees of
+// the contending classes fit, a due packet may drive the link into a bounded debt, so that it does not wait
+// for the shaper. Spare service is by shares as in WrrScheduler, and is charged to guarantees, too.
 #pragma once
 
 #include "vswitch/qos/schedulers/link_scheduler.h"
@@ -22,11 +23,11 @@ class FulfillmentScheduler final : public LinkScheduler {
     [[nodiscard]] Nanos next_ready(Nanos now) const override;
 
   private:
-    /// What a class has beside the base's; one line of cache.
+    /// State of a class besides LinkScheduler::Class; one cache line.
     struct alignas(64) Promise {
         TimeToSend due;
-        TurnAccount account;        ///< among those that are due, in proportion to guarantees
-        std::uint64_t counted = 0;  ///< its part of wanted_
+        DrrAccount account;         ///< among due classes, in proportion to guarantees
+        std::uint64_t counted = 0;  ///< its share of wanted_
         bool waiting = false;       ///< in later_
     };
     static_assert(sizeof(Promise) == 64);
@@ -35,10 +36,11 @@ class FulfillmentScheduler final : public LinkScheduler {
     void leave(VnicId id) override;
     void shares_changed(Nanos now) override;
 
-    /// Among those that are due, or in the wheel until it is.
+    /// Puts a class into due_, or into the wheel until it is due.
     void sort(VnicId id, Nanos now);
     void fire(Nanos now);
-    [[nodiscard]] bool link_takes(std::uint32_t bytes, Nanos now) const {
+    /// The link pays for a due packet.
+    [[nodiscard]] bool link_pays_due(std::uint32_t bytes, Nanos now) const {
         return wanted_ <= capacity() ? link_.debt_within(kDebtMax, now) : link_.can_pay(bytes, now);
     }
     [[nodiscard]] std::size_t serve_due(Nanos now, std::span<PacketRef> out);
@@ -46,12 +48,12 @@ class FulfillmentScheduler final : public LinkScheduler {
     void set_guarantee_quanta();
 
     Members active_;     ///< classes that contend
-    Members due_;        ///< of these, those whose time-to-send has come
-    TimingWheel later_;  ///< those whose time will come; some have left since
+    Members due_;        ///< of these: the time-to-send has come
+    TimingWheel later_;  ///< classes that become due later; some contend no more
     std::vector<Promise> promises_;
     std::uint64_t wanted_ = 0;  ///< sum of guarantees of the classes that contend, tokens/s
-    Turns<kClassesMax> due_turns_;
-    Turns<kClassesMax> spare_turns_;
+    Turns due_turns_;
+    Turns spare_turns_;
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// link_scheduler.cc - classes come, change, wait for their limit and go.
+// link_scheduler.cc - LinkScheduler: adding, changing and waking classes and destinations.
 #include "vswitch/qos/schedulers/link_scheduler.h"
 
 #include "common/water_fill.h"
@@ -9,8 +9,7 @@ LinkScheduler::LinkScheduler(const Setup& setup)
     : quantum_(setup.quantum),
       wheel_(*setup.wheel),
       class_wheel_id_(setup.class_wheel_id),
-      destination_wheel_id_(setup.destination_wheel_id),
-      destinations_(setup.destinations, setup.destination_packets) {
+      destinations_(setup.destinations, setup.destination_packets, *setup.wheel, setup.destination_wheel_id) {
     assert(setup.classes <= kClassesMax);
     classes_.reserve(setup.classes);
     for (std::size_t i = 0; i < setup.classes; ++i)
@@ -19,7 +18,7 @@ LinkScheduler::LinkScheduler(const Setup& setup)
 
 void LinkScheduler::add(VnicId id, const ClassProfile& profile, Limiter* limiter, Nanos now) {
     Class& c = classes_[id];
-    assert(!c.present && !has_ready(c));
+    assert(!c.present && !c.queue.has_ready());
     c.present = true;
     c.limiter = limiter;
     c.profile = profile;
@@ -45,15 +44,15 @@ void LinkScheduler::change(VnicId id, const ClassProfile& profile, Nanos now) {
             set_reservation(c, now);
     }
     shares_changed(now);
-    if (has_ready(c)) {  // its reservation or its limit may pay earlier now
-        forget(id);
-        start(id, now);
+    if (c.queue.has_ready()) {  // its reservation or its limit may pay earlier now
+        withdraw(id);
+        start_contending(id, now);
     }
 }
 
 void LinkScheduler::remove(VnicId id, Nanos now) {
     Class& c = classes_[id];
-    assert(c.present && !has_ready(c));
+    assert(c.present && !c.queue.has_ready());
     ClassProfile nothing = c.profile;
     nothing.reservation = 0;
     change(id, nothing, now);
@@ -84,9 +83,9 @@ void LinkScheduler::rescale_reservations(Nanos now) {
         if (!c.present)
             continue;
         set_reservation(c, now);
-        if (has_ready(c) && !c.limited) {  // it may be entitled earlier now
-            stop(static_cast<VnicId>(i));
-            start(static_cast<VnicId>(i), now);
+        if (c.queue.has_ready() && !c.limited) {  // it may be entitled earlier now
+            stop_contending(static_cast<VnicId>(i));
+            start_contending(static_cast<VnicId>(i), now);
         }
     }
 }
@@ -101,69 +100,45 @@ void LinkScheduler::set_share_quanta() {
 }
 
 bool LinkScheduler::enqueue(VnicId id, const PacketRef& packet, Nanos now) {
-    Class& c = classes_[id];
-    if (!c.queue.push(packet))
+    PacketQueue& own = classes_[id].queue.own;
+    if (!own.push(packet))
         return false;
     ++packets_;
-    if (c.queue.packets() == 1)
-        make_ready(id, kOwnQueue, now);
+    if (own.packets() == 1)
+        append_ready(id, ClassQueue::kOwn, now);
     return true;
 }
 
-bool LinkScheduler::enqueue(VnicId id, DestinationId destination, const PacketRef& packet, Nanos now) {
-    const DestinationQueue& queue = destinations_[destination];
-    if (queue.bytes >= classes_[id].profile.queue_bytes_max || queue.packets >= kFlowPacketsMax ||
-        !destinations_.push(destination, packet))
+bool LinkScheduler::enqueue(VnicId id, DestinationId at, const PacketRef& packet, Nanos now) {
+    const DestinationQueues::Queue& queue = destinations_[at];
+    if (queue.bytes >= classes_[id].profile.queue_bytes_max ||
+        queue.packets >= DestinationQueues::kPacketsMax || !destinations_.push(at, packet))
         return false;
     ++packets_;
     if (queue.packets == 1)
-        place_destination(destination, now);
+        place(at, now);
     return true;
 }
 
-/// The destination, or the class's own queue, has packets that may leave: it is the last in turn.
-void LinkScheduler::make_ready(VnicId id, DestinationId destination, Nanos now) {
-    Class& c = classes_[id];
-    next_of(c, destination) = kNoDestination;
-    if (has_ready(c)) {
-        next_of(c, c.ready_tail) = destination;
-        c.ready_tail = destination;
+void LinkScheduler::wake_destination(DestinationId at, Nanos now) {
+    if (destinations_[at].blocked)  // it may have to wait on: beyond the wheel's horizon, or at a lower rate
+        place(at, now);
+}
+
+/// A destination that is ready stays so: it pays the debt later.
+void LinkScheduler::rate_changed(DestinationId at, Nanos now) {
+    if (!destinations_[at].blocked)
         return;
-    }
-    c.ready_head = c.ready_tail = destination;
-    start(id, now);
-}
-
-/// Takes a flow out of the turns. The class is not contending meanwhile.
-void LinkScheduler::unlink_ready(Class& c, DestinationId destination) {
-    DestinationId before = kNoDestination;
-    for (DestinationId at = c.ready_head; at != destination; at = next_of(c, at))
-        before = at;
-    (before == kNoDestination ? c.ready_head : next_of(c, before)) = next_of(c, destination);
-    if (c.ready_tail == destination)
-        c.ready_tail = before;
-}
-
-void LinkScheduler::wake_destination(DestinationId destination, Nanos now) {
-    if (destinations_[destination]
-            .blocked)  // it may have to wait on: it was beyond the wheel's horizon, or is slower now
-        place_destination(destination, now);
-}
-
-/// One that may send goes on: what it does not have any more, it owes.
-void LinkScheduler::rate_changed(DestinationId destination, Nanos now) {
-    if (!destinations_[destination].blocked)
-        return;
-    wheel_.remove(destination_wheel_id_ + destination);
-    place_destination(destination, now);
+    destinations_.unblock(at);
+    place(at, now);
 }
 
 void LinkScheduler::wait_for_limit(VnicId id, Nanos now) {
     Class& c = classes_[id];
     c.limited = true;
-    stop(id);
+    stop_contending(id);
     const Nanos at = c.limiter->ready_at(costs(front(c)));
-    if (at != kNever)  // a parked class waits for change()
+    if (at != kNever)  // a class whose limit is 0 waits for change()
         wheel_.insert(class_wheel_id_ + id, at, now);
 }
 
@@ -177,16 +152,16 @@ void LinkScheduler::wake(VnicId id, Nanos now) {
         return;
     }
     c.limited = false;
-    start(id, now);
+    start_contending(id, now);
 }
 
-/// Takes a class that has a packet out of the contest, or out of the wheel.
-void LinkScheduler::forget(VnicId id) {
+/// Takes a class with a ready packet out of the contest, or out of the wheel.
+void LinkScheduler::withdraw(VnicId id) {
     Class& c = classes_[id];
-    if (!has_ready(c))
+    if (!c.queue.has_ready())
         return;
     if (!c.limited) {
-        stop(id);
+        stop_contending(id);
         return;
     }
     c.limited = false;

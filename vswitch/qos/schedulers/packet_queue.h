@@ -1,5 +1,5 @@
-// packet_queue.h - bounded first-in first-out queue of packets that knows what it holds.
-// Units: bytes as accounted, packets, buffers. Threads: one owner.
+// packet_queue.h - PacketRef, a packet as schedulers see it, and a bounded FIFO of them that counts its
+// content. Units: accounted bytes; packets; buffers; ns. Threads: one owner.
 #pragma once
 
 #include <bit>
@@ -8,20 +8,29 @@
 #include <cstdint>
 #include <memory>
 
-#include "vswitch/qos/schedulers/packet_ref.h"
+#include "common/clock.h"
 
 namespace weir {
 
+struct PacketRef {
+    void* packet;           ///< opaque to schedulers; owned by the caller that enqueued it
+    Nanos enqueued;         ///< when it was taken from the ring; queue delay is measured from here
+    std::uint32_t bytes;    ///< accounted bytes of all its wire frames
+    std::uint16_t frames;   ///< wire frames: more than one if it will be segmented
+    std::uint16_t buffers;  ///< buffers (mbufs) that it holds
+};
+static_assert(sizeof(PacketRef) == 24);
+
 class PacketQueue {
   public:
-    /// The only allocation. The slots are not touched until used, so a large bound costs no memory.
+    /// The only allocation. A slot is not touched before it is used, so a large capacity costs no memory.
     /// @param capacity packets, a power of two
     explicit PacketQueue(std::uint32_t capacity)
         : slots_(std::make_unique_for_overwrite<PacketRef[]>(capacity)), mask_(capacity - 1) {
         assert(std::has_single_bit(capacity));
     }
 
-    /// @return false when full; the packet was not taken.
+    /// @return false when the queue is full; the packet was not taken
     [[nodiscard]] bool push(const PacketRef& packet) {
         if (packets() == capacity())
             return false;
@@ -43,7 +52,7 @@ class PacketQueue {
         ++head_;
     }
 
-    /// Takes out every packet for which take(packet) is true; the others keep their order. Looks at all.
+    /// Removes every packet for which take(packet) is true; the others keep their order. Visits all packets.
     template <class Take>
     void extract(Take&& take) {
         std::uint32_t kept = head_;
@@ -68,7 +77,7 @@ class PacketQueue {
   private:
     std::unique_ptr<PacketRef[]> slots_;
     std::uint32_t mask_;
-    std::uint32_t head_ = 0;  // both run freely and wrap
+    std::uint32_t head_ = 0;  // head_ and tail_ count on and wrap; masked, they are slots
     std::uint32_t tail_ = 0;
     std::uint32_t buffers_ = 0;
     std::uint64_t bytes_ = 0;

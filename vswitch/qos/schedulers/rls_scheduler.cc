@@ -1,10 +1,11 @@
-// rls_scheduler.cc - two heaps of tags; what changes while a class is not on top waits until it is.
+// rls_scheduler.cc - RlsScheduler: two heaps of tags, whose stale entries are mended when they reach the top.
 #include "vswitch/qos/schedulers/rls_scheduler.h"
 
 namespace weir {
 namespace {
 
-/// Tokens/s of virtual time per share: a byte of who has 10,000 is 24 ns of it, one of who has one 0.2 ms.
+/// log2 of the bytes/s of virtual time per share: a byte costs a class with 10,000 shares 24 ns of virtual
+/// time, and one with a single share 0.24 ms.
 constexpr unsigned kShareBits = 12;
 constexpr FineTime kVirtualMax = FineTime{1} << 62;
 
@@ -103,7 +104,7 @@ void RlsScheduler::join(VnicId id, Nanos now) {
         tags.due.set_profile(c.reserved.profile(), now);
     if (tags.due.never())
         return;
-    if (c.bypassed != 0) {  // what went past the queues since it contended last
+    if (c.bypassed != 0) {  // bytes that went past the queues since it last contended
         tags.due.depart(static_cast<std::uint32_t>(std::min<std::uint64_t>(c.bypassed, UINT32_MAX)), now);
         c.bypassed = 0;
     }

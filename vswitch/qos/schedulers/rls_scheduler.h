@@ -1,22 +1,82 @@
-// rls_scheduler.h - reservation, limit, shares by tags: who is behind its reservation first, then who is
-// behind its shares. Source: mClock (OSDI'10), SRP 4. Units: bytes, Nanos, fine time. Threads: one owner.
+// rls_scheduler.h - reservation, limit and shares by tags: classes behind their reservation first, then by
+// shares. Source: mClock (OSDI'10); SRP 4; docs/algorithms.md 3.4. Units: bytes; ns; fine time. Threads: one
+// owner.
 //
-// Only a class's first packet has tags (delayed tags), so that a change counts from the next packet on. The
-// reservation tag is a time-to-send: due packets go first, the one that is longest due before the others, and
-// may drive the link's bucket into bounded debt. Service by shares does not move it; service by reservation
-// moves the shares' tag too, so that shares are of the whole link. The limit's tag is the class's limiter.
+// Each contending class has two tags, for its first packet only, so that a changed rate counts from the next
+// packet. The reservation's tag is a time-to-send: a packet whose tag has come is due. Due packets leave
+// first, the one with the least tag before the others, and may drive the link into a bounded debt. All other
+// service goes to the least shares' tag, which grows with each packet by its bytes divided by the shares. The
+// limit's tag is the vNIC's limiter. Service by shares does not move the reservation's tag; service by
+// reservation moves the shares' tag, so that shares divide the whole link.
 //
-// Where this leaves mClock: a class that becomes eligible starts at the virtual time, the tag of the last
-// service by shares, and not at the least tag of the others: what others took of the part that a limit left
-// over is not held against them. And service by reservation moves the shares' tag no further than one burst
-// beyond the virtual time: a large reservation, once given up, leaves no debt.
+// Two differences to mClock. A class that begins to contend starts at the virtual time, which is the tag of
+// the last service by shares, and not at the least tag of the others: what these took while a limit left
+// capacity over is not held against them. And service by reservation moves the shares' tag at most one burst
+// beyond the virtual time: a class that gives up a large reservation has no debt.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
 #include "vswitch/qos/schedulers/link_scheduler.h"
-#include "vswitch/qos/schedulers/tag_heap.h"
 #include "vswitch/qos/schedulers/time_to_send.h"
 
 namespace weir {
+
+/// Classes by tag, the least on top; of equal tags the lower class. A tournament tree: every place holds the
+/// lesser of the two below it, so an update touches one place per doubling of the classes and branches on no
+/// tag. The low 12 bits of a key hold the class: tags that differ only there count as equal. Allocates only
+/// when built.
+class TagHeap {
+  public:
+    static constexpr unsigned kIdBits = 12;
+
+    /// @param ids are 0 .. ids-1
+    explicit TagHeap(std::size_t ids) : leaves_(std::bit_ceil(ids)), keys_(2 * leaves_, kNone) {
+        assert(ids <= std::size_t{1} << kIdBits);
+    }
+
+    [[nodiscard]] bool empty() const { return keys_[kRoot] == kNone; }
+    [[nodiscard]] VnicId top() const { return static_cast<VnicId>(keys_[kRoot] & kIdMask); }
+    /// No more than the tag of top(), by 4095 at most.
+    [[nodiscard]] std::uint64_t top_tag() const { return keys_[kRoot] & ~kIdMask; }
+    /// The tag counts as top()'s.
+    [[nodiscard]] bool is_top(VnicId id, std::uint64_t tag) const { return keys_[kRoot] == key(id, tag); }
+
+    /// The class is in with this tag or less. One that is in already with less stays where it is: raise it
+    /// when it is on top.
+    void put(VnicId id, std::uint64_t tag) {
+        const std::uint64_t k = key(id, tag);
+        if (k < keys_[leaves_ + id])
+            set(id, k);
+    }
+    /// @param tag at least the top's
+    void raise_top(std::uint64_t tag) { set(top(), key(top(), tag)); }
+    void pop() { set(top(), kNone); }
+    void clear() { std::ranges::fill(keys_, kNone); }
+
+  private:
+    static constexpr std::uint64_t kIdMask = (std::uint64_t{1} << kIdBits) - 1;
+    static constexpr std::uint64_t kNone = UINT64_MAX;
+    /// Below place p are 2 p and 2 p + 1.
+    static constexpr std::size_t kRoot = 1;
+
+    [[nodiscard]] static std::uint64_t key(VnicId id, std::uint64_t tag) { return (tag & ~kIdMask) | id; }
+    void set(VnicId id, std::uint64_t k) {
+        std::size_t place = leaves_ + id;
+        keys_[place] = k;
+        for (; place != kRoot; place /= 2) {
+            k = std::min(k, keys_[place ^ 1]);
+            keys_[place / 2] = k;
+        }
+    }
+
+    std::size_t leaves_;
+    std::vector<std::uint64_t> keys_;
+};
 
 class RlsScheduler final : public LinkScheduler {
   public:
@@ -26,12 +86,12 @@ class RlsScheduler final : public LinkScheduler {
     [[nodiscard]] Nanos next_ready(Nanos now) const override;
 
   private:
-    /// What a class has beside the base's; one line of cache.
+    /// State of a class besides LinkScheduler::Class; one cache line.
     struct alignas(64) Tags {
         TimeToSend due;                             ///< reservation
         FineTime share = 0;                         ///< in virtual time
         BucketProfile weight = make_profile(0, 0);  ///< price: virtual time of bytes; burst: of one burst
-        bool contends = false;                      ///< if not, its places in the heaps are void
+        bool contends = false;                      ///< if not, its entries in the heaps are void
     };
     static_assert(sizeof(Tags) == 64);
 
@@ -39,16 +99,16 @@ class RlsScheduler final : public LinkScheduler {
     void leave(VnicId id) override;
     void shares_changed(Nanos now) override;
 
-    /// Somebody is due; who is longest due is on top.
+    /// A class is due; the one with the least tag is on top of by_due_.
     [[nodiscard]] bool any_due(Nanos now);
-    /// Somebody contends; who has the least tag is on top.
+    /// A class contends; the one with the least tag is on top of by_share_.
     [[nodiscard]] bool any_by_share();
     bool serve_due(Nanos now, PacketRef& out);
     bool serve_by_share(Nanos now, PacketRef& out);
-    /// Long before virtual time runs over: all of it is moved back.
+    /// Subtracts the virtual time from all tags, long before it would overflow.
     void move_virtual_time_back();
 
-    // Tags move later while a class is not on top: then it is found too early, and put in its place.
+    // Tags may move later without an update of the heaps: a class on top is checked, and put in its place.
     TagHeap by_due_;
     TagHeap by_share_;
     std::vector<Tags> tags_;

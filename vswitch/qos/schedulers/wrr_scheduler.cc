@@ -1,4 +1,4 @@
-// wrr_scheduler.cc - two round robins over bitmaps: a class that has nothing to send costs nothing.
+// wrr_scheduler.cc - WrrScheduler: two round robins over bitmaps, so that only contending classes cost time.
 #include "vswitch/qos/schedulers/wrr_scheduler.h"
 
 #include <algorithm>
@@ -14,8 +14,7 @@ std::size_t WrrScheduler::dequeue_burst(Nanos now, std::span<PacketRef> out) {
     if (reservations_.next_due() <= now)
         fire_reservations(now);
     const std::size_t reserved = serve_reserved(now, out);
-    return reserved +
-           serve_by_shares(turns_, active_, now, out.subspan(reserved), [](VnicId, std::uint32_t) {});
+    return reserved + serve_by_shares(now, out.subspan(reserved));
 }
 
 std::size_t WrrScheduler::serve_reserved(Nanos now, std::span<PacketRef> out) {
@@ -31,6 +30,23 @@ std::size_t WrrScheduler::serve_reserved(Nanos now, std::span<PacketRef> out) {
             paying_.clear(id);
             sort_reservation(id, now);
         }
+    }
+    return sent;
+}
+
+std::size_t WrrScheduler::serve_by_shares(Nanos now, std::span<PacketRef> out) {
+    const auto account = [this](std::size_t id) -> DrrAccount& { return classes_[id].by_shares; };
+    const auto first_bytes = [this](std::size_t id) { return front_bytes(id); };
+    std::size_t sent = 0;
+    while (sent < out.size() && !active_.empty()) {
+        const Turns::Turn turn = turns_.select(active_, account, first_bytes);
+        if (!link_.can_pay(turn.bytes, now))
+            break;
+        turn.account.deficit -= turn.bytes;
+        if (!send_front(static_cast<VnicId>(turn.member), now, out[sent]))
+            continue;
+        turns_.sent();
+        ++sent;
     }
     return sent;
 }

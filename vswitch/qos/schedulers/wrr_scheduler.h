@@ -1,11 +1,12 @@
-// wrr_scheduler.h - reservations first, then deficit weighted round robin for the spare capacity.
-// Source: EyeQ 3 (WRR root), DRR (SIGCOMM'95). Units: bytes, Nanos. Threads: one owner.
+// wrr_scheduler.h - reservations first, then deficit round robin by shares.
+// Source: EyeQ 3.3 (WRR root); DRR (SIGCOMM'95); docs/algorithms.md 3.2. Units: bytes; ns. Threads: one
+// owner.
 //
-// Reserved service: classes whose reservation pays for their first packet, one packet each in turn. They may
-// drive the link's bucket into bounded debt, so a reserved packet never waits for the shaper. Spare service:
-// a turn adds a quantum of bytes proportional to the shares and lasts as long as it pays; it waits while the
-// link cannot pay and goes on where it stopped. Spare service uses up reservation tokens too, so that shares
-// are of the whole link.
+// Reserved service: classes whose reservation can pay for their first packet send one packet each in turn.
+// They may drive the link into a bounded debt, so a reserved packet never waits for the link's shaper. Spare
+// service: the contending classes take deficit round robin turns by shares while the link can pay; a turn
+// that the link interrupts is resumed by the next call. Spare service is charged to reservations, too, so
+// that shares divide the whole link and not only what reservations leave.
 #pragma once
 
 #include "vswitch/qos/schedulers/link_scheduler.h"
@@ -24,17 +25,18 @@ class WrrScheduler final : public LinkScheduler {
     void leave(VnicId id) override;
     void shares_changed(Nanos now) override;
 
-    /// Puts a class where its reservation belongs: among those that pay, or into the wheel until it does.
+    /// Puts a class where its reservation belongs: into paying_, or into the wheel until it can pay.
     void sort_reservation(VnicId id, Nanos now);
     void fire_reservations(Nanos now);
     [[nodiscard]] std::size_t serve_reserved(Nanos now, std::span<PacketRef> out);
+    [[nodiscard]] std::size_t serve_by_shares(Nanos now, std::span<PacketRef> out);
 
     Members active_;                 ///< classes that contend
-    Members paying_;                 ///< of these, those whose reservation pays now
-    TimingWheel reservations_;       ///< of these, those whose reservation pays later
+    Members paying_;                 ///< of these: the reservation can pay now
+    TimingWheel reservations_;       ///< of these: the reservation can pay later
     std::vector<bool> waiting_;      ///< in reservations_
     std::size_t reserved_turn_ = 0;  ///< where the search for the next reserved packet starts
-    Turns<kClassesMax> turns_;
+    Turns turns_;                    ///< by shares
 };
 
 }  // namespace weir

@@ -23,7 +23,7 @@ BucketProfile rate(std::uint64_t per_second, std::uint64_t burst) {
     return make_profile(per_second, burst);
 }
 
-RequestGate::Profile limits(std::uint64_t appliance, std::uint64_t downlink, bool multi = true) {
+RequestGate::Profile limits_of(std::uint64_t appliance, std::uint64_t downlink, bool multi = true) {
     return {.limits = {rate(appliance, appliance), unlimited_profile(), rate(downlink, downlink),
                        unlimited_profile()},
             .multi_resource = multi,
@@ -76,7 +76,7 @@ class Gate {
 TEST_CASE(
     "B1: of ten reads of 4 KB by a flow with (800, 5000) one passes, the next after 0.6 s, then every 0.8 "
     "s") {
-    Gate gate(limits(800, 5000));
+    Gate gate(limits_of(800, 5000));
     for (std::uintptr_t i = 0; i < 10; ++i)
         CHECK(gate.send(1, i, kRead4k) == (i == 0));
     gate.run(10 * kSec);
@@ -95,7 +95,7 @@ TEST_CASE(
 TEST_CASE(
     "a flow that goes from 500-byte to 4-KB reads stays within both; with one bucket it takes eight times") {
     for (const bool multi : {true, false}) {
-        Gate gate(limits(800, 5000, multi));
+        Gate gate(limits_of(800, 5000, multi));
         for (std::uintptr_t i = 0; i < 10; ++i)
             CHECK(gate.send(1, i, kRead500));  // its allocation to the last token
         gate.run(kSec);
@@ -142,7 +142,7 @@ TEST_CASE("segments without a request follow the one before them at once") {
 }
 
 TEST_CASE("settling charges what was missing and gives back what was too much") {
-    Gate gate(limits(1000, 1000));
+    Gate gate(limits_of(1000, 1000));
     CHECK(gate.send(1, 0, {10, 0, 1000}));
     CHECK_FALSE(gate.send(1, 1, {10, 0, 500}));
     gate.gate.settle(0, PathResource::kDownlink, 1000, 200, gate.now);
@@ -187,15 +187,15 @@ TEST_CASE("bounds: bytes, places and connections; what was refused was not taken
 }
 
 TEST_CASE("a raised limit lets go at once, a parked one holds until it is raised") {
-    Gate gate(limits(100, 1'000'000));
+    Gate gate(limits_of(100, 1'000'000));
     CHECK(gate.send(1, 0, {100, 0, 0}));
     CHECK_FALSE(gate.send(1, 1, {100, 0, 0}));
-    RequestGate::Profile parked = limits(100, 1'000'000);
+    RequestGate::Profile parked = limits_of(100, 1'000'000);
     parked.limits[0] = make_profile(0, 0);
     gate.gate.change(0, parked, gate.now);
     gate.run(5 * kSec);
     CHECK(gate.passed.size() == 1);
-    gate.gate.change(0, limits(1'000'000, 1'000'000), gate.now);
+    gate.gate.change(0, limits_of(1'000'000, 1'000'000), gate.now);
     gate.run(gate.now + kMs);
     CHECK(gate.passed.size() == 2);
 }

@@ -48,7 +48,7 @@ TEST_CASE("a class that waits for its own limit is in nobody's way") {
     for (int i = 0; i < 2000; ++i)
         h.poll(kUs);
     REQUIRE(h.link->backlog_packets(1) == 0);
-    REQUIRE(h.link->limited(0));
+    REQUIRE(h.link->is_limited(0));
     CHECK(h.link->backlogged());
     CHECK_FALSE(h.link->can_bypass(1538, h.now));
     CHECK(h.link->can_bypass(1, 1538, h.now));
@@ -113,7 +113,7 @@ TEST_CASE("a class parked by its limit leaves the wheel alone until its limit ch
     h.run(kMs, kUs);
     CHECK(h.sources[0].sent == 0);
     CHECK(h.wheel.size() == 0);
-    CHECK(h.link->limited(0));
+    CHECK(h.link->is_limited(0));
     h.limiters[0].set_profiles(make_profile(kGbit / 10, 3076), unlimited_profile(), h.now);
     h.link->change(0, {}, h.now);
     h.forget();
@@ -124,7 +124,7 @@ TEST_CASE("a class parked by its limit leaves the wheel alone until its limit ch
 TEST_CASE("a limit that is raised wakes its class at once, not when the old rate would have paid") {
     LinkHarness h(kGbit, {Source{.limit = 1000}});
     h.run(10 * kMs, kUs);
-    REQUIRE(h.link->limited(0));
+    REQUIRE(h.link->is_limited(0));
     h.limiters[0].set_profiles(make_profile(kGbit, 12'500), unlimited_profile(), h.now);
     h.link->change(0, {}, h.now);
     h.forget();

@@ -152,14 +152,14 @@ TEST_CASE("a congested destination fills its own queue and holds nothing else ba
     link.on_feedback(0, 1, kGbit / 100);
     while (link.offer(0, 1)) {
     }
-    CHECK(link.scheduler->destination_backlog_bytes(link.flows.find(0, 1)) >= 128 * 1024);
+    CHECK(link.scheduler->destination(link.flows.find(0, 1)).bytes >= 128 * 1024);
     link.poll();
     CHECK(link.offer(0, 2));
     link.poll();
     CHECK(link.sent[{0, 2}] == kWireFrame);
     CHECK(link.scheduler->room(0) > 0);
     CHECK(link.scheduler->can_bypass(0, kWireFrame, link.now));
-    CHECK_FALSE(link.scheduler->can_bypass(0, link.flows.find(0, 1), kWireFrame, link.now));
+    CHECK_FALSE(link.scheduler->destination_pays(link.flows.find(0, 1), kWireFrame, link.now));
 }
 
 TEST_CASE("a flow that opens takes along what waits for its destination: order holds, the limit too") {
@@ -169,7 +169,7 @@ TEST_CASE("a flow that opens takes along what waits for its destination: order h
         CHECK(link.offer(0, 2));
     }
     link.on_feedback(0, 1, kGbit / 100);
-    CHECK(link.scheduler->destination_backlog_packets(link.flows.find(0, 1)) == 40);
+    CHECK(link.scheduler->destination(link.flows.find(0, 1)).packets == 40);
     CHECK(link.scheduler->backlog_packets(0) == 40);
     link.run(100'000'000, {});
     CHECK(link.sent[{0, 1}] == 40 * kWireFrame);
@@ -244,7 +244,7 @@ TEST_CASE("property: whatever opens, changes and goes, nothing is lost, doubled 
                     link.flows.sweep(
                         link.now, 8,
                         [&](DestinationId flow) {
-                            if (link.scheduler->destination_backlog_packets(flow) != 0)
+                            if (!link.scheduler->destination(flow).empty())
                                 return false;
                             link.scheduler->close_destination(flow, link.now, [](const PacketRef&) {});
                             return true;
