@@ -8,7 +8,6 @@
 
 #include "bench/sim/scenario_fields.h"
 #include "common/config/field_kinds.h"
-#include "vswitch/config/scheduler_words.h"
 
 namespace weir::sim {
 namespace {
@@ -63,7 +62,7 @@ void read_hosts_section(ObjectReader& root, HostsSpec& hosts, Faults& faults) {
     reader.read_quantity("feedback_delay", Quantity::kDuration, hosts.feedback_delay, {0, kNanosPerSec});
     reader.read_integer("ring", hosts.ring, {1, 4096});
     reader.read_integer("nic_descriptors", hosts.nic_descriptors, {1, 4096});
-    reader.read_word<Scheduler>("scheduler", hosts.scheduler, kSchedulers);
+    reader.read_entry<SchedulerEntry>("scheduler", hosts.scheduler, kSchedulers);
     reader.read_flag("overcommit", hosts.overcommit);
     reader.read_quantity("stack_delay", Quantity::kDuration, hosts.stack_delay, {0, kNanosPerSec});
     reader.finish();

@@ -20,14 +20,14 @@ namespace weir::sim {
 enum class Isolation { kOff, kEyeqLinear, kRateLimits, kWeir };
 
 struct HostsSpec {
-    double headroom = 0.10;                 ///< of the link, 0..0.5
-    Nanos feedback_period = 200'000;        ///< of the meters
-    Nanos feedback_delay = 0;               ///< added to each feedback frame's way
-    std::uint32_t ring = 128;               ///< packets that a guest may have waiting
-    std::uint32_t nic_descriptors = 1024;   ///< packets that wait in the NIC, without Weir
-    Nanos stack_delay = 0;                  ///< of the receiving guest
-    Scheduler scheduler = Scheduler::kWrr;  ///< of the uplink
-    bool overcommit = false;                ///< more may be promised than the link has
+    double headroom = 0.10;                                  ///< of the link, 0..0.5
+    Nanos feedback_period = 200'000;                         ///< of the meters
+    Nanos feedback_delay = 0;                                ///< added to each feedback frame's way
+    std::uint32_t ring = 128;                                ///< packets that a guest may have waiting
+    std::uint32_t nic_descriptors = 1024;                    ///< packets that wait in the NIC, without Weir
+    Nanos stack_delay = 0;                                   ///< of the receiving guest
+    const SchedulerEntry* scheduler = &kSchedulers.front();  ///< of the uplink
+    bool overcommit = false;                                 ///< more may be promised than the link has
 };
 
 /// One vNIC on each of its hosts, all with the same promises.

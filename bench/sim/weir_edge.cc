@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 
-#include "vswitch/config/scheduler_words.h"
 #include "vswitch/limits.h"
 
 namespace weir::sim {
@@ -40,11 +39,9 @@ ReceiverProfile receiver_profile(const HostsSpec& spec, std::uint64_t rate_bps, 
                             .line_rate = rate_bps / 8,
                             .period = spec.feedback_period,
                             .law = {.rate_min = DestinationLimits::Profile{}.rate_min}};
-    if (isolation == Isolation::kEyeqLinear) {
-        profile.law.law = RateLaw::kLinear;
-        profile.law.gain = 0.5;
-        profile.knows_senders = false;
-    }
+    if (isolation == Isolation::kEyeqLinear)
+        profile.law.law = make_rate_law(*find_rate_law("linear"));
+    profile.knows_senders = profile.law.law.knows_senders;
     return profile;
 }
 
@@ -59,7 +56,7 @@ WeirEdge::WeirEdge(World& world, Host& host, const HostsSpec& spec, std::uint64_
       vnics_(static_cast<std::uint32_t>(host.profiles().size())),
       destinations_(places(vnics_, peers)),
       wheel_(vnics_ + destinations_),
-      egress_({.scheduler = scheduler_name(spec.scheduler),
+      egress_({.scheduler = spec.scheduler,
                .wheel = &wheel_,
                .vnics = vnics_,
                .destinations = destinations_,

@@ -15,7 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array kLaws{Word<RateLaw>{"linear", RateLaw::kLinear}, Word<RateLaw>{"log", RateLaw::kLog}};
 constexpr double kFloorPart = 1.0 / 900;  // of the capacity: EyeQ's 10 Mbit/s of 9 Gbit/s
 constexpr double kCapacityGrain =
     0x1p52;  // whole tokens of the law per capacity, so that rounding is invisible
@@ -23,9 +22,11 @@ constexpr double kCapacityGrain =
 }  // namespace
 
 json solve_rcp(ObjectReader& problem, Faults& faults) {
-    RateLawProfile profile{.gain = 0.5};
+    const RateLawEntry* law = &kRateLaws.front();
     require(problem, "law", "\"linear\" or \"log\"");
-    problem.read_word("law", profile.law, std::span<const Word<RateLaw>>(kLaws));
+    problem.read_entry<RateLawEntry>("law", law, kRateLaws);
+    RateLawProfile profile{.law = make_rate_law(*law)};
+    profile.law.gain = 0.5;
     double capacity = 0;
     double senders = 0;
     double start = 0;
@@ -34,7 +35,7 @@ json solve_rcp(ObjectReader& problem, Faults& faults) {
     require_number(problem, "capacity", capacity, {1e-6, 1e18});
     require_number(problem, "senders", senders, {0, 1e6});
     require_number(problem, "start", start, {0, 1e18});
-    require_number(problem, "alpha", profile.gain, {0, 2});
+    require_number(problem, "alpha", profile.law.gain, {0, 2});
     require(problem, "steps", "a whole number, 0 to 100000");
     problem.read_integer("steps", steps, {0, 100'000});
     problem.read_integer("delay", delay, {0, 100});

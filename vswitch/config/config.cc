@@ -10,7 +10,6 @@
 
 #include "common/config/config_text.h"
 #include "vswitch/config/config_fields.h"
-#include "vswitch/config/scheduler_words.h"
 #include "vswitch/limits.h"
 
 namespace weir {
@@ -25,8 +24,6 @@ constexpr std::array kPollModes{Word<PollMode>{"busy", PollMode::kBusy},
                                 Word<PollMode>{"adaptive", PollMode::kAdaptive}};
 constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto},
                                    Word<FlowOffload>{"off", FlowOffload::kOff}};
-constexpr std::array kFeedbackLaws{Word<FeedbackLaw>{"log", FeedbackLaw::kLog},
-                                   Word<FeedbackLaw>{"linear", FeedbackLaw::kLinear}};
 
 /// Whether the EAL argument sets what `workers` and `agent_core` set. Short options may carry their value:
 /// -l1.
@@ -96,7 +93,7 @@ void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
     read_device(reader, "device", uplink.device);
     reader.read_quantity("rate", Quantity::kBitRate, uplink.rate_bps, {1'000'000, kRateMax});
     read_part(reader, "headroom", uplink.headroom, {0, 500'000});
-    reader.read_word<Scheduler>("scheduler", uplink.scheduler, kSchedulers);
+    reader.read_entry<SchedulerEntry>("scheduler", uplink.scheduler, kSchedulers);
     reader.read_word<FlowOffload>("flow_offload", uplink.flow_offload, kFlowOffloads);
     reader.read_integer("mtu", uplink.mtu, kMtuRange);
     if (reader.read_integer("descriptors", uplink.descriptors, {64, 4096}) &&
@@ -118,7 +115,7 @@ void read_feedback(ObjectReader& root, const SwitchConfig& config, FeedbackConfi
     feedback.enabled = true;
     reader.read_flag("enabled", feedback.enabled);
     reader.read_quantity("period", Quantity::kDuration, feedback.period, {50'000, 10'000'000});
-    reader.read_word<FeedbackLaw>("law", feedback.law, kFeedbackLaws);
+    reader.read_entry<RateLawEntry>("law", feedback.law, kRateLaws);
     reader.read_quantity("rate_min", Quantity::kBitRate, feedback.rate_min_bps, {1'000'000, 1'000'000'000});
     read_file_path(reader, "key_file", feedback.key_file);
     if (feedback.enabled && !config.isolation)

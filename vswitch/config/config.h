@@ -15,15 +15,15 @@
 #include "common/error.h"
 #include "common/guarantee.h"
 #include "vswitch/esp/esp_sizes.h"
+#include "vswitch/qos/feedback/registry.h"
+#include "vswitch/qos/schedulers/registry.h"
 
 namespace weir {
 
 enum class VhostMode { kClient, kServer };  ///< client: QEMU listens on the socket; server: the switch
 enum class Accounting { kWire, kL2 };       ///< bytes of a frame with or without FCS, preamble and gap
-enum class Scheduler { kWrr, kFulfillment, kRls };  ///< of the uplink, or of an appliance's window
-enum class FlowOffload { kAuto, kOff };             ///< steering of frames by the NIC (rte_flow)
+enum class FlowOffload { kAuto, kOff };     ///< steering of frames by the NIC (rte_flow)
 enum class PollMode { kBusy, kAdaptive };
-enum class FeedbackLaw { kLog, kLinear };  ///< how the advertised rate follows the measured one
 
 /// A MAC address. The low 6 bytes of `bits` are its bytes in the order on the wire (memcpy on a little-endian
 /// machine).
@@ -56,7 +56,7 @@ struct ApplianceConfig {
     std::string cost;      ///< its cost table: a file, or the name of a shipped table
     std::string program;   ///< file of an eBPF program that corrects the table's cost; empty = none
     std::optional<std::uint64_t> window_tokens;  ///< outstanding from this host at most; absent = no bound
-    Scheduler scheduler = Scheduler::kWrr;       ///< of requests that wait for the window
+    const SchedulerEntry* scheduler = &kSchedulers.front();  ///< of requests that wait for the window
 };
 
 /// An ESP tunnel to another Weir switch.
@@ -112,7 +112,7 @@ struct UplinkConfig {
     std::string device;  ///< PCI address or vdev string; empty = no uplink
     std::uint64_t rate_bps = 10'000'000'000;
     double headroom = 0.10;  ///< 0..0.5
-    Scheduler scheduler = Scheduler::kWrr;
+    const SchedulerEntry* scheduler = &kSchedulers.front();
     FlowOffload flow_offload = FlowOffload::kAuto;
     std::uint32_t mtu = 1500;          ///< 68..9600
     std::uint32_t descriptors = 1024;  ///< power of two, 64..4096
@@ -128,7 +128,7 @@ struct UplinkConfig {
 struct FeedbackConfig {
     bool enabled = false;    ///< default of a configuration with the section: true
     Nanos period = 200'000;  ///< 50us..10ms between two measurements of the rates
-    FeedbackLaw law = FeedbackLaw::kLog;
+    const RateLawEntry* law = &kRateLaws.front();
     std::uint64_t rate_min_bps = 10'000'000;  ///< 1Mbit..1Gbit: least rate that is advertised
     std::string key_file;  ///< file with the cluster's secret, 32 hexadecimal digits; empty = zeros
 };

@@ -10,7 +10,6 @@
 #include "cost_functions/protocols/registry.h"
 #include "vswitch/config/config_fields.h"
 #include "vswitch/config/config_files.h"
-#include "vswitch/config/scheduler_words.h"
 #include "vswitch/limits.h"
 
 namespace weir {
@@ -76,8 +75,8 @@ ApplianceConfig read_appliance(const json& object, const std::string& path,
     read_file(reader, "cost", kCost, appliance.cost);
     read_file(reader, "program", "a file, such as \"writes.o\"", appliance.program);
     reader.read_limit("window", Quantity::kTokens, appliance.window_tokens, kTokensRange);
-    reader.read_word<Scheduler>("scheduler", appliance.scheduler, kSchedulers);
-    if (!appliance.window_tokens && appliance.scheduler != Scheduler::kWrr)
+    reader.read_entry<SchedulerEntry>("scheduler", appliance.scheduler, kSchedulers);
+    if (!appliance.window_tokens && appliance.scheduler != &kSchedulers.front())
         reader.fault("scheduler", "an appliance with a \"window\"",
                      "without a window no request waits for the scheduler");
     reader.finish();

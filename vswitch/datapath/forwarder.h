@@ -31,7 +31,7 @@ class Forwarder {
   public:
     struct UplinkPart {
         NicDevice& device;
-        std::string_view scheduler;  ///< a name that make_link_scheduler() knows
+        const SchedulerEntry* scheduler;
         std::uint32_t mtu;
         LinkShare& out;  ///< the capacities of the wire, divided among the workers
         LinkShare& in;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "vswitch/qos/schedulers/scheduler_factory.h"
-
 namespace weir {
 namespace {
 
@@ -14,15 +12,15 @@ constexpr unsigned kSweepBudget = 64;
 }  // namespace
 
 Egress::Egress(const Setup& setup)
-    : scheduler_(make_link_scheduler(
-          setup.scheduler,
-          {.classes = setup.vnics,
-           .queue_packets = limits::kQueuePackets,
-           .wheel = setup.wheel,
-           .class_wheel_id = setup.vnic_wheel_id,
-           .destinations = setup.destinations,
-           .destination_packets = setup.destinations != 0 ? limits::kDestinationPacketsMax : 0,
-           .destination_wheel_id = setup.destination_wheel_id})),
+    : scheduler_(
+          make_scheduler(*setup.scheduler,
+                         {.classes = setup.vnics,
+                          .queue_packets = limits::kQueuePackets,
+                          .wheel = setup.wheel,
+                          .class_wheel_id = setup.vnic_wheel_id,
+                          .destinations = setup.destinations,
+                          .destination_packets = setup.destinations != 0 ? limits::kDestinationPacketsMax : 0,
+                          .destination_wheel_id = setup.destination_wheel_id})),
       limits_(std::max(setup.destinations, 2U), setup.vnics, setup.limits) {}
 
 Egress::Usage Egress::usage(VnicId vnic, std::uint64_t address) const {

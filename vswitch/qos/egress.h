@@ -22,12 +22,12 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "vswitch/drop_reason.h"
 #include "vswitch/limits.h"
 #include "vswitch/qos/feedback/destination_limits.h"
 #include "vswitch/qos/schedulers/link_scheduler.h"
+#include "vswitch/qos/schedulers/registry.h"
 
 namespace weir {
 
@@ -37,7 +37,7 @@ class Egress {
     static constexpr std::uint64_t kMarkBytes = limits::kQueueBytesMax * 3 / 4;
 
     struct Setup {
-        std::string_view scheduler;              ///< a name that make_link_scheduler() knows
+        const SchedulerEntry* scheduler = &kSchedulers.front();
         TimingWheel* wheel = nullptr;            ///< outlives this; calls wake() and wake_destination()
         std::uint32_t vnics = 0;                 ///< VnicIds are 0 .. vnics-1
         std::uint32_t vnic_wheel_id = 0;         ///< wheel id of vNIC 0

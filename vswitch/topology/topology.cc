@@ -14,7 +14,6 @@
 #include "common/ip_address.h"
 #include "common/units.h"
 #include "cost_functions/protocols/registry.h"
-#include "vswitch/config/scheduler_words.h"
 
 namespace weir {
 namespace {
@@ -54,7 +53,7 @@ std::vector<Appliance> make_appliances(const SwitchConfig& config, const std::ve
         if (!each.window_tokens)
             continue;
         appliance.window = *each.window_tokens;
-        appliance.scheduler = scheduler_name(each.scheduler);
+        appliance.scheduler = each.scheduler;
         appliance.window_share = std::make_shared<LinkShare>(config.workers.size(), *each.window_tokens);
     }
     return appliances;
@@ -120,8 +119,8 @@ void Topology::build_workers(const ConfigFiles& files) {
                                          static_cast<std::uint64_t>(std::time(nullptr)));
     const ConnectionKey key = random_key();
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
-    tunnels_ =
-        std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0, workers_);
+    tunnels_ = std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0,
+                                         workers_);
     for (WorkerId id = 0; id < count; ++id) {
         Forwarder::Setup forwarding{.worker = id,
                                     .pool = eal_.pool(),
@@ -137,7 +136,7 @@ void Topology::build_workers(const ConfigFiles& files) {
         if (uplink_)
             forwarding.uplink.emplace(Forwarder::UplinkPart{
                 .device = *uplink_,
-                .scheduler = scheduler_name(config_.uplink.scheduler),
+                .scheduler = config_.uplink.scheduler,
                 .mtu = config_.uplink.mtu,
                 .out = *out_share_,
                 .in = *in_share_,

@@ -16,8 +16,8 @@ std::uint64_t whole(double value) {
 
 }  // namespace
 
-PoolHost::PoolHost(Engine& engine, std::string_view scheduler, std::uint32_t vms)
-    : engine_(engine), wheel_(vms + 1), gate_({.scheduler = scheduler, .flows = vms, .wheel = &wheel_}) {}
+PoolHost::PoolHost(Engine& engine, const SchedulerEntry& scheduler, std::uint32_t vms)
+    : engine_(engine), wheel_(vms + 1), gate_({.scheduler = &scheduler, .flows = vms, .wheel = &wheel_}) {}
 
 void PoolHost::add(PoolVm& vm) {
     gate_.open(static_cast<ApplianceGate::Flow>(vms_.size()), {}, engine_.now());

@@ -10,7 +10,7 @@ namespace weir::sim {
 
 class PoolHost {
   public:
-    PoolHost(Engine& engine, std::string_view scheduler, std::uint32_t vms);
+    PoolHost(Engine& engine, const SchedulerEntry& scheduler, std::uint32_t vms);
 
     /// In any order, before anything runs. @param vm outlives the host
     void add(PoolVm& vm);

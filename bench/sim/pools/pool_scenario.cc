@@ -9,7 +9,6 @@
 #include "common/config/config_text.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/pools/pool_layout.h"
-#include "vswitch/config/scheduler_words.h"
 
 namespace weir::sim {
 namespace {
@@ -131,9 +130,7 @@ PoolScenario read_scenario(const json& root, const std::string& costs, Faults& f
     reader.read_quantity("record", Quantity::kDuration, scenario.record, {1'000'000, 60 * kNanosPerSec});
     reader.read_quantity("delay", Quantity::kDuration, scenario.delay, {0, kNanosPerSec});
     reader.read_word<PoolControl>("control", scenario.control, kControls);
-    Scheduler scheduler{};
-    if (reader.read_word<Scheduler>("scheduler", scheduler, kSchedulers))
-        scenario.scheduler = scheduler_name(scheduler);
+    reader.read_entry<SchedulerEntry>("scheduler", scenario.scheduler, kSchedulers);
     read_part(reader, "gamma", scenario.gamma);
     read_tokens(reader, "parda_beta", scenario.parda_beta);
     read_array(reader, scenario, costs, faults);

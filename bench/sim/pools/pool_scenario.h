@@ -50,8 +50,8 @@ struct PoolScenario {
     Nanos record = 0;  ///< length of a row; 0 = the interval's
     Nanos delay = 50'000;
     PoolControl control = PoolControl::kSrp;
-    std::string scheduler = "rls";  ///< of the hosts' gates
-    Nanos latency = 20'000'000;     ///< congestion threshold
+    const SchedulerEntry* scheduler = find_scheduler("rls");  ///< of the hosts' gates
+    Nanos latency = 20'000'000;                               ///< congestion threshold
     double gamma = 0.5;
     double window = 32;     ///< at the start, in all
     double parda_beta = 8;  ///< of all hosts together, divided by their VMs' shares

@@ -23,7 +23,7 @@ std::deque<PoolHost>& furnish(std::deque<PoolHost>& hosts, std::deque<PoolVm>& v
     for (std::uint32_t host = 0; host < scenario.hosts.size(); ++host) {
         const auto count = std::count_if(scenario.vms.begin(), scenario.vms.end(),
                                          [host](const PoolVmSpec& vm) { return vm.host == host; });
-        hosts.emplace_back(engine, scenario.scheduler, static_cast<std::uint32_t>(count));
+        hosts.emplace_back(engine, *scenario.scheduler, static_cast<std::uint32_t>(count));
     }
     for (const PoolVmSpec& vm : scenario.vms) {
         vms.emplace_back(engine, pool, route, *scenario.array.costs, hosts[vm.host], vm,

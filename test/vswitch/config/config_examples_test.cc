@@ -177,6 +177,32 @@ TEST_CASE("the schema's words, examples and defaults are taken by the parser") {
         check_values(section);
 }
 
+TEST_CASE("the schemas and default.jsonc list the schedulers and rate laws of the tables and no others") {
+    const auto names = [](const auto& table) {
+        json list = json::array();
+        for (const auto& entry : table)
+            list.push_back(entry.name);
+        return list;
+    };
+    const json& switch_properties = schema()["properties"];
+    const json scenario = json::parse(contents(kConfigs + "schema/scenario.schema.json"));
+    CHECK(switch_properties["uplink"]["properties"]["scheduler"]["enum"] == names(kSchedulers));
+    CHECK(schema()["$defs"]["appliance"]["properties"]["scheduler"]["enum"] == names(kSchedulers));
+    CHECK(scenario["properties"]["hosts"]["properties"]["scheduler"]["enum"] == names(kSchedulers));
+    CHECK(switch_properties["feedback"]["properties"]["law"]["enum"] == names(kRateLaws));
+
+    const std::string text = contents(kConfigs + "default.jsonc");
+    const auto explained = [&](const std::string& key, const auto& table) {
+        const std::size_t end = text.find('"' + key + "\": \"");
+        REQUIRE(end != std::string::npos);
+        const std::string comment = text.substr(text.rfind("// [", end), end - text.rfind("// [", end));
+        for (const auto& entry : table)
+            CHECK(comment.find('"' + std::string(entry.name) + '"') != std::string::npos);
+    };
+    explained("scheduler", kSchedulers);
+    explained("law", kRateLaws);
+}
+
 TEST_CASE("what default.jsonc says is what the schema says") {
     const json written = json::parse(contents(kConfigs + "default.jsonc"), nullptr, true, true);
     const auto check = [](const json& object, const json& properties) {

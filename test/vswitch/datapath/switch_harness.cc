@@ -54,7 +54,7 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
         if (nic != nullptr)
             forwarding.uplink.emplace(
                 Forwarder::UplinkPart{.device = nic->device(),
-                                      .scheduler = "wrr",
+                                      .scheduler = &kSchedulers.front(),
                                       .mtu = config.uplink.mtu,
                                       .out = out_share_,
                                       .in = in_share_,

@@ -94,8 +94,7 @@ class Host {
     TimingWheel wheel{kVnics + kDestinations};
     std::array<Limiter, kVnics> limiters;
     std::deque<Packet> packets;
-    Egress egress{{.scheduler = "wrr",
-                   .wheel = &wheel,
+    Egress egress{{.wheel = &wheel,
                    .vnics = kVnics,
                    .destinations = kDestinations,
                    .destination_wheel_id = kVnics,

@@ -13,8 +13,6 @@
 namespace weir {
 namespace {
 
-/// The paper's gain; the log law's default is calmer, as the meter knows its senders.
-constexpr double kLinearGain = 0.5;
 /// Frames are numbered from here: 2^12 a second is less than a receiver sends in its busiest life.
 constexpr unsigned kSequencesPerSecondBits = 12;
 
@@ -38,11 +36,8 @@ FeedbackProfile make_feedback_profile(const SwitchConfig& config, const Feedback
     profile.receiver.period = feedback.period;
     profile.receiver.law.rate_min =
         std::min(feedback.rate_min_bps / kBitsPerByte, profile.receiver.line_rate);
-    if (feedback.law == FeedbackLaw::kLinear) {
-        profile.receiver.law.law = RateLaw::kLinear;
-        profile.receiver.law.gain = kLinearGain;
-        profile.receiver.knows_senders = false;
-    }
+    profile.receiver.law.law = make_rate_law(*feedback.law);
+    profile.receiver.knows_senders = profile.receiver.law.law.knows_senders;
     profile.flows.rate_min = profile.receiver.law.rate_min;
     profile.flows.line_rate = profile.receiver.line_rate;
     profile.first_sequence = static_cast<std::uint32_t>(seconds << kSequencesPerSecondBits);

@@ -53,7 +53,7 @@ struct Appliance {
     std::shared_ptr<const CostProgram> program;
     std::shared_ptr<const CostTable> cycles;  ///< worker cycles of a request; null: not charged
     std::uint64_t window = UINT64_MAX;        ///< tokens that may be outstanding; UINT64_MAX: no bound
-    std::string_view scheduler = "wrr";       ///< with a window: who is next, a name of make_link_scheduler()
+    const SchedulerEntry* scheduler = &kSchedulers.front();  ///< of requests that wait for the window
     std::shared_ptr<LinkShare> window_share;  ///< with a window: its division among the workers
 };
 

@@ -4,7 +4,6 @@
 
 #include "cost_functions/protocols/registry.h"
 #include "vswitch/datapath/requests/request_path.h"
-#include "vswitch/qos/schedulers/scheduler_factory.h"
 
 namespace weir {
 namespace {

@@ -1,39 +1,35 @@
-// rate_law.h - how an advertised rate follows what was measured under it: one multiplication per period.
-// Source: EyeQ 3.4 (linear law); log law R *= (C/y)^a, which needs no clamp and whose stability with constant
-// senders is global: a < 2 sin(pi / (2 (2d+1))) for feedback delayed by d periods (0.445 for d = 3).
-// Units: tokens (accounted bytes) per second. Threads: any (pure).
+// rate_law.h - how an advertised rate follows the load that was measured under it: one multiplication per
+// period. Source: EyeQ 3.4; docs/algorithms.md 4.2. Units: tokens (accounted bytes) per second; load is the
+// received rate divided by the vNIC's part of the link. Threads: any (pure).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "vswitch/qos/feedback/registry.h"
+
 namespace weir {
 
-enum class RateLaw : std::uint8_t { kLog, kLinear };
-
-struct RateLawProfile {
-    RateLaw law = RateLaw::kLog;
-    double gain = 0.25;          ///< a, 0..1: calm with feedback delayed by up to three periods
-    std::uint64_t rate_min = 1;  ///< never advertised less
-    std::uint64_t rate_max = 1;  ///< nor more
+struct RateLaw {
+    double (*factor)(double gain, double load);  ///< of the rate, for a load of 0 or more
+    double gain;                                 ///< 0..1
+    bool knows_senders;  ///< the receiver adds what it knows of the senders; false: the law alone
 };
 
-/// A silent endpoint's rate does not more than double in one period.
+struct RateLawProfile {
+    RateLaw law = make_rate_law(kRateLaws.front());
+    std::uint64_t rate_min = 1;  ///< bounds of the advertised rate
+    std::uint64_t rate_max = 1;
+};
+
+/// The rate of a vNIC whose senders are silent at most doubles in a period.
 inline constexpr double kRateGrowthMax = 2.0;
-/// Less than this part of the capacity counts as this part.
-inline constexpr double kLoadMin = 1.0 / 256;
 
-/// @param load received / capacity, 0 or more
-[[nodiscard]] inline double rate_factor(const RateLawProfile& profile, double load) {
-    const double factor = profile.law == RateLaw::kLog ? std::pow(std::max(load, kLoadMin), -profile.gain)
-                                                       : 1.0 - profile.gain * (load - 1.0);
-    return std::clamp(factor, 0.0, kRateGrowthMax);
-}
-
-/// The rate of the next period.
+/// The rate of the next period. @param load 0 or more
 [[nodiscard]] inline std::uint64_t next_rate(const RateLawProfile& profile, std::uint64_t rate, double load) {
-    const double next = static_cast<double>(rate) * rate_factor(profile, load);
+    const double factor = std::clamp(profile.law.factor(profile.law.gain, load), 0.0, kRateGrowthMax);
+    const double next = static_cast<double>(rate) * factor;
     return std::clamp(static_cast<std::uint64_t>(std::llround(std::min(next, 0x1p62))), profile.rate_min,
                       profile.rate_max);
 }

@@ -3,17 +3,14 @@
 
 #include <array>
 
-#include "vswitch/qos/schedulers/scheduler_factory.h"
-
 namespace weir {
 
 ApplianceGate::ApplianceGate(const Setup& setup)
-    : scheduler_(make_link_scheduler(setup.scheduler, {.classes = setup.flows,
-                                                       .queue_packets = kAnnounced,
-                                                       .wheel = setup.wheel,
-                                                       .quantum = 1U << kScaleBits})),
+    : scheduler_(make_scheduler(*setup.scheduler, {.classes = setup.flows,
+                                                   .queue_packets = kAnnounced,
+                                                   .wheel = setup.wheel,
+                                                   .quantum = 1U << kScaleBits})),
       waiting_(setup.flows) {
-    assert(scheduler_ != nullptr);
     scheduler_->set_capacity(UINT64_MAX, 0);
 }
 

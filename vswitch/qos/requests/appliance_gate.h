@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "vswitch/qos/schedulers/link_scheduler.h"
+#include "vswitch/qos/schedulers/registry.h"
 
 namespace weir {
 
@@ -32,7 +32,7 @@ class ApplianceGate {
     static constexpr unsigned kAnnounced = 2;
 
     struct Setup {
-        std::string_view scheduler;    ///< a name that make_link_scheduler() knows
+        const SchedulerEntry* scheduler = &kSchedulers.front();
         std::uint32_t flows = 0;       ///< Flows are 0 .. flows-1
         TimingWheel* wheel = nullptr;  ///< outlives the gate; nothing is put into it
     };

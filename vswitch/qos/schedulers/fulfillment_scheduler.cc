@@ -2,7 +2,13 @@
 // rest.
 #include "vswitch/qos/schedulers/fulfillment_scheduler.h"
 
+#include <memory>
+
 namespace weir {
+
+std::unique_ptr<LinkScheduler> make_fulfillment(const SchedulerSetup& setup) {
+    return std::make_unique<FulfillmentScheduler>(setup);
+}
 
 FulfillmentScheduler::FulfillmentScheduler(const Setup& setup)
     : LinkScheduler(setup), later_(static_cast<std::uint32_t>(setup.classes)), promises_(setup.classes) {}

@@ -35,22 +35,24 @@ struct ClassProfile {
     std::uint32_t queue_bytes_max = limits::kQueueBytesMax;  ///< backlog at which room() becomes 0
 };
 
+struct SchedulerSetup {
+    std::size_t classes = 1024;          ///< VnicIds are 0 .. classes-1; at most LinkScheduler::kClassesMax
+    std::uint32_t queue_packets = 1024;  ///< slots of each class's own queue, a power of two
+    TimingWheel* wheel = nullptr;        ///< outlives the scheduler; fires wake() and wake_destination()
+    std::uint32_t class_wheel_id = 0;    ///< wheel id of class 0; class c has class_wheel_id + c
+    std::uint32_t destinations = 0;      ///< DestinationIds are 0 .. destinations-1
+    std::uint32_t destination_packets = 0;   ///< that may wait for all destinations together
+    std::uint32_t destination_wheel_id = 0;  ///< wheel id of destination 0
+    std::uint32_t quantum =
+        4096;  ///< bytes that a turn adds to the class with the most shares: two full frames
+};
+
 class LinkScheduler {
   public:
     /// Two levels of 64-bit bitmaps.
     static constexpr std::size_t kClassesMax = 4096;
 
-    struct Setup {
-        std::size_t classes = 1024;          ///< VnicIds are 0 .. classes-1; at most kClassesMax
-        std::uint32_t queue_packets = 1024;  ///< slots of each class's own queue, a power of two
-        TimingWheel* wheel = nullptr;        ///< outlives the scheduler; fires wake() and wake_destination()
-        std::uint32_t class_wheel_id = 0;    ///< wheel id of class 0; class c has class_wheel_id + c
-        std::uint32_t destinations = 0;      ///< DestinationIds are 0 .. destinations-1
-        std::uint32_t destination_packets = 0;   ///< that may wait for all destinations together
-        std::uint32_t destination_wheel_id = 0;  ///< wheel id of destination 0
-        std::uint32_t quantum =
-            4096;  ///< bytes that a turn adds to the class with the most shares: two full frames
-    };
+    using Setup = SchedulerSetup;
 
     /// Allocates everything. The link starts without capacity.
     explicit LinkScheduler(const Setup& setup);

@@ -1,6 +1,8 @@
 // rls_scheduler.cc - RlsScheduler: two heaps of tags, whose stale entries are mended when they reach the top.
 #include "vswitch/qos/schedulers/rls_scheduler.h"
 
+#include <memory>
+
 namespace weir {
 namespace {
 
@@ -10,6 +12,10 @@ constexpr unsigned kShareBits = 12;
 constexpr FineTime kVirtualMax = FineTime{1} << 62;
 
 }  // namespace
+
+std::unique_ptr<LinkScheduler> make_rls(const SchedulerSetup& setup) {
+    return std::make_unique<RlsScheduler>(setup);
+}
 
 RlsScheduler::RlsScheduler(const Setup& setup)
     : LinkScheduler(setup), by_due_(setup.classes), by_share_(setup.classes), tags_(setup.classes) {}

@@ -2,8 +2,13 @@
 #include "vswitch/qos/schedulers/wrr_scheduler.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace weir {
+
+std::unique_ptr<LinkScheduler> make_wrr(const SchedulerSetup& setup) {
+    return std::make_unique<WrrScheduler>(setup);
+}
 
 WrrScheduler::WrrScheduler(const Setup& setup)
     : LinkScheduler(setup),

@@ -116,7 +116,7 @@ class Service {
     std::uint64_t window_;
     Nanos service_;
     TimingWheel wheel_{64};
-    ApplianceGate gate_{{.scheduler = "wrr", .flows = 64, .wheel = &wheel_}};
+    ApplianceGate gate_{{.flows = 64, .wheel = &wheel_}};
     RequestGate requests_{
         {.flows = 64, .connections = 4096, .packets = 4096, .wheel = &wheel_, .wheel_id = 0}};
     std::array<unsigned, 64> waiting_{};
@@ -168,7 +168,7 @@ TEST_CASE("window: who is held by a bucket of its own leaves the window to other
 
 TEST_CASE("window: one that closes gives its place to others, one that is widened is used at once") {
     TimingWheel wheel(4);
-    ApplianceGate gate({.scheduler = "wrr", .flows = 4, .wheel = &wheel});
+    ApplianceGate gate({.flows = 4, .wheel = &wheel});
     gate.set_window(2);
     for (VnicId flow = 0; flow < 3; ++flow)
         gate.open(flow, {}, 0);

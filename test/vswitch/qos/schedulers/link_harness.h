@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "test/support/amounts.h"
-#include "vswitch/qos/schedulers/scheduler_factory.h"
+#include "vswitch/qos/schedulers/link_scheduler.h"
+#include "vswitch/qos/schedulers/registry.h"
 
 namespace weir::testing {
 
@@ -39,8 +40,8 @@ class LinkHarness {
         : sources(std::move(list)),
           wheel(static_cast<std::uint32_t>(sources.size())),
           limiters(sources.size()),
-          link(make_link_scheduler(scheduler,
-                                   {.classes = sources.size(), .queue_packets = 256, .wheel = &wheel})) {
+          link(make_scheduler(*find_scheduler(scheduler),
+                              {.classes = sources.size(), .queue_packets = 256, .wheel = &wheel})) {
         link->set_capacity(capacity, 0);
         for (std::size_t i = 0; i < sources.size(); ++i) {
             if (sources[i].limit != 0)

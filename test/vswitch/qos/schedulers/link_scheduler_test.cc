@@ -160,7 +160,9 @@ TEST_CASE("without a capacity nothing leaves and nothing is lost") {
 
 TEST_CASE("schedulers have names; an unknown name is none") {
     TimingWheel wheel(1);
-    for (const std::string_view name : link_scheduler_names())
-        CHECK(make_link_scheduler(name, {.classes = 1, .wheel = &wheel}) != nullptr);
-    CHECK(make_link_scheduler("fifo", {.classes = 1, .wheel = &wheel}) == nullptr);
+    for (const SchedulerEntry& entry : kSchedulers) {
+        CHECK(find_scheduler(entry.name) == &entry);
+        CHECK(make_scheduler(entry, {.classes = 1, .wheel = &wheel}) != nullptr);
+    }
+    CHECK(find_scheduler("fifo") == nullptr);
 }

@@ -8,7 +8,8 @@
 #include "test/support/catch.h"
 #include "test/support/random.h"
 #include "vswitch/qos/feedback/destination_limits.h"
-#include "vswitch/qos/schedulers/scheduler_factory.h"
+#include "vswitch/qos/schedulers/link_scheduler.h"
+#include "vswitch/qos/schedulers/registry.h"
 
 using namespace weir;
 using weir::testing::kGbit;
@@ -39,12 +40,12 @@ class Link {
     explicit Link(std::uint64_t capacity, std::uint32_t destination_packets = 4096)
         : wheel(kVnics + kFlows),
           flows(kFlows, kVnics, {.rate_min = kGbit / 100, .line_rate = 10 * kGbit}),
-          scheduler(make_link_scheduler("wrr", {.classes = kVnics,
-                                                .queue_packets = 1024,
-                                                .wheel = &wheel,
-                                                .destinations = kFlows,
-                                                .destination_packets = destination_packets,
-                                                .destination_wheel_id = kVnics})) {
+          scheduler(make_scheduler(kSchedulers.front(), {.classes = kVnics,
+                                                         .queue_packets = 1024,
+                                                         .wheel = &wheel,
+                                                         .destinations = kFlows,
+                                                         .destination_packets = destination_packets,
+                                                         .destination_wheel_id = kVnics})) {
         scheduler->set_capacity(capacity, 0);
         for (VnicId id = 0; id < kVnics; ++id)
             scheduler->add(id, {}, &limiters[id], 0);

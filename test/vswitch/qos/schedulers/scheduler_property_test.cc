@@ -16,8 +16,7 @@ constexpr Nanos kStep = 2000;
 
 /// The case is run once for each.
 std::string_view every_scheduler() {
-    const auto& names = link_scheduler_names();
-    return names[GENERATE_COPY(range(std::size_t{0}, link_scheduler_names().size()))];
+    return kSchedulers[GENERATE(range(std::size_t{0}, kSchedulers.size()))].name;
 }
 
 std::vector<Source> random_mix(weir::testing::Random32& random, std::uint64_t capacity) {
