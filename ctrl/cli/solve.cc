@@ -28,16 +28,11 @@ void add_solve(CLI::App& command, Session& session) {
     auto file = std::make_shared<std::string>();
     command.add_option("FILE", *file, "the problem, a JSON object; - is standard input")->required();
     command.footer(
-        "Example:
-"
+        "Example:\n"
         "  echo '{\"kind\": \"divvy\", \"capacity\": 10, \"children\": [{\"id\": \"a\", \"shares\": 1}]}' | "
-        "weirctl solve -
-"
-        "Kinds of problems, whose keys docs/what_if.md explains:
-" +
-        table_of<what_if::Kind>(what_if::kKinds) + "
-Mechanisms of the kinds allocation and vdc:
-" +
+        "weirctl solve -\n"
+        "Kinds of problems, whose keys docs/what_if.md explains:\n" +
+        table_of<what_if::Kind>(what_if::kKinds) + "\nMechanisms of the kinds allocation and vdc:\n" +
         table_of<alloc::MechanismEntry>(alloc::kMechanisms));
     command.callback([&session, file] {
         const what_if::Solved solved = what_if::solve_text(

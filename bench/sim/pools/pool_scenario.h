@@ -9,6 +9,7 @@
 
 #include "bench/sim/services/service_scenario.h"
 #include "ctrl/config/cluster_config.h"
+#include "vswitch/qos/schedulers/registry.h"
 
 namespace weir::sim {
 

@@ -53,7 +53,7 @@ TEST_CASE("a wrong HELLO is refused with every fault") {
     CHECK(test::has_fault(faults, "schema", "out of range"));
     CHECK(test::has_fault(faults, "host", "needed"));
     CHECK(test::has_fault(faults, "vnics[0].name", "cannot be a name"));
-    CHECK(test::has_fault(faults, "vnics[1].mac", "no address"));
+    CHECK(test::has_fault(faults, "vnics[1].mac", "not a MAC address"));
     CHECK(test::has_fault(faults, "vnics[1].vlan", "out of range"));
     CHECK(test::has_fault(faults, "spam", "unknown key"));
     CHECK_FALSE(bad(parse_hello("[]")).empty());
@@ -62,7 +62,8 @@ TEST_CASE("a wrong HELLO is refused with every fault") {
 }
 
 TEST_CASE("a WELCOME has the length of an interval, or a refusal") {
-    CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "cluster": "c"})")), "interval_ns", "how long"));
+    CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "cluster": "c"})")), "interval_ns",
+                          "must state both"));
     CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "interval_ns": 1, "validity": 3})")),
                           "interval_ns", "out of range"));
 }

@@ -139,14 +139,14 @@ TEST_CASE("clients are told in the order in which their windows were closed; who
     CHECK_FALSE(closed.close(1, 7, update));  // full
     CHECK(closed.close(0, 9, update));        // again
     CHECK(closed.count(0) == 3);
-    CHECK(closed.closed(0, 9));
+    CHECK(closed.is_closed(0, 9));
     CHECK(closed.open(0, 9));
     CHECK_FALSE(closed.open(0, 9));
     (void)closed.open_next(0);
-    CHECK_FALSE(closed.closed(0, 5));
-    CHECK(closed.closed(0, 13));
+    CHECK_FALSE(closed.is_closed(0, 5));
+    CHECK(closed.is_closed(0, 13));
     closed.forget(0);
     CHECK(closed.count(0) == 0);
     CHECK(closed.count() == 1);
-    CHECK(closed.closed(1, 6));
+    CHECK(closed.is_closed(1, 6));
 }

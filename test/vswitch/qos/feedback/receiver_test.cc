@@ -9,7 +9,7 @@ using weir::testing::kGbit;
 
 namespace {
 
-constexpr Nanos kPeriod = ReceiverProfile{}.period;
+const Nanos kPeriod = ReceiverProfile{}.period;
 
 ReceiverProfile profile() {
     return {
