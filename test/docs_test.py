@@ -43,6 +43,15 @@ def rule_links_lead_somewhere():
                 yield f"{page}: {place} has no heading #{anchor}"
 
 
+def rule_algorithms_name_tests_and_files_that_exist():
+    text = re.sub(r"\s+", " ", read("docs/algorithms.md"))
+    tests = {"".join(re.findall(r'"((?:\\.|[^"\\])*)"', literals)) for file in names("test", ending=".cc")
+             for literals in re.findall(r'TEST_CASE\(\s*((?:"(?:\\.|[^"\\])*"\s*)+)', read(file))}
+    yield from (f'docs/algorithms.md: no test is called "{name}"' for name in re.findall(r'"([^"]*)"', text) if name not in tests)
+    yield from (f"docs/algorithms.md: there is no {file}" for file in re.findall(r"`((?:\w+/)+\w+\.\w+)`", text)
+                if not os.path.exists(os.path.join(ROOT, file)))
+
+
 def rule_every_drop_reason_is_explained():
     operations = read("docs/operations.md")
     for reason in re.findall(r'^ *\{"(\w+)", "', read("vswitch/drop_reason.h"), re.MULTILINE):
