@@ -1,4 +1,4 @@
-"""case.py - what every end-to-end test has: a folder, a switch that must end well, VMs by number, the accounts."""
+"""case.py - base of every end-to-end test: a folder, a switch that must end well, VMs by number, the accounts."""
 
 import glob
 import os
@@ -17,7 +17,7 @@ SANITIZERS = ("AddressSanitizer", "LeakSanitizer", "runtime error:")
 
 
 class Case(unittest.TestCase):
-    """One test in a folder of its own. What was started is stopped; a switch must end with 0 and without complaint."""
+    """One test in a folder of its own. Its programs are stopped at its end; a switch must end with 0 and log no error."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="weir-test-")
@@ -33,7 +33,7 @@ class Case(unittest.TestCase):
             shutil.rmtree(self.folder)
 
     def stop_switch(self):
-        """Ends the switch in the ordinary way and checks how it went."""
+        """Ends the switch in the ordinary way and checks its end."""
         status = self.switch.stop()
         with open(self.switch.log, errors="replace") as stream:
             said = stream.read()

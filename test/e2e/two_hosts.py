@@ -1,6 +1,6 @@
 """two_hosts.py - two real switches joined by a wire: host A's VMs send, host B's receive.
 
-VMs 1 and 2 are on A, 3 and 4 on B; test/support/hosts.py says what they are.
+VMs 1 and 2 are on A, 3 and 4 on B; test/support/hosts.py describes them.
 """
 
 import os
@@ -49,7 +49,7 @@ class TwoHosts(Case):
 
     def hosts(self, receivers=None, uplink="200Mbit", downlink="200Mbit", feedback_a=FEEDBACK, feedback_b=FEEDBACK,
               senders=None):
-        """Both; a `feedback` of None is a switch without. `receivers`: keys of VMs 3 and 4; `senders`: of 1 and 2."""
+        """Starts both; with `feedback` None they are without feedback. `receivers`: keys of VMs 3 and 4; `senders`: of 1 and 2."""
         receivers = {3: {}, 4: {}, **(receivers or {})}
         self.b = self.host("b", 0, {"rate": downlink}, feedback_b, receivers)
         self.a = self.host("a", 1, {"rate": uplink}, feedback_a, {1: {}, 2: {}, **(senders or {})})
@@ -74,7 +74,7 @@ class TwoHosts(Case):
         until(lambda: self.feedback(host)[name] >= least, seconds, f"{host.config['host']}: {least} {name}")
 
     def settle(self):
-        """Waits until nothing moves any more: what A's VMs have sent has been delivered or dropped."""
+        """Waits until all frames of A's VMs have been delivered or dropped."""
         def counts():
             return [[vnic["from_vm"]["offered"], vnic["from_vm"]["delivered"], vnic["to_vm"]["delivered"]]
                     for host in (self.a, self.b) for vnic in host.ctl("vnic", "list")["vnics"]]
@@ -92,5 +92,5 @@ class TwoHosts(Case):
 
 
 def feedback_frame(source, destination):
-    """What a guest sends that wants to set somebody's rate."""
+    """A forged feedback frame, from a guest that tries to set the rate of another one."""
     return frames.ipv4(source, destination, frames.FEEDBACK, 62)

@@ -6,7 +6,7 @@ clang=$(. /etc/os-release && [ "${VERSION_ID:-12}" -ge 13 ] && echo 19 || echo 1
 # build FOLDER KIND TARGETS...: KIND is release, thread or address; no targets = everything. `address` is by clang, so
 # that both compilers see all of it, and has the fuzzers. It is the longest build: what does not run hot at -O0, line
 # tables alone, and the files of a target in units (meson.build), so that the same headers are read less often.
-# A failure is told on standard error and is the status.
+# A failure is reported on standard error and is the exit status.
 build() {
     local folder=$1 kind=$2 log=$1/build.log options=(--buildtype=release) compiler=()
     shift 2

@@ -29,7 +29,7 @@ def frame(source, destination, size=60, kind=IPV4, vlan=None, payload=b""):
 
 
 def numbered(source, destination, count, size=60):
-    """`count` frames that carry their number, so that a receiver can tell which of them came, and in which order."""
+    """`count` frames that carry their number, so that a receiver can check which of them arrived, in which order."""
     return [frame(source, destination, size, payload=struct.pack("!I", number)) for number in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""guests_test.py - real QEMU guests through the switch: what they can do, what they are held to, what they survive."""
+"""guests_test.py - real QEMU guests through the switch: traffic, limits, and restarts of either side."""
 
 import json
 
@@ -38,7 +38,7 @@ class GuestsCase(Case):
         self.wait_packets(name, "to_vm", "delivered", self.packets(name, "to_vm", "delivered") + packets, seconds)
 
     def begin(self, guest, number, options=""):
-        """A TCP flow to VM `number` that goes on for as long as the test."""
+        """A TCP flow to VM `number` that lasts as long as the test."""
         return guest.start(f"exec iperf3 -c {address(number)} -t 120 {options} >/dev/null")
 
 

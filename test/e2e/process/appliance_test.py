@@ -1,6 +1,6 @@
 """appliance_test.py - requests of a kernel to a real appliance, NBD, through a switch that tracks them.
 
-VM 1 is the client, VM 3 the server, on one host. Rates are low and bounds wide; what can be is counted and not timed.
+VM 1 is the client, VM 3 the server, on one host. Rates are low and bounds wide; where possible, requests are counted and not timed.
 """
 
 import json
@@ -55,7 +55,7 @@ class ApplianceTest(TwoHosts):
                           "memory", "64M")
 
     def client(self, inside, name, port, *arguments):
-        """What a client in test/support says at its end."""
+        """The result that a client of test/support prints at its end."""
         program = os.path.join(ROOT, "test", "support", f"{name}.py")
         done = subprocess.run([*inside, sys.executable, program, "10.0.0.3", str(port), *arguments], capture_output=True,
                               text=True, timeout=90, check=False)
@@ -118,7 +118,7 @@ class ApplianceTest(TwoHosts):
         self.assertGreater(changed["used_per_second"]["appliance"], 1.5 * APPLIANCE_TOKENS)
         reader.stop()
 
-    def test_a_window_bounds_what_is_outstanding_and_its_shares_divide_a_slow_store(self):
+    def test_a_window_bounds_outstanding_requests_and_its_shares_divide_a_slow_store(self):
         path = self.path("cost.json")
         with open(path, "w") as stream:
             json.dump(FLAT, stream)
@@ -153,7 +153,7 @@ class ApplianceTest(TwoHosts):
             reader.stop()
 
     def tcp_counters(self, inside):
-        """What the kernel there counts of TCP, by name (nstat's sources)."""
+        """TCP counters of that kernel by name, as nstat reads them."""
         counters = {}
         for file in ("snmp", "netstat"):
             done = subprocess.run([*inside, "cat", f"/proc/net/{file}"], capture_output=True, text=True, timeout=10,

@@ -60,7 +60,7 @@ class CalibrateTest(TwoHosts):
         return done.returncode, json.loads(done.stdout)
 
     def measured(self, *words):
-        """The table it writes, accepted by the switch, and what else it says."""
+        """The table that it writes, accepted by the switch, and the rest of its report."""
         file = self.path("measured.json")
         status, said = self.calibrate(*words, *SHORT, *PATIENT, "--socket", self.a.socket, "--output", file)
         self.assertEqual(status, 0, said)
@@ -122,12 +122,12 @@ class CalibrateTest(TwoHosts):
         self.assertEqual(self.items(), 0)
 
     def items(self):
-        """How many values memcached holds."""
+        """Number of values in memcached."""
         ask = "exec 3<>/dev/tcp/10.0.0.3/11211; printf 'stats\\r\\nquit\\r\\n' >&3; cat <&3"
         said = subprocess.run([*self.client, "bash", "-c", ask], capture_output=True, text=True, timeout=20, check=False).stdout
         return int(next(line.split()[2] for line in said.splitlines() if " curr_items " in line))
 
-    def test_what_would_be_no_measurement_of_the_appliance_is_refused_by_name(self):
+    def test_a_run_that_would_not_measure_the_appliance_is_refused_with_the_reason(self):
         self.start("nbd", NBD_PORT, limit="2Mtokens", burst="100ms")
         words = ("nbd", "10.0.0.3", "--sizes", "4KiB", *SHORT, "--noise", "100%")
         status, said = self.calibrate(*words)

@@ -1,4 +1,4 @@
-"""config_test.py - wrong configurations and hosts that lack something: what is said, and that nothing is touched."""
+"""config_test.py - wrong configurations and hosts that lack something: the messages, and that nothing is touched."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ class ConfigTest(Case):
         self.assertIn("appliances[0].program: ", output)
         self.assertEqual(self.refused(switch)[0], 2)
 
-    def test_a_missing_socket_directory_is_one_line_that_says_how_to_mend_it(self):
+    def test_a_missing_socket_directory_is_one_line_with_its_remedy(self):
         vnic = {**self.vnic(1), "socket": self.path("nowhere/vm1.sock")}
         status, lines = self.refused(Switch(self.folder, {"vnics": [vnic]}))
         self.assertEqual((status, len(lines)), (1, 1), lines)
@@ -67,7 +67,7 @@ class ConfigTest(Case):
         self.assertEqual((status, len(lines)), (1, 1), lines)
         self.assertIn("net_af_packet0,iface=nosuch0", lines[0])
 
-    def test_missing_hugepages_are_one_line_that_says_how_to_reserve_them(self):
+    def test_missing_hugepages_are_one_line_with_the_command_that_reserves_them(self):
         hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/kernel/mm/hugepages && exec "$0" "$@"']
         status, lines = self.refused(Switch(self.folder, {}), hide)
         self.assertEqual((status, len(lines)), (1, 1), lines)

@@ -102,14 +102,14 @@ class ControllerTest(Case):
         controller.wait_host("h1", "connected")
         self.assertEqual(controller.host("h1")["vnics"], 2)
         self.assertEqual(controller.host("h1")["refused_vnics"], [])
-        # A vNIC that goes and comes again at once has its rate at once; of one that stays away the controller hears.
+        # A vNIC that is removed and added again has its rate at once; the controller is informed if it stays away.
         vm2 = self.vnic(2, appliances=[{"name": "disk", "limit": "5ktokens"}])
-        for _ in range(10):                         # also while the switch looks whom it has
+        for _ in range(10):                         # also while the switch compares its vNICs
             switch.ctl("vnic", "remove", "vm2")
             switch.ctl("vnic", "add", json.dumps(vm2))
             self.assertEqual(limit(switch, "vm2"), 200)
         switch.ctl("vnic", "remove", "vm2")
-        until(lambda: controller.host("h1")["vnics"] == 1, 20, "the controller hearing that vm2 has gone")
+        until(lambda: controller.host("h1")["vnics"] == 1, 20, "the controller without vm2")
 
     def test_pools_are_shown_as_trees_and_changed_while_all_runs(self):
         shared = {"appliances": [{"name": "disk"}], "vnics": [{"name": "vm1"}, {"name": "vm2"}], "name": "A"}
@@ -206,9 +206,9 @@ class ControllerTest(Case):
         self.assertTrue(controller.host("h1")["authenticated"])
         self.stop_switches()
 
-        stranger = self.join("h1", 1, server_key=own, secret_key_file=self.path("strange.key"))
+        unknown = self.join("h1", 1, server_key=own, secret_key_file=self.path("strange.key"))
         until(lambda: controller.ctl("status")["sockets"]["denied"], 20, "a connection denied")
-        self.assertEqual(self.link(stranger)["state"], "connecting")
+        self.assertEqual(self.link(unknown)["state"], "connecting")
         self.stop_switches()
 
         liar = self.join("h1", 1, server_key=own, secret_key_file=self.path("h2.key"))
@@ -276,7 +276,7 @@ class ControllerTest(Case):
                               check=False)
         return done.returncode, json.loads(done.stdout).get("data")
 
-    def test_a_vnic_whose_guarantee_does_not_fit_is_refused_and_a_dry_run_says_what_would_break(self):
+    def test_a_vnic_whose_guarantee_does_not_fit_is_refused_and_a_dry_run_names_what_would_break(self):
         vnics = [{"name": f"vm{number}", "reservation": f"{gbit}Gbit"} for number, gbit in ((1, 6), (2, 6), (3, 5), (4, 5))]
         vnics[1]["host"] = vnics[3]["host"] = "h2"
         tenants = [{"name": "A", "vnics": vnics[:2]}, {"name": "B", "vnics": vnics[2:]}]
@@ -332,7 +332,7 @@ class ControllerTrafficTest(TwoHosts):
         until(lambda: all(low <= limit(self.a, name) <= high for name, (low, high) in bounds.items()), seconds,
               f"rates within {bounds}")
 
-    def test_two_tenants_share_an_appliance_by_what_they_reserved_and_a_killed_controller_changes_little(self):
+    def test_two_tenants_share_an_appliance_by_their_reservations_and_a_killed_controller_changes_little(self):
         first = self.read(1)
         self.wait_limits(vm1=(900, 1000))
         self.read(2)
@@ -357,7 +357,7 @@ class ControllerTrafficTest(TwoHosts):
         self.assertEqual(status["counters"]["refused"]["records"], 0)
 
 
-class RuledTrafficTest(TwoHosts):
+class AllocatedTrafficTest(TwoHosts):
     """Two tenants' VMs send to their own on the other host; the controller knows of a link that is narrower than the wire."""
 
     TIMED = True
@@ -386,7 +386,7 @@ class RuledTrafficTest(TwoHosts):
     def wait_rates(self, within, what):
         until(lambda: within(*self.rates()), 60, what)
 
-    def test_traffic_between_vms_keeps_to_what_the_controller_gives(self):
+    def test_traffic_between_vms_keeps_to_the_controllers_allocation(self):
         until(lambda: self.a.ctl("status")["controller"]["flows"] == 2, 20, "both flows ruled")
         self.send(1, 30_000_000, 3)
         self.wait_rates(lambda first, _: 15 < first < 21, "vm1 with the whole link")

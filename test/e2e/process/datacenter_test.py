@@ -1,7 +1,7 @@
 """datacenter_test.py - Pulsar's virtual datacenters for real: two switches, a controller over tcp with keys, an NBD store and
 a memcached, four tenants. On each service a tenant with two connections stands beside one with 24.
 
-The services are slow in truth (the store by a filter, memcached by its VM's limit), so that who is not isolated takes from
+The services are slow in truth (the store by a filter, memcached by its VM's limit), so that a tenant without isolation takes from
 the others. Nothing is timed: rates are read until they are as they should be, within a bound.
 """
 
@@ -105,7 +105,7 @@ class DatacenterTest(TwoHosts):
                 for flow in host.ctl("flow", "list", "--interval", "1s")["flows"]}
 
     def wait_guarantees(self, *names):
-        """Each has at some moment what it reserved; all want more. Less a tenth, for readings that cut a request."""
+        """Waits until each tenant gets its reservation, less a tenth for readings that cut a request. All want more."""
         short = set(names or RESERVED)
 
         def held(host):
@@ -120,7 +120,7 @@ class DatacenterTest(TwoHosts):
             until(lambda host=host: host.ctl("status")["controller"]["state"] == state, 30,
                   f"the link of {host.config['host']} {state}")
 
-    def test_guarantees_hold_whatever_becomes_of_the_controller(self):
+    def test_guarantees_hold_while_the_controller_runs_is_killed_and_returns(self):
         self.controller = self.control(self.path("first"))
         self.switches(isolated=True)
         self.wait_links("connected")

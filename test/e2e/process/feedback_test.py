@@ -1,4 +1,5 @@
-"""feedback_test.py - EyeQ between two real switches: a receiver's switch tells, a sender's obeys, nobody else suffers.
+"""feedback_test.py - EyeQ between two real switches: a receiver's switch advertises a rate, the sender's obeys it, and
+other traffic is not held back.
 
 Rates are some 10 Mbit/s and bounds are wide: a busy machine keeps up. What can be is counted and not timed.
 """
@@ -22,7 +23,7 @@ KEY, OTHER_KEY = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433
 
 
 def share(vnic, sent):
-    """What this receiver got of `sent` frames."""
+    """Fraction of `sent` frames that this receiver got."""
     return vnic["to_vm"]["delivered"]["packets"] / sent
 
 
@@ -36,7 +37,7 @@ class FeedbackTest(TwoHosts):
             return at_least < low and high < at_most
         until(reached, seconds, f"{name} between {at_least:g} and {at_most:g} bit/s")
 
-    def test_a_receivers_limit_is_kept_by_the_senders_switch_and_his_other_destination_is_not_held_back(self):
+    def test_a_receivers_limit_is_kept_by_the_senders_switch_and_its_other_destination_is_not_held_back(self):
         self.join()
         self.hosts({3: {"limit": "20Mbit"}})
         source = self.send(1, 80 * MBIT, 3, 4)
@@ -55,7 +56,7 @@ class FeedbackTest(TwoHosts):
         self.assert_both_accounts()
 
     def drops_of(self, host, name):
-        """Without what the kernel that holds the VM's end says on its own, with that end's address."""
+        """Drops, without those of frames that the kernel behind the VM's end sends with that end's own address."""
         return {reason: count for reason, count in host.vnic(name)["from_vm"]["drops"].items()
                 if count and reason != "mac_spoof"}
 
@@ -102,7 +103,7 @@ class FeedbackTest(TwoHosts):
         self.assertEqual(self.drops_of(self.a, "vm2"), {})
 
     def capture(self, interface, frame_count):
-        """A tshark that hears feedback on an interface already, and ends with the last frame; its file."""
+        """A tshark that captures feedback on an interface already, and ends with the last frame; its file."""
         path = self.path(f"{interface}.pcap")
         shark = Process(["tshark", "-n", "-i", interface, "-f", FEEDBACK_FILTER, "-F", "pcap", "-w", path, "-c",
                          str(frame_count)], self.path(f"{interface}.log"))
@@ -110,8 +111,8 @@ class FeedbackTest(TwoHosts):
         return shark, path
 
     def seen_on_the_wire(self, *fields, count=20, kind="ipv4"):
-        """VM 1 sends to VM 3 until so many frames of feedback have come back: what tshark says of each, as a list of
-        `fields`, and its bytes. Feedback was heard, and no guest was sent any."""
+        """VM 1 sends to VM 3 until `count` frames of feedback have come back. Returns the `fields` that tshark shows of
+        each, and its bytes. The switch received feedback, and no guest did."""
         wire, path = self.capture("upa", count)
         guest, _ = self.capture("eth1", 1)
         self.send(1, 80 * MBIT, 3, kind=kind)
@@ -178,8 +179,8 @@ class FeedbackTest(TwoHosts):
                 guest.send(feedback_frame(mac(2), mac(3)))
                 return self.drops_of(self.a, "vm2").get("feedback_unexpected", 0) > 0
             until(dropped, 20, "the guest's frame dropped")
-        heard = self.feedback(self.a)
-        self.assertEqual((heard["heard"], heard["limiters"]), (0, 0))
+        feedback = self.feedback(self.a)
+        self.assertEqual((feedback["heard"], feedback["limiters"]), (0, 0))
         self.assertEqual(self.drops_of(self.a, "vm1"), {})
         self.assertEqual(self.feedback(self.b)["malformed"], 0)
 
@@ -191,9 +192,9 @@ class FeedbackTest(TwoHosts):
         self.wait_rate(self.b, "vm3", 10 * MBIT, 25 * MBIT)
         self.b.kill()
         self.wait_rate(self.a, "vm1", 0.4 * MBIT, 1.6 * MBIT, "from_vm")
-        heard = self.feedback(self.a)["heard"]
+        before = self.feedback(self.a)["heard"]
         self.b = self.host("b", 0, {"rate": "200Mbit"}, FEEDBACK, receivers)
-        self.wait_feedback(self.a, "heard", heard + 10)
+        self.wait_feedback(self.a, "heard", before + 10)
         self.wait_rate(self.b, "vm3", 10 * MBIT, 25 * MBIT)
         self.assertEqual(self.feedback(self.a)["limiters"], 1)
         source.kill()

@@ -57,11 +57,11 @@ class LeftoversTest(Case):
         self.assertEqual(self.left(), set())
 
     def leftovers(self):
-        """Files that setup.sh takes for those of killed programs."""
+        """Files that setup.sh counts as those of killed programs."""
         done = subprocess.run(["bash", "-c", f"source {SETUP}; leftovers"], capture_output=True, text=True, check=True)
         return {name for name in done.stdout.split() if os.path.dirname(name) == "/dev/hugepages"}
 
-    def test_setup_tells_files_of_killed_programs_from_pages_in_use(self):
+    def test_setup_distinguishes_files_of_killed_programs_from_pages_in_use(self):
         used, mapped, forgotten = (f"/dev/hugepages/{name}" for name in ("used", "mapped", "forgotten"))
         files = {name: os.open(name, os.O_CREAT | os.O_RDWR) for name in (used, mapped, forgotten)}
         for file in files.values():

@@ -85,7 +85,7 @@ class ContentionTest(Case):
         guarantee = self.switch.vnic(name)["guarantee"]
         return guarantee if guarantee["kind"] == "fairness" else None
 
-    def test_what_one_vm_leaves_the_other_gets(self):
+    def test_capacity_that_one_vm_leaves_goes_to_the_other(self):
         self.contend(vm1={"reservation": "10Mbit", "limit": "10Mbit"})
         self.assert_rate(["vm1"], "bits", 9 * MBIT, 10.1 * MBIT)
         self.assert_rate(["vm2"], "bits", 24 * MBIT, 26.4 * MBIT)

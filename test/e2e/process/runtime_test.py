@@ -1,4 +1,4 @@
-"""runtime_test.py - vNICs come, change and go under traffic, and nobody else loses a frame."""
+"""runtime_test.py - vNICs are added, changed and removed under traffic, and no other vNIC loses a frame."""
 
 import os
 
@@ -64,7 +64,7 @@ class RuntimeTest(Case):
         Testpmd(self.folder, [{"path": self.path("vm3.sock"), "mac": mac(3)}]).start()
         self.switch.wait_up("vm4")
 
-    def test_what_cannot_be_done_is_refused_with_its_place_and_nothing_changes(self):
+    def test_impossible_commands_are_refused_with_their_place_and_nothing_changes(self):
         before = self.switch.ctl("vnic", "list")["vnics"]
         for words, place in ((("set", "vm1", "mtu=9000"), "mtu"), (("set", "vm1", "limit=fast"), "limit"),
                              (("add", "name=vm2", "socket=/tmp/x.sock", f"mac={mac(9)}"), "name"),

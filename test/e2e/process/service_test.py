@@ -1,4 +1,4 @@
-"""service_test.py - what the switch tells those around it: the service manager, and who plugs a guest in."""
+"""service_test.py - reports of the switch to the service manager, and QEMU arguments for a guest."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from case import Case
 
 
 class ServiceTest(Case):
-    def test_the_service_manager_hears_when_the_switch_is_ready_alive_and_stopping(self):
+    def test_the_service_manager_is_notified_when_the_switch_is_ready_alive_and_stopping(self):
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(manager.close)
         manager.bind(self.path("notify"))
@@ -21,7 +21,7 @@ class ServiceTest(Case):
         while last != b"STOPPING=1":
             last = manager.recv(64)
 
-    def test_qemu_is_told_what_the_running_vnic_offers(self):
+    def test_qemu_arguments_are_those_that_the_running_vnic_offers(self):
         self.start_switch(self.vnic(1), self.vnic(2, packed=False, mergeable=False, queues=2, mode="server"))
         one, two = (" ".join(self.switch.ctl("qemu-args", name)["arguments"]) for name in ("vm1", "vm2"))
         for word, in_one in (("packed=on", True), ("mrg_rxbuf=off", False), ("mq=on", False), ("server=on", True)):

@@ -52,14 +52,14 @@ class TunnelTest(TwoHosts):
         return inside
 
     def eavesdrop(self):
-        """A tshark that hears all on the wire that is not ESP, and the file where it counts."""
+        """A tshark that captures all frames on the wire that are not ESP, and its file."""
         path = self.path("clear.pcap")
         shark = Process(["tshark", "-n", "-i", "upaw", "-f", CLEAR, "-F", "pcap", "-w", path], self.path("tshark.log"))
         shark.expect("Capture started", 30)
         return shark, path
 
     def assert_nothing_clear(self, shark, path):
-        """None of the two switches' frames or of their VMs'; the kernel, which holds the wire, says things of its own."""
+        """The captured frames are none of the two switches or of their VMs; the kernel behind the wire sends some of its own."""
         shark.stop()
         ours = [data for data in frames.read_pcap(path) if data[6:9] == frames.mac_bytes(mac(0))[:3]
                 or data[6:12] in (frames.mac_bytes(MACS["a"]), frames.mac_bytes(MACS["b"]))]
@@ -158,7 +158,7 @@ class TunnelTest(TwoHosts):
                          self.a.vnic("vm1")["from_vm"]["dropped"]["packets"]
                          - self.a.vnic("vm1")["from_vm"]["drops"].get("mac_spoof", 0))
 
-    def test_with_another_key_nothing_passes_and_it_is_said_on_both_sides(self):
+    def test_with_another_key_nothing_passes_and_both_sides_report_it(self):
         self.start(key_b=OTHER_KEY)
         self.send(1, 5 * MBIT, 3, size=1300)
         until(lambda: all(self.state(host)["forged"] > 3 for host in (self.a, self.b)), 20, "forged messages")
@@ -192,7 +192,7 @@ class TunnelTest(TwoHosts):
         self.assertEqual(self.state(self.b)["from_wire"]["drops"], {})
         self.assertEqual(self.b.ctl("drops")["uplink"].get("esp_unknown_spi", 0), 0)
 
-    def test_a_limit_on_encryption_holds_back_and_why_says_so(self):
+    def test_a_limit_on_encryption_holds_back_and_why_reports_it(self):
         self.start(vnic={"encrypt_limit": "5Mtokens"})
         self.wait_agreed()
         self.send(1, 200 * MBIT, 3, size=1300)

@@ -23,7 +23,7 @@ class Wire:
         for data in sent:
             self.socket.send(data)
 
-    def heard(self):
+    def receive(self):
         """The next frame, or None."""
         try:
             return self.socket.recv(65535)
@@ -31,12 +31,12 @@ class Wire:
             return None
 
     def wait(self, wanted):
-        until(lambda: self.heard() == wanted, 10, "a frame on the wire")
+        until(lambda: self.receive() == wanted, 10, "a frame on the wire")
 
 
 class UplinkTest(Case):
     def sender(self, number, sent, **keys):
-        """A vNIC on pcap files that sends these frames; what it hears is in vmN.out."""
+        """A vNIC on pcap files that sends these frames; frames that it receives are in vmN.out."""
         path = frames.write_pcap(self.path(f"vm{number}.in"), sent)
         device = f"net_pcap{number},rx_pcap={path},tx_pcap={self.path(f'vm{number}.out')}"
         self.switch.ctl("vnic", "add", json.dumps(self.vnic(number, device=device, **keys)))
@@ -71,7 +71,7 @@ class UplinkTest(Case):
         uplink = self.switch.ctl("status")["uplink"]
         self.assertEqual((uplink["tx"]["packets"], uplink["tx"]["bytes"]), (100, 100 * (60 + 24)))
 
-    def test_a_device_without_rte_flow_is_steered_in_software_and_says_why(self):
+    def test_a_device_without_rte_flow_is_steered_in_software_and_status_has_the_reason(self):
         self.start_switch(self.vnic(1), uplink={"device": "net_tap0,iface=weirtap", "rate": "1Gbit"})
         links.up("weirtap")
         wire = Wire("weirtap")

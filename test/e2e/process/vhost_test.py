@@ -81,7 +81,7 @@ class VhostTest(Case):
         until(lambda: receiver.received() >= before + ENOUGH, 20, "frames after the restart")
         self.assert_accounts()
 
-    def test_a_vm_that_does_not_drain_its_ring_hurts_nobody_else(self):
+    def test_a_vm_that_does_not_drain_its_ring_hurts_no_other(self):
         stuck, *guests = (self.vm(2, begin=False), self.vm(4, begin=False), self.sender(1, 2, begin=False),
                           self.sender(3, 4, begin=False))
         self.start_switch(*map(self.vnic, (1, 2, 3, 4)))
