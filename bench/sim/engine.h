@@ -1,5 +1,7 @@
 // engine.h - virtual time: a queue of events, fired in order of time and, at equal times, of insertion.
-// Source: 4-ary heap (LaMarca and Ladner 1996). Units: Nanos. Threads: one.
+// Source: LaMarca and Ladner (JEA'96); docs/algorithms.md 13.1.
+// Units: Nanos.
+// Threads: one.
 //
 // The event that fires leaves a hole at the top, which the first event that its handler adds fills: most
 // events beget one, and it costs one walk down instead of a walk up and one down.

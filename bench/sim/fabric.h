@@ -1,6 +1,7 @@
 // fabric.h - the switches between the hosts: one with shared buffers, or leaves and spines with ECMP.
-// Source: EyeQ 5 (testbed) and 5.3 (two tiers, per-flow and per-packet ECMP). Units: bytes on the wire,
-// bytes/s, Nanos. Threads: one.
+// Source: EyeQ 5, 5.3; docs/algorithms.md 13.1.
+// Units: bytes on the wire, bytes/s, Nanos.
+// Threads: one.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // host.h - a host: guests' rings, the edge (isolation), the NIC, and the way up to the guests.
-// Source: design section 4 (a ring is held back before anything is lost). Units: packets, Nanos. Threads:
-// one.
+// Source: docs/design.md 4.
+// Units: packets, Nanos.
+// Threads: one.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
-// periodic_limit.h - one VM's rate limit, set anew every period: what SoftBW compares itself with.
-// Source: SoftBW 2.3, 6.2 and 7 on ElasticSwitch (the limit is the larger of the guarantee and of what a
-// TCP-Cubic of rates allows; after congestion it rests). Units: bytes/s; time in periods. Threads: one.
+// periodic_limit.h - one VM's rate limit, set anew every period: what SoftBW compares itself with. As in
+// ElasticSwitch the limit is the larger of the guarantee and of what a cubic growth of rates allows.
+// Source: SoftBW 2.3, 6.2, 7; ElasticSwitch (SIGCOMM'13); docs/algorithms.md 13.1.
+// Units: bytes/s; time in periods.
+// Threads: one.
 //
 // Curve and constants are ours: the papers at hand give neither. bench/papers/rate_limits.py tries many.
 #pragma once

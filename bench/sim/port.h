@@ -1,6 +1,7 @@
 // port.h - a way out of a node: two classes of queue with a bound, a link with a rate and a delay.
-// Source: EyeQ 5 (a shallow-buffered switch: bytes of each port's own, and a memory that ports share).
-// Units: bytes on the wire, Nanos. Threads: one.
+// Source: EyeQ 5; Choudhury and Hahne (ToN'98); docs/algorithms.md 13.1.
+// Units: bytes on the wire, Nanos.
+// Threads: one.
 #pragma once
 
 #include <array>

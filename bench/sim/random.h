@@ -1,5 +1,6 @@
-// random.h - seeded random numbers that are the same with every library. Source: SplitMix64 (Steele, Lea,
-// Flood 2014). Threads: one owner.
+// random.h - seeded random numbers that are the same with every library.
+// Source: SplitMix64 (OOPSLA'14).
+// Threads: one owner.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,8 @@
 // rate_limit_edge.h - a host that keeps guarantees by rate limits which it sets every period: a queue and a
-// bucket for each vNIC, then the NIC's queue, first come, first served. Source: SoftBW 2.3 and 6.2
-// (ElasticSwitch). Units: bytes on the wire, Nanos. Threads: one.
+// bucket for each vNIC, then the NIC's queue, first come, first served.
+// Source: SoftBW 2.3, 6.2; ElasticSwitch (SIGCOMM'13).
+// Units: bytes on the wire, Nanos.
+// Threads: one.
 //
 // ElasticSwitch limits pairs of VMs and takes the smaller of what both ends promise. Here a limit is for all
 // that a vNIC sends, and congestion is that of its own host's link: the same where every VM has receivers of

@@ -1,5 +1,7 @@
 // scenario.h - a scenario as one struct: network, hosts, tenants, sources; parsed once, validated whole.
-// Source: design section 5. Units: in the field names; Nanos. Threads: any (values).
+// Source: docs/algorithms.md 13.1.
+// Units: in the field names; Nanos.
+// Threads: any (values).
 #pragma once
 
 #include <cstdint>

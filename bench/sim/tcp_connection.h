@@ -1,6 +1,7 @@
 // tcp_connection.h - two halves that send and receive messages over one TCP connection.
-// Source: RFC 9293 in segments, RFC 2018 (the segment that an acknowledgement reports), RFC 8257 (marks
-// echoed exactly). Units: segments, payload bytes. Threads: one.
+// Source: RFC 9293; RFC 2018; RFC 8257; docs/algorithms.md 13.1.
+// Units: segments, payload bytes.
+// Threads: one.
 //
 // Connections are established from the start and never closed, as the applications of the papers keep them.
 #pragma once

@@ -1,7 +1,7 @@
 // tcp_sender.h - one direction of a TCP connection, the sending half: window, loss recovery, timeout.
-// Source: RFC 5681 (slow start, congestion avoidance), RFC 6675 (recovery by scoreboard), RFC 6937 (its
-// clock), RFC 6298 (timeout), RFC 8257 (DCTCP), RFC 3168 (ECN). Units: segments, as Linux counts; payload
-// bytes; Nanos. Threads: one.
+// Source: RFC 5681; RFC 6675; RFC 6937; RFC 6298; RFC 8257; RFC 3168; docs/algorithms.md 13.1.
+// Units: segments, as Linux counts; payload bytes; Nanos.
+// Threads: one.
 //
 // What it does not have: CUBIC (its Reno-friendly region is what counts at a data centre's round-trip times)
 // and tail loss probes, which Linux 3.4 of the EyeQ paper did not have either.

@@ -1,6 +1,7 @@
 // tcp_source.h - what runs over TCP: transfers, requests with answers, flows that arrive by themselves.
-// Source: EyeQ 5 (netperf, shuffle, memcached), 5.3 (open-loop flows of a size distribution).
-// Units: payload bytes, Nanos. Threads: one.
+// Source: EyeQ 5, 5.3.
+// Units: payload bytes, Nanos.
+// Threads: one.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,7 @@
-// udp_source.h - streams that send at a rate, always or in bursts, and hear nothing of what became of it.
-// Source: EyeQ 2.2 and 5 (on-off and line-rate adversaries). Units: wire bytes, Nanos. Threads: one.
+// udp_source.h - streams that send at a rate, always or in bursts, without acknowledgements.
+// Source: EyeQ 2.2, 5.
+// Units: wire bytes, Nanos.
+// Threads: one.
 #pragma once
 
 #include <deque>

@@ -1,6 +1,7 @@
 // fleet_scenario.h - a datacenter of servers whose links are promised more than once: what is simulated.
-// Source: SoftBW 6.1 (simulator, workload). Units: in the field names. Threads: built at start; read-only
-// afterwards.
+// Source: SoftBW 6.1.
+// Units: in the field names.
+// Threads: built at start; read-only afterwards.
 #pragma once
 
 #include <cstdint>

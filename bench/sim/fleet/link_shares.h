@@ -1,6 +1,8 @@
-// link_shares.h - who gets what of a link that the fulfillment scheduler serves, were traffic a fluid.
-// Source: SoftBW 3.2, 5.2; FulfillmentScheduler, whose long-run rates these are (test/bench/sim/fleet_test.cc).
-// Units: any one unit of rate. Threads: one owner. Keeps its working memory.
+// link_shares.h - who gets what of a link that the fulfillment scheduler serves, were traffic a fluid. These
+// are the long-run rates of FulfillmentScheduler, which test/bench/sim/fleet_test.cc compares.
+// Source: SoftBW 3.2, 5.2; docs/algorithms.md 13.2.
+// Units: any one unit of rate.
+// Threads: one owner. Keeps its working memory.
 #pragma once
 
 #include <span>

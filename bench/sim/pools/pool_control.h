@@ -1,5 +1,7 @@
 // pool_control.h - what is set at the hosts every interval: SRP as weir-ctrl's own parts do it, or PARDA with
-// the VMs' static bounds, to compare. Source: SRP 3, 5.2.3; PARDA as in algorithms 1.4. Threads: one.
+// the VMs' static bounds, to compare.
+// Source: SRP 3, 5.2.3; PARDA (FAST'09); docs/algorithms.md 13.2.
+// Threads: one.
 #pragma once
 
 #include <deque>

@@ -1,6 +1,8 @@
 // service_client.h - one VM at one service or sending to another VM: a closed or open loop, and the enforcer
-// of its flow on its host, which holds a bucket for each part of the way. Source: Pulsar 4.2 (what enforcers
-// measure), 4.4. Units: tokens, Nanos. Threads: one.
+// of its flow on its host, which holds a bucket for each part of the way.
+// Source: Pulsar 4.2, 4.4.
+// Units: tokens, Nanos.
+// Threads: one.
 #pragma once
 
 #include <array>

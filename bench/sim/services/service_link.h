@@ -1,7 +1,9 @@
 // service_link.h - a link that connections share as transport protocols do: each as much as any other,
 // whoever owns it (Pulsar 2.1). Messages wait without loss; who sends keeps a bounded number of them on the
-// way. Source: deficit round robin (Shreedhar and Varghese 1995), a jumbo frame at a time. Units: bytes,
-// Nanos. Threads: one.
+// way.
+// Source: DRR (SIGCOMM'95); Pulsar 2.1; docs/algorithms.md 13.2.
+// Units: bytes, Nanos.
+// Threads: one.
 #pragma once
 
 #include <deque>

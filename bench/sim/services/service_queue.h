@@ -1,7 +1,9 @@
 // service_queue.h - an appliance: servers with one queue, and a time for each request by operation and size.
 // First come, first served; or by tenants' weights, as systems that isolate one appliance do (Pisces, DRFQ:
-// Pulsar 6.1) and as the switch does within its own. Source of the latter: start-time fair queueing (Goyal
-// 1996). Units: Nanos, tokens. Threads: one.
+// Pulsar 6.1) and as the switch does within its own.
+// Source: SFQ (SIGCOMM'96); docs/algorithms.md 13.2.
+// Units: Nanos, tokens.
+// Threads: one.
 #pragma once
 
 #include <vector>

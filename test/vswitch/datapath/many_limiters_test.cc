@@ -1,5 +1,6 @@
 // many_limiters_test.cc - 10,000 destinations that have each asked for a rate: all get it, nothing is lost,
-// and the limiters go when nobody needs them. Source: EyeQ 5.2 (Fig. 7 goes to 10,000 limiters).
+// and the limiters go when nobody needs them.
+// Source: EyeQ 5.1.
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
