@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""results_page.py - fills the marked blocks of docs/results/*.md with the tables of measured JSON files.
+"""results_page.py - fills the marked blocks of README.md and docs/results/*.md with the tables of measured JSON files.
 
     bench/run.sh results [FOLDER]     default: the build folder, where benches write NAME.json
 
@@ -12,15 +12,18 @@ import re
 import sys
 
 from bench import demo_view
+from bench.lib import summary
 from bench.lib.host import BUILD, ROOT
 from bench.lib.report import origin, tables_of
 
-PAGES = ROOT / "docs" / "results"
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "results").glob("*.md")))
 BEGIN = r"<!-- results:([\w-]+) -->"
 
 
 def block(folder, name):
     """The content of a block, or None where NAME.json is missing."""
+    if name == "summary":
+        return summary_block(folder)
     path = folder / f"{name}.json"
     if not path.exists():
         return None
@@ -29,6 +32,14 @@ def block(folder, name):
         return "```text\n" + demo_view.result_table(measured).strip("\n") + "\n```"
     bench = importlib.import_module(measured["module"])
     return "\n\n".join([*(table.markdown() for table in tables_of(bench, measured["samples"])), origin(measured)])
+
+
+def summary_block(folder):
+    """The README's table, or None where one of its benches was not measured."""
+    paths = {name: folder / f"{name}.json" for name in summary.BENCHES}
+    measured = {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+    table = summary.table(measured)
+    return None if table is None else "\n\n".join([table.markdown(), origin(measured["forwarding"])])
 
 
 def filled(text, content_of):
@@ -41,7 +52,7 @@ def filled(text, content_of):
 
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else BUILD
-    for page in sorted(PAGES.glob("*.md")):
+    for page in PAGES:
         before = page.read_text()
         names = re.findall(BEGIN, before)
         contents = {name: block(folder, name) for name in names}

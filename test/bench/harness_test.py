@@ -13,7 +13,7 @@ from unittest import mock
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, ROOT)
 
-from bench.lib import cores, figures, record, report, results_page  # noqa: E402  (the path above comes first)
+from bench.lib import cores, figures, record, report, results_page, summary  # noqa: E402  (the path above comes first)
 from bench.system import compare, feedback, forwarding, isolation, latency, requests  # noqa: E402
 
 
@@ -48,6 +48,34 @@ class Figures(unittest.TestCase):
         self.assertEqual(figures.quartiles([]), (None, None, None))
         self.assertEqual(figures.quartiles([2]), (2, 2, 2))
         self.assertEqual(figures.quartiles([1, 2, 3, 4, 5]), (2, 3, 4))
+
+
+class Summary(unittest.TestCase):
+    """The README's table of three benches."""
+
+    def measured(self, distance):
+        def echo(number, system, p50):
+            return {**visit(number, system, 0, distance), "load": latency.FIRST, "p50": p50}
+
+        def beside(system, flood, part):
+            return {"system": system, "flood": flood, "cores": distance, "delivered_percent": part, "p50_us": 2.0}
+        return {"forwarding": {"samples": [visit(1, "raw", 100, distance), visit(2, "weir", 120, distance),
+                                           visit(3, "raw", 100, distance)]},
+                "latency": {"samples": [echo(1, "raw", 2.0), echo(2, "weir", 2.2), echo(3, "raw", 2.0)]},
+                "isolation": {"samples": [beside("weir", "64 B flood", 100.0), beside("ovs-policer", "64 B flood", 10.0)]}}
+
+    def test_the_table_has_weir_and_the_peer_beside_the_raw_loop(self):
+        table = summary.table(self.measured("near"))
+        self.assertIn("near cores", table.title)
+        self.assertEqual(table.rows[0], ["busy cycles per packet, 64 B", "120 (1.20 x)", "-", "100"])
+        self.assertEqual(table.rows[3], ["round trip of a 64-byte frame, p50, us", "2.20 (1.10 x)", "-", "2.00"])
+        self.assertEqual(table.rows[-1][1:], ["100.0 %; 2.0 us", "10.0 %; 2.0 us", "-"])
+
+    def test_there_is_no_table_without_a_common_distance_or_with_a_bench_missing(self):
+        measured = self.measured("near")
+        self.assertIsNone(summary.table({**measured, "latency": self.measured("far")["latency"]}))
+        del measured["isolation"]
+        self.assertIsNone(summary.table(measured))
 
 
 class Distance(unittest.TestCase):
