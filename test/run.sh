@@ -6,8 +6,8 @@
 # Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
 # process tests under ASan and UBSan, by clang without warnings), tsan (rings, slots, counters), fuzz (a minute
 # of every request protocol's parser, of the request path and of the controller's messages under ASan), guests (QEMU).
-# `--quick`: tidy, docs, unit, process. Only when named, as it takes five minutes more: memory (unit tests under Valgrind, which sees
-# what is read before it was written).
+# `--quick`: tidy, docs, unit, process. Only when named, as they take longer: memory (unit tests under Valgrind, five minutes), and
+# fresh (this command and bench/demo.sh, in both orders, on a minimal Debian 12; unit and process on a minimal Debian 13; 90 minutes).
 # Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -15,7 +15,7 @@ source "$root/test/support/progress.sh"
 source "$root/test/support/build.sh"
 
 suites="tidy docs unit process asan tsan fuzz guests"
-when_named="memory"
+when_named="memory fresh"
 passed=0
 failed=0
 
@@ -49,6 +49,12 @@ suite_asan() {
 suite_tsan() { tally tsan tsan; }
 suite_fuzz() { tally fuzz fuzz; }
 suite_guests() { tally guests e2e build guests; }
+suite_fresh() {
+    local fresh=$root/test/support/fresh.sh
+    tally fresh-demo-first "$fresh" bookworm bench/demo.sh test/run.sh
+    tally fresh-tests-first "$fresh" bookworm test/run.sh bench/demo.sh
+    tally fresh-trixie "$fresh" trixie "test/run.sh --only unit --only process"
+}
 suite_memory() { tally memory unit build unit "valgrind --quiet --error-exitcode=1"; }
 
 main() {
@@ -64,6 +70,13 @@ main() {
     for suite in ${chosen:=$suites}; do
         [[ " $suites $when_named " == *" $suite "* ]] || fail "unknown suite $suite; there are: $suites $when_named"
     done
+    if [[ " $chosen " == *" fresh "* ]]; then       # alone: hugepages and packages that this run reserves would hide what is missing
+        [ "$chosen" = " fresh" ] || fail "the suite fresh runs alone"
+        mkdir -p "$root/build"
+        suite_fresh
+        echo "$passed passed, $failed failed"
+        exit "$((failed != 0))"
+    fi
     [[ " $chosen " != *" memory "* ]] || needs+=(--memory)
     "$root/test/support/setup.sh" "${needs[@]}" || exit 1
     trap '"$root/test/support/setup.sh" --release' EXIT
