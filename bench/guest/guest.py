@@ -36,7 +36,7 @@ class Nic:
     offloads: bool = True
 
     def arguments(self, index, accelerator):
-        """What QEMU is told about this card."""
+        """QEMU's arguments for this card."""
         if self.tap:
             backend = f"tap,id=net{index},ifname={self.tap},script=no,downscript=no"
             chardev = []

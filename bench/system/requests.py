@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """requests.py - what tracking requests takes: busy cycles per memcached request and requests/s, in ratios to the same switch without.
 
-Source: Pulsar 6.3. The client and server of weir-requests do nothing else, so that the switch's worker limits the rate. One switch has two
+Source: Pulsar 6.3.
+
+The client and server of weir-requests do nothing else, so that the switch's worker limits the rate. One switch has two
 clients, one with limits that never bind and one without an appliance; they take turns of a fraction of a second at the same server, so that
 both meet the same machine. Each round is a new switch, in which the clients' roles are swapped.
 """
