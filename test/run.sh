@@ -23,13 +23,13 @@ failed=0
 tally() {
     local name=$1 log=$root/build/$1.log began=$SECONDS counts
     shift
-    say "== $name"
+    report "== $name"
     "$@" 2>&1 | tee "$log"
     counts=$(tail -n 1 "$log" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
     read -r good bad <<<"${counts:-0 1}"
     passed=$((passed + good))
     failed=$((failed + bad))
-    say "== $name: $good passed, $bad failed, $((SECONDS - began)) s"
+    report "== $name: $good passed, $bad failed, $((SECONDS - began)) s"
 }
 
 unit() { python3 "$root/test/support/meson_tests.py" "$root/$1" "${@:2}"; }

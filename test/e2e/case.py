@@ -36,10 +36,10 @@ class Case(unittest.TestCase):
         """Ends the switch in the ordinary way and checks its end."""
         status = self.switch.stop()
         with open(self.switch.log, errors="replace") as stream:
-            said = stream.read()
+            log = stream.read()
         self.switch = None
-        complaints = [line for line in said.splitlines() if any(word in line for word in SANITIZERS)]
-        self.assertEqual((status, complaints), (0, []), said[-6000:])
+        complaints = [line for line in log.splitlines() if any(word in line for word in SANITIZERS)]
+        self.assertEqual((status, complaints), (0, []), log[-6000:])
 
     def diagnosis(self):
         """The ends of all logs, for a failure's report."""

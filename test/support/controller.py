@@ -1,4 +1,4 @@
-"""controller.py - a weir-ctrl of our own: `Controller(folder, cluster).start()`, then `ctl("status")`.
+"""controller.py - a weir-ctrl for tests: `Controller(folder, cluster).start()`, then `ctl("status")`.
 
 One at a time per folder; the folder holds its cluster file, log, store and sockets.
 """

@@ -1,4 +1,4 @@
-"""daemon.py - what a weir-switch and a weir-ctrl of our own have in common: a file, a log, a command socket.
+"""daemon.py - the common part of a weir-switch and a weir-ctrl for tests: a file, a log, a command socket.
 
 One at a time per folder.
 """
@@ -17,7 +17,7 @@ WEIRCTL = os.path.join(BUILD, "ctrl", "cli", "weirctl")
 
 
 class Refused(Exception):
-    """weirctl said no; `faults` as in its JSON."""
+    """weirctl refused the command; `faults` as in its JSON."""
 
     def __init__(self, words, faults):
         super().__init__(f"weirctl {' '.join(words)}: {faults}")

@@ -1,4 +1,4 @@
-"""frames.py - Ethernet frames as bytes, and pcap files: what a vNIC on DPDK's net_pcap device sends and receives."""
+"""frames.py - Ethernet frames as bytes, and pcap files, which a vNIC on DPDK's net_pcap device sends from and receives to."""
 
 import struct
 

@@ -51,10 +51,10 @@ inside() {
         began=$SECONDS
         if chroot "$machine" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 bash -c "cd /src/weir && $command"; then
             passed=$((passed + 1))
-            say "fresh $suite: $command passed after $((SECONDS - began)) s"
+            report "fresh $suite: $command passed after $((SECONDS - began)) s"
         else
             failed=$((failed + 1))
-            say "fresh $suite: $command failed after $((SECONDS - began)) s"
+            report "fresh $suite: $command failed after $((SECONDS - began)) s"
         fi
     done
     echo "$passed passed, $failed failed"

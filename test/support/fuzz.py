@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""fuzz.py - runs the fuzzers of what strangers say (requests, messages) for a while from their committed corpus; each is one test.
+"""fuzz.py - runs the fuzzers of input from outside (requests, messages, files) for a while from their committed corpus.
 
     fuzz.py FOLDER SECONDS    the fuzzers of a build folder (-Dfuzz=true), as many at once as there are cores
 
-The last line is `N passed, N failed`. What broke a fuzzer stays in FOLDER/test/fuzz, and belongs into its corpus.
+Each fuzzer is one test. The last line is `N passed, N failed`. Input that broke a fuzzer stays in FOLDER/test/fuzz; add
+it to the corpus.
 """
 import concurrent.futures
 import glob
@@ -19,7 +20,7 @@ TIMED = {"tracker-*": 1, "request_path": 0.5, "solve": 0.25, "wire": 0.25}
 
 
 def run(fuzzer, seconds):
-    """(passed, the last lines of what it says)."""
+    """(passed, the last lines of its output)."""
     name = os.path.basename(fuzzer).removesuffix("_fuzzer")
     corpus = os.path.join(ROOT, "test", "fuzz", "corpus", name)
     with tempfile.TemporaryDirectory(prefix="weir-fuzz-") as found:

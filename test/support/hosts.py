@@ -61,7 +61,7 @@ class Hosts:
 
     def plug_rough(self, number, lost, late, seed):
         """The same with a bad wire in it, which loses and delays so many of 10,000 frames each way. Returns its process,
-        whose output at its end says what it did."""
+        whose output at its end is its result."""
         links.veth(f"vm{number}", f"near{number}")
         links.veth(f"far{number}", f"eth{number}")
         self.made += [f"vm{number}", f"far{number}"]

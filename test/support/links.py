@@ -1,4 +1,4 @@
-"""links.py - the kernel's side of a wire: veth pairs, taps, a bottleneck. Only inside a network namespace of our own."""
+"""links.py - the kernel's side of a wire: veth pairs, taps, a bottleneck. Only inside a network namespace of the tests."""
 
 import ctypes
 import fcntl
@@ -12,7 +12,7 @@ SIOCETHTOOL, ETHTOOL_STXCSUM = 0x8946, 0x17
 
 
 class LinkError(Exception):
-    """A network command failed; the text is the command and what it said."""
+    """A network command failed; the text is the command and its output."""
 
 
 def command(*lines):

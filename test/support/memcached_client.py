@@ -123,7 +123,7 @@ class Client(threading.Thread):
 
 
 def served(stats):
-    """How many requests of each kind the server says that it had."""
+    """Requests of each kind, by the server's own counters."""
     def count(name):
         return int(stats[name.encode()])
     return {**{name: count(f"cmd_{name}") for name in ("get", "set", "touch")},

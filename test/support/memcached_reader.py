@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""memcached_reader.py - gets one value from a memcached for ever, on each connection one get after the other.
+"""memcached_reader.py - gets one value from a memcached again and again, on each connection one get after the other.
 
     memcached_reader.py ADDRESS PORT CONNECTIONS SIZE
 """

@@ -19,7 +19,7 @@ PATIENCE = 10  # times a test's time, under a wrapper
 def programs(folder, suite):
     """Build targets of the suite's tests, relative to the build folder."""
     listing = subprocess.run(["meson", "introspect", folder, "--tests"], capture_output=True, text=True, check=True)
-    # Meson says "unit" or "weir:unit", as it likes.
+    # Meson prints "unit" or "weir:unit", by version.
     tests = [test for test in json.loads(listing.stdout) if suite in [name.split(":")[-1] for name in test["suite"]]]
     built = {os.path.relpath(test["cmd"][0], folder) for test in tests}
     return sorted(name for name in built if not name.startswith(".."))  # an interpreter is not built here

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nbd_client.py - reads from an NBD server, on each connection one after the other, and says when each answer came.
+"""nbd_client.py - reads from an NBD server, on each connection one after the other, and prints the time of each response.
 
     nbd_client.py ADDRESS PORT [--connections N] SIZE:SECONDS [SIZE:SECONDS ...]
 

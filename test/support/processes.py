@@ -79,13 +79,13 @@ class Process:
 
     def expect(self, text, seconds):
         """Waits until its output holds `text`; an early end is an error that quotes the log."""
-        def said():
+        def printed():
             if text in self.output():
                 return True
             if not self.alive():
                 raise ChildProcessError(f"{self.name} ended with {self.child.returncode}: {tail(self.log)}")
             return False
-        until(said, seconds, f"{self.name} saying '{text}'")
+        until(printed, seconds, f"{self.name} printing '{text}'")
 
     def stop(self, how=signal.SIGTERM, seconds=10):
         """Ends it with a signal, then by force; returns its exit status. Harmless when it has ended already."""

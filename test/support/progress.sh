@@ -1,7 +1,7 @@
-# progress.sh - what the scripts say while they work. Sourced; needs bash.
+# progress.sh - the progress lines of scripts. Sourced; needs bash.
 # Everything goes to standard error, so that standard output stays the caller's (tables, JSON).
 
-say() { printf '%s\n' "$*" >&2; }
+report() { printf '%s\n' "$*" >&2; }
 
 # fail REASON: the one line that a script ends with when it cannot go on.
 fail() {
@@ -21,9 +21,9 @@ step() {
     kill "$dots" 2>/dev/null
     wait "$dots" 2>/dev/null
     if [ "$status" -eq 0 ]; then
-        say " done ($((SECONDS - began)) s)"
+        report " done ($((SECONDS - began)) s)"
     else
-        say " failed ($((SECONDS - began)) s); the end of $log:"
+        report " failed ($((SECONDS - began)) s); the end of $log:"
         tail -n 20 "$log" >&2
     fi
     return "$status"

@@ -1,5 +1,5 @@
-"""rough_requests.py - requests to a real memcached through a switch, on wires that lose and reorder: what was asked, what the
-server has counted, what the switch has counted. Only inside a network namespace of our own.
+"""rough_requests.py - requests to a real memcached through a switch, on wires that lose and reorder, and their number by the
+client, the server and the switch. Only inside a network namespace of the tests.
 
 VM 1 is the client, VM 3 the server; either's wire loses frames both ways, so that some are lost before the switch has seen
 them and some behind it.
@@ -57,12 +57,12 @@ class RoughRequests:
                                str(seed)], capture_output=True, text=True, timeout=seconds, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"the client failed: {done.stderr[-2000:]}")
-        said = json.loads(done.stdout)
+        result = json.loads(done.stdout)
         flow, = self.switch.ctl("flow", "list", "--interval", "100ms")["flows"]
-        said["switch"] = {**flow["total"], "outstanding": flow["outstanding"]}
+        result["switch"] = {**flow["total"], "outstanding": flow["outstanding"]}
         server.stop()
-        said["wires"] = [self.ended(wire) for wire in self.wires]
-        return said
+        result["wires"] = [self.ended(wire) for wire in self.wires]
+        return result
 
     def listening(self):
         return subprocess.run([*self.server, "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout
@@ -73,12 +73,12 @@ class RoughRequests:
         return json.loads(wire.output().splitlines()[-1])
 
 
-def faults(said):
+def faults(result):
     """What does not agree, in words; empty when all is exact."""
-    asked, server, switch = said["asked"], said["server"], said["switch"]
+    asked, server, switch = result["asked"], result["server"], result["switch"]
     everything = sum(server.values()) + 1  # and the request for the counters
     found = [f"{kind}: {count} asked, {server[kind]} served" for kind, count in asked.items() if count != server[kind]]
-    for what, counted, expected in (("requests", switch["requests"], everything), ("responses", switch["responses"], said["answers"] + 1),
+    for what, counted, expected in (("requests", switch["requests"], everything), ("responses", switch["responses"], result["answers"] + 1),
                                     ("bytes without a header", switch["plain_bytes"], 0), ("outstanding", switch["outstanding"], 0)):
         if counted != expected:
             found.append(f"{what}: {counted} at the switch, {expected} expected")

@@ -94,7 +94,7 @@ reserve_hugepages() {
         release_hugepages
         fail "of $pages_least hugepages of 2 MiB that are needed $(free_pages) are free: $(why_too_few)"
     fi
-    say "reserved $count hugepages of 2 MiB"
+    report "reserved $count hugepages of 2 MiB"
 }
 
 release_hugepages() {

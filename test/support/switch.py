@@ -1,4 +1,4 @@
-"""switch.py - a weir-switch of our own: `Switch(folder, config).start()`, then `ctl("vnic", "list")`.
+"""switch.py - a weir-switch for tests: `Switch(folder, config).start()`, then `ctl("vnic", "list")`.
 
 One at a time per folder; the folder holds its configuration, log and command socket.
 """

@@ -30,7 +30,7 @@ class Testpmd:
         vdevs = [f"--vdev=net_virtio_user{index},queue_size={RING}," +
                  ",".join(f"{key}={value}" for key, value in port.items()) for index, port in enumerate(ports)]
         peers = [f"--eth-peer={index},{peer}" for index in range(len(ports))] if peer else []
-        # Line by line, so that what it says is in the log when it has been said.
+        # Line by line, so that its output is in the log at once.
         command = ["stdbuf", "-oL", "dpdk-testpmd", "--lcores", f"0@{core},1@{core}", "--no-pci", "-m", "128",
                    "--single-file-segments", "--in-memory", "--no-telemetry", f"--file-prefix=weir-{os.getpid()}-{name}", *vdevs, "--",
                    "--interactive", "--total-num-mbufs=8192", f"--forward-mode={forward}", f"--rxq={queues}",

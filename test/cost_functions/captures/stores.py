@@ -1,4 +1,4 @@
-"""stores.py - sessions with key-value stores: a memcached and a Redis of the distribution, and clients that say what is here."""
+"""stores.py - sessions with key-value stores: a memcached and a Redis of the distribution, and clients that send the commands below."""
 import os
 import socket
 import struct
@@ -29,7 +29,7 @@ def store(name, server, client):
             process.wait()
 
 
-def say(*parts):
+def commands(*parts):
     """A client that sends each part and waits until nothing more comes back."""
     def client(proxy):
         with connect(proxy) as link:
@@ -50,7 +50,7 @@ REDIS = ["redis-server", "--port", "0", "--unixsocket", "SOCKET", "--save", ""]
 
 def memcached_text():
     """4 gets of 6 keys, 3 stores (one quiet), 4 changes in place, 2 deletes (one quiet), 4 others."""
-    store("memcached-text", MEMCACHED, say(
+    store("memcached-text", MEMCACHED, commands(
         b"set a 1 0 1000\r\n" + b"a" * 1000 + b"\r\n", b"get a\r\n", b"get a b c\r\n",
         b"set n 0 0 1\r\n1\r\nincr n 5\r\nappend a 0 0 3\r\nxyz\r\ngets a\r\n",
         b"set q 0 0 4 noreply\r\nquie\r\ndelete q noreply\r\nget q\r\ndelete n\r\n",
@@ -59,7 +59,7 @@ def memcached_text():
 
 def memcached_meta():
     """Quiet ones in front of mn, hits and misses."""
-    store("memcached-meta", MEMCACHED, say(
+    store("memcached-meta", MEMCACHED, commands(
         b"ms a 300 T0\r\n" + b"m" * 300 + b"\r\n", b"mg a v\r\n", b"mg b v\r\n", b"mg a s t f\r\n",
         b"ms c 5 q\r\nhello\r\nmg c v q\r\nmg d v q\r\nmd c q\r\nmn\r\n", b"ma n N0 J10\r\nma n v\r\nmd a\r\nmd a\r\n"))
 
@@ -72,7 +72,7 @@ def binary(opcode, key=b"", value=b"", extras=b"", opaque=0):
 def memcached_binary():
     """Set, get (hit and miss), quiet gets in front of a no-op, quiet set, increment, append, delete, version, stat."""
     flags = struct.pack(">II", 0, 0)
-    store("memcached-binary", MEMCACHED, say(
+    store("memcached-binary", MEMCACHED, commands(
         binary(0x01, b"a", b"b" * 500, flags, 1), binary(0x00, b"a", opaque=2), binary(0x00, b"missing", opaque=3),
         binary(0x0d, b"a", opaque=4) + binary(0x0d, b"none", opaque=5) + binary(0x0a, opaque=6),
         binary(0x11, b"q", b"quiet", flags, 7) + binary(0x05, b"n", extras=struct.pack(">QQI", 1, 7, 0), opaque=8),
@@ -92,12 +92,12 @@ ORDERS = ["SET a " + "x" * 1000, "GET a", "GET missing", "MSET b 1 c 2", "MGET a
 
 
 def redis_2():
-    store("redis-2", REDIS, say(*map(resp, ORDERS)))
+    store("redis-2", REDIS, commands(*map(resp, ORDERS)))
 
 
 def redis_3():
     """Maps, doubles and nulls of their own type."""
-    store("redis-3", REDIS, say(resp("HELLO 3"), *map(resp, ORDERS)))
+    store("redis-3", REDIS, commands(resp("HELLO 3"), *map(resp, ORDERS)))
 
 
 def redis_pipelined():
@@ -106,4 +106,4 @@ def redis_pipelined():
 
 
 def redis_inline():
-    store("redis-inline", REDIS, say(b"SET k value\r\n", b"GET k\r\nGET none\r\n", b"DEL k\r\n", b"QUIT\r\n"))
+    store("redis-inline", REDIS, commands(b"SET k value\r\n", b"GET k\r\nGET none\r\n", b"DEL k\r\n", b"QUIT\r\n"))

@@ -62,13 +62,13 @@ class CalibrateTest(TwoHosts):
     def measured(self, *words):
         """The table that it writes, accepted by the switch, and the rest of its report."""
         file = self.path("measured.json")
-        status, said = self.calibrate(*words, *SHORT, *PATIENT, "--socket", self.a.socket, "--output", file)
-        self.assertEqual(status, 0, said)
+        status, report = self.calibrate(*words, *SHORT, *PATIENT, "--socket", self.a.socket, "--output", file)
+        self.assertEqual(status, 0, report)
         checked = Switch(self.path("a"), {**self.a.config, "appliances": [{**self.appliance, "cost": file}]})
         checked.file = self.path("checked.jsonc")
         self.assertEqual(checked.check()[0], 0, checked.check()[1])
         with open(file) as stream:
-            return json.load(stream), said["data"]
+            return json.load(stream), report["data"]
 
     def settles(self, judge, *words):
         """Measures until `judge` is content: a machine without time for us makes small requests as slow as large ones."""
@@ -115,8 +115,8 @@ class CalibrateTest(TwoHosts):
         again = self.path("again.json")
         with open(again, "w") as stream:
             json.dump(data, stream)
-        status, said = self.calibrate("--from", again, *PATIENT)
-        self.assertEqual((status, said["data"]["table"]), (0, table))
+        status, report = self.calibrate("--from", again, *PATIENT)
+        self.assertEqual((status, report["data"]["table"]), (0, table))
         status, _ = self.calibrate("memcached-binary", "10.0.0.3", "--operations", "read", "--sizes", "1KiB", *SHORT, *PATIENT)
         self.assertEqual(status, 0)
         self.assertEqual(self.items(), 0)
@@ -124,21 +124,21 @@ class CalibrateTest(TwoHosts):
     def items(self):
         """Number of values in memcached."""
         ask = "exec 3<>/dev/tcp/10.0.0.3/11211; printf 'stats\\r\\nquit\\r\\n' >&3; cat <&3"
-        said = subprocess.run([*self.client, "bash", "-c", ask], capture_output=True, text=True, timeout=20, check=False).stdout
-        return int(next(line.split()[2] for line in said.splitlines() if " curr_items " in line))
+        output = subprocess.run([*self.client, "bash", "-c", ask], capture_output=True, text=True, timeout=20, check=False).stdout
+        return int(next(line.split()[2] for line in output.splitlines() if " curr_items " in line))
 
     def test_a_run_that_would_not_measure_the_appliance_is_refused_with_the_reason(self):
         self.start("nbd", NBD_PORT, limit="2Mtokens", burst="100ms")
         words = ("nbd", "10.0.0.3", "--sizes", "4KiB", *SHORT, "--noise", "100%")
-        status, said = self.calibrate(*words)
-        self.assertEqual((status, said["ok"]), (1, False))
-        self.assertIn("10.0.0.3:10809", said["faults"][0]["path"])
+        status, report = self.calibrate(*words)
+        self.assertEqual((status, report["ok"]), (1, False))
+        self.assertIn("10.0.0.3:10809", report["faults"][0]["path"])
         self.store()
-        status, said = self.calibrate(*words, "--operations", "write")
-        self.assertEqual((status, said["faults"][0]["allowed"]), (2, "--overwrite as well"))
+        status, report = self.calibrate(*words, "--operations", "write")
+        self.assertEqual((status, report["faults"][0]["allowed"]), (2, "--overwrite as well"))
         # 2,000,000 bytes a second are 480 requests, and a memory store has thousands.
-        status, said = self.calibrate(*words, "--socket", self.a.socket)
-        self.assertEqual((status, said["ok"]), (1, False))
-        self.assertTrue(any(fault["found"].startswith("held back") for fault in said["faults"]), said["faults"])
-        status, said = self.calibrate("redis", "10.0.0.3", "--port", str(NBD_PORT), "--sizes", "4KiB")
-        self.assertEqual((status, said["ok"]), (1, False))
+        status, report = self.calibrate(*words, "--socket", self.a.socket)
+        self.assertEqual((status, report["ok"]), (1, False))
+        self.assertTrue(any(fault["found"].startswith("held back") for fault in report["faults"]), report["faults"])
+        status, report = self.calibrate("redis", "10.0.0.3", "--port", str(NBD_PORT), "--sizes", "4KiB")
+        self.assertEqual((status, report["ok"]), (1, False))

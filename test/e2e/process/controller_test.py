@@ -58,9 +58,9 @@ class ControllerTest(Case):
     def stop_controller(self):
         status = self.controller.stop()
         with open(self.controller.log, errors="replace") as stream:
-            said = stream.read()
-        complaints = [line for line in said.splitlines() if any(word in line for word in SANITIZERS)]
-        self.assertEqual((status, complaints), (0, []), said[-6000:])
+            log = stream.read()
+        complaints = [line for line in log.splitlines() if any(word in line for word in SANITIZERS)]
+        self.assertEqual((status, complaints), (0, []), log[-6000:])
 
     def control(self, *hosts, **keys):
         """Starts the controller of these hosts, two tenants and one appliance."""
@@ -129,7 +129,7 @@ class ControllerTest(Case):
         self.assertEqual(nodes()["vm2"]["entitlement"], 300)
         with self.assertRaises(Refused):
             controller.ctl("pool", "set", "web", "reservation=601tokens")
-        # What was set outlives the controller, until it is taken back or the file says something new of it.
+        # What was set outlives the controller, until it is taken back or the file has a new value for it.
         controller.kill()
         controller.start()
         until(lambda: nodes()["sales"].get("entitlement") == 700, 20, "the limit that was set before the restart")
@@ -196,7 +196,7 @@ class ControllerTest(Case):
         self.wait_limit(switch, "vm1", 400)
 
     def test_over_tcp_the_right_key_comes_in_and_no_other(self):
-        own, h1, h2, strange = (make_key(self.path(name)) for name in ("ctrl.key", "h1.key", "h2.key", "strange.key"))
+        own, h1, h2, unlisted = (make_key(self.path(name)) for name in ("ctrl.key", "h1.key", "h2.key", "unlisted.key"))
         endpoint = f"tcp://127.0.0.1:{free_port()}"
         controller = self.control({"name": "h1", "key": h1}, {"name": "h2", "key": h2}, listen=[endpoint],
                                   secret_key_file=self.path("ctrl.key"))
@@ -206,7 +206,7 @@ class ControllerTest(Case):
         self.assertTrue(controller.host("h1")["authenticated"])
         self.stop_switches()
 
-        unknown = self.join("h1", 1, server_key=own, secret_key_file=self.path("strange.key"))
+        unknown = self.join("h1", 1, server_key=own, secret_key_file=self.path("unlisted.key"))
         until(lambda: controller.ctl("status")["sockets"]["denied"], 20, "a connection denied")
         self.assertEqual(self.link(unknown)["state"], "connecting")
         self.stop_switches()
@@ -219,7 +219,7 @@ class ControllerTest(Case):
                       [refusal["what"] for refusal in controller.ctl("status")["refusals"]])
         self.stop_switches()
 
-        deceived = self.join("h1", 1, server_key=strange, secret_key_file=self.path("h1.key"))
+        deceived = self.join("h1", 1, server_key=unlisted, secret_key_file=self.path("h1.key"))
         until(lambda: self.link(deceived)["unsent"], 20, "messages that found no controller")
         self.assertEqual(self.link(deceived)["state"], "connecting")
 
@@ -262,11 +262,11 @@ class ControllerTest(Case):
     def test_a_wrong_cluster_file_is_refused_with_every_fault(self):
         wrong = Controller(self.folder, {"interval": "1", "topology": {"hosts": [{"name": "h1"}, {"name": "h1"}]},
                                          "tenants": [tenant("A", "vm1")]})
-        status, said = wrong.check()
+        status, output = wrong.check()
         self.assertEqual(status, 2)
         for path in ("interval", "topology.hosts[1].name", "tenants[0].appliances[0].name"):
-            self.assertIn(f"cluster.jsonc: {path}: found", said)
-        self.assertIn("3 faults; nothing was started", said)
+            self.assertIn(f"cluster.jsonc: {path}: found", output)
+        self.assertIn("3 faults; nothing was started", output)
 
     def plan(self, cluster, *words):
         """weirctl on a cluster file: (status, its data)."""
@@ -387,7 +387,7 @@ class AllocatedTrafficTest(TwoHosts):
         until(lambda: within(*self.rates()), 60, what)
 
     def test_traffic_between_vms_keeps_to_the_controllers_allocation(self):
-        until(lambda: self.a.ctl("status")["controller"]["flows"] == 2, 20, "both flows ruled")
+        until(lambda: self.a.ctl("status")["controller"]["flows"] == 2, 20, "both flows allocated")
         self.send(1, 30_000_000, 3)
         self.wait_rates(lambda first, _: 15 < first < 21, "vm1 with the whole link")
         self.send(2, 30_000_000, 4)
@@ -395,4 +395,4 @@ class AllocatedTrafficTest(TwoHosts):
         self.controller.kill()
         self.wait_rates(lambda first, second: first > 25 and second > 25, "no rule without a controller")
         self.controller.start()
-        self.wait_rates(lambda first, second: first > 7.5 and second > 3.8 and first + second < 21, "both ruled again")
+        self.wait_rates(lambda first, second: first > 7.5 and second > 3.8 and first + second < 21, "both allocated again")

@@ -17,7 +17,7 @@ from two_hosts import FEEDBACK, TwoHosts, feedback_frame
 from wait import until
 
 MBIT = 1_000_000
-# Feedback over IPv4 and IPv6, with and without a tag: `vlan` moves what is said behind it.
+# Feedback over IPv4 and IPv6, with and without a tag: `vlan` moves the content by 4 bytes.
 FEEDBACK_FILTER = "ip proto 143 or ip6 proto 143 or (vlan and (ip proto 143 or ip6 proto 143))"
 KEY, OTHER_KEY = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
 

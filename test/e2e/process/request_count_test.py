@@ -13,9 +13,9 @@ class RequestCountTest(TwoHosts):
     def test_requests_are_counted_as_the_server_counts_them_although_frames_are_lost_and_reordered(self):
         rough = RoughRequests(self.site)
         self.a = rough.switch
-        said = rough.run(CONNECTIONS, REQUESTS, 1, SECONDS)
-        self.assertEqual(faults(said), [], said)
-        for wire in said["wires"]:
+        result = rough.run(CONNECTIONS, REQUESTS, 1, SECONDS)
+        self.assertEqual(faults(result), [], result)
+        for wire in result["wires"]:
             for way in wire.values():
                 self.assertGreater(way["lost"], 0, wire)
                 self.assertGreater(way["late"], 0, wire)
