@@ -7,6 +7,7 @@ import collections
 import dataclasses
 import importlib
 import json
+import operator
 import pathlib
 
 from bench.lib.cores import DISTANCES
@@ -47,15 +48,27 @@ def with_quartiles(values, digits=1):
     return number(middle, digits) if low == high else f"{middle:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})"
 
 
+RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, "is": operator.eq}
+
+
+def verdict(found, allowed, relation="<="):
+    """The one place where a figure is judged: met, MISSED, or not measured where `found` is None.
+
+    @param relation of found to allowed: a key of RELATIONS
+    """
+    if found is None:
+        return "not measured"
+    return "met" if RELATIONS[relation](found, allowed) else "MISSED"
+
+
 def mark(what, found, allowed, unit="", least=False, digits=2):
     """A measured figure beside its target and the verdict.
 
     @param found None where nothing was measured
     @param least the figure is to be at least `allowed`, not at most
     """
-    good = found is not None and (found >= allowed if least else found <= allowed)
     return {"what": what, "found": found, "allowed": allowed, "least": least, "unit": unit, "digits": digits,
-            "verdict": "not measured" if found is None else "met" if good else "MISSED"}
+            "verdict": verdict(found, allowed, ">=" if least else "<=")}
 
 
 def marks_table(marks):
@@ -107,11 +120,19 @@ def finish(record, module):
     progress(f"written: {path}")
 
 
-def origin(measured):
-    """The line under a bench's tables: machine, packages, commit, time, rounds."""
-    on, options = measured["machine"], measured["options"]
-    packages = ", ".join(f"{name} {version}" for name, version in on["packages"].items() if version)
+def _rounds(measured):
+    """The rounds of a bench with a Record and the stretches that it left out; empty for other benches."""
+    options = measured.get("options", {})
+    if "rounds" not in options:
+        return ""
     left_out = f", {len(measured['dropped'])} stretches left out" if measured["dropped"] else ""
-    rounds = f"{options['rounds']} rounds of {options['seconds']:g} s" if "seconds" in options else f"{options['rounds']} rounds"
-    return (f"{on['cpu']}, {on['cores']} cores, Linux {on['kernel']}; {packages}; commit {on['commit']}, {on['time']}; "
-            f"{rounds}{left_out}.")
+    return f"; {options['rounds']} rounds" + (f" of {options['seconds']:g} s" if "seconds" in options else "") + left_out
+
+
+def origin(measured):
+    """The line under a bench's tables: machine, packages, commit, time, rounds; what is not known is left out."""
+    on = measured["machine"]
+    packages = ", ".join(f"{name} {version}" for name, version in on.get("packages", {}).items() if version)
+    parts = [f"{on['cpu']}, {on['cores']} cores" + (f", Linux {on['kernel']}" if on.get("kernel") else ""), packages,
+             f"commit {on['commit'] or 'not recorded'}, {on['time']}"]
+    return "; ".join(filter(None, parts)) + _rounds(measured) + "." + (f" {measured['note']}" if "note" in measured else "")

@@ -10,14 +10,23 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 from bench import demo_view
 from bench.lib import summary
 from bench.lib.host import BUILD, ROOT
 from bench.lib.report import origin, tables_of
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "results").glob("*.md")))
+FOLDER = ROOT / "docs" / "results"
+PAGES = (ROOT / "README.md", *sorted(FOLDER.glob("*.md")))
+COLUMNS = 150
 BEGIN = r"<!-- results:([\w-]+) -->"
+
+
+def wrapped(text):
+    """The text with prose of at most COLUMNS in a line; tables and code stay as they are."""
+    return "\n".join(line if line.startswith(("|", "    ", "!")) else
+                     textwrap.fill(line, COLUMNS, subsequent_indent="  " * line.startswith("- "), break_on_hyphens=False) for line in text.split("\n"))
 
 
 def block(folder, name):
@@ -30,8 +39,15 @@ def block(folder, name):
     measured = json.loads(path.read_text())
     if name == "demo":
         return "```text\n" + demo_view.result_table(measured).strip("\n") + "\n```"
+    if "module" not in measured:
+        return wrapped("\n".join([*measured["table"], "", origin(measured)]))
     bench = importlib.import_module(measured["module"])
-    return "\n\n".join([*(table.markdown() for table in tables_of(bench, measured["samples"])), origin(measured)])
+    return wrapped("\n\n".join([*(table.markdown() for table in tables_of(bench, measured["samples"])), origin(measured)]))
+
+
+def blocks(text):
+    """{name: content} of a page's blocks."""
+    return dict(re.findall(rf"{BEGIN}\n(.*?)\n?<!-- /results -->", text, re.DOTALL))
 
 
 def summary_block(folder):

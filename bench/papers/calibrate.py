@@ -4,8 +4,9 @@
     bench/run.sh calibrate [memcached] [nbd]     needs root, memcached, nbdkit and a build; about 2 minutes each
 
 One host: VM 1 measures, VM 3 serves; each is a kernel of its own on a veth behind a vNIC. So that the appliance is slower than the
-way to it, memcached gets a twentieth of a core, and nbdkit's filters give the store costs that are known. Writes
-docs/results/calibrate.md with its tables and plots, of those that were not measured now from what was kept in the build folder.
+way to it, memcached gets a twentieth of a core, and nbdkit's filters give the store costs that are known. Writes the blocks of
+docs/results/calibrate.md, with tables and plots. A measurement that weir-calibrate refuses is not published: the block then says "refused", the
+reasons, and nothing else.
 """
 import argparse
 import json
@@ -16,11 +17,13 @@ import sys
 import links
 from frames import mac
 from hosts import Hosts
-from bench.lib.host import BUILD, ROOT, Place, machine, prepare, progress, tool
+from bench.lib import results_page
+from bench.lib.host import BUILD, Place, leave_table, prepare, progress, tool
 from processes import Process, stop_all, tail
 from wait import until
 
-RESULTS = ROOT / "docs" / "results"
+RESULTS = results_page.FOLDER
+PAGE = RESULTS / "calibrate.md"
 VM, SERVER = 1, 3
 ADDRESS = f"10.0.0.{SERVER}"
 PERIOD_US, QUOTA_US = 20000, 1000
@@ -73,8 +76,8 @@ def serve(site, inside, name):
     return server
 
 
-def measure(name, anyway):
-    """Writes the table and the plot; returns what weir-calibrate says. `anyway`: in spite of objections."""
+def measure(name):
+    """Writes table and plot unless weir-calibrate refuses; returns its data, or its objections alone."""
     what = APPLIANCES[name]
     group = None
     with Place() as place:
@@ -93,15 +96,15 @@ def measure(name, anyway):
                 group = hold_back(server.pid)
             progress(f"measuring {name}")
             done = subprocess.run([*vm, tool("ctrl/calibrate/weir-calibrate"), what["protocol"], ADDRESS, *what["options"], "--json",
-                                   *(["--anyway"] if anyway else []),
                                    "--name", what["title"], "--socket", switch.socket, "--plot", place.file("plot.svg"), "--output",
                                    place.file("table.json")], capture_output=True, text=True, timeout=900, check=False)
-            said = json.loads(done.stdout)
-            for fault in said.get("faults", []):
+            answer = json.loads(done.stdout)
+            objections = answer.get("faults", [])
+            for fault in objections:
                 progress(f"{name}: {fault['path']}: {fault['found']}; {fault['message']}")
-            if done.returncode != 0:
+            if done.returncode != 0 or objections:
                 (BUILD / f"calibrate-{name}-refused.json").write_text(done.stdout)
-                sys.exit(f"calibrate.py: {name} was not measured; what was is in the build folder")
+                return {"objections": objections or [{"path": "weir-calibrate", "found": f"exit status {done.returncode}", "allowed": "0"}]}
             for file, kept in (("plot.svg", f"calibrate-{name}.svg"), ("table.json", f"calibrate-{name}.json")):
                 (RESULTS / kept).write_text(pathlib.Path(place.file(file)).read_text())
         finally:
@@ -109,7 +112,7 @@ def measure(name, anyway):
             if group:
                 until(lambda: not group.joinpath("cgroup.procs").read_text(), 5, "memcached's end")
                 group.rmdir()
-    return {"machine": machine(), **said["data"], "objections": said.get("faults", [])}
+    return {**answer["data"], "objections": []}
 
 
 def known(operation, payload, base):
@@ -118,13 +121,20 @@ def known(operation, payload, base):
     return 1000 * max(delay, payload / BYTES_PER_S) / base
 
 
+def refusal(data):
+    """The block of a measurement that weir-calibrate refused: its objections and no figure."""
+    return ["**Verdict: refused**, no costs are published. The objections of `weir-calibrate`:", "",
+            *(f"- {fault['path']}: {fault['found']} (allowed: {fault['allowed']})" for fault in data["objections"])]
+
+
 def section(name, data):
-    """One appliance as Markdown."""
+    """The block of one appliance as Markdown."""
+    if data["objections"]:
+        return refusal(data)
     by_size = {(one["operation"], one["request_bytes" if one["operation"] == "write" else "response_bytes"]): one
                for one in data["measurements"] if one["keys"] == 1}
     store = name == "nbd"
-    lines = [f"## {APPLIANCES[name]['title'][0].upper()}{APPLIANCES[name]['title'][1:]}", "", f"    {' '.join(APPLIANCES[name]['command'])}", "",
-             "| operation | size | counted | requests/s | noise | tokens | fitted | error |" + (" by the filters |" if store else ""),
+    lines = ["| operation | size | counted | requests/s | noise | tokens | fitted | error |" + (" by the filters |" if store else ""),
              "|---|---:|---:|---:|---:|---:|---:|---:|" + ("---:|" if store else "")]
     for fit in data["fits"]:
         for point in fit["points"]:
@@ -139,45 +149,31 @@ def section(name, data):
     counted = sum(one["counted_by_switch"] for one in data["measurements"])
     busy = max(one["generator"] for one in data["measurements"])
     key = data["table"]["operations"]["read"].get("key")
-    objections = [f"{fault['path']}: {fault['found']} (allowed: {fault['allowed']})" for fault in data["objections"]]
-    if objections:
-        lines += ["", f"**Written in spite of objections** (other programs were busy): {'; '.join(objections)}."]
     lines += ["", *(f"- {fit['operation']}, by its {fit['size']}: {fit['text']}; {fit['worst_error']:.1%} off at most." for fit in data["fits"]),
               f"- A token is {data['table']['unit']}; the appliance gives {data['capacity_tokens_per_second']:,.0f} a second."
               + (f" A further key of a get costs {key}." if key else ""),
               f"- {asked:,} requests were asked and {counted:,} counted by the switch. The load took {busy:.0%} of a core at most; medians lie "
               f"within their noise with a confidence of {data['confidence']:.1%}.", "",
-              f"![costs](calibrate-{name}.svg)", "", f"The table: [calibrate-{name}.json](calibrate-{name}.json). {data['machine']['cpu']}, "
-              f"{data['machine']['cores']} cores, commit {data['machine']['commit']}, {data['machine']['time']}.", ""]
+              f"![costs](calibrate-{name}.svg)", "", f"The table: [calibrate-{name}.json](calibrate-{name}.json)."]
     return lines
-
-
-INTRO = """# What requests cost: appliances measured
-
-Written by `bench/run.sh calibrate`: [weir-calibrate](../../ctrl/calibrate/README.md) in a tenant's network namespace, its vNIC a veth of a
-running switch, the appliance behind another vNIC. Pulsar's Fig. 4 shows the same for its appliances: small requests cost as much as somewhat larger
-ones, then cost grows with size. Sizes are of values or blocks, `counted` are the bytes that the switch prices, headers included. Bytes.
-"""
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("appliances", nargs="*", metavar="|".join(APPLIANCES), default=list(APPLIANCES))
-    parser.add_argument("--anyway", action="store_true", help="write in spite of objections, and say so")
     options = parser.parse_args()
     if not set(options.appliances) <= set(APPLIANCES):
         sys.exit(f"calibrate.py: {' '.join(options.appliances)}: there are {', '.join(APPLIANCES)}")
     links.enter_own_namespace()
     prepare()
-    lines = INTRO.split("\n")
-    for name in APPLIANCES:
-        kept = BUILD / f"calibrate-{name}.json"
-        if name in options.appliances:
-            kept.write_text(json.dumps(measure(name, options.anyway)) + "\n")
-        if kept.exists():
-            lines += section(name, json.loads(kept.read_text()))
-    (RESULTS / "calibrate.md").write_text("\n".join(lines).rstrip() + "\n")
+    refused = False
+    for name in options.appliances:
+        data = measure(name)
+        refused |= bool(data["objections"])
+        leave_table(f"calibrate-{name}", section(name, data), data=data)
+    PAGE.write_text(results_page.filled(PAGE.read_text(), lambda name: results_page.block(BUILD, name)))
+    return 1 if refused else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,10 +7,19 @@ import itertools
 import math
 
 from bench.papers.analysis import mean_between, recovered_after, windows
+from bench.papers.claims import Claim
 from bench.papers.runs import variant
 
 MS = 1_000_000
-MUST_REACH = 4.5
+FASTER_LEAST = 4.5  # the upper end of the paper's 2.8 to 4.5
+KINDS = {"loss": "limits that go by loss", "queue": "limits that go by queue", "known": "limits that know the link"}
+# Why a claim fails, printed only where it does.
+WHY = {
+    "queue": "Short flows are 0.1 to 2.6 % of the link, which fits into what such limits leave free: with them a short flow takes little longer than "
+             "with the link for itself, so that no scheduler could be 4.5 times as fast.",
+    "medians": "The means are those of flows that wait for a timeout of 200 ms; most flows do not.",
+}
+WHY["known"], WHY["loss"] = WHY["queue"], "The cause is not known."
 LONG_LEAST = 0.95
 BUSY = "32k-1"  # beyond the paper: a quarter of the link in short flows
 TRIED = {
@@ -116,13 +125,17 @@ def fill_rows(found, results, best, rows):
 
 
 def fill(found, results, best, short, burst, back_rate):
-    """Figures for the page, after both sets of runs."""
+    """Figures for the page, after both sets of runs. @return the claims"""
+    claims = []
     slowest = fill_rows(found, results, best, (*short, BUSY))
     for kind, ratio in slowest.items():
         found[f"limits.{kind}.least"] = f"{ratio:.1f}"
-        found[f"limits.{kind}.met"] = "met" if ratio >= MUST_REACH else "missed"
+        claims.append(Claim("Fig. 7", f"mean time with {KINDS[kind]} over that with fulfillment, the least of four rows", ratio, FASTER_LEAST, ">=", " x",
+                            why=WHY[kind]))
     medians = [completion(results, f"fig7-{row}-loss-{best['loss']}")["p50"] / completion(results, f"fig7-{row}-fulfillment")["p50"]
                for row in short]
+    claims.append(Claim("Fig. 7", f"median time with {KINDS['loss']} over that with fulfillment, the least of four rows", min(medians), FASTER_LEAST, ">=",
+                        " x", why=WHY["medians"]))
     found["limits.loss.medians"] = f"{min(medians):.1f} to {max(medians):.1f}"
     for row in short:
         found[f"limits-{row}.alone"] = f"{completion(results, f'fig7-{row}-alone')['mean'] / MS:.2f}"
@@ -138,3 +151,4 @@ def fill(found, results, best, short, burst, back_rate):
             found[f"limits-fig6-{kind}{suffix}.Y"] = f"{mean_between(points, 600 * MS, burst[1]) / 1e6:.0f}"
         sources = results[f"fig8-{kind}"]["summary"]["sources"]
         found[f"limits-fig8-{kind}"] = ", ".join(f"{sources[vm]['delivered_bytes'] * 8 / 5e6:.0f}" for vm in "ABC")
+    return claims

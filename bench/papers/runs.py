@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 
-from bench.lib.host import BUILD, ROOT
+from bench.lib import results_page
+from bench.lib.host import BUILD, ROOT, commit_of
+from bench.papers import claims
 
 SCENARIOS = ROOT / "bench" / "scenarios"
 RESULTS = ROOT / "docs" / "results"
-RUN_SECONDS_MAX = 300
+RUN_SECONDS_MAX = 1800  # a run takes seconds on a quiet core, and minutes beside builds
 
 
 def read_scenario(name):
@@ -64,15 +66,38 @@ def arguments(name, doc, quick="", **programs):
 
 
 def measured(options, name):
-    """The table that another program of this folder has left in the build folder: real packets, real time."""
-    path = options.work.parents[1] / f"{name}.json"
-    return "\n".join(json.loads(path.read_text())["table"]) if path.exists() else "Not measured in this run."
+    """A block of the page for the table of another program, measured with real packets in real time: what bench/run.sh left in the build folder,
+    or what the page has already. `bench/run.sh results` fills the block too."""
+    content = results_page.block(options.work.parents[1], name)
+    if content is None:
+        content = next((kept for page in sorted(RESULTS.glob("*.md"))
+                        if (kept := results_page.blocks(page.read_text()).get(name)) is not None), "Not measured yet.")
+    return f"<!-- results:{name} -->\n{content}\n<!-- /results -->"
 
 
-def publish(name, options, results, found):
-    """Writes the page of what was found and, beside the results that it comes from, its numbers."""
-    found["runs"] = str(len(results))
-    found["events"] = f"{sum(result['events'] for result in results.values()) / 1e6:,.0f} million"
+def seeds_of(results):
+    """The seeds of all runs as text: "1", "1 to 5"."""
+    seeds = sorted({result["seed"] for result in results.values() if "seed" in result})
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+
+
+def provenance(name, options, results):
+    """The line that says how a page came about: command, commit, date, seeds, runs, events."""
+    dirty = subprocess.run(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=False).stdout
+    changed = " with changes" if dirty.strip() else ""
+    events = sum(result["events"] for result in results.values()) / 1e6
+    return (f"Written by `bench/run.sh {name}` at commit {commit_of(options.sim.resolve().parents[2]) or 'not recorded'}{changed}, "
+            f"{time.strftime('%Y-%m-%d', time.gmtime())}; seeds {seeds_of(results)}; {len(results)} runs in virtual time, {events:,.0f} million "
+            "events. The same commit\nand seeds give the same numbers.")
+
+
+def publish(name, options, results, found, judged):
+    """Writes the page of what was found and, beside the results that it comes from, its numbers.
+
+    @param judged the page's claims, in the order of the page
+    """
+    found |= {"provenance": provenance(name, options, results), "claims": claims.table(judged), "missed": claims.missed(judged),
+              "verdicts": claims.counted(judged)}
     page = options.target / f"{name}.md"
     page.write_text(render((ROOT / "bench" / "papers" / f"{name}.md.in").read_text(), found))
     (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")

@@ -3,11 +3,13 @@
 
 Called by bench/run.sh. The prose is bench/papers/softbw.md.in; {{NAME}} in it is a number that is computed here.
 """
+import math
 import sys
 
 from bench import plot
 from bench.papers import rate_limits, softbw_fleet
 from bench.papers.analysis import mean_between, recovered_after, windows
+from bench.papers.claims import Claim
 from bench.papers.runs import Runner, arguments, measured, publish, variant
 
 MS = 1_000_000
@@ -15,9 +17,16 @@ SCHEDULERS = ("wrr", "fulfillment", "rls")
 WAYS = ("off", *SCHEDULERS)
 RECEIVERS = (0, 1, 2, 4, 8)
 # Short flows: bytes, milliseconds between them on average, what that is of 1 Gbit/s.
-SHORT = {"8k-10": ("8k", "0.6554%"), "32k-10": ("32k", "2.6214%"), "32k-100": ("32k", "0.2621%")}
+SHORT = {"8k-10": ("8k", "0.6554%"), "8k-100": ("8k", "0.0655%"), "32k-10": ("32k", "2.6214%"), "32k-100": ("32k", "0.2621%")}
 BURST = (500 * MS, 1_000 * MS)  # of fig6
 BACK = 0.98 * 300e6
+GUARANTEE = 450e6  # of fig5 and fig8
+NO_REASON = "The cause is not known."
+# Why a claim fails, printed only where it does.
+WHY = {
+    "fig5-alone": "5 % of the link are headroom here; the paper has none at the sender.",
+    "medians": "Transfers that wait for a timeout of 200 ms dominate the means; most transfers do not.",
+}
 
 
 def with_scheduler(name, way):
@@ -51,15 +60,18 @@ def goodput(result, source, seconds):
     return 8 * found["delivered_bytes"] / seconds if found else 0.0
 
 
-def fig5(found, results):
+def fig5(found, results, claims):
+    alone = goodput(results["fig5-0-fulfillment"], "x", 3) / 1e6
+    off = [abs(goodput(results[f"fig5-{receivers}-fulfillment"], "x", 3) / GUARANTEE - 1) for receivers in RECEIVERS if receivers]
+    claims += [Claim("Fig. 5", "fulfillment: X beside any number of Y's flows, off from 450 Mbit/s", 100 * max(off), 5, unit=" %", why=NO_REASON),
+               Claim("Fig. 5", "fulfillment: X alone", alone, 940, ">=", " Mbit/s", 0, WHY["fig5-alone"])]
     for way in SCHEDULERS:
         for receivers in RECEIVERS:
             result = results[f"fig5-{receivers}-{way}"]
             found[f"fig5-{receivers}-{way}"] = f"{megabit(goodput(result, 'x', 3))} / {megabit(goodput(result, 'y', 3))}"
 
 
-def fig6(found, results, plots):
-    worst = 0
+def fig6(found, results, plots, claims):
     for way in WAYS:
         result = results[f"fig6-{way}"]
         back = recovered_after(result, "2", "Y", *BURST, BACK)
@@ -68,8 +80,9 @@ def fig6(found, results, plots):
             points = windows(result, host, tenant, 100 * MS)
             found[f"fig6-{way}.{tenant}"] = megabit(mean_between(points, 600 * MS, BURST[1]))
         if way == "fulfillment":
-            worst = back if back is not None else BURST[1]
-    found["fig6.met"] = "met" if worst <= MS else "missed"
+            after = math.inf if back is None else back / MS
+            claims += [Claim("Fig. 6", "fulfillment: Y has 98 % of its guarantee after", after, 1, unit=" ms", why=NO_REASON),
+                       Claim("Fig. 6", "the same, against the paper's 10 ms", after, 10, unit=" ms", why=NO_REASON)]
 
     def lines(way):
         result = results[f"fig6-{way}"]
@@ -81,22 +94,24 @@ def fig6(found, results, plots):
     plot.draw_lines(plots / "softbw-fig6.svg", {way: lines(way) for way in ("off", "fulfillment")}, "Mbit/s received")
 
 
-def fig7(found, results):
-    ratios = []
+def fig7(found, results, claims):
+    ratios, medians = [], []
     for short in SHORT:
-        times = {}
+        times, middle = {}, {}
         for way in WAYS:
             done = results[f"fig7-{short}-{way}"]["summary"]["sources"]["short"]["completion_ns"]["up to 100 kB"]
-            times[way] = done["mean"]
+            times[way], middle[way] = done["mean"], done["p50"]
             for key in ("mean", "p99"):
                 found[f"fig7-{short}-{way}.{key}"] = f"{done[key] / MS:.2f}"
             found[f"fig7-{short}-{way}.long"] = megabit(goodput(results[f"fig7-{short}-{way}"], "long", 30))
         ratios.append(times["off"] / times["fulfillment"])
-        found[f"fig7-{short}.faster"] = f"{ratios[-1]:.0f}"
-    found["fig7.least"] = f"{min(ratios):.0f}"
+        medians.append(middle["off"] / middle["fulfillment"])
+        found[f"fig7-{short}.faster"] = f"{ratios[-1]:.0f} x, {medians[-1]:.0f} x"
+    claims += [Claim("Fig. 7", f"{what} with best effort over that with fulfillment, the least of four rows", min(values), 2.8, ">=", " x", why=NO_REASON)
+               for what, values in (("mean time", ratios), ("median time", medians))]
 
 
-def fig8(found, results):
+def fig8(found, results, claims):
     for way in SCHEDULERS:
         rates = [goodput(results[f"fig8-{way}"], vm, 5) for vm in "ABC"]
         for vm, rate in zip("ABC", rates):
@@ -104,7 +119,7 @@ def fig8(found, results):
         apart = max(rates) / min(rates) - 1
         found[f"fig8-{way}.apart"] = f"{100 * apart:.1f} %"
         if way == "fulfillment":
-            found["fig8.met"] = "met" if apart <= 0.02 else "missed"
+            claims.append(Claim("Fig. 8", "fulfillment: the most of A, B, C above the least", 100 * apart, 2, unit=" %", why=NO_REASON))
 
 
 def main():
@@ -113,15 +128,15 @@ def main():
     results, speeds = runner.run_all(scenarios() | rate_limits.trials(SHORT) | softbw_fleet.scenarios())
     best = rate_limits.choose(results, SHORT)
     results |= runner.run_all(rate_limits.comparisons(best))[0]
-    found = {}
-    fig5(found, results)
-    fig6(found, results, options.target)
-    fig7(found, results)
-    fig8(found, results)
+    found, claims = {}, []
+    fig5(found, results, claims)
+    fig6(found, results, options.target, claims)
+    fig7(found, results, claims)
+    claims += rate_limits.fill(found, results, best, SHORT, BURST, BACK)
+    fig8(found, results, claims)
     found["fig10"] = measured(options, "vm_count")
-    rate_limits.fill(found, results, best, SHORT, BURST, BACK)
-    softbw_fleet.report(found, results, speeds, options.target)
-    publish("softbw", options, results, found)
+    claims += softbw_fleet.report(found, results, speeds, options.target)
+    publish("softbw", options, results, found, claims)
     return 0
 
 

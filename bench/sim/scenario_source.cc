@@ -129,7 +129,7 @@ void read_size_table(ObjectReader& reader, const std::string& folder, SourceSpec
 }
 
 void read_poisson(ObjectReader& reader, const std::string& folder, SourceSpec& source) {
-    if (!read_part(reader, "load", source.load, {1'000, 2'000'000}) && !reader.has("load"))
+    if (!read_part(reader, "load", source.load, {100, 2'000'000}) && !reader.has("load"))
         reader.fault("load", "a part of the sender's link, such as 90%", "flows need a load");
     if (source.to.size() == 1 && std::ranges::binary_search(source.from, source.to[0]))
         reader.fault("to", "more hosts, or one that does not send", "a host never sends to itself");

@@ -119,7 +119,7 @@ def tables(samples):
 
 
 def marks(samples):
-    return [mark(f"{name_of(row)}: throughput with tracking / without", row["throughput_ratio"], RATIO_LEAST, "", least=True)
+    return [mark(f"{name_of(row)}: throughput with tracking / without", row["throughput_ratio"], RATIO_LEAST, "", least=True, digits=3)
             for row in summary(samples)]
 
 

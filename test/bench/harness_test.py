@@ -14,6 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, ROOT)
 
 from bench.lib import cores, figures, record, report, results_page, summary  # noqa: E402  (the path above comes first)
+from bench.papers import calibrate, claims, htb, memcached_sizes, runs, two_buckets  # noqa: E402
 from bench.system import compare, feedback, forwarding, isolation, latency, requests  # noqa: E402
 
 
@@ -148,6 +149,12 @@ class Report(unittest.TestCase):
     def test_a_block_of_a_page_is_replaced_and_others_stay(self):
         page = "a\n<!-- results:x -->\nold\n<!-- /results -->\nb\n<!-- results:y -->\nkept\n<!-- /results -->\n"
         self.assertEqual(results_page.filled(page, {"x": "new"}.get), page.replace("old", "new"))
+        self.assertEqual(results_page.blocks(page), {"x": "old", "y": "kept"})
+
+    def test_prose_of_a_block_is_wrapped_and_tables_are_not(self):
+        long = "word " * 60
+        self.assertTrue(all(len(line) <= results_page.COLUMNS for line in results_page.wrapped(long).split("\n")))
+        self.assertEqual(results_page.wrapped(f"| {long} |"), f"| {long} |")
 
     def test_a_block_has_tables_and_origin(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -160,6 +167,92 @@ class Report(unittest.TestCase):
             self.assertIsNone(results_page.block(path, "idle"))
         self.assertIn("; near cores:", text)
         self.assertTrue(text.endswith("C, 2 cores, Linux K; d 1; commit abc, T; 3 rounds of 1 s, 1 stretches left out."))
+
+
+class Verdicts(unittest.TestCase):
+    """Pages of papers judge by what was found and what is allowed, and by nothing else."""
+
+    def test_the_verdict_follows_from_figure_bound_and_relation(self):
+        cases = [(1.0, 1.0, "<=", "met"), (1.1, 1.0, "<=", "MISSED"), (1.0, 1.0, ">=", "met"), (0.9, 1.0, ">=", "MISSED"), (1.0, 1.0, "<", "MISSED"),
+                 (0.9, 1.0, "<", "met"), ("P1, P2", "P1, P2", "is", "met"), ("P2, P1", "P1, P2", "is", "MISSED"), (float("inf"), 5, "<=", "MISSED")]
+        for found, allowed, relation, wanted in cases:
+            self.assertEqual(report.verdict(found, allowed, relation), wanted, (found, allowed, relation))
+            self.assertEqual(report.verdict(None, allowed, relation), "not measured")
+
+    def test_a_claim_turns_when_its_figure_does(self):
+        def of(found):
+            return claims.Claim("Fig. 6", "TCP after", found, 1, unit=" ms", why="A reason.")
+        self.assertIn("| Fig. 6 | TCP after | 0.9 ms | at most 1.0 ms | met |", claims.table([of(0.9)]))
+        self.assertIn("| Fig. 6 | TCP after | never | at most 1.0 ms | MISSED |", claims.table([of(float("inf"))]))
+        self.assertIn("| - | at most 1.0 ms | not measured |", claims.table([of(None)]))
+        self.assertEqual(claims.missed([of(1.1), of(0.9)]), "- **Fig. 6, TCP after**: 1.1 ms instead of at most 1.0 ms. A reason.")
+        self.assertEqual(claims.missed([of(0.9), of(None)]), "- Of the claims above: nothing.")
+        self.assertEqual(claims.counted([of(1.1), of(0.9), of(1.2)]), "2 MISSED, 1 met")
+
+    def test_no_template_and_no_generator_of_a_page_has_a_typed_verdict(self):
+        typed = re.compile(r"\b(met|missed|reached|unreached|holds?)\b", re.IGNORECASE)
+        papers = os.path.join(ROOT, "bench", "papers")
+        names = [name for name in sorted(os.listdir(papers)) if name.endswith((".md.in", ".py"))]
+        self.assertGreater(len(names), 15)
+        for name in names:
+            with open(os.path.join(papers, name), encoding="utf-8") as source:
+                text = source.read()
+            if name == "claims.py":  # the function that picks the claims to list, and the verdict that it asks for
+                text = text.replace("def missed(claims):", "").replace('claim.verdict == "MISSED"', "").replace("whose verdict is MISSED", "")
+            if name == "runs.py":
+                text = text.replace('"missed": claims.missed(judged)', "")
+            text = text.replace("{{missed}}", "")
+            self.assertEqual([line for line in text.split("\n") if typed.search(line)], [], name)
+
+    def test_every_page_of_a_paper_ends_with_what_is_not_reproduced(self):
+        for name in ("eyeq", "softbw", "srp", "pulsar"):
+            with open(os.path.join(ROOT, "bench", "papers", f"{name}.md.in"), encoding="utf-8") as template:
+                text = template.read()
+            for mark in ("{{provenance}}", "{{verdicts}}", "{{claims}}", "{{missed}}"):
+                self.assertEqual(text.count(mark), 1, (name, mark))
+            self.assertGreater(text.index("## Not reproduced"), text.rindex("\n## ", 0, text.index("## Not reproduced")))
+            self.assertNotIn("\n## ", text[text.index("## Not reproduced"):])
+        for name in ("pulsar-dataplane", "calibrate", "flow-setup", "allocation"):
+            with open(os.path.join(ROOT, "docs", "results", f"{name}.md"), encoding="utf-8") as page:
+                text = page.read()
+            self.assertNotIn("\n## ", text[text.index("## Not reproduced"):], name)
+
+    def test_a_page_names_command_commit_date_and_seeds(self):
+        options = argparse.Namespace(sim=runs.ROOT / "build" / "bench" / "sim" / "weir-sim")
+        results = {"a": {"seed": 1, "events": 1_000_000}, "b": {"seed": 5, "events": 2_000_000}}
+        with mock.patch.object(runs, "commit_of", return_value="abc1234"):
+            text = runs.provenance("eyeq", options, results)
+        self.assertRegex(text, r"`bench/run.sh eyeq` at commit abc1234( with changes)?, \d{4}-\d\d-\d\d; seeds 1 to 5; 2 runs .* 3 million")
+
+    def test_a_template_names_nothing_that_is_not_computed(self):
+        with self.assertRaisesRegex(KeyError, "b"):
+            runs.render("{{a}} {{b}}", {"a": "1"})
+
+    def test_a_refused_calibration_publishes_its_objections_and_no_cost(self):
+        text = "\n".join(calibrate.section("memcached", {"objections": [{"path": "read 64B", "found": "noise of 33.6%", "allowed": "15% or less"}]}))
+        self.assertIn("**Verdict: refused**", text)
+        self.assertIn("- read 64B: noise of 33.6% (allowed: 15% or less)", text)
+        self.assertNotIn("|", text)
+
+    def test_fig_15_shows_near_and_far_cores_side_by_side_and_judges_them_apart(self):
+        def row(operation, ratio):
+            return {"size": 512, "operation": operation, "ratio": ratio, "turns": 3, "within": [0.9, 1.1],
+                    **{f"{key}_{side}": 1.0 for key in ("per_second", "busy", "cycles_per_packet") for side in ("on", "off")}}
+        text = "\n".join(memcached_sizes.report({"near": [row("get", 1.0), row("set", 0.99)], "far": [row("get", 0.97), row("set", 0.98)]}))
+        self.assertIn("| 512 B | 1.000 | 0.970 | 0.990 | 0.980 |", text)
+        self.assertIn("| Fig. 15 | near cores: least ratio of 2 rows | 0.990 | at least 0.980 | met |", text)
+        self.assertIn("| Fig. 15 | far cores: rows below 0.98 | 1 | at most 0 | MISSED |", text)
+
+    def test_limiters_are_flat_in_both_directions_and_at_either_rate(self):
+        samples = [{"count": count, "none": 1, "htb": 600, "over": 599, "limiters": together, "limiters_each": each, "cores": "near"}
+                   for count, together, each in ((1, 50, 98), (100, 69, 68), (1000, 70, 75), (10000, 84, 83))]
+        self.assertEqual([mark["verdict"] for mark in htb.marks(samples)], ["met", "MISSED", "MISSED"])
+        self.assertAlmostEqual(htb.marks(samples)[1]["found"], 98 / 68)
+
+    def test_two_buckets_exceed_neither_resource(self):
+        verdicts = [claim.verdict for claim in two_buckets.judged({"multi": [10.0, 1.38], "single": [10.0, 10.0]})]
+        self.assertEqual(verdicts, ["met", "met"])
+        self.assertEqual(two_buckets.judged({"multi": [10.0, 10.0], "single": [10.0, 1.0]})[0].verdict, "MISSED")
 
 
 class Benches(unittest.TestCase):
