@@ -29,8 +29,8 @@ class Table:
         def line(row):
             return "| " + " | ".join([row[0].ljust(widths[0]), *[cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]]) + " |"
 
-        rule = "|" + "|".join(["-" * (widths[0] + 2), *["-" * (width + 1) + ":" for width in widths[1:]]]) + "|"
-        return "\n".join([f"{self.title}:", "", line(cells[0]), rule, *map(line, cells[1:])])
+        ruler = "|" + "|".join(["-" * (widths[0] + 2), *["-" * (width + 1) + ":" for width in widths[1:]]]) + "|"
+        return "\n".join([f"{self.title}:", "", line(cells[0]), ruler, *map(line, cells[1:])])
 
 
 def number(value, digits=2):

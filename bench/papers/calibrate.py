@@ -5,7 +5,7 @@
 
 One host: VM 1 measures, VM 3 serves; each is a kernel of its own on a veth behind a vNIC. So that the appliance is slower than the
 way to it, memcached gets a twentieth of a core, and nbdkit's filters give the store costs that are known. Writes the blocks of
-docs/results/calibrate.md, with tables and plots. A measurement that weir-calibrate refuses is not published: the block then says "refused", the
+docs/results/calibrate.md, with tables and plots. A measurement that weir-calibrate refuses is not published: its block has the verdict "refused", the
 reasons, and nothing else.
 """
 import argparse

@@ -3,7 +3,7 @@
 
     bench/run.sh counts [--requests N]     root, memcached, a build with tests; about a minute, ten at most
 
-Client and server are kernels in network namespaces behind vNICs; test/support/rough_requests.py says how. Writes counts.json to
+Client and server are kernels in network namespaces behind vNICs; test/support/rough_requests.py states how. Writes counts.json to
 the build folder (WEIR_BUILD).
 """
 import argparse
@@ -26,30 +26,30 @@ def measure(requests):
         try:
             rough = RoughRequests(site)
             began = time.monotonic()
-            said = rough.run(CONNECTIONS, requests, 1, SECONDS)
-            said["seconds"] = time.monotonic() - began
+            counted = rough.run(CONNECTIONS, requests, 1, SECONDS)
+            counted["seconds"] = time.monotonic() - began
             if rough.switch.stop() != 0:
                 raise RuntimeError("the switch ended badly")
-            return said
+            return counted
         finally:
             site.unplug()
             stop_all()
 
 
-def lines(said):
-    frames = [way for wire in said["wires"] for way in wire.values()]
+def lines(counted):
+    frames = [way for wire in counted["wires"] for way in wire.values()]
     total = sum(sum(way[kind] for kind in ("passed", "lost")) for way in frames)
-    rows = [f"| {NAMES[kind]} | {said['asked'][kind]:,} | {count:,} | |" for kind, count in said["server"].items()]
-    served = sum(said["server"].values())
-    switch = said["switch"]
+    rows = [f"| {NAMES[kind]} | {counted['asked'][kind]:,} | {count:,} | |" for kind, count in counted["server"].items()]
+    served = sum(counted["server"].values())
+    switch = counted["switch"]
     return ["| | asked by the client | counted by memcached | by the switch |", "|---|---:|---:|---:|", *rows,
-            f"| all requests | {sum(said['asked'].values()):,} | {served:,} | {switch['requests'] - 1:,} |",
-            f"| answers | {said['answers']:,} | | {switch['responses'] - 1:,} |",
+            f"| all requests | {sum(counted['asked'].values()):,} | {served:,} | {switch['requests'] - 1:,} |",
+            f"| answers | {counted['answers']:,} | | {switch['responses'] - 1:,} |",
             f"| bytes of which no header was understood | | | {switch['plain_bytes']:,} |", "",
             f"{CONNECTIONS} connections. A frame goes over two wires, before and behind the switch, of which each loses 0.5 % and delays 1 %: "
             f"of {total:,} passages {sum(way['lost'] for way in frames):,} failed, {sum(way['late'] for way in frames):,} came out of "
-            f"order. {said['seconds']:.0f} s. "
-            f"{'Exact.' if not faults(said) else 'Not exact: ' + '; '.join(faults(said)) + '.'}"]
+            f"order. {counted['seconds']:.0f} s. "
+            f"{'Exact.' if not faults(counted) else 'Not exact: ' + '; '.join(faults(counted)) + '.'}"]
 
 
 def main():
@@ -58,10 +58,10 @@ def main():
     options = parser.parse_args()
     links.enter_own_namespace()
     prepare()
-    said = measure(options.requests)
-    progress(f"{'exact' if not faults(said) else 'NOT exact'}: {faults(said) or ''}")
-    leave_table("counts", lines(said), said=said)
-    return 1 if faults(said) else 0
+    counted = measure(options.requests)
+    progress(f"{'exact' if not faults(counted) else 'NOT exact'}: {faults(counted) or ''}")
+    leave_table("counts", lines(counted), counted=counted)
+    return 1 if faults(counted) else 0
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Bench:
         return both
 
     def load(self, seconds, seed):
-        """Runs the clients; what they say."""
+        """Runs the clients; returns their answers."""
         log = pathlib.Path(self.site.path("set-load.log"))
         log.unlink(missing_ok=True)
         load = self.start(CLIENTS, tool("bench/load/set-load"), f"10.0.0.{MEMCACHED}", LISTEN, CONNECTIONS, PER_SECOND,
@@ -125,7 +125,7 @@ def raise_pollers(pid):
 
 
 def reading(receiver):
-    """Counters so far: of host B, of the port, of the machine (in ticks; only user time says whose it is)."""
+    """Counters so far: of host B, of the port, of the machine (in ticks; only user time has an owner)."""
     port = subprocess.run(["tc", "-s", "-j", "qdisc", "show", "dev", "upbw", "root"], check=True, text=True,
                           capture_output=True, timeout=10).stdout
     ticks = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
@@ -166,7 +166,7 @@ def table(rows):
 
 
 def spread(rows):
-    """What single rounds said, and what else the machine did."""
+    """Range of single rounds, and what else the machine did."""
     parts = [f"{name} " + " and ".join(f"{min(values):,.0f} to {max(values):,.0f}" for values in
                                        ([each[key] for each in rounds] for key in ("p99", "p999")))
              for name, rounds in rows.items()]

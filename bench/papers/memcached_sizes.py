@@ -74,9 +74,9 @@ class Bench:
         until(lambda: not load.alive(), seconds + 30, "the client's end")
         if load.stop() != 0:
             raise RuntimeError(f"kv-load ended badly: {tail(str(log))}")
-        said, after, interrupts = json.loads(log.read_text()), self.worker(), function_calls() - interrupts
+        answer, after, interrupts = json.loads(log.read_text()), self.worker(), function_calls() - interrupts
         spent = {key: after[key] - before[key] for key in ("busy_cycles", "idle_cycles", "packets")}
-        return {"per_second": said["answered"] / said["seconds"],
+        return {"per_second": answer["answered"] / answer["seconds"],
                 "busy": spent["busy_cycles"] / (spent["busy_cycles"] + spent["idle_cycles"]),
                 "cycles_per_packet": spent["busy_cycles"] / max(spent["packets"], 1),
                 "interrupts_per_packet": interrupts / max(spent["packets"], 1)}
@@ -120,7 +120,7 @@ def is_known(samples, turns):
 def measure(bench, rows, options):
     """Samples of each row, of near and of far cores: as many as it takes, of all others one in between."""
     samples = {row: {kind: [] for kind in DISTANCES} for row in rows}
-    end, said, number = time.monotonic() + 60 * options.minutes, 0, 0
+    end, reported, number = time.monotonic() + 60 * options.minutes, 0, 0
     while time.monotonic() < end:
         unknown = {row: wanted for row in rows
                    if (wanted := [kind for kind in DISTANCES if not is_known(samples[row][kind], options.turns)])}
@@ -131,11 +131,11 @@ def measure(bench, rows, options):
             if kind in wanted and (pair := bench.pair(kind, number % 2 == 0, operation, size, options.seconds)):
                 samples[size, operation][kind].append(pair)
         number += 1
-        if time.monotonic() - said > 15:
-            said = time.monotonic()
+        if time.monotonic() - reported > 15:
+            reported = time.monotonic()
             left = {kind: sum(kind in wanted for wanted in unknown.values()) for kind in DISTANCES}
             progress(f"round {number}: {left['near']} of {len(rows)} rows unknown with near cores, {left['far']} with far ones; "
-                     f"{(end - said) / 60:.0f} minutes at most")
+                     f"{(end - reported) / 60:.0f} minutes at most")
     return samples
 
 

@@ -73,8 +73,8 @@ class Bench:
               "both switches connected to the controller")
 
     def serves(self):
-        said = subprocess.run([*self.kernels[SERVER], "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False)
-        return f":{PORT} " in said.stdout
+        sockets = subprocess.run([*self.kernels[SERVER], "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False)
+        return f":{PORT} " in sockets.stdout
 
     def read(self, number, seconds):
         program = ROOT / "test" / "support" / "nbd_client.py"

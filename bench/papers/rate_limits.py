@@ -101,7 +101,7 @@ def busy():
 
 
 def words(setting):
-    """A setting as the page says it."""
+    """A setting as the page shows it."""
     what = {"loss": "the NIC has {nic} places", "queue": "{queue} packets make a queue"}.get(setting.get("signal"), "")
     return (what + ", a congestion takes {decrease}, regained after {regain} periods").format(**setting)
 

@@ -1,4 +1,4 @@
-"""runs.py - runs variants of scenarios with weir-sim, several at once, says how far it has come, and writes a paper's page."""
+"""runs.py - runs variants of scenarios with weir-sim, several at once, reports progress, and writes a paper's page."""
 import argparse
 import concurrent.futures
 import json
@@ -82,7 +82,7 @@ def seeds_of(results):
 
 
 def provenance(name, options, results):
-    """The line that says how a page came about: command, commit, date, seeds, runs, events."""
+    """The line that states how a page came about: command, commit, date, seeds, runs, events."""
     dirty = subprocess.run(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=False).stdout
     changed = " with changes" if dirty.strip() else ""
     events = sum(result["events"] for result in results.values()) / 1e6

@@ -27,7 +27,7 @@ WHY = {
     "worst": "The worst of five seeds; the paper shows one run.",
     "used": "The cause is not known: strict VMs alone use 7.5 % here (half of the VMs at 15 %), which leaves 2 % of the paper's 9.5 % for the dynamic ones.",
 }
-RULES = ("softbw", "weir")  # how dynamic guarantees are set: s'/t' of each, or also by deadline when not all fit
+SCHEMES = ("softbw", "weir")  # how dynamic guarantees are set: s'/t' of each, or also by deadline when not all fit
 LINES = {1: "1x", 4: "4x", 6: "6x"}
 
 
@@ -56,8 +56,8 @@ def scenarios():
             for use in MODEL for ratio in MODEL_RATIOS}
     runs |= {f"fig9-{load}-{vms}-{way}": round_trips(way, load, vms)
              for load in LOADS for vms in VMS for way in ("off", "fulfillment")}
-    runs |= {f"fig11-{rule}-{ratio}-{seed}": fleet(overcommit=f"{ratio}00%", seed=seed, by_deadline=rule == "weir")
-             for rule in RULES for ratio in RATIOS for seed in SEEDS}
+    runs |= {f"fig11-{scheme}-{ratio}-{seed}": fleet(overcommit=f"{ratio}00%", seed=seed, by_deadline=scheme == "weir")
+             for scheme in SCHEMES for ratio in RATIOS for seed in SEEDS}
     return runs | {f"fig11-again-{ratio}-1": fleet(overcommit=f"{ratio}00%", starts="again") for ratio in AGAIN}
 
 
@@ -95,13 +95,13 @@ def fig9(found, results, claims):
     claims.append(Claim("Fig. 9", "mean round trip with fulfillment above that without, the worst row", worst / 1e3, 10, unit=" us", why=NO_REASON))
 
 
-def overcommitted(found, results, rule, seeds, ratios=RATIOS):
-    """The rows of one rule: means of the seeds, the worst of them, and the means as numbers, by ratio."""
+def overcommitted(found, results, scheme, seeds, ratios=RATIOS):
+    """The rows of one scheme: means of the seeds, the worst of them, and the means as numbers, by ratio."""
     def of(ratio, value):
-        return [value(results[f"fig11-{rule}-{ratio}-{seed}"]["summary"]) for seed in seeds]
+        return [value(results[f"fig11-{scheme}-{ratio}-{seed}"]["summary"]) for seed in seeds]
     result = {}
     for ratio in ratios:
-        name = f"fig11-{rule}-{ratio}"
+        name = f"fig11-{scheme}-{ratio}"
         means = {"utilisation": statistics.fmean(of(ratio, lambda s: s["utilisation"])),
                  "late": statistics.fmean(of(ratio, lambda s: s["dynamic"]["late"])),
                  "failed": statistics.fmean(of(ratio, lambda s: s["strict"]["failed"]))}
@@ -118,14 +118,14 @@ def overcommitted(found, results, rule, seeds, ratios=RATIOS):
     return result
 
 
-def bounds_of(rule, means, why):
+def bounds_of(scheme, means, why):
     """The claims of Fig. 11 to 13 at 4 times the link, which are the paper's figures."""
-    return [Claim("Fig. 11", f"{rule}: network used, times what it was at 1", means["times"], 3.9, ">=", " x", 2, why),
-            Claim("Fig. 12", f"{rule}: transmissions that are late", 100 * means["late"], 1.6, unit=" %", why=why),
-            Claim("Fig. 12", f"{rule}: the longest transmission, times what was promised", means["worst"], 2.0, unit=" x",
+    return [Claim("Fig. 11", f"{scheme}: network used, times what it was at 1", means["times"], 3.9, ">=", " x", 2, why),
+            Claim("Fig. 12", f"{scheme}: transmissions that are late", 100 * means["late"], 1.6, unit=" %", why=why),
+            Claim("Fig. 12", f"{scheme}: the longest transmission, times what was promised", means["worst"], 2.0, unit=" x",
                   why=why if why != NO_REASON else WHY["worst"]),
-            Claim("Fig. 13", f"{rule}: strict VMs with any second that failed", 100 * means["failed"], 8.4, unit=" %", why=why),
-            Claim("Fig. 13", f"{rule}: the most such seconds of a VM", means["longest"], 10, digits=0, why=why)]
+            Claim("Fig. 13", f"{scheme}: strict VMs with any second that failed", 100 * means["failed"], 8.4, unit=" %", why=why),
+            Claim("Fig. 13", f"{scheme}: the most such seconds of a VM", means["longest"], 10, digits=0, why=why)]
 
 
 def fig11(found, results, speeds, plots, claims):
@@ -139,7 +139,7 @@ def fig11(found, results, speeds, plots, claims):
                         unit=" points", why=WHY["used"]))
     seconds = max(float(re.search(r"in ([\d.e+-]+) s", speed)[1]) for name, speed in speeds.items() if name.startswith("fig11-"))
     found["fleet.seconds"] = f"{seconds:.0f}"
-    claims.append(Claim("Fig. 11", "seconds that the longest run takes on one core", seconds, 60, "<", " s", 0, NO_REASON))
+    claims.append(Claim("Fig. 11", "CPU time of the longest run", seconds, 60, "<", " s", 0, NO_REASON))
     panel = {LINES[ratio]: (list(range(1, 601)), [100 * each for each in results[f"fig11-weir-{ratio}-1"]["series"]["utilisation"]])
              for ratio in RATIOS}
     plot.draw_lines(plots / "softbw-fig11.svg", {"2,000 servers": panel}, "% of all links used")
@@ -148,10 +148,10 @@ def fig11(found, results, speeds, plots, claims):
 def fig12(results, plots):
     figure, (left, right) = plot.pyplot.subplots(1, 2, figsize=(8.4, 3.2))
     for ratio in RATIOS[1:]:
-        for rule, style in (("weir", "-"), ("softbw", "--")):
-            summary = results[f"fig11-{rule}-{ratio}-1"]["summary"]
+        for scheme, style in (("weir", "-"), ("softbw", "--")):
+            summary = results[f"fig11-{scheme}-{ratio}-1"]["summary"]
             color = {4: "tab:blue", 6: "tab:orange"}[ratio]
-            label = f"{LINES[ratio]}, {'by deadline' if rule == 'weir' else 'SoftBW'}"
+            label = f"{LINES[ratio]}, {'by deadline' if scheme == 'weir' else 'SoftBW'}"
             late, done = summary["dynamic"]["late_relative"], summary["dynamic"]["relative_permille"]["count"]
             left.plot([1, *late], [100 * (len(late) - i) / done for i in range(len(late) + 1)], style, color=color, linewidth=1.2,
                       label=label)

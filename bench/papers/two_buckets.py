@@ -48,10 +48,10 @@ def reads(buckets):
             nbdkit = Process([*server, "nbdkit", "--foreground", "--exit-with-parent", "--port", str(PORT), "memory", "64M"],
                              site.path("nbdkit.log"))
             until(lambda: f":{PORT} " in listening(server), 20, f"nbdkit listening: {tail(nbdkit.log)}")
-            said = asked(client)
+            rates = asked(client)
             if switch.stop() != 0:
                 raise RuntimeError("the switch ended badly")
-            return said
+            return rates
         finally:
             site.unplug()
             stop_all()

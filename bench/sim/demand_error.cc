@@ -1,8 +1,9 @@
-// demand_error.cc - demand-error SIZES: how far what was used in the past is from what is used next, by the
-// length of the interval. Sources of flows with the sizes of a shipped table, Poisson, each through a link of
-// its own, whose load changes as often as in Pulsar's Fig. 2. Prints one JSON object; the same arguments give
-// the same bytes.
+// demand_error.cc - demand-error SIZES: error of demand that is predicted from past use, by the length of the
+// interval. Prints one JSON object; the same arguments give the same bytes.
 // Source: Pulsar 6.5 (Fig. 17).
+//
+// Sources of flows with the sizes of a shipped table, Poisson, each through a link of its own, whose load
+// changes as often as in Pulsar's Fig. 2.
 #include <algorithm>
 #include <array>
 #include <cmath>

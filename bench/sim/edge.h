@@ -1,4 +1,4 @@
-// edge.h - isolation at a simulated host, between its guests' rings and its NIC: none, rate limits, or Weir.
+// edge.h - isolation of a simulated host between its guests' rings and its NIC: none, rate limits, or Weir.
 // Threads: one.
 #pragma once
 

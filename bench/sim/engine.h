@@ -1,10 +1,11 @@
 // engine.h - virtual time: a queue of events, fired in order of time and, at equal times, of insertion.
 // Source: LaMarca and Ladner (JEA'96); docs/algorithms.md 13.1.
-// Units: Nanos.
+// Units: ns.
 // Threads: one.
 //
-// The event that fires leaves a hole at the top, which the first event that its handler adds fills: most
-// events beget one, and it costs one walk down instead of a walk up and one down.
+// The queue is a heap with four children per node. The event that fires leaves a hole at the top, which the
+// first event that its handler adds fills: most handlers add one event, and filling the hole costs one walk
+// down instead of a walk up and one down.
 #pragma once
 
 #include <cassert>

@@ -1,4 +1,4 @@
-// fabric.cc - routes and wiring.
+// fabric.cc - Fabric and its Switches: wiring of ports, routes, and the choice among equal paths.
 #include "bench/sim/fabric.h"
 
 namespace weir::sim {

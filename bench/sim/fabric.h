@@ -1,6 +1,6 @@
-// fabric.h - the switches between the hosts: one with shared buffers, or leaves and spines with ECMP.
+// fabric.h - switches between the hosts: one with a shared buffer, or leaves and spines with ECMP.
 // Source: EyeQ 5, 5.3; docs/algorithms.md 13.1.
-// Units: bytes on the wire, bytes/s, Nanos.
+// Units: bytes on the wire; bytes/s; ns.
 // Threads: one.
 #pragma once
 

@@ -1,4 +1,4 @@
-// host.cc - rings are polled in turn, a burst each, as the switch's worker does it.
+// host.cc - Host: rings are polled in turn, a burst each, as the switch's worker does it.
 #include "bench/sim/host.h"
 
 namespace weir::sim {
@@ -83,7 +83,7 @@ void Host::wake(Vnic& vnic) {
 void Host::receive(Packet& packet) {
     const VnicId id = world_.endpoints[packet.to].vnic;
     if (packet.kind == PacketKind::kFeedback) {
-        ++world_.feedback_heard;
+        ++world_.feedback_received;
         edge_->on_feedback(id, packet);
         world_.pool.give_back(packet);
         return;

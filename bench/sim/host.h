@@ -1,7 +1,9 @@
-// host.h - a host: guests' rings, the edge (isolation), the NIC, and the way up to the guests.
+// host.h - simulated host: guests' rings, the edge (isolation), the NIC, and the way up to the guests.
 // Source: docs/design.md 4.
-// Units: packets, Nanos.
+// Units: packets; ns.
 // Threads: one.
+//
+// A ring is held back before a packet is lost: a guest with a full ring waits until a packet leaves it.
 #pragma once
 
 #include <memory>
@@ -59,7 +61,7 @@ class Host final : public Node, public DepartureWatcher {
     [[nodiscard]] bool has_room(VnicId vnic) const { return vnics_[vnic].waiting < setup_.ring; }
     /// Calls sender.resume() once, when there is room; senders take turns.
     void wait(VnicId vnic, Sender& sender);
-    /// Takes the packet. Whoever can wait asks has_room() before.
+    /// Takes the packet. A sender that can wait asks has_room() before.
     void send(VnicId vnic, Packet& packet);
 
     // For the network and the edge.
@@ -88,7 +90,7 @@ class Host final : public Node, public DepartureWatcher {
     struct Vnic {
         PacketList ring;
         std::uint32_t waiting = 0;  // packets in the ring
-        Sender* first = nullptr;    // who waits for room
+        Sender* first = nullptr;    // senders that wait for room, in turn
         Sender* last = nullptr;
         std::uint64_t received_bytes = 0;
     };

@@ -1,5 +1,6 @@
-// packet.h - a packet in the simulated network, and the pool that packets come from and go back to.
-// Units: bytes on the wire (frame, FCS, preamble, gap), Nanos. Threads: one.
+// packet.h - packet of the simulated network, and the pool that allocates packets.
+// Units: bytes on the wire (frame, FCS, preamble, gap); ns.
+// Threads: one.
 #pragma once
 
 #include <array>

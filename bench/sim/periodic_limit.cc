@@ -1,4 +1,5 @@
-// periodic_limit.cc - a cubic through the rate of the last congestion: steep far from it, flat near it.
+// periodic_limit.cc - PeriodicLimit: a cubic through the rate at the last congestion, steep far from it and
+// flat near it.
 #include "bench/sim/periodic_limit.h"
 
 #include <algorithm>

@@ -1,10 +1,11 @@
-// periodic_limit.h - one VM's rate limit, set anew every period: what SoftBW compares itself with. As in
-// ElasticSwitch the limit is the larger of the guarantee and of what a cubic growth of rates allows.
+// periodic_limit.h - rate limit of one VM, set anew every period: the scheme that SoftBW compares itself
+// with. Source: SoftBW 2.3; SoftBW 6.2; SoftBW 7; ElasticSwitch (SIGCOMM'13) Units: bytes/s; periods.
 // Source: SoftBW 2.3, 6.2, 7; ElasticSwitch (SIGCOMM'13); docs/algorithms.md 13.1.
-// Units: bytes/s; time in periods.
 // Threads: one.
 //
-// Curve and constants are ours: the papers at hand give neither. bench/papers/rate_limits.py tries many.
+// The limit is the larger of the guarantee and of a rate that grows as TCP-Cubic's window does; after
+// congestion it rests. SoftBW gives neither the curve nor its constants: both are chosen here, and
+// bench/papers/rate_limits.py tries many.
 #pragma once
 
 #include <cstdint>

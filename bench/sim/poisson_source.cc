@@ -1,4 +1,4 @@
-// poisson_source.cc - open-loop flows: sizes of a table, destinations at random.
+// poisson_source.cc - open-loop flows over TCP with sizes of a table and random destinations.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// port.cc - an idle link costs one event per packet, a busy one two.
+// port.cc - Port: an idle link costs one event per packet, a busy one two.
 #include "bench/sim/port.h"
 
 #include <algorithm>

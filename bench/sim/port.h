@@ -1,7 +1,9 @@
-// port.h - a way out of a node: two classes of queue with a bound, a link with a rate and a delay.
+// port.h - output of a node: two classes of queue with a bound, a link with a rate and a delay.
 // Source: EyeQ 5; Choudhury and Hahne (ToN'98); docs/algorithms.md 13.1.
-// Units: bytes on the wire, Nanos.
+// Units: bytes on the wire; ns.
 // Threads: one.
+//
+// A shallow-buffered switch has bytes of each port's own, and a memory that ports share.
 #pragma once
 
 #include <array>

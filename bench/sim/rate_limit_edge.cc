@@ -1,4 +1,5 @@
-// rate_limit_edge.cc - buckets let through, the NIC's queue tells, periods set the limits.
+// rate_limit_edge.cc - RateLimitEdge: packets pass a bucket per vNIC; each period sets its rate by the NIC's
+// queue or losses.
 #include "bench/sim/rate_limit_edge.h"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ void RateLimitEdge::end_period() {
     world_.engine.after(spec_.period, *this, kPeriod);
 }
 
-/// A bucket whose rate fell meanwhile is asked again, when it can pay.
+/// The wheel fires again later for a bucket whose rate fell meanwhile.
 void RateLimitEdge::fire(std::uint32_t what) {
     if (what == kPeriod) {
         end_period();

@@ -1,13 +1,11 @@
-// rate_limit_edge.h - a host that keeps guarantees by rate limits which it sets every period: a queue and a
-// bucket for each vNIC, then the NIC's queue, first come, first served.
-// Source: SoftBW 2.3, 6.2; ElasticSwitch (SIGCOMM'13).
-// Units: bytes on the wire, Nanos.
-// Threads: one.
+// rate_limit_edge.h - edge that keeps guarantees by rate limits, set every period: a queue and a bucket for
+// each vNIC, then the NIC's queue, first come, first served. Source: SoftBW 2.3; SoftBW 6.2; ElasticSwitch
+// (SIGCOMM'13) Units: bytes on the wire; ns. Threads: one.
 //
-// ElasticSwitch limits pairs of VMs and takes the smaller of what both ends promise. Here a limit is for all
-// that a vNIC sends, and congestion is that of its own host's link: the same where every VM has receivers of
-// its own, as in SoftBW's experiments. Congestion lowers all limits, whoever's packet met it: else drop-tail
-// hits the short flows and spares the long one.
+// ElasticSwitch limits pairs of VMs and takes the smaller of both ends' guarantees. Here a limit is for all
+// packets of a vNIC, and congestion is that of its own host's link: the same where every VM has receivers of
+// its own, as in SoftBW's experiments. Congestion lowers all limits, not only that of the vNIC whose packet
+// met it: otherwise drop-tail hits the short flows and spares the long one.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// recorder.cc - one event per sample.
+// recorder.cc - Recorder: one event per sample.
 #include "bench/sim/recorder.h"
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ json PacketCounts::to_json() const {
     return {{"sent", sent},
             {"delivered", delivered},
             {"feedback", feedback},
-            {"feedback_heard", feedback_heard},
+            {"feedback_received", feedback_received},
             {"dropped_in_hosts", dropped_in_hosts},
             {"dropped_at_edge", dropped_at_edge},
             {"dropped_in_core", dropped_in_core},

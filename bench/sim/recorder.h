@@ -1,5 +1,6 @@
-// recorder.h - series of what arrives and what waits, and the distribution of queues.
-// Units: Nanos, bit/s, bytes. Threads: one.
+// recorder.h - series of arrivals and of waiting bytes, and the distribution of queues.
+// Units: ns; bit/s; bytes.
+// Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct PacketCounts {
     std::uint64_t sent = 0;      ///< by guests
     std::uint64_t feedback = 0;  ///< sent by edges
     std::uint64_t delivered = 0;
-    std::uint64_t feedback_heard = 0;
+    std::uint64_t feedback_received = 0;
     std::uint64_t dropped_in_hosts = 0;
     std::uint64_t dropped_at_edge = 0;  ///< at the last port before a host
     std::uint64_t dropped_in_core = 0;

@@ -1,11 +1,12 @@
-// samples.h - measured values and their exact percentiles. Threads: one owner.
+// samples.h - measured values and their exact percentiles.
+// Threads: one owner.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace weir::sim {
@@ -35,7 +36,14 @@ class Samples {
         return values_.empty() ? 0 : sum / values_.size();
     }
     /// {count, mean, p50, p90, p99, p999, max, quantiles: 0 %, 1 % .. 100 %}
-    [[nodiscard]] nlohmann::json to_json();
+    [[nodiscard]] nlohmann::json to_json() {
+        nlohmann::json quantiles = nlohmann::json::array();
+        for (int percent = 0; percent <= 100 && !values_.empty(); ++percent)
+            quantiles.push_back(percentile(percent / 100.0));
+        return {{"count", count()},       {"mean", mean()},          {"p50", percentile(0.5)},
+                {"p90", percentile(0.9)}, {"p99", percentile(0.99)}, {"p999", percentile(0.999)},
+                {"max", percentile(1)},   {"quantiles", quantiles}};
+    }
 
   private:
     std::vector<std::uint64_t> values_;

@@ -1,4 +1,4 @@
-// scenario.cc - the sections of a scenario in turn, then what holds between them.
+// scenario.cc - parser of Scenario: its sections in turn, then the checks between them.
 #include "bench/sim/scenario.h"
 
 #include <algorithm>

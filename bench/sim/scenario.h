@@ -1,6 +1,6 @@
-// scenario.h - a scenario as one struct: network, hosts, tenants, sources; parsed once, validated whole.
+// scenario.h - scenario of a network: switches, hosts, tenants and sources; parsed once, checked as a whole.
 // Source: docs/algorithms.md 13.1.
-// Units: in the field names; Nanos.
+// Units: in the field names; ns.
 // Threads: any (values).
 #pragma once
 

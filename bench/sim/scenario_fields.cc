@@ -1,4 +1,4 @@
-// scenario_fields.cc - names, sets of hosts and tables of sizes as text.
+// scenario_fields.cc - parsers of names, sets of hosts and tables of sizes.
 #include "bench/sim/scenario_fields.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// scenario_fields.h - the parts of a scenario that are read by themselves: names, sets of hosts, sources.
-// Internal to the scenario's sources. Threads: any.
+// scenario_fields.h - parts of a scenario with parsers of their own: names, sets of hosts, sources. Internal
+// to the parser of Scenario. Threads: any.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// scenario_source.cc - one source of a scenario: keys that all kinds have, then those of its kind.
+// scenario_source.cc - parser of a source: the keys of all kinds, then those of its kind.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,4 +1,4 @@
-// simulation.cc - building in the order of dependence, and the result as JSON.
+// simulation.cc - Simulation: builds the parts in the order of dependence, and the result as JSON.
 #include "bench/sim/simulation.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ PacketCounts Simulation::packets() const {
     PacketCounts counts{.sent = world_.created,
                         .feedback = world_.feedback_created,
                         .delivered = world_.delivered,
-                        .feedback_heard = world_.feedback_heard};
+                        .feedback_received = world_.feedback_received};
     for (const Host& host : hosts_) {
         counts.dropped_in_hosts += host.edge().dropped();
         counts.in_flight += host.packets();

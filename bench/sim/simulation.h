@@ -1,4 +1,4 @@
-// simulation.h - a scenario brought to life: hosts, fabric, sources, and what is recorded of them.
+// simulation.h - run of a network scenario: hosts, fabric, sources, and the recorder.
 // Threads: one.
 #pragma once
 

@@ -1,5 +1,5 @@
-// source.h - what guests do: each source of a scenario is one object, with a stream or connections for every
-// pair of its endpoints. Units: Nanos, bytes. Threads: one.
+// source.h - load of the guests: each source of a scenario is one object, with a stream or connections for
+// every pair of its endpoints. Units: ns; bytes. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Site {
     [[nodiscard]] std::uint64_t received_bytes(std::uint32_t tenant, std::uint32_t host) const {
         return hosts[host]->received_bytes(world.endpoints[endpoint(tenant, host)].vnic);
     }
-    /// What that vNIC's meter says.
+    /// Reading of that vNIC's meter.
     [[nodiscard]] EndpointReading reading(std::uint32_t tenant, std::uint32_t host) const {
         return hosts[host]->edge().reading(world.endpoints[endpoint(tenant, host)].vnic);
     }

@@ -1,4 +1,4 @@
-// tcp_connection.cc - reordering, delayed acknowledgements, and which end hears what.
+// tcp_connection.cc - TcpConnection: reordering, delayed acknowledgements, and what each end receives.
 #include "bench/sim/tcp_connection.h"
 
 namespace weir::sim {
@@ -62,7 +62,7 @@ TcpConnection::TcpConnection(World& world, const std::vector<Host*>& hosts, cons
 void TcpConnection::deliver(const Packet& packet) {
     End& end = ends_[1 - packet.side];
     if (packet.has_ack)
-        end.sender.hear_ack(packet);
+        end.sender.on_ack(packet);
     if (packet.kind != PacketKind::kData)
         return;
     const unsigned messages = end.receiver.take(packet);

@@ -1,8 +1,9 @@
-// tcp_connection.h - two halves that send and receive messages over one TCP connection.
+// tcp_connection.h - two ends that send and receive messages over one TCP connection.
 // Source: RFC 9293; RFC 2018; RFC 8257; docs/algorithms.md 13.1.
-// Units: segments, payload bytes.
+// Units: segments; payload bytes.
 // Threads: one.
 //
+// An acknowledgement reports one segment beyond a hole (RFC 2018), and marks are echoed exactly (RFC 8257).
 // Connections are established from the start and never closed, as the applications of the papers keep them.
 #pragma once
 

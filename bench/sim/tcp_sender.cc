@@ -1,4 +1,4 @@
-// tcp_sender.cc - the scoreboard of segments in flight, and what follows from each acknowledgement.
+// tcp_sender.cc - TcpSender: the scoreboard of segments in flight, and the reaction to each acknowledgement.
 #include "bench/sim/tcp_sender.h"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ void TcpSender::send_ack() {
     path_.host->send(path_.vnic, packet);
 }
 
-void TcpSender::hear_ack(const Packet& packet) {
+void TcpSender::on_ack(const Packet& packet) {
     if (packet.ack > next_)
         return;
     const bool was_limited = static_cast<double>(flying()) + 1 > window_;
@@ -109,7 +109,7 @@ void TcpSender::hear_ack(const Packet& packet) {
     if (packet.echo != 0)
         sample_rtt(world_.now() - packet.echo);
     if (profile_.control != CongestionControl::kReno)
-        hear_marks(acked, packet.marks);
+        on_marks(acked, packet.marks);
     if (recovering_ && una_ >= recover_) {
         recovering_ = false;
         window_ = threshold_;
@@ -222,7 +222,7 @@ void TcpSender::shrink(double factor) {
 }
 
 /// Once per round trip: DCTCP cuts by half the marked fraction, ECN by half.
-void TcpSender::hear_marks(std::uint64_t acked, std::uint64_t marked) {
+void TcpSender::on_marks(std::uint64_t acked, std::uint64_t marked) {
     round_acked_ += acked;
     round_marked_ += marked;
     if (una_ < round_end_)

@@ -1,10 +1,10 @@
-// tcp_sender.h - one direction of a TCP connection, the sending half: window, loss recovery, timeout.
+// tcp_sender.h - sending half of one direction of a TCP connection: window, loss recovery, timeout.
 // Source: RFC 5681; RFC 6675; RFC 6937; RFC 6298; RFC 8257; RFC 3168; docs/algorithms.md 13.1.
-// Units: segments, as Linux counts; payload bytes; Nanos.
+// Units: segments, as Linux counts; payload bytes; ns.
 // Threads: one.
 //
-// What it does not have: CUBIC (its Reno-friendly region is what counts at a data centre's round-trip times)
-// and tail loss probes, which Linux 3.4 of the EyeQ paper did not have either.
+// Not modeled: CUBIC, which at a datacenter's round-trip times is in its Reno-friendly region, and tail loss
+// probes, which Linux 3.4 of the EyeQ paper did not have either.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class TcpSender final : public Sender, public Handler {
         StreamId flow;
         std::uint8_t side;
     };
-    /// The receiving half of this side: what an acknowledgement says.
+    /// The receiving half of this side: fills in acknowledgements.
     class AckWriter {
       public:
         virtual void write_ack(Packet& packet) = 0;
@@ -58,7 +58,7 @@ class TcpSender final : public Sender, public Handler {
     /// Queues a message; kEndless is never exhausted.
     void write(std::uint64_t bytes);
     static constexpr std::uint64_t kEndless = UINT64_MAX;
-    void hear_ack(const Packet& packet);
+    void on_ack(const Packet& packet);
     /// A packet that only acknowledges. It does not wait for room: it is small, and the peer waits for it.
     void send_ack();
 
@@ -98,7 +98,7 @@ class TcpSender final : public Sender, public Handler {
     void lose(std::uint64_t sequence);
     void sample_rtt(Nanos rtt);
     void grow(std::uint64_t acked);
-    void hear_marks(std::uint64_t acked, std::uint64_t marked);
+    void on_marks(std::uint64_t acked, std::uint64_t marked);
     void shrink(double factor);
     void set_timer();
 

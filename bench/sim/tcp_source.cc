@@ -1,4 +1,4 @@
-// tcp_source.cc - transfers and requests, and what all sources over TCP count.
+// tcp_source.cc - BulkSource and RequestSource, and the counts of all sources over TCP.
 #include "bench/sim/tcp_source.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// tcp_source.h - what runs over TCP: transfers, requests with answers, flows that arrive by themselves.
+// tcp_source.h - load over TCP: transfers, requests with responses, flows that arrive by themselves.
 // Source: EyeQ 5, 5.3.
-// Units: payload bytes, Nanos.
+// Units: payload bytes; ns.
 // Threads: one.
 #pragma once
 

@@ -1,4 +1,4 @@
-// udp_source.cc - gaps vary by a tenth about their mean, so that streams do not march in step.
+// udp_source.cc - streams of UDP: gaps vary by a tenth about their mean, so that streams do not send in step.
 #include "bench/sim/udp_source.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// udp_source.h - streams that send at a rate, always or in bursts, without acknowledgements.
+// udp_source.h - streams that send at a rate, always or in bursts, without any feedback.
 // Source: EyeQ 2.2, 5.
-// Units: wire bytes, Nanos.
+// Units: bytes on the wire; ns.
 // Threads: one.
 #pragma once
 

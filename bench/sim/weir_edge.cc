@@ -1,4 +1,4 @@
-// weir_edge.cc - WeirEdge: a poll loop that runs only when it would find something to do.
+// weir_edge.cc - WeirEdge: a poll loop that runs only when it would find work.
 #include "bench/sim/weir_edge.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// world.h - what every part of a simulation shares: time, packets, who is where.
+// world.h - state that every part of a simulation shares: time, packets, places of the endpoints.
 // Threads: one.
 #pragma once
 
@@ -36,7 +36,7 @@ struct World {
     std::uint64_t created = 0;        ///< packets that guests have sent
     std::uint64_t delivered = 0;      ///< packets that guests have received
     std::uint64_t feedback_created = 0;
-    std::uint64_t feedback_heard = 0;
+    std::uint64_t feedback_received = 0;
 
     [[nodiscard]] Nanos now() const { return engine.now(); }
     [[nodiscard]] StreamId add_flow(FlowEnd& end) {

@@ -80,7 +80,7 @@ class Summary(unittest.TestCase):
 
 
 class Distance(unittest.TestCase):
-    """The harness with distances as a list says them."""
+    """The harness with distances from a list."""
 
     def recorded(self, distances, wanted=cores.DISTANCES):
         found = record.Record(argparse.Namespace(keep=False))

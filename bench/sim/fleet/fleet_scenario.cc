@@ -1,4 +1,4 @@
-// fleet_scenario.cc - reads scenarios of over-committed servers.
+// fleet_scenario.cc - parser of FleetScenario.
 #include "bench/sim/fleet/fleet_scenario.h"
 
 #include <array>
@@ -44,17 +44,13 @@ void read_fleet(ObjectReader& root, FleetScenario& scenario, Faults& faults) {
     reader.finish();
 }
 
-}  // namespace
-
-std::variant<FleetScenario, Faults> parse_fleet_scenario(std::string_view text) {
-    JsonText read = read_json_text(text);
-    if (!read.readable)
-        return std::move(read.faults);
-    Faults faults = std::move(read.faults);
+FleetScenario read_scenario(const json& root, Faults& faults) {
     FleetScenario scenario;
-    ObjectReader reader(read.value, "", faults);
+    ObjectReader reader(root, "", faults);
+    std::string schema;  // for editors
+    reader.read_text("$schema", schema);
     reader.read_text("title", scenario.title);
-    reader.read_integer("seed", scenario.seed, {0, UINT64_MAX});
+    reader.read_integer("seed", scenario.seed, {0, INT64_MAX});
     reader.read_quantity("duration", Quantity::kDuration, scenario.duration,
                          {1'000'000, 86'400 * kNanosPerSec});
     reader.read_quantity("interval", Quantity::kDuration, scenario.interval, {1'000'000, 60 * kNanosPerSec});
@@ -64,18 +60,17 @@ std::variant<FleetScenario, Faults> parse_fleet_scenario(std::string_view text) 
                      "intervals last " + format_duration(scenario.interval));
     read_fleet(reader, scenario, faults);
     reader.finish();
-    if (faults.empty())
-        return scenario;
-    sort_by_place(faults, read.places, text);
-    return faults;
+    return scenario;
+}
+
+}  // namespace
+
+std::variant<FleetScenario, Faults> parse_fleet_scenario(std::string_view text) {
+    return parse_document<FleetScenario>(text, read_scenario);
 }
 
 std::variant<FleetScenario, Faults> load_fleet_scenario(const std::string& file) {
-    std::ifstream stream(file);
-    if (!stream)
-        return Faults{{file, "no readable file", "a scenario", "the file cannot be read"}};
-    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-    return parse_fleet_scenario(text);
+    return load_document(file, [](const std::string& text) { return parse_fleet_scenario(text); });
 }
 
 }  // namespace weir::sim

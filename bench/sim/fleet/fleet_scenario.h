@@ -1,4 +1,4 @@
-// fleet_scenario.h - a datacenter of servers whose links are promised more than once: what is simulated.
+// fleet_scenario.h - scenario of a datacenter with over-committed links.
 // Source: SoftBW 6.1.
 // Units: in the field names.
 // Threads: built at start; read-only afterwards.
@@ -14,10 +14,10 @@
 
 namespace weir::sim {
 
-/// What a VM with a dynamic guarantee does whose turn to send comes once more.
+/// How often a VM with a dynamic guarantee sends.
 enum class FleetStarts {
-    kOnce,   ///< nothing: it sends once at most
-    kAgain,  ///< sends again, when it has sent what it was sending
+    kOnce,   ///< once at most
+    kAgain,  ///< whenever it is drawn, after its last transmission
 };
 
 struct FleetScenario {
@@ -28,8 +28,8 @@ struct FleetScenario {
     std::uint32_t servers = 2000;
     std::uint64_t link_bps = 1'000'000'000;
     std::uint64_t guarantee_bps = 250'000'000;  ///< of every VM: B, and S / T
-    double overcommit = 1;                      ///< what is promised against what links have
-    double utilisation = 0.15;                  ///< what VMs want on average, of what they are promised
+    double overcommit = 1;                      ///< sum of guarantees over the links
+    double utilisation = 0.15;                  ///< mean use of a VM, of its guarantee
     double dynamic = 0.5;                       ///< part of the VMs
     FleetStarts starts = FleetStarts::kOnce;
     bool by_deadline = true;  ///< dynamic guarantees that do not fit: the earliest deadline first

@@ -1,4 +1,4 @@
-// fleet_server.cc - events of one server: intervals, beginnings, ends.
+// fleet_server.cc - FleetServer: its events, which are intervals, beginnings and ends of transmissions.
 #include "bench/sim/fleet/fleet_server.h"
 
 #include <algorithm>

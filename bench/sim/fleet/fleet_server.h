@@ -1,6 +1,8 @@
-// fleet_server.h - one server's link and its VMs, from event to event: demands change every interval,
-// transmissions begin and end, and the link is divided anew whenever they do.
-// Source: SoftBW 4.2, 6.1, 6.4. Units: bytes, seconds. Threads: one owner.
+// fleet_server.h - link of one server and its VMs: the link is divided anew whenever a demand changes, every
+// interval, and when a transmission begins or ends.
+// Source: SoftBW 4.2; SoftBW 6.1; SoftBW 6.4
+// Units: bytes; seconds.
+// Threads: one owner.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// fleet_simulation.cc - placement, what is to be sent, and what came of it.
+// fleet_simulation.cc - FleetSimulation: placement of VMs, their transmissions, and the result.
 #include "bench/sim/fleet/fleet_simulation.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void FleetSimulation::place() {
     }
 }
 
-/// A Poisson process, each of whose points makes a VM send that is drawn anew.
+/// A Poisson process; at each of its points a VM is drawn that sends.
 void FleetSimulation::give_starts() {
     std::vector<FleetVm*> senders;
     for (std::vector<FleetVm>& server : servers_)

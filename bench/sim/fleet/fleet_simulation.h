@@ -1,6 +1,6 @@
-// fleet_simulation.h - a scenario of over-committed servers brought to life: VMs are placed by the
-// controller's own placement, get something to send, and each server runs by itself. The network between
-// servers is no bottleneck (SoftBW 3.1). Source: SoftBW 6.1, 6.4. Threads: one.
+// fleet_simulation.h - run of a fleet scenario: the controller's placement distributes the VMs, and each
+// server runs by itself. The network between servers is no bottleneck. Source: SoftBW 3.1; SoftBW 6.1;
+// SoftBW 6.4 Threads: one.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,7 +21,7 @@ class FleetSimulation {
     /// Of all links, on average.
     [[nodiscard]] double utilisation() const;
     [[nodiscard]] std::uint64_t strict_vms() const;
-    /// Of strict VMs: those whose promise was not kept in some interval.
+    /// Strict VMs whose guarantee failed in some interval.
     [[nodiscard]] double failed() const;
     /// Of transmissions that ended, or are late: those that took more than T.
     [[nodiscard]] double late() const;

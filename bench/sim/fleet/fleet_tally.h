@@ -1,4 +1,6 @@
-// fleet_tally.h - what happened on all servers. Units: bytes, intervals. Threads: one owner.
+// fleet_tally.h - counts of all servers of a fleet.
+// Units: bytes; intervals.
+// Threads: one owner.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +14,7 @@ struct FleetTally {
     std::uint64_t events = 0;      ///< how often a link was divided
     double peak = 0;               ///< the most that a link had to carry, of what it can
     std::vector<double> sent;      ///< by interval
-    std::uint64_t overloaded = 0;  ///< intervals of a server whose strict VMs wanted more than the link
+    std::uint64_t overloaded = 0;  ///< intervals in which a server's strict VMs demanded more than the link
     double wanted = 0;             ///< what strict VMs wanted
     double lapsed = 0;             ///< what they could not send of it
     double begun = 0;              ///< what dynamic ones began to send

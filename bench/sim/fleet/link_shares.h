@@ -1,10 +1,9 @@
-// link_shares.h - who gets what of a link that the fulfillment scheduler serves, were traffic a fluid. These
-// are the long-run rates of FulfillmentScheduler, which test/bench/sim/fleet_test.cc compares.
-// Source: SoftBW 3.2, 5.2; docs/algorithms.md 13.2.
-// Units: any one unit of rate.
-// Threads: one owner. Keeps its working memory.
+// link_shares.h - rates of the classes of a link that the fulfillment scheduler serves, with traffic as a
+// fluid. Source: SoftBW 3.2; SoftBW 5.2 Units: any one unit of rate. Threads: one owner. Keeps its working
+// memory.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -13,17 +12,29 @@
 namespace weir::sim {
 
 struct FluidClass {
-    double promised = 0;
+    double promised = 0;  ///< guarantee
     double demand = 0;
 };
 
+/// The long-run rates of FulfillmentScheduler; test/bench/sim/fleet_test.cc compares them.
 class LinkShares {
   public:
-    /// While what is promised to those who want it fits, each gets that, and spare goes in equal shares to
-    /// whom wants more; a promise counts towards a share. Else each gets the same part of its promise, or
-    /// less when it wants less.
+    /// While the guarantees that are in demand fit, each class gets its guarantee, and spare capacity is
+    /// divided in equal shares among classes that demand more; a guarantee counts towards a share. Otherwise
+    /// each class gets the same part of its guarantee, or its demand where that is less.
     /// @param rates as many as classes; their sum is never above the capacity
-    void divide(double capacity, std::span<const FluidClass> classes, std::span<double> rates);
+    void divide(double capacity, std::span<const FluidClass> classes, std::span<double> rates) {
+        double wanted = 0;
+        for (const FluidClass& each : classes)
+            wanted += std::min(each.promised, each.demand);
+        claims_.clear();
+        for (const FluidClass& each : classes) {
+            const double kept = std::min(each.promised, each.demand);
+            claims_.push_back(wanted <= capacity ? RealClaim{.reservation = kept, .demand = each.demand}
+                                                 : RealClaim{.demand = kept, .shares = each.promised});
+        }
+        water_fill(capacity, claims_, rates);
+    }
 
   private:
     std::vector<RealClaim> claims_;

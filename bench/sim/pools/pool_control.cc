@@ -1,4 +1,4 @@
-// pool_control.cc - tallies in, windows and bounds out.
+// pool_control.cc - PoolControl: from the hosts' counts to windows and bounds.
 #include "bench/sim/pools/pool_control.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// pool_control.h - what is set at the hosts every interval: SRP as weir-ctrl's own parts do it, or PARDA with
-// the VMs' static bounds, to compare.
+// pool_control.h - settings of the hosts, computed every interval: SRP by weir-ctrl's own parts, or PARDA
+// with the VMs' static bounds, to compare. Source: SRP 3; SRP 5.2.3; PARDA (FAST'09); mClock (OSDI'10)
 // Source: SRP 3, 5.2.3; PARDA (FAST'09); docs/algorithms.md 13.2.
 // Threads: one.
 #pragma once

@@ -1,4 +1,5 @@
-// pool_host.cc - promises become profiles, grants become requests.
+// pool_host.cc - PoolHost: from reservations, limits and shares to the gate's profiles, and requests that the
+// gate releases.
 #include "bench/sim/pools/pool_host.h"
 
 #include <algorithm>

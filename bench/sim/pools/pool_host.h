@@ -1,4 +1,5 @@
-// pool_host.h - a host: the switch's own gate before the array, and its VMs. Threads: one.
+// pool_host.h - host of a pool scenario: the switch's own gate before the array, and its VMs.
+// Threads: one.
 #pragma once
 
 #include <vector>

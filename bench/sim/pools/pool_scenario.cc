@@ -1,4 +1,4 @@
-// pool_scenario.cc - reads scenarios of pools; pools themselves as the cluster file has them.
+// pool_scenario.cc - parser of PoolScenario; pools are written as in the specification of a cluster.
 #include "bench/sim/pools/pool_scenario.h"
 
 #include <algorithm>
@@ -120,8 +120,10 @@ void check(const PoolScenario& scenario, Faults& faults) {
 PoolScenario read_scenario(const json& root, const std::string& costs, Faults& faults) {
     PoolScenario scenario;
     ObjectReader reader(root, "", faults);
+    std::string schema;  // for editors
+    reader.read_text("$schema", schema);
     reader.read_text("title", scenario.title);
-    reader.read_integer("seed", scenario.seed, {0, UINT64_MAX});
+    reader.read_integer("seed", scenario.seed, {0, INT64_MAX});
     if (require(reader, "duration", "a time, such as \"30s\""))
         reader.read_quantity("duration", Quantity::kDuration, scenario.duration, kTimeRange);
     reader.read_quantity("warmup", Quantity::kDuration, scenario.warmup, kTimeRange);

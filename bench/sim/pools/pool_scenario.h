@@ -1,5 +1,7 @@
-// pool_scenario.h - VMs of pools on several hosts that share one appliance: what is simulated.
-// Source: SRP 5. Units: in the field names. Threads: built at start; read-only afterwards.
+// pool_scenario.h - scenario of VMs on several hosts that share one appliance by pools.
+// Source: SRP 5
+// Units: in the field names.
+// Threads: built at start; read-only afterwards.
 #pragma once
 
 #include <optional>
@@ -13,9 +15,9 @@
 
 namespace weir::sim {
 
-/// Who sets how much a host may have outstanding.
+/// What bounds the outstanding requests of a host.
 enum class PoolControl {
-    kOff,    ///< nobody: everything is sent at once
+    kOff,    ///< no bound: everything is sent at once
     kSrp,    ///< one window for all, held by latency and divided by entitlements; dynamic bounds for VMs
     kParda,  ///< each host its own by PARDA, from its VMs' shares; static bounds for VMs (mClock)
 };

@@ -1,4 +1,4 @@
-// pool_simulation.cc - hosts, VMs and the controller on one engine; rows and a summary.
+// pool_simulation.cc - PoolSimulation: hosts, VMs and the controller on one engine; rows and summary.
 #include "bench/sim/pools/pool_simulation.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// pool_simulation.h - a scenario of pools brought to life. Threads: one.
+// pool_simulation.h - run of a pool scenario.
+// Threads: one.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// pool_vm.cc - threads ask, requests wait for their limit and their host, and come back.
+// pool_vm.cc - PoolVm: threads make requests, which wait for the VM's limit and its host.
 #include "bench/sim/pools/pool_vm.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace weir::sim {
 namespace {
 
-constexpr std::uint64_t kBurstPerSecond = 20;  // a bucket holds so much of its rate
+constexpr std::uint64_t kBurstPerSecond = 20;  // a bucket holds a twentieth of a second of its rate
 constexpr std::uint64_t kLimitBurstLeast = 4;
 
 }  // namespace

@@ -1,5 +1,6 @@
-// pool_vm.h - one VM: threads that ask, pause and burst; what of its requests waits, and for how long.
-// Units: tokens, Nanos. Threads: one.
+// pool_vm.h - VM of a pool scenario: threads that ask, pause and burst; its waiting requests and their times.
+// Units: tokens; ns.
+// Threads: one.
 #pragma once
 
 #include <array>
@@ -38,12 +39,12 @@ class PoolVm final : public Handler {
     void fire(std::uint32_t what) override;
 
     void set_limit(std::uint64_t tokens_per_sec);
-    /// Tells the gate of what the limit pays.
+    /// Offers the gate the requests that the limit can pay.
     void offer(ApplianceGate& gate, ApplianceGate::Flow flow);
     /// Its oldest request goes to the array.
     void send();
 
-    /// Who takes every so often has a tally of his own: 0 the controller, 1 the recorder, 2 the summary.
+    /// Each reader has a tally of its own: 0 the controller, 1 the recorder, 2 the summary.
     static constexpr unsigned kTakers = 3;
     [[nodiscard]] PoolTally take(unsigned taker);
     [[nodiscard]] const PoolVmSpec& spec() const { return spec_; }

@@ -1,4 +1,4 @@
-// service_client.cc - requests are made, wait for tokens, and come back.
+// service_client.cc - ServiceClient: requests are made, wait for tokens, and come back.
 #include "bench/sim/services/service_client.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace weir::sim {
 namespace {
 
-/// A bucket holds so much of its rate (algorithms 1.7: 10 to 50 ms keep bursts bounded).
+/// Part of a second that a bucket holds of its rate; 10 to 50 ms bound bursts.
 constexpr std::uint64_t kBurstPerSecond = 50;
 /// Besides what is asked for or answered.
 constexpr std::uint32_t kHeaderBytes = 100;

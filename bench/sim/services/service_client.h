@@ -1,8 +1,6 @@
-// service_client.h - one VM at one service or sending to another VM: a closed or open loop, and the enforcer
-// of its flow on its host, which holds a bucket for each part of the way.
-// Source: Pulsar 4.2, 4.4.
-// Units: tokens, Nanos.
-// Threads: one.
+// service_client.h - VM that uses a service or sends to another VM in a closed or open loop, and the enforcer
+// of its flow on its host, which has a bucket for each part of the way. Source: Pulsar 4.2; Pulsar 4.4 Units:
+// tokens; ns. Threads: one.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// service_fields.cc - times by size, and cost tables by name.
+// service_fields.cc - parsers of times by size, and of cost tables by name.
 #include "bench/sim/services/service_fields.h"
 
 #include <algorithm>

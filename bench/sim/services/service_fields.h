@@ -1,4 +1,5 @@
-// service_fields.h - what scenarios of services and of pools read alike. Threads: any; at start.
+// service_fields.h - keys that scenarios of services and of pools share.
+// Threads: any; at start.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// service_link.cc - one message at a time.
+// service_link.cc - ServiceLink: one message at a time.
 #include "bench/sim/services/service_link.h"
 
 namespace weir::sim {

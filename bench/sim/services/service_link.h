@@ -1,9 +1,10 @@
-// service_link.h - a link that connections share as transport protocols do: each as much as any other,
-// whoever owns it (Pulsar 2.1). Messages wait without loss; who sends keeps a bounded number of them on the
-// way.
+// service_link.h - link that connections share alike, whichever VM they belong to.
 // Source: DRR (SIGCOMM'95); Pulsar 2.1; docs/algorithms.md 13.2.
-// Units: bytes, Nanos.
+// Units: bytes; ns.
 // Threads: one.
+//
+// Messages wait without loss, and a sender keeps a bounded number of them on the way. The quantum of the
+// deficit round robin is a jumbo frame.
 #pragma once
 
 #include <deque>

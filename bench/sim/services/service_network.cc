@@ -1,4 +1,4 @@
-// service_network.cc - stations, and routes through them.
+// service_network.cc - ServiceNetwork: stations, and routes through them.
 #include "bench/sim/services/service_network.h"
 
 namespace weir::sim {

@@ -1,5 +1,5 @@
-// service_network.h - the hosts of a scenario: links, encryption in the switch, appliances behind them, and
-// the way of each flow through them. Threads: one.
+// service_network.h - hosts of a service scenario: links, encryption in the switch, appliances behind them,
+// and the route of each flow. Threads: one.
 #pragma once
 
 #include <deque>

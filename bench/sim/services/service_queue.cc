@@ -1,4 +1,4 @@
-// service_queue.cc - requests come, wait for a server, and are answered.
+// service_queue.cc - ServiceQueue: requests arrive, wait for a server, and are answered.
 #include "bench/sim/services/service_queue.h"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
-// service_queue.h - an appliance: servers with one queue, and a time for each request by operation and size.
-// First come, first served; or by tenants' weights, as systems that isolate one appliance do (Pisces, DRFQ:
-// Pulsar 6.1) and as the switch does within its own.
+// service_queue.h - appliance: servers with one queue, and a time for each request by operation and size.
 // Source: SFQ (SIGCOMM'96); docs/algorithms.md 13.2.
-// Units: Nanos, tokens.
+// Units: ns; tokens.
 // Threads: one.
+//
+// First come, first served; or by tenants' weights, as systems that isolate one appliance do (Pisces, DRFQ)
+// and as the switch does for its own encryption.
 #pragma once
 
 #include <vector>
@@ -37,7 +38,7 @@ class ServiceQueue final : public Station, public Handler {
 
     void begin(RequestId id);
     [[nodiscard]] Lane& lane_of(RequestId id);
-    /// Who is next; null when nobody waits.
+    /// The next request; null when none waits.
     [[nodiscard]] Lane* next();
 
     Engine& engine_;

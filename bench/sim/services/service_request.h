@@ -1,5 +1,7 @@
-// service_request.h - a request on its way, and the places that it goes through one after the other:
-// encryption, links, an appliance, links. Units: bytes, tokens, Nanos. Threads: one.
+// service_request.h - request on its way, and the stations that it passes one after the other: encryption,
+// links, an appliance, links.
+// Units: bytes; tokens; ns.
+// Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@ using Route = std::vector<Station*>;
 
 /// In the hands of one part of the simulation at a time.
 struct ServiceRequest {
-    Handler* client = nullptr;  ///< hears fire(id) when it comes back
+    Handler* client = nullptr;  ///< fire(id) is called when it comes back
     const Route* route = nullptr;
     std::uint32_t stop = 0;  ///< of the route: the next
     bool reads = false;

@@ -1,4 +1,4 @@
-// service_scenario.cc - reads scenarios of services.
+// service_scenario.cc - parser of ServiceScenario.
 #include "bench/sim/services/service_scenario.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void read_service(ObjectReader& reader, ServiceScenario& scenario, const std::st
     ServiceSpec& service = scenario.services.emplace_back();
     if (require(reader, "name", "a name"))
         reader.read_text("name", service.name);
-    if (reader.has("host"))
+    if (reader.take("host") != nullptr)
         service.host = read_reference(reader, "host", scenario.hosts);
     reader.read_integer("servers", service.servers, {1, 10'000});
     read_curve(reader, "read", service.read);
@@ -75,7 +75,8 @@ void read_load(ObjectReader& reader, ServiceScenario& scenario) {
     ServiceLoad& load = scenario.loads.emplace_back();
     load.tenant = read_reference(reader, "tenant", scenario.tenants);
     std::uint64_t value = 0;
-    if (!reader.has("to_vm"))
+    (void)reader.take("service");
+    if (reader.take("to_vm") == nullptr)
         load.service = read_reference(reader, "service", scenario.services);
     else if (load.tenant < scenario.tenants.size() &&
              reader.read_integer("to_vm", value, {1, scenario.tenants[load.tenant].vms}))
@@ -131,8 +132,10 @@ namespace {
 ServiceScenario read_scenario(const json& root, const std::string& costs, Faults& faults) {
     ServiceScenario scenario;
     ObjectReader reader(root, "", faults);
+    std::string schema;  // for editors
+    reader.read_text("$schema", schema);
     reader.read_text("title", scenario.title);
-    reader.read_integer("seed", scenario.seed, {0, UINT64_MAX});
+    reader.read_integer("seed", scenario.seed, {0, INT64_MAX});
     if (require(reader, "duration", "a time, such as \"30s\""))
         reader.read_quantity("duration", Quantity::kDuration, scenario.duration, kTimeRange);
     reader.read_quantity("interval", Quantity::kDuration, scenario.interval,

@@ -1,6 +1,8 @@
-// service_scenario.h - tenants whose VMs use shared services and the links to them through enforcers, under
-// the controller: what is simulated. Source: Pulsar 2.1, 6.1, 6.2. Units: in the field names. Threads: built
-// at start; read-only afterwards.
+// service_scenario.h - scenario of tenants whose VMs use shared services and the links to them through
+// enforcers, under the controller.
+// Source: Pulsar 2.1; Pulsar 6.1; Pulsar 6.2
+// Units: in the field names.
+// Threads: built at start; read-only afterwards.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +21,9 @@ namespace weir::sim {
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
-/// Who sees to it that tenants get what they were promised.
+/// What keeps the tenants' guarantees.
 enum class ServiceIsolation : std::uint8_t {
-    kOff,         ///< nobody
+    kOff,         ///< none
     kAppliances,  ///< each appliance by itself, which serves tenants by their guarantees (Pisces, DRFQ)
     kNetwork,     ///< the controller and enforcers, for links alone (Hadrian)
     kWeir  ///< the controller and enforcers, for all; the switch's encryption by the tenants' guarantees
@@ -49,7 +51,7 @@ struct ServiceSpec {
     std::uint64_t capacity_min = 0;  ///< tokens/s, for the search
     std::uint64_t capacity_max = 0;
     bool answers = true;   ///< what leaves it goes back
-    double variation = 0;  ///< service times lie evenly within so much of their mean, to either side
+    double variation = 0;  ///< part of the mean by which service times differ at most, to either side
 };
 
 struct ServiceHost {

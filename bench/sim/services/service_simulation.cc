@@ -1,9 +1,8 @@
-// service_simulation.cc - the cluster of a scenario, and the ring of demands and rates.
+// service_simulation.cc - ServiceSimulation: the cycle of demands and rates, and the rows of the result.
 #include "bench/sim/services/service_simulation.h"
 
 #include <nlohmann/json.hpp>
 
-#include "bench/sim/services/service_cluster.h"
 #include "common/units.h"
 
 namespace weir::sim {
@@ -15,14 +14,14 @@ constexpr Nanos kSampleEvery = 10'000'000;
 constexpr std::uint32_t kSample = 0;
 constexpr std::uint32_t kInterval = 1;
 constexpr ServiceClient::Rates kAll{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
-/// A switch waits for so much of an interval since it last said something
+/// A switch sends early demands this part of an interval after its last message at the soonest
 /// (vswitch/agent/controller_session.cc).
 constexpr Nanos kEarlyPart = 10;
 
-/// What came since the last time, a second.
-double per_second(std::uint64_t now, std::uint64_t& told, Nanos interval) {
-    const auto grown = static_cast<double>(now - told);
-    told = now;
+/// Growth of a counter since the last call, per second. @param counted its value then; is set to `now`
+double per_second(std::uint64_t now, std::uint64_t& counted, Nanos interval) {
+    const auto grown = static_cast<double>(now - counted);
+    counted = now;
     return grown * kNanosPerSec / static_cast<double>(interval);
 }
 
@@ -39,8 +38,8 @@ ServiceSimulation::ServiceSimulation(const ServiceScenario& scenario)
                }),
       solver_(config_),
       sampling_(scenario.seed, UINT64_MAX),
-      service_told_(scenario.services.size()),
-      host_told_(scenario.hosts.size()) {
+      service_counted_(scenario.services.size()),
+      host_counted_(scenario.hosts.size()) {
     for (const TenantConfig& tenant : config_.tenants)
         for (const TenantVnicConfig& vnic : tenant.vnics)
             cluster_.place_vnic(ids_.at(vnic.name), cluster_.find_host(vnic.host), "", 0);
@@ -124,33 +123,33 @@ void ServiceSimulation::control() {
         if (flow.client.seen())
             put_demand(flow, demand);
     }
-    tell(true);
+    allocate(true);
 }
 
 void ServiceSimulation::control_early() {
     const Nanos passed = engine_.now() % scenario_.interval;
-    if (engine_.now() < told_at_ + scenario_.interval / kEarlyPart || passed == 0)
+    if (engine_.now() < allocated_at_ + scenario_.interval / kEarlyPart || passed == 0)
         return;
-    bool news = false;
+    bool is_new = false;
     for (const Flow& flow : flows_) {
         if (!flow.client.seen() || demands_.contains(flow.key))
             continue;
         put_demand(flow,
                    flow.client.demand(static_cast<double>(passed) / static_cast<double>(scenario_.interval)));
-        news = true;
+        is_new = true;
     }
-    if (news)
-        tell(false);
+    if (is_new)
+        allocate(false);
 }
 
-void ServiceSimulation::tell(bool whole) {
-    told_at_ = engine_.now();
+void ServiceSimulation::allocate(bool whole) {
+    allocated_at_ = engine_.now();
     std::map<wire::FlowKey, ServiceClient::Rates> rates;
     for (const wire::FlowAllocation& rate : solver_.solve(cluster_, demands_, whole))
         rates[rate.flow] = rate.rate;
     for (Flow& flow : flows_) {
-        const auto told = rates.find(flow.key);
-        ServiceClient::Rates next = told == rates.end() ? kAll : told->second;
+        const auto allocated = rates.find(flow.key);
+        ServiceClient::Rates next = allocated == rates.end() ? kAll : allocated->second;
         if (scenario_.isolation == ServiceIsolation::kNetwork)
             next[wire::kTokens] = wire::kNoStatement;
         for (std::size_t i = 0; i < next.size(); ++i)
@@ -167,12 +166,12 @@ void ServiceSimulation::record() {
             .estimate = {},
             .allocate = {}};
     for (Flow& flow : flows_)
-        row.served[flow.tenant] += per_second(flow.client.served_tokens(), flow.told, scenario_.interval);
-    for (std::uint32_t i = 0; i < host_told_.size(); ++i)
-        row.host_in.push_back(per_second(network_.bytes_in(i), host_told_[i], scenario_.interval));
-    for (std::uint32_t i = 0; i < service_told_.size(); ++i) {
+        row.served[flow.tenant] += per_second(flow.client.served_tokens(), flow.counted, scenario_.interval);
+    for (std::uint32_t i = 0; i < host_counted_.size(); ++i)
+        row.host_in.push_back(per_second(network_.bytes_in(i), host_counted_[i], scenario_.interval));
+    for (std::uint32_t i = 0; i < service_counted_.size(); ++i) {
         row.service_served.push_back(
-            per_second(network_.service(i).served_tokens(), service_told_[i], scenario_.interval));
+            per_second(network_.service(i).served_tokens(), service_counted_[i], scenario_.interval));
         row.estimate.push_back(scenario_.controlled() ? solver_.capacities().state(i).estimate : 0);
         row.allocate.push_back(scenario_.controlled() ? solver_.capacities().state(i).allocate : 0);
     }

@@ -1,4 +1,4 @@
-// service_simulation.h - a scenario of services brought to life, with weir-ctrl's own solver every interval.
+// service_simulation.h - run of a service scenario, with weir-ctrl's own solver every interval.
 // Threads: one.
 #pragma once
 
@@ -6,14 +6,21 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 #include "bench/sim/services/service_client.h"
 #include "bench/sim/services/service_network.h"
+#include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/cluster.h"
 #include "ctrl/daemon/interval_solver.h"
 
 namespace weir::sim {
+
+/// The specification that weir-ctrl would have of the scenario.
+[[nodiscard]] ClusterConfig cluster_of(const ServiceScenario& scenario);
+/// @param vm from 0
+[[nodiscard]] std::string vm_name(const ServiceTenant& tenant, std::uint32_t vm);
 
 class ServiceSimulation final : public Handler {
   public:
@@ -23,8 +30,8 @@ class ServiceSimulation final : public Handler {
         std::vector<double> served;          ///< by tenant
         std::vector<double> service_served;  ///< by service
         std::vector<double> host_in;         ///< by host: bytes/s that came over its link
-        std::vector<double> estimate;        ///< by service: what the search thinks at its end
-        std::vector<double> allocate;        ///< by service: what is given out next
+        std::vector<double> estimate;        ///< by service: the search's estimate at its end
+        std::vector<double> allocate;        ///< by service: allocated for the next interval
     };
 
     /// @param scenario valid; outlives the simulation
@@ -46,18 +53,18 @@ class ServiceSimulation final : public Handler {
         wire::FlowKey key;
         ServiceClient client;
         std::uint32_t tenant;
-        ServiceClient::Rates silent;  ///< while the controller says nothing
-        std::uint64_t told = 0;       ///< served, at the end of the last interval
+        ServiceClient::Rates silent;  ///< without an allocation of the controller
+        std::uint64_t counted = 0;    ///< tokens served until the end of the last interval
     };
 
     [[nodiscard]] ServiceClient::Rates silent_rates(const ServiceLoad& load) const;
     [[nodiscard]] ServiceClient make_client(const ServiceLoad& load, std::uint32_t vm);
     /// An interval has ended.
     void control();
-    /// Flows that the controller does not know yet are told of in the middle of an interval, as switches do.
+    /// Sends the demands of new flows in the middle of an interval, as switches do.
     void control_early();
     void put_demand(const Flow& flow, const wire::FlowDemand& demand);
-    void tell(bool whole);
+    void allocate(bool whole);
     void record();
 
     const ServiceScenario& scenario_;
@@ -72,9 +79,9 @@ class ServiceSimulation final : public Handler {
     Random sampling_;
     std::deque<Flow> flows_;
     FlowDemands demands_;
-    Nanos told_at_ = 0;
-    std::vector<std::uint64_t> service_told_;
-    std::vector<std::uint64_t> host_told_;
+    Nanos allocated_at_ = 0;
+    std::vector<std::uint64_t> service_counted_;
+    std::vector<std::uint64_t> host_counted_;
     std::vector<Row> rows_;
 };
 

@@ -1,5 +1,6 @@
 // eyeq_test.cc - EyeQ's experiments in short: the bounds that the results page states, in virtual time.
 #include <algorithm>
+#include <cmath>
 
 #include "test/bench/sim/sim_support.h"
 
@@ -23,6 +24,16 @@ double mean_gbit(const Recorder::Series& series, std::size_t begin, std::size_t 
     for (std::size_t i = begin; i < end; ++i)
         sum += static_cast<double>(series[i]) / 1e9;
     return sum / static_cast<double>(end - begin);
+}
+
+/// The largest distance of a window's mean from the mean of all, as a part of it.
+/// @param begin, end samples; `width` samples make a window
+double swing(const Recorder::Series& series, std::size_t begin, std::size_t end, std::size_t width) {
+    const double mean = mean_gbit(series, begin, end);
+    double most = 0;
+    for (std::size_t i = begin; i + width <= end; i += width)
+        most = std::max(most, std::abs(mean_gbit(series, i, i + width) / mean - 1));
+    return most;
 }
 
 /// The flood of the fig6 scenarios begins with sample 200 of 100 us.
@@ -61,14 +72,43 @@ TEST_CASE("Fig. 6: a TCP connection has its half back within 1 ms of 14 floods, 
     CHECK(flood.result["summary"]["packets"]["dropped_at_edge"] == 0);
 }
 
-TEST_CASE("Fig. 6 with 100 floods: the connection has its half back within 2 ms and never times out") {
-    const Flood flood(shipped("eyeq/fig6-100"));
-    for (std::size_t ms = 2; ms < 19; ++ms) {
-        INFO(ms << " ms");
-        CHECK(mean_gbit(flood.tcp, kFlood + ms * kMs, kFlood + (ms + 1) * kMs) > 0.85 * 4.5);
+TEST_CASE(
+    "Fig. 6 with 100 floods: both tenants have their halves in every ms from 2 ms on, and nothing times "
+    "out") {
+    double fine = 0;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Scenario scenario = shipped("eyeq/fig6-100");
+        scenario.seed = seed;
+        const Flood flood(scenario);
+        for (std::size_t ms = 2; ms < 19; ++ms) {
+            INFO("seed " << seed << ", " << ms << " ms");
+            CHECK(mean_gbit(flood.tcp, kFlood + ms * kMs, kFlood + (ms + 1) * kMs) ==
+                  Approx(4.5).epsilon(0.1));
+            CHECK(mean_gbit(flood.udp, kFlood + ms * kMs, kFlood + (ms + 1) * kMs) ==
+                  Approx(4.5).epsilon(0.1));
+        }
+        CHECK(mean_gbit(flood.tcp, kFlood + 2 * kMs, 390) == Approx(4.5).epsilon(0.02));
+        CHECK(flood.result["summary"]["sources"]["victim"]["timeouts"] == 0);
+        fine = std::max(
+            {fine, swing(flood.tcp, kFlood + 2 * kMs, 390, 2), swing(flood.udp, kFlood + 2 * kMs, 390, 2)});
     }
-    CHECK(mean_gbit(flood.tcp, kFlood + 2 * kMs, 390) > 0.95 * 4.5);
-    CHECK(flood.result["summary"]["sources"]["victim"]["timeouts"] == 0);
+    // Windows of 200 us swing by far more than 10 %, as docs/results/eyeq.md states; a change in either
+    // direction belongs there.
+    CHECK(fine == Approx(0.38).margin(0.05));
+}
+
+TEST_CASE("Fig. 6 with 14 floods: both tenants are within 10 % in every 200 us from 2 ms on") {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Scenario scenario = shipped("eyeq/fig6-14");
+        scenario.seed = seed;
+        const Flood flood(scenario);
+        for (const Recorder::Series* series : {&flood.tcp, &flood.udp}) {
+            INFO("seed " << seed);
+            CHECK(swing(*series, kFlood + 2 * kMs, 390, 2) <= 0.1);
+        }
+        // 1.0 ms is not enough (1.4 to 1.8 ms on the page).
+        CHECK(std::max(swing(flood.tcp, kFlood + kMs, 390, 2), swing(flood.udp, kFlood + kMs, 390, 2)) > 0.1);
+    }
 }
 
 TEST_CASE("feedback that is up to three periods late makes no rate swing by 10 %") {

@@ -25,7 +25,7 @@ std::vector<double> divided(double capacity, const Classes& classes) {
     return rates;
 }
 
-/// A server of 1 Gbit/s, for ten seconds, whose VMs are promised 250 Mbit and send when they are told to.
+/// A server of 1 Gbit/s, for ten seconds, whose VMs have guarantees of 250 Mbit and send at given times.
 FleetScenario short_scenario() {
     FleetScenario scenario;
     scenario.duration = 10 * kNanosPerSec;

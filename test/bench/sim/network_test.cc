@@ -128,7 +128,7 @@ TEST_CASE("sent is delivered, dropped or in flight, at every moment") {
             run.simulation.run_until(now);
             const PacketCounts counts = run.simulation.packets();
             INFO(isolation << " at " << now);
-            REQUIRE(counts.sent + counts.feedback == counts.delivered + counts.feedback_heard +
+            REQUIRE(counts.sent + counts.feedback == counts.delivered + counts.feedback_received +
                                                          counts.dropped_in_hosts + counts.dropped_at_edge +
                                                          counts.dropped_in_core + counts.in_flight);
             REQUIRE(counts.in_flight == run.simulation.world().pool.in_use());

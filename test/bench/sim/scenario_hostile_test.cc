@@ -88,7 +88,7 @@ constexpr Wrong kWrong[] = {
 
 }  // namespace
 
-TEST_CASE("more may be promised than the link has where that is said") {
+TEST_CASE("more may be promised than the link has where the scenario allows it") {
     const auto refused = [](const char* hosts) {
         const Faults faults = faults_of(std::string(R"({"hosts": )") + hosts + R"(, "tenants": [
             {"name": "a", "reservation": "6Gbit"}, {"name": "b", "reservation": "6Gbit"}]})");

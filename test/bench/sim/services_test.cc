@@ -210,7 +210,7 @@ TEST_CASE("Fig. 14 (b): the same for a file store, whose capacity falls with eac
     }
 }
 
-TEST_CASE("without isolation long windows crowd out short ones") {
+TEST_CASE("without isolation long windows displace short ones") {
     ServiceScenario scenario = shipped("pulsar/fig14-key-value.jsonc", 20);
     scenario.isolation = ServiceIsolation::kOff;
     ServiceSimulation simulation(scenario);
@@ -219,8 +219,9 @@ TEST_CASE("without isolation long windows crowd out short ones") {
 }
 
 TEST_CASE(
-    "Fig. 12 and 13: all have their guarantees; without, and with one kind of isolation, who the paper says "
-    "has not") {
+    "Fig. 12 and 13: all tenants have their guarantees; without, and with one kind of isolation, those of "
+    "the "
+    "paper do not") {
     constexpr double kTimes = 5;
     ServiceScenario scenario = shipped("pulsar/fig12.jsonc", kTimes);
     scenario.duration = 14 * kNanosPerSec;

@@ -100,7 +100,7 @@ TEST_CASE("a request is answered after the service time, and the next one follow
     CHECK(latency["count"].get<double>() == Approx(10e6 / 54'292).margin(1));
 }
 
-TEST_CASE("Poisson flows offer the load that they were told") {
+TEST_CASE("Poisson flows offer the load of the scenario") {
     Run run(R"({"duration": "200ms", "isolation": "off", "network": {"hosts": 4, "port_buffer": "1MB"},
         "tenants": [{"name": "t"}],
         "sources": [{"name": "web", "kind": "poisson", "tenant": "t", "from": "all", "to": "all", "load": "50%",

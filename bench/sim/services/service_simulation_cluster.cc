@@ -1,5 +1,6 @@
-// service_cluster.cc - hosts, appliances and tenants by their names.
-#include "bench/sim/services/service_cluster.h"
+// service_simulation_cluster.cc - specification that weir-ctrl would have of a service scenario: hosts,
+// appliances and tenants by their names.
+#include "bench/sim/services/service_simulation.h"
 
 namespace weir::sim {
 namespace {
