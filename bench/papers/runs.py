@@ -83,7 +83,8 @@ def seeds_of(results):
 
 def provenance(name, options, results):
     """The line that states how a page came about: command, commit, date, seeds, runs, events."""
-    dirty = subprocess.run(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=False).stdout
+    dirty = subprocess.run(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/results"], capture_output=True,
+                           text=True, check=False).stdout
     changed = " with changes" if dirty.strip() else ""
     events = sum(result["events"] for result in results.values()) / 1e6
     return (f"Written by `bench/run.sh {name}` at commit {commit_of(options.sim.resolve().parents[2]) or 'not recorded'}{changed}, "
