@@ -76,9 +76,9 @@ def measured(options, name):
 
 
 def seeds_of(results):
-    """The seeds of all runs as text: "1", "1 to 5"."""
+    """The seeds of all runs as text: "seed 1", "seeds 1 to 5"."""
     seeds = sorted({result["seed"] for result in results.values() if "seed" in result})
-    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
 
 
 def provenance(name, options, results):
@@ -88,7 +88,7 @@ def provenance(name, options, results):
     changed = " with changes" if dirty.strip() else ""
     events = sum(result["events"] for result in results.values()) / 1e6
     return (f"Written by `bench/run.sh {name}` at commit {commit_of(options.sim.resolve().parents[2]) or 'not recorded'}{changed}, "
-            f"{time.strftime('%Y-%m-%d', time.gmtime())}; seeds {seeds_of(results)}; {len(results)} runs in virtual time, {events:,.0f} million "
+            f"{time.strftime('%Y-%m-%d', time.gmtime())}; {seeds_of(results)}; {len(results)} runs in virtual time, {events:,.0f} million "
             "events. The same commit\nand seeds give the same numbers.")
 
 

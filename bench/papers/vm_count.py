@@ -82,7 +82,7 @@ def compare(count, seconds):
 
 
 def undisturbed(run_):
-    """The switch has taken what was offered: nobody else had its core, or the generator's."""
+    """The switch has taken what was offered: no other program had its core or the generator's."""
     return run_["pps"] >= 0.95 * OFFERED_BPS / 8 / ON_WIRE
 
 
