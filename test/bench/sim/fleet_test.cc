@@ -117,7 +117,7 @@ TEST_CASE("what a fluid link gives is what the fulfillment scheduler gives", "[f
     }
 }
 
-TEST_CASE("a fluid link is never over its capacity, and nobody gets what it does not want", "[fleet]") {
+TEST_CASE("a fluid link is never over its capacity, and no class gets more than its demand", "[fleet]") {
     Random random(1, 0);
     for (int round = 0; round < 2000; ++round) {
         Classes classes(1 + random.below(24));
