@@ -13,12 +13,13 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOM = "vswitch/qos/schedulers"
-FOLDERS = ("common", "cost_functions", "vswitch", "ctrl", "bench/sim", "configs/costs")
-LIBRARIES = ("common/libweir_common.a", "common/config/libweir_common_config.a", "vswitch/config/libweir_config.a",
-             "vswitch/qos/buckets/libweir_buckets.a", f"{ROOM}/libweir_schedulers.a")
+FOLDERS = ("common", "cost_functions", "vswitch", "ctrl", "bench/sim", "configs")
+PROGRAM = """
+executable('probe', 'probe.cc', dependencies: [config_dep, qos_dep], include_directories: top)
+"""
 TIMEOUT_S = 900
 
-HEADER = """// fifo_scheduler.h - the packet that was enqueued first leaves first, whatever was promised.
+HEADER = """// fifo_scheduler.h - the packet that was enqueued first leaves first, without regard to reservations and shares.
 // Threads: one owner.
 #pragma once
 
@@ -131,6 +132,9 @@ def answers(copy):
         if os.path.exists(os.path.join(ROOT, name)):
             os.makedirs(os.path.dirname(os.path.join(copy, name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), os.path.join(copy, name))
+    with open(os.path.join(copy, "meson.build"), "a") as stream:
+        stream.write(PROGRAM)
+    write(copy, "probe.cc", PROBE)
     run("meson", "setup", "build", "-Dtests=false", "-Dbuildtype=plain", "-Doptimization=0", cwd=copy)
     write(copy, f"{ROOM}/fifo_scheduler.h", HEADER)
     write(copy, f"{ROOM}/fifo_scheduler.cc", SOURCE)
@@ -140,12 +144,8 @@ def answers(copy):
     if first not in table:
         raise RuntimeError(f"{ROOM}/registry.h has no line {first!r}")
     write(copy, f"{ROOM}/registry.h", table.replace(first, first + ENTRY))
-    run("ninja", "-C", "build", *LIBRARIES, cwd=copy)
-    write(copy, "probe.cc", PROBE)
-    # The program calls no parser of a request protocol, so these are not built.
-    run("c++", "-std=c++20", "-I.", "probe.cc", "-o", "probe", "-Wl,--unresolved-symbols=ignore-all", "-Wl,--start-group",
-        *(f"build/{library}" for library in LIBRARIES), "-Wl,--end-group", cwd=copy)
-    return run("./probe", cwd=copy)
+    run("ninja", "-C", "build", "probe", cwd=copy)
+    return run("build/probe", cwd=copy)
 
 
 def main():

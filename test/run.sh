@@ -40,7 +40,10 @@ fuzz() { build "$root/build-asan" address timed-fuzzers && python3 "$root/test/s
 
 suite_tidy() { tally tidy python3 "$root/test/tidy_test.py"; }
 suite_docs() { tally docs python3 "$root/test/docs_test.py"; }
-suite_unit() { tally unit unit build unit; }
+suite_unit() {
+    tally unit unit build unit
+    tally registry python3 "$root/test/registry_test.py"
+}
 suite_process() { tally process e2e build process; }
 suite_asan() {
     tally asan-unit asan_unit

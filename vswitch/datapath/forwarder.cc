@@ -9,7 +9,6 @@
 
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
-#include "vswitch/datapath/one_frame.h"
 
 namespace weir {
 namespace {
@@ -23,6 +22,26 @@ Run whole_run(Batch& batch) {
             batch.count,         batch.bytes_total,  batch.wire_frames_total,
             batch.longest,       batch.offload_flags};
 }
+
+/// A single frame as a run, which points into this.
+struct OneFrame {
+    OneFrame(rte_mbuf* what, std::uint32_t accounted_bytes)
+        : frame(what), bytes(accounted_bytes), wire_frames(offload::wire_frames(what)) {}
+    [[nodiscard]] Run run() {
+        const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
+        return {&frame,
+                &bytes,
+                &wire_frames,
+                1,
+                bytes,
+                wire_frames,
+                super_frame ? 0 : frame->pkt_len,
+                frame->ol_flags & kOffloadFlags};
+    }
+    rte_mbuf* frame;
+    std::uint32_t bytes;
+    std::uint16_t wire_frames;
+};
 
 /// The longest run of one destination that starts at `first`.
 Run run_at(Batch& batch, std::uint16_t first) {
@@ -409,7 +428,7 @@ void Forwarder::from_tunnel_to(VnicPath& to, DirectionStats& in, rte_mbuf* frame
 
 unsigned Forwarder::serve_requests(Nanos now) {
     requests_->reopen_windows(now,
-                            [&](VnicId vnic, rte_mbuf* update) { deliver_own(*directory_[vnic], update); });
+                              [&](VnicId vnic, rte_mbuf* update) { deliver_own(*directory_[vnic], update); });
     return requests_->serve_windows(
         now, [&](VnicId vnic, const PacketRef& ref) { release_request(*directory_[vnic], ref, now); });
 }

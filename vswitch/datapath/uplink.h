@@ -123,7 +123,7 @@ class Uplink {
     bool send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now);
     void transmit();
     unsigned depart(Nanos now);
-    // tunnels/uplink_tunnel.cc
+    // uplink_tunnels.cc
     void send_encrypted(VnicPath& from, const Run& run, Nanos now);
     void encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
     void send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);

@@ -1,9 +1,13 @@
-// worker.cc - one iteration of the poll loop, and the housekeeping once in 256 of them.
+// worker.cc - one iteration of the poll loop, the housekeeping once in 256 of them, and the thread that
+// repeats them.
 #include "vswitch/datapath/worker.h"
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 namespace weir {
@@ -13,6 +17,10 @@ namespace {
 /// burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's cache lines travel
 /// either way. A ring with single frames is polled at once: there latency counts, and waiting gains nothing.
 constexpr unsigned kSmallBurst = limits::kBurst * 3 / 4;
+
+/// Time without a frame after which a worker with `poll: adaptive` sleeps: longer than the gaps between the
+/// bursts of a busy guest.
+constexpr Nanos kIdleBeforeSleep = 200'000;
 
 }  // namespace
 
@@ -193,6 +201,41 @@ void Worker::housekeeping(Nanos now) {
     forwarder_.housekeeping(now);
     for (VnicPath* vnic : mine_)
         vnic->fixed.port->housekeeping();
+}
+
+void WorkerThread::run() {
+    prctl(PR_SET_TIMERSLACK, 1UL);  // a nap of 100 us should not last 150
+    quiescence_.online(worker_.id());
+    std::uint64_t tick = rte_rdtsc();
+    Nanos last_moved = ticks_.to_nanos(tick);
+    WorkerStats& stats = worker_.stats;
+    while (!stop_.load(std::memory_order_relaxed)) {
+        const Nanos now = ticks_.to_nanos(tick);
+        const unsigned moved = worker_.run_once(now, tick);
+        std::uint64_t after = rte_rdtsc();
+        if (moved != 0) {
+            stats.busy_cycles += after - tick;
+            ++stats.busy_iterations;
+            last_moved = now;
+        } else {
+            stats.idle_cycles += after - tick;
+            if (poll_ == PollMode::kAdaptive && rest(now, last_moved))
+                after = rte_rdtsc();
+        }
+        tick = after;
+    }
+    quiescence_.offline(worker_.id());
+}
+
+bool WorkerThread::rest(Nanos now, Nanos last_moved) {
+    if (now - last_moved < kIdleBeforeSleep || !worker_.drained())
+        return false;
+    const timespec nap{0, static_cast<long>(sleep_max_)};
+    quiescence_.offline(worker_.id());  // the agent need not wait until the sleep ends
+    nanosleep(&nap, nullptr);
+    quiescence_.online(worker_.id());
+    worker_.housekeeping_next();
+    return true;
 }
 
 }  // namespace weir

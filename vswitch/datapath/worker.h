@@ -10,8 +10,11 @@
 
 #include <rte_cycles.h>
 
+#include <atomic>
 #include <vector>
 
+#include "common/clock.h"
+#include "vswitch/config/config.h"
 #include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/forwarder.h"
 #include "vswitch/datapath/worker_control.h"
@@ -78,6 +81,30 @@ class Worker {
     std::uint64_t received_before_ = 0;
     Forwarder forwarder_;
     WorkerControl control_;
+};
+
+/// The thread of a worker: repeats run_once(), counts busy and idle cycles, and sleeps when it may. run() is
+/// the thread's function; stop() may be called by any.
+class WorkerThread {
+  public:
+    WorkerThread(Worker& worker, Quiescence& quiescence, const TickConverter& ticks, PollMode poll,
+                 Nanos sleep_max)
+        : worker_(worker), quiescence_(quiescence), ticks_(ticks), poll_(poll), sleep_max_(sleep_max) {}
+
+    /// Polls until stop().
+    void run();
+    void stop() { stop_.store(true, std::memory_order_relaxed); }
+
+  private:
+    /// Sleeps when nothing has moved for a while and nothing waits. @return whether it slept
+    bool rest(Nanos now, Nanos last_moved);
+
+    Worker& worker_;
+    Quiescence& quiescence_;
+    const TickConverter& ticks_;
+    PollMode poll_;
+    Nanos sleep_max_;
+    std::atomic<bool> stop_{false};
 };
 
 }  // namespace weir

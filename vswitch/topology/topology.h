@@ -24,7 +24,6 @@
 #include "vswitch/config/config_files.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/worker.h"
-#include "vswitch/datapath/worker_thread.h"
 #include "vswitch/eal.h"
 #include "vswitch/ports/flow_offload.h"
 #include "vswitch/ports/nic_port.h"

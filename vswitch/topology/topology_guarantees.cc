@@ -7,7 +7,7 @@
 
 #include "common/error.h"
 #include "common/units.h"
-#include "vswitch/qos/guarantees/guarantee_round.h"
+#include "vswitch/qos/guarantees/guarantee_meter.h"
 #include "vswitch/topology/topology.h"
 
 namespace weir {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "common/units.h"
-#include "vswitch/qos/guarantees/guarantee_round.h"
+#include "vswitch/qos/guarantees/guarantee_meter.h"
 
 namespace weir::sim {
 namespace {

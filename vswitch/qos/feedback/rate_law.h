@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -16,6 +17,18 @@ struct RateLaw {
     double gain;                                 ///< 0..1
     bool knows_senders;  ///< the receiver adds what it knows of the senders; false: the law alone
 };
+
+#define WEIR_DECLARE_RATE_LAW(name, summary) RateLaw make_##name();
+WEIR_RATE_LAWS(WEIR_DECLARE_RATE_LAW)
+#undef WEIR_DECLARE_RATE_LAW
+
+/// @param entry of kRateLaws
+[[nodiscard]] inline RateLaw make_rate_law(const RateLawEntry& entry) {
+#define WEIR_RATE_LAW_MAKER(name, summary) make_##name,
+    constexpr std::array kMakers{WEIR_RATE_LAWS(WEIR_RATE_LAW_MAKER)};
+#undef WEIR_RATE_LAW_MAKER
+    return kMakers[static_cast<std::size_t>(&entry - kRateLaws.data())]();
+}
 
 struct RateLawProfile {
     RateLaw law = make_rate_law(kRateLaws.front());

@@ -20,7 +20,6 @@
 
 #include "common/water_fill.h"
 #include "vswitch/qos/feedback/rate_law.h"
-#include "vswitch/qos/feedback/sender_summary.h"
 #include "vswitch/qos/feedback/sender_table.h"
 
 namespace weir {

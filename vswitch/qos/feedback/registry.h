@@ -18,8 +18,6 @@ namespace weir {
     ENTRY(linear, "rate * (1 - gain * (load - 1)), and a receiver that does not know its senders: EyeQ's")
 // clang-format on
 
-struct RateLaw;
-
 struct RateLawEntry {
     std::string_view name;
     std::string_view summary;
@@ -37,8 +35,5 @@ inline constexpr std::array kRateLaws{WEIR_RATE_LAWS(WEIR_RATE_LAW_ENTRY)};
             return &entry;
     return nullptr;
 }
-
-/// @param entry of kRateLaws
-[[nodiscard]] RateLaw make_rate_law(const RateLawEntry& entry);
 
 }  // namespace weir

@@ -1,10 +1,22 @@
 // sender_table.cc - chains in buckets, chains per vNIC, a chain of free entries.
 #include "vswitch/qos/feedback/sender_table.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
 namespace weir {
+namespace {
+
+/// A sender that reaches this part of what it was told is held back by it.
+constexpr float kBackloggedShare = 0.6F;
+/// Who used to send more than this in a window and sends less now has slowed down; with fewer frames it may
+/// be chance.
+constexpr float kSureBytes = 12'000;
+/// Windows without a packet until a sender is forgotten: 20 ms at the default period.
+constexpr std::uint16_t kSenderWindows = 100;
+
+}  // namespace
 
 SenderTable::SenderTable(std::uint32_t capacity)
     : shift_(64 - static_cast<unsigned>(std::countr_zero(capacity))),
@@ -44,6 +56,66 @@ void SenderTable::release(std::uint32_t at) {
     senders_[at].next_in_bucket = free_;
     free_ = at;
     --size_;
+}
+
+double level_of(std::span<const std::uint32_t> windows, double room) {
+    double level = 0;
+    for (;;) {  // rises to where it stays: those below it are counted as they are
+        const auto bound = static_cast<std::uint32_t>(std::min(level, double{UINT32_MAX}));
+        std::uint64_t below = 0;
+        std::uint32_t above = 0;
+        for (const std::uint32_t bytes : windows) {
+            below += bytes <= bound ? bytes : 0;
+            above += bytes > bound;
+        }
+        if (above == 0)
+            return level;
+        const double next = (room - static_cast<double>(below)) / above;
+        if (next <= level)
+            return level;
+        level = next;
+    }
+}
+
+SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic, std::uint64_t told, Nanos span,
+                            std::span<std::uint32_t> room) {
+    SenderSummary summary;
+    const auto held_at = static_cast<float>(told);
+    const auto per_sec = static_cast<float>(per_second(1, span));
+    const float one_frame = kFullFrame * per_sec;
+    const float pause = 1 + one_frame / held_at;  // windows from frame to frame, and one for chance
+    float others = 0;
+    std::size_t count = 0;
+    senders.visit(of_vnic, [&](Sender& sender) {
+        const std::uint32_t bytes = sender.window_bytes;
+        room[count] = bytes;
+        count += bytes != 0;
+        const float rate = static_cast<float>(bytes) * per_sec;
+        summary.risen += rate > 2 * sender.rate && (bytes > kManyBytes || sender.rate < one_frame / 16);
+        const bool slowed = rate < sender.rate && sender.rate > kSureBytes * per_sec;
+        sender.rate = slowed ? rate : (sender.rate + rate) / 2;
+        sender.silent_periods =
+            bytes != 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(sender.silent_periods + 1);
+        sender.window_bytes = 0;
+        if (sender.rate + one_frame >= kBackloggedShare * held_at && sender.silent_periods <= pause)
+            ++summary.backlogged;
+        else
+            others += sender.rate;
+        return sender.silent_periods < kSenderWindows;
+    });
+    summary.others = static_cast<double>(others);
+    summary.windows = room.first(count);
+    return summary;
+}
+
+std::span<const std::uint32_t> open_windows(SenderTable& senders, std::uint32_t& of_vnic,
+                                            std::span<std::uint32_t> room) {
+    std::size_t count = 0;
+    senders.visit(of_vnic, [&](const Sender& sender) {
+        room[count++] = sender.window_bytes;
+        return true;
+    });
+    return room.first(count);
 }
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/clock.h"
@@ -68,5 +69,36 @@ class SenderTable {
     std::vector<std::uint32_t> buckets_;
     std::vector<Sender> senders_;
 };
+
+/// A full frame on the wire.
+inline constexpr float kFullFrame = 1538;
+/// More bytes than chance brings: 5 full frames.
+inline constexpr std::uint32_t kManyBytes = 8'000;
+
+struct SenderSummary {
+    std::uint32_t backlogged = 0;              ///< how many send as much as they were told
+    std::uint32_t risen = 0;                   ///< how many are new, or send more than twice what they did
+    double others = 0;                         ///< what those send that are not backlogged, per second
+    std::span<const std::uint32_t> windows{};  ///< what each sent in the window, if anything
+};
+
+[[nodiscard]] inline double per_second(double amount, Nanos span) {
+    return amount * static_cast<double>(kNanosPerSec) / static_cast<double>(span);
+}
+[[nodiscard]] inline double over(double per_sec, Nanos span) {
+    return per_sec * static_cast<double>(span) / static_cast<double>(kNanosPerSec);
+}
+
+/// The level to which what each sent must be cut to be `room` bytes together.
+[[nodiscard]] double level_of(std::span<const std::uint32_t> windows, double room);
+
+/// Closes the window of every sender of a vNIC and forgets those long silent.
+/// @param of_vnic the chain of its senders  @param told the least that they were told of late
+/// @param room    for the windows: as many places as there may be senders
+[[nodiscard]] SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic, std::uint64_t told,
+                                          Nanos span, std::span<std::uint32_t> room);
+/// The windows as they stand now.
+[[nodiscard]] std::span<const std::uint32_t> open_windows(SenderTable& senders, std::uint32_t& of_vnic,
+                                                          std::span<std::uint32_t> room);
 
 }  // namespace weir

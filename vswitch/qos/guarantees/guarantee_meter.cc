@@ -1,7 +1,10 @@
-// guarantee_meter.cc - divides, once per period and vNIC.
+// guarantee_meter.cc - GuaranteeMeter and GuaranteeRound; they divide, once per period and vNIC.
 #include "vswitch/qos/guarantees/guarantee_meter.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "common/wide.h"
 
 namespace weir {
 
@@ -60,6 +63,26 @@ std::optional<GuaranteeMeter::Period> GuaranteeMeter::end_period(std::uint64_t d
     delivered_ = delivered;
     began_ = now;
     return ended;
+}
+
+void GuaranteeRound::add(GuaranteeMeter& meter, const GuaranteeMeter::Period& ended) {
+    if (meter.kind() == GuaranteeKind::kDynamic) {
+        dynamic_.push_back(&meter);
+        return;
+    }
+    const auto used =
+        static_cast<std::uint64_t>(Wide{ended.delivered} * kNanosPerSec / (ended.ended - ended.began));
+    room_ -= std::min({room_, meter.rate(), used});
+}
+
+void GuaranteeRound::settle() {
+    std::stable_sort(dynamic_.begin(), dynamic_.end(), [](const GuaranteeMeter* a, const GuaranteeMeter* b) {
+        return a->time_left() < b->time_left();
+    });
+    for (GuaranteeMeter* meter : dynamic_) {
+        meter->hold(room_);
+        room_ -= meter->rate();
+    }
 }
 
 }  // namespace weir

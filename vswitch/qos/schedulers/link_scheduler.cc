@@ -1,7 +1,10 @@
 // link_scheduler.cc - LinkScheduler: adding, changing and waking classes and destinations.
 #include "vswitch/qos/schedulers/link_scheduler.h"
 
+#include <array>
+
 #include "common/water_fill.h"
+#include "vswitch/qos/schedulers/registry.h"
 
 namespace weir {
 
@@ -166,6 +169,19 @@ void LinkScheduler::withdraw(VnicId id) {
     }
     c.limited = false;
     wheel_.remove(class_wheel_id_ + id);
+}
+
+// The table of registry.h: a maker for each entry.
+#define WEIR_DECLARE_SCHEDULER(name, summary) \
+    std::unique_ptr<LinkScheduler> make_##name(const SchedulerSetup& setup);
+WEIR_SCHEDULERS(WEIR_DECLARE_SCHEDULER)
+#undef WEIR_DECLARE_SCHEDULER
+
+std::unique_ptr<LinkScheduler> make_scheduler(const SchedulerEntry& entry, const SchedulerSetup& setup) {
+#define WEIR_SCHEDULER_MAKER(name, summary) make_##name,
+    constexpr std::array kMakers{WEIR_SCHEDULERS(WEIR_SCHEDULER_MAKER)};
+#undef WEIR_SCHEDULER_MAKER
+    return kMakers[static_cast<std::size_t>(&entry - kSchedulers.data())](setup);
 }
 
 }  // namespace weir

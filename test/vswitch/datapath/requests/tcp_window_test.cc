@@ -8,7 +8,6 @@
 #include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
 #include "test/support/frames.h"
-#include "vswitch/datapath/requests/closed_windows.h"
 
 using namespace weir;
 using namespace weir::testing;

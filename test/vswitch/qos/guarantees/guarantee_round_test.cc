@@ -1,7 +1,6 @@
 // guarantee_round_test.cc - who is held when more is promised than the link has, by worked numbers.
-#include "vswitch/qos/guarantees/guarantee_round.h"
-
 #include "test/support/catch.h"
+#include "vswitch/qos/guarantees/guarantee_meter.h"
 
 using namespace weir;
 

@@ -1,6 +1,9 @@
-// uplink_tunnel.cc - what goes out through ESP tunnels: priced as it will be on the wire when it is offered,
-// encrypted when it leaves, so that sequence numbers follow the order on the wire and nothing is encrypted in
-// vain.
+// uplink_tunnels.cc - Uplink's part for frames that leave through ESP tunnels.
+// Source: RFC 4303; docs/algorithms.md 11.1. Units: accounted bytes; cycles. Threads: the owning worker.
+//
+// A frame is priced with the bytes that it will have on the wire when it is offered, and encrypted when it
+// leaves the scheduler. So sequence numbers follow the order on the wire, and a frame that the scheduler
+// drops costs no encryption.
 #include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
@@ -13,7 +16,7 @@
 
 namespace weir {
 
-/// Frame by frame: super-frames are cut, checksums filled in; nobody can do so later.
+/// Splits super-frames and fills in checksums, frame by frame: after encryption neither NIC nor peer could.
 [[gnu::noinline]] void Uplink::send_encrypted(VnicPath& from, const Run& run, Nanos now) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
@@ -27,7 +30,7 @@ namespace weir {
             drop(from, frame, run.bytes[i], DropReason::kNoBuffer);
             continue;
         }
-        // The guest offered one frame; from here on its segments are what is counted.
+        // Offered was one frame; from here on its segments are counted.
         from.stats.from_vm.offered.add(made - 1U, 0);
         std::uint32_t left = run.bytes[i];
         for (std::uint16_t at = 0; at < made; ++at) {
@@ -39,7 +42,7 @@ namespace weir {
     }
 }
 
-/// @param bytes that are counted as offered for it
+/// @param bytes of the frame that were counted as offered
 void Uplink::encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now) {
     const TunnelId tunnel = tunnels_->route(frame);
     if (tunnel == kNoTunnel) {
@@ -64,7 +67,7 @@ void Uplink::encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, N
     send_into(from, frame, bytes, 0, now);
 }
 
-/// Priced as what it becomes.
+/// Counts and charges the frame with its bytes after encryption.
 void Uplink::send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now) {
     if (!tunnels_->ready(tunnel)) {
         drop(from, frame, bytes, DropReason::kTunnelDown);
@@ -75,7 +78,8 @@ void Uplink::send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Tun
         return;
     }
     const std::uint32_t outer = tunnels_->outer_bytes(tunnel, frame->pkt_len) + overhead_bytes_;
-    from.stats.from_vm.offered.add(0, std::uint64_t{outer} - bytes);  // modulo 2^64, should it be less
+    from.stats.from_vm.offered.add(
+        0, std::uint64_t{outer} - bytes);  // modulo 2^64: the sum is right also if it shrinks
     const std::uint32_t tokens = tunnels_->tokens(tunnel, frame->pkt_len);
     from.encryption.pay(tokens, now);
     from.stats.encryption_tokens += tokens;
@@ -93,7 +97,7 @@ bool Uplink::send_control_encrypted(rte_mbuf* frame, Nanos now) {
     return false;
 }
 
-/// A frame that was counted as sent ends here after all.
+/// Drops a pending frame that was counted as sent, because its encryption failed.
 void Uplink::undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outcome) {
     const DropReason reason = reason_of(outcome);
     stats.tx.queued.remove(1, bytes);
@@ -108,7 +112,7 @@ void Uplink::undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outco
     rte_pktmbuf_free(frame);
 }
 
-/// Who sends pays, each by its frames.
+/// Charges the cycles of one encryption to the sending vNICs, in equal parts per frame.
 void Uplink::bill_encryption(std::span<rte_mbuf* const> frames, std::uint64_t cycles) {
     const std::uint64_t each = cycles / frames.size();
     for (const rte_mbuf* frame : frames)
@@ -116,8 +120,8 @@ void Uplink::bill_encryption(std::span<rte_mbuf* const> frames, std::uint64_t cy
             bill_->divert(*directory_[source], each);
 }
 
-/// Encrypts the frame there and those behind it that take the same tunnel, a burst at most. @return the place
-/// of the next one that is still clear, or pending_count_
+/// Encrypts pending frame `first` and the frames behind it that take the same tunnel, a burst at most.
+/// @return index of the next frame that is not encrypted, or pending_count_
 std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
     const TunnelId tunnel = pending_tunnel_[first];
     std::array<rte_mbuf*, kCryptoBurst> frames;
@@ -153,7 +157,7 @@ std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
     return next;
 }
 
-/// All that the NIC is to have next is encrypted at once, tunnel by tunnel; their order stays.
+/// Encrypts the pending burst, one batch per tunnel; the frames' order is kept.
 [[gnu::noinline]] void Uplink::encrypt_pending() {
     pending_clear_ = false;
     std::uint16_t next = pending_ready_;
