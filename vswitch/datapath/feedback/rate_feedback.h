@@ -59,7 +59,7 @@ class RateFeedback {
 
     /// What this worker needs of the downlink, and what it was given.
     [[nodiscard]] std::uint64_t received_total() const { return receiver_.received_total(); }
-    [[nodiscard]] bool backlogged() const { return receiver_.hungry(); }
+    [[nodiscard]] bool backlogged() const { return receiver_.backlogged(); }
     void set_capacity(std::uint64_t bytes_per_sec) { receiver_.set_capacity(bytes_per_sec); }
     [[nodiscard]] EndpointReading read(VnicId vnic) const { return receiver_.read(vnic); }
 

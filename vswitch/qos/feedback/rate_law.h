@@ -1,6 +1,11 @@
-// rate_law.h - how an advertised rate follows the load that was measured under it: one multiplication per
-// period. Source: EyeQ 3.4; docs/algorithms.md 4.2. Units: tokens (accounted bytes) per second; load is the
-// received rate divided by the vNIC's part of the link. Threads: any (pure).
+// rate_law.h - how an advertised rate follows the load that was measured under it.
+// Source: EyeQ 3.4; docs/algorithms.md 4.2. Units: tokens (accounted bytes) per second; load is the received
+// rate divided by the vNIC's part of the link. Threads: any (pure).
+//
+// One rate holds for all senders to a vNIC, however many there are: it is multiplied by a factor once per
+// period until the load is 1. Example: four senders at 9 Gbit/s each to a vNIC with a part of 9 Gbit/s are a
+// load of 4. The linear law with a gain of 0.5 has the factor 1 - 0.5 * (4 - 1) = -0.5, which counts as 0;
+// the logarithmic law has the factor 4^-0.5 = 0.5 and needs five periods to come within 5 % of 2.25 Gbit/s.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +18,9 @@
 namespace weir {
 
 struct RateLaw {
-    double (*factor)(double gain, double load);  ///< of the rate, for a load of 0 or more
+    double (*factor)(double gain, double load);  ///< of the rate, for load >= 0
     double gain;                                 ///< 0..1
-    bool knows_senders;  ///< the receiver adds what it knows of the senders; false: the law alone
+    bool knows_senders;  ///< the receiver also uses what each sender sent; false: the law alone
 };
 
 #define WEIR_DECLARE_RATE_LAW(name, summary) RateLaw make_##name();
@@ -36,10 +41,10 @@ struct RateLawProfile {
     std::uint64_t rate_max = 1;
 };
 
-/// The rate of a vNIC whose senders are silent at most doubles in a period.
+/// Most that a rate is multiplied by in one period.
 inline constexpr double kRateGrowthMax = 2.0;
 
-/// The rate of the next period. @param load 0 or more
+/// Rate of the next period. @param load 0 or more
 [[nodiscard]] inline std::uint64_t next_rate(const RateLawProfile& profile, std::uint64_t rate, double load) {
     const double factor = std::clamp(profile.law.factor(profile.law.gain, load), 0.0, kRateGrowthMax);
     const double next = static_cast<double>(rate) * factor;

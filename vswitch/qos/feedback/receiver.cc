@@ -1,4 +1,4 @@
-// receiver.cc - counting in line; everything else once per period.
+// receiver.cc - Receiver: counting in line with delivery, all else once per period.
 #include "vswitch/qos/feedback/receiver.h"
 
 #include <algorithm>
@@ -7,53 +7,71 @@
 namespace weir {
 namespace {
 
-/// A sender is told after this much of its traffic (EyeQ 3.2), but not more often than the gaps below.
-constexpr std::uint32_t kToldEveryBytes = 10'000;
-constexpr Nanos kToldGap = 100'000;
-/// Who sends little is told again with its next packet after this: in 100 ms of silence its limiter would
-/// halve its rate. Somebody may have a limiter for so long after one was told a rate, and after we have begun
-/// (in an earlier life we may have told one): meanwhile all are told that they are free, again and again, as
-/// feedback gets lost.
-constexpr Nanos kToldAgain = 25'000'000;
-constexpr Nanos kLimiterLives = 10 * kNanosPerSec;
-/// Periods without a packet until a vNIC's part is no longer its own.
+// Feedback to one sender.
+/// Bytes from a sender after which it gets feedback again (EyeQ 3.2) ...
+constexpr std::uint32_t kFeedbackBytes = 10'000;
+/// ... but not earlier than this after its last feedback.
+constexpr Nanos kFeedbackGap = 100'000;
+/// A sender with few frames gets feedback again after this: its limiter would halve after 100 ms without.
+constexpr Nanos kFeedbackAgain = 25'000'000;
+/// Time after the last advertised rate, or after a vNIC's first frame, in which senders may have a limiter
+/// for it (this host may have restarted). Meanwhile even "no limit" is repeated, as feedback frames get lost.
+constexpr Nanos kLimiterLife = 10 * kNanosPerSec;
+
+// Periods.
+/// Periods without a packet after which a vNIC's part is given to others.
 constexpr std::uint16_t kActivePeriods = 3;
-/// Active vNICs and senders that one period measures without being felt; with more of them periods are longer
-/// (of so many senders none sends a full frame in a period).
+/// Active vNICs and senders that a sweep handles without being felt; with more of them periods are longer (of
+/// so many senders none sends a full frame in a period).
 constexpr std::size_t kActivePerPeriod = 128;
 constexpr std::size_t kSendersPerPeriod = 256;
-/// Within these the law alone steers; beyond them the senders' rates say where to go at once.
+
+// Load: received rate divided by the vNIC's part.
+/// Between these the law alone decides; beyond them the senders' own rates do.
 constexpr double kOverload = 1.05;
 constexpr double kUnderload = 0.98;
-/// Only who received less than this part of his part in the last period floods by surprise.
-constexpr double kCalm = 0.5;
-/// Capacity that was left unused while it was wanted is remembered up to so much time's worth, given out
-/// again at a rate that would use it up in so much time, but never more than this part of the headroom.
-constexpr Nanos kUnusedMax = 4'000'000;
-constexpr Nanos kUnusedSpent = 2'000'000;
-constexpr double kHeadroomLent = 0.7;
-/// What was received beyond the capacity uses up so much of it: the average is to be the capacity, no less.
-constexpr double kBeyondCounts = 0.9;
-/// A window shorter than this part of a period says nothing.
-constexpr Nanos kLooksMax = 16;
-/// So much more than a vNIC's part, before and now, is a flood: with a full link it means a queue.
+/// Most that a rate is raised in one period.
+constexpr double kRaiseMax = 4.0;
+/// Load that is a flood: with a full link it means a queue. A cut by the law counts no more load than this.
 constexpr double kFlood = 1.25;
-/// What a sender at line rate has sent until it hears that it is too much lies in that queue.
-constexpr Nanos kReaction = 25'000;
-/// Who built it gives up no more than this part of his part until it has drained.
-constexpr double kDrainShare = 0.5;
-/// A link full for so many periods has a queue too, since feedback may be late.
-constexpr unsigned kFullPeriods = 10;
-/// A link is full at this part of its headroom.
+
+// A flood within a period.
+/// Only a vNIC that received less than this part of its part in the last period is checked within a period.
+constexpr double kCalm = 0.5;
+/// A window shorter than a period divided by this shows nothing.
+constexpr Nanos kChecksMax = 16;
+
+// A full link, and the queue before it.
+/// Part of the headroom that makes a link full when it is in use, too.
 constexpr double kFull = 0.92;
-/// More than this part of the capacity in use: nobody is told more than his part.
+/// A line-rate sender keeps sending until feedback arrives, one round trip later; those bytes are in the
+/// queue.
+constexpr Nanos kReaction = 25'000;
+/// Most of their part that the senders of a queue do without while it drains.
+constexpr double kDrainShare = 0.5;
+/// A link that was full for so many periods has a queue even without a flood, as feedback may be late.
+constexpr unsigned kFullPeriods = 10;
+
+// A link in use.
+/// While more than this part of the capacity is used, and for so many periods after, no rate exceeds its
+/// vNIC's part.
 constexpr double kContested = 0.8;
 constexpr unsigned kContestedPeriods = 5;
-/// A rate is not raised more than this in one period.
-constexpr double kRaiseMax = 4.0;
-/// What a vNIC may grow to within a period, besides a part of the link for a start.
+
+// Capacity that was left unused although a vNIC wanted it.
+/// It is remembered up to so much time of the capacity, and lent at a rate that uses it up in kUnusedSpent,
+constexpr Nanos kUnusedMax = 4'000'000;
+constexpr Nanos kUnusedSpent = 2'000'000;
+/// ... at most this part of the headroom.
+constexpr double kHeadroomLent = 0.7;
+/// A byte beyond the capacity uses up this much of it: the average is to be the capacity, no less.
+constexpr double kBeyondCounts = 0.9;
+
+// Demand: the rate that a vNIC could use in the next period.
+/// It may grow by this factor, plus a part of the capacity for a start;
 constexpr double kDemandGrowth = 1.25;
 constexpr double kDemandStart = 1.0 / 64;
+/// what is left of it after a period with less.
 constexpr double kDemandDecay = 0.25;
 
 }  // namespace
@@ -90,7 +108,7 @@ void Receiver::remove(VnicId vnic) {
     endpoint = Endpoint{};
 }
 
-/// The entry of a sender, mostly that of the last time; nullptr when the table is full.
+/// The sender's entry, in most calls that of the call before; nullptr when the table is full.
 Sender* Receiver::sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address) {
     if (endpoint.last_sender == SenderTable::kNone || senders_[endpoint.last_sender].address != address)
         endpoint.last_sender = senders_.find_or_add(vnic, address, endpoint.senders);
@@ -109,31 +127,31 @@ bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, 
     if (s == nullptr)
         return false;
     s->window_bytes += bytes;
-    s->untold_bytes += bytes;
-    if (endpoint.window_bytes >= endpoint.look_at)
-        look(endpoint, now);
+    s->bytes_since_feedback += bytes;
+    if (endpoint.window_bytes >= endpoint.check_at)
+        check_flood(endpoint, now);
     const bool held = endpoint.rate < profile_.line_rate;
     if (!held && now >= endpoint.limited_until)
-        return false;  // nobody has a limiter that would have to hear it
-    const bool known_free = s->told_rate >= profile_.line_rate;
-    const bool lowered = endpoint.rate + endpoint.rate / 16 < s->told_rate;
-    const bool raised = endpoint.rate - endpoint.rate / 4 > s->told_rate;  // or never told
-    const bool old = !known_free && now >= s->told_at + kToldAgain;
-    if (s->untold_bytes < kToldEveryBytes && !lowered && !raised && !old)
+        return false;  // no sender has a limiter that would have to be lifted
+    const bool known_free = s->advertised_rate >= profile_.line_rate;
+    const bool lowered = endpoint.rate + endpoint.rate / 16 < s->advertised_rate;
+    const bool raised = endpoint.rate - endpoint.rate / 4 > s->advertised_rate;  // or it had none
+    const bool old = !known_free && now >= s->advertised_at + kFeedbackAgain;
+    if (s->bytes_since_feedback < kFeedbackBytes && !lowered && !raised && !old)
         return false;
-    const Nanos gap = !known_free ? kToldGap : held ? 0 : kToldAgain;
-    if (s->told_at != 0 && now < s->told_at + gap)
+    const Nanos gap = !known_free ? kFeedbackGap : held ? 0 : kFeedbackAgain;
+    if (s->advertised_at != 0 && now < s->advertised_at + gap)
         return false;
-    s->told_at = now;
-    s->told_rate = endpoint.rate;
-    s->untold_bytes = 0;
+    s->advertised_at = now;
+    s->advertised_rate = endpoint.rate;
+    s->bytes_since_feedback = 0;
     if (held)
-        endpoint.limited_until = now + kLimiterLives;
+        endpoint.limited_until = now + kLimiterLife;
     out = {held ? endpoint.rate : Feedback::kFree, ++sequence_};
     return true;
 }
 
-/// Somebody begins to receive: his part is his from now on, not from the next period.
+/// A vNIC begins to receive: it has its part from now on, not from the next period on.
 void Receiver::wake(VnicId vnic, Nanos now) {
     Endpoint& endpoint = endpoints_[vnic];
     if (!endpoint.present)
@@ -143,24 +161,25 @@ void Receiver::wake(VnicId vnic, Nanos now) {
     endpoint.active = true;
     endpoint.awake = true;
     if (endpoint.limited_until == 0)
-        endpoint.limited_until = now + kLimiterLives;
+        endpoint.limited_until = now + kLimiterLife;
     endpoint.silent_periods = 0;
     endpoint.window_from = now;
-    endpoint.look_at = kManyBytes;
+    endpoint.check_at = kManyBytes;
     split();
 }
 
-/// More arrives than the link's capacity, and nearly as much as it can carry at all.
+/// More arrives than the capacity, and nearly as much as the link can carry.
 bool Receiver::link_full(std::uint64_t bytes, Nanos span) const {
     const double full = static_cast<double>(profile_.capacity) * (1 + headroom_ * kFull);
     return per_second(static_cast<double>(bytes), span) > full;
 }
 
-/// Too much within the period: the queue that it builds would outlast it. Cuts at once to what fits.
-void Receiver::look(Endpoint& endpoint, Nanos now) {
-    endpoint.look_at = endpoint.window_bytes + kManyBytes;
+/// Cuts the rate to what fits if the window exceeds the vNIC's part: waiting for the period to end would
+/// build a queue that outlasts it.
+void Receiver::check_flood(Endpoint& endpoint, Nanos now) {
+    endpoint.check_at = endpoint.window_bytes + kManyBytes;
     const Nanos span = now - endpoint.window_from;
-    if (!profile_.knows_senders || span < profile_.period / kLooksMax ||
+    if (!profile_.knows_senders || span < profile_.period / kChecksMax ||
         endpoint.measured > kCalm * endpoint.target)
         return;
     const double part = over(endpoint.target, span);
@@ -179,7 +198,7 @@ void Receiver::sweep(Nanos now) {
     const bool used =
         per_second(static_cast<double>(bytes), span) > kContested * static_cast<double>(profile_.capacity);
     contested_periods_ = used ? kContestedPeriods : contested_periods_ - (contested_periods_ != 0);
-    lend(bytes, span);
+    lend_headroom(bytes, span);
     swept_total_ = received_total_;
     swept_ = now;
     due_ =
@@ -200,20 +219,20 @@ void Receiver::sweep(Nanos now) {
     });
 }
 
-/// What was left unused although somebody wanted it may be received later, out of the headroom: over some
-/// periods the capacity is used, not only at most.
-void Receiver::lend(std::uint64_t bytes, Nanos span) {
+/// Lends capacity that was left unused although a vNIC wanted it: so the average over some periods is the
+/// capacity, not less.
+void Receiver::lend_headroom(std::uint64_t bytes, Nanos span) {
     const auto capacity = static_cast<double>(profile_.capacity);
     const double left = over(capacity, span) - static_cast<double>(bytes);
     unused_ = std::clamp(unused_ + (left < 0 ? left * kBeyondCounts : left), 0.0, over(capacity, kUnusedMax));
-    if (!profile_.knows_senders || !hungry_)
+    if (!profile_.knows_senders || !backlogged_)
         unused_ = 0;
     const double lent = std::min(per_second(unused_, kUnusedSpent), capacity * headroom_ * kHeadroomLent);
     capacity_ = static_cast<std::uint64_t>(capacity + lent);
 }
 
-/// Marks say that a queue stands before the link: it counts as if it had arrived too, for each vNIC as much
-/// as its part of the marks.
+/// Congestion marks mean a queue before the link, which counts as if it had arrived, too: for each vNIC in
+/// proportion to its marked bytes.
 void Receiver::measure(Endpoint& endpoint, std::uint64_t marked, Nanos span) {
     const auto bytes = static_cast<double>(endpoint.window_bytes);
     const double before = std::exchange(endpoint.measured, per_second(bytes, span));
@@ -227,18 +246,20 @@ void Receiver::measure(Endpoint& endpoint, std::uint64_t marked, Nanos span) {
                                   ? std::uint16_t{0}
                                   : static_cast<std::uint16_t>(endpoint.silent_periods + 1);
     endpoint.awake = endpoint.silent_periods < kActivePeriods;
-    // A single small burst is no demand; and who waits in somebody else's queue has not lost his.
+    // A single small burst is no demand. On a full link demand is kept: the vNIC's frames may be delayed by
+    // the queue of another.
     const double wanted =
         endpoint.measured > endpoint.target / 2 ? endpoint.measured : std::min(before, endpoint.measured);
     const double kept = full_periods_ != 0 ? endpoint.demand : endpoint.demand * kDemandDecay;
     endpoint.demand = std::max(wanted * kDemandGrowth, kept);
     endpoint.window_bytes = 0;
     endpoint.window_from = swept_;
-    endpoint.look_at = kManyBytes;
+    endpoint.check_at = kManyBytes;
     endpoint.marked_bytes = 0;
 }
 
-/// Everybody's part: what it would have if all others wanted all (never less), and what they leave.
+/// Part of each vNIC: never less than what it would get if all awake vNICs wanted as much as possible, plus
+/// what the others leave.
 void Receiver::split() {
     const std::size_t count = active_.size();
     const std::span claims = std::span(claims_).first(count);
@@ -252,15 +273,15 @@ void Receiver::split() {
     (void)water_fill(capacity_, claims, parts);
     for (std::size_t i = 0; i < count; ++i)
         endpoints_[active_[i]].target = static_cast<double>(parts[i]);
-    hungry_ = false;
+    backlogged_ = false;
     if (!profile_.knows_senders)
         return;
     const double start = static_cast<double>(capacity_) * kDemandStart;
     for (std::size_t i = 0; i < count; ++i) {
         const Endpoint& endpoint = endpoints_[active_[i]];
-        const bool hungry = endpoint.measured * kDemandGrowth >= endpoint.target;
-        hungry_ |= hungry;
-        if (!hungry)
+        const bool backlogged = endpoint.measured * kDemandGrowth >= endpoint.target;
+        backlogged_ |= backlogged;
+        if (!backlogged)
             claims[i].demand =
                 std::min(claims[i].demand, static_cast<std::uint64_t>(endpoint.demand + start));
     }
@@ -276,7 +297,7 @@ void Receiver::adjust(Endpoint& endpoint, Nanos span) {
     endpoint.history[0] = endpoint.rate;
     const SenderSummary summary = close_windows(senders_, endpoint.senders,
                                                 *std::ranges::min_element(endpoint.history), span, windows_);
-    endpoint.last_sender = SenderTable::kNone;  // it may be among the forgotten
+    endpoint.last_sender = SenderTable::kNone;  // its entry may be gone
     const double target = std::max(endpoint.target, static_cast<double>(profile_.law.rate_min));
     const double load = (endpoint.measured + endpoint.congestion) / target;
     std::uint64_t rate = next_rate(profile_.law, endpoint.rate, load);
@@ -284,7 +305,7 @@ void Receiver::adjust(Endpoint& endpoint, Nanos span) {
     if (profile_.knows_senders) {
         if (load > kOverload && !summary.windows.empty()) {
             rate = std::min(next_rate(profile_.law, endpoint.rate, std::min(load, kFlood)),
-                            fitting(endpoint, summary, target, span));
+                            fitting_rate(endpoint, summary, target, span));
         } else if (load < kUnderload && summary.backlogged != 0) {
             const double fair = (target - endpoint.congestion - summary.others) / summary.backlogged;
             const double highest = static_cast<double>(endpoint.rate) * kRaiseMax;
@@ -297,14 +318,15 @@ void Receiver::adjust(Endpoint& endpoint, Nanos span) {
     endpoint.rate = std::clamp(rate, profile_.law.rate_min, most);
 }
 
-/// The rate to which senders that are too much together must be cut, so that a queue which they have built
-/// drains too.
-std::uint64_t Receiver::fitting(Endpoint& endpoint, const SenderSummary& summary, double target, Nanos span) {
+/// Rate to which senders must be cut so that together they send the vNIC's part, and less while a queue that
+/// they built drains.
+std::uint64_t Receiver::fitting_rate(Endpoint& endpoint, const SenderSummary& summary, double target,
+                                     Nanos span) {
     const double arrived = endpoint.measured + endpoint.congestion;
     const double part = over(target, span);
     const double level = per_second(level_of(summary.windows, part * endpoint.measured / arrived), span);
     const auto senders = static_cast<double>(summary.windows.size());
-    // Windows begin at any moment of a sender's pauses.
+    // What chance may add: windows begin at any moment of a sender's pauses.
     const double chance = per_second(2 * std::sqrt(senders) * double{kFullFrame}, span);
     const bool flood = arrived > kFlood * std::max(target, endpoint.target_before) + chance;
     if (full_periods_ == 0)

@@ -1,16 +1,27 @@
-// receiver.h - what this host may receive, divided among its vNICs, and what their senders are told.
-// Source: EyeQ 3.2 (rate meters, receive scheduler), 3.4 (RCP); division by water filling (SRP Algorithm 2).
-// Units: tokens are accounted bytes; rates in tokens per second; ns. Threads: one owner (a worker); built
-// and given vNICs by whoever commands the worker. Nothing is allocated after construction.
+// receiver.h - meters what a host's vNICs receive and computes the rate to advertise to their senders.
+// Source: EyeQ 3.2, 3.4; SRP Algorithm 2; docs/algorithms.md 4.1, 4.2, 4.3. Units: tokens are accounted
+// bytes; rates in tokens per second; ns. Threads: one owner (a worker). Allocates only when built.
 //
-// Once per period every active vNIC is measured, the capacity is split, and one rate per vNIC is advertised
-// to all who send to it. Beyond the paper: (1) the split knows demand, so that a vNIC that receives little
-// leaves its part to others, and is given it back within a period; (2) the meter knows what each sender
-// sent. A full link hides how much more was offered, and a multiplicative law needs many periods to find out;
-// the level to which the senders' own rates must be cut to fit is known at once, and does not build up when
-// feedback is late. (3) who floods after a pause is cut within the period, before the queue that he builds is
-// long, and told at once; while a queue stands, those who built it give up part of theirs, so that it drains.
-// (4) capacity that was left unused while it was wanted is given out soon after, from the headroom.
+// Several senders can overload one receiver's link, and the frames then queue in the network, where no switch
+// of ours sees them. So the receiving switch computes one rate per vNIC and advertises it to all who send to
+// that vNIC; their switches hold them to it. Once per period (200 us):
+// - measure(): a vNIC's load is what it received. Frames with a congestion mark stand for a queue before the
+//   link, which counts as if it had arrived, too.
+// - split(): water filling divides the capacity by reservation, limit and shares among the vNICs that
+//   receive. A part that a vNIC does not use is given to others, and is its own again within a period.
+// - adjust(): the rate law moves the advertised rate until all senders together send the vNIC's part. Far
+//   from that, what each sender sent gives the rate at once.
+//
+// Example: vNICs with reservations of 2 and 4 Gbit/s, and shares in the same proportion, receive at a link
+// with 9 Gbit/s to divide: their parts are 3 and 6 Gbit/s. Four senders send 2.25 Gbit/s each to the second,
+// a load of 9 / 6 = 1.5. The law alone would advertise 2.25 * 1.5^-0.25 = 2.03 Gbit/s next; the level that
+// makes four equal senders fit is 6 / 4 = 1.5 Gbit/s, and that is what they are advertised.
+//
+// Two rules handle short times. A flood after a pause is cut within the period, at every 8,000 bytes, before
+// its queue is long; while a queue stands, its senders are advertised less than their part, so that it
+// drains. Capacity that was left unused while a vNIC wanted it is lent out of the headroom soon after. With
+// `law: linear` the receiver does none of this beyond the paper: it uses the law alone, and splits without
+// regard to demand.
 #pragma once
 
 #include <array>
@@ -25,43 +36,43 @@
 namespace weir {
 
 struct ReceiverProfile {
-    /// What may be received: the link less its headroom; a worker's part of it comes by set_capacity().
-    std::uint64_t capacity = 0;
-    std::uint64_t line_rate = 0;  ///< what no sender exceeds: the rate that means "no limit"
+    std::uint64_t capacity = 0;   ///< of the link less its headroom; set_capacity() sets a worker's part
+    std::uint64_t line_rate = 0;  ///< of any sender; an advertised rate of this or more means "no limit"
     Nanos period = 200'000;
     RateLawProfile law;         ///< its rate_max is line_rate
-    bool knows_senders = true;  ///< false: the law alone, and a split without demand, as in the paper
+    bool knows_senders = true;  ///< false: the law alone, and a split without demand, as in EyeQ
 };
 
-/// What a vNIC was promised as a receiver.
+/// A vNIC's claim on the receiving direction of the link.
 struct EndpointProfile {
     std::uint64_t reservation = 0;
     std::uint64_t limit = Claim::kNoLimit;
     std::uint32_t shares = 100;
 };
 
-/// What a sender is told.
+/// A rate to advertise to one sender.
 struct Feedback {
-    /// No limit: the sender's link may be faster than ours.
+    /// No limit. Not the line rate, as the sender's link may be faster than ours.
     static constexpr std::uint64_t kFree = UINT64_MAX;
     std::uint64_t rate;      ///< tokens per second, or kFree
-    std::uint32_t sequence;  ///< grows by one with each
+    std::uint32_t sequence;  ///< grows by one with each feedback of this host
 };
 
-/// A vNIC's meter as people see it.
+/// Rates of a vNIC for counters and commands.
 struct EndpointReading {
     std::uint64_t received = 0;    ///< in the last period
     std::uint64_t capacity = 0;    ///< its part of the link
-    std::uint64_t advertised = 0;  ///< to each sender
+    std::uint64_t advertised = 0;  ///< rate for each of its senders
 };
 
 class Receiver {
   public:
     struct Setup {
-        std::size_t endpoints = 1024;         ///< VnicIds are 0 .. endpoints-1
-        std::uint32_t senders = 8192;         ///< remembered at once, a power of two
-        std::uint32_t first_sequence = 0;     ///< larger than any of this host's earlier life
-        std::uint32_t marked_queue = 30'000;  ///< bytes that marks stand for, less than where switches mark
+        std::size_t endpoints = 1024;      ///< VnicIds are 0 .. endpoints-1
+        std::uint32_t senders = 8192;      ///< places for senders, a power of two
+        std::uint32_t first_sequence = 0;  ///< above all sequences before this host's last restart
+        /// Bytes of queue that congestion marks stand for: less than the threshold at which switches mark.
+        std::uint32_t marked_queue = 30'000;
     };
     Receiver(const Setup& setup, const ReceiverProfile& profile);
 
@@ -70,58 +81,61 @@ class Receiver {
     void remove(VnicId vnic);
     void set_capacity(std::uint64_t tokens_per_sec) { profile_.capacity = capacity_ = tokens_per_sec; }
 
-    /// In line with delivery, for frames of one sender to one vNIC. @param marked_bytes of frames with a
-    /// congestion mark @return true when the sender is to be told `out`
+    /// Counts frames of one sender to one vNIC, in line with their delivery.
+    /// @param sender its address  @param marked_bytes bytes of frames with a congestion mark
+    /// @return whether `out` is to be advertised to the sender now
     [[nodiscard]] bool received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes,
                                 std::uint32_t marked_bytes, Nanos now, Feedback& out);
-    /// Measures, splits, sets rates; when due(), in every turn of the poll loop.
+    /// Ends a period: measures, splits, adjusts rates. To be called when due().
     void sweep(Nanos now);
     [[nodiscard]] bool due(Nanos now) const { return now >= due_; }
 
     [[nodiscard]] EndpointReading read(VnicId vnic) const;
     [[nodiscard]] std::uint32_t senders() const { return senders_.size(); }
-    /// Tokens received since construction, and whether somebody is held back for lack of capacity: what a
-    /// worker says when several divide the link.
+    /// Tokens received since construction. With backlogged() the worker's demand where several workers divide
+    /// the link.
     [[nodiscard]] std::uint64_t received_total() const { return received_total_; }
-    [[nodiscard]] bool hungry() const { return hungry_; }
+    /// A vNIC uses at least 80 % of its part: it may want more.
+    [[nodiscard]] bool backlogged() const { return backlogged_; }
 
   private:
+    /// Advertised rates that are remembered: feedback takes up to so many periods to take effect.
     static constexpr std::size_t kHistory = 4;
 
     struct alignas(64) Endpoint {
         std::uint64_t window_bytes = 0;
         std::uint64_t marked_bytes = 0;
         Nanos window_from = 0;
-        std::uint64_t look_at = 0;  ///< so many in this window: look whether it is too much
-        std::uint64_t rate = 0;     ///< advertised
-        Nanos limited_until = 0;    ///< somebody may have a limiter until then
-        std::uint32_t senders = SenderTable::kNone;
-        std::uint32_t last_sender = SenderTable::kNone;
+        std::uint64_t check_at = 0;                  ///< bytes of this window at which check_flood() is due
+        std::uint64_t rate = 0;                      ///< advertised to all senders
+        Nanos limited_until = 0;                     ///< senders may have a limiter for this vNIC until then
+        std::uint32_t senders = SenderTable::kNone;  ///< first of its senders
+        std::uint32_t last_sender = SenderTable::kNone;  ///< of the last frames
         std::uint16_t silent_periods = 0;
         bool present = false;
-        bool active = false;  ///< among those that are measured
-        bool awake = false;   ///< received something of late
-        // The rest is for the sweep.
+        bool active = false;  ///< is measured
+        bool awake = false;   ///< received a frame in the last periods
+        // The rest is read once per period.
         EndpointProfile profile;
         double measured = 0;                            ///< tokens per second in the last window
-        double congestion = 0;                          ///< what marks add to it
-        double demand = 0;                              ///< what it could use, falling slowly
-        double target = 0;                              ///< its part
-        double target_before = 0;                       ///< in the last period
-        double queue = 0;                               ///< what those who flood have before the link, bytes
-        std::array<std::uint64_t, kHistory> history{};  ///< rates advertised before
+        double congestion = 0;                          ///< rate that congestion marks add to `measured`
+        double demand = 0;                              ///< rate that it could use; falls slowly
+        double target = 0;                              ///< its part of the capacity
+        double target_before = 0;                       ///< its part in the last period
+        double queue = 0;                               ///< bytes before the link, of senders that flooded it
+        std::array<std::uint64_t, kHistory> history{};  ///< rates advertised in the last periods
     };
 
-    void look(Endpoint& endpoint, Nanos now);
+    void check_flood(Endpoint& endpoint, Nanos now);
     [[nodiscard]] bool link_full(std::uint64_t bytes, Nanos span) const;
     [[nodiscard]] Sender* sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address);
     void wake(VnicId vnic, Nanos now);
-    void lend(std::uint64_t bytes, Nanos span);
+    void lend_headroom(std::uint64_t bytes, Nanos span);
     void measure(Endpoint& endpoint, std::uint64_t marked, Nanos span);
     void split();
     void adjust(Endpoint& endpoint, Nanos span);
-    [[nodiscard]] std::uint64_t fitting(Endpoint& endpoint, const SenderSummary& summary, double target,
-                                        Nanos span);
+    [[nodiscard]] std::uint64_t fitting_rate(Endpoint& endpoint, const SenderSummary& summary, double target,
+                                             Nanos span);
 
     Setup setup_;
     ReceiverProfile profile_;
@@ -130,18 +144,18 @@ class Receiver {
     std::vector<VnicId> active_;
     std::vector<Claim> claims_;
     std::vector<std::uint64_t> parts_;
-    std::vector<std::uint32_t> windows_;  ///< what the senders of one vNIC sent
+    std::vector<std::uint32_t> windows_;  // bytes of one vNIC's senders
     Nanos swept_ = 0;
     Nanos due_ = 0;
     std::uint64_t received_total_ = 0;
-    double headroom_;         ///< of the link, in parts of the capacity
-    std::uint64_t capacity_;  ///< what is divided: the profile's, and what was left unused
-    double unused_ = 0;       ///< tokens of late that somebody wanted
+    double headroom_;         // of the link, as a part of the capacity
+    std::uint64_t capacity_;  // divided in this period: the profile's, and what is lent of the headroom
+    double unused_ = 0;       // tokens of capacity that were wanted, not used and not lent yet
     std::uint32_t sequence_;
-    std::uint64_t swept_total_ = 0;   ///< received_total_ at the last sweep
-    unsigned full_periods_ = 0;       ///< for how long a queue has stood before the link
-    unsigned contested_periods_ = 0;  ///< for so many more, nobody is told more than his part
-    bool hungry_ = false;
+    std::uint64_t swept_total_ = 0;   // received_total_ at the last sweep
+    unsigned full_periods_ = 0;       // periods in a row in which the link was full
+    unsigned contested_periods_ = 0;  // further periods in which no rate exceeds its vNIC's part
+    bool backlogged_ = false;
 };
 
 }  // namespace weir

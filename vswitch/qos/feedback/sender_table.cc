@@ -1,4 +1,4 @@
-// sender_table.cc - chains in buckets, chains per vNIC, a chain of free entries.
+// sender_table.cc - SenderTable: chains per hash bucket, per vNIC and of free entries; and the summary.
 #include "vswitch/qos/feedback/sender_table.h"
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 namespace weir {
 namespace {
 
-/// A sender that reaches this part of what it was told is held back by it.
+/// A sender that reaches this part of its advertised rate is held back by it.
 constexpr float kBackloggedShare = 0.6F;
-/// Who used to send more than this in a window and sends less now has slowed down; with fewer frames it may
-/// be chance.
+/// A sender whose rate was above this many bytes per window slows down at once when it sends less; with fewer
+/// frames per window a fall may be chance.
 constexpr float kSureBytes = 12'000;
 /// Windows without a packet until a sender is forgotten: 20 ms at the default period.
 constexpr std::uint16_t kSenderWindows = 100;
@@ -47,7 +47,7 @@ std::uint32_t SenderTable::find_or_add(VnicId vnic, std::uint64_t address, std::
     return at;
 }
 
-/// Takes it out of its bucket; the vNIC's chain has let go of it.
+/// Frees an entry that was taken out of its vNIC's chain.
 void SenderTable::release(std::uint32_t at) {
     std::uint32_t* link = &buckets_[bucket_of(senders_[at].vnic, senders_[at].address)];
     while (*link != at)
@@ -60,7 +60,7 @@ void SenderTable::release(std::uint32_t at) {
 
 double level_of(std::span<const std::uint32_t> windows, double room) {
     double level = 0;
-    for (;;) {  // rises to where it stays: those below it are counted as they are
+    for (;;) {  // rises until it no longer changes: windows below it count as they are
         const auto bound = static_cast<std::uint32_t>(std::min(level, double{UINT32_MAX}));
         std::uint64_t below = 0;
         std::uint32_t above = 0;
@@ -77,13 +77,13 @@ double level_of(std::span<const std::uint32_t> windows, double room) {
     }
 }
 
-SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic, std::uint64_t told, Nanos span,
-                            std::span<std::uint32_t> room) {
+SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic, std::uint64_t advertised,
+                            Nanos span, std::span<std::uint32_t> room) {
     SenderSummary summary;
-    const auto held_at = static_cast<float>(told);
+    const auto held_at = static_cast<float>(advertised);
     const auto per_sec = static_cast<float>(per_second(1, span));
     const float one_frame = kFullFrame * per_sec;
-    const float pause = 1 + one_frame / held_at;  // windows from frame to frame, and one for chance
+    const float pause = 1 + one_frame / held_at;  // periods from frame to frame, and one for chance
     float others = 0;
     std::size_t count = 0;
     senders.visit(of_vnic, [&](Sender& sender) {

@@ -1,6 +1,10 @@
-// sender_table.h - who sends to this worker's vNICs: what each sent and what it was told.
-// Source: EyeQ 3.2 (feedback goes to sampled senders). Units: accounted bytes, ns, tokens per second.
-// Threads: one owner (a worker). Allocates only when built; a full table gives the place of nobody in use.
+// sender_table.h - the senders to this worker's vNICs: bytes and advertised rate of each, and their summary.
+// Source: EyeQ 3.2; docs/algorithms.md 4.3. Units: accounted bytes; tokens (accounted bytes) per second; ns.
+// Threads: one owner (a worker). Allocates only when built.
+//
+// A link that is full hides how much its senders offered, but what each of them sent in the last period is
+// known. Example: four senders sent 60, 50, 40 and 2 KB to a vNIC whose part is 100 KB per period. level_of()
+// finds that cutting each to 32.7 KB fits: 3 * 32.7 + 2 = 100. A rate law would approach that rate in steps.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +19,13 @@ namespace weir {
 
 /// One sender to one vNIC.
 struct alignas(64) Sender {
-    std::uint64_t address = 0;       ///< MAC, 48 bits
-    Nanos told_at = 0;               ///< 0 = never
-    std::uint64_t told_rate = 0;     ///< what it was told then
-    float rate = 0;                  ///< received from it, smoothed
-    std::uint32_t window_bytes = 0;  ///< in this period
-    std::uint32_t untold_bytes = 0;  ///< since it was told
-    std::uint32_t next_in_bucket = 0;
+    std::uint64_t address = 0;          ///< MAC, 48 bits
+    Nanos advertised_at = 0;            ///< time of its last feedback; 0: it had none
+    std::uint64_t advertised_rate = 0;  ///< tokens per second in its last feedback
+    float rate = 0;                     ///< bytes per second received from it, smoothed over periods
+    std::uint32_t window_bytes = 0;     ///< received from it in this period
+    std::uint32_t bytes_since_feedback = 0;
+    std::uint32_t next_in_bucket = 0;  ///< or among the free entries
     std::uint32_t next_of_vnic = 0;
     std::uint16_t silent_periods = 0;
     VnicId vnic = kNoVnic;
@@ -35,12 +39,12 @@ class SenderTable {
     /// @param capacity senders, a power of two
     explicit SenderTable(std::uint32_t capacity);
 
-    /// The sender's entry, made when there is none; kNone when the table is full.
+    /// Place of the sender, which is added when it is new; kNone when the table is full.
+    /// @param of_vnic first of the vNIC's senders, SenderTable::kNone without any
     [[nodiscard]] std::uint32_t find_or_add(VnicId vnic, std::uint64_t address, std::uint32_t& of_vnic);
     [[nodiscard]] Sender& operator[](std::uint32_t at) { return senders_[at]; }
 
-    /// Walks over the senders of a vNIC from `of_vnic` on; those for which keep(sender) is false are
-    /// forgotten.
+    /// Walks over the senders of a vNIC from `of_vnic` on and forgets those for which keep(sender) is false.
     template <typename Keep>
     void visit(std::uint32_t& of_vnic, Keep&& keep) {
         for (std::uint32_t* link = &of_vnic; *link != kNone;) {
@@ -70,34 +74,39 @@ class SenderTable {
     std::vector<Sender> senders_;
 };
 
-/// A full frame on the wire.
+/// Bytes of a full frame on the wire.
 inline constexpr float kFullFrame = 1538;
-/// More bytes than chance brings: 5 full frames.
+/// Bytes (5 full frames) that are more than the chance of where a window begins and ends.
 inline constexpr std::uint32_t kManyBytes = 8'000;
 
 struct SenderSummary {
-    std::uint32_t backlogged = 0;              ///< how many send as much as they were told
-    std::uint32_t risen = 0;                   ///< how many are new, or send more than twice what they did
-    double others = 0;                         ///< what those send that are not backlogged, per second
-    std::span<const std::uint32_t> windows{};  ///< what each sent in the window, if anything
+    std::uint32_t backlogged = 0;              ///< senders that the advertised rate holds back
+    std::uint32_t risen = 0;                   ///< senders that are new, or whose rate more than doubled
+    double others = 0;                         ///< bytes per second of all senders that are not backlogged
+    std::span<const std::uint32_t> windows{};  ///< bytes of each sender in the window, without zeros
 };
 
+/// Rate of `amount` in `span`.
 [[nodiscard]] inline double per_second(double amount, Nanos span) {
     return amount * static_cast<double>(kNanosPerSec) / static_cast<double>(span);
 }
+/// Amount of a rate in `span`.
 [[nodiscard]] inline double over(double per_sec, Nanos span) {
     return per_sec * static_cast<double>(span) / static_cast<double>(kNanosPerSec);
 }
 
-/// The level to which what each sent must be cut to be `room` bytes together.
+/// The level to which the larger of `windows` must be cut so that all together are `room` bytes.
 [[nodiscard]] double level_of(std::span<const std::uint32_t> windows, double room);
 
-/// Closes the window of every sender of a vNIC and forgets those long silent.
-/// @param of_vnic the chain of its senders  @param told the least that they were told of late
-/// @param room    for the windows: as many places as there may be senders
-[[nodiscard]] SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic, std::uint64_t told,
-                                          Nanos span, std::span<std::uint32_t> room);
-/// The windows as they stand now.
+/// Summary of a vNIC's senders at the end of a period: begins their next window, and forgets senders without
+/// a packet in 100 periods.
+/// @param of_vnic    first of the vNIC's senders
+/// @param advertised the lowest rate that was advertised to them in the last periods
+/// @param room       for the summary's windows: as many places as the table has senders
+[[nodiscard]] SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic,
+                                          std::uint64_t advertised, Nanos span,
+                                          std::span<std::uint32_t> room);
+/// Bytes of each of a vNIC's senders so far in the current window.
 [[nodiscard]] std::span<const std::uint32_t> open_windows(SenderTable& senders, std::uint32_t& of_vnic,
                                                           std::span<std::uint32_t> room);
 
