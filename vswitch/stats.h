@@ -15,16 +15,16 @@
 
 namespace weir {
 
-/// What a vNIC sends to one address over the wire, where the controller rules it.
+/// Bytes from a vNIC to one address over the wire for which the controller has allocated a rate.
 struct PeerReading {
     std::uint64_t address = 0;  ///< MacAddress::bits
-    std::uint64_t bytes = 0;    ///< that have left
+    std::uint64_t bytes = 0;    ///< sent since the allocation began
     std::uint64_t queued = 0;   ///< bytes that wait
 };
-struct PeerRule {
+/// The controller's rate for what a vNIC sends to one address.
+struct PeerAllocation {
     std::uint64_t address = 0;
-    std::optional<std::uint64_t>
-        rate{};  ///< bytes per second, UINT64_MAX: only counted; none: no rule any more
+    std::optional<std::uint64_t> rate{};  ///< bytes per second; UINT64_MAX: only counted; nullopt: withdrawn
 };
 
 struct Tally {

@@ -87,12 +87,9 @@ std::pair<Spans, Spans> rates_of_requests(unsigned times) {
     for (unsigned i = 0; i < times; ++i) {
         VnicProfile profile;
         spans.first.time([&] { profile = make_vnic_profile(with_appliance(2000 + i), config); });
-        WorkerCommand command{WorkerCommand::Type::kChangeVnic};
-        command.vnic = id;
-        command.profile = &profile;
         host.now += kTurn;
         host.worker().housekeeping_next();
-        if (host.worker().control().send(command) == 0)
+        if (host.worker().control().post(command::ChangeVnic{id, &profile}) == 0)
             throw std::runtime_error("the worker's ring is full");
         spans.second.time([&] { host.turn(); });
     }

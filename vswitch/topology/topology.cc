@@ -169,10 +169,10 @@ void Topology::stop_workers() {
 
 std::uint64_t Topology::post(WorkerId worker, const WorkerCommand& command) {
     WorkerControl& control = workers_[worker]->control();
-    std::uint64_t number = control.send(command);
+    std::uint64_t number = control.post(command);
     if (number == 0) {  // the ring is full: let the worker catch up
-        await(worker, control.sent());
-        number = control.send(command);
+        await(worker, control.posted());
+        number = control.post(command);
     }
     return number;
 }
@@ -205,11 +205,9 @@ void Topology::run_on_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& 
 void Topology::relay_mac_updates() {
     for (const auto& from : workers_) {
         for (MacUpdate update{}; from->mac_updates().pop(update);) {
-            WorkerCommand command{WorkerCommand::Type::kHearMac};
-            command.news = update;
             for (const auto& to : workers_)
                 if (to != from)
-                    (void)to->control().send(command);
+                    (void)to->control().post(command::UpdateMac{update});
         }
     }
 }

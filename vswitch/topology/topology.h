@@ -73,7 +73,7 @@ class Topology final : public SwitchControl {
         VnicStats snapshot;   // as last received
         std::vector<RequestPath::Reading> requests;
         Rates rates;
-        std::vector<PeerRule> peer_rules;  // as last posted to the owner
+        std::vector<PeerAllocation> peer_allocations;  // as last posted to the owner
         std::vector<PeerReading> peers;
         std::optional<GuaranteeMeter> guarantee;
         std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended

@@ -14,8 +14,8 @@ constexpr std::uint64_t kTokensMax = 1'000'000'000'000;
 constexpr std::uint64_t kSharesMax = 10'000;
 constexpr std::uint64_t kBytesMin = 125;
 constexpr std::uint64_t kBytesMax = 50'000'000'000;
-/// Rules of one command: a worker applies these in some microseconds.
-constexpr std::size_t kRulesPerCommand = 64;
+/// Peers of one command: a worker applies their rates in some microseconds.
+constexpr std::size_t kPeersPerCommand = 64;
 
 FlowTokens by_part(const std::array<std::uint64_t, kPathResources>& values) {
     FlowTokens parts{};
@@ -26,16 +26,16 @@ FlowTokens by_part(const std::array<std::uint64_t, kPathResources>& values) {
 }
 
 /// Changes that lead from the rates `before` to those of `now`.
-std::vector<PeerRule> rules_between(const std::map<std::uint64_t, std::uint64_t>& before,
-                                    const std::map<std::uint64_t, std::uint64_t>& now) {
-    std::vector<PeerRule> rules;
+std::vector<PeerAllocation> changes_between(const std::map<std::uint64_t, std::uint64_t>& before,
+                                            const std::map<std::uint64_t, std::uint64_t>& now) {
+    std::vector<PeerAllocation> changes;
     for (const auto& [address, rate] : before)
         if (!now.contains(address))
-            rules.push_back({address, std::nullopt});
+            changes.push_back({address, std::nullopt});
     for (const auto& [address, rate] : now)
         if (const auto was = before.find(address); was == before.end() || was->second != rate)
-            rules.push_back({address, rate});
-    return rules;
+            changes.push_back({address, rate});
+    return changes;
 }
 
 /// The part of `windows` that concerns one vNIC.
@@ -116,16 +116,10 @@ std::vector<FlowSample> Topology::sample_flows() {
         const WorkerId owner = vnic.path->fixed.owner;
         std::uint64_t number = 0;
         if (!vnic.config.appliances.empty()) {
-            WorkerCommand command{WorkerCommand::Type::kReadRequests};
-            command.vnic = id;
-            command.requests = &vnic.requests;
-            number = post(owner, command);
+            number = post(owner, command::ReadRequests{id, &vnic.requests});
         }
         if (!vnic.peers.empty()) {
-            WorkerCommand command{WorkerCommand::Type::kReadPeers};
-            command.vnic = id;
-            command.peers = vnic.peers;
-            number = post(owner, command);
+            number = post(owner, command::ReadPeers{id, vnic.peers});
         }
         return number;
     });
@@ -159,26 +153,24 @@ void Topology::set_rates(const FlowRates& rates) {
             vnic.rates.requests = std::move(now.requests);
             number = post_profile(id, vnic.config);
         }
-        const std::uint64_t last_rule = uplink_ ? post_peer_rates(id, std::move(now.peers)) : 0;
-        return last_rule != 0 ? last_rule : number;
+        const std::uint64_t last_of_peers = uplink_ ? post_peer_rates(id, std::move(now.peers)) : 0;
+        return last_of_peers != 0 ? last_of_peers : number;
     });
 }
 
 /// @return number of the last command; 0 when nothing changed
 std::uint64_t Topology::post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates) {
     Vnic& vnic = *vnics_[id];
-    vnic.peer_rules = rules_between(vnic.rates.peers, rates);
+    vnic.peer_allocations = changes_between(vnic.rates.peers, rates);
     vnic.rates.peers = std::move(rates);
     vnic.peers.clear();
     for (const auto& [address, rate] : vnic.rates.peers)
         vnic.peers.push_back({.address = address});
     std::uint64_t number = 0;
-    const std::span<const PeerRule> rules = vnic.peer_rules;
-    for (std::size_t first = 0; first < rules.size(); first += kRulesPerCommand) {
-        WorkerCommand command{WorkerCommand::Type::kRulePeers};
-        command.vnic = id;
-        command.rules = rules.subspan(first, std::min(kRulesPerCommand, rules.size() - first));
-        number = post(vnic.path->fixed.owner, command);
+    const std::span<const PeerAllocation> changes = vnic.peer_allocations;
+    for (std::size_t first = 0; first < changes.size(); first += kPeersPerCommand) {
+        const auto peers = changes.subspan(first, std::min(kPeersPerCommand, changes.size() - first));
+        number = post(vnic.path->fixed.owner, command::AllocatePeers{id, peers});
     }
     return number;
 }

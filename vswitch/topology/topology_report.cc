@@ -23,22 +23,15 @@ GuaranteeReport guarantee_report(const GuaranteeMeter& meter) {
 void Topology::take_snapshots() {
     std::vector<std::uint64_t> last(workers_.size());
     for (const auto& worker : workers_) {
-        WorkerCommand command{WorkerCommand::Type::kSnapshotWorker};
-        command.snapshot = &worker_snapshots_[worker->id()];
-        command.tunnels = &tunnels_->reading(worker->id());
-        last[worker->id()] = post(worker->id(), command);
+        const WorkerId id = worker->id();
+        last[id] = post(id, command::ReadWorker{&worker_snapshots_[id], &tunnels_->reading(id)});
     }
     run_on_owners([this](VnicId id, Vnic& vnic) {
         const WorkerId owner = vnic.path->fixed.owner;
-        WorkerCommand command{WorkerCommand::Type::kSnapshotVnic};
-        command.vnic = id;
-        command.vnic_stats = &vnic.snapshot;
-        const std::uint64_t number = post(owner, command);
+        const std::uint64_t number = post(owner, command::ReadVnic{id, &vnic.snapshot});
         if (vnic.config.appliances.empty())
             return number;
-        command.type = WorkerCommand::Type::kReadRequests;
-        command.requests = &vnic.requests;
-        return post(owner, command);
+        return post(owner, command::ReadRequests{id, &vnic.requests});
     });
     for (const auto& worker : workers_)
         await(worker->id(), last[worker->id()]);

@@ -120,10 +120,7 @@ void Topology::add(const VnicConfig& config) {
     const WorkerId owner = pick_worker(config);
     *free = make_vnic(config, id, owner);
     Vnic& vnic = **free;
-    WorkerCommand command{WorkerCommand::Type::kAddVnic};
-    command.vnic = id;
-    command.path = vnic.path.get();
-    run_on_all(command);
+    run_on_all(command::AddVnic{vnic.path.get()});
     try {
         if (config.device.empty())
             vhost_->add(config, static_cast<VhostPort&>(*vnic.port));
@@ -140,9 +137,7 @@ void Topology::remove(VnicId id) {
         vhost_->remove(vnic.config.socket);
     if (steering_)
         steering_->remove(id);
-    WorkerCommand command{WorkerCommand::Type::kRemoveVnic};
-    command.vnic = id;
-    run_on_all(command);
+    run_on_all(command::RemoveVnic{id});
     vnics_[id].reset();
 }
 
@@ -155,10 +150,7 @@ VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) con
 std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
     Vnic& vnic = *vnics_[id];
     vnic.profile = profile_of(config, vnic);
-    WorkerCommand command{WorkerCommand::Type::kChangeVnic};
-    command.vnic = id;
-    command.profile = &vnic.profile;
-    return post(vnic.path->fixed.owner, command);
+    return post(vnic.path->fixed.owner, command::ChangeVnic{id, &vnic.profile});
 }
 
 }  // namespace weir

@@ -145,10 +145,7 @@ std::unique_ptr<EspSession> Tunnels::make_session(std::size_t id) const {
     return session;
 }
 
-void Tunnels::post_session(WorkerCommand::Type type, TunnelId id, const Post& post) {
-    WorkerCommand command{type};
-    command.tunnel = id;
-    command.session = tunnels_[id].sessions.back().get();
+void Tunnels::post_to_all(const WorkerCommand& command, const Post& post) {
     for (const auto& worker : workers_)
         posted_[worker->id()] = post(worker->id(), command);
 }
@@ -157,7 +154,7 @@ void Tunnels::send_with_newest(TunnelId id, const Post& post) {
     Tunnel& tunnel = tunnels_[id];
     if (tunnel.sessions.empty() || tunnel.sending == tunnel.sessions.back().get())
         return;
-    post_session(WorkerCommand::Type::kSendSession, id, post);
+    post_to_all(command::SendSession{id, tunnel.sessions.back().get()}, post);
     tunnel.sending = tunnel.sessions.back().get();
     spdlog::info("tunnel {}: keys agreed on with {}", tunnel.config->name, tunnel.config->remote);
 }
@@ -167,7 +164,7 @@ void Tunnels::adopt(TunnelId id, const Post& post) {
     Tunnel& tunnel = tunnels_[id];
     tunnel.sessions.push_back(make_session(id));
     ++tunnel.report.sessions;
-    post_session(WorkerCommand::Type::kReceiveSession, id, post);
+    post_to_all(command::ReceiveSession{id, tunnel.sessions.back().get()}, post);
     if (tunnel.agreement->established())
         send_with_newest(id, post);
 }
@@ -231,9 +228,7 @@ void Tunnels::say(TunnelId id, const KeyAgreement::Message& message, const Post&
         ip->total_length = rte_cpu_to_be_16(static_cast<std::uint16_t>(length - kEspFrontBytes));
         ip->hdr_checksum = rte_ipv4_cksum(ip);
     }
-    WorkerCommand command{WorkerCommand::Type::kSendFrame};
-    command.frame = frame;
-    post(0, command);
+    post(0, command::SendFrame{frame});
 }
 
 /// One end asks first, so that not both do at once.

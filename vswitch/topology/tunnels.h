@@ -63,7 +63,7 @@ class Tunnels {
     void adopt(TunnelId id, const Post& post);
     void send_with_newest(TunnelId id, const Post& post);
     void say(TunnelId id, const KeyAgreement::Message& message, const Post& post);
-    void post_session(WorkerCommand::Type type, TunnelId id, const Post& post);
+    void post_to_all(const WorkerCommand& command, const Post& post);
     void renew_in_time(Tunnel& tunnel, Nanos now);
     void retire(Tunnel& tunnel);
 

@@ -1,4 +1,4 @@
-// changes_test.cc - vNICs come, change and go by command, and nobody else notices.
+// changes_test.cc - vNICs come, change and go by command, and no other vNIC notices.
 #include <rte_mbuf.h>
 
 #include "test/support/catch.h"
@@ -57,7 +57,7 @@ TEST_CASE("other vNICs lose no frame while vNICs come, change and go") {
         VnicConfig third = vm(3);
         third.limit_bps = 10'000'000;
         const VnicId vm3 = host.add(third);
-        for (std::uint32_t i = 0; i < 100; ++i)  // to a VM, to the wire, to nobody
+        for (std::uint32_t i = 0; i < 100; ++i)  // to a VM, to the wire, nowhere
             host.port(vm3).offered.push_back(frame(i % 2 == 0 ? mac(9) : kBroadcast, mac(3), i, 1000));
         host.run(100'000);
         third.limit_bps = 20'000'000 * (round % 3);
@@ -130,19 +130,16 @@ TEST_CASE("after a vNIC has gone its address is unknown, and may come back elsew
     CHECK(host.port(again).received.size() == 1);
 }
 
-TEST_CASE("news of an address at a vNIC that has gone meanwhile is not believed") {
+TEST_CASE("an update of an address at a vNIC that has gone meanwhile is not believed") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
     const VnicId vm2 = host.add(vm(2));
     host.remove(vm2);
-    WorkerCommand command{WorkerCommand::Type::kHearMac};
-    command.news = {mac_key(mac(9), 0), vm2};
-    host.tell(0, command);
+    host.post(0, command::UpdateMac{{mac_key(mac(9), 0), vm2}});
     host.port(vm1).offered.push_back(frame(mac(9), mac(1), 0));
     host.settle();
     CHECK(drops(host.stats(vm1).from_vm, DropReason::kNoSuchMac) == 1);
-    command.news.destination = vm1;
-    host.tell(0, command);
+    host.post(0, command::UpdateMac{{mac_key(mac(9), 0), vm1}});
     CHECK(host.snapshot_worker(0).mac_entries == 2);
 }
 
@@ -185,7 +182,7 @@ TEST_CASE("what a VM sends to a guest that is down, full or gone does not hurt i
     host.port(dead).attached = false;
     host.port(sender).source = [n = 0U]() mutable { return frame(mac(3), mac(4), n++); };
     const auto refused = [&] { return drops(host.stats(dead).to_vm, DropReason::kVmDown); };
-    // The cycles are real: whoever is interrupted in its turn pays for that in the next ones.
+    // The cycles are real: a vNIC that is interrupted in its turn pays for that in the next ones.
     for (unsigned i = 0; i < 100 && refused() <= 1000; ++i)
         host.run(1'000'000);
     host.port(witness.from).source = nullptr;

@@ -78,56 +78,43 @@ VnicId SwitchHarness::add(const VnicConfig& config) {
         make_fixed(id, config.worker.value_or(0), vnic.port.get(), config, config_),
         make_vnic_profile(config, config_), config_.flood_limit_pps, now);
     vnics_.push_back(std::move(vnic));
-    WorkerCommand command{WorkerCommand::Type::kAddVnic};
-    command.vnic = id;
-    command.path = vnics_[id].path.get();
-    tell_all(command);
+    post_to_all(command::AddVnic{vnics_[id].path.get()});
     return id;
 }
 
 void SwitchHarness::change(VnicId id, const VnicConfig& config) {
     const VnicProfile profile = make_vnic_profile(config, config_);
-    WorkerCommand command{WorkerCommand::Type::kChangeVnic};
-    command.vnic = id;
-    command.profile = &profile;
-    tell(path(id).fixed.owner, command);
+    post(path(id).fixed.owner, command::ChangeVnic{id, &profile});
 }
 
 void SwitchHarness::remove(VnicId id) {
-    WorkerCommand command{WorkerCommand::Type::kRemoveVnic};
-    command.vnic = id;
-    tell_all(command);
+    post_to_all(command::RemoveVnic{id});
     vnics_[id] = {};
 }
 
-void SwitchHarness::tell(WorkerId worker, const WorkerCommand& command) {
+void SwitchHarness::post(WorkerId worker, const WorkerCommand& command) {
     WorkerControl& control = workers_[worker]->control();
-    const std::uint64_t number = control.send(command);
+    const std::uint64_t number = control.post(command);
     for (std::uint64_t turns = 0; turns < limits::kHousekeepingIterations; ++turns)
         workers_[worker]->run_once(now);
     if (number == 0 || !control.wait(number, 0))
         throw std::runtime_error("a worker did not do a command within one housekeeping period");
 }
 
-void SwitchHarness::tell_all(const WorkerCommand& command) {
+void SwitchHarness::post_to_all(const WorkerCommand& command) {
     for (const auto& worker : workers_)
-        tell(worker->id(), command);
+        post(worker->id(), command);
 }
 
 VnicStats SwitchHarness::snapshot(VnicId id) {
     VnicStats stats;
-    WorkerCommand command{WorkerCommand::Type::kSnapshotVnic};
-    command.vnic = id;
-    command.vnic_stats = &stats;
-    tell(path(id).fixed.owner, command);
+    post(path(id).fixed.owner, command::ReadVnic{id, &stats});
     return stats;
 }
 
 WorkerSnapshot SwitchHarness::snapshot_worker(WorkerId id) {
     WorkerSnapshot snapshot;
-    WorkerCommand command{WorkerCommand::Type::kSnapshotWorker};
-    command.snapshot = &snapshot;
-    tell(id, command);
+    post(id, command::ReadWorker{&snapshot});
     return snapshot;
 }
 

@@ -42,7 +42,7 @@ class SwitchHarness {
     VnicId add(const VnicConfig& config);
     void change(VnicId id, const VnicConfig& config);
     void remove(VnicId id);
-    void tell(WorkerId worker, const WorkerCommand& command);
+    void post(WorkerId worker, const WorkerCommand& command);
     [[nodiscard]] VnicStats snapshot(VnicId id);
     [[nodiscard]] WorkerSnapshot snapshot_worker(WorkerId id);
 
@@ -67,7 +67,7 @@ class SwitchHarness {
         std::unique_ptr<FakePort> port;
         std::unique_ptr<VnicPath> path;
     };
-    void tell_all(const WorkerCommand& command);
+    void post_to_all(const WorkerCommand& command);
 
     SwitchConfig config_;
     std::vector<Appliance> appliances_;

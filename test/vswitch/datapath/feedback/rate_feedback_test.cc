@@ -1,4 +1,5 @@
-// rate_feedback_test.cc - feedback through a whole switch: who is told, who obeys, what is refused.
+// rate_feedback_test.cc - feedback through a whole switch: which senders get it, which obey, which frames are
+// refused.
 #include "vswitch/datapath/feedback/rate_feedback.h"
 
 #include <rte_mbuf.h>
@@ -79,7 +80,7 @@ Taken run(SwitchHarness& host, RingNic& nic, Nanos duration, Offer&& offer) {
 }  // namespace
 
 TEST_CASE(
-    "who receives more than its part of the wire tells the sender a rate, in a frame of the far side's "
+    "a vNIC that receives more than its part of the wire has a rate advertised, in a frame of the far side's "
     "words") {
     RingNic nic;
     SwitchHarness host(with_feedback(), &nic);
@@ -97,7 +98,7 @@ TEST_CASE(
             CHECK(message.from == mac(1));
             to_peer = message.rate;
         }
-    CHECK(to_peer >= 1'000'000 / 8);  // it does not listen, so it is told ever less
+    CHECK(to_peer >= 1'000'000 / 8);  // it ignores feedback, so the rate falls on
     CHECK(to_peer < 600'000'000 / 8);
     CHECK(host.snapshot_worker(0).feedback.told == taken.messages.size());
     CHECK(host.snapshot(vm1).advertised_rate > 0);
@@ -233,16 +234,13 @@ TEST_CASE("a vNIC that goes takes its limiters along, and what waits in them is 
     CHECK(buffers_in_use() == before);
 }
 
-TEST_CASE("what the controller rules is counted and held to its rate, and nothing else is") {
+TEST_CASE("what the controller allocates a rate to is counted and held to its rate, and nothing else is") {
     RingNic nic(1, 4096);
     SwitchConfig config = with_feedback();
     SwitchHarness host(config, &nic);
     const VnicId vm1 = host.add(vm(1));
-    std::vector<PeerRule> rules{{kFar, 100'000'000 / 8}, {mac(0x97), UINT64_MAX}};
-    WorkerCommand command{WorkerCommand::Type::kRulePeers};
-    command.vnic = vm1;
-    command.rules = rules;
-    host.tell(0, command);
+    std::vector<PeerAllocation> allocations{{kFar, 100'000'000 / 8}, {mac(0x97), UINT64_MAX}};
+    host.post(0, command::AllocatePeers{vm1, allocations});
     const auto offer = [&] {
         for (const std::uint64_t to : {kFar, mac(0x98)})
             for (int i = 0; i < 2; ++i)
@@ -253,18 +251,14 @@ TEST_CASE("what the controller rules is counted and held to its rate, and nothin
     CHECK(static_cast<double>(taken.bytes.at(kFar)) * 80 == Approx(100e6).epsilon(0.02));
     CHECK(static_cast<double>(taken.bytes.at(mac(0x98))) * 80 == Approx(2 * 366 * 8 * 50e3).epsilon(0.02));
     std::vector<PeerReading> peers{{.address = kFar}, {.address = mac(0x97)}, {.address = mac(0x98)}};
-    command.type = WorkerCommand::Type::kReadPeers;
-    command.peers = peers;
-    host.tell(0, command);
+    host.post(0, command::ReadPeers{vm1, peers});
     CHECK(static_cast<double>(peers[0].bytes) ==
           Approx(static_cast<double>(taken.bytes.at(kFar))).epsilon(0.02));
     CHECK(peers[0].queued > 0);
     CHECK(peers[1].bytes == 0);
-    CHECK(peers[2].bytes == 0);  // not ruled
-    rules = {{kFar, std::nullopt}, {mac(0x97), std::nullopt}};
-    command.type = WorkerCommand::Type::kRulePeers;
-    command.rules = rules;
-    host.tell(0, command);
+    CHECK(peers[2].bytes == 0);  // no allocation
+    allocations = {{kFar, std::nullopt}, {mac(0x97), std::nullopt}};
+    host.post(0, command::AllocatePeers{vm1, allocations});
     run(host, nic, 50'000'000, [] {});  // what waited
     taken = run(host, nic, 100'000'000, offer);
     CHECK(static_cast<double>(taken.bytes.at(kFar)) * 80 > 400e6);
@@ -272,7 +266,8 @@ TEST_CASE("what the controller rules is counted and held to its rate, and nothin
 }
 
 TEST_CASE(
-    "a burst to ruled and other destinations: each one's order, the vNIC's limit and every byte are kept") {
+    "a burst to allocated and other destinations: each one's order, the vNIC's limit and every byte are "
+    "kept") {
     const auto limit = GENERATE(std::optional<std::uint64_t>{}, std::optional<std::uint64_t>{300'000'000});
     const auto stretch = GENERATE(1U, 5U, 32U);
     CAPTURE(limit.value_or(0), stretch);
@@ -282,43 +277,39 @@ TEST_CASE(
     wanted.limit_bps = limit;
     const VnicId vm1 = host.add(wanted);
     const std::array<std::uint64_t, 3> to{kFar, mac(0x98), mac(0x97)};
-    std::vector<PeerRule> rules{{to[0], 100'000'000 / 8}, {to[1], UINT64_MAX}};
-    WorkerCommand command{WorkerCommand::Type::kRulePeers};
-    command.vnic = vm1;
-    command.rules = rules;
-    host.tell(0, command);
+    std::vector<PeerAllocation> allocations{{to[0], 100'000'000 / 8}, {to[1], UINT64_MAX}};
+    host.post(0, command::AllocatePeers{vm1, allocations});
 
-    std::map<std::uint64_t, std::uint32_t> said;
-    std::map<std::uint64_t, std::vector<std::uint32_t>> heard;
+    std::map<std::uint64_t, std::uint32_t> sent_frames;
+    std::map<std::uint64_t, std::vector<std::uint32_t>> received;
     std::map<std::uint64_t, std::uint64_t> bytes;
     unsigned at = 0;
     for (const Nanos begin = host.now; host.now < begin + 250'000'000;) {
         if (host.now < begin + 200'000'000 && host.port(vm1).offered.size() < 64)
             for (unsigned i = 0; i < 32; ++i, ++at) {
                 const std::uint64_t peer = to[at / stretch % to.size()];
-                const std::uint32_t number = said[peer]++;
+                const std::uint32_t number = sent_frames[peer]++;
                 host.port(vm1).offered.push_back(
                     to_mbuf(buffer_pool(), numbered(peer, mac(1), number % 2 == 0 ? 540 : 60, number)));
             }
         host.run(100'000);
         for (rte_mbuf* frame : nic.take()) {
             const std::uint64_t peer = read_head(frame).destination;
-            heard[peer].push_back(number_of(frame));
+            received[peer].push_back(number_of(frame));
             bytes[peer] += frame->pkt_len + limits::kWireOverheadBytes;
             rte_pktmbuf_free(frame);
         }
     }
     for (const std::uint64_t peer : to) {
-        CHECK(std::ranges::is_sorted(heard[peer], std::ranges::less_equal{}));
-        CHECK((peer == to[0] || heard[peer].size() == said[peer]));  // nobody's limiter costs others a frame
+        CHECK(std::ranges::is_sorted(received[peer], std::ranges::less_equal{}));
+        CHECK((peer == to[0] ||
+               received[peer].size() == sent_frames[peer]));  // no limiter costs other destinations a frame
     }
     CHECK(bytes[to[0]] * 8 < 25'500'000);
     const std::uint64_t sent = bytes[to[0]] + bytes[to[1]] + bytes[to[2]];
     CHECK((!limit || sent * 8 < 76'500'000));
     std::vector<PeerReading> peers{{.address = to[0]}, {.address = to[1]}};
-    command.type = WorkerCommand::Type::kReadPeers;
-    command.peers = peers;
-    host.tell(0, command);
+    host.post(0, command::ReadPeers{vm1, peers});
     CHECK(peers[0].bytes == bytes[to[0]]);
     CHECK(peers[1].bytes == bytes[to[1]]);
     const VnicStats stats = host.stats(vm1);

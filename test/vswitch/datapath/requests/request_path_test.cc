@@ -1,4 +1,4 @@
-// request_path_test.cc - requests of a VM to an appliance: tracked, held, let go, settled; in whole frames.
+// request_path_test.cc - requests of a VM to an appliance: tracked, held, released, settled; in whole frames.
 #include "vswitch/datapath/requests/request_path.h"
 
 #include <rte_mbuf.h>
@@ -93,10 +93,7 @@ struct Host {
     RequestFlowStats flow() {
         std::vector<RequestPath::Reading> readings;
         readings.reserve(limits::kAppliancesPerVnic);
-        WorkerCommand command{WorkerCommand::Type::kReadRequests};
-        command.vnic = vm;
-        command.requests = &readings;
-        host.tell(0, command);
+        host.post(0, command::ReadRequests{vm, &readings});
         return readings.at(0).stats;
     }
 
@@ -124,7 +121,7 @@ TEST_CASE("requests pass while their tokens last, wait in order, and go when the
     CHECK(host.flow().held == 4);
     CHECK(host.flow().requests == 12);
     CHECK(balanced(host.host.stats(host.vm).from_vm));
-    host.send(5000, seq, {});  // a pure ACK is in nobody's way
+    host.send(5000, seq, {});  // a pure ACK waits for nothing
     CHECK(host.left().size() == 1);
     host.send(5000, 1 + 9 * static_cast<std::uint32_t>(set.size()), set);  // still held
     CHECK(drops(host.host.stats(host.vm).from_vm, DropReason::kRequestHeld) == 1);
@@ -243,7 +240,7 @@ TEST_CASE("no more is outstanding than the window takes; answers and resets make
     CHECK(host.flow().held == 1);
     host.answer(5002, 1, value);
     CHECK(host.left().size() == 2);                // with the RST
-    CHECK(host.flow().outstanding_tokens == 929);  // nobody waits for the last one's answer
+    CHECK(host.flow().outstanding_tokens == 929);  // the last one's response is not awaited
     host.answer(5003, 1, value);
     host.host.run(10 * kMs);
     CHECK(host.flow().held == 0);

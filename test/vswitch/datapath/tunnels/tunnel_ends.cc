@@ -74,17 +74,13 @@ void TunnelHost::agree() {
     session_.in.push_back(
         std::make_unique<EspSa>(device, tunnel_keys(ends_[0].spi_in, 0),
                                 EspSa::Parameters{.outbound = false, .replay_window = 64, .header = {}}));
-    WorkerCommand command{WorkerCommand::Type::kReceiveSession};
-    command.tunnel = 0;
-    command.session = &session_;
-    tell_all(command);
-    command.type = WorkerCommand::Type::kSendSession;
-    tell_all(command);
+    post_to_all(command::ReceiveSession{0, &session_});
+    post_to_all(command::SendSession{0, &session_});
 }
 
-void TunnelHost::tell_all(const WorkerCommand& command) {
+void TunnelHost::post_to_all(const WorkerCommand& command) {
     for (unsigned worker = 0; worker < workers_; ++worker)
-        host.tell(static_cast<WorkerId>(worker), command);
+        host.post(static_cast<WorkerId>(worker), command);
 }
 
 TunnelStats TunnelHost::tunnel() {
@@ -92,10 +88,7 @@ TunnelStats TunnelHost::tunnel() {
     for (unsigned worker = 0; worker < workers_; ++worker) {
         std::vector<TunnelStats> stats(1);
         WorkerSnapshot snapshot;
-        WorkerCommand command{WorkerCommand::Type::kSnapshotWorker};
-        command.snapshot = &snapshot;
-        command.tunnels = &stats;
-        host.tell(static_cast<WorkerId>(worker), command);
+        host.post(static_cast<WorkerId>(worker), command::ReadWorker{&snapshot, &stats});
         sum.add(stats[0]);
     }
     return sum;

@@ -38,7 +38,7 @@ class TunnelHost {
     void arrive(const std::vector<FrameBytes>& frames, std::uint16_t queue = 0);
 
   private:
-    void tell_all(const WorkerCommand& command);
+    void post_to_all(const WorkerCommand& command);
 
     bool left_;
     unsigned workers_;
