@@ -1,4 +1,4 @@
-// classifier.cc - the per-packet loops; everything rare is out of line.
+// classifier.cc - the loops over a burst; rare cases are out of line.
 #include "vswitch/datapath/classifier.h"
 
 #include <rte_ether.h>

@@ -1,10 +1,10 @@
-// cycle_bill.h - who pays for a worker's time: work since a mark is charged to a vNIC, its share follows.
-// Source: design section 1 (switch cycles as a resource). Units: TSC cycles. Threads: owning worker.
+// cycle_bill.h - charges the worker's cycles to the vNICs that caused the work.
+// Source: BESS (EECS-2015-155); docs/algorithms.md 3.5. Units: TSC cycles. Threads: owning worker.
 //
-// The sender pays for a poll of its ring and all that follows from it; the receiver pays for what comes from
-// the wire or from another worker, and for attempts at its full ring. Of a burst from the wire for several
-// VMs, the first pays for classifying it: on average as often as it receives. What leaves later through the
-// uplink's scheduler costs nobody: there the link is what is scarce, and divided.
+// The sender pays for a poll of its ring and all that follows from it; the receiver pays for frames from the
+// wire or from another worker, and for attempts at its full ring. Of a burst from the wire for several VMs,
+// the first pays for classifying it: on average as often as it receives. Frames that leave later through the
+// uplink's scheduler are charged to no vNIC: there the link is scarce, and it is divided.
 #pragma once
 
 #include <rte_cycles.h>
@@ -22,11 +22,11 @@ class CycleBill {
 
     [[nodiscard]] CycleShare& share() { return share_; }
 
-    /// Work from `cycles` on is for whom charge() names next.
+    /// Begins work at `cycles`, to be charged by the next charge().
     void start(std::uint64_t cycles) { mark_ = cycles; }
     [[nodiscard]] std::uint64_t mark() const { return mark_; }
 
-    /// The work since the mark was for this vNIC.
+    /// Charges the cycles since the mark to the vNIC.
     void charge(VnicPath& payer) {
         const std::uint64_t after = rte_rdtsc();
         if (after > mark_)
@@ -34,9 +34,9 @@ class CycleBill {
         mark_ = after;
     }
 
-    /// `cycles` of the work since the mark were this vNIC's doing, whoever pays for the rest.
-    void divert(VnicPath& culprit, std::uint64_t cycles) {
-        enter(culprit, cycles);
+    /// Charges `cycles` of those since the mark to this vNIC; the next charge() takes the rest.
+    void divert(VnicPath& payer, std::uint64_t cycles) {
+        enter(payer, cycles);
         mark_ += cycles;
     }
 

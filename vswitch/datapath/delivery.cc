@@ -1,4 +1,4 @@
-// delivery.cc - one call to the VM's port per burst, one more attempt at a full ring, then drop.
+// delivery.cc - Delivery: one call to the VM's port per burst, one more attempt at a full ring, then drops.
 #include "vswitch/datapath/delivery.h"
 
 #include <rte_mbuf.h>

@@ -1,4 +1,4 @@
-// inbox.cc - an rte_ring of frames.
+// inbox.cc - Inbox: an rte_ring of frames.
 #include "vswitch/datapath/inbox.h"
 
 #include <rte_lcore.h>

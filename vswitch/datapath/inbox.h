@@ -1,5 +1,5 @@
-// inbox.h - frames for vNICs of this worker that arrived at, or came from a VM of, another worker.
-// Source: rte_ring (many producers, one consumer). Units: frames.
+// inbox.h - ring of frames that other workers received, or took from a VM, for vNICs of this worker.
+// Source: DPDK ring library guide. Units: frames.
 // Threads: post() by any worker, take() by the owning worker.
 #pragma once
 

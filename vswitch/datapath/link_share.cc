@@ -1,4 +1,4 @@
-// link_share.cc - demands in, allocations out.
+// link_share.cc - LinkShare: water filling over the workers' demands.
 #include "vswitch/datapath/link_share.h"
 
 #include <algorithm>
@@ -47,7 +47,8 @@ void LinkShare::divide() {
     }
     const std::uint64_t left =
         water_fill(capacity, std::span(claims).first(workers_), std::span(parts).first(workers_));
-    for (std::size_t i = 0; i < workers_; ++i)  // what nobody asked for is there for who wakes up first
+    for (std::size_t i = 0; i < workers_;
+         ++i)  // capacity that no worker asked for is there for the first that needs it
         slots_[i].allocation.store(parts[i] + left / workers_, std::memory_order_relaxed);
 }
 

@@ -1,7 +1,11 @@
-// link_share.h - divides one direction of the wire, or an appliance's window, among workers by what they
-// promised and what they need, every 200 us. Source: design section 2; water filling (SRP Algorithm 2).
-// Units: the capacity's: accounted bytes per second, or tokens outstanding; ns. Threads: report() and
-// allocation() by each worker for itself; divide() by worker 0.
+// link_share.h - one direction of the wire, or an appliance's window, divided among workers every 200 us.
+// Source: docs/design.md 2; SRP Algorithm 2; docs/algorithms.md 3.6. Units: the capacity's: accounted bytes
+// per second, or tokens outstanding; ns. Threads: report() and allocation() by each worker for itself;
+// divide() by worker 0.
+//
+// Each worker reports the reservations and shares of its vNICs and what it used; worker 0 divides by them. Of
+// 9 Gbit/s, a worker that used 1 Gbit/s without backlog is counted as wanting 1.5 Gbit/s and a part to start
+// with; the rest goes to the workers with a backlog.
 #pragma once
 
 #include <array>

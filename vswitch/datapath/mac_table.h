@@ -1,6 +1,9 @@
-// mac_table.h - where a MAC address lives, per VLAN: static and learned entries, ageing, and a small
-// exact-match cache. Source: IEEE 802.1Q clause 8.7, 8.8 (learning, ageing); cache with generations as in
-// AccelNet. Units: ns. Threads: the owning worker; every worker has its own table.
+// mac_table.h - the vNIC or uplink behind each MAC address of a VLAN: static and learned entries, ageing.
+// Source: IEEE 802.1Q 8.7, 8.8; AccelNet (NSDI'18). Units: ns. Threads: the owning worker; every worker has
+// its own table.
+//
+// A cache of exact matches in front of the hash table answers most look-ups with one cache line. A change
+// of the table raises a generation number, which makes all cached entries stale at once.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// offload.cc - software checksums and segmentation.
+// offload.cc - software checksums and segmentation, header by header.
 #include "vswitch/datapath/offload.h"
 
 #include <rte_ethdev.h>

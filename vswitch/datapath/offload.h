@@ -1,5 +1,6 @@
 // offload.h - checksums and segments made in software, where the receiving side does not make them.
-// Source: virtio 1.2 section 5.1.6.2; rte_gso. Units: bytes. Threads: any worker; no state but the pool.
+// Source: virtio 1.2 5.1.6.2; DPDK GSO library guide. Units: bytes. Threads: any worker; no state but the
+// pool.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -11,8 +12,8 @@
 
 namespace weir::offload {
 
-/// Most segments that one super-frame may become: 64 KiB in segments of 256 bytes. A guest that asks for more
-/// lies.
+/// Most segments that one super-frame may become: 64 KiB in segments of 256 bytes. More
+/// is refused.
 inline constexpr std::uint16_t kSegmentsMax = 256;
 using Segments = std::array<rte_mbuf*, kSegmentsMax>;
 

@@ -1,5 +1,5 @@
-// traffic_class.h - the byte of an IP header that tells the network how to treat a frame: DSCP and ECN.
-// Source: RFC 2474 (DS field), RFC 3168 (ECN), RFC 1624 (checksum update). Threads: any; no state.
+// traffic_class.h - the byte of an IP header with DSCP and ECN: read, set, marked for congestion.
+// Source: RFC 2474; RFC 3168; RFC 1624. Threads: any; no state.
 #pragma once
 
 #include <rte_ip.h>

@@ -1,4 +1,4 @@
-// vnic_path.cc - from the configuration's words to the datapath's numbers.
+// vnic_path.cc - VnicPath, and its profile made from the configuration.
 #include "vswitch/datapath/vnic_path.h"
 
 #include <algorithm>

@@ -97,7 +97,7 @@ TEST_CASE("with anti-spoofing a foreign source address is refused, without it it
     CHECK(learning.macs.find(mac_key(mac(7), 0)) == 1);
 }
 
-TEST_CASE("a group address is nobody's source, anti-spoofing or not") {
+TEST_CASE("a group address is no vNIC's source, anti-spoofing or not") {
     VnicConfig open = vm(1);
     open.anti_spoofing = false;
     SendingVm sender(open);
@@ -118,7 +118,7 @@ TEST_CASE("a VLAN tag from a guest is refused with anti-spoofing, carried withou
     CHECK(trunk.batch.frames[0]->pkt_len == 64);
 }
 
-TEST_CASE("link-local multicast stays on its link, other groups go to everybody") {
+TEST_CASE("link-local multicast stays on its link, other groups go to all") {
     SendingVm sender;
     const auto group = [](std::uint8_t last) {
         FrameBytes frame = to(0);

@@ -14,8 +14,8 @@ namespace {
 constexpr Nanos kAgeing = 300 * kNanosPerSec;
 
 struct Table {
-    MacUpdateRing news;
-    MacTable macs{(buffer_pool(), WorkerId{0}), kAgeing, &news};
+    MacUpdateRing updates;
+    MacTable macs{(buffer_pool(), WorkerId{0}), kAgeing, &updates};
     /// Looks at every entry once.
     void age_all(Nanos now) {
         for (std::uint32_t i = 0; i < 2 * limits::kMacEntriesMax / 8; ++i)
@@ -27,7 +27,7 @@ constexpr MacKey kKey = mac_key(mac(1), 10);
 
 }  // namespace
 
-TEST_CASE("nobody is known at first, and VLANs are worlds apart") {
+TEST_CASE("no address is known at first, and VLANs are worlds apart") {
     Table table;
     CHECK(table.macs.find(kKey) == kNowhere);
     table.macs.set_static(kKey, 5);
@@ -42,8 +42,8 @@ TEST_CASE("a static address is not taken away by claiming it") {
     table.macs.learn(kKey, kToUplink, 0);
     table.macs.on_update({kKey, 6}, 0);
     CHECK(table.macs.find(kKey) == 5);
-    MacUpdate news{};
-    CHECK_FALSE(table.news.pop(news));
+    MacUpdate update{};
+    CHECK_FALSE(table.updates.pop(update));
 }
 
 TEST_CASE("a static address wins over what was learned before") {
@@ -56,26 +56,26 @@ TEST_CASE("a static address wins over what was learned before") {
     CHECK(table.macs.find(kKey) == 5);
 }
 
-TEST_CASE("a learned address moves at once, cached or not, and each move is told once") {
+TEST_CASE("a learned address moves at once, cached or not, and each move is passed on once") {
     Table table;
     for (const Destination where : {Destination{3}, Destination{4}, kToUplink, Destination{3}}) {
         table.macs.learn(kKey, where, 0);
         CHECK(table.macs.find(kKey) == where);
         table.macs.learn(kKey, where, 0);
-        MacUpdate news{};
-        REQUIRE(table.news.pop(news));
-        CHECK(news.key == kKey);
-        CHECK(news.destination == where);
-        CHECK_FALSE(table.news.pop(news));
+        MacUpdate update{};
+        REQUIRE(table.updates.pop(update));
+        CHECK(update.key == kKey);
+        CHECK(update.destination == where);
+        CHECK_FALSE(table.updates.pop(update));
     }
 }
 
-TEST_CASE("what is heard from another worker is known and not told again") {
+TEST_CASE("an update of another worker is known and not passed on again") {
     Table table;
     table.macs.on_update({kKey, 9}, 0);
     CHECK(table.macs.find(kKey) == 9);
-    MacUpdate news{};
-    CHECK_FALSE(table.news.pop(news));
+    MacUpdate update{};
+    CHECK_FALSE(table.updates.pop(update));
 }
 
 TEST_CASE("a learned address unseen for the ageing time is forgotten, one that is seen is not") {
@@ -136,7 +136,7 @@ TEST_CASE("the cache never answers for an address that was removed or has collid
     CHECK(wrong == 0);
 }
 
-TEST_CASE("a full table forgets nobody and learns nobody") {
+TEST_CASE("a full table forgets no address and learns none") {
     Table table;
     table.macs.set_static(kKey, 5);
     for (std::uint64_t i = 0; i < limits::kMacEntriesMax + 1000; ++i)

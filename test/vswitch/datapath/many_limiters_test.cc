@@ -1,5 +1,5 @@
 // many_limiters_test.cc - 10,000 destinations that have each asked for a rate: all get it, nothing is lost,
-// and the limiters go when nobody needs them.
+// and the limiters go when they are idle.
 // Source: EyeQ 5.1.
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -89,7 +89,7 @@ class ManyFlows {
 
     /// Frames that reached the wire, by flow; and those that are of none.
     [[nodiscard]] const std::vector<std::uint64_t>& sent() const { return sent_; }
-    [[nodiscard]] std::uint64_t strangers() const { return strangers_; }
+    [[nodiscard]] std::uint64_t misdirected() const { return misdirected_; }
     [[nodiscard]] const DirectionStats& from_vm() const { return host_.stats(vm_).from_vm; }
     [[nodiscard]] WorkerSnapshot worker() { return host_.snapshot_worker(0); }
     [[nodiscard]] unsigned buffers_in_use() const { return rte_mempool_in_use_count(pool_.get()); }
@@ -105,7 +105,7 @@ class ManyFlows {
             const unsigned flow = flow_of(to);
             rte_pktmbuf_free(frame);
             if (flow >= kFlows || to != peer(flow)) {
-                ++strangers_;
+                ++misdirected_;
                 continue;
             }
             ++sent_[flow];
@@ -136,7 +136,7 @@ class ManyFlows {
     const FrameBytes payload_ = pattern(kPayload);
     std::vector<std::uint64_t> sent_;
     std::vector<std::uint32_t> sequences_;
-    std::uint64_t strangers_ = 0;
+    std::uint64_t misdirected_ = 0;
     unsigned refreshed_ = 0;
     bool traffic_ = false;
 };
@@ -158,7 +158,7 @@ TEST_CASE("ten thousand destinations get what each has asked for, nothing is los
         furthest = std::max(furthest, std::abs(static_cast<double>(flows.sent()[flow] - before[flow]) - due));
     }
     CHECK(furthest < 1.2);  // frames, of 19 to 42
-    CHECK(flows.strangers() == 0);
+    CHECK(flows.misdirected() == 0);
 
     flows.end_traffic();
     flows.run(50'000'000);

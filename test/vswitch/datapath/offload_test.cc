@@ -106,7 +106,7 @@ TEST_CASE("an IP checksum is filled in when it is asked for") {
     CHECK(ip_checksum_good(filled(frame)));
 }
 
-TEST_CASE("a 64 KiB super-frame becomes 46 segments that say together what it said") {
+TEST_CASE("a 64 KiB super-frame becomes 46 segments that together have its bytes") {
     const unsigned before = buffers_in_use();
     for (const std::size_t piece : {std::size_t{0}, std::size_t{777}}) {
         const auto segments = segments_of(super_frame(kSuperPayload), 1448, piece);
@@ -153,7 +153,7 @@ TEST_CASE("a 64 KiB super-frame clamped to 32 KiB becomes two of whole segments,
     }
 }
 
-TEST_CASE("a piece carries the sum of its own pseudo header, for whoever completes it") {
+TEST_CASE("a piece carries the sum of its own pseudo header, for the side that completes it") {
     rte_mbuf* frame = ask_segments(to_mbuf(buffer_pool(), super_frame(3 * 1448)), 1448);
     offload::Segments segments;
     REQUIRE(offload::split(frame, buffer_pool(), segments) == 3);

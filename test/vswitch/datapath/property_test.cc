@@ -1,4 +1,4 @@
-// property_test.cc - anything from anybody, with limits, floods, changes and removals: every frame is
+// property_test.cc - any frame from any side, with limits, floods, changes and removals: every frame is
 // accounted for, no buffer is lost, nothing is reordered between two VMs.
 #include <rte_mbuf.h>
 

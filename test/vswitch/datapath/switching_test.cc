@@ -83,7 +83,7 @@ TEST_CASE("a frame from the wire reaches its VM without tag, and both ends count
     CHECK(balanced(rx));
 }
 
-TEST_CASE("an unknown address goes to the wire when every VM's is pinned, and to nobody without a wire") {
+TEST_CASE("an unknown address goes to the wire when every VM's is pinned, and nowhere without a wire") {
     RingNic nic;
     SwitchHarness wired({}, &nic);
     const VnicId vm1 = wired.add(vm(1));
@@ -95,7 +95,7 @@ TEST_CASE("an unknown address goes to the wire when every VM's is pinned, and to
     CHECK(nic.drain() == 60);
 }
 
-TEST_CASE("without an uplink an unknown address is nobody's") {
+TEST_CASE("without an uplink a frame to an unknown address is dropped") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
     host.add(vm(2));

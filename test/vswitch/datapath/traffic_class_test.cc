@@ -66,7 +66,7 @@ TEST_CASE("a DSCP leaves the sender's ECN alone") {
     CHECK(ip_checksum_good(changed(v4(), [](rte_mbuf* buffer) { set_dscp(buffer, 46); })));
 }
 
-TEST_CASE("congestion is told only to those who can hear it") {
+TEST_CASE("congestion is marked only for ECN-capable senders") {
     for (const FrameBytes& frame : {v4(), v6()}) {
         bool done = true;
         changed(frame,

@@ -169,7 +169,7 @@ TEST_CASE("a frame is charged once to its vNIC's limit, whether it waits or not"
     CHECK(bytes.level(host.now) == full);
 }
 
-TEST_CASE("bytes towards the wire are told from those to VMs here, whether they waited or not") {
+TEST_CASE("bytes towards the wire are counted apart from those to VMs here, whether they waited or not") {
     RingNic nic;
     SwitchHarness host(config_with(1'000'000'000), &nic);
     const VnicId vm1 = host.add(vm(1));

@@ -85,7 +85,7 @@ TEST_CASE("an address is only known in its own VLAN") {
     CHECK(wire.arrive(tagged(from_peer(mac(2)), 10)) == kToAll);
 }
 
-TEST_CASE("a service tag is not an access VLAN: the frame is nobody's") {
+TEST_CASE("a service tag is not an access VLAN: the frame is dropped") {
     Wire wire;
     rte_mbuf* frame = to_mbuf(buffer_pool(), tagged(from_peer(mac(1)), 10, kQinQ));
     frame->vlan_tci = 10;  // what some drivers leave there

@@ -1,4 +1,4 @@
-// feedback_frame.cc - byte by byte: nothing here depends on alignment, endianness or DPDK.
+// feedback_frame.cc - feedback frames byte by byte, independent of alignment, byte order and DPDK.
 #include "vswitch/datapath/feedback/feedback_frame.h"
 
 #include <sodium/crypto_shorthash.h>
@@ -70,7 +70,7 @@ std::uint64_t tag_of(const FeedbackMessage& message, const std::uint8_t* payload
     return get<std::uint64_t>(tag.data());
 }
 
-/// A rate that is not 0 never reads 0, as that would mean nothing was said.
+/// Rounded; at least 1 for a rate above 0, as an ID of 0 means no rate.
 std::uint16_t in_megabits(std::uint64_t bytes_per_sec) {
     constexpr std::uint64_t kBytesPerMegabit = 125'000;
     const std::uint64_t rounded =

@@ -1,14 +1,14 @@
-// feedback_frame.h - the frame by which a receiver's switch tells a sender's switch a rate, as bytes.
-// Source: EyeQ 3.2 (HACK: IP protocol 143, rate in the IP ID), design section 4; SipHash-2-4 (libsodium).
-// Units: bytes per second as accounted; Mbit/s in the IP ID. Threads: any (no state but the key).
+// feedback_frame.h - the frame in which a receiver's switch advertises a rate to a sender's switch, as bytes.
+// Source: EyeQ 3.2; SipHash (INDOCRYPT'12); docs/algorithms.md 4.5. Units: accounted bytes per second; Mbit/s
+// in the IP ID. Threads: any (no state but the key).
 //
-//   Ethernet  addresses of the frame that is answered, swapped; 802.1Q tag when its VLAN has one
+//   Ethernet  addresses of the frame that is answered, swapped; 802.1Q tag if its VLAN has one
 //   IPv4      addresses swapped, TTL 64, protocol 143, ID = Mbit/s (0 = see payload, saturating)   or
 //   IPv6      addresses swapped, hop limit 64, next header 143
 //   payload   "WEIR", version 1, 3 bytes 0, sequence (4), rate (8), tag (8); integers big-endian
 //
-// The tag covers both MAC addresses, the VLAN and the payload before it: a frame cannot be turned to another
-// pair. The payload wins over the ID, which is for people who read a trace.
+// The tag covers both MAC addresses, the VLAN and the payload before it, so a frame cannot be turned to
+// another pair. The payload is authoritative; the ID is for packet traces.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ inline constexpr std::uint8_t kFeedbackProtocol = 143;
 using FeedbackKey = std::array<std::uint8_t, 16>;
 
 struct FeedbackMessage {
-    std::uint64_t to = 0;    ///< MAC of the sender that is told, first wire byte lowest
+    std::uint64_t to = 0;    ///< MAC of the sender whose rate this is, first wire byte lowest
     std::uint64_t from = 0;  ///< MAC of the receiving vNIC
     std::uint16_t vlan = 0;
     std::uint64_t rate = 0;

@@ -1,4 +1,4 @@
-// rate_feedback.cc - frames in, one rate out; frames of the other side in, one limiter changed.
+// rate_feedback.cc - RateFeedback: metered runs to feedback frames, feedback frames to destination limits.
 #include "vswitch/datapath/feedback/rate_feedback.h"
 
 #include <rte_mbuf.h>
@@ -77,13 +77,13 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
         } while (at < run.count && read_head(run.frames[at]).source == sender);
         Feedback feedback{};
         if (receiver_.received(to.fixed.id, sender, bytes, marked, now, feedback)) [[unlikely]]
-            tell(to, last, feedback, now);
+            advertise(to, last, feedback, now);
     }
 }
 
-/// Lost feedback is made up for by the next: it says what holds, not what changed.
-[[gnu::noinline]] void RateFeedback::tell(const VnicPath& to, rte_mbuf* answered, const Feedback& feedback,
-                                          Nanos now) {
+/// Sends a feedback frame. It states the rate that holds, not a change, so the next one makes up for a loss.
+[[gnu::noinline]] void RateFeedback::advertise(const VnicPath& to, rte_mbuf* answered,
+                                               const Feedback& feedback, Nanos now) {
     const FrameHead head = read_head(answered);
     FeedbackBuffer bytes;
     const std::size_t length =
@@ -99,7 +99,7 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
         return;
     }
     std::memcpy(room, bytes.data(), length);  // copy_n from unsigned char to char goes byte by byte
-    // What is said of encrypted traffic is not said in clear text.
+    // Feedback on encrypted traffic is encrypted, too.
     if (to.fixed.encrypted ? setup_.uplink.send_control_encrypted(frame, now)
                            : setup_.uplink.send_control(frame, now))
         ++stats.told;

@@ -1,6 +1,10 @@
-// rate_feedback.h - one worker's part in EyeQ: meters what its VMs receive from the wire and tells the
-// senders' switches; hears what other switches tell its VMs. Source: EyeQ 3.2 to 3.4; design section 4.
-// Units: bytes as accounted, ns. Threads: owning worker; built by the agent.
+// rate_feedback.h - stage of a worker that meters frames from the wire and advertises rates to their senders.
+// Source: EyeQ 3.2, 3.3, 3.4; docs/design.md 4; docs/algorithms.md 4. Units: accounted bytes; ns. Threads:
+// owning worker; built by the agent.
+//
+// As a receiver it counts what the worker's vNICs receive from the wire (Receiver) and answers some frames
+// with a feedback frame to their senders. As a sender it applies feedback frames that arrive for its vNICs
+// to the uplink's destination limits. A frame for a vNIC of another worker goes to that worker's inbox.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +27,10 @@ struct FeedbackProfile {
     ReceiverProfile receiver;  ///< capacity of the whole downlink
     DestinationLimits::Profile flows;
     FeedbackKey key{};
-    std::uint32_t first_sequence = 0;  ///< larger than any of this host's earlier life
+    std::uint32_t first_sequence = 0;  ///< above all sequences before this host's last restart
 };
 
-/// @param seconds wall-clock, so that a switch that restarts goes on with larger sequences
+/// @param seconds wall-clock time, so that sequences continue above the former ones after a restart
 [[nodiscard]] FeedbackProfile make_feedback_profile(const SwitchConfig& config, const FeedbackKey& key,
                                                     std::uint64_t seconds);
 
@@ -48,16 +52,16 @@ class RateFeedback {
 
     /// Frames from the wire, about to be delivered to a VM of this worker.
     void meter(const VnicPath& to, const Run& run, Nanos now);
-    /// A feedback frame from the wire, untagged; consumed. For vNICs that encrypt only what came `encrypted`
-    /// counts, for the others only what did not.
+    /// Consumes an untagged feedback frame from the wire. A vNIC that encrypts accepts only frames that came
+    /// `encrypted`, any other vNIC only frames that did not.
     void on_feedback(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now);
-    /// Measures and splits when it is time: to be asked in every turn.
+    /// Ends a period of the receiver when it is due. To be called in every iteration.
     void sweep(Nanos now) {
         if (receiver_.due(now))
             receiver_.sweep(now);
     }
 
-    /// What this worker needs of the downlink, and what it was given.
+    // This worker's demand of the downlink, and its part.
     [[nodiscard]] std::uint64_t received_total() const { return receiver_.received_total(); }
     [[nodiscard]] bool backlogged() const { return receiver_.backlogged(); }
     void set_capacity(std::uint64_t bytes_per_sec) { receiver_.set_capacity(bytes_per_sec); }
@@ -66,7 +70,7 @@ class RateFeedback {
     FeedbackStats stats;
 
   private:
-    void tell(const VnicPath& to, rte_mbuf* answered, const Feedback& feedback, Nanos now);
+    void advertise(const VnicPath& to, rte_mbuf* answered, const Feedback& feedback, Nanos now);
     void apply(VnicId vnic, const FeedbackMessage& message, Nanos now);
 
     Setup setup_;

@@ -32,7 +32,7 @@ void RequestPath::update_pace(ServiceFlow& flow, std::uint32_t id, Nanos now) {
     for (std::size_t i = 0; i < kPathResources; ++i)
         flow.mean_cost[i] = static_cast<std::uint32_t>(
             std::min<std::uint64_t>((stats.used[i] + stats.queued[i]) / requests, UINT32_MAX));
-    const std::uint64_t released = gate_.let_go_bytes(id);
+    const std::uint64_t released = gate_.released_bytes(id);
     const std::uint64_t share = (released - flow.released_bytes) * kInFlightTime / since /
                                 std::max<std::uint32_t>(1, gate_.waiting_connections(id));
     flow.released_bytes = released;

@@ -1,4 +1,4 @@
-// tunnel_path.cc - parsing of ESP headers, SPIs to SAs, bursts to the crypto engines.
+// tunnel_path.cc - TunnelPath: ESP headers, SPIs to SAs, bursts to the crypto engines.
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // tunnel_path.h - one worker's side of the ESP tunnels: frames to tunnels, SPIs to SAs, encryption,
-// decryption, cost. Source: RFC 4303; RFC 3378; docs/algorithms.md 11.1. Units: bytes; tokens of the tunnels'
+// decryption, cost. Source: RFC 4303; RFC 8986; docs/algorithms.md 11.1. Units: bytes; tokens of the tunnels'
 // cost tables. Threads: owning worker; built by the agent, which also makes the sessions.
 #pragma once
 

@@ -1,4 +1,4 @@
-// tunnel_routes.cc - the few header fields that say where to, and a list that is searched once per address.
+// tunnel_routes.cc - header fields with addresses, and TunnelRoutes: a list searched once per address.
 #include "vswitch/datapath/tunnels/tunnel_routes.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ FrameEnd one4(const std::uint8_t* at) {
 FrameEnd one6(const std::uint8_t* at) {
     return {Kind::kOne, true, be(at, 8), be(at + 8, 8)};
 }
-constexpr FrameEnd kEverybody{Kind::kEverybody, false, 0, 0};
+constexpr FrameEnd kAll{Kind::kAll, false, 0, 0};
 
 /// What lies behind the Ethernet header and a tag.
 struct Packet {
@@ -63,7 +63,7 @@ FrameEnd destination6(Bytes packet) {
     if (to[0] == 0xFF && packet.size() >= kTargetAt + 16 && packet[6] == kIcmp6 &&
         packet[kHeader] == kSolicitation && !is_link_local(packet.data() + kTargetAt))
         return one6(packet.data() + kTargetAt);
-    return to[0] == 0xFF || is_link_local(to) ? kEverybody : one6(to);
+    return to[0] == 0xFF || is_link_local(to) ? kAll : one6(to);
 }
 
 }  // namespace
@@ -73,30 +73,30 @@ FrameEnd read_destination(Bytes frame) {
     const Bytes bytes = packet.bytes;
     const bool group = !frame.empty() && (frame[0] & 1) != 0;
     if (packet.type == kIpv4 && bytes.size() >= 20 && bytes[0] >> 4 == 4)
-        return group || bytes[16] >= 224 ? kEverybody : one4(bytes.data() + 16);
+        return group || bytes[16] >= 224 ? kAll : one4(bytes.data() + 16);
     if (packet.type == kIpv6 && bytes.size() >= 40 && bytes[0] >> 4 == 6)
         return destination6(bytes);
     if (packet.type == kArp && bytes.size() >= 28 && be16(bytes.data() + 2) == kIpv4) {
-        // An announcement asks for nobody but itself.
+        // An announcement asks for its own address: it is for all.
         const bool announces = std::equal(bytes.begin() + 14, bytes.begin() + 18, bytes.begin() + 24);
-        return announces ? kEverybody : one4(bytes.data() + 24);
+        return announces ? kAll : one4(bytes.data() + 24);
     }
-    return group && bytes.size() != 0 ? kEverybody : FrameEnd{};
+    return group && bytes.size() != 0 ? kAll : FrameEnd{};
 }
 
 FrameEnd read_source(Bytes frame) {
     const Packet packet = packet_in(frame);
     const Bytes bytes = packet.bytes;
-    FrameEnd end = kEverybody;
+    FrameEnd end = kAll;
     if (packet.type == kIpv4)
         end = bytes.size() >= 20 && bytes[0] >> 4 == 4 ? one4(bytes.data() + 12) : FrameEnd{};
     else if (packet.type == kArp)
         end = bytes.size() >= 28 ? one4(bytes.data() + 14) : FrameEnd{};
     else if (packet.type == kIpv6)
         end = bytes.size() < 40 || bytes[0] >> 4 != 6 ? FrameEnd{}
-              : is_link_local(bytes.data() + 8)       ? kEverybody
+              : is_link_local(bytes.data() + 8)       ? kAll
                                                       : one6(bytes.data() + 8);
-    return end.kind == Kind::kOne && end.high == 0 && end.low == 0 ? kEverybody : end;
+    return end.kind == Kind::kOne && end.high == 0 && end.low == 0 ? kAll : end;
 }
 
 void TunnelRoutes::add(const IpNetwork& network, TunnelId tunnel) {
@@ -118,7 +118,7 @@ void TunnelRoutes::add(const IpNetwork& network, TunnelId tunnel) {
 
 TunnelId TunnelRoutes::find(const FrameEnd& end) {
     if (end.kind != Kind::kOne)
-        return end.kind == Kind::kEverybody ? kAllTunnels : kNoTunnel;
+        return end.kind == Kind::kAll ? kAllTunnels : kNoTunnel;
     const std::uint64_t mixed = (end.high ^ end.low * 3) * 0x9E37'79B9'7F4A'7C15;
     Cached& cached = cache_[mixed >> (64 - kCacheBits)];
     if (cached.used && cached.high == end.high && cached.low == end.low && cached.v6 == end.v6) [[likely]]

@@ -1,5 +1,5 @@
-// tunnel_routes.h - which tunnel a frame takes: by the address that it is for, and from whom it may come.
-// Source: RFC 826 (ARP), 4861 (neighbour discovery). Pure: bytes in. Units: bytes. Threads: owning worker.
+// tunnel_routes.h - the tunnel that a frame takes, by the IP address it is for.
+// Source: RFC 826; RFC 4861; docs/algorithms.md 11.1. Units: bytes. Threads: owning worker.
 #pragma once
 
 #include <array>
@@ -13,21 +13,21 @@ namespace weir {
 
 using TunnelId = std::uint8_t;
 inline constexpr TunnelId kNoTunnel = 0xFF;
-inline constexpr TunnelId kAllTunnels = 0xFE;  ///< what is for everybody, or for a link-local address
+inline constexpr TunnelId kAllTunnels = 0xFE;  ///< broadcast, multicast, or a link-local address
 
-/// Whom a frame is for, or from.
+/// IP address that a frame is for, or from.
 struct FrameEnd {
-    enum class Kind : std::uint8_t { kNobody, kEverybody, kOne };
-    Kind kind = Kind::kNobody;
+    enum class Kind : std::uint8_t { kNone, kAll, kOne };
+    Kind kind = Kind::kNone;
     bool v6 = false;
     std::uint64_t high = 0;  ///< the address's first 8 bytes, the first highest; IPv4: the first 4
     std::uint64_t low = 0;
 };
 
-/// The destination of the IP packet in the frame, tagged or not; of ARP and neighbour solicitations whom they
-/// look for.
+/// Destination of the IP packet in the frame, tagged or not; of ARP requests and neighbor solicitations the
+/// address that they ask for.
 [[nodiscard]] FrameEnd read_destination(std::span<const std::uint8_t> frame);
-/// Its source; kEverybody where it says none that means anything beyond the link.
+/// Source of the same; kAll if it has none that is valid beyond the link.
 [[nodiscard]] FrameEnd read_source(std::span<const std::uint8_t> frame);
 
 class TunnelRoutes {

@@ -1,5 +1,5 @@
 // bitmap_tree.h - a set of small integers with find-next in one word operation per level of 64.
-// Source: Eiffel's hierarchical find-first-set (NSDI'19). Threads: one owner.
+// Source: Eiffel (NSDI'19); docs/algorithms.md 2.3. Threads: one owner.
 #pragma once
 
 #include <array>

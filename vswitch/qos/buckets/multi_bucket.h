@@ -1,6 +1,10 @@
-// multi_bucket.h - several buckets that are paid together or not at all.
-// Source: Pulsar 4.4 (multi-resource token bucket). Units: one cost per resource, in that resource's tokens.
+// multi_bucket.h - several token buckets that are paid together or not at all.
+// Source: Pulsar 4.4; docs/algorithms.md 2.2. Units: one cost per resource, in that resource's tokens.
 // Threads: one owner.
+//
+// A packet needs bytes and a place in the packet rate. If it took the bytes while it waits for the packets,
+// other packets could use neither. Example: buckets with 3,000 bytes and 0 packets refuse a packet of 1,500
+// bytes and take nothing; when the packet bucket has earned one packet, both pay.
 #pragma once
 
 #include <array>
@@ -16,6 +20,7 @@ class MultiBucket {
   public:
     using Costs = std::array<std::uint32_t, N>;
 
+    /// Every bucket can pay its cost.
     [[nodiscard]] bool can_pay(const Costs& costs, Nanos now) const {
         const FineTime t = to_fine(now);
         bool all = true;
@@ -49,13 +54,13 @@ class MultiBucket {
         return true;
     }
 
-    /// When the slowest bucket can pay; kNever if one that is asked is parked.
+    /// Time at which every bucket can pay; kNever if a bucket with a cost is parked.
     [[nodiscard]] Nanos ready_at(const Costs& costs) const {
         const std::size_t last = slowest(costs);
         return buckets_[last].ready_at(costs[last]);
     }
 
-    /// The bucket that can pay last: the answer to "what holds it back?".
+    /// Index of the bucket that can pay last: the one that holds the packet back.
     [[nodiscard]] std::size_t slowest(const Costs& costs) const {
         std::size_t last = 0;
         for (std::size_t i = 1; i < N; ++i) {

@@ -1,4 +1,4 @@
-// rate_profile.cc - the divisions that the data path must not do.
+// rate_profile.cc - rates and bursts to fixed-point numbers: the divisions that the data path must not do.
 #include "vswitch/qos/buckets/rate_profile.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// timing_wheel.cc - what the wheel does outside the data path.
+// timing_wheel.cc - TimingWheel: construction, and removal of an id.
 #include "vswitch/qos/buckets/timing_wheel.h"
 
 #include <cassert>

@@ -1,7 +1,11 @@
-// timing_wheel.h - wakes blocked limiters when they can pay, at a cost that does not depend on how many there
-// are. Source: Carousel (SIGCOMM'17), occupancy bitmap after Eiffel (NSDI'19); it holds ids of limiters, not
-// packets. Units: Nanos in; slots of 2^granularity_bits ns (default 2.048 us, 2048 of them: a horizon of 4.2
-// ms). Threads: one owner (a wheel per worker).
+// timing_wheel.h - ids of blocked limiters by the time at which they can pay, at a cost independent of their
+// number. Source: Carousel (SIGCOMM'17); Eiffel (NSDI'19); docs/algorithms.md 2.3. Units: ns in; slots of
+// 2^granularity_bits ns (default 2.048 us, 2,048 of them: a horizon of 4.2 ms). Threads: one owner (a wheel
+// per worker).
+//
+// A slot holds the ids that are due in its span of time; a bitmap of occupied slots finds the next one. A
+// limiter that can pay at 5,000 ns is in slot 3 (from 6,144 ns on): woken up to 2 us late, never early. Ids
+// beyond the horizon wait in the last slot and are inserted again by the caller.
 //
 // Ids of a slot lie side by side in cache-line chunks, so that they are handed out as spans whose limiters
 // the caller can prefetch. Memory per id is at most 7 bytes plus 140 KiB per wheel.

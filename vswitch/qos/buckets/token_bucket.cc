@@ -1,4 +1,4 @@
-// token_bucket.cc - the level in tokens, and how it survives a change of rate.
+// token_bucket.cc - TokenBucket: the level in tokens, and how a change of rate keeps it.
 #include "vswitch/qos/buckets/token_bucket.h"
 
 namespace weir {

@@ -9,6 +9,10 @@
 // falls to its minimum, from where it grows by half per period. A link shows no load above its own rate, so
 // many senders are slowed down by a few percent per period only: 14 at line rate need 57 periods to come
 // within 5 % of their parts.
+//
+// As in the paper, the receiver then knows neither what each sender sent nor the demand of its vNICs: the
+// rate follows the measured load alone, and an idle part is divided as soon as its vNIC is silent for 3
+// periods.
 #include "vswitch/qos/feedback/rate_law.h"
 
 namespace weir {

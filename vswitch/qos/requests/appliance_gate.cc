@@ -1,4 +1,4 @@
-// appliance_gate.cc - a link without a rate, asked for one request at a time, as often as the window allows.
+// appliance_gate.cc - ApplianceGate: a link without a rate whose packets are requests, taken one at a time.
 #include "vswitch/qos/requests/appliance_gate.h"
 
 #include <array>

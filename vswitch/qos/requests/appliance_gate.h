@@ -1,10 +1,15 @@
-// appliance_gate.h - how much may be outstanding at one appliance, and who of those that wait for it is next:
-// the uplink's scheduler, with requests for packets. Source: SRP 3 (host queue depth); design section 1.
-// Units: appliance tokens; Nanos. Threads: one owner (a worker). Allocates only when built.
+// appliance_gate.h - an appliance's window: bound on its outstanding tokens, and whose request enters next.
+// Source: SRP 3; docs/algorithms.md 5.4. Units: appliance tokens; ns. Threads: one owner (a worker).
+// Allocates only when built.
 //
-// A request enters when it fits the window beside what is outstanding, or when nothing is: so none is too
-// large. Whoever has been chosen and does not fit yet is waited for, so that small requests do not starve
-// large ones. Reservations come first, then shares.
+// The controller allots each host a window: tokens of requests that may be forwarded and not yet answered. A
+// request enters if it fits beside what is outstanding, or if nothing is outstanding: so no request is too
+// large. Waiting flows are served by the uplink's schedulers with requests for packets: reservations first,
+// then shares. The request in turn keeps its turn until it fits, so that small requests do not starve large
+// ones.
+//
+// Example: a window of 2,000 tokens with 1,500 outstanding. Flow A's request of 929 tokens is in turn and
+// waits; B's request of 400 would fit and waits behind it. When 500 tokens are answered, A's enters.
 #pragma once
 
 #include <cassert>
@@ -18,17 +23,17 @@
 
 namespace weir {
 
-/// What a flow was promised at an appliance.
+/// A service flow's claim on an appliance's window.
 struct GateProfile {
     std::uint64_t reservation = 0;  ///< tokens/s, 0 = none
-    std::uint64_t burst = 0;        ///< tokens of it that may come at once
+    std::uint64_t burst = 0;        ///< tokens of the reservation that may enter at once
     std::uint32_t shares = 100;     ///< 1..10000
 };
 
 class ApplianceGate {
   public:
     using Flow = VnicId;
-    /// Requests of one flow that it knows of at most: with the next one in sight a flow keeps its turn.
+    /// Most requests of one flow that are announced: with the next one in sight a flow keeps its turn.
     static constexpr unsigned kAnnounced = 2;
 
     struct Setup {
@@ -36,7 +41,7 @@ class ApplianceGate {
         std::uint32_t flows = 0;       ///< Flows are 0 .. flows-1
         TimingWheel* wheel = nullptr;  ///< outlives the gate; nothing is put into it
     };
-    /// Whose request may enter, and what was set aside for it.
+    /// The flow whose request may enter, and the tokens that were taken for it.
     struct Grant {
         Flow flow;
         std::uint32_t tokens;
@@ -53,31 +58,31 @@ class ApplianceGate {
 
     // Per request.
 
-    /// Nobody waits, and it fits.
+    /// No flow waits, and the request fits.
     [[nodiscard]] bool has_room(std::uint32_t tokens) const { return !contended() && fits(tokens); }
-    /// After has_room().
+    /// Takes the tokens of a request; has_room() was true.
     void enter(Flow flow, std::uint32_t tokens, Nanos now) {
         outstanding_ += tokens;
         scheduler_->bypass(flow, scaled(tokens), now);
     }
-    /// The flow would go on if there were room. @return false: kAnnounced of its requests are known already
+    /// The flow has a request that waits only for the window. @return false if kAnnounced are known already
     bool announce(Flow flow, std::uint32_t tokens, Nanos now);
     [[nodiscard]] unsigned announced(Flow flow) const { return waiting_[flow].announced; }
-    /// It would not any more.
+    /// No request of the flow waits for the window any more.
     void withdraw(Flow flow);
-    /// Who may enter now; what it is granted is outstanding from here on.
+    /// The next request that may enter now, if any; its tokens count as outstanding from here on.
     [[nodiscard]] std::optional<Grant> next(Nanos now);
-    /// Another request than the one announced has entered on a grant, or none.
+    /// Another request than the announced one entered on a grant (or none: 0).
     void correct(std::uint32_t granted, std::uint32_t actual) {
         outstanding_ = outstanding_ + actual - granted;
     }
-    /// So much has been answered, or is not waited for any more.
+    /// Tokens of requests that were answered, or whose connection closed.
     void finish(std::uint64_t tokens) {
         assert(tokens <= outstanding_);
         outstanding_ -= tokens;
     }
 
-    /// Somebody waits.
+    /// A flow waits for the window.
     [[nodiscard]] bool contended() const { return chosen_ || scheduler_->backlogged(); }
     [[nodiscard]] std::uint64_t outstanding() const { return outstanding_; }
     [[nodiscard]] std::uint64_t window() const { return window_; }
@@ -87,7 +92,7 @@ class ApplianceGate {
     static constexpr unsigned kScaleBits = 8;
     struct Waiting {
         std::uint8_t announced = 0;
-        std::uint32_t tokens = 0;  ///< of the one announced last
+        std::uint32_t tokens = 0;  ///< of the request announced last
     };
 
     [[nodiscard]] bool fits(std::uint32_t tokens) const {
@@ -101,7 +106,7 @@ class ApplianceGate {
 
     std::unique_ptr<LinkScheduler> scheduler_;
     std::vector<Waiting> waiting_;
-    std::optional<Grant> chosen_;  ///< next to enter, once it fits
+    std::optional<Grant> chosen_;  ///< enters next, once it fits
     std::uint64_t window_ = UINT64_MAX;
     std::uint64_t outstanding_ = 0;
 };

@@ -1,4 +1,4 @@
-// request_gate.cc - who may go, who waits for what, and until when.
+// request_gate.cc - RequestGate: which request may leave, what the others wait for, and until when.
 #include "vswitch/qos/requests/request_gate.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void RequestGate::change(Flow id, const Profile& profile, Nanos now) {
     if (flow.window != nullptr)
         flow.window->change(static_cast<ApplianceGate::Flow>(id), profile.window, now);
     set_profile(flow, profile, now);
-    if (flow.packets != 0)  // somebody may go earlier now
+    if (flow.packets != 0)  // a request may leave earlier now
         wait_until(id, now, now);
 }
 
@@ -74,7 +74,7 @@ RequestGate::Mask RequestGate::lacking(const FlowState& flow, const CostVector& 
     return mask & flow.limited;
 }
 
-/// Buckets that are not asked are charged too: what they show is what is used.
+/// Charges also buckets without a limit, whose tallies show what is used.
 void RequestGate::pay(FlowState& flow, const CostVector& cost, Nanos now) {
     for (std::size_t i = 0; i < kPathResources; ++i) {
         flow.buckets[i].pay(cost[i], now);
@@ -89,7 +89,7 @@ bool RequestGate::admit(Flow id, Connection connection, const CostVector& cost, 
     return pay_now(id, cost, now);
 }
 
-/// lacking() and pay() in one, so that each cost is priced once.
+/// lacking() and pay() in one, so that each cost is priced once; enters the window.
 bool RequestGate::pay_now(Flow id, const CostVector& cost, Nanos now) {
     FlowState& flow = flows_[id];
     const FineTime fine_now = to_fine(now);
@@ -110,7 +110,7 @@ bool RequestGate::pay_now(Flow id, const CostVector& cost, Nanos now) {
     return true;
 }
 
-/// The window was asked before, or has been granted and charged.
+/// Takes tokens of the window, which has room or has granted them.
 void RequestGate::enter(Flow id, std::uint32_t tokens, Nanos now) {
     FlowState& flow = flows_[id];
     if (flow.window == nullptr || tokens == 0)
@@ -149,7 +149,8 @@ void RequestGate::hold(Flow id, const Held& held, const CostVector& cost, Span b
         announce(id, cost[kWindowHold], now);
 }
 
-/// The window hears of it. With less than two in sight a flow with more would lose its turn.
+/// Announces requests to the window. Two if the flow has as many: with only one in sight it would lose its
+/// turn.
 void RequestGate::announce(Flow id, std::uint32_t tokens, Nanos now) {
     const FlowState& flow = flows_[id];
     const auto window_id = static_cast<ApplianceGate::Flow>(id);
@@ -182,7 +183,7 @@ void RequestGate::remove_waiter(FlowState& flow, WaiterId before, WaiterId at) {
     free_waiter_ = at;
 }
 
-/// The others' turn.
+/// Gives the turn to the other connections.
 void RequestGate::put_last(FlowState& flow, WaiterId before, WaiterId at) {
     unlink(flow, before, at);
     waiters_[at].next = kNone;
@@ -197,7 +198,7 @@ RequestGate::Held RequestGate::pop(FlowState& flow, Waiter& waiter) {
     places_[place].next = free_place_;
     free_place_ = place;
     flow.bytes -= taken.packet.bytes;
-    flow.let_go_bytes += taken.packet.bytes;
+    flow.released_bytes += taken.packet.bytes;
     --flow.packets;
     flow.entrants -= taken.cost[kWindowHold] != 0;
     for (std::size_t i = 0; i < kPathResources; ++i)
@@ -215,23 +216,23 @@ RequestGate::WaiterId RequestGate::next_to_go(Flow id, Nanos now, WaiterId& befo
     for (WaiterId at = flow.head; at != kNone && looks-- != 0; before = at, at = waiters_[at].next) {
         const CostVector& cost = places_[waiters_[at].head].cost;
         if ((needs(flow, cost) & flow.blocked) != 0)
-            continue;  // one before waits for that too
+            continue;  // a request before it waits for the same
         Mask lacks = lacking(flow, cost, now);
         if (lacks == 0)
             return at;
         if (lacks == kWindow)
             announce(id, cost[kWindowHold], now);
         else
-            lacks &= static_cast<Mask>(~kWindow);  // it does not ask for the window before it can pay
+            lacks &= static_cast<Mask>(~kWindow);  // the window is asked only when all buckets can pay
         flow.blocked |= lacks;
         if (flow.blocked == flow.limited)
-            looks = 0;  // nobody behind can go
+            looks = 0;  // no request behind can leave
         if (lacks != kWindow)
             earliest = std::min(earliest, ready_at(flow, cost, lacks));
     }
     if ((flow.blocked & kWindow) == 0 && flow.window != nullptr)
         flow.window->withdraw(static_cast<ApplianceGate::Flow>(id));
-    if (earliest != kNever)  // what is parked waits for change(), what waits for the window for a grant
+    if (earliest != kNever)  // a parked bucket waits for change(), the window for a grant
         wait_until(id, earliest, now);
     return kNone;
 }

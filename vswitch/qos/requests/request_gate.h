@@ -1,12 +1,19 @@
-// request_gate.h - requests wait here until every resource of their path can pay: the appliance, the way to
-// it, the way back. Source: Pulsar 4.4 (multi-resource token bucket); corner cases of algorithms 1.7.
-// Units: appliance tokens; accounted bytes; Nanos. Threads: one owner (a worker). Allocates only when built.
+// request_gate.h - requests to appliances wait here until every resource of their path can pay.
+// Source: Pulsar 4.4; docs/algorithms.md 5.3. Units: appliance tokens; accounted bytes; ns. Threads: one
+// owner (a worker). Allocates only when built.
 //
-// A request is charged to all its resources at once or to none. What it asks of a bucket is no more than the
-// bucket holds; it then pays in full, and debt keeps the long-run rate exact. Order holds within a
-// connection. A connection whose first request has to wait is passed by others as far as these need nothing
-// of what it waits for: a read that waits for the way back does not hold back a write. Where the appliance
-// has a window, a request that every bucket can pay for enters by way of its ApplianceGate.
+// A request uses several resources: the appliance (tokens), the uplink that carries it (bytes), the downlink
+// that carries the response (bytes), the worker (cycles). Each service flow has a token bucket for each. A
+// request is charged to all of them at once or to none; a bucket that holds less than one request's cost lets
+// it pass when full and goes into debt, which keeps the rate exact.
+//
+// Example: a read of 64 KiB costs 65,536 tokens at the appliance and 66,000 bytes of downlink. The
+// appliance's bucket could pay, but the downlink's, at 10 MB/s, is 33,000 bytes short: the read waits for 3.3
+// ms, and no token is taken meanwhile. A write behind it on another connection needs no downlink and passes.
+//
+// Order holds within a connection; between connections a request passes all that wait for something that it
+// does not need. Where the appliance has a window (a bound on outstanding tokens), a request for which every
+// bucket can pay enters by its ApplianceGate.
 #pragma once
 
 #include <array>
@@ -23,35 +30,35 @@
 
 namespace weir {
 
-/// What a packet's requests cost, by PathResource; the last is what they take of the appliance's window.
+/// Cost of a packet's requests, by PathResource; the last is their tokens in the appliance's window.
 using CostVector = std::array<std::uint32_t, kRequestHolds>;
 
 class RequestGate {
   public:
-    using Flow = std::uint32_t;
-    using Connection = std::uint64_t;  ///< any number that tells connections apart
+    using Flow = std::uint32_t;        ///< a service flow
+    using Connection = std::uint64_t;  ///< unique per connection
 
     struct Setup {
         std::uint32_t flows = 0;         ///< Flows are 0 .. flows-1
-        std::uint32_t connections = 64;  ///< that have something waiting at once, a power of two
-        std::uint32_t packets = 256;     ///< that may wait in all
+        std::uint32_t connections = 64;  ///< with waiting packets at once, a power of two
+        std::uint32_t packets = 256;     ///< that may wait in all flows together
         TimingWheel* wheel = nullptr;    ///< outlives the gate
         std::uint32_t wheel_id = 0;      ///< id of flow 0 in that wheel
     };
     struct Profile {
         std::array<BucketProfile, kPathResources> limits;
-        std::uint32_t bytes_max = 256 * 1024;  ///< that may wait
-        bool multi_resource = true;            ///< false: the first that has a limit decides alone
-        GateProfile window;                    ///< its part of the appliance's, where that has one
+        std::uint32_t bytes_max = 256 * 1024;  ///< of packets that may wait
+        bool multi_resource = true;            ///< false: only the first resource with a limit decides
+        GateProfile window;  ///< its reservation and shares in the appliance's window, if any
     };
-    /// What waits.
+    /// A packet that waits.
     struct Held {
         PacketRef packet;
         Connection connection;
-        std::uint64_t mark;          ///< its owner's
-        std::uint32_t entering = 0;  ///< tokens of the appliance's window: set when it is let go
+        std::uint64_t mark;          ///< the caller's
+        std::uint32_t entering = 0;  ///< tokens of the appliance's window; set when it is released
     };
-    /// What waits of one connection: sequence numbers of its first and behind its last byte.
+    /// Bytes of one connection that wait: sequence numbers of the first byte and behind the last.
     struct Span {
         std::uint32_t from = 0;
         std::uint32_t to = 0;
@@ -61,79 +68,80 @@ class RequestGate {
 
     // Changes; not per packet.
 
-    /// @param window of the appliance, shared by the flows to it; nullptr: it has none
+    /// @param window the appliance's, shared by the flows to it; nullptr: it has none
     void open(Flow flow, const Profile& profile, ApplianceGate* window, Nanos now);
-    /// What it holds is kept, as far as the new buckets hold so much.
+    /// Levels of the buckets are kept, up to the new capacities.
     void change(Flow flow, const Profile& profile, Nanos now);
-    /// Gives all that waits to take(const PacketRef&); the flow may be opened again.
+    /// Passes all packets that wait to take(const PacketRef&). The flow may be opened again.
     template <class Take>
     void close(Flow flow, Nanos now, Take&& take);
 
     // Per packet.
 
-    /// Fetches what admit() will read.
+    /// Prefetches the lines that admit() reads.
     void prefetch(Flow flow) const {
         const auto* const at = reinterpret_cast<const char*>(&flows_[flow]);
         for (std::size_t line = 0; line < offsetof(FlowState, looked_at); line += 64)
             __builtin_prefetch(at + line, 1);
     }
-    /// The packet may pass and has been charged. If not, it is to be held.
+    /// @return whether the packet may pass, and was charged; if not, it is to be held
     [[nodiscard]] bool admit(Flow flow, Connection connection, const CostVector& cost, Nanos now);
-    /// One that is not admitted can be held. Ask before it is charged to anything else.
+    /// A packet that admit() refuses could be held. To be asked before the packet is charged to anything.
     [[nodiscard]] bool has_room(Flow flow, Connection connection, std::uint32_t bytes) const {
         const FlowState& of = flows_[flow];
         return of.packets == 0 ? free_place_ != kNone && free_waiter_ != kNone
                                : free_place_ != kNone && of.bytes + bytes <= of.profile.bytes_max &&
                                      (free_waiter_ != kNone || find(connection) != kNone);
     }
-    /// After has_room().
+    /// Keeps a packet that was refused; has_room() was true.
     void hold(Flow flow, const Held& held, const CostVector& cost, Span bytes, Nanos now);
-    /// What of the connection waits; from == to when nothing does.
+    /// Bytes of the connection that wait; from == to: none.
     [[nodiscard]] Span held(Flow flow, Connection connection) const {
         const WaiterId at = flows_[flow].packets != 0 ? find(connection) : kNone;
         return at == kNone ? Span{} : waiters_[at].bytes;
     }
-    /// The wheel fired: gives what may leave now to give(const Held&), a burst of it at most.
+    /// The wheel fired: releases the packets that may leave now, at most a burst, to give(const Held&).
     template <class Give>
     void wake(Flow flow, Nanos now, Give&& give) {
         flows_[flow].fires_at = kNever;
-        let_go(flow, now, give);
+        release(flow, now, give);
     }
-    /// The appliance's window has room for one more, which is let go if it is still there and all can pay.
+    /// The appliance's window has room for one more request, which is released if it still waits and every
+    /// bucket can pay.
     template <class Give>
     void grant(const ApplianceGate::Grant& grant, Nanos now, Give&& give);
-    /// A request was charged by an estimate; this is what it was.
+    /// Corrects a charge that was an estimate: `charged` tokens were taken, `actual` were used.
     void settle(Flow flow, PathResource resource, std::uint32_t charged, std::uint32_t actual, Nanos now);
 
-    /// The flow's tallies: used, queued, blocked_ns, limit, held, held_total.
+    /// Fills in used, queued, blocked_ns, held and held_total.
     void read(Flow flow, Nanos now, RequestFlowStats& stats) const;
-    /// Something may have to wait.
+    /// A resource has a limit, so a request may have to wait.
     [[nodiscard]] bool limited(Flow flow) const { return flows_[flow].limited != 0; }
     [[nodiscard]] bool waiting(Flow flow) const { return flows_[flow].packets != 0; }
-    /// How long a request of this cost is likely to wait, if it came now behind all that waits and `before`
-    /// more like it: no less than the first in turn has waited.
+    /// Expected wait in ns of a request of this cost that arrives now, behind all that wait and `before` more
+    /// like it; at least as long as the first has waited already.
     [[nodiscard]] Nanos likely_wait(Flow flow, const CostVector& cost, std::uint32_t before, Nanos now) const;
-    /// Connections with something waiting.
+    /// Connections with waiting packets.
     [[nodiscard]] std::uint32_t waiting_connections(Flow flow) const { return flows_[flow].connections; }
-    /// Of all that has waited and been let go.
-    [[nodiscard]] std::uint64_t let_go_bytes(Flow flow) const { return flows_[flow].let_go_bytes; }
+    /// Bytes of all packets that waited and were released, since open().
+    [[nodiscard]] std::uint64_t released_bytes(Flow flow) const { return flows_[flow].released_bytes; }
 
   private:
     using WaiterId = std::uint32_t;
     using PlaceId = std::uint32_t;
     using Mask = std::uint8_t;
     static constexpr std::uint32_t kNone = UINT32_MAX;
-    /// Connections that are looked at in one go, and packets that leave.
+    /// Bounds of one call: connections looked at, and packets released.
     static constexpr unsigned kLooks = 64;
     static constexpr unsigned kBurst = 32;
 
-    /// What admit() reads comes first.
+    /// The fields that admit() reads come first.
     struct alignas(64) FlowState {
         std::array<TokenBucket, kPathResources> buckets;
-        Mask limited = 0;  ///< resources that are asked
-        Mask blocked = 0;  ///< ... and could not pay when last looked at
+        Mask limited = 0;  ///< resources with a limit, which are asked
+        Mask blocked = 0;  ///< of them those that could not pay when last asked
         bool open = false;
-        bool granted = false;  ///< the window has been paid for the next to go
+        bool granted = false;  ///< the window granted its tokens to the next request
         std::uint32_t packets = 0;
         ApplianceGate* window = nullptr;
         std::array<std::uint64_t, kPathResources> used{};
@@ -143,14 +151,14 @@ class RequestGate {
         WaiterId tail = kNone;
         std::uint32_t bytes = 0;
         std::uint32_t connections = 0;
-        std::uint64_t let_go_bytes = 0;
-        std::uint32_t entrants = 0;  ///< ... that take something of the window
+        std::uint64_t released_bytes = 0;
+        std::uint32_t entrants = 0;  ///< packets that wait and take tokens of the window
         std::uint64_t held_total = 0;
         Profile profile;
         std::array<std::uint64_t, kPathResources> queued{};
         std::array<Nanos, kRequestHolds> blocked_ns{};
     };
-    /// A connection with something waiting.
+    /// A connection with waiting packets.
     struct Waiter {
         Connection connection = 0;
         PlaceId head = kNone;
@@ -193,10 +201,10 @@ class RequestGate {
     }
     Held pop(FlowState& flow, Waiter& waiter);
     template <class Give>
-    void let_go(Flow flow, Nanos now, Give&& give);
+    void release(Flow flow, Nanos now, Give&& give);
     void enter(Flow flow, std::uint32_t tokens, Nanos now);
-    /// The first connection in turn that may go, and whom it follows; kNone: sets the wheel, and says who
-    /// waits for the window.
+    /// The first connection in turn whose first packet may leave, and in `before` the one that it follows.
+    /// kNone: none may; the wheel is set, and requests that lack only the window are announced to it.
     [[nodiscard]] WaiterId next_to_go(Flow flow, Nanos now, WaiterId& before);
     void announce(Flow flow, std::uint32_t tokens, Nanos now);
     void wait_until(Flow flow, Nanos at, Nanos now);
@@ -230,7 +238,7 @@ void RequestGate::close(Flow id, Nanos now, Take&& take) {
 }
 
 template <class Give>
-void RequestGate::let_go(Flow id, Nanos now, Give&& give) {
+void RequestGate::release(Flow id, Nanos now, Give&& give) {
     FlowState& flow = flows_[id];
     for (unsigned given = 0;;) {
         WaiterId before = kNone;
@@ -241,7 +249,7 @@ void RequestGate::let_go(Flow id, Nanos now, Give&& give) {
         const CostVector cost = places_[waiter.head].cost;
         pay(flow, cost, now);
         enter(id, cost[kWindowHold], now);
-        do {  // the request, and what follows it without another one
+        do {  // the request, and the packets behind it that begin no other request
             give(pop(flow, waiter));
             ++given;
         } while (waiter.head != kNone && needs(flow, places_[waiter.head].cost) == 0);
@@ -261,8 +269,8 @@ template <class Give>
 void RequestGate::grant(const ApplianceGate::Grant& grant, Nanos now, Give&& give) {
     FlowState& flow = flows_[grant.flow];
     flow.granted = true;
-    flow.window->correct(grant.tokens, 0);  // enter() takes what it really is
-    let_go(grant.flow, now, give);
+    flow.window->correct(grant.tokens, 0);  // enter() takes the tokens of the request that is released
+    release(grant.flow, now, give);
     flow.granted = false;
 }
 

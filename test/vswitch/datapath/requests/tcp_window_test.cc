@@ -1,4 +1,4 @@
-// tcp_window_test.cc - windows lowered on their way and told anew, checksums and all; who is told when.
+// tcp_window_test.cc - windows lowered on their way and sent again, with checksums, in the right order.
 #include "vswitch/datapath/requests/tcp_window.h"
 
 #include <rte_mbuf.h>
@@ -85,13 +85,13 @@ TEST_CASE("a frame that somebody else holds is left alone; a checksum that is st
     CHECK(read16(bytes_of(one.frame), kIp4Tcp + 16) == before);
 }
 
-TEST_CASE("what a client is told later is a bare acknowledgement of all that had come") {
+TEST_CASE("what a client is sent later is a bare acknowledgement of all that had come") {
     for (const bool v6 : {false, true}) {
         const std::size_t at = v6 ? kIp6Tcp : kIp4Tcp;
         const Freed one(segment(v6, pattern(100), kAck | kPsh));
         const WindowUpdate update = WindowUpdate::of(one.frame, view_of(one.frame), 7);
-        const Freed told(update.make(buffer_pool()));
-        const FrameBytes bytes = bytes_of(told.frame);
+        const Freed sent(update.make(buffer_pool()));
+        const FrameBytes bytes = bytes_of(sent.frame);
         CHECK(bytes.size() == at + 20);
         CHECK(l4_checksum_good(bytes));
         CHECK((v6 || ip_checksum_good(bytes)));
@@ -105,9 +105,9 @@ TEST_CASE("what a client is told later is a bare acknowledgement of all that had
 TEST_CASE("the window of a SYN is not scaled, and it takes a sequence number") {
     const Freed syn(segment(false, {}, 0x12));
     const WindowUpdate update = WindowUpdate::of(syn.frame, view_of(syn.frame), 7);
-    const Freed told(update.make(buffer_pool()));
-    CHECK(read32(bytes_of(told.frame), kIp4Tcp + 4) == 1001);
-    CHECK(read16(bytes_of(told.frame), kIp4Tcp + 14) == 8192 >> 7);
+    const Freed sent(update.make(buffer_pool()));
+    CHECK(read32(bytes_of(sent.frame), kIp4Tcp + 4) == 1001);
+    CHECK(read16(bytes_of(sent.frame), kIp4Tcp + 14) == 8192 >> 7);
 }
 
 TEST_CASE("the scale is found among a SYN's options, whatever they are") {
@@ -128,7 +128,9 @@ TEST_CASE("the scale is found among a SYN's options, whatever they are") {
     CHECK(scale_of({1, 1, 1, 3}) == 0);
 }
 
-TEST_CASE("clients are told in the order in which their windows were closed; who goes on is not told") {
+TEST_CASE(
+    "clients are sent updates in the order in which their windows were closed; one that sends again gets "
+    "none") {
     ClosedWindows closed(2, 4);
     const Freed one(segment(false, pattern(10)));
     const WindowUpdate update = WindowUpdate::of(one.frame, view_of(one.frame), 0);

@@ -1,4 +1,4 @@
-// tunnel_routes_test.cc - where frames of every kind go, and from whom they may come.
+// tunnel_routes_test.cc - the tunnels of frames of every kind, and their permitted sources.
 #include "vswitch/datapath/tunnels/tunnel_routes.h"
 
 #include "test/support/catch.h"
@@ -50,7 +50,9 @@ TEST_CASE("the longest prefix wins, by whichever order, and again from the cache
     CHECK(all.find(four(1)) == 7);
 }
 
-TEST_CASE("packets go by their destination, tagged or not; ARP and solicitations by whom they look for") {
+TEST_CASE(
+    "packets go by their destination, tagged or not; ARP and solicitations by the address that they ask "
+    "for") {
     TunnelRoutes table = routes();
     CHECK(way(table, packet4(1, 0x0A010203)) == 2);
     CHECK(way(table, tagged(packet4(1, 0x0A010203), 9)) == 2);
@@ -71,7 +73,7 @@ TEST_CASE("packets go by their destination, tagged or not; ARP and solicitations
     CHECK(way(table, ethernet(kBroadcast, mac(1), 0x88B5, pattern(46))) == kAllTunnels);
 }
 
-TEST_CASE("link-local addresses and nobody's are not checked, any other source is") {
+TEST_CASE("link-local and unspecified addresses are not checked, any other source is") {
     TunnelRoutes table = routes();
     CHECK(table.find(read_source(packet4(0x0A010203, 1))) == 2);
     CHECK(table.find(read_source(packet4(0, 1))) == kAllTunnels);

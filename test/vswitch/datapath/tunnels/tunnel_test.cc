@@ -97,7 +97,7 @@ TEST_CASE("frames of a VM that encrypts go through the tunnel, whole, and no oth
     CHECK(buffers_in_use() == before);
 }
 
-TEST_CASE("without keys, a tunnel or room nothing leaves, and it is said why") {
+TEST_CASE("without keys, a tunnel or room nothing leaves, and the drop has a reason") {
     TunnelHost a(true);
     CHECK(a.send({there()}).empty());
     a.agree();
@@ -278,7 +278,7 @@ TEST_CASE("a mark of the network on the outer header reaches a packet that can c
     write16(capable, 24, checksum(FrameBytes(capable.begin() + 14, capable.begin() + 34)));
     std::vector<FrameBytes> wire = encrypted({capable, there()});
     for (FrameBytes& frame : wire) {
-        frame[15] |= 3;  // its checksum is nobody's concern here
+        frame[15] |= 3;  // its checksum does not matter here
         CHECK(frame.size() > 100);
     }
     TunnelHost b(false);

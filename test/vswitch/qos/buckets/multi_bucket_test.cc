@@ -32,7 +32,7 @@ TEST_CASE("B1: of ten 4 KB READs one passes, the next waits 0.6 s for the second
     CHECK(m.admit(read, 600 * kMs));
 }
 
-TEST_CASE("a refused request charges nobody") {
+TEST_CASE("a refused request charges no bucket") {
     MultiBucket<2> m = pulsar_example();
     m.bucket(1).pay(5000, 0);
     CHECK_FALSE(m.admit({80, 1}, 0));

@@ -1,6 +1,6 @@
 // destination_limits_property_test.cc - whatever is heard, in whatever order and however late: rates stay
-// between floor and line, what is stale changes nothing, silence halves, and nobody sends more than the rates
-// that held have paid.
+// between floor and line, what is stale changes nothing, silence halves, and no flow sends more than the
+// rates that held have paid.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -34,7 +34,7 @@ constexpr double kBurstMax = kLine * 151e-6;
 
 using Key = std::pair<VnicId, std::uint64_t>;
 
-/// What a flow must look like, said plainly.
+/// What a flow must look like, by the plainest model.
 struct Expected {
     Key key;
     std::uint64_t rate;
@@ -151,7 +151,7 @@ class Hostile {
                 halved(flow);
             });
         wrong += looked_at > budget;
-        if (budget == kTableFlows)  // everybody was looked at
+        if (budget == kTableFlows)  // every place was looked at
             wrong += idle.size() + silent.size();
     }
 

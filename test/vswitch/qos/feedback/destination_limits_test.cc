@@ -1,5 +1,5 @@
-// destination_limits_test.cc - flows open on feedback, obey the newest, halve in silence, and go when nobody
-// needs them.
+// destination_limits_test.cc - flows open on feedback, obey the newest, halve in silence, and go when no
+// packet needs them.
 #include "vswitch/qos/feedback/destination_limits.h"
 
 #include <set>
@@ -21,10 +21,10 @@ DestinationLimits table(std::uint32_t capacity = 64) {
 }
 
 /// Looks at every place once. @return flows whose rate changed
-std::set<DestinationId> sweep(DestinationLimits& flows, Nanos now, bool let_go = true) {
+std::set<DestinationId> sweep(DestinationLimits& flows, Nanos now, bool may_erase = true) {
     std::set<DestinationId> changed;
     flows.sweep(
-        now, flows.capacity(), [&](DestinationId) { return let_go; },
+        now, flows.capacity(), [&](DestinationId) { return may_erase; },
         [&](DestinationId flow) { changed.insert(flow); });
     return changed;
 }
@@ -77,7 +77,7 @@ TEST_CASE("in silence the rate halves every 100 ms down to the floor, and then a
     CHECK(flows.on_feedback(3, kPeer, 2 * kGbit, 1, 1600 * kMs).change == Change::kStale);
 }
 
-TEST_CASE("a flow that was told it is free does not slow down while something waits in it") {
+TEST_CASE("a flow whose feedback lifted the limit does not slow down while something waits in it") {
     DestinationLimits flows = table();
     const DestinationId flow = flows.on_feedback(3, kPeer, kGbit, 1, 0).destination;
     CHECK(flows.on_feedback(3, kPeer, UINT64_MAX, 2, 0).change == Change::kChanged);
@@ -130,7 +130,7 @@ TEST_CASE("the table holds what it holds, and a removed vNIC gives its places ba
     CHECK(flows.on_feedback(5, 99, kGbit, 1, 0).change == Change::kOpened);
 }
 
-TEST_CASE("a ruled flow is held to the lower of the rule and what its destination asks for",
+TEST_CASE("a flow with an allocation is held to the lower of that and the advertised rate",
           "[destination_limits]") {
     DestinationLimits table(16, 4, {.rate_min = 1'000, .line_rate = 1'000'000});
     const auto opened = table.allocate(1, 77, UINT64_MAX, 1'000);
@@ -157,7 +157,8 @@ TEST_CASE("a ruled flow is held to the lower of the rule and what its destinatio
     CHECK(table.allocated_bytes(flow) == 150);
 }
 
-TEST_CASE("a ruled flow stays while it is ruled, and feedback's silence ends", "[destination_limits]") {
+TEST_CASE("a flow with an allocation stays as long as that, and feedback's silence ends",
+          "[destination_limits]") {
     constexpr Nanos kSecond = kNanosPerSec;
     DestinationLimits table(16, 4, {.rate_min = 1'000, .line_rate = 1'000'000});
     const DestinationId flow = table.allocate(1, 77, 800'000, kSecond).destination;
@@ -169,7 +170,7 @@ TEST_CASE("a ruled flow stays while it is ruled, and feedback's silence ends", "
     };
     sweep(kSecond + 200'000'000);
     CHECK(table.rate(flow) == 50'000);
-    sweep(4 * kSecond);  // unused since: nobody asks for anything
+    sweep(4 * kSecond);  // unused since: there is no feedback
     CHECK(table.size() == 1);
     CHECK(table.rate(flow) == 800'000);
     table.allocate(1, 77, std::nullopt, 4 * kSecond);

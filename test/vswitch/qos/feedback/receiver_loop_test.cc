@@ -1,5 +1,5 @@
-// receiver_loop_test.cc - the loop closed: senders that do as they were told, a link that hides what does not
-// fit, feedback that is late.
+// receiver_loop_test.cc - the loop closed: senders that keep to the advertised rate, a link that hides what
+// does not fit, feedback that is late.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -20,11 +20,11 @@ constexpr Nanos kLoopStep = 10'000;
 constexpr VnicId kVnic = 3;
 constexpr VnicId kOther = 4;
 
-/// One source: to a vNIC, with a demand, told a rate that takes effect `delay` later.
+/// A source that sends to one vNIC, with a demand and an advertised rate that takes effect `delay` later.
 struct Sender {
     VnicId to = kVnic;
     double demand = kLink;
-    double told = kLink;
+    double advertised = kLink;
     double credit = 0;  // bytes not sent yet
     std::deque<std::pair<Nanos, double>> coming{};
 };
@@ -66,13 +66,13 @@ class Loop {
         double offered = 0;
         for (Sender& source : sources) {
             for (; !source.coming.empty() && source.coming.front().first <= now_; source.coming.pop_front())
-                source.told = source.coming.front().second;
-            offered += std::min(source.demand, source.told);
+                source.advertised = source.coming.front().second;
+            offered += std::min(source.demand, source.advertised);
         }
         const double share = std::min(1.0, kLink / std::max(offered, 1.0));  // drops hit all alike
         for (std::size_t i = 0; i < sources.size(); ++i) {
             Sender& source = sources[i];
-            source.credit += std::min(source.demand, source.told) * share * kLoopStep / 1e9;
+            source.credit += std::min(source.demand, source.advertised) * share * kLoopStep / 1e9;
             for (; source.credit >= kWireFrame; source.credit -= kWireFrame) {
                 totals_[source.to] += kWireFrame;
                 Feedback feedback{};
@@ -96,11 +96,11 @@ std::vector<Sender> line_rate_senders(unsigned count) {
     return sources;
 }
 
-/// The largest of all told rates against `fair`.
+/// The largest of all advertised rates against `fair`.
 double worst(const Loop& loop, double fair) {
     double worst = 0;
     for (const Sender& source : loop.sources)
-        worst = std::max(worst, std::abs(std::min(source.told, source.demand) / fair - 1));
+        worst = std::max(worst, std::abs(std::min(source.advertised, source.demand) / fair - 1));
     return worst;
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("senders that want less than their part leave it to the one that wants
         loop.run(10'000'000);
         INFO(periods << " periods late");
         CHECK(loop.received(10'000'000, kVnic) == Approx(kCapacity).epsilon(0.05));
-        CHECK(loop.sources[0].told > (0.9 - 0.26 - 0.07) * kLink);
+        CHECK(loop.sources[0].advertised > (0.9 - 0.26 - 0.07) * kLink);
     }
 }
 

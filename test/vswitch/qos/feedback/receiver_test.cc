@@ -1,4 +1,4 @@
-// receiver_test.cc - the split, the meter, and when a sender is told.
+// receiver_test.cc - the split, the meter, and when a sender gets feedback.
 #include "vswitch/qos/feedback/receiver.h"
 
 #include "test/support/amounts.h"
@@ -17,10 +17,10 @@ ReceiverProfile profile() {
 }
 
 /// `gbit` of one sender to a vNIC, in this period.
-bool receive(Receiver& receiver, VnicId vnic, std::uint64_t sender, double gbit, Nanos now, Feedback& told,
-             std::uint32_t marked = 0) {
+bool receive(Receiver& receiver, VnicId vnic, std::uint64_t sender, double gbit, Nanos now,
+             Feedback& feedback, std::uint32_t marked = 0) {
     const auto bytes = static_cast<std::uint32_t>(gbit * 1e9 / 8 * 200e-6);
-    return receiver.received(vnic, sender, bytes, marked, now, told);
+    return receiver.received(vnic, sender, bytes, marked, now, feedback);
 }
 
 double gbit(std::uint64_t rate) {
@@ -34,11 +34,11 @@ TEST_CASE("with shares in proportion to reservations the split is EyeQ's") {
     receiver.add(0, {.reservation = 2 * kGbit, .shares = 200});
     receiver.add(1, {.reservation = 4 * kGbit, .shares = 400});
     receiver.add(2, {.reservation = 3 * kGbit, .shares = 300});
-    Feedback told{};
+    Feedback feedback{};
     Nanos now = kPeriod;
     for (int i = 0; i < 3; ++i, now += kPeriod) {
-        (void)receive(receiver, 0, 1, 5, now, told);
-        (void)receive(receiver, 1, 1, 5, now, told);
+        (void)receive(receiver, 0, 1, 5, now, feedback);
+        (void)receive(receiver, 1, 1, 5, now, feedback);
         receiver.sweep(now + kPeriod);
     }
     CHECK(gbit(receiver.read(0).capacity) == Approx(3).epsilon(0.001));  // 2/6 of 9
@@ -50,10 +50,10 @@ TEST_CASE("a vNIC's limit holds for what it receives; the rest is the others'") 
     Receiver receiver({}, profile());
     receiver.add(0, {.limit = kGbit});
     receiver.add(1, {});
-    Feedback told{};
+    Feedback feedback{};
     for (Nanos now = kPeriod; now < 5 * kPeriod; now += kPeriod) {
-        (void)receive(receiver, 0, 1, 5, now, told);
-        (void)receive(receiver, 1, 1, 5, now, told);
+        (void)receive(receiver, 0, 1, 5, now, feedback);
+        (void)receive(receiver, 1, 1, 5, now, feedback);
         receiver.sweep(now + kPeriod);
     }
     CHECK(gbit(receiver.read(0).capacity) == Approx(1));
@@ -61,66 +61,67 @@ TEST_CASE("a vNIC's limit holds for what it receives; the rest is the others'") 
     CHECK(gbit(receiver.read(0).advertised) < 1.1);
 }
 
-TEST_CASE("nobody's part is below its guarantee, however little it receives") {
+TEST_CASE("no vNIC's part is below its guarantee, however little it receives") {
     Receiver receiver({}, profile());
     receiver.add(0, {.reservation = 6 * kGbit});
     receiver.add(1, {});
-    Feedback told{};
+    Feedback feedback{};
     for (Nanos now = kPeriod; now < 20 * kPeriod; now += kPeriod) {
-        (void)receive(receiver, 0, 1, 0.01, now, told);
-        (void)receive(receiver, 1, 1, 9, now, told);
+        (void)receive(receiver, 0, 1, 0.01, now, feedback);
+        (void)receive(receiver, 1, 1, 9, now, feedback);
         receiver.sweep(now + kPeriod);
         CHECK(receiver.read(0).capacity >= 6 * kGbit);
     }
     CHECK(gbit(receiver.read(1).capacity) > 8.5);
 }
 
-TEST_CASE("a sender is told every 10 kB, but not twice within 100 us") {
+TEST_CASE("a sender gets feedback every 10 kB, but not twice within 100 us") {
     Receiver receiver({}, profile());
     receiver.add(0, {.limit = kGbit});
-    Feedback told{};
+    Feedback feedback{};
     Nanos now = kPeriod;
     for (int i = 0; i < 10; ++i, now += kPeriod) {  // until it is limited
-        (void)receive(receiver, 0, 1, 5, now, told);
+        (void)receive(receiver, 0, 1, 5, now, feedback);
         receiver.sweep(now + kPeriod);
     }
     now += 1'000'000;
-    (void)receiver.received(0, 1, 20'000, 0, now, told);
-    const std::uint32_t sequence = told.sequence;
-    CHECK_FALSE(receiver.received(0, 1, 9'999, 0, now + 150'000, told));
-    CHECK(receiver.received(0, 1, 1, 0, now + 150'000, told));
-    CHECK(told.sequence == sequence + 1);
-    CHECK_FALSE(receiver.received(0, 1, 10'000, 0, now + 249'999, told));
-    CHECK(receiver.received(0, 1, 1, 0, now + 250'000, told));
-    CHECK(receiver.received(0, 2, 10'000, 0, now + 250'000, told));  // another sender
+    (void)receiver.received(0, 1, 20'000, 0, now, feedback);
+    const std::uint32_t sequence = feedback.sequence;
+    CHECK_FALSE(receiver.received(0, 1, 9'999, 0, now + 150'000, feedback));
+    CHECK(receiver.received(0, 1, 1, 0, now + 150'000, feedback));
+    CHECK(feedback.sequence == sequence + 1);
+    CHECK_FALSE(receiver.received(0, 1, 10'000, 0, now + 249'999, feedback));
+    CHECK(receiver.received(0, 1, 1, 0, now + 250'000, feedback));
+    CHECK(receiver.received(0, 2, 10'000, 0, now + 250'000, feedback));  // another sender
 }
 
-TEST_CASE("a rate that has fallen is told with the next packet") {
+TEST_CASE("a rate that has fallen is advertised with the next packet") {
     Receiver receiver({}, profile());
     receiver.add(0, {});
     receiver.add(1, {});
-    Feedback told{};
+    Feedback feedback{};
     Nanos now = kPeriod;
     receiver.sweep(now);
-    CHECK(receive(receiver, 0, 1, 9.8, now, told));
-    CHECK(told.rate == Feedback::kFree);  // the link is his
-    (void)receive(receiver, 1, 1, 5, now, told);
+    CHECK(receive(receiver, 0, 1, 9.8, now, feedback));
+    CHECK(feedback.rate == Feedback::kFree);  // it has the whole link
+    (void)receive(receiver, 1, 1, 5, now, feedback);
     receiver.sweep(now + kPeriod);
     REQUIRE(receiver.read(0).advertised < 6 * kGbit);
-    CHECK(receiver.received(0, 1, 64, 0, now + kPeriod, told));
-    CHECK(told.rate == receiver.read(0).advertised);
+    CHECK(receiver.received(0, 1, 64, 0, now + kPeriod, feedback));
+    CHECK(feedback.rate == receiver.read(0).advertised);
 }
 
-TEST_CASE("who begins to receive frees those whom an earlier life may have limited, then says nothing") {
+TEST_CASE(
+    "a vNIC that begins to receive lifts limits that may be left from before a restart, then sends nothing") {
     Receiver receiver({}, profile());
     receiver.add(0, {});
-    Feedback told{};
+    Feedback feedback{};
     unsigned times = 0;
     Nanos now = kPeriod;
     for (; now < 12'000'000'000; now += kPeriod) {
-        if (receive(receiver, 0, 1, 2, now, told)) {
+        if (receive(receiver, 0, 1, 2, now, feedback)) {
             ++times;
-            CHECK(told.rate == Feedback::kFree);
+            CHECK(feedback.rate == Feedback::kFree);
             CHECK(now < 10'100'000'000);
         }
         receiver.sweep(now + kPeriod);
@@ -129,15 +130,15 @@ TEST_CASE("who begins to receive frees those whom an earlier life may have limit
     CHECK(times < 500);
 }
 
-TEST_CASE("who sends little is told again before its limiter halves its rate in silence") {
+TEST_CASE("a sender of little gets feedback again before its limiter halves its rate in silence") {
     Receiver receiver({}, profile());
     receiver.add(0, {.limit = kGbit});
-    Feedback told{};
+    Feedback feedback{};
     Nanos last = 0;
     Nanos longest = 0;
     for (Nanos now = kPeriod; now < 1'000'000'000; now += kPeriod) {
-        (void)receive(receiver, 0, 1, 8, now, told);  // a flood, so that the vNIC is held to its limit
-        if (now % (10 * kPeriod) == 0 && receiver.received(0, 2, 100, 0, now, told)) {
+        (void)receive(receiver, 0, 1, 8, now, feedback);  // a flood, so that the vNIC is held to its limit
+        if (now % (10 * kPeriod) == 0 && receiver.received(0, 2, 100, 0, now, feedback)) {
             longest = std::max(longest, last == 0 ? 0 : now - last);
             last = now;
         }
@@ -147,35 +148,35 @@ TEST_CASE("who sends little is told again before its limiter halves its rate in 
     CHECK(longest < 30'000'000);
 }
 
-TEST_CASE("who has a limiter is told that it is free with its next packet, also when long forgotten") {
+TEST_CASE("a sender with a limiter gets \"no limit\" with its next packet, also when long forgotten") {
     for (const Nanos silence : {10'000'000U, 60'000'000U, 1'500'000'000U}) {
         Receiver receiver({}, profile());
         receiver.add(0, {.limit = kGbit});
-        Feedback told{};
+        Feedback feedback{};
         Nanos now = kPeriod;
         for (; now < 20'000'000; now += kPeriod) {
-            (void)receive(receiver, 0, 1, 8, now, told);
-            (void)receiver.received(0, 2, 100, 0, now, told);
+            (void)receive(receiver, 0, 1, 8, now, feedback);
+            (void)receiver.received(0, 2, 100, 0, now, feedback);
             receiver.sweep(now + kPeriod);
         }
-        REQUIRE(told.rate < kGbit);
+        REQUIRE(feedback.rate < kGbit);
         for (const Nanos end = now + silence; now < end; now += kPeriod)
             receiver.sweep(now);
-        CHECK(receiver.received(0, 2, 100, 0, now, told));
+        CHECK(receiver.received(0, 2, 100, 0, now, feedback));
         INFO(silence << " ns of silence");
-        CHECK((silence < 50'000'000 || told.rate == Feedback::kFree));
+        CHECK((silence < 50'000'000 || feedback.rate == Feedback::kFree));
         now += 20'000'000'000;
         receiver.sweep(now);
-        CHECK_FALSE(receiver.received(0, 3, 100, 0, now, told));  // nobody can have a limiter any more
+        CHECK_FALSE(receiver.received(0, 3, 100, 0, now, feedback));  // no sender can have a limiter any more
     }
 }
 
 TEST_CASE("congestion marks lower the rate although the capacity is not reached") {
     Receiver receiver({}, profile());
     receiver.add(0, {});
-    Feedback told{};
+    Feedback feedback{};
     for (Nanos now = kPeriod; now < 20 * kPeriod; now += kPeriod) {
-        (void)receive(receiver, 0, 1, 8, now, told, 100'000);
+        (void)receive(receiver, 0, 1, 8, now, feedback, 100'000);
         receiver.sweep(now + kPeriod);
     }
     CHECK(gbit(receiver.read(0).advertised) < 8);
@@ -184,10 +185,10 @@ TEST_CASE("congestion marks lower the rate although the capacity is not reached"
 TEST_CASE("a silent endpoint forgets: its rate returns to the line's, its senders go") {
     Receiver receiver({}, profile());
     receiver.add(0, {.limit = kGbit});
-    Feedback told{};
+    Feedback feedback{};
     Nanos now = kPeriod;
     for (int i = 0; i < 10; ++i, now += kPeriod) {
-        (void)receive(receiver, 0, 1, 9, now, told);
+        (void)receive(receiver, 0, 1, 9, now, feedback);
         receiver.sweep(now + kPeriod);
     }
     CHECK(receiver.senders() == 1);
@@ -197,19 +198,21 @@ TEST_CASE("a silent endpoint forgets: its rate returns to the line's, its sender
     CHECK(receiver.senders() == 0);
 }
 
-TEST_CASE("a removed vNIC takes its senders along; a full table tells nobody new and breaks nothing") {
+TEST_CASE(
+    "a removed vNIC takes its senders along; a full table sends no feedback to new senders and breaks "
+    "nothing") {
     Receiver receiver({.senders = 16}, profile());
     receiver.add(0, {});
     receiver.add(1, {});
-    Feedback told{};
+    Feedback feedback{};
     for (std::uint64_t sender = 1; sender <= 100; ++sender)
-        (void)receive(receiver, 0, sender, 1, kPeriod, told);
+        (void)receive(receiver, 0, sender, 1, kPeriod, feedback);
     CHECK(receiver.senders() == 16);
-    CHECK_FALSE(receive(receiver, 1, 1, 1, kPeriod, told));
+    CHECK_FALSE(receive(receiver, 1, 1, 1, kPeriod, feedback));
     CHECK(receiver.senders() == 16);
     receiver.remove(0);
     CHECK(receiver.senders() == 0);
-    (void)receive(receiver, 1, 1, 1, kPeriod, told);
+    (void)receive(receiver, 1, 1, 1, kPeriod, feedback);
     CHECK(receiver.senders() == 1);
 }
 
@@ -224,73 +227,75 @@ TEST_CASE("random traffic never moves a rate out of its bounds, nor more parts t
         receiver.add(vnic, {.reservation = next(3) * kGbit / 10,
                             .limit = next(2) != 0 ? Claim::kNoLimit : (1 + next(5)) * kGbit,
                             .shares = static_cast<std::uint32_t>(1 + next(500))});
-    Feedback told{};
+    Feedback feedback{};
     for (Nanos now = kPeriod; now < 400'000'000; now += 20'000) {
         const auto vnic = static_cast<VnicId>(next(20));
         if (receiver.received(vnic, next(30), static_cast<std::uint32_t>(next(60'000)),
-                              static_cast<std::uint32_t>(next(2) * next(60'000)), now, told)) {
-            CHECK(told.rate >= kGbit / 100);
-            CHECK((told.rate < 10 * kGbit || told.rate == Feedback::kFree));
+                              static_cast<std::uint32_t>(next(2) * next(60'000)), now, feedback)) {
+            CHECK(feedback.rate >= kGbit / 100);
+            CHECK((feedback.rate < 10 * kGbit || feedback.rate == Feedback::kFree));
         }
         if (receiver.due(now))
             receiver.sweep(now);
     }
 }
 
-TEST_CASE("a flood is cut within 60 us, each sender is told with its next frame, and the queue may drain") {
+TEST_CASE(
+    "a flood is cut within 60 us, each sender gets feedback with its next frame, and the queue may drain") {
     Receiver receiver({}, profile());
     receiver.add(0, {.reservation = 4 * kGbit});
     receiver.add(1, {.reservation = 4 * kGbit});
-    Feedback told{};
+    Feedback feedback{};
     Nanos now = kPeriod;
     for (int i = 0; i < 3; ++i, now += kPeriod) {  // the other vNIC has the link for itself
-        (void)receive(receiver, 1, 1, 9, now, told);
+        (void)receive(receiver, 1, 1, 9, now, feedback);
         receiver.sweep(now + kPeriod);
     }
     unsigned informed = 0;
     // 14 senders in turn fill the link of 10 Gbit/s: a frame each 1.23 us.
     for (unsigned frame = 0; frame < 48; ++frame, now += 1'230)
-        informed += receiver.received(0, 1 + frame % 14, 1538, 0, now, told) && told.rate < 10 * kGbit;
+        informed +=
+            receiver.received(0, 1 + frame % 14, 1538, 0, now, feedback) && feedback.rate < 10 * kGbit;
     CHECK(informed >= 14);
     CHECK(gbit(receiver.read(0).advertised) == Approx(4.5 / 14).epsilon(0.1));
     for (unsigned frame = 0; frame < 115; ++frame, now += 1'230)  // until the period ends
-        (void)receiver.received(0, 1 + frame % 14, 1538, 0, now, told);
+        (void)receiver.received(0, 1 + frame % 14, 1538, 0, now, feedback);
     receiver.sweep(now);
     CHECK(gbit(receiver.read(0).advertised) < 0.8 * 4.5 / 14);
 }
 
-TEST_CASE("a rate that has risen by a third is told although little came since") {
+TEST_CASE("a rate that has risen by a third is advertised although little came since") {
     Receiver receiver({}, profile());
     receiver.add(0, {.limit = kGbit});
-    Feedback told{};
+    Feedback feedback{};
     Nanos now = kPeriod;
     for (int i = 0; i < 20; ++i, now += kPeriod) {  // twenty senders share 1 Gbit/s
         for (std::uint64_t sender = 1; sender <= 20; ++sender)
-            (void)receive(receiver, 0, sender, 0.2, now, told);
+            (void)receive(receiver, 0, sender, 0.2, now, feedback);
         receiver.sweep(now + kPeriod);
     }
     const std::uint64_t low = receiver.read(0).advertised;
     for (int i = 0; i < 10; ++i, now += kPeriod) {  // one goes on, held to its rate
-        (void)receive(receiver, 0, 1, gbit(low), now, told);
+        (void)receive(receiver, 0, 1, gbit(low), now, feedback);
         receiver.sweep(now + kPeriod);
     }
     CHECK(receiver.read(0).advertised > 2 * low);
-    CHECK(told.rate > 2 * low);
+    CHECK(feedback.rate > 2 * low);
 }
 
-TEST_CASE("who was free is told a limit at once, then not before the usual gap") {
+TEST_CASE("a sender without a limit is advertised one at once, then not before the usual gap") {
     Receiver receiver({}, profile());
     receiver.add(0, {});
     receiver.add(1, {});
-    Feedback told{};
+    Feedback feedback{};
     Nanos now = kPeriod;
     receiver.sweep(now);
-    REQUIRE(receive(receiver, 0, 1, 9.8, now, told));
-    CHECK(told.rate == Feedback::kFree);
-    (void)receive(receiver, 1, 1, 5, now, told);
+    REQUIRE(receive(receiver, 0, 1, 9.8, now, feedback));
+    CHECK(feedback.rate == Feedback::kFree);
+    (void)receive(receiver, 1, 1, 5, now, feedback);
     now += kPeriod;
     receiver.sweep(now);
-    CHECK(receiver.received(0, 1, 1538, 0, now, told));
-    CHECK(told.rate < 6 * kGbit);
-    CHECK_FALSE(receiver.received(0, 1, 20'000, 0, now + 99'000, told));  // from now on it is a limit
+    CHECK(receiver.received(0, 1, 1538, 0, now, feedback));
+    CHECK(feedback.rate < 6 * kGbit);
+    CHECK_FALSE(receiver.received(0, 1, 20'000, 0, now + 99'000, feedback));  // from now on it is a limit
 }

@@ -120,7 +120,7 @@ TEST_CASE("shares can change while vNICs run, and a removed vNIC is not polled")
     CHECK(w.idle_rounds == 0);
 }
 
-TEST_CASE("property: whoever always has work gets at least its part by shares") {
+TEST_CASE("property: a vNIC that always has work gets at least its part by shares") {
     weir::testing::Random32 random(23);
     for (int trial = 0; trial < 30; ++trial) {
         std::vector<std::uint64_t> bursts(2 + random() % 6);

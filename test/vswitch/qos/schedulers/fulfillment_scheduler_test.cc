@@ -95,7 +95,7 @@ TEST_CASE("a guarantee counts in full as long as those who are there fit, howeve
     CHECK(h.rate(15) / kGbit == Approx(0.25).epsilon(0.01));
 }
 
-TEST_CASE("beyond the link nobody without a guarantee overtakes by smaller packets") {
+TEST_CASE("beyond the link no class without a guarantee overtakes by smaller packets") {
     FulfillmentLink h(kGbit, {promised(kGbit, 9000), promised(kGbit), Source{.frame = 88}});
     h.run(20 * kMs, kUs);
     h.forget();

@@ -41,7 +41,7 @@ TEST_CASE("nothing is bypassed past a class's own queue, nor past others that wa
     CHECK(h.link->can_bypass(1, 100, h.now));
 }
 
-TEST_CASE("a class that waits for its own limit is in nobody's way") {
+TEST_CASE("a class that waits for its own limit is in no other's way") {
     LinkHarness h(kGbit, {Source{.limit = kGbit / 100}, Source{}});
     h.run(20 * kMs, 10 * kUs);
     h.sources[0].greedy = h.sources[1].greedy = false;

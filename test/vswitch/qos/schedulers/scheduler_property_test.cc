@@ -87,7 +87,7 @@ TEST_CASE("a change of shares counts at once") {
     CHECK(h.rate(0) / h.rate(1) == Approx(3).epsilon(0.01));
 }
 
-TEST_CASE("a reserved packet waits for nobody while the others flood") {
+TEST_CASE("a reserved packet waits for no other class while these flood") {
     const std::string_view scheduler = every_scheduler();
     INFO(scheduler);
     LinkHarness h(kGbit,
