@@ -70,8 +70,8 @@ def rule_every_reported_name_is_explained():
 def rule_every_command_is_explained():
     operations = read("docs/operations.md")
     rows = re.findall(r"^\| `([^`]*)`", operations, re.MULTILINE)
-    commands = re.findall(r'^ +COMMAND\(\w+, +"([\w -]+)"', read("ctrl/cli/main.cc"), re.MULTILINE)
-    for command in commands or ["(no command found in ctrl/cli/main.cc)"]:
+    commands = re.findall(r'^ +COMMAND\(\w+, +"([\w -]+)"', read("ctrl/cli/commands.h"), re.MULTILINE)
+    for command in commands or ["(no command found in ctrl/cli/commands.h)"]:
         if not any(row == command or row.startswith(command + " ") for row in rows):
             yield f"docs/operations.md: no row for weirctl {command}"
 

@@ -1,6 +1,4 @@
 // bill.cc - weirctl bill: rows by tenant, vNIC and guarantee kind; the chain of hashes; times.
-#include "ctrl/cli/bill.h"
-
 #include <CLI/CLI.hpp>
 #include <array>
 #include <charconv>
@@ -10,6 +8,7 @@
 #include <sstream>
 
 #include "common/units.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
 
@@ -142,8 +141,7 @@ void add_bill(CLI::App& command, Session& session) {
     command.footer(
         "Example:\n"
         "  weirctl bill --tenant A --from 2026-11-01 --to 2026-12-01 --csv --socket /run/weir/ctrl.sock\n"
-        "Each line of the bill has the hash of all lines before it: note the last hash to detect later "
-        "changes.");
+        "Each line has the hash of all lines before it: note the last hash to detect later changes.");
     command.callback([&session, options] {
         json args{{"verify", options->verify}};
         if (!options->tenant.empty())

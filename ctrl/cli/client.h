@@ -1,5 +1,6 @@
 // client.h - requests to a switch or controller over its command socket; the only part that sees ZeroMQ.
-// Source: docs/operations.md. Threads: one at a time.
+// Source: docs/operations.md
+// Threads: one at a time
 //
 // A request and its reply are one JSON frame each:
 //   {"schema":1,"command":"vnic.show","args":{"name":"vm1"}}

@@ -1,4 +1,4 @@
-// doctor.cc - weirctl doctor: one function per thing that a fresh host may lack.
+// doctor.cc - weirctl doctor: one check per thing that a fresh host may lack.
 #include "ctrl/cli/doctor.h"
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "common/units.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/session.h"
 
 namespace weir::cli {
@@ -156,21 +157,15 @@ void check_memlock(const HostFacts& facts, Findings& out) {
                        "ulimit -l unlimited  (LimitMEMLOCK=infinity in a systemd unit)"});
 }
 
-void check_dpdk(const HostFacts& facts, Findings& out) {
-    if (facts.vhost_library.empty())
-        out.push_back(
-            {"DPDK", Health::kMissing, "librte_vhost was not found", "apt-get install dpdk librte-vhost23"});
-    else
-        out.push_back({"DPDK", Health::kOk, facts.vhost_library, ""});
-}
-
 /// Only guests need QEMU, and they may use another virtual machine monitor.
-void check_qemu(const HostFacts& facts, Findings& out) {
-    if (facts.qemu.empty())
-        out.push_back({"QEMU", Health::kWarning, "no qemu-system-* or qemu-kvm was found",
-                       "apt-get install qemu-system-x86"});
-    else
-        out.push_back({"QEMU", Health::kOk, facts.qemu, ""});
+void check_packages(const HostFacts& facts, Findings& out) {
+    const Finding no_dpdk{"DPDK", Health::kMissing, "librte_vhost was not found",
+                          "apt-get install dpdk librte-vhost23"};
+    const Finding no_qemu{"QEMU", Health::kWarning, "no qemu-system-* or qemu-kvm was found",
+                          "apt-get install qemu-system-x86"};
+    out.push_back(facts.vhost_library.empty() ? no_dpdk
+                                              : Finding{"DPDK", Health::kOk, facts.vhost_library, ""});
+    out.push_back(facts.qemu.empty() ? no_qemu : Finding{"QEMU", Health::kOk, facts.qemu, ""});
 }
 
 void check_kvm(const KvmFacts& kvm, Findings& out) {
@@ -209,10 +204,7 @@ SwitchConfig config_to_check(const std::string& file) {
     std::error_code ignored;
     if (file.empty() && !std::filesystem::exists(kDefaultConfig, ignored))
         return no_configuration();
-    const auto parsed = load_config(file.empty() ? kDefaultConfig : file);
-    if (const Faults* faults = std::get_if<Faults>(&parsed))
-        throw Failure(kExitBadInput, *faults);
-    return std::get<SwitchConfig>(parsed);
+    return value_or_throw(load_config(file.empty() ? kDefaultConfig : file));
 }
 
 }  // namespace
@@ -240,8 +232,7 @@ std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& conf
     if (facts.nic)
         check_nic(*facts.nic, facts, out);
     check_memlock(facts, out);
-    check_dpdk(facts, out);
-    check_qemu(facts, out);
+    check_packages(facts, out);
     check_kvm(facts.kvm, out);
     return out;
 }
@@ -282,9 +273,8 @@ void add_doctor(CLI::App& command, Session& session) {
     command.footer(
         "Example:\n"
         "  weirctl doctor --config /etc/weir/switch.jsonc\n"
-        "ok: nothing to do; warning: works, but more slowly or less safely; missing: the switch or its "
-        "guests\n"
-        "cannot start. Works without a running switch. Exit status 1 when something is missing.");
+        "ok: nothing to do; warning: works, but more slowly or less safely; missing: the switch or its\n"
+        "guests cannot start. Works without a running switch. Exit status 1 when something is missing.");
     command.callback([&session, file] {
         const SwitchConfig config = config_to_check(*file);
         const std::vector<Finding> findings = check_host(gather_facts(config, ""), config);

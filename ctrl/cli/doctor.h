@@ -1,16 +1,84 @@
-// doctor.h - weirctl doctor: whether a host has what the switch needs, and the command that provides it.
-// Threads: any (pure functions).
+// doctor.h - weirctl doctor: state of this host, what the switch lacks there, and the command that mends it.
+// Units: bytes, and pages where named. Threads: one, the command's.
+//
+// gather_facts() reads /proc, /sys and /dev and judges nothing; check_host() judges and reads nothing, so
+// that tests need no broken host. A host with 512 free pages of 2 MiB has 1 GiB, more than the 256 MiB that a
+// new switch needs: ok. With 64 free pages (128 MiB) the finding is a warning, with none it is a fault.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "ctrl/cli/host_facts.h"
 #include "ctrl/cli/table.h"
 #include "vswitch/config/config.h"
 
 namespace weir::cli {
+
+struct HugepagePool {
+    unsigned node = 0;
+    std::uint64_t page_bytes = 0;
+    std::uint64_t total = 0;  ///< pages
+    std::uint64_t free = 0;   ///< pages
+};
+
+struct DirectoryFacts {
+    std::string path;
+    bool exists = false;
+    bool writable = false;  ///< by the user of this process
+    uid_t uid = 0;
+    gid_t gid = 0;
+    mode_t mode = 0;
+};
+
+struct CoreFacts {
+    unsigned core = 0;
+    bool online = false;
+    bool isolated = false;           ///< the kernel's isolcpus
+    std::optional<unsigned> node;    ///< NUMA
+    std::vector<unsigned> siblings;  ///< hyper-threads of the same physical core, this one included
+};
+
+struct NicFacts {
+    std::string address;
+    bool exists = false;
+    std::string driver;            ///< kernel driver that it is bound to; empty when none
+    std::optional<unsigned> node;  ///< NUMA
+};
+
+/// An attempt to create an empty virtual machine. Its success does not prove that a guest boots.
+struct KvmFacts {
+    bool exists = false;  ///< /dev/kvm
+    bool opens = false;
+    bool creates_machines = false;  ///< KVM_CREATE_VM succeeded
+    std::string error;              ///< errno as text of the step that failed
+};
+
+struct HostFacts {
+    std::vector<HugepagePool> hugepages;
+    std::vector<std::string> hugetlbfs;       ///< mount points
+    std::vector<DirectoryFacts> directories;  ///< that hold sockets, sorted by path
+    std::vector<CoreFacts> workers;           ///< in the configuration's order
+    std::optional<CoreFacts> agent;
+    std::optional<NicFacts> nic;  ///< when the uplink is a PCI device
+    bool iommu = false;
+    bool noiommu_mode = false;  ///< vfio's unsafe mode
+    std::string vhost_library;  ///< path of DPDK's librte_vhost, empty when absent
+    std::string qemu;           ///< path of a QEMU system emulator, empty when absent
+    KvmFacts kvm;
+    std::uint64_t memlock_bytes = 0;  ///< UINT64_MAX = unlimited
+    bool root = false;
+};
+
+/// @param sysroot prefix of every absolute path: "" on a real host, a temporary folder in tests
+[[nodiscard]] HostFacts gather_facts(const SwitchConfig& config, const std::string& sysroot);
+
+/// The kernel's list of cores, "0-2,5", as numbers below 4096, up to the first item that is no range.
+[[nodiscard]] std::vector<unsigned> parse_cpu_list(const std::string& text);
 
 enum class Health {
     kOk,

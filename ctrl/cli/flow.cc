@@ -1,12 +1,11 @@
 // flow.cc - weirctl flow list: two replies to rates, and a row per flow and per appliance.
-#include "ctrl/cli/flow.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "common/units.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
 
@@ -163,9 +162,8 @@ void add_flow_list(CLI::App& command, Session& session) {
     command.footer(
         "Example:\n"
         "  weirctl flow list vm1 --interval 5s\n"
-        "A flow is the requests of one vNIC to one appliance. HELD BACK BY is the bucket that blocked the "
-        "flow\n"
-        "longest, with its share of the time. Latency is since the start of the switch.");
+        "A flow is the requests of one vNIC to one appliance. HELD BACK BY is the bucket that blocked the\n"
+        "flow longest, with its share of the time. Latency is since the start of the switch.");
     command.callback([&session, interval, vnic] {
         const json args = vnic->empty() ? json::object() : json{{"name", *vnic}};
         const Readings readings = session.ask_twice("flow.list", args, *interval);

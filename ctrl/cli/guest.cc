@@ -1,10 +1,14 @@
-// guest.cc - weirctl qemu-args, libvirt-xml: the same port in QEMU's and in libvirt's notation.
-#include "ctrl/cli/guest.h"
-
+// guest.cc - weirctl qemu-args and libvirt-xml: the guest's side of a vNIC for QEMU and for libvirt.
+// Source: virtio 1.2 5.1
+//
+// Both need memory that the switch can map (share=on), the vNIC's socket in the opposite role (the switch
+// connects where QEMU listens), two vectors per queue pair and two more (configuration, control), and rings
+// of 1024 descriptors, the most that QEMU allows for vhost-user.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
 #include "vswitch/config/config.h"
@@ -66,7 +70,7 @@ std::string xml_escaped(const std::string& text) {
     return replaced(replaced(replaced(text, '&', "&amp;"), '<', "&lt;"), '\'', "&apos;");
 }
 
-/// Which vNIC, and who describes it.
+/// A vNIC by name, and the place of its description.
 struct VnicSource {
     std::string name;
     std::string config;  // a switch's file; empty: the running switch
@@ -85,10 +89,7 @@ std::shared_ptr<VnicSource> add_source(CLI::App& command) {
 json vnic_of(const Session& session, const VnicSource& source) {
     if (source.config.empty())
         return session.ask("vnic.show", {{"name", source.name}});
-    const auto parsed = load_config(source.config);
-    if (const Faults* faults = std::get_if<Faults>(&parsed))
-        throw Failure(kExitBadInput, *faults);
-    const std::vector<VnicConfig>& vnics = std::get<SwitchConfig>(parsed).vnics;
+    const std::vector<VnicConfig> vnics = value_or_throw(load_config(source.config)).vnics;
     const auto it =
         std::find_if(vnics.begin(), vnics.end(), [&](const VnicConfig& v) { return v.name == source.name; });
     if (it == vnics.end())

@@ -1,4 +1,4 @@
-// main.cc - weirctl, the operator's command: the table of its commands, and the parsing of the command line.
+// main.cc - weirctl, the operator's command: parsing of the command line.
 // Threads: one.
 //
 // Exit status: 0 done, 1 the program that was asked refused or cannot be reached, 2 wrong usage or input,
@@ -8,41 +8,10 @@
 #include <sstream>
 
 #include "ctrl/cli/client.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/session.h"
 
-// The commands in the order of `weirctl --help`: source file, words on the command line, function, one
-// phrase. FILE.cc defines `void FUNCTION(CLI::App& command, Session& session)`, which adds options and a
-// callback. A new command is FILE.{h,cc} and its line here: meson.build reads the files from this table.
-// clang-format off
-#define WEIRCTL_COMMANDS(COMMAND) \
-    COMMAND(status, "status",      add_status,      "state of the switch, or of the controller") \
-    COMMAND(top,    "top",         add_top,         "live rates, fulfillment and drops of every vNIC") \
-    COMMAND(why,    "why",         add_why,         "the bucket that held a vNIC back, and its other users") \
-    COMMAND(status, "drops",       add_drops,       "dropped packets by port, direction and reason") \
-    COMMAND(vnic,   "vnic list",   add_vnic_list,   "all vNICs with reservation, limit, shares and port") \
-    COMMAND(vnic,   "vnic show",   add_vnic_show,   "one vNIC: guarantee, traffic, drops, queue delay") \
-    COMMAND(vnic,   "vnic set",    add_vnic_set,    "change rates and shares of a running vNIC") \
-    COMMAND(vnic,   "vnic add",    add_vnic_add,    "add a vNIC to the running switch") \
-    COMMAND(vnic,   "vnic remove", add_vnic_remove, "remove a vNIC from the running switch") \
-    COMMAND(flow,   "flow list",   add_flow_list,   "requests to appliances: rates, limits, latency") \
-    COMMAND(guest,  "qemu-args",   add_qemu_args,   "QEMU arguments for a guest on a vNIC") \
-    COMMAND(guest,  "libvirt-xml", add_libvirt_xml, "libvirt XML for a guest on a vNIC") \
-    COMMAND(pool,   "pool show",   add_pool_show,   "controller: pools with demand and entitlement") \
-    COMMAND(pool,   "pool set",    add_pool_set,    "controller: change a pool until it is reset") \
-    COMMAND(pool,   "pool reset",  add_pool_reset,  "controller: return a pool to the cluster file") \
-    COMMAND(bill,   "bill",        add_bill,        "controller: guaranteed, delivered and charged") \
-    COMMAND(status, "audit",       add_audit,       "controller: starts, files, hosts and refusals") \
-    COMMAND(plan,   "plan",        add_plan,        "whether the promises of a cluster file can be kept") \
-    COMMAND(plan,   "apply",       add_apply,       "controller: what a new cluster file would change") \
-    COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
-    COMMAND(doctor, "doctor",      add_doctor,      "what this host lacks, and the command to mend it")
-// clang-format on
-
 namespace weir::cli {
-
-#define WEIRCTL_DECLARE(file, words, function, phrase) void function(CLI::App& command, Session& session);
-WEIRCTL_COMMANDS(WEIRCTL_DECLARE)
-#undef WEIRCTL_DECLARE
 
 namespace {
 

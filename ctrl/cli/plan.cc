@@ -1,6 +1,4 @@
 // plan.cc - weirctl plan, apply --dry-run: the plan of a cluster file, alone or against the running cluster.
-#include "ctrl/cli/plan.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "common/units.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
 #include "ctrl/placement/cluster_plan.h"
@@ -63,8 +62,7 @@ std::string places_text(const json& tenant) {
     return joined(texts);
 }
 
-/// Against the running cluster: " (new)", or the tenant's `standing`; empty without one or where nothing
-/// changed.
+/// Against the running cluster: " (new)", or the tenant's `standing`; else empty.
 std::string change_text(const std::string& standing) {
     return standing == "-" || standing == "unchanged" ? "" : " (" + standing + ")";
 }
@@ -147,13 +145,6 @@ std::string broken_text(const json& plan, const Terminal& terminal) {
            table.render(terminal.columns, terminal.color) + '\n';
 }
 
-ClusterConfig load_config_file(const std::string& file) {
-    auto parsed = load_cluster(file);
-    if (const Faults* faults = std::get_if<Faults>(&parsed))
-        throw Failure(kExitBadInput, *faults);
-    return std::get<ClusterConfig>(std::move(parsed));
-}
-
 /// Seconds per bin that each vNIC used of its reservation, as the controller measured it; an entry of another
 /// shape is left out.
 billing::UseTable use_of(const json& running) {
@@ -217,11 +208,10 @@ void add_plan(CLI::App& command, Session& session) {
     command.footer(
         "Example:\n"
         "  weirctl plan /etc/weir/cluster.jsonc\n"
-        "FAILURES is the share of the time in which more is needed than the resource has. Exit status 3 when "
-        "the\n"
-        "promises cannot be kept.");
+        "FAILURES is the share of the time in which more is needed than the resource has.\n"
+        "Exit status 3 when the promises cannot be kept.");
     command.callback([&session, file, measured] {
-        const ClusterConfig config = load_config_file(*file);
+        const ClusterConfig config = value_or_throw(load_cluster(*file));
         const billing::UseTable use = *measured ? use_of(session.ask("running")) : billing::UseTable();
         print_plan(session, config, nullptr, use);
     });
@@ -235,15 +225,14 @@ void add_apply(CLI::App& command, Session& session) {
     command.footer(
         "Example:\n"
         "  weirctl apply --dry-run new.jsonc --socket /run/weir/ctrl.sock\n"
-        "The output is that of plan, with vNICs where they run now, and with what is new. Exit status 3 when "
-        "the\n"
-        "promises cannot be kept.");
+        "The output is that of plan, with vNICs on their present hosts, and marks what is new.\n"
+        "Exit status 3 when the promises cannot be kept.");
     command.callback([&session, file, dry_run] {
         if (!*dry_run)
             throw bad_input("apply", *file, "--dry-run",
                             "the controller reads its file when it starts: replace the file and restart "
                             "weir-ctrl; switches keep their rates meanwhile");
-        const ClusterConfig config = load_config_file(*file);
+        const ClusterConfig config = value_or_throw(load_cluster(*file));
         const json running = session.ask("running");
         const RunningCluster cluster = cluster_of(session.socket, running);
         print_plan(session, config, &cluster, use_of(running));

@@ -1,15 +1,13 @@
 // pool.cc - weirctl pool: a table per appliance, each node above the pools and vNICs that share its part.
-#include "ctrl/cli/pool.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
 
 #include "common/units.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
-#include "ctrl/cli/vnic.h"
 
 namespace weir::cli {
 namespace {
@@ -136,9 +134,8 @@ void add_pool_show(CLI::App& command, Session& session) {
     command.footer(
         "Example:\n"
         "  weirctl pool show disk --socket /run/weir/ctrl.sock\n"
-        "RESERVATION, LIMIT and SHARES are configured; the columns NOW are the parts of the whole tree that "
-        "the\n"
-        "node has in this interval. A vNIC is absent while its host is silent.");
+        "RESERVATION, LIMIT and SHARES are configured; the columns NOW are the parts of the whole tree that\n"
+        "the node has in this interval. A vNIC is absent while its host is silent.");
     command.callback([&session, appliance] {
         session.print(session.ask("pool.show"), [&](const json& reply, const Terminal& terminal) {
             return pools_text(reply, *appliance, terminal);

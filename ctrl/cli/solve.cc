@@ -4,6 +4,7 @@
 #include <span>
 
 #include "ctrl/alloc/registry.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/session.h"
 #include "ctrl/what_if/registry.h"
 
@@ -35,13 +36,10 @@ void add_solve(CLI::App& command, Session& session) {
         table_of<what_if::Kind>(what_if::kKinds) + "\nMechanisms of the kinds allocation and vdc:\n" +
         table_of<alloc::MechanismEntry>(alloc::kMechanisms));
     command.callback([&session, file] {
-        const what_if::Solved solved = what_if::solve_text(
-            read_input(*file, "a readable file with a problem as in docs/what_if.md; - is standard input"));
-        if (const Faults* faults = std::get_if<Faults>(&solved))
-            throw Failure(kExitBadInput, *faults);
-        session.print(std::get<nlohmann::json>(solved), [](const nlohmann::json& answer, const Terminal&) {
-            return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-        });
+        const std::string problem =
+            read_input(*file, "a readable file with a problem as in docs/what_if.md; - is standard input");
+        const json answer = value_or_throw(what_if::solve_text(problem));
+        session.print(answer, answer.dump(-1, ' ', false, json::error_handler_t::replace) + '\n');
     });
 }
 

@@ -1,6 +1,4 @@
 // status.cc - weirctl status, drops, audit: one screen each.
-#include "ctrl/cli/status.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -10,16 +8,12 @@
 #include <vector>
 
 #include "common/units.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
 
 namespace weir::cli {
 namespace {
-
-Cell state_cell(const json& value) {
-    const std::string state = text_at(value, "/state");
-    return {state, state == "up" ? Style::kGood : Style::kBad};
-}
 
 std::string uplink_text(const json& uplink, const Terminal& terminal) {
     if (!uplink.is_object())
@@ -178,6 +172,11 @@ std::string time_text(double unix_time) {
 }
 
 }  // namespace
+
+Cell state_cell(const json& value) {
+    const std::string state = text_at(value, "/state");
+    return {state, state == "up" ? Style::kGood : Style::kBad};
+}
 
 bool is_controller(const json& status) {
     return at(status, "/role") == "controller";

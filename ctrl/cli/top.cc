@@ -1,6 +1,4 @@
 // top.cc - weirctl top: two snapshots to rates, rates to a table, and the loop that reads and prints.
-#include "ctrl/cli/top.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -11,9 +9,9 @@
 #include <thread>
 
 #include "common/units.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
-#include "ctrl/cli/status.h"
 
 namespace weir::cli {
 namespace {
@@ -102,14 +100,6 @@ Cell held_back_cell(double percent) {
     return {percent_text(percent), percent >= 1 ? Style::kWarn : Style::kPlain};
 }
 
-std::string limit_text(const json& vnic) {
-    const double bits = number_at(vnic, "/limit_bps");
-    const double packets = number_at(vnic, "/limit_pps");
-    if (!std::isfinite(bits))
-        return human_packet_rate(packets);
-    return human_rate(bits) + (std::isfinite(packets) ? ", " + human_packet_rate(packets) : "");
-}
-
 std::string reservation_text(const json& vnic) {
     const double bits = number_at(vnic, "/reservation_bps");
     return bits > 0 ? human_rate(bits) : "-";
@@ -157,7 +147,7 @@ void add_row(Table& table, const json& vnic) {
          human_rate(number_at(vnic, "/offered_bps")),
          human_rate(number_at(vnic, "/delivered_bps")),
          reservation_text(vnic),
-         limit_text(vnic),
+         limits_text(vnic),
          fulfillment_cell(number_at(vnic, "/fulfillment")),
          held_back_cell(number_at(vnic, "/held_back_percent")),
          human_rate(number_at(vnic, "/received_bps")),
@@ -277,6 +267,14 @@ std::string top_text(const json& sample, const Terminal& terminal) {
     return text;
 }
 
+std::string limits_text(const json& vnic) {
+    const double bits = number_at(vnic, "/limit_bps");
+    const double packets = number_at(vnic, "/limit_pps");
+    if (!std::isfinite(bits))
+        return human_packet_rate(packets);
+    return human_rate(bits) + (std::isfinite(packets) ? ", " + human_packet_rate(packets) : "");
+}
+
 void add_top(CLI::App& command, Session& session) {
     auto options = std::make_shared<TopOptions>();
     options->interval = add_interval(command, "time between two tables");
@@ -287,9 +285,8 @@ void add_top(CLI::App& command, Session& session) {
         "Examples:\n"
         "  weirctl top\n"
         "  weirctl top --count 60 --interval 10s --json   one line of JSON per table\n"
-        "OFFERED and DELIVERED are from the VM, RECEIVED is to it; CPU is of one core. FULFILLMENT is "
-        "delivered\n"
-        "divided by what the VM wanted of its reservation. HELD BACK is a share of the time.");
+        "OFFERED and DELIVERED are from the VM, RECEIVED is to it; CPU is of one core. FULFILLMENT is\n"
+        "delivered divided by what the VM wanted of its reservation. HELD BACK is a share of the time.");
     command.callback([&session, options] {
         std::signal(SIGINT, [](int) { interrupted = 1; });
         std::signal(SIGTERM, [](int) { interrupted = 1; });

@@ -1,6 +1,4 @@
 // vnic.cc - weirctl vnic: what is guaranteed to a vNIC beside what it got; changes of vNICs.
-#include "ctrl/cli/vnic.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -10,9 +8,9 @@
 
 #include "common/config/config_text.h"
 #include "common/units.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
-#include "ctrl/cli/status.h"
 
 namespace weir::cli {
 namespace {
@@ -203,26 +201,18 @@ std::string vnic_list_text(const json& list, const Terminal& terminal) {
                  {"SHARES", true, 1},
                  {"QUEUES", true, 5},
                  {"PORT"}});
-    for (const json& vnic : vnics) {
-        const std::string state = text_at(vnic, "/state");
-        table.add_row({text_at(vnic, "/name"),
-                       {state, state == "up" ? Style::kGood : Style::kBad},
-                       whole_text(number_at(vnic, "/worker")),
-                       text_at(vnic, "/mac"),
-                       whole_text(number_at(vnic, "/vlan")),
+    for (const json& vnic : vnics)
+        table.add_row({text_at(vnic, "/name"), state_cell(vnic), whole_text(number_at(vnic, "/worker")),
+                       text_at(vnic, "/mac"), whole_text(number_at(vnic, "/vlan")),
                        exact_text(vnic, "/reservation_bps", Quantity::kBitRate, "none"),
-                       exact_limits_text(vnic),
-                       whole_text(number_at(vnic, "/shares")),
-                       whole_text(number_at(vnic, "/queues")),
-                       port_text(vnic)});
-    }
+                       exact_limits_text(vnic), whole_text(number_at(vnic, "/shares")),
+                       whole_text(number_at(vnic, "/queues")), port_text(vnic)});
     return table.render(terminal.columns, terminal.color);
 }
 
 std::string vnic_text(const json& vnic, const std::string& accounting, const Terminal& terminal) {
-    const std::string state = text_at(vnic, "/state");
-    std::string text = text_at(vnic, "/name") + ": " +
-                       styled(state, state == "up" ? Style::kGood : Style::kBad, terminal.color) +
+    const Cell state = state_cell(vnic);
+    std::string text = text_at(vnic, "/name") + ": " + styled(state.text, state.style, terminal.color) +
                        ", worker " + whole_text(number_at(vnic, "/worker")) + ", tenant " +
                        text_at(vnic, "/tenant") + '\n';
     text += settings_text(vnic) + times_text(vnic) + traffic_text(vnic, terminal);

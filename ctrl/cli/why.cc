@@ -1,13 +1,16 @@
-// why.cc - weirctl why: two replies to buckets, buckets to a table and sentences.
-#include "ctrl/cli/why.h"
-
+// why.cc - weirctl why: the buckets that held a vNIC back between two readings of the switch.
+//
+// Each bucket on the path of the vNIC's frames and requests has a counter of the nanoseconds during which it
+// could not pay. Their growth between two readings, divided by the time between them, is the share of time
+// that the bucket blocked; the bucket with the largest share is the answer. An uplink whose counter grew by
+// 300 ms in 1 s: 30%.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "common/units.h"
-#include "ctrl/cli/flow.h"
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
 #include "ctrl/cli/session.h"
 
@@ -223,14 +226,6 @@ std::string buckets_text(const json& buckets, const Terminal& terminal) {
     return table.render(terminal.columns, terminal.color);
 }
 
-std::string limits_text(const json& sample) {
-    const double bits = number_at(sample, "/limit_bps");
-    const double packets = number_at(sample, "/limit_pps");
-    const std::string both = std::isfinite(bits) && std::isfinite(packets) ? ", " : "";
-    return (std::isfinite(bits) ? human_rate(bits) : "") + both +
-           (std::isfinite(packets) ? human_packet_rate(packets) : "");
-}
-
 /// What one of the vNIC's own buckets did, and the command that changes it.
 std::string vnic_sentence(const json& sample, const json& bucket, const std::string& time) {
     const std::string name = text_at(bucket, "/bucket");
@@ -321,13 +316,12 @@ json why_sample(const json& before, const json& after) {
 }
 
 std::string why_text(const json& sample, const Terminal& terminal) {
-    const bool up = text_at(sample, "/state") == "up";
-    std::string text = text_at(sample, "/vnic") + ": " +
-                       styled(text_at(sample, "/state"), up ? Style::kGood : Style::kBad, terminal.color) +
+    const Cell state = state_cell(sample);
+    std::string text = text_at(sample, "/vnic") + ": " + styled(state.text, state.style, terminal.color) +
                        ", offered " + human_rate(number_at(sample, "/offered_bps")) + ", delivered " +
                        human_rate(number_at(sample, "/delivered_bps")) + ", over " +
                        human_duration(number_at(sample, "/seconds") * 1e9) + '\n';
-    if (!up)
+    if (state.text != "up")
         text += "no guest is connected; to connect one: weirctl qemu-args " + text_at(sample, "/vnic") + '\n';
     if (at(sample, "/isolation") == false)
         text += "isolation is off: limits, reservations and shares have no effect\n";
@@ -348,8 +342,7 @@ void add_why(CLI::App& command, Session& session) {
     command.footer(
         "Example:\n"
         "  weirctl why vm1 --interval 5s\n"
-        "A bucket named APPLIANCE: BUCKET blocks requests to that appliance, the others block the vNIC's "
-        "ring.\n"
+        "A bucket named APPLIANCE: BUCKET blocks requests to that appliance, the others the vNIC's ring.\n"
         "BLOCKED is a share of the time; several buckets may block at once.");
     command.callback([&session, interval, vnic] {
         const Readings readings = session.ask_twice("why", {{"name", *vnic}}, *interval);

@@ -1,8 +1,7 @@
 // bill_test.cc - a bill as a table and as CSV; times as the operator writes them.
-#include "ctrl/cli/bill.h"
-
 #include <nlohmann/json.hpp>
 
+#include "ctrl/cli/commands.h"
 #include "test/ctrl/cli/canned.h"
 #include "test/support/catch.h"
 
@@ -22,7 +21,7 @@ json bill() {
 
 }  // namespace
 
-TEST_CASE("a bill is a table that ends in what all of it costs") {
+TEST_CASE("a bill is a table that ends in the total charge") {
     CHECK(bill_text(bill(), kPipe) ==
           "TENANT  VNIC  GUARANTEE  TIME  GUARANTEED  DELIVERED  FULFILLMENT  CHARGE\n"
           "A       vm1   strict      5 s     62.5 MB      50 MB        80.0%     1.5\n"

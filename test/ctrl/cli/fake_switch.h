@@ -1,4 +1,4 @@
-// fake_switch.h - a ZeroMQ ROUTER that answers as told, for tests of the client and of weirctl itself.
+// fake_switch.h - a ZeroMQ ROUTER with given answers, for tests of the client and of weirctl itself.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,5 @@
-// flow_test.cc - rates and table of flow list, to the letter.
-#include "ctrl/cli/flow.h"
-
+// flow_test.cc - rates and table of flow list, character by character.
+#include "ctrl/cli/commands.h"
 #include "test/ctrl/cli/canned.h"
 #include "test/support/catch.h"
 

@@ -1,6 +1,5 @@
-// guest_test.cc - what QEMU and libvirt are told, to the letter.
-#include "ctrl/cli/guest.h"
-
+// guest_test.cc - arguments for QEMU and XML for libvirt, character by character.
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/failure.h"
 #include "test/ctrl/cli/canned.h"
 #include "test/support/catch.h"

@@ -1,6 +1,5 @@
 // plan_test.cc - a plan as text, whatever is missing from it.
-#include "ctrl/cli/plan.h"
-
+#include "ctrl/cli/commands.h"
 #include "test/support/catch.h"
 #include "test/support/text.h"
 

@@ -1,8 +1,7 @@
-// pool_test.cc - pools as a tree, to the letter.
-#include "ctrl/cli/pool.h"
-
+// pool_test.cc - pools as a tree, character by character.
 #include <algorithm>
 
+#include "ctrl/cli/commands.h"
 #include "test/support/catch.h"
 
 using namespace weir::cli;

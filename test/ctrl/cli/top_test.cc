@@ -1,6 +1,5 @@
 // top_test.cc - rates between two snapshots, and the live table.
-#include "ctrl/cli/top.h"
-
+#include "ctrl/cli/commands.h"
 #include "test/ctrl/cli/canned.h"
 #include "test/support/catch.h"
 

@@ -1,6 +1,5 @@
-// vnic_test.cc - vnic list and vnic show, to the letter; KEY=VALUE words.
-#include "ctrl/cli/vnic.h"
-
+// vnic_test.cc - vnic list and vnic show, character by character; KEY=VALUE words.
+#include "ctrl/cli/commands.h"
 #include "ctrl/cli/failure.h"
 #include "test/ctrl/cli/canned.h"
 #include "test/support/catch.h"
@@ -73,7 +72,7 @@ TEST_CASE("key=value pairs become an object of the right types") {
     CHECK_THROWS_AS(object_of_pairs({"a=1", "a=2"}), Failure);
 }
 
-TEST_CASE("a vNIC of another shape is shown with dashes and never throw") {
+TEST_CASE("a vNIC of another shape is shown with dashes and never throws") {
     for (const json& shape : canned_shapes()) {
         INFO(shape.dump());
         CHECK_NOTHROW(vnic_list_text(shape, kPipe));

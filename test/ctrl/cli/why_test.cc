@@ -1,8 +1,7 @@
-// why_test.cc - buckets and sentences of why, to the letter.
-#include "ctrl/cli/why.h"
-
+// why_test.cc - buckets and sentences of why, character by character.
 #include <algorithm>
 
+#include "ctrl/cli/commands.h"
 #include "test/ctrl/cli/canned.h"
 #include "test/support/catch.h"
 

@@ -1,6 +1,4 @@
-// host_facts.cc - one function per kind of fact; nothing is judged here.
-#include "ctrl/cli/host_facts.h"
-
+// doctor_facts.cc - state of the host for weirctl doctor: one function per kind of fact.
 #include <fcntl.h>
 #include <linux/kvm.h>
 #include <sys/ioctl.h>
@@ -16,6 +14,8 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+
+#include "ctrl/cli/doctor.h"
 
 namespace weir::cli {
 namespace {
