@@ -1,11 +1,10 @@
 // admission.h - whether a vNIC that a switch reports may have its guarantee on that host.
-// Source: Pulsar 4.5; docs/algorithms.md 10.1, 10.3.
-// Units: tokens (at links: bytes) per second.
-// Threads: one owner.
+// Source: Pulsar 4.5; docs/algorithms.md 10.1, 10.3
+// Units: tokens (at links: bytes) per second. Threads: one owner.
 //
 // The file's own placement was checked at start (ctrl/placement/cluster_plan.h); a vNIC whose host the file
-// names counts as placed there. This is the check for vNICs without a host in the file, when a switch reports
-// them.
+// names counts as placed there. This is the check for vNICs that a switch reports and the file has no host
+// for.
 #pragma once
 
 #include <string>
@@ -19,8 +18,7 @@ namespace weir {
 
 class Admission {
   public:
-    /// @param config outlives this @param use measured use, for over-commitment; outlives this too, or
-    /// nullptr
+    /// @param config outlives this @param use measured use, for over-commitment; outlives this, or null
     explicit Admission(const ClusterConfig& config, const billing::UseTable* use = nullptr);
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;

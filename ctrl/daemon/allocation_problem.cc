@@ -125,8 +125,7 @@ alloc::VdcProblem AllocationProblem::view() const {
 }
 
 /// Factors for the rates on the ways to and from an appliance. Sizes of requests vary between intervals; on
-/// links with room, a rate for the last interval's sizes would hold back requests that the appliance would
-/// serve.
+/// links with room, a rate for the last interval's sizes would hold requests back needlessly.
 PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::size_t index,
                                           const alloc::VdcAllocation& allocation) const {
     PartTokens widening{1, 1, 1};

@@ -1,7 +1,6 @@
 // allocation_problem.h - flows, demands, tenants and capacities of one interval, as matrices.
-// Source: Pulsar 2.2, 4.1 (eq. 1); docs/algorithms.md 8.4.
-// Units: tokens (at links: bytes) of one interval.
-// Threads: one owner. Keeps its working memory.
+// Source: Pulsar 2.2, 4.1; docs/algorithms.md 8.4
+// Units: tokens (at links: bytes) of one interval. Threads: one owner. Keeps its working memory.
 //
 // Every flow is a row in two matrices. The physical one has a column for each link direction and each
 // appliance of the cluster. The virtual one has a column for everything that a tenant reserved: each
@@ -24,8 +23,7 @@ namespace weir {
 
 class AllocationProblem {
   public:
-    /// Lowest rate that a flow is allocated, tokens per second: a flow with a rate of 0 could never show a
-    /// demand.
+    /// Lowest rate that a flow is allocated, tokens per second: at a rate of 0 a flow could show no demand.
     static constexpr double kRateMin = 1;
 
     /// @param config outlives this @param seconds of an interval

@@ -1,11 +1,16 @@
 // cluster.h - endpoints of flows, resources, paths between them, and what tenants reserved.
-// Source: Pulsar 4.1 (a link is two resources, an appliance one).
-// Units: tokens (at links: bytes) per second.
-// Threads: one owner.
+// Source: Pulsar 4.1, 5
+// Units: tokens (at links: bytes) per second. Threads: one owner.
 //
 // All is built once from the cluster file, except for the hosts of vNICs, which the switches' HELLO messages
 // report (place_vnic, remove_vnic). Ids of endpoints come from the store and last over restarts; indices are
-// positions in the file and last as long as this object.
+// positions in the file and last as long as this object. A link is two resources, an appliance one.
+//
+// The controller may learn of a new flow only one interval after its first packet. Until then the flow uses
+// its floor, a rate that its ends have reserved, or else a part of the headroom, which is link capacity that
+// is not allocated. Example: an uplink of 10 Gbit/s with 3 % headroom allocates 9.7 Gbit/s. Ten vNICs on the
+// host have 30 Mbit/s of the rest each; if a vNIC's tenant has four vNICs, its flow to each of its three
+// peers has a floor of 10 Mbit/s. DemandEstimates::new_flow_reserve keeps back capacity of appliances.
 #pragma once
 
 #include <array>
@@ -83,19 +88,16 @@ class Cluster {
 
     /// Whether the file allows the flow: within a tenant, or from a tenant to an appliance that it has.
     [[nodiscard]] bool allows(wire::FlowKey flow) const;
-    /// Sets `out` to the resources of an allowed flow; none between VMs of one host, or while one end has no
-    /// host.
+    /// Sets `out` to the resources of an allowed flow; none within a host, or while one end has no host.
     void path_of(wire::FlowKey flow, std::vector<PathStep>& out) const;
 
-    // Floors (cluster_headroom.cc): rates that an allowed flow may use whatever its demand and the
-    // controller's state.
+    // Floors: rates that an allowed flow may use whatever its demand and the controller's state.
 
     /// Tokens per second of a flow to an appliance, at least 1.
     [[nodiscard]] std::uint64_t floor_tokens(wire::FlowKey flow) const;
     /// Bytes per second of a flow between vNICs, at least 1.
     [[nodiscard]] std::uint64_t floor_bytes(wire::FlowKey flow) const;
-    /// TABLES for the host's switch: all endpoints of its tenants, and the floors of its vNICs' flows to
-    /// appliances.
+    /// TABLES for the host's switch: all endpoints of its tenants, and floors of its flows to appliances.
     [[nodiscard]] wire::Tables tables_of(HostIndex host) const;
 
   private:

@@ -1,7 +1,9 @@
-// controller.cc - what follows from each message, and the work of one interval.
+// controller.cc - handling of each message, billing periods, and the work of one interval.
 #include "ctrl/daemon/controller.h"
 
 #include <algorithm>
+
+#include "common/wire/records.h"
 
 namespace weir {
 namespace {
@@ -19,6 +21,9 @@ bool is_of_switch(Type type) {
 std::string_view text_of(std::span<const std::uint8_t> body) {
     return {reinterpret_cast<const char*>(body.data()), body.size()};
 }
+
+/// Measured use is stored in this many parts, one per interval, so that no interval waits long for the disk.
+constexpr std::size_t kUseParts = 60;
 
 }  // namespace
 
@@ -38,8 +43,7 @@ Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store
     restore_pools();
 }
 
-/// Applies what operators set of pools in earlier epochs. The audit trail names settings that no longer
-/// count.
+/// Applies what operators set of pools in earlier epochs. The audit trail names those that no longer count.
 void Controller::restore_pools() {
     PoolRates* pools = solver_.pools();
     if (pools == nullptr)
@@ -144,8 +148,7 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     const bool is_first = sessions_.of_host(host) == nullptr;
     const auto [session, is_new] = sessions_.open(peer, host, header.session, now);
     if (is_new) {
-        // Until its first DEMAND a switch gets the rates that it had: of its last session, or of the last
-        // epoch.
+        // Until its first DEMAND a switch gets the rates of its last session, or of the last epoch.
         if (const auto last = stored_.find(hello.host); is_first && last != stored_.end())
             session.rates = last->second.flows;
         session.since = unix_time_ * static_cast<std::int64_t>(kNanosPerSec);
@@ -312,6 +315,55 @@ void Controller::save() {
     if (!by_host.empty())
         store_.save_allocations(by_host);
     save_measured_use();
+}
+
+/// Answers with BILLED once the periods are stored. Without that answer the switch sends them again, so
+/// nothing is lost while the store cannot be written.
+void Controller::on_usage(Session& session, std::span<const std::uint8_t> body) {
+    std::vector<wire::Usage> periods;
+    counters_.refused_records += wire::decode(body, periods);
+    std::uint64_t last_ended = 0;
+    std::vector<billing::Record> records;
+    for (const wire::Usage& period : periods) {
+        last_ended = std::max(last_ended, period.ended);
+        const ClusterEnd* end = cluster_.find_end(period.vnic);
+        if (end == nullptr || end->host != session.host) {
+            ++counters_.foreign_flows;
+            continue;
+        }
+        const TenantConfig& tenant = config_.tenants[end->tenant];
+        records.push_back({.vnic = tenant.vnics[end->index].name,
+                           .tenant = tenant.name,
+                           .guarantee_kind = period.guarantee,
+                           .began = static_cast<std::int64_t>(period.began),
+                           .ended = static_cast<std::int64_t>(period.ended),
+                           .promised = period.promised,
+                           .delivered = period.delivered});
+        use_.add(records.back(), session.since);
+    }
+    try {
+        if (config_.prices && !records.empty()) {
+            const BillStore::Appended appended = store_.bill().append(records, *config_.prices);
+            counters_.records += appended.added;
+            if (appended.refused != 0)
+                audit("refused", std::to_string(appended.refused) + " periods of host " +
+                                     config_.hosts[session.host].name +
+                                     ", which end before they begin or overlap others");
+        }
+    } catch (const HostError& error) {
+        return audit("store", std::string("billing periods were not written: ") + error.what());
+    }
+    wire::Header header = session.sequencer.next(wire::Type::kBilled, interval_);
+    header.count = 1;
+    send(session.route, header, wire::encode_billed(last_ended));
+}
+
+void Controller::save_measured_use() {
+    try {
+        store_.save_measured_use(use_.all(), interval_ % kUseParts, kUseParts);
+    } catch (const HostError& error) {
+        audit("store", std::string("measured use was not written: ") + error.what());
+    }
 }
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // controller.h - the controller of one cluster: messages of switches in, rates out, once an interval.
-// Source: Pulsar 4.1; docs/design.md 4, 7; docs/protocol.md.
+// Source: Pulsar 4.1; docs/design.md 4, 7; docs/protocol.md
 // Units: Nanos of any clock that only rises; Unix seconds where a parameter says so.
 // Threads: one owner. Never throws on input.
 //
@@ -10,8 +10,8 @@
 // An epoch is one start of a controller; the store gives it a number above all earlier ones, so that switches
 // ignore a controller that was replaced. An interval is one tick(): sessions expire, the solver turns the
 // demands into rates, every switch gets the rates that changed, and the store keeps them for the next epoch.
-// A demand that changes much between two ticks is solved for at once (solve_early), without moving averages
-// and estimates.
+// A demand that changes much between two ticks is solved for at once (solve_early); averages and estimates
+// stay.
 #pragma once
 
 #include <array>

@@ -1,7 +1,9 @@
 // demand_table.h - the demands that all switches have sent, flow by flow.
-// Source: Pulsar 4.2; docs/protocol.md.
-// Units: tokens (at links: bytes) of one interval.
-// Threads: one owner.
+// Source: Pulsar 4.2; docs/protocol.md
+// Units: tokens (at links: bytes) of one interval. Threads: one owner.
+//
+// A DEMAND has the flows that changed, a snapshot has all flows of its host. A flow with a demand of 100
+// keeps it while messages do not name it, and is removed by a snapshot that does not.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // estimates.h - the demand of every flow and the capacity of every appliance, estimated once an interval.
-// Source: Pulsar 4.2, 4.3; docs/algorithms.md 7.1, 7.2.
+// Source: Pulsar 4.2, 4.3; docs/algorithms.md 7.1, 7.2
 // Units: demands in tokens (at links: bytes) of one interval, capacities in tokens per second.
 // Threads: one owner.
 //

@@ -1,5 +1,5 @@
 // interval_solver.h - the rates of all flows, computed from their demands once an interval.
-// Source: Pulsar 4.1 to 4.3; docs/algorithms.md 7, 8, 9.
+// Source: Pulsar 4.1 to 4.3; docs/algorithms.md 7, 8, 9
 // Units: demands in tokens of one interval, rates in tokens (at links: bytes) per second.
 // Threads: one owner.
 #pragma once
@@ -20,8 +20,7 @@ class Solver {
   public:
     virtual ~Solver() = default;
     /// @param interval_ended false between intervals, after a large change of demand: a part of an interval
-    /// moves no
-    ///                       average and tells nothing of capacities
+    /// moves no average and no estimate of a capacity
     /// @return rates ordered by flow, for each flow that has a path in the cluster
     [[nodiscard]] virtual std::vector<wire::FlowAllocation> solve(const Cluster& cluster,
                                                                   const FlowDemands& demands,
@@ -38,8 +37,8 @@ class Solver {
 
 /// The solver of weir-ctrl, five steps an interval: estimate demands and capacities; divide pooled appliances
 /// among their pools; build the allocation problem; allocate, first each tenant's reservations by its own
-/// mechanism, then the rest by the provider's, then unwanted capacity as room to grow; raise each rate to the
-/// flow's floor.
+/// mechanism, then the rest by the provider's, then unwanted capacity as room to grow; raise rates to the
+/// floors.
 class IntervalSolver final : public Solver {
   public:
     /// @param config outlives this

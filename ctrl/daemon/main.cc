@@ -1,5 +1,5 @@
 // main.cc - weir-ctrl: options, start and stop. Exit 0: stopped; 1: the host refuses; 2: bad usage or file.
-// Source: docs/design.md 2.
+// Source: docs/design.md 2
 // Threads: main runs the loop.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -12,7 +12,6 @@
 #include "common/config/config_text.h"
 #include "common/config/fault_report.h"
 #include "common/daemon.h"
-#include "ctrl/daemon/interval_loop.h"
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/server.h"
 #include "ctrl/placement/cluster_plan.h"

@@ -1,7 +1,6 @@
 // pool_rates.h - rates of vNICs at the appliances that pools divide.
-// Source: SRP 3.1; docs/algorithms.md 7.4, 9.
-// Units: tokens per second.
-// Threads: one owner. Keeps its working memory.
+// Source: SRP 3.1; docs/algorithms.md 7.4, 9
+// Units: tokens per second. Threads: one owner. Keeps its working memory.
 //
 // Demand is derived from use. Requests that a switch holds back stay in the guest, where they cannot be
 // counted, so a vNIC that used its whole entitlement is taken to want the whole capacity. An idle vNIC is
@@ -60,8 +59,7 @@ class PoolRates {
     /// @param wanted, used by the flow, tokens/s
     void add_demand(const Cluster& cluster, wire::FlowKey flow, double wanted, double used);
     void add_outstanding(const Cluster& cluster, const wire::FlowDemand& demand);
-    /// Moves the appliance's window when an interval ended. @return capacity at its latency; none without
-    /// `latency`
+    /// Moves the appliance's window when an interval ended. @return capacity at its `latency`, if it has one
     [[nodiscard]] std::optional<double> update_latency(std::uint32_t appliance, bool interval_ended);
     void divide(std::uint32_t appliance, double capacity);
 
@@ -81,7 +79,7 @@ class PoolRates {
     /// The data of the command `pool.show`: a list with an object for each appliance.
     [[nodiscard]] nlohmann::json describe() const;
 
-    // Settings of operators (pool_rates_settings.cc), in force from the next interval on.
+    // Settings of operators, in force from the next interval on.
 
     /// @return what is wrong; then nothing is changed
     [[nodiscard]] Faults set(const PoolChange& change);

@@ -1,9 +1,10 @@
-// server.h - the sockets of weir-ctrl: for switches, for CURVE keys, and for weirctl.
-// Source: docs/design.md 5.5; docs/protocol.md; ZeroMQ RFC 26 (CURVE), RFC 27 (ZAP).
-// Threads: one owner (ZeroMQ has an I/O thread of its own).
+// server.h - the sockets of weir-ctrl (for switches, CURVE keys and weirctl), and the loop that serves them.
+// Source: docs/design.md 2, 5.5; docs/protocol.md; ZeroMQ RFC 26; ZeroMQ RFC 27
+// Threads: one owner, the only thread of the controller (ZeroMQ has an I/O thread of its own).
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,7 +16,7 @@
 #include <zmq.hpp>
 
 #include "ctrl/config/cluster_config.h"
-#include "ctrl/daemon/sessions.h"
+#include "ctrl/daemon/controller.h"
 
 namespace weir {
 
@@ -38,8 +39,7 @@ class Server {
     /// Calls the handlers for messages that are there or arrive within `wait_max`; at most 4,096 of each
     /// socket, so that the caller's clock is read between floods.
     void serve(std::chrono::milliseconds wait_max, const Handlers& handlers);
-    /// Never blocks. A message that cannot be sent is counted; its switch notices the gap and asks for a
-    /// snapshot.
+    /// Never blocks. A message that cannot be sent is counted; its switch notices the gap and asks again.
     void send(const std::vector<Outgoing>& messages);
     [[nodiscard]] const ConnectionCounters& counters() const { return counters_; }
 
@@ -60,6 +60,15 @@ class Server {
     std::vector<std::string> files_;  // of ipc sockets
     ConnectionCounters counters_;
 };
+
+/// Serves messages and commands as they come, and an interval by the clock, until `stop` is set; returns at
+/// most 100 ms later.
+///
+/// A tick is due every `interval`. One that is missed (the process was stopped, a solve took too long) is not
+/// made up for: the next one has all demands that the missed one would have had. Early solves are at least a
+/// tenth of the interval apart.
+void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
+                   const std::atomic<bool>& stop);
 
 /// Makes a CURVE key pair: the secret key goes into a new file (mode 0600), the public key is returned.
 /// @throws HostError: the file exists or cannot be written

@@ -1,7 +1,6 @@
 // sessions.h - the connected switches: one session for each host of the cluster file.
-// Source: docs/design.md 7; docs/protocol.md.
-// Units: Nanos of any clock that only rises.
-// Threads: one owner.
+// Source: docs/design.md 7; docs/protocol.md
+// Units: Nanos of any clock that only rises. Threads: one owner.
 //
 // A session begins with a HELLO and carries the number that the switch chose for it. It is alive while
 // messages arrive, and silent after kValidity intervals without one: with the default interval of 1 s, a

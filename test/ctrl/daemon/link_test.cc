@@ -1,5 +1,4 @@
-// link_test.cc - a switch's session and the controller, over a line that loses, repeats and reorders
-// messages.
+// link_test.cc - a switch's session and the controller, over a line that loses, repeats and reorders.
 #include <algorithm>
 #include <deque>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,4 @@
-// server_test.cc - the sockets of weir-ctrl: ipc and tcp; the right key, a wrong key and none; commands; the
-// loop.
+// server_test.cc - the sockets of weir-ctrl: ipc and tcp; right, wrong and no key; commands; the loop.
 #include "ctrl/daemon/server.h"
 
 #include <unistd.h>
@@ -11,7 +10,6 @@
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
-#include "ctrl/daemon/interval_loop.h"
 #include "test/ctrl/daemon/fake_switch.h"
 #include "test/ctrl/daemon/max_min_solver.h"
 #include "test/support/catch.h"
