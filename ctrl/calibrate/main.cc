@@ -16,7 +16,6 @@
 #include "ctrl/calibrate/measure.h"
 #include "ctrl/calibrate/options.h"
 #include "ctrl/calibrate/report.h"
-#include "ctrl/calibrate/switch_counts.h"
 #include "ctrl/cli/failure.h"
 
 namespace weir::calibrate {

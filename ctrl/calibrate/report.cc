@@ -20,32 +20,31 @@ std::string counted_name(CountedSize counted) {
     return std::string(kCountedSizeNames[static_cast<std::size_t>(counted)]);
 }
 
-std::string number_text(double value) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), std::abs(value) < 100 ? "%.1f" : "%.0f", value);
+template <typename... Values>
+std::string printed(const char* format, Values... values) {
+    std::array<char, 512> text{};
+    std::snprintf(text.data(), text.size(), format, values...);
     return text.data();
 }
 
-std::string signed_percent_text(double part) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%+.1f%%", 100 * part);
-    return text.data();
+std::string number_text(double value) {
+    return printed(std::abs(value) < 100 ? "%.1f" : "%.0f", value);
 }
 
 void add_row(cli::Table& table, const Measurement& one, const TableFit::Point& point) {
     const double bits = point.rate.median * static_cast<double>(one.request_bytes + one.response_bytes) * 8;
-    table.add_row(
-        {operation_name(one.operation),
-         format_size(one.payload),
-         format_size(point.size),
-         number_text(point.rate.median),
-         "+-" + percent_text(point.rate.noise()),
-         human_rate(bits),
-         std::to_string(one.outstanding),
-         percent_text(one.generator),
-         number_text(point.tokens),
-         number_text(point.fitted),
-         {signed_percent_text(point.error()), std::abs(point.error()) > 0.1 ? Style::kWarn : Style::kPlain}});
+    table.add_row({operation_name(one.operation),
+                   format_size(one.payload),
+                   format_size(point.size),
+                   number_text(point.rate.median),
+                   "+-" + percent_text(point.rate.noise()),
+                   human_rate(bits),
+                   std::to_string(one.outstanding),
+                   percent_text(one.generator),
+                   number_text(point.tokens),
+                   number_text(point.fitted),
+                   {printed("%+.1f%%", 100 * point.error()),
+                    std::abs(point.error()) > 0.1 ? Style::kWarn : Style::kPlain}});
 }
 
 /// Members in the order of kOrder; nlohmann::json sorts them by name.
@@ -99,20 +98,10 @@ struct Axis {
     }
 };
 
-template <typename... Values>
-std::string printed(const char* format, Values... values) {
-    std::array<char, 512> text{};
-    std::snprintf(text.data(), text.size(), format, values...);
-    return text.data();
-}
-
 std::string escaped(const std::string& text) {
     std::string out;
-    for (const char letter : text)
-        out += letter == '<'   ? "&lt;"
-               : letter == '>' ? "&gt;"
-               : letter == '&' ? "&amp;"
-                               : std::string(1, letter);
+    for (const char c : text)
+        out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
     return out;
 }
 
@@ -219,8 +208,8 @@ std::string report_text(const Calibration& calibration, const TableFit& fit, con
             add_row(table, calibration.measurements[point.measurement], point);
     text += table.render(terminal.columns, terminal.color) + "\n";
     for (const TableFit::Row& row : fit.rows) {
-        text += operation_name(row.operation) + " is priced by its " + counted_name(row.counted) +
-                " size, " + row.fit.shape.text() + "; largest error " + percent_text(row.fit.worst);
+        text += operation_name(row.operation) + " is priced by its " + counted_name(row.counted) + " size, " +
+                row.fit.shape.text() + "; largest error " + percent_text(row.fit.worst);
         if (row.key_tokens != 0)
             text += "; " + std::to_string(row.key_tokens) + " tokens for each further key";
         text += "\n";

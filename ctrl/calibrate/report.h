@@ -1,5 +1,6 @@
 // report.h - results of a calibration: text for people, JSON for programs, the table's file, and a picture.
-// Source: Pulsar Fig. 4 and 6 (the picture). Units: named in titles and keys. Threads: any (pure functions).
+// Source: Pulsar 3
+// Units: named in titles and keys. Threads: any (pure functions)
 #pragma once
 
 #include <nlohmann/json.hpp>

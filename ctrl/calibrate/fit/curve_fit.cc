@@ -7,6 +7,8 @@
 #include <functional>
 #include <limits>
 
+#include "common/units.h"
+
 namespace weir::calibrate {
 namespace {
 
@@ -179,8 +181,7 @@ CostShape fewest_points(const std::vector<CostPoint>& points, double tolerance) 
     return shape;
 }
 
-/// All shapes with their errors. A shape with more numbers than points is left out; points are always
-/// possible.
+/// All shapes with their errors. Shapes with more numbers than points are left out, but for points.
 std::vector<CurveFit> candidates(Points points, double tolerance) {
     std::vector<CurveFit> fits;
     add_lines(fits, points);
@@ -193,6 +194,14 @@ std::vector<CurveFit> candidates(Points points, double tolerance) {
         fits.push_back(with_errors(shape, 2 * shape.points.size(), points));
     }
     return fits;
+}
+
+std::string tokens_text(std::uint32_t tokens) {
+    return std::to_string(tokens) + (tokens == 1 ? " token" : " tokens");
+}
+
+std::string price_text(CostCurve::Price price) {
+    return tokens_text(price.tokens) + " per " + format_size(price.bytes);
 }
 
 }  // namespace
@@ -246,6 +255,62 @@ CurveFit fit_curve(std::span<const CostPoint> points, double tolerance) {
         return a.rms < b.rms;
     };
     return *std::min_element(all.begin(), all.end(), better);
+}
+
+CostCurve CostShape::curve() const {
+    switch (kind) {
+        case Kind::kMinimum:
+            return CostCurve::minimum(minimum, base, price);
+        case Kind::kSteps:
+            return CostCurve::steps(base, until, price);
+        case Kind::kPoints:
+            return CostCurve::points(points);
+        case Kind::kLinear:
+            break;
+    }
+    return CostCurve::linear(base, price);
+}
+
+nlohmann::json CostShape::json() const {
+    switch (kind) {
+        case Kind::kMinimum:
+            return {{"shape", "minimum"},
+                    {"minimum", minimum},
+                    {"base", base},
+                    {"tokens", price.tokens},
+                    {"per", format_size(price.bytes)}};
+        case Kind::kSteps:
+            return {{"shape", "steps"},
+                    {"base", base},
+                    {"until", format_size(until)},
+                    {"tokens", price.tokens},
+                    {"every", format_size(price.bytes)}};
+        case Kind::kPoints: {
+            nlohmann::json list = nlohmann::json::array();
+            for (const CostCurve::Point& point : points)
+                list.push_back({format_size(point.size), point.tokens});
+            return {{"shape", "points"}, {"points", std::move(list)}};
+        }
+        case Kind::kLinear:
+            break;
+    }
+    return {{"shape", "linear"}, {"base", base}, {"tokens", price.tokens}, {"per", format_size(price.bytes)}};
+}
+
+std::string CostShape::text() const {
+    const std::string line = (base == 0 ? "" : tokens_text(base) + " + ") + price_text(price);
+    switch (kind) {
+        case Kind::kMinimum:
+            return "minimum: at least " + tokens_text(minimum) + ", else " + line;
+        case Kind::kSteps:
+            return "steps: " + tokens_text(base) + " up to " + format_size(until) + ", then " +
+                   price_text(price) + " begun";
+        case Kind::kPoints:
+            return "points: straight lines through " + std::to_string(points.size()) + " measured sizes";
+        case Kind::kLinear:
+            break;
+    }
+    return "linear: " + (price.tokens == 0 ? tokens_text(base) + " at any size" : line);
 }
 
 }  // namespace weir::calibrate

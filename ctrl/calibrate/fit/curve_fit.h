@@ -1,5 +1,6 @@
-// curve_fit.h - the simplest cost shape that is near enough to every measured cost.
-// Source: Libra (EuroSys'14); docs/algorithms.md 12.2. Units: bytes, tokens. Threads: any (pure functions).
+// curve_fit.h - shapes of a cost table, and the simplest that is near enough to every measured cost.
+// Source: Libra (EuroSys'14); docs/algorithms.md 12.2
+// Units: bytes, tokens. Threads: any (values, pure functions).
 //
 // For each shape the numbers with the least squares of relative errors are found: a request of 1 KiB that is
 // priced 10% too high is as wrong as one of 1 MiB. Of the shapes whose largest error is within the tolerance
@@ -8,13 +9,39 @@
 // fitted cost never falls with size and is never 0.
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "ctrl/calibrate/fit/cost_shape.h"
+#include "cost_functions/cost_curve.h"
 
 namespace weir::calibrate {
+
+/// One shape of a cost table with its numbers: as a curve, as JSON, in words.
+struct CostShape {
+    enum class Kind : std::uint8_t {
+        kLinear,   ///< base + price by size; flat when the price is 0 tokens
+        kMinimum,  ///< the larger of `minimum` and the line
+        kSteps,    ///< base up to `until` bytes, then price.tokens for every price.bytes begun
+        kPoints,   ///< straight lines through `points`
+    };
+
+    Kind kind = Kind::kLinear;
+    std::uint32_t base = 0;
+    std::uint32_t minimum = 0;
+    std::uint64_t until = 0;
+    CostCurve::Price price{0, 1};
+    std::vector<CostCurve::Point> points{};
+
+    [[nodiscard]] CostCurve curve() const;
+    /// Members of a row of a cost table: "shape" and its numbers.
+    [[nodiscard]] nlohmann::json json() const;
+    /// "minimum: at least 8192 tokens, else 1 token per 1B"
+    [[nodiscard]] std::string text() const;
+};
 
 /// A measured cost: a request of `size` bytes, as the switch counts them, costs `tokens`.
 struct CostPoint {

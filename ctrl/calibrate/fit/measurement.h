@@ -1,5 +1,6 @@
 // measurement.h - measured rates of one kind of request, their median with its interval, and both as JSON.
-// Source: docs/algorithms.md 12.1. Units: bytes, requests per second. Threads: any (values, pure functions).
+// Source: docs/algorithms.md 12.1
+// Units: bytes, requests per second. Threads: any (values, pure functions)
 //
 // The interval of a median lies between two of the measured values; no distribution is assumed. The true
 // median of five rounds lies between the smallest and the largest value unless all five fell on the same side

@@ -27,10 +27,10 @@ void check_measurement(const Measurement& measured, const FitRules& rules, Fault
                "too few for an interval of the median; raise --rounds");
     const Estimate rate = estimate(measured.rates);
     if (rate.noise() > rules.noise)
-        object("noise of " + percent_text(rate.noise()), percent_text(rules.noise) + " or less",
-               "the rounds differ too much; keep other load off the appliance and the path, or measure "
-               "longer or "
-               "more often (--time, --rounds)");
+        object(
+            "noise of " + percent_text(rate.noise()), percent_text(rules.noise) + " or less",
+            "the rounds differ too much; keep other load off the appliance and the path, or measure longer "
+            "or more often (--time, --rounds)");
     if (!measured.half_rates.empty()) {
         const double part = estimate(measured.half_rates).median / rate.median;
         if (part < rules.saturated)

@@ -1,5 +1,6 @@
 // table_fit.h - cost table from measured rates, and the objections against its use.
-// Source: Libra (EuroSys'14); Pulsar 2.4; docs/algorithms.md 12.2. Units: tokens, bytes. Threads: any (pure).
+// Source: Libra (EuroSys'14); Pulsar 2.4; docs/algorithms.md 12.2
+// Units: tokens, bytes. Threads: any (pure)
 //
 // A request costs as many base requests as the appliance could have answered instead. Example: 10,000 reads
 // of 512 bytes per second are the base, 1000 tokens each; of 64 KiB it answers 500 per second. Such a read

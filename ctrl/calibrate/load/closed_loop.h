@@ -1,6 +1,8 @@
-// closed_loop.h - load generator that keeps a number of requests outstanding: each response is followed by a
-// request on the same connection.
+// closed_loop.h - load generator that answers each response with a request on the same connection.
 // Units: nanoseconds, requests per second. Threads: one (epoll).
+//
+// The number of outstanding requests is constant, so the rate shows the latency: 64 outstanding requests that
+// take 2 ms each are 32,000 responses per second. Beyond saturation more of them only wait longer.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@
 #include "ctrl/calibrate/load/tcp_connection.h"
 
 // The protocols by their names on the command line: function that makes the service, name. A new protocol is
-// a file in load/ with `std::unique_ptr<Service> FUNCTION(const ServiceOptions&)`, and its line here.
+// load/service_NAME.cc with `std::unique_ptr<Service> FUNCTION(const ServiceOptions&)`, and its line here.
 #define WEIR_CALIBRATE_SERVICES(SERVICE)                       \
     SERVICE(make_memcached_service, "memcached")               \
     SERVICE(make_memcached_binary_service, "memcached-binary") \

@@ -36,7 +36,7 @@ TEST_CASE("a line is found with its base and its slope") {
     CHECK(fit.parameters == 2);
 }
 
-TEST_CASE("a cost that does not go by size is flat") {
+TEST_CASE("a cost that does not depend on size is flat") {
     const CurveFit fit = fit_of(kSizes, [](double) { return 1234.0; });
     CHECK(fit.shape.kind == CostShape::Kind::kLinear);
     CHECK(fit.shape.base == 1234);
@@ -80,7 +80,7 @@ TEST_CASE("steps of 32 KiB after 16 KiB are found, as SRP counts requests") {
     CHECK(fit.shape.price.bytes == 32768);
 }
 
-TEST_CASE("what no simple shape says is given as points, no more of them than needed") {
+TEST_CASE("costs that fit no simple shape become points, no more of them than needed") {
     // Libra's example: 1, 1.053, 2.222, 7.692, 28.571 at 1, 4, 16, 64, 256 KB.
     const std::vector<CostPoint> points{
         {1000, 1000}, {4000, 1053}, {16000, 2222}, {64000, 7692}, {256000, 28571}};
@@ -130,7 +130,7 @@ TEST_CASE("the simplest shape within the tolerance is taken, and an exact one wh
     CHECK(fit.worst <= kTolerance);
 }
 
-TEST_CASE("whatever was measured, the cost never falls with size and is never nothing") {
+TEST_CASE("a fitted cost never falls with size and is never 0") {
     testing::Random32 random(7);
     for (int i = 0; i < 3000; ++i) {
         std::vector<CostPoint> points;

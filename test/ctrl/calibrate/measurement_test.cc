@@ -43,11 +43,11 @@ TEST_CASE("an even number of values has its median in the middle of two") {
     CHECK(estimate({7}).confidence == 0);
 }
 
-TEST_CASE("nothing that was answered is as noisy as can be") {
+TEST_CASE("a measurement without responses has a noise of 1") {
     CHECK(estimate({0, 0, 0, 0, 0}).noise() == 1);
 }
 
-TEST_CASE("intervals hold the true median as often as they say") {
+TEST_CASE("intervals hold the true median as often as their confidence states") {
     weir::testing::Random32 random(3);
     for (const std::size_t n : {5U, 7U, 8U, 15U, 30U}) {
         int held = 0;

@@ -21,7 +21,7 @@ TEST_CASE("measurements that were printed are read back as they were") {
     }
 }
 
-TEST_CASE("the report shows what was measured beside what was fitted") {
+TEST_CASE("the report shows measured costs beside fitted ones") {
     const Calibration calibration = stored_calibration();
     const TableFit fit = fit_table(calibration.measurements, {}, {"n", "s"});
     const std::string text = report_text(calibration, fit, {});

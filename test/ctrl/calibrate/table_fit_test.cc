@@ -80,7 +80,7 @@ TEST_CASE("the base request can be chosen, and what it costs") {
     CHECK(none.table.is_null());
 }
 
-TEST_CASE("noise within the bound is borne, one mad round in eight too") {
+TEST_CASE("noise within the bound is accepted, and so is one outlier among eight rounds") {
     std::vector<Measurement> measured = store(0.05);
     for (Measurement& one : measured) {
         one.rates.resize(8, one.rates.front());
@@ -123,7 +123,7 @@ TEST_CASE("too few rounds, no saturation, a busy generator and a switch that lim
     CHECK(table_of(fit).facts().source.ends_with("Written in spite of 4 objections."));
 }
 
-TEST_CASE("costs that fall with size, or that no shape says, are refused") {
+TEST_CASE("costs that fall with size, or that fit no shape, are refused") {
     std::vector<Measurement> measured =
         measure(Operation::kRead, kSizes, [](double s) { return s > 100000 ? 1e-4 : 2e-4; });
     const TableFit falls = fit_table(measured, {}, kNames);
@@ -132,7 +132,7 @@ TEST_CASE("costs that fall with size, or that no shape says, are refused") {
     CHECK(falls.objections[0].found == "50% cheaper than 528B");
 }
 
-TEST_CASE("keys of a get are priced by a get of many that are not there") {
+TEST_CASE("further keys of a get are priced by a get of absent keys") {
     std::vector<Measurement> measured = measure(Operation::kRead, kSizes, read_cost);
     Measurement keys = measured[0];
     keys.keys = 16;
@@ -146,7 +146,7 @@ TEST_CASE("keys of a get are priced by a get of many that are not there") {
     CHECK(fit.rows[0].points.size() == kSizes.size());
 }
 
-TEST_CASE("an operation without sizes costs the same always, and names no price for others") {
+TEST_CASE("an operation without sizes has one cost, which prices no other operation") {
     std::vector<Measurement> measured = store();
     measured.push_back(measure(Operation::kFlush, {0}, [](double) { return 5e-6; })[0]);
     const TableFit fit = fit_table(measured, {}, kNames);
@@ -157,7 +157,7 @@ TEST_CASE("an operation without sizes costs the same always, and names no price 
     CHECK(table.tokens(Operation::kDelete, 1 << 20, 16) == table.tokens(Operation::kWrite, 1 << 20, 16));
 }
 
-TEST_CASE("what is too dear for a table is said") {
+TEST_CASE("a cost that is too high for a table is an objection") {
     std::vector<Measurement> measured =
         measure(Operation::kRead, {512, 4096, 65536}, [](double s) { return s * s * 1e-12; });
     FitRules rules;

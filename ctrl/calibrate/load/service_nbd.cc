@@ -1,5 +1,8 @@
-// nbd_service.cc - requests to an NBD export, at random places that are aligned to the request's size.
-// Source: NBD proto.md (fixed newstyle, NBD_OPT_GO, simple replies). Threads: one.
+// service_nbd.cc - requests to an NBD export, at random places that are aligned to the request's size.
+// Source: NBD proto.md
+// Threads: one.
+//
+// Of the protocol: fixed newstyle negotiation, NBD_OPT_GO, simple replies.
 #include <algorithm>
 
 #include "common/units.h"

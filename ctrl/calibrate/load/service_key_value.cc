@@ -1,5 +1,6 @@
-// key_value_services.cc - requests to memcached (text and binary protocol) and to Redis.
-// Source: memcached protocol.txt; RESP3. Threads: one.
+// service_key_value.cc - requests to memcached (text and binary protocol) and to Redis.
+// Source: memcached protocol.txt; RESP3
+// Threads: one.
 //
 // Keys begin with "weir-calibrate:". Values are written before they are read and deleted at the end;
 // memcached also forgets them after a day, should the process be killed.
