@@ -1,7 +1,6 @@
 // drf.cc - allocation mechanism: dominant resource fairness with weights and demand caps, exact.
 // Source: DRF (NSDI'11); Pulsar 4.1; docs/algorithms.md 8.1
-// Units: tokens in the control interval; a level is a dominant share per weight.
-// Threads: one owner.
+// Units: tokens in the control interval; a level is a dominant share per weight. Threads: one owner.
 //
 // The dominant share of a flow's demand, delta, is the largest share that the demand has of any resource. All
 // flows rise together: at level t a flow of weight w has fill w t / delta. A flow stops when its fill is 1 or

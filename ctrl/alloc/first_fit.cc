@@ -1,7 +1,6 @@
 // first_fit.cc - allocation mechanism: first fit in the order of weights.
 // Source: Pulsar 5; docs/algorithms.md 8.3
-// Units: tokens in the control interval.
-// Threads: one owner.
+// Units: tokens in the control interval. Threads: one owner.
 //
 // One pass over the flows, the largest weight first, equal weights in the order of the flows. Each flow gets
 // the largest part of its whole demand that fits into what is left, the same part of each of its resources,

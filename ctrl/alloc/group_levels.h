@@ -1,7 +1,6 @@
 // group_levels.h - groups of flows (tenants), the flows of each rising by one level.
 // Source: H-DRF (SoCC'13); docs/algorithms.md 8.2
-// Units: tokens in the control interval; a share is a part of a resource.
-// Threads: one owner.
+// Units: tokens in the control interval; a share is a part of a resource. Threads: one owner.
 //
 // At level s of its group a flow has fill s / d, at most 1, where d (the level of its demand) is the dominant
 // share of its demand per weight. What the group uses of a resource is therefore base + slope * s between the
@@ -16,8 +15,6 @@
 // A pair is one group on one resource. Share x is reached on a pair at level x * size / slope - base / slope,
 // which is a line over x; the group's level is the least of its pairs' lines. try_share() and try_level()
 // show a group at such a level on trial; raise() and stop_flows() change the groups for good.
-//
-// group_levels.cc holds trials and changes, group_levels_build.cc the layout of a problem.
 #pragma once
 
 #include <array>

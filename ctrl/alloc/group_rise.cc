@@ -23,8 +23,7 @@ constexpr std::size_t kGroupsPerFill = 16;
 constexpr int kHalvingsMost = 24;
 // Least step, as a part of its target: smaller steps do not separate resources that fill at one share.
 constexpr double kStepLeast = 1e-9;
-constexpr double kFirstStep =
-    1.0 / 64;  // of the share per weight at which all groups together have one resource
+constexpr double kFirstStep = 1.0 / 64;  // of the share per weight at which all groups have one resource
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // group_rise.h - solver that raises all groups of flows together: H-DRF for two levels.
 // Source: H-DRF (SoCC'13); docs/algorithms.md 8.2
-// Units: tokens in the control interval; a share is a part of a resource.
-// Threads: one owner.
+// Units: tokens in the control interval; a share is a part of a resource. Threads: one owner.
 //
 // All groups rise at one share per weight, L; what a group uses is a function of L (group_levels.h) until a
 // resource fills. Then the group's flows on that resource stop. The full resource no longer counts in the
@@ -50,8 +49,7 @@ class GroupRise {
             return other.resource == kNone || (same_point ? part < other.part : low < other.low);
         }
     };
-    /// Use of a resource beyond its capacity, with the rising groups at a share; and its slope over the
-    /// share.
+    /// Use of a resource beyond its capacity, with the rising groups at a share; and its slope.
     struct Excess {
         double tokens;
         double slope;
@@ -94,8 +92,8 @@ class GroupRise {
     Crossing first_crossing(const Crossing& known);
     /// The first crossing while the lagging groups rise to L; its resource is kNone when there is none.
     Crossing first_crossing_of_lagging();
-    /// Adds the resource to `out` when it is over its capacity at `share`; kAtTarget: it is. @return whether
-    /// it is
+    /// Adds the resource to `out` when it is over its capacity at `share` (or kAtTarget). @return whether it
+    /// is
     bool add_if_over(std::uint32_t resource, double share, Rising rising, std::vector<Suspect>& out);
     Excess excess_at(std::uint32_t resource, double share, Rising rising);
     /// Finds the crossing of a resource between two shares.

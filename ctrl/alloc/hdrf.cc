@@ -1,7 +1,6 @@
 // hdrf.cc - allocation mechanism: hierarchical dominant resource fairness among tenants and their flows.
 // Source: H-DRF (SoCC'13); Pulsar 4.1; docs/algorithms.md 8.2
-// Units: tokens in the control interval.
-// Threads: one owner.
+// Units: tokens in the control interval. Threads: one owner.
 //
 // H-DRF gives quantum after quantum (quantum_tree.h): from the root down, always to the child that is not
 // blocked and has the least share per weight. The share of an inner node is the largest that it has of any

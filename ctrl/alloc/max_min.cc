@@ -1,7 +1,6 @@
 // max_min.cc - allocation mechanism: weighted max-min fairness of each resource by itself.
 // Source: Pulsar 4.1; docs/algorithms.md 8.3
-// Units: tokens in the control interval; a level is tokens per weight.
-// Threads: one owner.
+// Units: tokens in the control interval; a level is tokens per weight. Threads: one owner.
 //
 // On a resource that is wanted beyond its capacity each flow gets min(demand, weight * level), with the level
 // at which the resource is full. A flow may so get much of one resource and little of another; what it cannot

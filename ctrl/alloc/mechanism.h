@@ -1,17 +1,67 @@
-// mechanism.h - interface of the allocation mechanisms: a problem, its answer, and the solver between them.
+// mechanism.h - interface of the allocation mechanisms: demands, a problem, its answer, its solver.
 // Source: Pulsar 4.1; docs/algorithms.md 8
 // Units: tokens in the control interval.
 // Threads: one per mechanism object, which keeps its working memory for the next interval.
+//
+// Example: flows of weight 1 want 80 and 60 of a link of 100 tokens: rows {link: 80} and {link: 60}. DRF gives
+// 50 to each, which are fills of 0.625 and 0.833, and names the link as the bottleneck of both.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <ranges>
 #include <span>
 #include <vector>
 
-#include "ctrl/alloc/demand_matrix.h"
-#include "ctrl/alloc/share_tree.h"
-
 namespace weir::alloc {
+
+struct ShareTree;
+
+/// Bounds of an amount of tokens, so that no quotient of two amounts overflows. A demand below the least
+/// counts as none; one above the most is invalid.
+inline constexpr double kTokensLeast = 1e-9;
+inline constexpr double kTokensMost = 1e18;
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// The number of no flow, resource or node.
+inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+/// Rows stand one after another (compressed sparse rows) and are filled in order: put() for each entry of a
+/// row, then end_flow().
+class DemandMatrix {
+  public:
+    void clear() {
+        begin_.assign(1, 0);
+        resource_.clear();
+        tokens_.clear();
+    }
+    void reserve(std::size_t flows, std::size_t entries) {
+        begin_.reserve(flows + 1);
+        resource_.reserve(entries);
+        tokens_.reserve(entries);
+    }
+    /// Adds an entry to the open row, unchecked; at most one per resource; none below kTokensLeast.
+    void put(std::uint32_t resource, double tokens) {
+        if (tokens < kTokensLeast)
+            return;
+        resource_.push_back(resource);
+        tokens_.push_back(tokens);
+    }
+    void end_flow() { begin_.push_back(static_cast<std::uint32_t>(resource_.size())); }
+
+    [[nodiscard]] std::uint32_t flows() const { return static_cast<std::uint32_t>(begin_.size() - 1); }
+    [[nodiscard]] std::size_t entries() const { return resource_.size(); }
+    /// Numbers of the entries of a flow.
+    using Row = std::ranges::iota_view<std::uint32_t, std::uint32_t>;
+    [[nodiscard]] Row row(std::uint32_t flow) const { return {begin_[flow], begin_[flow + 1]}; }
+    /// Resources and tokens of all entries, by number.
+    [[nodiscard]] std::span<const std::uint32_t> resource() const { return resource_; }
+    [[nodiscard]] std::span<const double> tokens() const { return tokens_; }
+
+  private:
+    std::vector<std::uint32_t> begin_{0};
+    std::vector<std::uint32_t> resource_;
+    std::vector<double> tokens_;
+};
 
 /// Two levels count as one when the greater is at most this many times the other.
 inline constexpr double kSame = 1 + 1e-12;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "ctrl/alloc/share_tree.h"
+
 namespace weir::alloc {
 namespace {
 
@@ -165,8 +167,7 @@ bool QuantumTree::charge(std::uint32_t flow, double quanta) {
     return changed;
 }
 
-// A resource counts as full once the largest quantum no longer fits; otherwise its remainder would distort
-// the shares.
+// A resource counts as full once the largest quantum no longer fits; else its rest would distort shares.
 bool QuantumTree::is_full(std::uint32_t resource) const {
     return left_[resource] < quantum_max_[resource] * (1 - kRounding);
 }

@@ -1,14 +1,12 @@
 // quantum_tree.h - H-DRF by its definition: a tree of any depth, one quantum at a time.
 // Source: H-DRF (SoCC'13); docs/algorithms.md 8.2
-// Units: a quantum is a part of a flow's demand; a share is a part of a resource.
-// Threads: one owner.
+// Units: a quantum is a part of a flow's demand; a share is a part of a resource. Threads: one owner.
 //
 // Each quantum goes from the root down, always to the child that is not blocked and has the least share per
 // weight. A flow is blocked when it has its demand or one more quantum does not fit into a resource; a node,
 // when all its children are. A flow's share is its dominant share. A node's share sums its children and is
 // the largest over the resources that are not full; before the sum, the children that are not blocked are
-// scaled down to the least of their shares, so that a child's large share does not keep its siblings from
-// service.
+// scaled down to the least of their shares, so that a child's large share does not starve its siblings.
 //
 // Example: 10 CPU, 10 GPU, quanta of 1. n1 wants GPU; n2 has children n21 (CPU) and n22 (GPU). The quanta go
 // round n1, n21, n22 until the GPU is full at 5 and 5; then n21 gets the other 5 CPU. Without scaling, n2
@@ -67,8 +65,7 @@ class QuantumTree {
     [[nodiscard]] bool is_full(std::uint32_t resource) const;
     [[nodiscard]] double share_per_weight(const Child& child) const;
     void add_parts(const Child& child, double scale);
-    /// Takes `quanta` of a flow from its resources. @return whether a resource became full or ceased to be
-    /// full
+    /// Takes `quanta` of a flow from its resources. @return whether a resource became full or had been
     bool charge(std::uint32_t flow, double quanta);
 
     const Problem* problem_ = nullptr;

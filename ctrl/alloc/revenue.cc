@@ -1,7 +1,6 @@
 // revenue.cc - allocation mechanism: the largest income of the provider, nearly.
 // Source: Pulsar 4.1; docs/algorithms.md 8.3
-// Units: tokens in the control interval; money in units of weight.
-// Threads: one owner.
+// Units: tokens in the control interval; money in units of weight. Threads: one owner.
 //
 // A flow's weight is the price of all of its dominant resource, so its whole demand is worth weight * delta
 // (its dominant share) and the income is the sum of worth * fill. Flows are served by first fit in the order

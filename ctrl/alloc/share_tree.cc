@@ -1,7 +1,6 @@
 // share_tree.cc - simplification of a tree of weights.
 //
-// Nodes are visited from the last to the first, so that everything below a node is simple when its turn
-// comes.
+// Nodes are visited from the last to the first, so that everything below a node is simple before it.
 #include "ctrl/alloc/share_tree.h"
 
 #include <algorithm>

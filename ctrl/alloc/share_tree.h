@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "ctrl/alloc/demand_matrix.h"
+#include "ctrl/alloc/mechanism.h"
 
 namespace weir::alloc {
 

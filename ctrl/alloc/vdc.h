@@ -1,7 +1,6 @@
 // vdc.h - allocator for virtual datacenters: local, then global, then spare capacity.
 // Source: Pulsar 4.1; docs/algorithms.md 8.4
-// Units: tokens in the control interval.
-// Threads: one owner.
+// Units: tokens in the control interval. Threads: one owner.
 //
 // Local: each tenant's flows share what the tenant reserved, by the tenant's own mechanism. Global: flows
 // whose demand is not met share what is left, by the provider's mechanism; flows of tenants with the fixed
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "ctrl/alloc/registry.h"
+#include "ctrl/alloc/share_tree.h"
 
 namespace weir::alloc {
 

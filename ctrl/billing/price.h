@@ -1,7 +1,6 @@
 // price.h - charge for a vNIC's bandwidth in one billing period, and its fulfillment.
 // Source: SoftBW 3.2, 4.2, 4.3; docs/algorithms.md 6.3
-// Units: rates in any one unit, money in that of p0.
-// Threads: any (pure).
+// Units: rates in any one unit, money in that of p0. Threads: any (pure).
 //
 // A strict guarantee of B costs (1 + B / link) * p0 per unit delivered: the price rises with B, so a
 // guarantee beyond the need never pays. A dynamic one costs beta times that. Fair bandwidth, delivered

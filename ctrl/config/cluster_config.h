@@ -1,7 +1,6 @@
 // cluster_config.h - the cluster file of weir-ctrl as one struct: hosts, appliances, tenants, pools.
-// Source: docs/design.md 5.2; Pulsar 2.2, 4.1.
-// Units: in the field names; all rates are per second.
-// Threads: built at start; read-only afterwards.
+// Source: docs/design.md 5.2; Pulsar 2.2, 4.1
+// Units: in the field names; all rates are per second. Threads: built at start; read-only afterwards.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +78,7 @@ struct TenantConfig {
     alloc::SharingRule sharing_rule = alloc::SharingRule::kMinimum;  ///< `guarantee` in the file
     /// Divides the tenant's reservations among its flows
     const alloc::MechanismEntry* local = alloc::find_mechanism("drf");
-    std::uint32_t weight = 100;                        ///< among tenants, with GlobalWeights::kWeights
+    std::uint32_t weight = 100;  ///< among tenants, with GlobalWeights::kWeights
     std::vector<TenantVnicConfig> vnics;
     std::vector<TenantApplianceConfig> appliances;
 

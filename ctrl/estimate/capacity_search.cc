@@ -110,8 +110,7 @@ CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
     const bool asked = r.offered >= limit - margin();
     const bool under = asked && r.throughput < limit - margin();
     // When less is delivered than allowed, a jump sets the estimate to the throughput and so restores
-    // guarantees in one interval. When less is allowed than guaranteed, the allocation itself breaks
-    // guarantees.
+    // guarantees in one interval. When less is allowed than guaranteed, the allocation breaks them.
     if (r.violated && !(settings_.jump && under) && r.guaranteed <= limit)
         return Signal::kViolation;
     if (asked && !under) {
@@ -264,8 +263,7 @@ void CapacitySearch::revert(const Reading& r) {
         settle(r);
 }
 
-/// Takes a step back to the throughput, unless the overload changed the mix so that less was served than
-/// before.
+/// Takes a step back to the throughput, unless the overload's mix served less than before.
 void CapacitySearch::step_back(const Reading& r) {
     state_.max_window = state_.estimate;
     const bool as_before = mix_.moved(r.mix) <= settings_.mix_change / 3;

@@ -1,37 +1,29 @@
 // capacity_search.h - search of an appliance's capacity from what went through it.
 // Source: Pulsar 4.3; docs/algorithms.md 7.2
-// Units: tokens, tokens/s, seconds.
-// Threads: one owner.
+// Units: tokens, tokens/s, seconds. Threads: one owner.
 //
 // The capacity lies in a window from `min` to `max`. Each interval tries an estimate: without congestion the
-// window's bottom rises to it, with congestion (less throughput than was asked for and allowed, or a broken
-// guarantee) its top falls to it. A narrow window ends the search; then eq. 7 follows small changes of what
-// is outstanding.
+// window's bottom rises to it; with congestion (less throughput than was asked for and allowed, or a broken
+// guarantee) its top falls to it. A narrow window ends the search. Then eq. 7 follows small changes of the
+// outstanding tokens.
 //
 // Example, the paper's search with capacity 7,000: the window 5,000 to 10,000 gives estimates 5,000, then
-// 7,500, which is congested, then back to 5,000, then 6,250, and so on until the window is narrower than the
-// tolerance.
+// 7,500, which is congested, then 5,000 again, then 6,250, and so on until the window is narrow.
 //
 // Differences from the paper:
 //   - When the demand is below the estimate, the interval shows nothing and the estimate is held.
 //   - A changed mix of requests widens the window around the estimate and keeps the estimate. The paper
-//   begins
-//     again at the bottom, below what may be promised.
+//     begins again at the bottom, below what may be promised.
 //   - The window moves when its bottom is congested, or when its top never was.
 //   - Eq. 7 alone turns a queue into a falling estimate and the estimate into a queue, and oscillates with
-//   open
-//     loops. While there is a queue, `allocate` is less than the estimate: the queue drains, the estimate
-//     stays.
+//     open loops. While there is a queue, `allocate` is below the estimate: the queue drains.
 //   - `jump`: an overloaded appliance delivers what it can, so one step replaces the search. A step up that
-//   ends
-//     in a queue is taken back at once. Other congestion is believed after `readings` intervals, during which
-//     nothing is added to the queue. Readings of a full appliance also show the work of each kind of request
-//     (work_model.h), so that a new mix is met before it causes congestion.
+//     ends in a queue is reversed at once. Other congestion is believed after `readings` intervals, during
+//     which nothing is added to the queue. Readings of a full appliance also show the work of each kind of
+//     request (work_model.h), so that a new mix is met before it causes congestion.
 //   - `latency_factor`: closed loops never queue in the switches while the appliance is the bottleneck. The
-//   time
-//     that their tokens are outstanding shows it.
-//   - `check_intervals`: a little more is tried from time to time, which alone shows an appliance that became
-//     faster.
+//     time that their tokens are outstanding shows it.
+//   - `check_intervals`: a slightly larger estimate from time to time shows an appliance that became faster.
 //
 // capacity_search.cc holds the phases, capacity_search_mix.cc what full readings show about mixes to come.
 #pragma once
@@ -63,8 +55,7 @@ struct CapacitySettings {
     double latency_factor = 4;      ///< times the least latency that is congestion without a queue; 0: never
     double drain = 0.5;             ///< part of the appliance's queue that is drained per second; 0: never
     unsigned check_intervals = 10;  ///< full intervals between checks for more capacity; 0: no checks
-    unsigned wait_max =
-        10;  ///< intervals at the bottom with a broken guarantee before it is lowered; 0: none
+    unsigned wait_max = 10;  ///< intervals at the bottom with a broken guarantee before it falls; 0: none
 };
 
 /// The paper's search with the first three differences alone.

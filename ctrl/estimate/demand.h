@@ -1,7 +1,6 @@
 // demand.h - demand of a flow at one resource in the next interval, from its use in this one.
 // Source: Pulsar 4.2; docs/algorithms.md 7.1
-// Units: tokens of one interval.
-// Threads: any (pure).
+// Units: tokens of one interval. Threads: any (pure).
 //
 // An open loop shows its demand as a backlog. A closed loop keeps few requests and shows it in time: a flow
 // that used `used` tokens with `outstanding` of them at the appliance would use queued * used / outstanding
@@ -31,8 +30,7 @@ inline constexpr double kTokensMax = 0x1p53;
 
 /// used + max(backlog, queued * used / outstanding). With nothing outstanding the backlog alone counts; the
 /// paper divides by zero there.
-/// @param ceiling the flow's physical limit, because a long queue beside few outstanding inflates the
-/// quotient
+/// @param ceiling the flow's physical limit; a long queue beside few outstanding inflates the quotient
 /// @return nothing when the usage is not plausible
 [[nodiscard]] std::optional<double> demand_of(const Usage& usage, double ceiling = kTokensMax);
 

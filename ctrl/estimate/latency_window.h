@@ -1,7 +1,6 @@
 // latency_window.h - window of an appliance that is held to a latency: the tokens that may be outstanding.
 // Source: SRP 3.1.3; PARDA (FAST'09); docs/algorithms.md 7.4
-// Units: tokens, tokens/s, seconds.
-// Threads: one owner.
+// Units: tokens, tokens/s, seconds. Threads: one owner.
 //
 // Each interval the window moves by the part gamma towards window * threshold / latency: it grows while
 // requests are answered within the threshold and shrinks when they take longer.

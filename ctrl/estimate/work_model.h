@@ -1,11 +1,9 @@
 // work_model.h - mix of requests at an appliance, and the work that a token of each kind takes.
 // Source: Pulsar 4.3; docs/algorithms.md 7.3
-// Units: rates in tokens/s, work in seconds of the appliance per token.
-// Threads: one owner.
+// Units: rates in tokens/s, work in seconds of the appliance per token. Threads: one owner.
 //
 // Prices of requests are only nearly right, so an appliance's capacity in tokens/s differs between mixes.
-// While an appliance is full, the sum of rate * work over the kinds of requests is 1: one equation per
-// reading.
+// While an appliance is full, the sum of rate * work over its kinds of requests is 1: a reading, an equation.
 //
 // Example: full with 900 get and 100 set tokens/s, and full with 500 and 300. Then a get token takes 1/1100 s
 // and a set token 1/550 s, and a mix of equal parts has a capacity of 733 tokens/s.
@@ -20,8 +18,7 @@ namespace weir::estimate {
 /// Parts of the tokens by kind of request, at some time before.
 class RequestMix {
   public:
-    /// Part of the tokens that moved to another kind since remember(), 0 to 1; 0 when there is nothing to
-    /// compare.
+    /// Part of the tokens that moved to another kind since remember(), 0 to 1; 0 without an earlier mix.
     /// @param tokens by kind
     [[nodiscard]] double moved(std::span<const double> tokens) const;
     /// Has no effect without tokens.

@@ -1,9 +1,11 @@
 // attempt.h - tenant that is being placed: its parts behind every link, beside the present tenants.
 // Source: Pulsar 4.5; docs/algorithms.md 10.2
-// Units: tokens/s.
-// Threads: one owner.
+// Units: tokens/s. Threads: one owner.
 //
-// place_greedily.cc and place_by_search.cc are the two ways to place an attempt.
+// Parts are put and removed one by one, and each link sums what is behind it. Of a tenant with four vNICs of
+// 1 Gbit/s, two on host h1 need 2 Gbit/s of its uplink, and all four need none.
+//
+// placer_greedy.cc and placer_search.cc are the two ways to place an attempt.
 #pragma once
 
 #include <optional>

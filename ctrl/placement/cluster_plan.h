@@ -1,7 +1,6 @@
 // cluster_plan.h - plan of a cluster file: layouts, over-commitments, and guarantees that would break.
 // Source: Pulsar 4.5; SoftBW 2.2; docs/algorithms.md 10.3
-// Units: tokens/s (at links: bytes/s).
-// Threads: any (pure).
+// Units: tokens/s (at links: bytes/s). Threads: any (pure).
 //
 // The controller admits a file, and a vNIC that a switch reports, by these rules; `weirctl plan` and
 // `apply --dry-run` print the plan.
@@ -13,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ctrl/billing/measured_use.h"
+#include "ctrl/billing/overcommit.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/placement/plan.h"
 
@@ -72,8 +71,7 @@ struct ClusterPlan {
 /// @param running null: the cluster is empty @param use measured use, or null
 [[nodiscard]] ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* running = nullptr,
                                        const billing::UseTable* use = nullptr);
-/// A fault for each constraint that is over-committed beyond what the file allows, with its place in the
-/// file.
+/// A fault for each constraint that is over-committed beyond what the file allows, with its JSON path.
 [[nodiscard]] Faults faults_of(const ClusterConfig& config, const ClusterPlan& plan);
 /// The faults in an empty cluster, for which weir-ctrl refuses to start. A ClusterCheck.
 [[nodiscard]] Faults placement_faults(const ClusterConfig& config);

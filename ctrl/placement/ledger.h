@@ -1,7 +1,6 @@
 // ledger.h - needs of placed tenants at every link, appliance and host.
 // Source: Hadrian (NSDI'13) 4.1; EyeQ 3.5; docs/algorithms.md 10.1
-// Units: tokens/s; slots are counted.
-// Threads: one owner.
+// Units: tokens/s; slots are counted. Threads: one owner.
 //
 // The hose need of a link is a maximum flow, from the ends on one side, each with its reservation, to the
 // ends on the other. vNICs talk to vNICs and appliances, appliances to vNICs only. With vNICs I and

@@ -1,7 +1,6 @@
 // model.h - topology, tenants and constraints of a placement.
 // Source: Pulsar 4.5; Hadrian (NSDI'13) 4.1; EyeQ 3.5; docs/algorithms.md 10
-// Units: tokens/s; at links a token is a byte on the wire, in each direction.
-// Threads: any (values).
+// Units: tokens/s; at links a token is a byte on the wire, in each direction. Threads: any (values).
 //
 // Hosts stand in racks, or directly below a core that is never short. Physical appliances stand behind a
 // host's uplink or behind a link of their own. A tenant's guarantee is a hose: every vNIC and virtual

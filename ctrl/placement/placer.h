@@ -1,7 +1,6 @@
 // placer.h - placer of tenants, one by one: a layout that fits, or the constraint that fails.
 // Source: Pulsar 4.5; Hadrian (NSDI'13) 4.2; docs/algorithms.md 10.2
-// Units: tokens/s.
-// Threads: one owner.
+// Units: tokens/s. Threads: one owner.
 //
 // A greedy pass fills the smallest part of the tree that takes the tenant, host by host. Only where it fails,
 // a depth-first search tries all layouts within a budget; when it ends within the budget, no layout exists.

@@ -1,13 +1,11 @@
 // plan.h - placement of tenants beside present ones, with an audit of what they over-commit.
 // Source: Pulsar 4.5; docs/algorithms.md 10.3
-// Units: tokens/s.
-// Threads: any (pure).
+// Units: tokens/s. Threads: any (pure).
 //
 // The audit sums the needs of all tenants per constraint. Where the sum exceeds the capacity, each tenant
 // there could have the same part of its need when all need theirs at once: its guarantee is broken.
 //
-// Example: an uplink of 10 with needs of 8 and 4 is over-committed 1.2 times; the tenants could have 6.7
-// and 3.3.
+// Example: an uplink of 10 with needs of 8 and 4 is over-committed 1.2 times; tenants could have 6.7 and 3.3.
 #pragma once
 
 #include <span>

@@ -1,7 +1,6 @@
 // division.h - division of an appliance's capacity among the nodes of a pool tree, once an interval.
 // Source: SRP 3.1, 3.2; docs/algorithms.md 9
-// Units: tokens/s.
-// Threads: one owner, which keeps its working memory.
+// Units: tokens/s. Threads: one owner, which keeps its working memory.
 //
 // Demand is summed from the leaves to the root; reservations, limits, shares and the capacity are divided
 // from the root to the leaves by water filling (common/water_fill.h). Where the children of a node want less
@@ -10,8 +9,7 @@
 // node without a leaf that is present takes no part, so the part of a host that vanished goes to the others.
 //
 // Example: capacity 900; pool A with shares 2 has vm1, which wants 500, and vm2, which wants 100; pool B with
-// shares 1 has vm3, which wants 900. A gets 600 and B 300. Within A, vm2 gets the 100 that it wants and vm1
-// 500.
+// shares 1 has vm3, which wants 900. A gets 600 and B 300. Within A, vm2 gets the 100 that it wants, vm1 500.
 #pragma once
 
 #include <span>
@@ -60,8 +58,7 @@ class Divider {
     std::vector<double> parts_;
 };
 
-/// Window of each host (eq. 6): the part of the appliance's window that its VMs' entitlements have of the
-/// capacity.
+/// Window of each host (eq. 6): the part of the window that its VMs' entitlements have of the capacity.
 /// @param host_of per node the host of a leaf; UINT32_MAX = none
 [[nodiscard]] std::vector<double> host_windows(const Division& division, const PoolTree& tree,
                                                std::span<const std::uint32_t> host_of, std::uint32_t hosts,

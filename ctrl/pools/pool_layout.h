@@ -1,7 +1,6 @@
 // pool_layout.h - pools of the cluster file, and those of one appliance as a tree with names.
 // Source: SRP 2.1; docs/algorithms.md 9.2
-// Units: tokens/s.
-// Threads: one owner.
+// Units: tokens/s. Threads: one owner.
 #pragma once
 
 #include <map>
@@ -45,8 +44,8 @@ inline constexpr std::uint32_t kNoPool = pools::kNoParent;
 /// Each vNIC's part of the pools' reservations by name, for demands that are not known.
 [[nodiscard]] std::unordered_map<std::string, double> reserved_in_pools(const std::vector<PoolConfig>& pools,
                                                                         const std::string& appliance);
-/// Adds a fault for each unknown parent, circle of parents, reservation above the parent's, and name given
-/// twice.
+/// Adds a fault for each unknown parent, circle of parents, reservation above the parent's, and repeated
+/// name.
 void check_pool_tree(const std::vector<PoolConfig>& pools, Faults& faults);
 
 class PoolLayout {

@@ -1,7 +1,6 @@
 // pool_tree.h - tree of pools within pools, with VMs as leaves and the settings of each node.
 // Source: SRP 2.1; docs/algorithms.md 9.2
-// Units: tokens/s.
-// Threads: any (values).
+// Units: tokens/s. Threads: any (values).
 #pragma once
 
 #include <cassert>

@@ -1,5 +1,4 @@
-// bill_store.cc - a table whose triggers refuse changes, and a chain of hashes that shows changes made
-// without them.
+// bill_store.cc - table whose triggers refuse changes, and chain of hashes that shows other changes.
 #include "ctrl/store/bill_store.h"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // bill_store.h - the bill: lines that are only appended, each with a hash over all lines before it.
-// Source: SoftBW 4.2; docs/algorithms.md 6.3.
-// Units: Unix nanoseconds, bytes; money in the unit of p0.
-// Threads: one at a time.
+// Source: SoftBW 4.2; docs/algorithms.md 6.3
+// Units: Unix nanoseconds, bytes; money in the unit of p0. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +52,8 @@ class BillStore {
     [[nodiscard]] std::vector<BillSum> sum(const BillSpan& span);
     /// Computes all hashes again. @return the number of the first line that was altered or removed
     [[nodiscard]] std::optional<std::int64_t> first_altered();
-    /// Hash of the last line, hexadecimal. An operator who notes it can tell later that lines at the end were
-    /// removed.
+    /// Hash of the last line, hexadecimal. Lines that are removed at the end do not show in the chain itself,
+    /// but in a hash that the operator noted before.
     [[nodiscard]] std::string head() const { return billing::to_hex(head_); }
     [[nodiscard]] std::int64_t lines() const { return lines_; }
 

@@ -1,7 +1,6 @@
 // store.h - what must survive a restart of the controller, in one SQLite file.
-// Source: docs/design.md 7, 10.
-// Units: Unix seconds where a time is stored.
-// Threads: one at a time.
+// Source: docs/design.md 7, 10
+// Units: Unix seconds where a time is stored. Threads: one at a time.
 //
 // Every function that writes is one transaction: when it returns, the data survives kill -9 and a power
 // failure; when it throws, or the process dies before, nothing of it is there.
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "common/wire/records.h"
-#include "ctrl/billing/measured_use.h"
+#include "ctrl/billing/overcommit.h"
 #include "ctrl/store/bill_store.h"
 #include "ctrl/store/database.h"
 
@@ -68,11 +67,10 @@ class Store {
     void save_pool_settings(std::span<const PoolSetting> settings);
     [[nodiscard]] std::vector<PoolSetting> pool_settings();
 
-    // Epochs, and what one leaves to the next (store_epochs.cc).
+    // Epochs, and what one leaves to the next.
 
     /// Begins an epoch. Its number is the Unix time, or the last epoch + 1 if that is more: so it is above
-    /// those of this store even when the clock went back, and above those of a store that was lost. @return
-    /// the number
+    /// those of this store even when the clock went back, and above those of a store that was lost.
     std::uint64_t begin_epoch(std::int64_t unix_time);
     /// 0: none has begun.
     [[nodiscard]] std::uint64_t last_epoch();

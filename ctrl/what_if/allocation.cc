@@ -5,7 +5,6 @@
 
 #include "ctrl/alloc/registry.h"
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/flows.h"
 #include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {

@@ -15,9 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double kFloorPart = 1.0 / 900;  // of the capacity: EyeQ's 10 Mbit/s of 9 Gbit/s
-constexpr double kCapacityGrain =
-    0x1p52;  // whole tokens of the law per capacity, so that rounding is invisible
+constexpr double kFloorPart = 1.0 / 900;   // of the capacity: EyeQ's 10 Mbit/s of 9 Gbit/s
+constexpr double kCapacityGrain = 0x1p52;  // the law's whole tokens per capacity: rounding is invisible
 
 }  // namespace
 

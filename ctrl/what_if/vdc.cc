@@ -9,7 +9,6 @@
 #include <map>
 
 #include "ctrl/what_if/fields.h"
-#include "ctrl/what_if/flows.h"
 #include "ctrl/what_if/registry.h"
 
 namespace weir::what_if {

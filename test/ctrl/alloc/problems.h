@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ctrl/alloc/registry.h"
+#include "ctrl/alloc/share_tree.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
 

@@ -1,6 +1,4 @@
 // measured_use_test.cc - worked numbers of measured use, and a comparison with the model that it replaces.
-#include "ctrl/billing/measured_use.h"
-
 #include <cmath>
 #include <vector>
 

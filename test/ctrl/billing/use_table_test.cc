@@ -1,7 +1,7 @@
 // use_table_test.cc - billing periods as measured use, and failures of links by it.
 #include <array>
 
-#include "ctrl/billing/measured_use.h"
+#include "ctrl/billing/overcommit.h"
 #include "test/support/catch.h"
 
 using namespace weir::billing;

@@ -278,7 +278,7 @@ TEST_CASE("when a step changes the mix so that less is served than before, a qua
     CHECK(search.state().estimate == Approx(before + (step - before) / 4));
 }
 
-TEST_CASE("tokens that the switches did not allow show nothing", "[capacity]") {
+TEST_CASE("tokens beyond the rates in force are no evidence of the capacity", "[capacity]") {
     CapacitySearch search({.min = 3000, .max = 10'000});
     for (int i = 0; i < 10; ++i)
         search.update({.throughput = 200, .offered = 9000, .outstanding = 1, .in_force = 200});

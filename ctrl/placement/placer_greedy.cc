@@ -1,4 +1,4 @@
-// place_greedily.cc - greedy placement of one tenant: the smallest part of the tree that takes it.
+// placer_greedy.cc - greedy placement of one tenant: the smallest part of the tree that takes it.
 // Source: Hadrian (NSDI'13) 4.2; docs/algorithms.md 10.2
 //
 // One host, else one rack, else all hosts in turn. Each host gets the most vNICs, largest first, that its

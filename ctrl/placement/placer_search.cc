@@ -1,4 +1,4 @@
-// place_by_search.cc - depth-first search of a layout for one tenant, within a budget.
+// placer_search.cc - depth-first search of a layout for one tenant, within a budget.
 // Source: docs/algorithms.md 10.2
 //
 // Of hosts with equal remainders one is tried. A branch ends when a link is too full both without any of the
