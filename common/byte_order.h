@@ -1,5 +1,6 @@
-// byte_order.h - integers in big-endian order, as protocols write them, and in little-endian order, as messages do.
-// Units: bytes. Threads: any (pure functions). The caller has made sure that the bytes are there.
+// byte_order.h - integers in big-endian order, as network protocols have them, and in little-endian order, as
+// messages to the controller have them.
+// Units: bytes. Threads: any (pure functions). The caller must have checked that the bytes exist.
 #pragma once
 
 #include <bit>
@@ -21,7 +22,7 @@ constexpr T swap_bytes(T value) {
     return value;
 }
 
-/// Compilers make one load of each of these.
+/// Each compiles to one load.
 template <std::unsigned_integral T>
 [[nodiscard]] T load_big(const std::uint8_t* at) {
     T value;

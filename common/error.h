@@ -1,5 +1,5 @@
-// error.h - what went wrong with something a person wrote: where, what was found, what is allowed, how to
-// mend it. Threads: any (values); never used on a poll thread.
+// error.h - a fault in something that a person wrote, and the exception for a host that lacks something.
+// Threads: any (values); never used on a poll thread.
 #pragma once
 
 #include <stdexcept>
@@ -8,21 +8,29 @@
 
 namespace weir {
 
-/// One fault in a configuration or a command.
+/// One fault in a configuration or a command: where it is, the value found, what is allowed, how to mend it.
 struct Fault {
-    std::string path;     ///< JSON pointer-like path, e.g. "vnics[2].limit"
+    std::string path;     ///< path of the value, e.g. "vnics[2].limit"; empty = the root
     std::string found;    ///< the value found, as written
-    std::string allowed;  ///< what would be accepted, with an example
+    std::string allowed;  ///< what is accepted, with an example
     std::string message;  ///< one sentence: what is wrong and how to mend it
 
     /// "vnics[2].limit: found 10; allowed: ...; message" on one line
-    [[nodiscard]] std::string to_line() const;
+    [[nodiscard]] std::string to_line() const {
+        std::string line = path.empty() ? std::string("(root)") : path;
+        if (!found.empty())
+            line += ": found " + found;
+        if (!allowed.empty())
+            line += "; allowed: " + allowed;
+        if (!message.empty())
+            line += "; " + message;
+        return line;
+    }
 };
 
 using Faults = std::vector<Fault>;
 
-/// Thrown at start and by command handlers only (never on a poll thread): a thing of the host is missing or
-/// refused.
+/// A thing of the host is missing or refused. Thrown at start and by handlers of commands only.
 class HostError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -1,5 +1,5 @@
-// guarantee.h - what kinds of bandwidth a vNIC can be promised, and billed for. Source: SoftBW 4.1. Units:
-// any one unit. Threads: any.
+// guarantee.h - the kinds of guaranteed bandwidth, and the rate of a dynamic guarantee over time.
+// Source: SoftBW 4.1; docs/algorithms.md 6.2. Units: any one unit of size and of time. Threads: any.
 #pragma once
 
 #include <algorithm>
@@ -9,22 +9,24 @@
 
 namespace weir {
 
-/// How long a period of the bill is when nobody says otherwise, and at least; and at most.
+/// Default and least length of a billing period, and the most.
 inline constexpr Nanos kBillingPeriod = kNanosPerSec;
 inline constexpr Nanos kBillingPeriodMax = 3'600 * kNanosPerSec;
 
 enum class GuaranteeKind : std::uint8_t {
     kStrict,      ///< a rate B
     kDynamic,     ///< a size S within a time T
-    kFairness,    ///< a fair part of what the others leave
-    kBestEffort,  ///< nothing; it costs nothing
+    kFairness,    ///< a share of the capacity that strict and dynamic guarantees leave
+    kBestEffort,  ///< nothing is guaranteed or billed
 };
 
-/// What is to be promised now so that the rest of S is sent in the rest of T.
-/// @param left what is still to be sent of S, @param time_left what is still there of T
-/// @param owed how much of S was not sent because there was no room, though it was there to be sent
-/// @return s' / t', above S / T for what is owed only; 0 when all is sent or the time is over (then it is
-/// fairness)
+/// Rate of a dynamic guarantee from now on, so that the rest of its size is sent in the rest of its time:
+/// left / time_left, but more than size / time only as far as bytes are owed. 0 when either has run out; the
+/// guarantee is fairness from then on. Example: 100 GB in 100 s; after 50 s, 60 GB are left. A vNIC that was
+/// idle meanwhile (owed 0) keeps 1 GB/s; if 5 GB of the delay are owed, it gets 1 + 5 / 50 = 1.1 GB/s.
+/// @param left       of the size, not sent yet
+/// @param time_left  of the time
+/// @param owed       part of `left` that waited to be sent but found no room
 [[nodiscard]] inline double dynamic_rate(double size, double time, double left, double time_left,
                                          double owed = 0) {
     if (left <= 0 || time_left <= 0 || time <= 0)

@@ -1,5 +1,6 @@
-// huge_pages.h - an allocator for large tables that are read in random order: asks the kernel for huge pages,
-// so that a look-up does not also wait for the page table. Threads: any.
+// huge_pages.h - allocator for large tables that are read in random order: asks the kernel for pages of 2
+// MiB, so that a look-up does not also wait for the page table.
+// Units: bytes. Threads: any.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,7 +11,7 @@
 
 namespace weir {
 
-/// For containers; small ones are allocated as usual. Where the kernel has no huge pages, nothing is lost.
+/// For containers. Those below 2 MiB are allocated as usual. Without huge pages the kernel uses small ones.
 template <class T>
 struct HugePages {
     using value_type = T;

@@ -1,7 +1,9 @@
-// ip_address.cc - groups from the left; those after the "::" are moved to the end.
+// ip_address.cc - parsers of addresses and networks. IPv6 groups are read from the left; those behind a "::"
+// are then moved to the end.
 #include "common/ip_address.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace weir {
 namespace {
@@ -90,6 +92,14 @@ bool parse_v6(std::string_view text, std::array<std::uint8_t, kV6Bytes>& out) {
     return at < kV6Bytes;
 }
 
+constexpr unsigned kByteBits = 8;
+
+std::uint8_t mask_of(unsigned bits, unsigned byte) {
+    const unsigned before = byte * kByteBits;
+    const unsigned set = std::min(bits > before ? bits - before : 0, kByteBits);
+    return static_cast<std::uint8_t>(0xFF00U >> set);
+}
+
 }  // namespace
 
 std::optional<IpAddress> IpAddress::parse(std::string_view text) {
@@ -99,7 +109,7 @@ std::optional<IpAddress> IpAddress::parse(std::string_view text) {
     return good ? std::optional(address) : std::nullopt;
 }
 
-bool IpAddress::host() const {
+bool IpAddress::is_host() const {
     if (!v6)
         return bytes[0] != 0 && bytes[0] != 127 && (bytes[0] & 0xF0) != 0xE0 &&
                !std::all_of(bytes.begin(), bytes.begin() + kV4Bytes, [](std::uint8_t b) { return b == 255; });
@@ -108,6 +118,35 @@ bool IpAddress::host() const {
     const bool loopback = leading == 15 && bytes[15] == 1;
     const bool mapped = leading == 10 && bytes[10] == 255 && bytes[11] == 255;
     return bytes[0] != 255 && leading != 16 && !loopback && !mapped;
+}
+
+std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
+    const std::size_t slash = text.find('/');
+    const std::optional<IpAddress> address = IpAddress::parse(text.substr(0, slash));
+    if (!address)
+        return std::nullopt;
+    const unsigned most = address->v6 ? 128 : 32;
+    IpNetwork network{*address, most};
+    if (slash != std::string_view::npos) {
+        const std::string_view digits = text.substr(slash + 1);
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), network.bits);
+        if (error != std::errc() || end != digits.data() + digits.size() || network.bits > most ||
+            (digits.size() > 1 && digits.front() == '0'))
+            return std::nullopt;
+    }
+    for (unsigned byte = 0; byte < address->bytes.size(); ++byte)
+        if ((address->bytes[byte] & ~mask_of(network.bits, byte)) != 0)
+            return std::nullopt;
+    return network;
+}
+
+bool IpNetwork::contains(const IpAddress& address) const {
+    if (address.v6 != base.v6)
+        return false;
+    for (unsigned byte = 0; byte * kByteBits < bits; ++byte)
+        if (((address.bytes[byte] ^ base.bytes[byte]) & mask_of(bits, byte)) != 0)
+            return false;
+    return true;
 }
 
 }  // namespace weir

@@ -1,6 +1,10 @@
-// latest_slot.h - hands the newest value of a state from one writer to one reader; older values are
-// overwritten. A triple buffer: neither side ever waits, and the reader never sees a half-written value.
+// latest_slot.h - slot for the newest value of a state, from one writer to one reader.
 // Threads: publish() by the writer only, take() by the reader only.
+//
+// A triple buffer: the writer fills its own buffer and exchanges it with the middle one; the reader exchanges
+// its own with the middle one when that is fresh. Neither side waits, the reader never sees a half-written
+// value, and values that were not taken in time are overwritten: after publish(1) and publish(2), take()
+// returns 2, then nullptr.
 #pragma once
 
 #include <array>
@@ -18,7 +22,7 @@ class LatestSlot {
         write_ = old & kIndexMask;
     }
 
-    /// @return the newest value if one came since the last call, else nullptr. Valid until the next take().
+    /// @return the newest value, valid until the next take(); nullptr when none was published since the last
     [[nodiscard]] const T* take() {
         if ((middle_.load(std::memory_order_relaxed) & kFresh) == 0)
             return nullptr;

@@ -1,6 +1,8 @@
-// spsc_ring.h - bounded queue of events between exactly one writer thread and one reader thread.
-// Events must not be lost: push() says when the ring is full and the writer tries again at its next tick.
+// spsc_ring.h - bounded queue of events from one writer thread to one reader thread.
 // Threads: push() by the writer only, pop() by the reader only.
+//
+// Head and tail count all events ever, so their difference is the length and no slot stays unused. The ring
+// never drops events: a push() that finds it full returns false, and the writer tries again later.
 #pragma once
 
 #include <array>
@@ -16,7 +18,7 @@ class SpscRing {
     static_assert(std::is_trivially_copyable_v<T>, "events are plain values");
 
   public:
-    /// @return false when the ring is full; the event was not taken.
+    /// @return false when the ring is full and the event was not added
     [[nodiscard]] bool push(const T& event) {
         const std::size_t tail = tail_.load(std::memory_order_relaxed);
         if (tail - head_.load(std::memory_order_acquire) == Capacity)
@@ -26,7 +28,7 @@ class SpscRing {
         return true;
     }
 
-    /// @return false when the ring is empty; `event` is untouched.
+    /// @return false when the ring is empty; `event` is unchanged
     [[nodiscard]] bool pop(T& event) {
         const std::size_t head = head_.load(std::memory_order_relaxed);
         if (head == tail_.load(std::memory_order_acquire))

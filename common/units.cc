@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "common/wide.h"
+#include "common/types.h"
 
 namespace weir {
 namespace {

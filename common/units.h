@@ -1,6 +1,7 @@
-// units.h - quantities as people write and read them: 10Gbit, 50MB, 2Mpps, 64KiB, 200us, 5%, 16ktokens.
-// Source: design section 5 ("Units"). All arithmetic is exact: a value that is printed parses to itself.
-// Threads: any (pure functions); never used on a poll thread.
+// units.h - parser and printer of quantities with units: 10Gbit, 50MB, 2Mpps, 64KiB, 200us, 5%, 16ktokens.
+// Source: docs/design.md 5.1. Threads: any (pure functions); never used on a poll thread.
+//
+// All arithmetic is exact: format_quantity() prints a text that parse_quantity() reads as the same value.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +12,28 @@ namespace weir {
 
 inline constexpr std::uint64_t kBitsPerByte = 8;
 
-/// What a number measures. The value's unit after parsing stands beside each.
+/// The kinds of quantities, each with the unit of parsed values.
 enum class Quantity {
     kBitRate,     ///< bit/s; `50MB` and `50MB/s` are megabytes per second, that is 400,000,000
     kPacketRate,  ///< packet/s
     kSize,        ///< bytes; KiB is 1024, kB is 1000
     kDuration,    ///< nanoseconds
     kPercent,     ///< parts per million: `5%` is 50,000
-    kTokens,      ///< tokens of an appliance; what one is its cost table says
+    kTokens,      ///< tokens of an appliance; its cost table defines a token
     kTokenRate,   ///< token/s; `800tokens` and `800tokens/s`
     kCycleRate,   ///< cycle/s of a core; `50Mcycles` and `50Mcycles/s`
 };
 
-/// The outcome of parsing: `fault` is empty when `value` holds, else one phrase that says what is wrong.
+/// A value, or one phrase that names the fault.
 struct ParsedQuantity {
     std::uint64_t value = 0;
     std::string_view fault;
     [[nodiscard]] bool ok() const { return fault.empty(); }
 };
 
-/// Parses a number directly followed by its unit (one space between them is taken too). Units are case
-/// sensitive, since M and m, B and bit differ. A bare number, a sign, an exponent, an unknown unit, a part of
-/// the smallest unit, and a value beyond 64 bits are faults.
+/// Parses a number followed by its unit, with at most one blank between them. Units are case sensitive, since
+/// M and m, B and bit differ. A bare number, a sign, an exponent, an unknown unit, a fraction of the smallest
+/// unit, and a value beyond 64 bits are faults.
 [[nodiscard]] ParsedQuantity parse_quantity(Quantity quantity, std::string_view text);
 
 /// Prints exactly, in the form that parse_quantity reads: 10Gbit, 1.5Mpps, 64KiB, 200us, 12.5%.

@@ -1,4 +1,4 @@
-// water_fill.cc - the level is found by freezing, round by round, those whom their floor or their cap holds.
+// water_fill.cc - the search of the level: rounds that freeze claims at their floor or at their cap.
 #include "common/water_fill.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace weir {
 namespace {
 
-/// Rounds after which every second one halves the interval that the level is in: freezing alone takes as many
-/// rounds as there are claims when each frees just enough for the next.
+/// Rounds after which every second one halves the interval that contains the level. Freezing alone takes as
+/// many rounds as there are claims when each frozen claim frees just enough to freeze the next.
 constexpr unsigned kPlainRounds = 8;
-/// Then the interval is one of rounding.
+/// By this round the interval is as small as rounding errors.
 constexpr unsigned kRoundsMost = 400;
 
 template <typename C>
@@ -46,7 +46,7 @@ struct Sums<RealClaim> {
     using Shares = double;
 };
 
-/// Between which levels the one that fits lies; only real numbers are halved.
+/// Interval that contains the level; halved for real numbers only.
 struct Bracket {
     double low = 0;
     double high = INFINITY;
@@ -89,7 +89,7 @@ class Filling {
         amount_ -= at;
     }
 
-    /// There is not enough for the floors.
+    /// For floors that exceed the capacity: the same fraction for each.
     Amount scale(typename Sums<C>::Amount floors) {
         Amount left = amount_;
         for (std::size_t i = 0; i < claims_.size(); ++i) {
@@ -99,7 +99,8 @@ class Filling {
         return std::is_same_v<C, RealClaim> ? (floors > 0 ? Amount{0} : amount_) : left;
     }
 
-    /// The amount whose parts are tested in this round: all that is left, or what half of the bracket needs.
+    /// The amount that this round divides by shares: all that is left, or the amount at the middle of the
+    /// bracket.
     [[nodiscard]] Amount tested(unsigned round) const {
         if constexpr (std::is_same_v<C, RealClaim>) {
             const bool halves = round >= kPlainRounds && round % 2 == 1 && std::isfinite(bracket_.high);
@@ -108,8 +109,8 @@ class Filling {
         return amount_;
     }
 
-    /// Freezes those held by their floor if the tested level is too high, else those held by their cap.
-    /// @return false when all that is left is to be given by shares
+    /// Freezes the claims below their floor if the tested level is too high, else the claims above their cap.
+    /// @return false when no claim was frozen and the rest can be divided by shares
     bool freeze_round(unsigned round) {
         const Amount amount = tested(round);
         const Shares shares = shares_;
@@ -140,7 +141,7 @@ class Filling {
         return raised > 0 || saved > 0 || amount != amount_;
     }
 
-    /// What is left, to those that neither bound holds. @return what nobody could use
+    /// Divides the rest among the claims that are not frozen. @return capacity that no claim can use
     Amount give() {
         if constexpr (std::is_same_v<C, RealClaim>) {
             if (shares_ <= 0)
@@ -164,7 +165,7 @@ class Filling {
     Amount amount_;
     std::span<const C> claims_;
     std::span<Amount> allocation_;
-    Shares shares_ = 0;  // of those that are open
+    Shares shares_ = 0;  // of the claims that are not frozen
     Bracket bracket_;
 };
 

@@ -1,4 +1,4 @@
-// cost_curve.cc - shapes to pieces; all divisions are made here.
+// cost_curve.cc - compilation of lines, minima, steps and points to pieces; all divisions are here.
 #include "cost_functions/cost_curve.h"
 
 #include <cassert>

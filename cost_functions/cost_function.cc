@@ -1,4 +1,4 @@
-// cost_function.cc - how a request came, and what it costs.
+// cost_function.cc - the rarer cases: repeats, requests of several keys, programs.
 #include "cost_functions/cost_function.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ Access CostFunction::see_repeats(const Request& request, Nanos now) noexcept {
         recent_->forget(request.place);
     if (!has_place(request))
         return Access::kPlain;
-    const bool sequential = goes_on(request);
-    // The place of several keys is that of the first: it says nothing about the others.
+    const bool sequential = is_sequential(request);
+    // A request of several keys has the place of its first key only, which proves nothing about the others.
     const bool repeated = request.keys == 1 && recent_->touch(request.place, request.span, now);
     if (repeated && table_->row(request.operation).repeat)
         return Access::kRepeat;

@@ -1,8 +1,11 @@
-// cost_function.h - what a request costs at a service: its price list, what came before, the operator's
-// program. Source: Pulsar 3.2; state: the caching that Pulsar 8 leaves open. Units: bytes, tokens,
-// nanoseconds. Threads: one, a poll thread (no division, no allocation); made elsewhere.
+// cost_function.h - the cost of a request at an appliance, from the cost table, the requests before it, and
+// the operator's program.
+// Source: Pulsar 3.2; Pulsar 8; docs/algorithms.md 5.2. Units: bytes, tokens, nanoseconds.
+// Threads: one poll thread (no division, no allocation); built on another.
 //
-// One for each flow to a service: what is sequential or repeated is seen within it.
+// Each service flow has a cost function of its own, so that sequential and repeated requests are recognized
+// within the flow. Example: after a read of 4096 bytes at offset 8192, a read at offset 12288 is sequential,
+// and a second read at 8192 within the table's window is a repeat. The table may have lower prices for both.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +25,18 @@ class CostFunction {
     explicit CostFunction(std::shared_ptr<const CostTable> table,
                           std::shared_ptr<const CostProgram> program = nullptr);
 
-    /// For a request that passes now. `response_bytes`: known or expected.
+    /// Tokens of a request that passes now. @param response_bytes known or expected
     [[nodiscard]] std::uint32_t tokens(const Request& request, std::uint32_t response_bytes,
                                        Nanos now) noexcept {
         return tokens(request, response_bytes, see(request, now));
     }
 
-    /// The two halves of it, for a request that is charged by an estimate and settled when its response is
-    /// known: see() remembers the request and says how it came; tokens() changes nothing.
+    /// The two halves of tokens(), for a request that is charged by an estimate and settled when its response
+    /// is known: see() remembers the request and returns its kind of access; tokens() changes nothing.
     [[nodiscard]] Access see(const Request& request, Nanos now) noexcept {
         if (recent_) [[unlikely]]
             return see_repeats(request, now);
-        return has_place(request) && goes_on(request) ? Access::kSequential : Access::kPlain;
+        return has_place(request) && is_sequential(request) ? Access::kSequential : Access::kPlain;
     }
     [[nodiscard]] std::uint32_t tokens(const Request& request, std::uint32_t response_bytes,
                                        Access access) const noexcept {
@@ -49,8 +52,8 @@ class CostFunction {
         return request.operation == Operation::kRead || request.operation == Operation::kWrite ||
                request.operation == Operation::kUpdate;
     }
-    /// It begins where the last one ended.
-    [[nodiscard]] bool goes_on(const Request& request) noexcept {
+    /// The request begins where the last one ended.
+    [[nodiscard]] bool is_sequential(const Request& request) noexcept {
         const bool sequential = request.span > 0 && request.place == next_place_;
         next_place_ = request.place + request.span;
         return sequential;

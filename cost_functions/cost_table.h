@@ -1,6 +1,9 @@
-// cost_table.h - (operation, size each way) -> tokens: what a service's price list says.
-// Source: Pulsar 3.2, Libra (algorithms 1.11). Units: payload bytes, tokens. Threads: any (immutable once
-// built); tokens() is for poll threads: no division, no allocation, no float.
+// cost_table.h - price list of an appliance: tokens by operation and by size of request and response.
+// Source: Pulsar 3.2; Libra (EuroSys'14) 4; docs/algorithms.md 5.2. Units: payload bytes, tokens.
+// Threads: any (immutable once built); tokens() is for poll threads: no division, no allocation, no float.
+//
+// Each operation has a row: a curve, and the size that the curve goes by. Example: a table whose row for
+// writes counts the request, at 10 tokens plus 1 for every 512 bytes, charges 18 for a write of 4096 bytes.
 #pragma once
 
 #include <algorithm>
@@ -16,27 +19,27 @@
 
 namespace weir {
 
-/// Which size of a request its price goes by.
+/// The size that a price depends on.
 enum class CountedSize : std::uint8_t { kRequest, kResponse, kLarger, kSum };
 inline constexpr std::array<std::string_view, 4> kCountedSizeNames{"request", "response", "larger", "sum"};
 
-/// How a request comes after the ones before it.
+/// Relation of a request to the ones before it in its flow.
 enum class Access : std::uint8_t {
     kPlain,
     kSequential,  ///< begins where the last one ended
-    kRepeat       ///< of a place that was asked for a short while ago
+    kRepeat       ///< of a place that was requested within the repeat window
 };
 
-/// What repeats are and how many places are remembered for it.
+/// Definition of repeats, and the number of places that are remembered.
 struct RepeatRule {
-    Nanos window = 0;            ///< since the place was last asked for
+    Nanos window = 0;            ///< most time since the last request of the place
     std::uint32_t capacity = 0;  ///< places
-    unsigned block_bits = 0;     ///< places that differ in these low bits only are one
+    unsigned block_bits = 0;     ///< places that differ only in so many low bits count as one
 };
 
 class CostTable {
   public:
-    /// What an operation costs. A price for an access that is not there is the plain one.
+    /// Prices of an operation. An access without a price of its own has the plain one.
     struct Row {
         CountedSize counted = CountedSize::kSum;
         std::uint32_t key_tokens = 0;  ///< for each key after the first
@@ -46,12 +49,13 @@ class CostTable {
     };
     struct Facts {
         std::string name;
-        std::string unit;    ///< what a token is
-        std::string source;  ///< where the numbers come from
+        std::string unit;    ///< meaning of a token
+        std::string source;  ///< origin of the numbers
         std::optional<RepeatRule> repeat;
     };
 
-    /// A token a byte, both ways, whatever the operation: what is charged where nothing better is known.
+    /// One token for each byte of request and response, for every operation: the table of appliances without
+    /// one.
     CostTable() = default;
     CostTable(Facts facts, std::array<Row, kOperations> rows)
         : facts_(std::move(facts)), rows_(std::move(rows)) {}
@@ -61,7 +65,7 @@ class CostTable {
         const Row& row = rows_[static_cast<std::size_t>(operation)];
         return row.plain.at(counted(row.counted, request_bytes, response_bytes));
     }
-    /// Never more than without `access`.
+    /// At most the price without `access`.
     [[nodiscard]] std::uint32_t tokens(Operation operation, std::uint32_t request_bytes,
                                        std::uint32_t response_bytes, Access access) const noexcept {
         const Row& row = rows_[static_cast<std::size_t>(operation)];

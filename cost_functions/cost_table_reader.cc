@@ -1,4 +1,5 @@
-// cost_table_reader.cc - the whole table first, then a row, then a shape; what holds between them last.
+// cost_table_reader.cc - reads a table, its rows and the shapes of their curves; then checks rows against
+// each other.
 #include "cost_functions/cost_table_reader.h"
 
 #include "common/config/config_reader.h"
@@ -16,7 +17,7 @@ constexpr Range kStrides{1, kCurveStrideMax};
 constexpr Range kWindow{1'000, 86'400 * kNanosPerSec};
 constexpr Range kCapacity{16, 1U << 20};
 constexpr std::uint64_t kBlockMax = 1U << 30;
-constexpr std::size_t kTextMax = 400;  // characters of what people read only
+constexpr std::size_t kTextMax = 400;  // characters of texts without a meaning to the program
 
 enum class Shape { kLinear, kMinimum, kSteps, kPoints };
 constexpr std::array kShapes{Word<Shape>{"linear", Shape::kLinear}, Word<Shape>{"minimum", Shape::kMinimum},
@@ -112,7 +113,7 @@ CostCurve read_shape(ObjectReader& reader, const Context& context, Faults& fault
     Shape shape = Shape::kLinear;
     require(reader, "shape", "linear, minimum, steps, points");
     if (!reader.read_word("shape", shape, std::span<const Word<Shape>>(kShapes))) {
-        // Whose keys the others are cannot be said.
+        // Without a shape it is unknown which of the other keys are allowed.
         for (const std::string_view key : {"base", "minimum", "tokens", "per", "until", "every", "points"})
             (void)reader.take(key);
         return {};
@@ -192,7 +193,7 @@ CostTable::Row read_row(const json& value, const std::string& path, const Contex
     row.repeat = read_variant(reader, "repeat", plain, context, faults);
     if (reader.has("repeat") && !context.repeat)
         reader.fault("repeat", "\"repeat\" of the table, with window and capacity",
-                     "what a repeat is has not been said");
+                     "the table does not define repeats");
     reader.finish();
     return row;
 }
@@ -246,7 +247,7 @@ std::array<CostTable::Row, kOperations> read_rows(ObjectReader& table, const Con
             rows[i] = read_row(*row, reader.path_of(kOperationNames[i]), context, faults);
         else if (otherwise == nullptr)
             reader.fault(kOperationNames[i], "a row of its own, or one named \"otherwise\"",
-                         "nothing says what this operation costs");
+                         "this operation has no price");
     }
     reader.finish();
     return rows;

@@ -1,4 +1,6 @@
-// cost_table_reader.h - cost tables as JSON (configs/costs, configs/schema/cost.schema.json).
+// cost_table_reader.h - reader of cost tables in JSON, as in configs/costs and
+// configs/schema/cost.schema.json.
+// Source: docs/design.md 5.2. Units: in the texts, see common/units.h.
 // Threads: any; never used on a poll thread.
 #pragma once
 
@@ -12,12 +14,13 @@
 
 namespace weir {
 
-/// Reads one table. Every fault is added to `faults`; if there are any, the table is not to be used.
+/// Reads one table and adds all faults to `faults`; with any, the result must not be used.
 /// @param path of the value in the file, for the faults; "" is the root
 [[nodiscard]] CostTable load_cost_table(const nlohmann::json& value, Faults& faults,
                                         const std::string& path = "");
 
-/// A whole text (JSON with comments); faults in the order of the text, each with its line.
+/// Parses a whole text, or file, of JSON with comments. @return the table, or all faults in the order of the
+/// text, each with its line
 [[nodiscard]] std::variant<CostTable, Faults> parse_cost_table(std::string_view text);
 [[nodiscard]] std::variant<CostTable, Faults> read_cost_table(const std::string& file);
 

@@ -1,4 +1,4 @@
-// recent_places.cc - look up, renew, replace.
+// recent_places.cc - look-up of a place, renewal of its time, and replacement of the oldest of its set.
 #include "cost_functions/recent_places.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// The power of two that covers the span: 0..32.
+// Exponent of the smallest power of two that is at least the span: 0..32.
 std::uint64_t reach_of(std::uint32_t span) {
     return span <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(span - 1));
 }

@@ -1,9 +1,12 @@
-// recent_places.h - which places were asked for a short while ago: four to a cache line, the oldest gives
-// way. Source: the stateful cost functions that Pulsar 8 leaves open. Units: nanoseconds, bytes. Threads:
-// one; touch() is for poll threads (no allocation, one cache line).
+// recent_places.h - set of the places that were requested within a window of time, for the prices of repeats.
+// Source: Pulsar 8; docs/algorithms.md 5.2. Units: nanoseconds, bytes.
+// Threads: one; touch() is for poll threads (no allocation, one cache line).
 //
-// Places are kept whole, so a hit is never a mistake. One that was pushed out, or asked for in a larger piece
-// than before, counts as new: the service may know better, the price does not.
+// A hash table of sets of four places, one cache line each; a new place replaces the oldest of its set.
+// Places are stored whole, so a hit is never a mistake. A place that was replaced, or is requested with a
+// larger span than before, counts as new. Example, with a window of 1 s: a read of 4 KiB at offset 0 is new;
+// the same read 0.5 s later is a repeat; a read of 8 KiB at 0 is new again, because its second half was not
+// read before.
 #pragma once
 
 #include <array>
@@ -17,12 +20,11 @@ namespace weir {
 
 class RecentPlaces {
   public:
-    /// Takes all the memory that it will ever have: 16 bytes for each place, capacity rounded up to a power
-    /// of two.
+    /// Allocates all its memory: 16 bytes for each place, with the capacity rounded up to a power of two.
     explicit RecentPlaces(const RepeatRule& rule);
 
-    /// Whether `place` was touched at most the window ago, with a span that reached as far (by powers of
-    /// two). It now is.
+    /// Remembers the place. @return it was touched before, at most the window ago, with a span of at least
+    /// the same power of two
     [[nodiscard]] bool touch(std::uint64_t place, std::uint32_t span, Nanos now) noexcept;
     void forget(std::uint64_t place) noexcept;
 

@@ -1,6 +1,5 @@
-// request.h - requests to shared services as the switch sees them: what was asked, how big it is each way.
-// Source: Pulsar 3.2 (request characteristics). Units: payload bytes without TCP/IP headers. Threads: any
-// (values).
+// request.h - a request to an appliance and its response, in terms that are common to all protocols.
+// Source: Pulsar 3.2. Units: payload bytes without TCP/IP headers. Threads: any (values).
 #pragma once
 
 #include <array>
@@ -9,7 +8,7 @@
 
 namespace weir {
 
-/// What a request asks for, in every protocol; cost tables have a row for each that their service knows.
+/// Kinds of operations, common to all protocols. A cost table has a row for each that its appliance knows.
 enum class Operation : std::uint8_t {
     kRead,     ///< get, gets, NBD read, SCSI READ, ...
     kWrite,    ///< set, add, replace, NBD write, ...
@@ -23,25 +22,25 @@ inline constexpr std::array<std::string_view, 7> kOperationNames{"read",  "write
                                                                  "flush", "control", "bytes"};
 inline constexpr std::size_t kOperations = kOperationNames.size();
 
-/// A request at the moment its header has passed.
+/// A request, at the moment when its header has passed.
 struct Request {
     Operation operation = Operation::kBytes;
-    bool answered = true;              ///< a response is to come (not so for noreply)
-    bool response_known = false;       ///< response_bytes is what the header says; else 0
+    bool answered = true;              ///< a response will come; false for `noreply`
+    bool response_known = false;       ///< response_bytes is known from the header; else it is 0
     std::uint32_t keys = 1;            ///< of a get of several keys
     std::uint32_t request_bytes = 0;   ///< header and body
     std::uint32_t response_bytes = 0;  ///< header and body
     std::uint32_t span = 0;            ///< bytes read or written from `place` on; 0 where place is a hash
-    std::uint64_t place = 0;           ///< offset on the device, or a hash of the key: what locality is about
-    std::uint64_t cookie = 0;          ///< pairs with its response where order does not
+    std::uint64_t place = 0;           ///< offset on the device, or hash of the key, for locality
+    std::uint64_t cookie = 0;  ///< pairs the request with its response where responses come in any order
 };
 
-/// A response, or a part of one, at the moment its header has passed.
+/// A response or a part of one, at the moment when its header has passed.
 struct Response {
-    std::uint32_t bytes = 0;  ///< header and body, of all its parts up to here that were not reported before
-    bool failed = false;      ///< the service said no
-    bool last = true;       ///< else a part: its bytes and `failed` are added to the request's, which goes on
-    bool as_asked = false;  ///< as long as its request's response_bytes: its header does not say
+    std::uint32_t bytes = 0;  ///< header and body, of the parts that were not reported before
+    bool failed = false;      ///< the appliance reported an error
+    bool last = true;         ///< false: a part, whose bytes and `failed` are added to its request's record
+    bool as_asked = false;    ///< its header has no length: it is its request's response_bytes long
     std::uint64_t cookie = 0;
 };
 

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "common/config/fault_report.h"
-#include "common/daemon.h"
+#include "common/config/config_text.h"
+#include "common/process.h"
 #include "cost_functions/program/ebpf_program.h"
 #include "vswitch/agent/agent.h"
 #include "vswitch/agent/telemetry.h"

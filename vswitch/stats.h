@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "common/histogram.h"
+#include "common/metrics.h"
 #include "vswitch/drop_reason.h"
 
 namespace weir {

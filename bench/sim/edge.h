@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bench/sim/packet.h"
-#include "common/ids.h"
+#include "common/types.h"
 #include "vswitch/qos/feedback/receiver.h"
 
 namespace weir::sim {

@@ -12,8 +12,7 @@
 #include "bench/sim/services/service_simulation.h"
 #include "bench/sim/simulation.h"
 #include "common/config/config_text.h"
-#include "common/config/fault_report.h"
-#include "common/data_dir.h"
+#include "common/process.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "bench/sim/engine.h"
 #include "bench/sim/packet.h"
-#include "common/ids.h"
+#include "common/types.h"
 
 namespace weir::sim {
 

@@ -1,4 +1,4 @@
-// config_reader.cc - typed reads, and the hint for a mistyped key.
+// config_reader.cc - the typed reads with their faults, and the hint for a mistyped key or word.
 #include "common/config/config_reader.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kUnknownKeysMax = 1'000;  // beyond that a file is noise
+constexpr std::size_t kUnknownKeysMax = 1'000;  // faults; more do not help a reader of them
 
-/// Keys of configurations that were renamed: the fault of the old one names the new one.
+/// Keys that were renamed: the fault of the old name shows the new one.
 struct RenamedKey {
     std::string_view old_name;
     std::string_view new_name;
@@ -47,7 +47,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
-// " did you mean X?" when a known word is near enough to be a slip of the finger.
+// "; did you mean X?" when a known word differs in at most two characters, or in a third of the word.
 std::string hint(std::string_view word, const std::vector<std::string_view>& known) {
     constexpr std::size_t kWordMax = 32;
     if (word.size() > kWordMax || known.empty())

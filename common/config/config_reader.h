@@ -1,6 +1,10 @@
-// config_reader.h - reads one JSON object into typed fields and collects every fault on the way.
-// A key that nobody asked for is a fault, so the parser itself is the list of what exists.
+// config_reader.h - reader of one JSON object into typed fields, which collects all faults instead of
+// stopping at the first.
 // Threads: any; never used on a poll thread.
+//
+// Every read_...() marks its key as known. finish() then makes a fault of each key of the object that is not
+// known: the calls are the only list of the keys that exist. Example: with {"limt": "1Gbit"} and one call for
+// "limit", the fault is `limt: unknown key; did you mean "limit"?`.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +21,7 @@
 
 namespace weir {
 
-/// A word of the configuration and what it stands for.
+/// A word of the configuration and the value that it stands for.
 template <typename E>
 struct Word {
     std::string_view text;
@@ -32,8 +36,7 @@ struct Range {
 
 class ObjectReader {
   public:
-    /// @param value  should be an object; if it is not, that is the one fault and every read leaves its field
-    /// alone
+    /// @param value  an object; any other value is one fault, and every read leaves its field alone
     /// @param path   of the object; "" is the root
     /// @param faults outlives the reader
     ObjectReader(const nlohmann::json& value, std::string path, Faults& faults);
@@ -43,8 +46,7 @@ class ObjectReader {
     /// The member, or null when it is absent; marks the key as known.
     [[nodiscard]] const nlohmann::json* take(std::string_view key);
 
-    // Each marks the key as known, leaves `out` alone when the key is absent or at fault, and
-    // returns whether `out` was set.
+    // Each leaves `out` alone when the key is absent or at fault, and returns whether `out` was set.
     bool read_flag(std::string_view key, bool& out);
     bool read_text(std::string_view key, std::string& out);
     template <typename T>
@@ -70,8 +72,8 @@ class ObjectReader {
         return index.has_value();
     }
 
-    /// A registry's entry by its `name`. @param entries outlive `out` @param is_allowed the others are
-    /// unknown words
+    /// A registry's entry by its `name`. @param entries outlive `out`  @param is_allowed the names of other
+    /// entries are unknown words
     template <typename Entry, typename Allowed>
     bool read_entry(std::string_view key, const Entry*& out, std::span<const Entry> entries,
                     Allowed is_allowed) {
@@ -93,11 +95,11 @@ class ObjectReader {
         return read_entry(key, out, entries, [](const Entry&) { return true; });
     }
 
-    /// A key that a later version will have: loud when given, never ignored.
+    /// A key that does not apply here: a fault with this message when it is present.
     void reject(std::string_view key, const std::string& message);
-    /// Adds a fault at one of this object's keys; what was found is taken from the object.
+    /// Adds a fault at one of this object's keys; the value found is taken from the object.
     void fault(std::string_view key, std::string allowed, std::string message);
-    /// Every key that was not asked for is a fault, with the nearest known key as a hint.
+    /// Makes a fault of every key that is not known, with the nearest known key as a hint.
     void finish();
 
   private:
@@ -105,7 +107,7 @@ class ObjectReader {
     [[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view key, Range range);
     [[nodiscard]] std::optional<std::size_t> word_index(std::string_view key,
                                                         const std::vector<std::string_view>& texts);
-    /// null: takes the value out of an optional.
+    /// Resets the optional when the member is null.
     template <typename T>
     bool clears(std::string_view key, std::optional<T>& out) {
         const nlohmann::json* value = find(key);
@@ -131,7 +133,7 @@ class ObjectReader {
     const nlohmann::json& value_;
     std::string path_;
     Faults& faults_;
-    std::vector<std::string_view> known_;     // in the order asked for; string literals
+    std::vector<std::string_view> known_;     // in the order of the calls; string literals
     std::vector<std::string_view> rejected_;  // known by name only
 };
 

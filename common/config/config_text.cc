@@ -1,10 +1,11 @@
-// config_text.cc - a SAX handler that builds the value, notes places and refuses what a DOM parser would let
-// pass.
+// config_text.cc - a SAX handler that builds the JSON value, notes offsets and refuses duplicate keys and
+// hostile sizes; the printing of faults.
 #include "common/config/config_text.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -19,11 +20,11 @@ using nlohmann::json;
 constexpr std::size_t kTextBytesMax = 4U << 20;
 constexpr std::size_t kDepthMax = 128;
 constexpr std::size_t kValuesMax = 200'000;
-// Paths are kept with every value and named in every fault: a long key above many values would fill memory.
+// Every value keeps its path, and every fault names one: a long key above many values would fill memory.
 constexpr std::size_t kJsonPathBytesMax = 1024;
 constexpr std::size_t kDuplicatesMax = 1'000;
 
-// Reads the text while telling the handler how far the parser has come.
+// Iterates over the text and keeps the position of the last character read, for the handler.
 class TrackingIterator {
   public:
     using iterator_category = std::input_iterator_tag;
@@ -160,7 +161,7 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
     return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-// What stands around the place, on its line.
+// The characters around an offset, on its line.
 std::string excerpt(std::string_view text, std::size_t offset) {
     constexpr std::size_t kAround = 24;
     if (text.empty())
@@ -203,7 +204,7 @@ std::variant<std::string, Fault> read_text_file(const std::string& path) {
 JsonText read_json_text(std::string_view text) {
     if (text.size() > kTextBytesMax)
         return refused("", std::to_string(text.size()) + " bytes", "at most 4 MiB", "the text is too large");
-    // The lexer takes a null byte for the end of the text and would not look at what follows.
+    // The lexer takes a null byte for the end of the text and would ignore the bytes behind it.
     if (const std::size_t null = text.find('\0'); null != std::string_view::npos)
         return refused(line_and_column(text, null), "a null byte", "text in UTF-8",
                        "this is not a text file");
@@ -250,7 +251,7 @@ std::string show_text(std::string_view text) {
     constexpr std::size_t kShownMax = 60;
     const bool cut = text.size() > kShownMax;
     std::string shown(text.substr(0, kShownMax));
-    // A character that may have been cut in two goes whole.
+    // Removes a last character that may have been cut in two.
     if (cut)
         while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80)
             shown.pop_back();
@@ -259,9 +260,26 @@ std::string show_text(std::string_view text) {
     std::replace_if(
         shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; },
         ' ');
-    // Through JSON and back: what is not UTF-8 comes out as replacement characters.
+    // Through JSON and back: bytes that are not UTF-8 become replacement characters.
     shown = json::parse(json(shown).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
     return cut ? shown + "..." : shown;
+}
+
+json faults_to_json(const Faults& faults) {
+    json list = json::array();
+    for (const Fault& fault : faults)
+        list.push_back({{"path", fault.path},
+                        {"found", fault.found},
+                        {"allowed", fault.allowed},
+                        {"message", fault.message}});
+    return list;
+}
+
+void complain(const Faults& faults, const std::string& file) {
+    for (const Fault& fault : faults)
+        std::fprintf(stderr, "%s: %s\n", file.c_str(), fault.to_line().c_str());
+    std::fprintf(stderr, "%s: %zu fault%s; nothing was started\n", file.c_str(), faults.size(),
+                 faults.size() == 1 ? "" : "s");
 }
 
 }  // namespace weir

@@ -1,6 +1,10 @@
-// config_text.h - JSON with comments as text to a JSON value, strictly: duplicate keys, hostile sizes and
-// depths are faults, and the place of every value is kept so that faults can be sorted and carry their line.
+// config_text.h - strict reader of JSON with comments, and the printed forms of its faults.
 // Threads: any; never used on a poll thread.
+//
+// Duplicate keys, and texts too large or too deep, are faults. The reader notes the byte offset of every
+// value by its path, so that faults that are found later can be sorted into the order of the text and carry
+// their line. Example: "vnics[2].limit" is noted at offset 812; a fault at this path is printed with "(line
+// 31)".
 #pragma once
 
 #include <cstddef>
@@ -15,7 +19,7 @@
 
 namespace weir {
 
-/// Where each value of a text stands: path ("vnics[2].limit", root is "") to byte offset.
+/// Byte offset of each value of a text by its path ("vnics[2].limit"; the root is "").
 class TextPlaces {
   public:
     void note(std::string path, std::size_t offset) { offsets_.insert_or_assign(std::move(path), offset); }
@@ -29,11 +33,11 @@ class TextPlaces {
 struct JsonText {
     nlohmann::json value;
     TextPlaces places;
-    Faults faults;          ///< syntax (then the only one, and `value` is null) or duplicate keys
+    Faults faults;          ///< one of syntax, and `value` is null; or any number of duplicate keys
     bool readable = false;  ///< `value` holds the whole text
 };
 
-/// The whole file, or why it cannot be read.
+/// @return the whole file, or the reason for which it cannot be read
 [[nodiscard]] std::variant<std::string, Fault> read_text_file(const std::string& path);
 
 /// Never throws on input. Bounds: 4 MiB, 128 levels whose keys have 1,024 bytes together, 200,000
@@ -43,8 +47,8 @@ struct JsonText {
 /// Sorts by place in the text, keeping the order of equals, and adds "(line N)" to the messages.
 void sort_by_place(Faults& faults, const TextPlaces& places, std::string_view text);
 
-/// A text as a T: `read(const nlohmann::json&, Faults&)` makes it of the text's value. Faults come in the
-/// order of the text.
+/// Parses the text and makes a T of its value with `read(const nlohmann::json&, Faults&)`. @return the T, or
+/// all faults in the order of the text
 template <class T, class Read>
 [[nodiscard]] std::variant<T, Faults> parse_document(std::string_view text, Read&& read) {
     JsonText json_text = read_json_text(text);
@@ -58,7 +62,7 @@ template <class T, class Read>
     return faults;
 }
 
-/// What `parse(const std::string&)` makes of a file's text, or why there is none.
+/// Applies `parse(const std::string&)` to a file's text. @return its result, or the fault of reading the file
 template <class Parse>
 [[nodiscard]] auto load_document(const std::string& path, Parse&& parse) -> decltype(parse(path)) {
     const auto text = read_text_file(path);
@@ -67,8 +71,13 @@ template <class Parse>
     return parse(std::get<std::string>(text));
 }
 
-/// A value as a fault shows it: compact, at most 60 bytes, whole UTF-8 characters, no control characters.
+/// A value as faults show it: compact, at most 60 bytes, whole UTF-8 characters, no control characters.
 [[nodiscard]] std::string show_value(const nlohmann::json& value);
 [[nodiscard]] std::string show_text(std::string_view text);
+
+/// The list under "faults" in every JSON answer: objects with path, found, allowed and message.
+[[nodiscard]] nlohmann::json faults_to_json(const Faults& faults);
+/// Prints a line for each fault, and their number, to stderr: the program does not start because of `file`.
+void complain(const Faults& faults, const std::string& file);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// field_kinds.cc - names, sockets, files and parts.
+// field_kinds.cc - the readers of single fields, and their faults.
 #include "common/config/field_kinds.h"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ bool read_name(ObjectReader& reader, std::string_view key, std::string& out) {
     if (!reader.read_text(key, text))
         return false;
     if (!is_name(text)) {
-        reader.fault(key, "1 to 31 of A-Z a-z 0-9 . _ -, a letter or digit first", "this cannot be a name");
+        reader.fault(key, "1 to 31 of A-Z a-z 0-9 . _ -, beginning with one of A-Z a-z 0-9",
+                     "this cannot be a name");
         return false;
     }
     out = std::move(text);

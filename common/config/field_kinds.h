@@ -1,21 +1,37 @@
-// field_kinds.h - the kinds of field that every configuration has: names, sockets, files, parts.
+// field_kinds.h - readers of the kinds of fields that several configurations have: names, sockets, files,
+// endpoints, keys, parts, guarantees, lists of objects.
 // Threads: any; never used on a poll thread.
+//
+// Each read_...() marks the key as known, leaves `out` alone when the key is absent or at fault, adds its
+// fault to the reader's, and returns whether `out` was set.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
 #include "common/config/config_reader.h"
+#include "common/guarantee.h"
 
 namespace weir {
 
-/// 1..31 of [A-Za-z0-9._-], beginning with a letter or a digit: safe in files, shells, XML and tables.
+/// The kinds of guarantees as configurations, commands and reports name them.
+inline constexpr std::array kGuaranteeWords{Word<GuaranteeKind>{"strict", GuaranteeKind::kStrict},
+                                            Word<GuaranteeKind>{"dynamic", GuaranteeKind::kDynamic},
+                                            Word<GuaranteeKind>{"fairness", GuaranteeKind::kFairness},
+                                            Word<GuaranteeKind>{"best_effort", GuaranteeKind::kBestEffort}};
+[[nodiscard]] inline std::string_view guarantee_name(GuaranteeKind guarantee) {
+    return std::ranges::find(kGuaranteeWords, guarantee, &Word<GuaranteeKind>::value)->text;
+}
+
+/// 1..31 of [A-Za-z0-9._-], the first one of [A-Za-z0-9]: safe in files, shells, XML and tables.
 [[nodiscard]] bool is_name(std::string_view text);
 bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
 /// An absolute path that fits sockaddr_un (107 bytes).
 bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out);
 inline constexpr std::size_t kPathBytesMax = 4095;  ///< PATH_MAX with the end
-/// An absolute path of at most kPathBytesMax; whether the file is there shows at start.
+/// An absolute path of at most kPathBytesMax. Whether the file exists is not checked.
 bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
 /// "tcp://HOST:PORT" or "ipc:///PATH".
 inline constexpr const char* kEndpoints =
@@ -25,13 +41,13 @@ bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out)
 /// 40 characters of Z85, as ZeroMQ prints CURVE keys.
 [[nodiscard]] bool is_curve_key(std::string_view text);
 bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out);
-/// A percentage, as a part of 1. @param range in millionths
+/// A percentage, read as a part of 1: "5%" sets 0.05. @param range in millionths
 bool read_part(ObjectReader& reader, std::string_view key, double& out, Range range = {0, 1'000'000});
-/// A fault when the key is not there. @return whether it is
+/// Adds a fault when the key is absent. @return whether it is present
 bool require(ObjectReader& reader, std::string_view key, const char* allowed);
 
-/// A list of objects: `read(ObjectReader&, const std::string& path)` for each, and no unknown keys in it.
-/// Absent: none.
+/// Reads a list of at most `most` objects: calls `read(ObjectReader&, const std::string& path)` for each, and
+/// makes its unknown keys faults. An absent list has no objects.
 template <typename Read>
 void read_objects(ObjectReader& parent, std::string_view key, std::size_t most, Faults& faults, Read read) {
     const nlohmann::json* list = parent.take(key);

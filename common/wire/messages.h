@@ -1,6 +1,6 @@
 // messages.h - the messages that are JSON, because they are sent rarely: HELLO, WELCOME, TABLES.
-// Source: docs/design.md 5.5; docs/protocol.md. Units: in the field names. Threads: any; never on a poll
-// thread.
+// Source: docs/design.md 5.5; docs/protocol.md. Units: in the field names.
+// Threads: any; never on a poll thread.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // records.h - the fixed-size records of messages: a flow's demand and allocation in an interval, a vNIC's
-// usage in a billing period. Source: Pulsar 4.2; SoftBW 4.2; docs/design.md 5.5; docs/protocol.md. Units:
-// tokens of the resource (bytes at links) per interval in demands, per second in rates. Threads: any
-// (values).
+// usage in a billing period.
+// Source: Pulsar 4.2; SoftBW 4.2; docs/design.md 5.5; docs/protocol.md.
+// Units: tokens of the resource (bytes at links) per interval in demands, per second in rates.
+// Threads: any (values).
 //
 // A flow is identified by the ids that the controller assigned to its two endpoints (TABLES). It uses at most
 // three resources, the parts of its vectors: the way there, the appliance, and the way back.

@@ -1,5 +1,5 @@
 /* dear_writes.c - an example of a cost program: small writes cost half as much again, as they will be read, changed
- * and written by a store with blocks of 4 KiB; everything else costs what the price list says.
+ * and written by a store with blocks of 4 KiB; all other requests have the price of the list.
  *
  *     clang -O2 -target bpf -mcpu=v2 -c dear_writes.c -o dear_writes.o */
 #include "weir_cost.h"

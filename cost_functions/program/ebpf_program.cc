@@ -1,5 +1,4 @@
-// ebpf_program.cc - our own check, DPDK's validator, then a comparison of what was compiled with what is
-// meant.
+// ebpf_program.cc - loading with its three checks, and the run of a program.
 #include "cost_functions/program/ebpf_program.h"
 
 #include <rte_errno.h>
@@ -8,14 +7,12 @@
 #include <array>
 
 #include "common/config/config_text.h"
-#include "cost_functions/program/instruction_check.h"
-#include "cost_functions/program/program_file.h"
 #include "cost_functions/request.h"
 
 namespace weir {
 namespace {
 
-// The programs of instruction_check.h cannot write to them.
+// Programs that check_instructions() accepts cannot write to the arguments.
 void* passed(const CostArguments& arguments) {
     return const_cast<CostArguments*>(&arguments);
 }
@@ -56,7 +53,7 @@ EbpfProgram::Loaded EbpfProgram::load(std::span<const ebpf_insn> instructions, c
     const std::shared_ptr<const EbpfProgram> program(new EbpfProgram(std::move(bpf)));
     if (!program->agrees_with_itself())
         return Fault{name, "two different results", "a program that this DPDK compiles as it interprets it",
-                     "this DPDK compiles an instruction of it wrongly; write it in another way"};
+                     "this DPDK compiles one of its instructions wrongly; use other instructions"};
     return program;
 }
 
@@ -69,7 +66,7 @@ std::uint64_t EbpfProgram::interpret(const CostArguments& arguments) const noexc
     return rte_bpf_exec(bpf_.get(), passed(arguments));
 }
 
-// Over operations, and sizes small, usual and extreme.
+// Compares compiler and interpreter for all operations, with sizes small, usual and extreme.
 bool EbpfProgram::agrees_with_itself() const {
     if (compiled_ == nullptr)
         return true;

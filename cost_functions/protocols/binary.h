@@ -1,5 +1,6 @@
 // binary.h - parts shared by the parsers of binary protocols: fields, verdicts, tables by opcode, block
-// sizes. Units: bytes. Threads: any (pure). The caller has made sure that the bytes it names are there.
+// sizes.
+// Units: bytes. Threads: any (pure). The caller has made sure that the bytes it names are there.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,8 @@
-// bytes.cc - the protocol of services that Weir cannot parse: every payload byte is reported as a plain byte.
-// Source: docs/algorithms.md 5.1. Threads: any (pure).
+// bytes.cc - the protocol of appliances whose requests Weir cannot parse: every payload byte is a plain byte.
+// Source: docs/algorithms.md 5.1. Units: bytes. Threads: any (pure).
+//
+// The tracker reports 1460 plain bytes for a segment of 1460 bytes, and the cost table's row "bytes" prices
+// them.
 #include "cost_functions/protocols/registry.h"
 
 namespace weir {

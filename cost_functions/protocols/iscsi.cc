@@ -1,5 +1,6 @@
 // iscsi.cc - parser of iSCSI connections: login, then commands and data units paired by the initiator's task
-// tag. Source: RFC 7143; SBC-4. Units: bytes. Threads: any (pure).
+// tag.
+// Source: RFC 7143; SBC-4. Units: bytes. Threads: any (pure).
 //
 // A request's `place` is its first block times the block size learned last. The size of a write includes the
 // Data-Out units that will follow, so these are not charged again. The endpoints agree on digests during the

@@ -1,5 +1,6 @@
 // memcached.cc - parser of memcached connections: dispatch by the first byte of a message, and binary
-// messages. Source: memcached protocol.txt; memcached protocol_binary.h. Units: bytes. Threads: any (pure).
+// messages.
+// Source: memcached protocol.txt; memcached protocol_binary.h. Units: bytes. Threads: any (pure).
 //
 // A message that begins with a magic byte is a binary one: a header of 24 bytes, paired by opcode and opaque.
 // All others are lines of text, which memcached_text_request.cc and memcached_text_response.cc parse. A

@@ -1,5 +1,6 @@
 // memcached_text.h - memcached's text messages, classic and meta: lines, some followed by data of a stated
-// length. Source: memcached protocol.txt. Units: bytes. Threads: any (pure).
+// length.
+// Source: memcached protocol.txt. Units: bytes. Threads: any (pure).
 #pragma once
 
 #include "cost_functions/protocols/binary.h"
@@ -49,7 +50,7 @@ inline MetaFlags meta_flags(text::Words& words) {
     return flags;
 }
 
-/// Bytes of a message that goes on; `state` counts them.
+/// Bytes of a message that continues; `state` counts them.
 inline Parsed part_of(ParserState& state, std::size_t bytes) {
     if (state.bytes > kMessageMax)
         return out_of_step();

@@ -233,7 +233,7 @@ Parsed text_request(Bytes bytes, ParserState& state) {
 
 bool text_request_begins(Bytes bytes) {
     const std::size_t size = text::line_bytes(bytes.first(std::min<std::size_t>(bytes.size(), kHeaderMax)));
-    if (size == 0 || !text::is_letter(bytes[0]))
+    if (size == 0 || !text::is_alpha(bytes[0]))
         return false;
     const Parsed parsed = request_of_line(bytes.first(size));
     return parsed.verdict == Parsed::Verdict::kRequest && parsed.request.operation != Operation::kControl &&

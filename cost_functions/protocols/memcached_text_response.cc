@@ -169,7 +169,7 @@ Parsed text_response(Bytes bytes, ParserState& state) {
 
 bool text_response_begins(Bytes bytes) {
     const std::size_t line = text::line_bytes(bytes.first(std::min<std::size_t>(bytes.size(), kHeaderMax)));
-    if (line == 0 || !text::is_letter(bytes[0]))
+    if (line == 0 || !text::is_alpha(bytes[0]))
         return false;
     const Bytes text = text::without_end(bytes.first(line));
     ParserState state;

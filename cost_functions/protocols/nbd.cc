@@ -1,5 +1,6 @@
 // nbd.cc - parser of network block device connections: a negotiation, then requests and replies paired by
-// cookie. Source: NBD proto.md, with its extended headers. Units: bytes. Threads: any (pure).
+// cookie.
+// Source: NBD proto.md, with its extended headers. Units: bytes. Threads: any (pure).
 //
 // A request's `place` is its offset in the export. Replies to options are paired by the number of the option.
 #include <algorithm>

@@ -1,5 +1,6 @@
 // nvme_tcp.cc - parser of NVMe/TCP connections: one queue each, commands and data units paired by command
-// identifier. Source: NVMe/TCP 1.0; NVMe base 2.0; NVM command set 1.0. Units: bytes. Threads: any (pure).
+// identifier.
+// Source: NVMe/TCP 1.0; NVMe base 2.0; NVM command set 1.0. Units: bytes. Threads: any (pure).
 //
 // A request's `place` is its first block times the block size learned last. The size of a write includes the
 // data units that will follow, so these are not charged again. A queue counts as an I/O queue unless its

@@ -1,5 +1,6 @@
 // redis.cc - parser of Redis connections, RESP2 and RESP3: requests are arrays of bulk strings or inline
-// commands. Source: RESP3. Units: bytes. Threads: any (pure).
+// commands.
+// Source: RESP3. Units: bytes. Threads: any (pure).
 //
 // A request's `place` is a hash of its first key (its length and first 128 bytes), or 0 when the arguments do
 // not all begin within 512 bytes. Pushes belong to no request. Subscriptions get no response: their replies
@@ -33,7 +34,8 @@ constexpr std::uint16_t kFailed = 2;
 
 constexpr std::size_t kWrong = SIZE_MAX;
 
-/// Reads a line that holds a type and a number: the length, or the number, of what follows.
+/// Reads a line with a type and a number, which is the length of the following string or the number of the
+/// following elements.
 /// @return bytes of the line; 0 when more bytes are needed; kWrong when it is no such line
 inline std::size_t count_at(Bytes bytes, std::size_t at, std::int64_t& count) {
     const std::size_t end = std::min(bytes.size(), at + kCountBytesMax);
@@ -122,7 +124,7 @@ struct Arguments {
             place = text::hash(bytes.subspan(from, used)) + size;
         return true;
     }
-    /// Most requests have fewer than ten arguments and a name of fewer than nine letters: two comparisons
+    /// Most requests have fewer than ten arguments and a name of fewer than nine characters: two comparisons
     /// read these.
     bool begin_short(Bytes bytes) {
         constexpr std::uint64_t kHead = text::word("*0\r\n$0\r\n");
@@ -130,14 +132,14 @@ struct Arguments {
         if (bytes.size() < 16 || (text::load<std::uint64_t>(bytes.data()) & kDigits) != (kHead & kDigits))
             return false;
         const unsigned arguments = bytes[1] - unsigned{'0'};
-        const unsigned letters = bytes[5] - unsigned{'0'};
-        if (arguments - 1 >= 9 || letters - 1 >= 8)
+        const unsigned size = bytes[5] - unsigned{'0'};
+        if (arguments - 1 >= 9 || size - 1 >= 8)
             return false;
         command = redis::command(text::load<std::uint64_t>(bytes.data() + 8) &
-                                 ~std::uint64_t{0} >> (64 - 8 * letters));
+                                 ~std::uint64_t{0} >> (64 - 8 * size));
         count = arguments;
         next = 1;
-        at = 8 + letters + kEnd;
+        at = 8 + size + kEnd;
         return true;
     }
 };
@@ -278,7 +280,7 @@ bool is_error(Bytes reply) {
     return reply[0] == '-' || reply[0] == '!';
 }
 
-/// Counts bytes of a reply that were read; `state` holds what is left of the reply.
+/// Counts bytes of a reply that were read; `state` has the elements that are still to come.
 Parsed consume_reply(ParserState& state, std::size_t bytes) {
     state.bytes = add_bytes(state.bytes, bytes);
     if (state.parts != 0 || state.phase == kLine)

@@ -16,7 +16,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "common/wide.h"
+#include "common/types.h"
 #include "cost_functions/tracker/protocol.h"
 
 namespace weir::text {
@@ -124,7 +124,7 @@ inline Bytes without_end(Bytes line) {
     return line.first(size != 0 && line[size - 1] == '\r' ? size - 1 : size);
 }
 
-constexpr bool is_letter(std::uint8_t c) {
+constexpr bool is_alpha(std::uint8_t c) {
     return static_cast<std::uint8_t>((c | 0x20) - 'a') < 26;
 }
 constexpr bool is_digit(std::uint8_t c) {

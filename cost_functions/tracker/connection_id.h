@@ -11,8 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/ids.h"
-#include "common/wide.h"
+#include "common/types.h"
 
 namespace weir {
 

@@ -1,5 +1,6 @@
 // connection_table.h - hash table of the TCP connections that a worker tracks, with a quota per vNIC and
-// expiry. Source: docs/algorithms.md 5.1. Units: ns. Threads: one owner. Allocates only when built.
+// expiry.
+// Source: docs/algorithms.md 5.1. Units: ns. Threads: one owner. Allocates only when built.
 //
 // The index is an open hash table with linear probing and twice as many places as connections. A place has 8
 // bytes: 40 bits of the ConnectionId and the 24-bit slot of the connection, so a probe touches one or two
@@ -16,7 +17,7 @@
 
 #include "common/clock.h"
 #include "common/huge_pages.h"
-#include "common/ids.h"
+#include "common/types.h"
 #include "cost_functions/tracker/connection_id.h"
 #include "cost_functions/tracker/tracked_connection.h"
 

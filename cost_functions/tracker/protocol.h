@@ -1,5 +1,6 @@
 // protocol.h - the interface of a request protocol's parser: the bytes at the start of a message in, its
-// length and meaning out. Source: docs/algorithms.md 5.1. Units: bytes. Threads: any (pure).
+// length and meaning out.
+// Source: docs/algorithms.md 5.1. Units: bytes. Threads: any (pure).
 //
 // The tracker calls a parser only where a header must begin, and skips message bodies without reading them. A
 // parser never reads beyond its span, keeps no state except ParserState, and accepts any bytes. The requests

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/huge_pages.h"
-#include "common/ids.h"
+#include "common/types.h"
 
 namespace weir {
 

@@ -1,5 +1,6 @@
 // stream_buffers.h - bytes of TCP streams kept until they can be parsed: the start of a header, and bytes
-// beyond a hole. Source: docs/algorithms.md 5.1. Units: bytes. Threads: one owner. Allocates only when built.
+// beyond a hole.
+// Source: docs/algorithms.md 5.1. Units: bytes. Threads: one owner. Allocates only when built.
 //
 // A buffer holds up to 512 bytes. Each direction of a connection has a list of buffers from a common pool:
 // first the start of a header that is not complete yet, if any; then the bytes beyond next_seq, ordered by

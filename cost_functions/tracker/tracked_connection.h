@@ -1,12 +1,15 @@
 // tracked_connection.h - state of one TCP connection in a tracker, both directions, in one cache line.
-// Source: docs/algorithms.md 5.1. Units: TCP sequence numbers, 32 bits that wrap. Threads: one owner
-// (values).
+// Source: docs/algorithms.md 5.1. Units: TCP sequence numbers, 32 bits that wrap.
+// Threads: one owner (values).
+//
+// Sequence numbers are compared by their signed distance, so that they may wrap: ahead(5, 0xFFFFFFFB) is 10.
+// A million connections take 64 MiB.
 #pragma once
 
 #include <cstdint>
 
 #include "common/clock.h"
-#include "common/ids.h"
+#include "common/types.h"
 #include "cost_functions/tracker/protocol.h"
 
 namespace weir {

@@ -1,6 +1,6 @@
 // tracker.h - finds requests and responses in the TCP segments of a connection by counting bytes, without
-// reassembly. Source: docs/algorithms.md 5.1. Units: bytes, ns. Threads: one owner. Allocates only when
-// built.
+// reassembly.
+// Source: docs/algorithms.md 5.1. Units: bytes, ns. Threads: one owner. Allocates only when built.
 //
 // next_seq is the sequence number at which the next header begins. A segment that ends before it is body or
 // retransmission and costs one comparison. A segment that reaches beyond it is parsed from next_seq on: the

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "common/config/config_text.h"
-#include "common/config/fault_report.h"
 #include "ctrl/calibrate/measure.h"
 #include "ctrl/calibrate/options.h"
 #include "ctrl/calibrate/report.h"

@@ -8,7 +8,6 @@
 #include <variant>
 
 #include "common/config/config_text.h"
-#include "common/config/fault_report.h"
 #include "common/units.h"
 
 namespace weir::cli {

@@ -3,9 +3,7 @@
 
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
-#include "common/config/fault_report.h"
 #include "common/config/field_kinds.h"
-#include "common/config/guarantee_words.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/controller.h"
 

@@ -10,8 +10,7 @@
 #include <filesystem>
 
 #include "common/config/config_text.h"
-#include "common/config/fault_report.h"
-#include "common/daemon.h"
+#include "common/process.h"
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/server.h"
 #include "ctrl/placement/cluster_plan.h"

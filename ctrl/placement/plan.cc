@@ -5,7 +5,7 @@
 #include <cassert>
 #include <map>
 
-#include "common/wide.h"
+#include "common/types.h"
 
 namespace weir::placement {
 namespace {

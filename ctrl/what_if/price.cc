@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "common/config/guarantee_words.h"
+#include "common/config/field_kinds.h"
 #include "ctrl/what_if/fields.h"
 #include "ctrl/what_if/registry.h"
 

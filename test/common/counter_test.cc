@@ -1,9 +1,7 @@
-// counter_test.cc - a reader sees a counter grow and never tear.
-#include "common/counter.h"
-
+// counter_test.cc - a reader sees a counter only grow, and no half-written value.
 #include <thread>
 
-#include "common/histogram.h"
+#include "common/metrics.h"
 #include "test/support/catch.h"
 
 using namespace weir;

@@ -1,11 +1,10 @@
-// histogram_test.cc - percentiles within 6.25 %, cheap to add to, safe to read.
-#include "common/histogram.h"
-
+// histogram_test.cc - bounds of buckets, and percentiles within 6.25 % of the true ones.
 #include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
 
+#include "common/metrics.h"
 #include "test/support/catch.h"
 
 using namespace weir;

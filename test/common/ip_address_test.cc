@@ -1,4 +1,4 @@
-// ip_address_test.cc - what inet_pton() takes, and nothing else.
+// ip_address_test.cc - comparison of the parser with inet_pton().
 #include "common/ip_address.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@ using namespace weir;
 
 namespace {
 
-// What the C library says.
+// The C library's result.
 std::optional<IpAddress> oracle(const std::string& text) {
     IpAddress address;
     address.v6 = text.find(':') != std::string::npos;
@@ -29,7 +29,7 @@ void check(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("an address becomes its bytes in wire order") {
+TEST_CASE("an address is parsed to its bytes in wire order") {
     const auto v4 = IpAddress::parse("10.0.0.5");
     REQUIRE(v4);
     CHECK_FALSE(v4->v6);
@@ -86,7 +86,7 @@ TEST_CASE("addresses are refused where the C library refuses them") {
         check(text);
 }
 
-TEST_CASE("any text of such characters is taken or refused as the C library does") {
+TEST_CASE("any text of such characters is accepted or refused as by the C library") {
     testing::Random32 source(7);
     const auto below = [&](std::size_t n) { return source() % n; };
     constexpr std::string_view kLetters = "0123456789abcfF::::....";
@@ -97,7 +97,7 @@ TEST_CASE("any text of such characters is taken or refused as the C library does
         if (IpAddress::parse(text) != oracle(text))
             check(text);
     }
-    for (int i = 0; i < 20'000; ++i) {  // good ones, and good ones with one letter changed
+    for (int i = 0; i < 20'000; ++i) {  // valid ones, and valid ones with one character changed
         std::array<std::uint8_t, 16> bytes{};
         for (std::uint8_t& byte : bytes)
             byte = below(2) == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(below(256));
@@ -112,11 +112,11 @@ TEST_CASE("any text of such characters is taken or refused as the C library does
     }
 }
 
-TEST_CASE("a host has an address of its own on a network") {
+TEST_CASE("only unicast addresses that a host on a network can have are host addresses") {
     for (const char* text :
          {"10.0.0.5", "192.0.2.255", "240.0.0.1", "fd00::1", "fe80::1", "2001:db8::5", "64:ff9b::a00:5"})
-        CHECK(IpAddress::parse(text)->host());
+        CHECK(IpAddress::parse(text)->is_host());
     for (const char* text : {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "239.255.255.255",
                              "255.255.255.255", "::", "::1", "ff02::1", "::ffff:10.0.0.5"})
-        CHECK_FALSE(IpAddress::parse(text)->host());
+        CHECK_FALSE(IpAddress::parse(text)->is_host());
 }

@@ -1,5 +1,5 @@
-// cost_program_fuzzer.cc - any bytes as a file with a program, and as a program made of them: refused with a
-// reason, or loaded and the same compiled as interpreted.
+// cost_program_fuzzer.cc - any bytes as a file with a program, and as the program itself: refused with a
+// reason, or loaded with equal results compiled and interpreted.
 #include <rte_log.h>
 
 #include <array>
@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "cost_functions/program/ebpf_program.h"
-#include "cost_functions/program/instruction_check.h"
-#include "cost_functions/program/program_file.h"
 #include "test/fuzz/checks.h"
 
 namespace {
@@ -20,7 +18,7 @@ using namespace weir::fuzz;
 using Program = std::vector<ebpf_insn>;
 
 void check_refusal(const Fault& fault) {
-    require(!fault.path.empty(), "a fault says where");
+    require(!fault.path.empty(), "a fault has a path");
     check_fault(fault);
 }
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
-#include "common/config/fault_report.h"
 #include "vswitch/agent/flow_json.h"
 #include "vswitch/agent/report_json.h"
 

@@ -1,7 +1,7 @@
 // report_json.cc - structs to JSON, field by field.
 #include "vswitch/agent/report_json.h"
 
-#include "common/config/guarantee_words.h"
+#include "common/config/field_kinds.h"
 #include "common/units.h"
 
 namespace weir {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/error.h"
-#include "common/ids.h"
+#include "common/types.h"
 #include "common/wire/records.h"
 #include "vswitch/config/config.h"
 #include "vswitch/stats.h"

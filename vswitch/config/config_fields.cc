@@ -68,7 +68,7 @@ bool read_host_address(ObjectReader& reader, std::string_view key, std::string& 
     if (!reader.read_text(key, text))
         return false;
     const std::optional<IpAddress> address = IpAddress::parse(text);
-    if (!address || !address->host()) {
+    if (!address || !address->is_host()) {
         reader.fault(key, kAllowed,
                      address ? "no host has this address on a network" : "this is not an address");
         return false;

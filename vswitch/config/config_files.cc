@@ -7,7 +7,7 @@
 #include <span>
 
 #include "common/config/config_text.h"
-#include "common/data_dir.h"
+#include "common/process.h"
 #include "cost_functions/cost_table_reader.h"
 
 namespace weir {

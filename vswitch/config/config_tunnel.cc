@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
-#include "common/ip_network.h"
+#include "common/ip_address.h"
 #include "vswitch/config/config_fields.h"
 #include "vswitch/limits.h"
 

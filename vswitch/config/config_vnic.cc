@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
-#include "common/config/guarantee_words.h"
+#include "common/config/field_kinds.h"
+#include "common/types.h"
 #include "common/units.h"
-#include "common/wide.h"
 #include "vswitch/config/config_fields.h"
 #include "vswitch/limits.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/ids.h"
+#include "common/types.h"
 
 struct rte_mbuf;
 struct rte_ring;

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "common/clock.h"
-#include "common/ids.h"
+#include "common/types.h"
 #include "vswitch/limits.h"
 
 namespace weir {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/ids.h"
 #include "common/spsc_ring.h"
+#include "common/types.h"
 
 struct rte_hash;
 

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "common/clock.h"
-#include "common/histogram.h"
-#include "common/ids.h"
+#include "common/metrics.h"
+#include "common/types.h"
 #include "vswitch/config/config.h"
 #include "vswitch/datapath/mac_table.h"
 #include "vswitch/limits.h"

@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "common/counter.h"
+#include "common/metrics.h"
 #include "vswitch/esp/crypto_device.h"
 #include "vswitch/esp/esp_front.h"
 #include "vswitch/esp/esp_sizes.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "common/ids.h"
+#include "common/types.h"
 #include "vswitch/config/config.h"
 #include "vswitch/stats.h"
 

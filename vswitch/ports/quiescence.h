@@ -4,7 +4,7 @@
 // no lock a worker may wait for.
 #pragma once
 
-#include "common/ids.h"
+#include "common/types.h"
 
 struct rte_rcu_qsbr;
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "common/counter.h"
+#include "common/metrics.h"
 #include "vswitch/limits.h"
 #include "vswitch/ports/port.h"
 

@@ -1,4 +1,4 @@
-// ebpf_program_test.cc - programs that are taken, what they return, and what counts when one is refused.
+// ebpf_program_test.cc - accepted programs and their results, and the price list when a program is refused.
 #include "cost_functions/program/ebpf_program.h"
 
 #include <cstddef>
@@ -8,7 +8,6 @@
 
 #include "configs/cost_programs/weir_cost.h"
 #include "cost_functions/cost_function.h"
-#include "cost_functions/program/program_file.h"
 #include "test/cost_functions/program/program_support.h"
 #include "test/support/random.h"
 
@@ -48,7 +47,7 @@ const Program kHalfAgain{load(0, kTokens), copy(2, 0), compute(BPF_RSH, 2, 1), c
 
 }  // namespace
 
-TEST_CASE("the least program: what the price list says") {
+TEST_CASE("the least program returns the price list's tokens") {
     const auto program = accepted({load(0, kTokens), finish()});
     CHECK(program->tokens({kRead, 28, 4096, 8192, 1, 0}) == 8192);
     CHECK(program->tokens({kRead, 28, 4096, UINT32_MAX, 1, 0}) == UINT32_MAX);
@@ -84,7 +83,7 @@ TEST_CASE("constants of 64 bits, negations, shifts and byte order are understood
     CHECK(program->tokens({0, 0, 0, 5, 1, 0}) == 0x20'0001 + 5);
 }
 
-TEST_CASE("as many instructions as are allowed are taken, one more is not") {
+TEST_CASE("a program of 256 instructions is accepted, one of 257 is refused") {
     Program longest{load(0, kTokens)};
     while (longest.size() < 255)
         longest.push_back(compute(BPF_ADD, 0, 1));
@@ -108,7 +107,7 @@ TEST_CASE("a program is compiled where DPDK can, and does the same when it is in
     }
 }
 
-TEST_CASE("a cost function asks its program, and its price list when there is none") {
+TEST_CASE("a cost function runs its program, and uses its price list without one") {
     const auto table = std::make_shared<const CostTable>();
     Request request;
     request.request_bytes = 100;
@@ -144,7 +143,7 @@ TEST_CASE("bare instructions in a file are a program too") {
     CHECK(accepted(std::get<Program>(read))->tokens({0, 0, 0, 100, 1, 0}) == 150);
 }
 
-TEST_CASE("files that are no programs are refused with the reason") {
+TEST_CASE("files without a program are refused with the reason") {
     const std::string elf = bytes_of(kExample);
     CHECK(refusal_of("") ==
           "FILE: found 0 bytes; allowed: an ELF object for eBPF, or instructions of 8 bytes; this is no "

@@ -1,6 +1,5 @@
-// instruction_check_test.cc - programs that are refused: the instruction is named, and what is wrong with it.
-#include "cost_functions/program/instruction_check.h"
-
+// instruction_check_test.cc - refused programs, with the instruction and its fault.
+#include "cost_functions/program/ebpf_program.h"
 #include "test/cost_functions/program/program_support.h"
 
 using namespace weir;
@@ -28,13 +27,13 @@ TEST_CASE("loops are refused") {
     check_refused({set(0, 0), jump(-1)}, 1, "a loop");
 }
 
-TEST_CASE("calls are refused, of helpers as of functions of its own") {
+TEST_CASE("calls are refused, of helpers and of the program's own functions") {
     check_refused({instruction(BPF_JMP | EBPF_CALL, 0, 0, 0, 5), finish()}, 0, "calls a function");
     check_refused({set(0, 0), instruction(BPF_JMP | EBPF_CALL, 0, EBPF_PSEUDO_CALL, 0, 1), finish()}, 1,
                   "calls a function");
 }
 
-TEST_CASE("reads beyond the arguments are refused, wherever they go") {
+TEST_CASE("reads beyond the arguments are refused, at any address") {
     check_refused({load(0, 24), finish()}, 0, "bytes 24 to 27");
     check_refused({load(0, 22), finish()}, 0, "bytes 22 to 25");
     check_refused({load(0, -4), finish()}, 0, "bytes -4 to -1");
@@ -109,7 +108,7 @@ TEST_CASE("jumps stay in the program, on whole instructions, and every instructi
                   "behind its last instruction");
 }
 
-TEST_CASE("what DPDK compiles differently from what it interprets is refused") {
+TEST_CASE("instructions that DPDK compiles and interprets differently are refused") {
     check_refused(with(jump_if(BPF_JSET, 0, 8, 0)), 2, "interprets and compiles this jump differently");
     check_refused(with(instruction(BPF_ALU | BPF_RSH | BPF_X, 0, 2, 0, 0)), 2, "shifts by r2");
     check_refused(with(combine(BPF_LSH, 0, 2)), 2, "shifts by r2");
@@ -131,7 +130,7 @@ TEST_CASE("instructions that rte_bpf does not know, and fields without a use, ar
     check_refused(with(instruction(BPF_ALU | BPF_LSH | BPF_K, 0, 0, 0, 32)), 2, "shifts by more");
 }
 
-TEST_CASE("a program with too many ways through it is refused before anybody walks them all") {
+TEST_CASE("a program with too many ways through it is refused before a validator walks them all") {
     // Each pair doubles the ways; DPDK 22.11's validator would take 6 s for 22 of them.
     Program branches{load(2, 0), set(0, 0)};
     for (int i = 0; i < 60; ++i) {

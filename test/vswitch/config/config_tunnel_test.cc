@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "common/ip_network.h"
+#include "common/ip_address.h"
 #include "test/vswitch/config/config_support.h"
 #include "vswitch/config/config_files.h"
 

@@ -29,7 +29,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/histogram.h"
+#include "common/metrics.h"
 #include "cost_functions/cost_function.h"
 #include "cost_functions/tracker/connection_table.h"
 #include "cost_functions/tracker/tracker.h"

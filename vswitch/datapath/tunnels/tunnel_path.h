@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "common/ids.h"
 #include "common/spsc_ring.h"
+#include "common/types.h"
 #include "cost_functions/cost_table.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/tunnels/tunnel_routes.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/ip_network.h"
+#include "common/ip_address.h"
 
 namespace weir {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "common/clock.h"
-#include "common/wide.h"
+#include "common/types.h"
 
 namespace weir {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/ids.h"
+#include "common/types.h"
 #include "vswitch/qos/buckets/token_bucket.h"
 
 namespace weir {

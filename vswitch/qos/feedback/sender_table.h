@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/ids.h"
+#include "common/types.h"
 
 namespace weir {
 

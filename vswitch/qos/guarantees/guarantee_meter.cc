@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/wide.h"
+#include "common/types.h"
 
 namespace weir {
 

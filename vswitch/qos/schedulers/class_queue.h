@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/ids.h"
+#include "common/types.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
 #include "vswitch/qos/feedback/destination_limits.h"
 #include "vswitch/qos/schedulers/packet_queue.h"

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "common/ids.h"
+#include "common/types.h"
 #include "vswitch/limits.h"
 #include "vswitch/qos/buckets/multi_bucket.h"
 #include "vswitch/qos/buckets/timing_wheel.h"

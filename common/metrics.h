@@ -1,18 +1,37 @@
-// histogram.h - how nanoseconds are distributed: log-linear, 1 ns .. 17 s, at most 6.25 % wide, 4 KiB.
-// Source: the bucketing of HdrHistogram. Units: nanoseconds.
-// Threads: add() by the owner only; snapshot() by any, without locks (it may miss what is added meanwhile).
+// metrics.h - counters, and histograms of nanoseconds, with one writer and any number of readers, without
+// locks.
+// Source: HdrHistogram. Units: nanoseconds (1 ns .. 17 s) in histograms.
+// Threads: add() and set() by the owner only; value() and snapshot() by any.
+//
+// A histogram has 4 KiB of counters. Each power of two is cut into 16 parts of equal width, so a value is
+// known to 6.25 %. Example: 1000 ns is counted in the bucket of 992 to 1023 ns, which is 32 ns wide. A
+// snapshot may miss values that are added while it is made.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "common/clock.h"
-#include "common/counter.h"
 
 namespace weir {
+
+/// Compiles to a plain add. The atomic only keeps readers from seeing half-written values, and compilers from
+/// keeping the value in a register.
+class Counter {
+  public:
+    void add(std::uint64_t n) {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    void set(std::uint64_t n) { value_.store(n, std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::uint64_t> value_{0};
+};
 
 /// Powers of two, each cut into 16 equal parts; the first 32 are 1 ns wide.
 struct HistogramScale {
@@ -35,14 +54,14 @@ struct HistogramScale {
     }
 };
 
-/// A histogram at one moment: a plain value.
+/// Copy of a histogram at one moment.
 class HistogramSnapshot {
   public:
     [[nodiscard]] std::uint64_t count() const { return count_; }
     [[nodiscard]] Nanos max() const { return max_; }
 
-    /// The value that `fraction` (0..1) of all values do not exceed, rounded up to its bucket's bound; 0 if
-    /// empty.
+    /// @param fraction 0..1  @return smallest bound of a bucket that this part of all values do not exceed; 0
+    /// without values
     [[nodiscard]] Nanos percentile(double fraction) const {
         const auto wanted = static_cast<std::uint64_t>(fraction * static_cast<double>(count_) + 0.5);
         std::uint64_t seen = 0;
@@ -54,7 +73,7 @@ class HistogramSnapshot {
         return max_;
     }
 
-    /// Values of 0 that were counted elsewhere, because they are many and cheap to count.
+    /// Adds values of 0 ns that the caller counted in a plain counter, which is cheaper.
     void add_zeros(std::uint64_t times) {
         counts_[0] += times;
         count_ += times;
@@ -67,7 +86,7 @@ class HistogramSnapshot {
         max_ = std::max(max_, other.max_);
     }
 
-    /// What came after an earlier snapshot of the same histogram; the maximum is known only to its bucket.
+    /// Values added after an `earlier` snapshot of the same histogram. Its max() is the bound of a bucket.
     [[nodiscard]] HistogramSnapshot since(const HistogramSnapshot& earlier) const {
         HistogramSnapshot change;
         for (std::size_t i = 0; i < counts_.size(); ++i) {
@@ -86,6 +105,7 @@ class HistogramSnapshot {
     Nanos max_ = 0;
 };
 
+/// add() is for poll threads: one counter, and the maximum when it grows.
 class Histogram {
   public:
     void add(Nanos value) {

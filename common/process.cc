@@ -1,7 +1,9 @@
-// data_dir.cc - the places that Meson recorded, and the one beside the program.
-#include "common/data_dir.h"
+// process.cc - the handler of stop signals, and the search of the data folder among the places that Meson
+// recorded.
+#include "common/process.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -10,11 +12,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::atomic<bool> stop{false};
+
+void on_signal(int) {
+    stop.store(true, std::memory_order_relaxed);
+}
+
 bool is_below(const fs::path& path, const fs::path& folder) {
     return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
 }  // namespace
+
+const std::atomic<bool>& stop_on_signals() {
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+    return stop;
+}
 
 std::string data_dir() {
     if (const char* chosen = std::getenv("WEIR_DATA_DIR"); chosen != nullptr && *chosen != '\0')

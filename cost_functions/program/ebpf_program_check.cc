@@ -1,18 +1,17 @@
-// instruction_check.cc - one walk from the first instruction to the last: as jumps only go forwards, all that
-// leads to an instruction has been seen before it.
-#include "cost_functions/program/instruction_check.h"
-
+// ebpf_program_check.cc - the rules of instructions, checked in one walk from the first to the last. As jumps
+// only go forwards, the walk has seen all ways to an instruction before it reaches the instruction.
 #include <array>
 #include <bit>
 #include <cstdio>
 #include <vector>
 
 #include "cost_functions/cost_program.h"
+#include "cost_functions/program/ebpf_program.h"
 
 namespace weir {
 namespace {
 
-// What a register holds, on every way to an instruction.
+// Kind of value that a register holds on every way to an instruction.
 enum class Holds : std::uint8_t { kNothing, kNumber, kArguments, kStack };
 using Registers = std::array<Holds, EBPF_REG_NUM>;
 
@@ -33,7 +32,7 @@ Outcome unknown() {
     return Broken{"rte_bpf knows no such instruction", kKinds};
 }
 
-// Fields that an instruction has no use for are zero, so that a later meaning of theirs cannot slip in.
+// Fields that an instruction does not use must be zero, because a later DPDK could give them a meaning.
 Outcome unused(bool zero) {
     if (zero)
         return std::nullopt;
@@ -90,8 +89,8 @@ Outcome check_shift(const ebpf_insn& ins) {
         return unknown();
     if (operation != BPF_LSH && operation != BPF_RSH && operation != EBPF_ARSH)
         return std::nullopt;
-    // DPDK 22.11 compiles some of these differently from what it interprets, and more bits than there are by
-    // chance.
+    // DPDK 22.11 compiles some of these differently from what it interprets; shifts by more bits than the
+    // register has give any result.
     if (BPF_SRC(ins.code) == BPF_X)
         return Broken{"it shifts by " + name_of(ins.src_reg) + ", which could be more than there is",
                       "shifts by a constant"};
@@ -121,7 +120,7 @@ Outcome check_arithmetic(const ebpf_insn& ins, Registers& registers) {
         if (fault)
             return fault;
     const bool two = operation != EBPF_END && operation != BPF_NEG && BPF_SRC(ins.code) == BPF_X;
-    // An address may be handed from register to register, whole.
+    // A whole address may be copied from register to register.
     const bool copies = ins.code == (EBPF_ALU64 | EBPF_MOV | BPF_X);
     if (copies && registers[ins.src_reg] == Holds::kArguments) {
         registers[ins.dst_reg] = Holds::kArguments;
@@ -220,7 +219,7 @@ class Walk {
         places_[0] = {start, 1};
     }
 
-    /// The first fault, and `at` which instruction.
+    /// @param at set to the instruction of the fault  @return the first fault
     Outcome run(std::size_t& at) {
         for (at = 0; at < program_.size(); at += width(at))
             if (Outcome fault = visit(at))
@@ -231,10 +230,10 @@ class Walk {
   private:
     struct Place {
         Registers registers{};
-        std::uint64_t ways = 0;  // to get here
+        std::uint64_t ways = 0;  // number of ways to this instruction
     };
 
-    // Constants of 64 bits take the place of two instructions.
+    // A constant of 64 bits takes two instructions.
     [[nodiscard]] std::size_t width(std::size_t i) const {
         return program_[i].code == (BPF_LD | BPF_IMM | EBPF_DW) ? 2 : 1;
     }
@@ -286,7 +285,7 @@ class Walk {
         return std::nullopt;
     }
 
-    // What is not the same on all ways is nothing that can be used.
+    // A register that does not hold the same kind of value on all ways cannot be used.
     void arrive(std::size_t i, std::uint64_t ways, const Registers& registers) {
         Place& place = places_[i];
         if (place.ways == 0)

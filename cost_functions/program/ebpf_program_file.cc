@@ -1,6 +1,4 @@
-// program_file.cc - just as much of ELF as it takes to find one section that refers to nothing.
-#include "cost_functions/program/program_file.h"
-
+// ebpf_program_file.cc - reader of ELF objects, just enough to find one section that has no relocations.
 #include <elf.h>
 
 #include <bit>
@@ -8,6 +6,7 @@
 #include <optional>
 
 #include "common/config/config_text.h"
+#include "cost_functions/program/ebpf_program.h"
 
 namespace weir {
 namespace {
@@ -20,7 +19,7 @@ class Elf {
   public:
     explicit Elf(std::string_view bytes) : bytes_(bytes) {}
 
-    /// Whether it is one for eBPF whose table of sections is all there.
+    /// The bytes are an object for eBPF with a whole table of sections.
     [[nodiscard]] bool readable() {
         if (!copy(0, header_) || header_.e_ident[EI_CLASS] != ELFCLASS64 ||
             header_.e_ident[EI_DATA] != ELFDATA2LSB || header_.e_machine != EM_BPF)
