@@ -1,4 +1,4 @@
-// clock_test.cc - ticks become nanoseconds without drift and without a division.
+// clock_test.cc - ticks are converted to nanoseconds without drift and without a division.
 #include "common/clock.h"
 
 #include "test/support/catch.h"
@@ -19,7 +19,7 @@ TEST_CASE("a tick converter survives ten years of ticks") {
     CHECK(clock.to_nanos(ten_years * kNanosPerSec) == ten_years * kNanosPerSec);
 }
 
-TEST_CASE("a manual clock moves only by hand") {
+TEST_CASE("a manual clock moves only by advance()") {
     ManualClock clock;
     CHECK(clock.now() == 0);
     clock.advance(5);

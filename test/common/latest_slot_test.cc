@@ -1,4 +1,4 @@
-// latest_slot_test.cc - the newest state arrives whole; older ones may be skipped.
+// latest_slot_test.cc - the newest value arrives whole; older values may be skipped.
 #include "common/latest_slot.h"
 
 #include <array>

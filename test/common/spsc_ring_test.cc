@@ -1,4 +1,4 @@
-// spsc_ring_test.cc - events arrive all, once, in order.
+// spsc_ring_test.cc - all events arrive, once and in order.
 #include "common/spsc_ring.h"
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 using namespace weir;
 
-TEST_CASE("a ring of 4 takes 4 and says when it is full and when it is empty") {
+TEST_CASE("a ring of 4 holds 4 events; push() fails when it is full, pop() when it is empty") {
     SpscRing<int, 4> ring;
     int value = -1;
     CHECK_FALSE(ring.pop(value));

@@ -1,4 +1,5 @@
-// units_test.cc - quantities are read exactly, printed as they are read, and refused with a reason.
+// units_test.cc - quantities are parsed exactly, printed in a form that is parsed again, and refused with a
+// reason.
 #include "common/units.h"
 
 #include <cmath>
@@ -75,14 +76,14 @@ TEST_CASE("a bare number where a unit is needed is refused") {
         CHECK(fault(Quantity::kBitRate, text) == "is a bare number and needs a unit");
 }
 
-TEST_CASE("units of another quantity, in another case, or with something behind are unknown") {
+TEST_CASE("units of another quantity, in another case, or followed by other characters are unknown") {
     for (const std::string_view text :
          {"10gbit", "10GBIT", "10mbit", "10Mpps", "10Gbit ", "10 Gbit/h", "10  Gbit", "10Gbit/s/s"})
         CHECK(fault(Quantity::kBitRate, text) == "has an unknown unit (units are case sensitive)");
     CHECK(fault(Quantity::kDuration, "10ms/s") == "has an unknown unit (units are case sensitive)");
 }
 
-TEST_CASE("what does not begin with a plain number is refused") {
+TEST_CASE("a text that does not begin with a plain number is refused") {
     for (const std::string_view text :
          {"", "Gbit", "-1Gbit", "+1Gbit", ".5Gbit", "5.Gbit", " 5Gbit", "infGbit", "nan", "0x10bit\x01"})
         CHECK_FALSE(parse_quantity(Quantity::kBitRate, text).ok());
@@ -124,7 +125,7 @@ TEST_CASE("every printed value reads back as itself") {
         CHECK(parsed(quantity, format_quantity(quantity, UINT64_MAX)) == UINT64_MAX);
 }
 
-TEST_CASE("the units of a quantity are named with an example that parses") {
+TEST_CASE("units_of() lists the units of a quantity, with an example that parses") {
     CHECK(units_of(Quantity::kPacketRate) == "a number with a unit (pps, kpps, Mpps, Gpps), such as 2Mpps");
     CHECK(units_of(Quantity::kTokenRate) ==
           "a number with a unit (tokens, ktokens, Mtokens, Gtokens), such as 16ktokens");

@@ -1,4 +1,5 @@
-// water_fill_test.cc - divvy's worked numbers, the cases it leaves out, and what every answer must satisfy.
+// water_fill_test.cc - worked numbers of divvy, the cases that the paper leaves out, and properties of every
+// result.
 #include "common/water_fill.h"
 
 #include <algorithm>
@@ -46,13 +47,13 @@ TEST_CASE("V2: 1000 over (100,300,1) (400,-,1) (0,150,2) (0,-,4) is 100, 400, 15
     CHECK(f.unassigned == 0);
 }
 
-TEST_CASE("reservations over the capacity are scaled alike, and nobody else gets anything") {
+TEST_CASE("reservations beyond the capacity are scaled alike, and other claims get nothing") {
     const Filled f = fill(1000, {claim(1500, kNone, 1), claim(500, kNone, 9), claim(0, kNone, 100)});
     CHECK(f.parts == std::vector<std::uint64_t>{750, 250, 0});
     CHECK(f.unassigned == 0);
 }
 
-TEST_CASE("what limits and demands leave over is returned") {
+TEST_CASE("capacity that limits and demands leave over is returned") {
     const Filled f = fill(1000, {claim(0, 100, 1), claim(0, kNone, 1, 300)});
     CHECK(f.parts == std::vector<std::uint64_t>{100, 300});
     CHECK(f.unassigned == 600);

@@ -25,7 +25,7 @@ std::uint32_t distance(std::uint32_t a, std::uint32_t b) {
 
 }  // namespace
 
-TEST_CASE("a network's curve is linear: a token a byte (Fig. 6)") {
+TEST_CASE("a network's curve is linear: one token for each byte (Fig. 6)") {
     const CostCurve network = CostCurve::linear(0, {1, 1});
     for (const std::uint32_t size : {0U, 1U, 64U, 1500U, 65'536U, UINT32_MAX})
         CHECK(network.at(size) == size);
@@ -65,7 +65,7 @@ TEST_CASE("a base size of 16 KiB and one more per 32 KiB begun (SRP) is steps") 
     CHECK(requests.at(256 * kKi) == 9);
 }
 
-TEST_CASE("points are met exactly and joined by straight lines") {
+TEST_CASE("a curve is exact at its points and straight between them") {
     // Virtual IO operations of algorithms 1.11, in thousandths.
     const CostCurve::Point vops[] = {
         {1 * kKi, 1000}, {4 * kKi, 1053}, {16 * kKi, 2222}, {64 * kKi, 7692}, {256 * kKi, 28'571}};
@@ -81,7 +81,7 @@ TEST_CASE("points are met exactly and joined by straight lines") {
     CHECK(curve.corners() == std::vector<std::uint64_t>{0, 1 * kKi, 4 * kKi, 16 * kKi, 64 * kKi, 256 * kKi});
 }
 
-TEST_CASE("falling points fall, are met exactly, and do not fall beyond the last") {
+TEST_CASE("a curve of falling points is exact at them and constant behind the last") {
     const CostCurve::Point points[] = {{0, 100}, {30, 0}, {60, 70}, {63, 50}};
     const CostCurve curve = CostCurve::points(points);
     for (const CostCurve::Point& point : points)
@@ -97,7 +97,7 @@ TEST_CASE("one point is a constant") {
     CHECK(curve.at(UINT32_MAX) == 7);
 }
 
-TEST_CASE("a minimum that the base exceeds never matters, one without a slope always") {
+TEST_CASE("a minimum below the base has no effect; without a slope it is the price") {
     CHECK(CostCurve::minimum(5, 6, {1, 1}).at(1) == 7);
     CHECK(CostCurve::minimum(5, 0, {0, 1}).at(UINT32_MAX) == 5);
 }
@@ -135,7 +135,7 @@ TEST_CASE("steps are exact for every stride") {
     }
 }
 
-TEST_CASE("a curve through growing points grows") {
+TEST_CASE("a curve through growing points never falls") {
     testing::Random32 random(3);
     for (int round = 0; round < 300; ++round) {
         std::vector<CostCurve::Point> points;

@@ -51,13 +51,13 @@ TEST_CASE("a request is sequential when it begins where the last one ended, read
     CHECK(disk.tokens(block_request(Operation::kRead, 16'000, 4000), 4000, 0) == 11'580);  // a hole
 }
 
-TEST_CASE("what has no span is never sequential: a hash follows on nothing") {
+TEST_CASE("a request without a span is never sequential: its place is a hash") {
     CostFunction disk = function_of("hdd_file_store");
     CHECK(disk.tokens(block_request(Operation::kRead, 500, 0), 4000, 0) == 11'580);
     CHECK(disk.tokens(block_request(Operation::kRead, 500, 0), 4000, 0) == 11'580);
 }
 
-TEST_CASE("a repeat within the window costs its own price, later the full one") {
+TEST_CASE("a repeat costs its own price within the window, and the full price later") {
     CostFunction cached = cached_function();
     const Request get = block_request(Operation::kRead, 77, 0);
     CHECK(cached.tokens(get, 1000, 0) == 200);
@@ -66,7 +66,7 @@ TEST_CASE("a repeat within the window costs its own price, later the full one") 
     CHECK(cached.tokens(get, 1000, 22 * kNanosPerSec) == 200);
 }
 
-TEST_CASE("a repeat comes before a sequential request") {
+TEST_CASE("a request that is repeated and sequential has the repeat's price") {
     CostFunction cached = cached_function();
     CHECK(cached.tokens(block_request(Operation::kRead, 0, 1000), 1000, 0) == 200);
     CHECK(cached.tokens(block_request(Operation::kRead, 1000, 1000), 1000, 0) == 100);
@@ -93,11 +93,11 @@ TEST_CASE("a get of several keys pays for each and is never a repeat") {
     CHECK(cached.tokens(get, 1000, 0) == 221);
     get.keys = UINT32_MAX;
     CHECK(cached.tokens(get, 1000, 0) == UINT32_MAX);
-    get.keys = 0;  // nobody should say so
+    get.keys = 0;  // invalid, must be harmless
     CHECK(cached.tokens(get, 1000, 0) == 200);
 }
 
-TEST_CASE("a request is settled at the price of its own access, whatever came in between") {
+TEST_CASE("a request is settled at the price of its own access, whatever requests came in between") {
     CostFunction cached = cached_function();
     const Request get = block_request(Operation::kRead, 77, 0);
     const Access first = cached.see(get, 0);
@@ -109,7 +109,7 @@ TEST_CASE("a request is settled at the price of its own access, whatever came in
     CHECK(cached.tokens(get, 2000, first) == 300);
 }
 
-TEST_CASE("no request ever costs more than the table says") {
+TEST_CASE("no request ever costs more than the table's plain price") {
     CostFunction cached = cached_function();
     CostFunction disk = function_of("hdd_file_store");
     testing::Random32 random(8);
@@ -126,7 +126,7 @@ TEST_CASE("no request ever costs more than the table says") {
     }
 }
 
-TEST_CASE("a program has the last word, and sees what the table says") {
+TEST_CASE("a program gets the table's price and replaces it") {
     const auto table = std::make_shared<CostTable>(shipped_table("hdd_file_store"));
     CostFunction disk(table, std::make_shared<Doubler>());
     CHECK(disk.tokens(block_request(Operation::kRead, 0, 4000), 4000, 0) == 2 * 11'580 + 28);

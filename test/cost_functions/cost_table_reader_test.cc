@@ -1,4 +1,5 @@
-// cost_table_reader_test.cc - wrong tables are refused with every fault, and the schema is the reader.
+// cost_table_reader_test.cc - wrong tables are refused with every fault, and the schema allows what the
+// reader accepts.
 #include "cost_functions/cost_table_reader.h"
 
 #include <filesystem>
@@ -75,7 +76,7 @@ Faults faults_in(const json& table) {
 
 }  // namespace
 
-TEST_CASE("every shipped table is valid and says its unit and source") {
+TEST_CASE("every shipped table is valid and has a unit and a source") {
     std::size_t tables = 0;
     for (const auto& entry : std::filesystem::directory_iterator(kConfigs + "costs")) {
         const CostTable table = shipped_table(entry.path().stem());
@@ -117,7 +118,7 @@ TEST_CASE("all faults of a table are listed, in order, with path, found, allowed
     CHECK(faults.size() == 14);  // five operations without a row
 }
 
-TEST_CASE("what a shape needs and what it cannot have is said") {
+TEST_CASE("a missing key of a shape, and a key that it cannot have, are faults that name it") {
     const std::string row = "operations.otherwise";
     check_fault(R"({"size": "sum"})", row + ".shape", "this is needed");
     check_fault(R"({"shape": "linear", "tokens": 1, "per": "1B"})", row + ".size", "this is needed");
@@ -162,14 +163,14 @@ TEST_CASE("points are checked one by one") {
     check_fault(row(many + "]"), points, "1 to 64 points");
 }
 
-TEST_CASE("points may fall where the table says so") {
+TEST_CASE("points may fall in a table with \"monotone\": false") {
     const CostTable table =
         valid_table(table_of(R"({"size": "sum", "shape": "points", "points": [["1KiB", 9], ["4KiB", 8]]})",
                              R"("monotone": false, )"));
     CHECK(table.tokens(Operation::kRead, 4096, 0) == 8);
 }
 
-TEST_CASE("what is meant to cost less must not cost more") {
+TEST_CASE("a price for sequential or repeated requests must not exceed the plain price") {
     const std::string plain = R"({"size": "sum", "shape": "linear", "base": 10, "tokens": 1, "per": "1KiB")";
     check_fault(plain + R"(, "sequential": {"shape": "linear", "tokens": 2, "per": "1KiB"}})",
                 "operations.otherwise.sequential", "it would cost more than the row itself");
@@ -183,7 +184,7 @@ TEST_CASE("what is meant to cost less must not cost more") {
                 "operations.otherwise.repeat", "window and capacity");
 }
 
-TEST_CASE("a rule for repeats is whole, in its bounds, and has a price somewhere") {
+TEST_CASE("a rule for repeats is complete, within its bounds, and some row has a price for it") {
     const auto faults_with = [](const std::string& rule, const std::string& row = kRow) {
         return table_faults(table_of(row, R"("repeat": )" + rule + ", "));
     };
@@ -204,7 +205,7 @@ TEST_CASE("a table within another file has its faults under that file's path") {
     CHECK(has_fault(faults, "appliances[3].cost", "an object"));
 }
 
-TEST_CASE("a file that is not there or is no JSON is refused") {
+TEST_CASE("a file that is missing or is not JSON is refused") {
     const auto missing = read_cost_table("/nonexistent/costs.json");
     REQUIRE(std::holds_alternative<Faults>(missing));
     CHECK(std::get<Faults>(missing)[0].path == "/nonexistent/costs.json");

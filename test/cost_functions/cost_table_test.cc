@@ -1,4 +1,4 @@
-// cost_table_test.cc - what the shipped price lists say, in numbers, and which size counts.
+// cost_table_test.cc - prices of the shipped tables in numbers, and the size that a price depends on.
 #include "cost_functions/cost_table.h"
 
 #include "test/cost_functions/table_support.h"
@@ -6,13 +6,13 @@
 using namespace weir;
 using namespace weir::test;
 
-TEST_CASE("a table that nobody wrote charges a token a byte both ways") {
+TEST_CASE("the default table charges one token for each byte of request and response") {
     const CostTable table;
     for (std::size_t i = 0; i < kOperations; ++i)
         CHECK(table.tokens(static_cast<Operation>(i), 100, 4000) == 4100);
 }
 
-TEST_CASE("each size can be the one that counts") {
+TEST_CASE("each size can be the one that the price depends on") {
     const auto costs = [](const std::string& size, std::uint32_t request, std::uint32_t response) {
         const CostTable table = valid_table(table_of(
             R"({"size": ")" + size + R"(", "shape": "linear", "base": 5, "tokens": 2, "per": "1B"})"));
@@ -26,7 +26,7 @@ TEST_CASE("each size can be the one that counts") {
     CHECK(costs("sum", UINT32_MAX, UINT32_MAX) == UINT32_MAX);
 }
 
-TEST_CASE("an operation with a row of its own does not cost like the others") {
+TEST_CASE("an operation with a row of its own has its own price") {
     const CostTable table = valid_table(R"({"name": "n", "unit": "u", "source": "s", "operations": {
         "read": {"size": "response", "shape": "linear", "tokens": 1, "per": "1B"},
         "flush": {"size": "sum", "shape": "linear", "base": 9, "tokens": 0, "per": "1B"},
@@ -37,7 +37,7 @@ TEST_CASE("an operation with a row of its own does not cost like the others") {
     CHECK(table.tokens(Operation::kBytes, 10, 100) == 30);
 }
 
-TEST_CASE("ten reads of 500 bytes and of 4 KB cost what Pulsar 4.4 says") {
+TEST_CASE("ten reads of 500 bytes and of 4 KB cost the tokens of Pulsar 4.4") {
     const CostTable up = shipped_table("network_uplink");
     const CostTable down = shipped_table("network_downlink");
     CHECK(10 * up.tokens(Operation::kRead, 80, 500) == 800);
@@ -87,7 +87,7 @@ TEST_CASE("encryption costs by algorithm") {
     CHECK(cost("aes_256_cbc_sha256") == 1191);
 }
 
-TEST_CASE("a WAN optimizer charges what it sent before as cached") {
+TEST_CASE("a WAN optimizer charges repeated data as cached") {
     const CostTable table = shipped_table("wan_optimizer");
     CHECK(table.tokens(Operation::kWrite, 16 * kKi, 0) == 152'072);
     CHECK(table.tokens(Operation::kWrite, 16 * kKi, 0, Access::kRepeat) == 7'848);

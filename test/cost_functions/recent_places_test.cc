@@ -1,4 +1,4 @@
-// recent_places_test.cc - what counts as a repeat, against a memory that forgets nothing.
+// recent_places_test.cc - repeats, compared with a memory that forgets nothing.
 #include "cost_functions/recent_places.h"
 
 #include <map>
@@ -36,7 +36,7 @@ TEST_CASE("place 0 at time 0 is a place like any other") {
     CHECK(places.touch(0, 0, 0));
 }
 
-TEST_CASE("a larger piece than before is new; a smaller one keeps nothing else recent") {
+TEST_CASE("a larger span than before is new; a smaller one does not renew the rest") {
     RecentPlaces places({10 * kSec, 1024, 0});
     CHECK_FALSE(places.touch(4096, 4096, 0));
     CHECK_FALSE(places.touch(4096, 65'536, 1 * kSec));
@@ -44,7 +44,7 @@ TEST_CASE("a larger piece than before is new; a smaller one keeps nothing else r
     CHECK(places.touch(4096, 65'536, 3 * kSec));
     CHECK(places.touch(4096, 512, 13 * kSec));  // of the large piece at 3 s, which it does not renew
     CHECK_FALSE(places.touch(4096, 65'536, 13 * kSec + 1));
-    // Reaches are told apart by powers of two.
+    // Spans are compared by powers of two.
     CHECK_FALSE(places.touch(1 << 20, 5000, 0));
     CHECK(places.touch(1 << 20, 8192, 0));
     CHECK_FALSE(places.touch(1 << 20, 8193, 0));
@@ -73,7 +73,7 @@ TEST_CASE("a time that runs backwards is no hit") {
     CHECK_FALSE(places.touch(7, 0, 4 * kSec));
 }
 
-TEST_CASE("no hit without a touch of that place within the window that reached as far") {
+TEST_CASE("no hit without a touch of that place within the window, with a span as large") {
     testing::Random32 random(5);
     for (const std::uint32_t capacity : {16U, 256U, 4096U}) {
         RecentPlaces places({kSec, capacity, 0});
@@ -108,7 +108,7 @@ TEST_CASE("a working set of half the capacity is nearly always recent") {
     CHECK(hits >= 9 * 2048 * 95 / 100);
 }
 
-TEST_CASE("however many places are touched, no more than the capacity stay") {
+TEST_CASE("of any number of touched places at most the capacity is remembered") {
     RecentPlaces places({kSec, 1000, 0});
     CHECK(places.capacity() == 1024);
     testing::Random32 random(6);

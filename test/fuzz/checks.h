@@ -1,4 +1,5 @@
-// checks.h - what a fuzz target says of what must hold, and what every refusal is.
+// checks.h - the assertion of fuzz targets, and the checks of every list of faults.
+// Threads: tests only.
 #pragma once
 
 #include <cstdio>
@@ -18,8 +19,7 @@ inline void require(bool holds, const char* what) {
 }
 
 inline void check_fault(const Fault& fault) {
-    require(!fault.allowed.empty() && !fault.message.empty(),
-            "a fault says what is allowed and what is wrong");
+    require(!fault.allowed.empty() && !fault.message.empty(), "a fault has the allowed values and a message");
     const nlohmann::json text = fault.to_line();
     require(!text.dump().empty(), "a fault is UTF-8");  // dump() throws when it is not
 }

@@ -1,5 +1,5 @@
-// config_fuzzer.cc - any bytes as a configuration: a struct or faults, never both, and what is valid stays
-// valid.
+// config_fuzzer.cc - any bytes as a configuration: a struct or faults, never both; a valid one stays valid
+// when it is written and read.
 #include <nlohmann/json.hpp>
 
 #include "test/fuzz/checks.h"

@@ -1,5 +1,5 @@
-// cost_table_fuzzer.cc - any bytes as a cost table: a table or faults, never both; what costs less never
-// costs more.
+// cost_table_fuzzer.cc - any bytes as a cost table: a table or faults, never both; sequential and repeated
+// requests never cost more than plain ones.
 
 #include "cost_functions/cost_table_reader.h"
 #include "test/fuzz/checks.h"
@@ -11,7 +11,7 @@ using namespace weir::fuzz;
 
 void check_table(const CostTable& table) {
     require(!table.facts().name.empty() && !table.facts().unit.empty() && !table.facts().source.empty(),
-            "a table says what it is");
+            "a table has a name, a unit and a source");
     for (std::size_t i = 0; i < kOperations; ++i) {
         const auto operation = static_cast<Operation>(i);
         for (unsigned bit = 0; bit < 33; ++bit) {

@@ -1,5 +1,5 @@
 // feedback_fuzzer.cc - any bytes as a feedback frame, and any message written, changed by a bit, and read.
-// Source: design section 4.
+// Source: docs/algorithms.md 4.5.
 //
 // The bytes are read twice: as a frame that came from the wire, and as a head and a frame to answer. The head
 // is to (6), from (6), VLAN (2), rate (8), sequence (4), the bit that is changed (2); integers low byte
@@ -53,10 +53,10 @@ void read_anything(const Bytes& frame) {
     const Bytes again = written(message, frame);
     FeedbackMessage reread;
     require(read_feedback(again, 0, kKey, reread) == FeedbackVerdict::kValid && same(message, reread),
-            "a valid frame says what ours would say");
+            "a valid frame is read as one that write_feedback() wrote");
 }
 
-/// The addresses and the payload are under the tag; the IP header is not, and says nothing.
+/// The tag covers the addresses and the payload. The IP header is not covered, and has no meaning.
 void change_bit(Bytes frame, std::size_t bit, const FeedbackMessage& message) {
     bit %= frame.size() * 8;
     const std::size_t at = bit / 8;

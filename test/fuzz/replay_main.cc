@@ -1,5 +1,5 @@
-// replay_main.cc - runs a fuzzer's entry over files and folders, so that the normal tests keep what fuzzing
-// found.
+// replay_main.cc - main of fuzzers in normal tests: runs the fuzzer's entry over files and folders of its
+// corpus.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,5 @@
-// request_path_fuzzer.cc - any frames of a VM and its services, whole or torn, through the look at their TCP
-// headers, the trackers and the gate: nothing is read beyond a buffer, every frame goes on, waits or is
-// dropped, once.
+// request_path_fuzzer.cc - any frames of a VM and its appliances, whole or torn, through TCP headers,
+// trackers and gate: no read beyond a buffer; every frame passes, waits or is dropped, once.
 //
 // The input is a list of acts: what (1), TCP flags (1), patches (1), payload bytes (1), then the patches, two
 // bytes each (where in the headers, what), then the payload.

@@ -1,11 +1,11 @@
-// tracker_fuzzer.cc - any bytes from both sides of a connection of one protocol, cut and disturbed. Built
-// once per protocol, whose name is PROTOCOL. Source: algorithms 8.
+// tracker_fuzzer.cc - any bytes from both sides of a connection of one protocol, cut and disturbed.
+// Source: docs/algorithms.md 5.1.
 //
-// The input is a list of acts: a byte that says what, a byte that says how much, and the payload of that
-// length.
-//   what: bit 0 the side; bits 1-2: 0 in order, 1 not seen, 2 again from an earlier byte, 3 beyond a hole;
+// Built once for each protocol; PROTOCOL is its name. The input is a list of acts: a byte of flags, a byte
+// with the length of the payload, and the payload.
+//   flags: bit 0 the side; bits 1-2: 0 in order, 1 not seen, 2 again from an earlier byte, 3 beyond a hole;
 //   bit 3: with FIN; bit 4: acknowledges all; bits 5-7: 7 for a body of 256 times as many bytes, which are
-//   not in the input; else the payload is cut into pieces of so many bytes, 0 for none
+//   not in the input; else the length of the pieces that the payload is cut into, 0 for none
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -34,7 +34,7 @@ struct Events {
     }
     void response(const Response& response, const Answer&) {
         require(response.bytes > 0, "a response has bytes");
-        require(response.last, "only whole responses are told");
+        require(response.last, "only whole responses are reported");
         responses.push_back(response);
     }
     void plain(Side, std::uint32_t bytes) { plain_bytes += bytes; }
@@ -44,11 +44,9 @@ struct Events {
 class Rig {
   public:
     Rig()
-        : tracker_(kProtocols, {.vnics = 1,
-                                .pendings = 64,
-                                .buffers = 32,
-                                .pendings_per_vnic = 64,
-                                .buffers_per_vnic = 32}) {
+        : tracker_(
+              kProtocols,
+              {.vnics = 1, .pendings = 64, .buffers = 32, .pendings_per_vnic = 64, .buffers_per_vnic = 32}) {
         connection_.vnic = 0;
         connection_.protocol = kProtocol & (kProtocolsMax - 1);
         for (const Side side : {Side::kRequests, Side::kResponses})
@@ -72,7 +70,7 @@ class Rig {
             tracker_.forget(connection_);
         require(connection_.outstanding() < 1U << 31, "no more responses than requests are counted");
     }
-    void say(Side side, Bytes payload, std::uint8_t flags = Segment::kAck) {
+    void send(Side side, Bytes payload, std::uint8_t flags = Segment::kAck) {
         pass(side, at(side), payload, flags);
         skip(side, payload.size());
     }
@@ -113,12 +111,12 @@ std::vector<Act> acts_of(Bytes rest) {
     std::vector<Act> all;
     while (rest.size() >= 2) {
         const std::uint8_t what = rest[0];
-        const std::size_t said = rest[1];
+        const std::size_t stated = rest[1];
         rest = rest.subspan(2);
         if (what >> 5 == Act::kBody) {
-            all.push_back({what, Octets(said << 8, 'v')});
+            all.push_back({what, Octets(stated << 8, 'v')});
         } else {
-            const Bytes payload = rest.first(std::min(said, rest.size()));
+            const Bytes payload = rest.first(std::min(stated, rest.size()));
             all.push_back({what, {payload.begin(), payload.end()}});
             rest = rest.subspan(payload.size());
         }
@@ -126,7 +124,7 @@ std::vector<Act> acts_of(Bytes rest) {
     return all;
 }
 
-/// As it is said, with all that may happen to TCP.
+/// Runs the acts of the input, with all that may happen to TCP.
 void play(const std::vector<Act>& acts) {
     Rig rig;
     std::uint64_t passed = 0;
@@ -139,7 +137,7 @@ void play(const std::vector<Act>& acts) {
         passed += bytes;
         switch (act.how()) {
             case 0:
-                rig.say(side, act.payload, flags);
+                rig.send(side, act.payload, flags);
                 break;
             case 1:
                 rig.skip(side, bytes);
@@ -152,8 +150,8 @@ void play(const std::vector<Act>& acts) {
                 break;
         }
     }
-    // Gaps count as well while nothing is understood; a part of a response that nobody awaits counts as it
-    // says.
+    // Out of step, gaps are counted too; a part of a response without a request is counted by its stated
+    // length.
     if (rig.protocol().ordered)
         require(rig.events.plain_bytes <= 2 * passed + 8 * acts.size(),
                 "no more plain bytes than there were");
@@ -181,11 +179,11 @@ void compare(const std::vector<Act>& acts) {
             all.insert(all.end(), act.payload.begin(), act.payload.end());
             for (Bytes rest = act.payload; !rest.empty();) {
                 const Bytes piece = rest.first(std::min(rest.size(), act.piece()));
-                cut.say(side, piece);
+                cut.send(side, piece);
                 rest = rest.subspan(piece.size());
             }
         }
-        whole.say(side, all);
+        whole.send(side, all);
         require((whole.lost() == 0) == (cut.lost() == 0), "where it is cut does not make sense of nonsense");
         if (whole.lost() != 0)
             return;

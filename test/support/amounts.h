@@ -1,4 +1,5 @@
-// amounts.h - short words for rates, times and frames. Threads: tests only.
+// amounts.h - short words for rates, times and frames.
+// Threads: tests only.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// catch.h - Catch2 of either major version. Threads: tests only.
+// catch.h - Catch2 of either major version.
+// Threads: tests only.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

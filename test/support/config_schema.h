@@ -1,4 +1,5 @@
-// config_schema.h - asks whether a JSON schema says what a parser does. Threads: tests only.
+// config_schema.h - comparison of a JSON schema with the parser that it describes.
+// Threads: tests only.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +26,13 @@ inline std::string contents(const std::string& path) {
 struct SchemaSection {
     std::string path;                  ///< in faults; "" is the root
     const nlohmann::json& properties;  ///< in the schema
-    /// What the parser says of an otherwise good file with this member.
+    /// Faults of an otherwise valid file with this member.
     std::function<Faults(const std::string& key, const nlohmann::json& value)> faults_with;
 
     [[nodiscard]] std::string path_of(const std::string& key) const {
         return path.empty() ? key : path + '.' + key;
     }
-    /// The parser has nothing to say about this one member.
+    /// The parser has no fault at this member.
     [[nodiscard]] bool accepts(const std::string& key, const nlohmann::json& value) const {
         return !has_fault(faults_with(key, value), path_of(key), "");
     }

@@ -1,4 +1,4 @@
-// eal_fixture.cc - starts EAL with what every machine has.
+// eal_fixture.cc - starts EAL with options that work on every machine.
 #include "test/support/eal_fixture.h"
 
 #include <rte_eal.h>

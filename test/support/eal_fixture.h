@@ -11,7 +11,7 @@ inline constexpr unsigned kBuffers = 8191;
 /// Starts EAL if it is not running. @return the pool; it has no per-thread cache, so its counts are exact
 rte_mempool* buffer_pool();
 
-/// Buffers that somebody holds at the moment.
+/// Buffers in use at the moment.
 [[nodiscard]] unsigned buffers_in_use();
 
 }  // namespace weir::testing

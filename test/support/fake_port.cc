@@ -1,4 +1,4 @@
-// fake_port.cc - two containers with the manners of rings.
+// fake_port.cc - two containers that behave like the rings of a VM.
 #include "test/support/fake_port.h"
 
 #include <rte_mbuf.h>

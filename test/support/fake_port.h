@@ -1,4 +1,5 @@
-// fake_port.h - a VM as the switch sees it, played by the test. Units: frames. Threads: tests only.
+// fake_port.h - a VM as the switch sees it, driven by the test.
+// Units: frames. Threads: tests only.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// faults.h - what tests ask of a list of faults. Threads: tests only.
+// faults.h - checks of a list of faults.
+// Threads: tests only.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// frames.cc - bytes in network order, by hand.
+// frames.cc - the layers of frames, written byte by byte in network order.
 #include "test/support/frames.h"
 
 #include <rte_mbuf.h>

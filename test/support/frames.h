@@ -1,5 +1,5 @@
 // frames.h - frames as bytes and as mbufs, and an independent judge of their checksums.
-// Source: IEEE 802.3, 802.1Q; RFC 768, 791, 793, 826, 1071, 4861, 8200; virtio 1.2 section 5.1.6.2.
+// Source: IEEE 802.3; IEEE 802.1Q; RFC 768, 791, 793, 826, 1071, 4861, 8200; virtio 1.2 5.1.6.2.
 // Units: bytes. Threads: tests only.
 #pragma once
 
@@ -32,7 +32,7 @@ inline constexpr std::uint8_t kAck = 0x10;
 
 // Layers, outermost last: ethernet(to, from, kIpv4, ipv4(kUdp, udp(pattern(100)))).
 
-/// `count` bytes that tell their place.
+/// `count` bytes, each with a value that depends on its place.
 [[nodiscard]] FrameBytes pattern(std::size_t count);
 [[nodiscard]] FrameBytes tcp(const FrameBytes& payload, std::uint32_t sequence = 1,
                              std::uint8_t flags = kAck);

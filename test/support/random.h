@@ -1,4 +1,5 @@
-// random.h - seeded 32-bit random numbers, the same on every machine. Threads: tests only.
+// random.h - seeded 32-bit random numbers, the same on every machine.
+// Threads: tests only.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // rough_wire.cc - a bad wire between two interfaces: `rough-wire ONE OTHER LOST LATE SEED` passes frames both
 // ways, loses LOST of 10,000 and lets LATE of 10,000 wait until some others have passed, or 2 ms, so that
 // they come out of order. On SIGTERM it prints what it did as JSON. The kernel of a test machine may have no
-// netem. Units: frames; ns. Threads: one.
+// netem.
+// Units: frames; ns. Threads: one.
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -78,7 +79,7 @@ class Way {
         const Clock::time_point now = Clock::now();
         while (!waiting_.empty() &&
                (waiting_.front().others <= passed_here_ || waiting_.front().until <= now))
-            let_go();
+            release();
     }
     [[nodiscard]] bool waits() const { return !waiting_.empty(); }
     [[nodiscard]] int from() const { return from_; }
@@ -92,7 +93,7 @@ class Way {
     };
     struct Waiting {
         std::string frame;
-        std::uint64_t others;  ///< when so many have passed
+        std::uint64_t others;  ///< number of passed frames at which this one is sent
         Clock::time_point until;
     };
 
@@ -108,7 +109,7 @@ class Way {
             give(frame);
         }
     }
-    void let_go() {
+    void release() {
         give({waiting_.front().frame.data(), waiting_.front().frame.size()});
         waiting_.pop_front();
     }

@@ -1,4 +1,5 @@
-// temp_folder.h - a folder that goes with the test. Threads: tests only.
+// temp_folder.h - a folder that is removed at the end of the test.
+// Threads: tests only.
 #pragma once
 
 #include <cstdlib>

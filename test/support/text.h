@@ -1,4 +1,5 @@
-// text.h - what tests ask of a text. Threads: tests only.
+// text.h - checks of a text.
+// Threads: tests only.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// config_text_test.cc - JSON as text: what a parser of JSON would let pass, and where faults are said to be.
+// config_text_test.cc - texts that a JSON parser accepts and this reader refuses, and the places of faults.
 #include "common/config/config_text.h"
 
 #include <string>
@@ -33,7 +33,7 @@ TEST_CASE("JSON with comments and a byte order mark is read") {
     CHECK(parsed.value == nlohmann::json{{"a", {1, 2.5, "x", nullptr, true}}});
 }
 
-TEST_CASE("a syntax error has its line and column, and shows what stands there") {
+TEST_CASE("a syntax error has its line, its column and the text around it") {
     const Fault fault = only_fault("{\n  \"a\": 1,\n}");
     CHECK(fault.path == "line 3, column 1");
     CHECK(fault.found == "}");
@@ -42,7 +42,7 @@ TEST_CASE("a syntax error has its line and column, and shows what stands there")
     CHECK(only_fault("").found == "nothing");
 }
 
-TEST_CASE("what follows the value is an error") {
+TEST_CASE("text behind the value is an error") {
     CHECK(only_fault("{} x").path == "line 1, column 4");
     CHECK(only_fault("{}{}").path == "line 1, column 3");
 }
@@ -56,7 +56,7 @@ TEST_CASE("a duplicate key is a fault at its second place, at any depth") {
     CHECK(parsed.faults[1].to_line() == "a: found a again; allowed: each key once; duplicate key");
 }
 
-TEST_CASE("a null byte is found wherever it is, and not taken for the end") {
+TEST_CASE("a null byte is a fault at any place, not the end of the text") {
     using namespace std::string_literals;
     CHECK(only_fault("{}\0{"s).path == "line 1, column 3");
     CHECK(only_fault("{\n\"a\0b\": 1}"s).path == "line 2, column 3");

@@ -74,7 +74,7 @@ struct Link {
 
 }  // namespace
 
-TEST_CASE("with nothing lost the receiver has what was sent, interval by interval") {
+TEST_CASE("without losses the receiver has the sender's table after every interval") {
     Link link(1);
     for (int i = 0; i < 300; ++i) {
         link.change();
@@ -84,7 +84,7 @@ TEST_CASE("with nothing lost the receiver has what was sent, interval by interva
     }
 }
 
-TEST_CASE("a table that stands still is sent once in 30 intervals") {
+TEST_CASE("a table without changes is sent once in 30 intervals") {
     Link link(2);
     for (int i = 0; i < 20; ++i)
         link.change();
@@ -135,7 +135,7 @@ TEST_CASE("after losses, repetitions and reorderings both sides agree again with
     }
 }
 
-TEST_CASE("a lost message alone, with no way to ask, is made up for by the next snapshot") {
+TEST_CASE("the next periodic snapshot repairs a loss that the receiver cannot report") {
     Link link(3);
     (void)link.receive(link.send());
     link.change();

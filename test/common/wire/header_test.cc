@@ -40,7 +40,7 @@ TEST_CASE("a header is decoded as it was encoded") {
     CHECK(read == kExample);
 }
 
-TEST_CASE("every impossible byte of a header is refused under its name") {
+TEST_CASE("every impossible byte of a header is refused with its reason") {
     const auto with = [](std::size_t at, std::uint8_t value) {
         HeaderBytes bytes = encode_header(kExample);
         bytes[at] = value;

@@ -1,6 +1,10 @@
 // messages_test.cc - HELLO, WELCOME and TABLES as JSON, and the faults for which they are refused.
 #include "common/wire/messages.h"
 
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "test/common/wire/wire_support.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
 
@@ -21,6 +25,16 @@ template <typename Message>
 Faults bad(std::variant<Message, Faults> outcome) {
     REQUIRE(std::holds_alternative<Faults>(outcome));
     return std::get<Faults>(std::move(outcome));
+}
+
+/// The keys of a JSON text, in objects within lists too.
+void collect_keys(const nlohmann::json& value, std::set<std::string>& keys) {
+    for (const auto& [key, member] : value.items()) {
+        if (value.is_object())
+            keys.insert(key);
+        if (member.is_structured())
+            collect_keys(member, keys);
+    }
 }
 
 }  // namespace
@@ -47,6 +61,23 @@ TEST_CASE("HELLO, WELCOME and TABLES are parsed as they were written") {
     CHECK(good(parse_tables(to_text(tables))) == tables);
 }
 
+TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
+    std::set<std::string> keys;
+    for (const std::string& text :
+         {to_text(Hello{
+              "h1", "0.1.0", 1, {{"web", "A", "52:54:00:00:00:01", 10}}, {{"disk", "10.0.0.5", 10809}}}),
+          to_text(Welcome{"c1", kNanosPerSec, 3, 60 * kNanosPerSec, "no host h9 here"}),
+          to_text(Tables{{{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10}},
+                         {{.flow = {3, 17}, .rate = {1, 2, 3}}}})})
+        collect_keys(nlohmann::json::parse(text), keys);
+    CHECK(keys.size() == 26);
+    const std::string page = test::protocol_page();
+    for (const std::string& key : keys) {
+        INFO(key);
+        CHECK(page.find("`" + key + "`") != std::string::npos);
+    }
+}
+
 TEST_CASE("a wrong HELLO is refused with every fault") {
     const Faults faults = bad(parse_hello(R"({"schema": 2, "vnics": [{"name": "a b"},
         {"name": "b", "mac": "52:54", "vlan": 5000}], "spam": 1})"));
@@ -61,7 +92,7 @@ TEST_CASE("a wrong HELLO is refused with every fault") {
     CHECK_FALSE(bad(parse_hello(R"({"schema": 1, "host": 1e300})")).empty());
 }
 
-TEST_CASE("a WELCOME has the length of an interval, or a refusal") {
+TEST_CASE("a WELCOME has the length of an interval, or a reason of refusal") {
     CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "cluster": "c"})")), "interval_ns",
                           "must state both"));
     CHECK(test::has_fault(bad(parse_welcome(R"({"schema": 1, "interval_ns": 1, "validity": 3})")),

@@ -67,7 +67,7 @@ TEST_CASE("an allocation is these 32 bytes, as the protocol's page shows them") 
     CHECK(test::protocol_page().find(dump) != std::string::npos);
 }
 
-TEST_CASE("an impossible demand is refused alone") {
+TEST_CASE("an impossible demand is refused, and the other records are used") {
     const float bad[] = {std::numeric_limits<float>::quiet_NaN(),
                          -std::numeric_limits<float>::quiet_NaN(),
                          -1.0F,

@@ -1,4 +1,5 @@
-// wire_support.h - dumps of bytes in the form of docs/protocol.md. Threads: tests only.
+// wire_support.h - dumps of bytes in the form of docs/protocol.md.
+// Threads: tests only.
 #pragma once
 
 #include <cstdio>

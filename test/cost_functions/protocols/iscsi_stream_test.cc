@@ -1,4 +1,4 @@
-// iscsi_stream_test.cc - whole streams of iSCSI: digests that nobody announced, and recorded sessions.
+// iscsi_stream_test.cc - whole streams of iSCSI: digests that the parser must detect, and recorded sessions.
 #include <algorithm>
 
 #include "cost_functions/protocols/registry.h"
@@ -58,7 +58,7 @@ std::vector<Sent> with_data_digests(std::vector<Sent> segments, std::size_t head
 
 }  // namespace
 
-TEST_CASE("iSCSI: a header's digest is found out by its CRC, when it is in sight") {
+TEST_CASE("iSCSI: a header digest is detected by its CRC, when the span includes it") {
     ParserState state;
     const Parsed seen = parse(iscsi_protocol.request, kReadOfTheRfc, state);
     REQUIRE(seen.verdict == Verdict::kRequest);
@@ -74,7 +74,7 @@ TEST_CASE("iSCSI: a header's digest is found out by its CRC, when it is in sight
     CHECK(parse(iscsi_protocol.request, kReadOfTheRfc, other).length == 48);
 }
 
-TEST_CASE("iSCSI: a digest that was cut off is passed where the next header is due") {
+TEST_CASE("iSCSI: a digest that was cut off is skipped where the next header is due") {
     ParserState state;
     CHECK(parse(iscsi_protocol.request, Bytes(kReadOfTheRfc).first(48), state).length == 48);
     Octets next(kReadOfTheRfc.begin() + 48, kReadOfTheRfc.end());
@@ -87,9 +87,9 @@ TEST_CASE("iSCSI: a digest that was cut off is passed where the next header is d
     CHECK(parse(iscsi_protocol.request, Bytes(kReadOfTheRfc).first(48), state).length == 52);
 }
 
-// What the client was told to do is in captures/record.py; it logs in, asks what the disk is, and logs out.
+// captures/record.py has the client's commands; it also logs in, inquires about the disk, and logs out.
 // The first TEST UNIT READY of a session fails with a unit attention.
-TEST_CASE("iSCSI: recorded sessions are walked from the first byte to the last") {
+TEST_CASE("iSCSI: recorded sessions are parsed from the first byte to the last") {
     struct Row {
         std::string name;
         std::uint32_t reads, writes, deletes, flushes, controls, failed, parts;

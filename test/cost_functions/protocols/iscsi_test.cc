@@ -34,18 +34,18 @@ Wire write_10(std::uint32_t first, std::uint16_t blocks) {
     return Wire().u8(0x2A).u8(0).big(first).u8(0).big(blocks).u8(0);
 }
 
-Parsed asked(const Wire& message) {
+Parsed parsed_request(const Wire& message) {
     return check_header(iscsi_protocol, iscsi_protocol.request, message.bytes(), 48);
 }
-Parsed told(const Wire& message) {
+Parsed parsed_response(const Wire& message) {
     return check_header(iscsi_protocol, iscsi_protocol.response, message.bytes(), 48);
 }
 // With data behind, four bytes of it must be seen, to know whether they are a digest.
-Parsed asked_with_data(const Wire& message) {
+Parsed parsed_request_with_data(const Wire& message) {
     Wire whole = message;
     return check_header(iscsi_protocol, iscsi_protocol.request, whole.zeroes(4).bytes(), 52);
 }
-Parsed told_with_data(const Wire& message) {
+Parsed parsed_response_with_data(const Wire& message) {
     Wire whole = message;
     return check_header(iscsi_protocol, iscsi_protocol.response, whole.zeroes(4).bytes(), 52);
 }
@@ -59,7 +59,7 @@ const Octets kReadOfTheRfc{0x01, 0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 }  // namespace
 
 TEST_CASE("iSCSI: a read expects its data and a response") {
-    const Parsed parsed = asked(command(kR, 4096, 0, read_10(0x1000, 8)));
+    const Parsed parsed = parsed_request(command(kR, 4096, 0, read_10(0x1000, 8)));
     REQUIRE(parsed.verdict == Verdict::kRequest);
     CHECK(parsed.length == 48);
     const Request& read = parsed.request;
@@ -74,29 +74,29 @@ TEST_CASE("iSCSI: a read expects its data and a response") {
 }
 
 TEST_CASE("iSCSI: a write counts its immediate data and what is still to come, once") {
-    const Parsed all = asked_with_data(command(kW, 4096, 4096, write_10(8, 8)));
+    const Parsed all = parsed_request_with_data(command(kW, 4096, 4096, write_10(8, 8)));
     REQUIRE(all.verdict == Verdict::kRequest);
     CHECK(all.request.operation == Operation::kWrite);
     CHECK(all.length == 48 + 4096);
     CHECK(all.request.request_bytes == 48 + 4096);
     CHECK(all.request.response_bytes == 48);
 
-    const Parsed some = asked_with_data(command(kW, 4096, 510, write_10(8, 8)));
+    const Parsed some = parsed_request_with_data(command(kW, 4096, 510, write_10(8, 8)));
     CHECK(some.length == 48 + 512);  // padded to 4
     CHECK(some.request.request_bytes == 48 + 512 + 48 + (4096 - 510));
 
-    const Parsed none = asked(command(kW, 4096, 0, write_10(8, 8)));
+    const Parsed none = parsed_request(command(kW, 4096, 0, write_10(8, 8)));
     CHECK(none.length == 48);
     CHECK(none.request.request_bytes == 48 + 48 + 4096);
 
     // Data-Out: Target Transfer Tag, ExpStatSN, DataSN, Buffer Offset.
-    const Parsed data = asked_with_data(
+    const Parsed data = parsed_request_with_data(
         unit(0x05, kF, 4096, Wire().big(0xD0U).big(0U).big(9U).big(0U).big(0U).big(0U).big(0U)));
     CHECK(data.verdict == Verdict::kPart);
     CHECK(data.length == 48 + 4096);
 }
 
-TEST_CASE("iSCSI: the command block says the operation, the place and the size of blocks") {
+TEST_CASE("iSCSI: the command block has the operation, the place and the size of blocks") {
     struct Row {
         const char* name;
         Wire cdb;
@@ -119,7 +119,7 @@ TEST_CASE("iSCSI: the command block says the operation, the place and the size o
     INFO(row.name);
     for (const std::uint32_t block : {512U, 4096U}) {
         const unsigned way = row.operation == kRead ? kR : kW;
-        const Parsed parsed = asked(command(way, row.blocks * block, 0, row.cdb));
+        const Parsed parsed = parsed_request(command(way, row.blocks * block, 0, row.cdb));
         REQUIRE(parsed.verdict == Verdict::kRequest);
         CHECK(parsed.request.operation == row.operation);
         CHECK(parsed.request.place == row.first * block);
@@ -157,7 +157,7 @@ TEST_CASE("iSCSI: commands that move no blocks of their own") {
     CHECK(of(0, 0, Wire().u8(0x7F).zeroes(7).big(std::uint16_t{10})).operation == kControl);
 }
 
-TEST_CASE("iSCSI: further headers; of a command that reads and writes the response is not known") {
+TEST_CASE("iSCSI: further headers; the response of a command that reads and writes is not known") {
     Octets both = command(kR | kW, 512, 0, Wire().u8(0x53));  // XDWRITEREAD
     both[4] = 2;                                              // TotalAHSLength in words: its read length
     const Parsed parsed = parse(iscsi_protocol.request, both);
@@ -170,7 +170,7 @@ TEST_CASE("iSCSI: further headers; of a command that reads and writes the respon
     CHECK(parse(iscsi_protocol.request, both).verdict == Verdict::kLost);
 }
 
-TEST_CASE("iSCSI: everything else that an initiator sends") {
+TEST_CASE("iSCSI: all other messages of an initiator") {
     struct Row {
         const char* name;
         Wire message;
@@ -184,59 +184,65 @@ TEST_CASE("iSCSI: everything else that an initiator sends") {
                  Row{"logout", unit(0x46, kF, 0, Wire()), true},
                  Row{"SNACK", unit(0x10, kF | 1, 0, Wire().big(kNoTask)), false});
     INFO(row.name);
-    const Parsed parsed = asked(row.message);
+    const Parsed parsed = parsed_request(row.message);
     REQUIRE(parsed.verdict == Verdict::kRequest);
     CHECK(parsed.request.operation == Operation::kControl);
     CHECK(parsed.request.answered == row.answered);
     CHECK(parsed.request.request_bytes == 48);
     CHECK(parsed.request.cookie == kTask);
-    CHECK(asked(unit(0x40, kF, 0, Wire().big(1U), kNoTask)).verdict == Verdict::kPart);  // answers a NOP-In
-    CHECK(asked(unit(0x43, 0x87, 401, Wire().big(1U))).length == 48 + 404);  // a login has no digests
+    CHECK(parsed_request(unit(0x40, kF, 0, Wire().big(1U), kNoTask)).verdict ==
+          Verdict::kPart);  // answers a NOP-In
+    CHECK(parsed_request(unit(0x43, 0x87, 401, Wire().big(1U))).length ==
+          48 + 404);  // a login has no digests
 }
 
-TEST_CASE("iSCSI: what a target sends") {
-    SECTION("a SCSI response is the last, and failed when the response or the status says so") {
-        const Parsed good = told(unit(0x21, kF, 0, Wire()));
+TEST_CASE("iSCSI: messages of a target") {
+    SECTION("a SCSI response is the last, and failed when its response or status code is not 0") {
+        const Parsed good = parsed_response(unit(0x21, kF, 0, Wire()));
         REQUIRE(good.verdict == Verdict::kResponse);
         CHECK(good.response.last);
         CHECK_FALSE(good.response.failed);
         CHECK(good.response.bytes == 48);
         CHECK(good.response.cookie == kTask);
-        CHECK(told(unit(0x21, kF, 0, Wire(), kTask, 1, 0)).response.failed);
-        const Parsed check = told_with_data(unit(0x21, kF | 2, 20, Wire(), kTask, 0, 2));  // CHECK CONDITION
+        CHECK(parsed_response(unit(0x21, kF, 0, Wire(), kTask, 1, 0)).response.failed);
+        const Parsed check =
+            parsed_response_with_data(unit(0x21, kF | 2, 20, Wire(), kTask, 0, 2));  // CHECK CONDITION
         CHECK(check.response.failed);
         CHECK(check.length == 68);
     }
-    SECTION("Data-In is a part, unless it brings the status") {
-        const Parsed part = told_with_data(unit(0x25, kF, 4096, Wire().big(kNoTask)));
+    SECTION("Data-In is a part, unless it has the status") {
+        const Parsed part = parsed_response_with_data(unit(0x25, kF, 4096, Wire().big(kNoTask)));
         REQUIRE(part.verdict == Verdict::kResponse);
         CHECK_FALSE(part.response.last);
         CHECK(part.response.bytes == 48 + 4096);
-        const Parsed last = told_with_data(unit(0x25, kF | 1, 4096, Wire().big(kNoTask)));
+        const Parsed last = parsed_response_with_data(unit(0x25, kF | 1, 4096, Wire().big(kNoTask)));
         CHECK(last.response.last);
         CHECK_FALSE(last.response.failed);
-        CHECK(told_with_data(unit(0x25, kF | 1, 4096, Wire().big(kNoTask), kTask, 0, 8)).response.failed);
+        CHECK(parsed_response_with_data(unit(0x25, kF | 1, 4096, Wire().big(kNoTask), kTask, 0, 8))
+                  .response.failed);
     }
     SECTION("other responses") {
-        CHECK(told(unit(0x20, kF, 0, Wire().big(kNoTask))).response.cookie == kTask);  // to a NOP-Out
-        CHECK(told(unit(0x22, kF, 0, Wire())).response.last);
-        CHECK(told(unit(0x22, kF, 0, Wire(), kTask, 1)).response.failed);
-        CHECK(told(unit(0x24, kF, 0, Wire().big(kNoTask))).response.last);
-        CHECK_FALSE(told(unit(0x26, kF, 0, Wire())).response.failed);
-        CHECK(told(unit(0x26, kF, 0, Wire(), kTask, 2)).response.failed);
-        CHECK_FALSE(told(unit(0x23, 0x87, 0, Wire())).response.failed);
-        CHECK(told(unit(0x23, 0x87, 0, Wire().zeroes(16).u8(2)))
+        CHECK(parsed_response(unit(0x20, kF, 0, Wire().big(kNoTask))).response.cookie ==
+              kTask);  // to a NOP-Out
+        CHECK(parsed_response(unit(0x22, kF, 0, Wire())).response.last);
+        CHECK(parsed_response(unit(0x22, kF, 0, Wire(), kTask, 1)).response.failed);
+        CHECK(parsed_response(unit(0x24, kF, 0, Wire().big(kNoTask))).response.last);
+        CHECK_FALSE(parsed_response(unit(0x26, kF, 0, Wire())).response.failed);
+        CHECK(parsed_response(unit(0x26, kF, 0, Wire(), kTask, 2)).response.failed);
+        CHECK_FALSE(parsed_response(unit(0x23, 0x87, 0, Wire())).response.failed);
+        CHECK(parsed_response(unit(0x23, 0x87, 0, Wire().zeroes(16).u8(2)))
                   .response.failed);  // Status-Class: initiator error
-        CHECK(told(unit(0x23, 0x87, 333, Wire())).length == 48 + 336);
+        CHECK(parsed_response(unit(0x23, 0x87, 333, Wire())).length == 48 + 336);
     }
-    SECTION("what answers nothing") {
+    SECTION("messages that answer no request") {
         for (const Wire& message : {unit(0x31, kF, 0, Wire().big(0xD0U)), unit(0x32, kF, 0, Wire(), kNoTask),
                                     unit(0x20, kF, 0, Wire().big(1U), kNoTask)}) {
-            const Parsed parsed = told(message);
+            const Parsed parsed = parsed_response(message);
             CHECK(parsed.verdict == Verdict::kPart);
             CHECK(parsed.length == 48);
         }
-        CHECK(told_with_data(unit(0x3F, kF, 48, Wire(), kNoTask, 9)).verdict == Verdict::kPart);  // Reject
+        CHECK(parsed_response_with_data(unit(0x3F, kF, 48, Wire(), kNoTask, 9)).verdict ==
+              Verdict::kPart);  // Reject
     }
 }
 
@@ -251,7 +257,7 @@ TEST_CASE("iSCSI: unknown opcodes, reserved bits and lengths beyond the bound ar
           unit(0x45, kF, 8, Wire()).bytes(), command(kR, kMessageMax, 0, read_10(0, 1)).bytes(),
           command(kW, 0xFFFFFFFF, 0, write_10(0, 1)).bytes()})
         CHECK(parse(iscsi_protocol.request, message).verdict == Verdict::kLost);
-    CHECK(asked(command(kR, kMessageMax - 48 - 96, 0, read_10(0, 1))).verdict == Verdict::kRequest);
+    CHECK(parsed_request(command(kR, kMessageMax - 48 - 96, 0, read_10(0, 1))).verdict == Verdict::kRequest);
     for (const Wire& message :
          {unit(0x01, kF, 0, Wire()), unit(0x61, kF, 0, Wire()), unit(0x21, 0, 0, Wire()),
           unit(0x31, kF, 4, Wire()), unit(0x25, kF | 8, 4, Wire()), unit(0x3D, kF, 0, Wire())})
@@ -286,7 +292,7 @@ TEST_CASE("iSCSI: data of two reads interleave, and a write's Data-Out costs not
     CHECK(tally.outstanding + tally.lost + tally.strays + tally.left == 0);
 }
 
-TEST_CASE("iSCSI: any bytes at all") {
+TEST_CASE("iSCSI: any bytes are parsed within the bounds") {
     const std::vector<Octets> seeds{command(kR, 4096, 0, read_10(0, 8)),
                                     command(kW, 4096, 512, write_10(0, 8)),
                                     kReadOfTheRfc,
@@ -302,7 +308,7 @@ TEST_CASE("iSCSI: any bytes at all") {
     check_any_bytes(iscsi_protocol, iscsi_protocol.response, seeds);
 }
 
-TEST_CASE("iSCSI: beginnings are found again, and hardly anything else") {
+TEST_CASE("iSCSI: a search finds headers again, and hardly anything else") {
     for (const Wire& message : {command(kR, 4096, 0, read_10(0, 8)), unit(0x05, kF, 4096, Wire().big(0xD0U)),
                                 unit(0x40, kF, 0, Wire().big(kNoTask)), unit(0x43, 0x87, 401, Wire())}) {
         const Bytes bytes = message.bytes();

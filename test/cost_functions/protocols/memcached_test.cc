@@ -98,7 +98,7 @@ TEST_CASE("memcached: every command is known by its line") {
         {"ma k N0 J1", kUpdate},
         {"mn", kControl},
         {"me k", kControl},
-        // The server says ERROR or CLIENT_ERROR to these, and takes no data.
+        // The server answers these by ERROR or CLIENT_ERROR, and reads no data.
         {"", kControl},
         {"nonsense", kControl},
         {"get", kControl},
@@ -165,7 +165,7 @@ TEST_CASE("memcached: a get of more keys than a header may hold is counted to it
     }
 }
 
-TEST_CASE("memcached: a line may end where a header may at most") {
+TEST_CASE("memcached: a line may end at the largest length of a header") {
     for (std::size_t key = 480; key < 520; ++key) {
         const std::string line =
             "get " + std::string(key / 2, 'a') + " " + std::string(key - key / 2, 'b') + "\r\n";
@@ -279,7 +279,7 @@ TEST_CASE("memcached: a quiet meta get is closed by its opaque, or by the no-op 
     CHECK(c.events.responses[2].answer.operation == Operation::kWrite);
 }
 
-TEST_CASE("memcached: binary messages are told by their first byte and paired by opcode and opaque") {
+TEST_CASE("memcached: binary messages are recognized by their first byte and paired by opcode and opaque") {
     const std::string expiry(8, '\0');
     Conversation c("memcached");
     c.open();
@@ -343,7 +343,7 @@ TEST_CASE("memcached: a binary header that contradicts itself is a loss of step"
     CHECK(c.events.requests.size() == 1);
 }
 
-TEST_CASE("memcached: other protocols are not taken for it") {
+TEST_CASE("memcached: other protocols are not mistaken for memcached") {
     const std::vector<std::string> streams{"\x16\x03\x01\x02\x00\x01\x00\x01"s, std::string(2000, '\0'),
                                            "\x01get a\r\n", "PRI * HTTP/2.0\x01\r\n\r\nSM\x02\r\n",
                                            std::string("get a\0\0\r\n\x07", 10).substr(9)};
@@ -357,7 +357,7 @@ TEST_CASE("memcached: other protocols are not taken for it") {
     }
 }
 
-TEST_CASE("memcached: only lines that the protocol has are taken for the begin of a header") {
+TEST_CASE("memcached: only lines of the protocol count as the beginning of a header") {
     const auto begins = [](std::string_view bytes, bool request) {
         const weir::testing::Exactly copy(bytes);
         return (request ? memcached_protocol.request_begins

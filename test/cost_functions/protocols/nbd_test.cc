@@ -38,13 +38,13 @@ Wire export_info() {
     return Wire().big(std::uint64_t{64 << 20}).big(std::uint16_t{0x1ed});
 }
 
-Request asked(const Wire& message) {
+Request parsed_request(const Wire& message) {
     const Parsed parsed =
         check_header(nbd_protocol, nbd_protocol.request, message.bytes(), message.bytes().size());
     REQUIRE(parsed.verdict == Verdict::kRequest);
     return parsed.request;
 }
-Parsed told(const Wire& message, ParserState state = {}) {
+Parsed parsed_response(const Wire& message, ParserState state = {}) {
     return check_header(nbd_protocol, nbd_protocol.response, message.bytes(), message.bytes().size(), state);
 }
 
@@ -58,8 +58,8 @@ ParserState after(const std::vector<Octets>& messages) {
 
 }  // namespace
 
-TEST_CASE("NBD: a read says how long its simple reply will be") {
-    const Request read = asked(compact(0, 0, 0x10000, 4096));
+TEST_CASE("NBD: a read states the length of its simple reply") {
+    const Request read = parsed_request(compact(0, 0, 0x10000, 4096));
     CHECK(read.operation == Operation::kRead);
     CHECK(read.answered);
     CHECK(read.request_bytes == 28);
@@ -72,14 +72,14 @@ TEST_CASE("NBD: a read says how long its simple reply will be") {
 
 TEST_CASE("NBD: a write carries its data and is answered by a header") {
     const Wire message = compact(1, 1, 512, 65536);
-    const Request write = asked(message);
+    const Request write = parsed_request(message);
     CHECK(write.operation == Operation::kWrite);
     CHECK(write.request_bytes == 28 + 65536);
     CHECK(write.response_bytes == 16);
     CHECK(parse(nbd_protocol.request, message.bytes()).length == 28 + 65536);
 }
 
-TEST_CASE("NBD: the length of other commands is an effect, no data") {
+TEST_CASE("NBD: the length of other commands is a range, not data") {
     struct Row {
         std::uint16_t type;
         Operation operation;
@@ -93,7 +93,7 @@ TEST_CASE("NBD: the length of other commands is an effect, no data") {
                              Row{8, Operation::kControl, true, true},    // RESIZE
                              Row{99, Operation::kControl, true, true});  // refused by the server
     for (const Wire& message : {compact(0, row.type, 0, 0xFFFFFFFF), extended(0, row.type, 0, ~0ULL)}) {
-        const Request request = asked(message);
+        const Request request = parsed_request(message);
         const bool wide = message.bytes().size() == 32;
         CHECK(request.operation == row.operation);
         CHECK(request.answered == row.answered);
@@ -105,19 +105,19 @@ TEST_CASE("NBD: the length of other commands is an effect, no data") {
     }
 }
 
-TEST_CASE("NBD: with extended headers a flag says whether data follows") {
-    CHECK(asked(extended(0, 0, 1ULL << 40, 4096)).response_bytes == 32 + 8 + 4096);
-    CHECK(asked(extended(0, 0, 1ULL << 40, 4096)).place == 1ULL << 40);
-    CHECK(asked(extended(1 << 5, 1, 0, 4096)).request_bytes == 32 + 4096);
-    CHECK(asked(extended(0, 1, 0, 4096)).request_bytes == 32);
-    CHECK(asked(extended(1 << 5, 7, 0, 24)).request_bytes ==
+TEST_CASE("NBD: with extended headers a flag states whether data follows") {
+    CHECK(parsed_request(extended(0, 0, 1ULL << 40, 4096)).response_bytes == 32 + 8 + 4096);
+    CHECK(parsed_request(extended(0, 0, 1ULL << 40, 4096)).place == 1ULL << 40);
+    CHECK(parsed_request(extended(1 << 5, 1, 0, 4096)).request_bytes == 32 + 4096);
+    CHECK(parsed_request(extended(0, 1, 0, 4096)).request_bytes == 32);
+    CHECK(parsed_request(extended(1 << 5, 7, 0, 24)).request_bytes ==
           32 + 24);  // BLOCK_STATUS with a list of contexts
 }
 
 TEST_CASE("NBD: lengths beyond the bound are a loss of step") {
     const std::uint64_t most = kMessageMax - 28;
     CHECK(parse(nbd_protocol.request, compact(0, 1, 0, kMessageMax - 28).bytes()).length == kMessageMax);
-    CHECK(asked(extended(0, 0, 0, kMessageMax - 40)).response_bytes == kMessageMax);
+    CHECK(parsed_request(extended(0, 0, 0, kMessageMax - 40)).response_bytes == kMessageMax);
     for (const Wire& message :
          {compact(0, 1, 0, kMessageMax), compact(0, 0, 0, kMessageMax), compact(0, 1, 0, 0xFFFFFFFF),
           extended(0, 0, 0, kMessageMax - 39), extended(1 << 5, 1, 0, most + (1ULL << 32)),
@@ -150,7 +150,7 @@ TEST_CASE("NBD: negotiation of the new style, both sides") {
         CHECK(parse(nbd_protocol.request, flags, state).verdict == Verdict::kLost);
     }
     SECTION("an option is a request whose answer names it") {
-        const Request request = asked(option(7, 20));  // GO
+        const Request request = parsed_request(option(7, 20));  // GO
         CHECK(request.operation == Operation::kControl);
         CHECK(request.request_bytes == 36);
         CHECK_FALSE(request.response_known);
@@ -172,7 +172,7 @@ TEST_CASE("NBD: negotiation of the new style, both sides") {
                                                  {4U, false, false},
                                                  {1U, false, true},
                                                  {(1U << 31) + 1, true, true}}) {
-            const Parsed parsed = told(option_reply(7, type, 12), after({newstyle()}));
+            const Parsed parsed = parsed_response(option_reply(7, type, 12), after({newstyle()}));
             REQUIRE(parsed.verdict == Verdict::kResponse);
             CHECK(parsed.length == 32);
             CHECK(parsed.response.bytes == 32);
@@ -181,21 +181,21 @@ TEST_CASE("NBD: negotiation of the new style, both sides") {
             CHECK(parsed.response.cookie == 7);
         }
     }
-    SECTION("what follows an accepted STARTTLS cannot be read") {
+    SECTION("bytes behind an accepted STARTTLS cannot be parsed") {
         const ParserState sealed = after({newstyle(), option_reply(5, 1, 0)});
         ParserState state = sealed;
         CHECK(parse(nbd_protocol.response, Wire().big(0x67446698U).zeroes(28).bytes(), state).verdict ==
               Verdict::kLost);
-        CHECK(told(option_reply(3, 1, 0), after({newstyle(), option_reply(5, (1U << 31) + 2, 0)})).verdict ==
-              Verdict::kResponse);
+        CHECK(parsed_response(option_reply(3, 1, 0), after({newstyle(), option_reply(5, (1U << 31) + 2, 0)}))
+                  .verdict == Verdict::kResponse);
     }
 }
 
 TEST_CASE("NBD: EXPORT_NAME is answered without a magic, with or without zeroes") {
-    const Parsed parsed = told(export_info(), after({newstyle()}));
+    const Parsed parsed = parsed_response(export_info(), after({newstyle()}));
     REQUIRE(parsed.verdict == Verdict::kResponse);
     CHECK(parsed.length == 10);
-    CHECK(parsed.response.cookie == asked(option(1, 0)).cookie);
+    CHECK(parsed.response.cookie == parsed_request(option(1, 0)).cookie);
 
     ParserState state = after({newstyle(), export_info()});
     SECTION("with zeroes") {
@@ -230,36 +230,36 @@ TEST_CASE("NBD: the old style greets once and transmits at once") {
     CHECK(check_header(nbd_protocol, nbd_protocol.response, greeting.bytes(), 16).length == 152);
 }
 
-TEST_CASE("NBD: a simple reply is as long as its request said, unless it failed or chunks are in use") {
-    const Parsed good = told(simple(0));
+TEST_CASE("NBD: a simple reply is as long as its request states, unless it failed or chunks are in use") {
+    const Parsed good = parsed_response(simple(0));
     REQUIRE(good.verdict == Verdict::kResponse);
     CHECK(good.length == 16);
     CHECK(good.response.as_asked);
     CHECK(good.response.last);
     CHECK(good.response.cookie == kCookie);
 
-    const Parsed bad = told(simple(5));  // EIO
+    const Parsed bad = parsed_response(simple(5));  // EIO
     CHECK_FALSE(bad.response.as_asked);
     CHECK(bad.response.failed);
     CHECK(bad.response.bytes == 16);
 
-    CHECK_FALSE(told(simple(0), after({chunk(1, 1, 8)})).response.as_asked);
+    CHECK_FALSE(parsed_response(simple(0), after({chunk(1, 1, 8)})).response.as_asked);
 }
 
-TEST_CASE("NBD: structured and extended chunks say their length; DONE is the last") {
-    const Parsed data = told(chunk(0, 1, 8 + 4096));  // OFFSET_DATA
+TEST_CASE("NBD: structured and extended chunks state their length; DONE is the last") {
+    const Parsed data = parsed_response(chunk(0, 1, 8 + 4096));  // OFFSET_DATA
     REQUIRE(data.verdict == Verdict::kResponse);
     CHECK(data.length == 20 + 8 + 4096);
     CHECK(data.response.bytes == 20 + 8 + 4096);
     CHECK_FALSE(data.response.last);
     CHECK_FALSE(data.response.as_asked);
     CHECK(data.response.cookie == kCookie);
-    CHECK(told(chunk(1, 0, 0)).response.last);  // NONE
-    CHECK(told(chunk(1, 0, 0)).length == 20);
-    CHECK(told(chunk(1, 0x8001, 6)).response.failed);
-    CHECK(told(extended_chunk(1, 1, 8 + 4096)).response.bytes == 32 + 8 + 4096);
-    CHECK(told(extended_chunk(0, 6, 24)).response.cookie == kCookie);
-    CHECK_FALSE(told(extended_chunk(0, 6, 24)).response.last);
+    CHECK(parsed_response(chunk(1, 0, 0)).response.last);  // NONE
+    CHECK(parsed_response(chunk(1, 0, 0)).length == 20);
+    CHECK(parsed_response(chunk(1, 0x8001, 6)).response.failed);
+    CHECK(parsed_response(extended_chunk(1, 1, 8 + 4096)).response.bytes == 32 + 8 + 4096);
+    CHECK(parsed_response(extended_chunk(0, 6, 24)).response.cookie == kCookie);
+    CHECK_FALSE(parsed_response(extended_chunk(0, 6, 24)).response.last);
 }
 
 TEST_CASE("NBD: chunks of two replies interleave") {
@@ -288,7 +288,7 @@ TEST_CASE("NBD: chunks of two replies interleave") {
     CHECK(tally.outstanding + tally.lost + tally.strays + tally.left == 0);
 }
 
-TEST_CASE("NBD: any bytes at all") {
+TEST_CASE("NBD: any bytes are parsed within the bounds") {
     const std::vector<Octets> seeds{compact(0, 0, 0, 4096),
                                     compact(0, 1, 0, 4096),
                                     extended(32, 1, 0, 512),
@@ -304,7 +304,7 @@ TEST_CASE("NBD: any bytes at all") {
     check_any_bytes(nbd_protocol, nbd_protocol.response, seeds);
 }
 
-TEST_CASE("NBD: beginnings are found again, and hardly anything else") {
+TEST_CASE("NBD: a search finds headers again, and hardly anything else") {
     for (const Wire& message :
          {compact(0, 0, 0, 4096), compact(1, 6, 1 << 20, 1 << 30), extended(32, 1, 0, 512), option(7, 4)}) {
         const Bytes bytes = message.bytes();
@@ -324,9 +324,9 @@ TEST_CASE("NBD: beginnings are found again, and hardly anything else") {
     CHECK(false_beginnings(nbd_protocol.response_begins, 1 << 25) == 0);
 }
 
-// What the clients were told to do is in captures/record.py; they add options, a flush and DISC. A refused
+// captures/record.py has the clients' commands; they add options, a flush and DISC. A refused
 // option fails, an option's INFO and a reply's chunks before the last are parts.
-TEST_CASE("NBD: recorded sessions are walked from the first byte to the last") {
+TEST_CASE("NBD: recorded sessions are parsed from the first byte to the last") {
     struct Row {
         std::string name;
         std::uint32_t reads, writes, deletes, flushes, controls, failed, parts;

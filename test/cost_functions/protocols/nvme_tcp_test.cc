@@ -61,10 +61,10 @@ Wire data(unsigned type, unsigned flags, unsigned offset, std::uint32_t length, 
         .zeroes(4);  // CCCID, TTAG, DATAO, DATAL
 }
 
-Parsed asked(const Wire& message, std::size_t header = 72, ParserState state = {}) {
+Parsed parsed_request(const Wire& message, std::size_t header = 72, ParserState state = {}) {
     return check_header(nvme_tcp_protocol, nvme_tcp_protocol.request, message.bytes(), header, state);
 }
-Parsed told(const Wire& message, std::size_t header = 24) {
+Parsed parsed_response(const Wire& message, std::size_t header = 24) {
     return check_header(nvme_tcp_protocol, nvme_tcp_protocol.response, message.bytes(), header);
 }
 ParserState after(const Wire& message) {
@@ -84,8 +84,9 @@ Wire connect(std::uint16_t queue) {
 
 }  // namespace
 
-TEST_CASE("NVMe/TCP: a read says how long its data are") {
-    const Parsed parsed = asked(Capsule{.opcode = 2, .data = 8192, .first = 0x100000000, .blocks = 16});
+TEST_CASE("NVMe/TCP: a read states the length of its data") {
+    const Parsed parsed =
+        parsed_request(Capsule{.opcode = 2, .data = 8192, .first = 0x100000000, .blocks = 16});
     REQUIRE(parsed.verdict == Verdict::kRequest);
     CHECK(parsed.length == 72);
     const Request& read = parsed.request;
@@ -100,7 +101,7 @@ TEST_CASE("NVMe/TCP: a read says how long its data are") {
 }
 
 TEST_CASE("NVMe/TCP: a write's data in the capsule or to come are counted once") {
-    const Parsed inside = asked(Capsule{
+    const Parsed inside = parsed_request(Capsule{
         .opcode = 1, .data = 4096, .descriptor = kInCapsule, .first = 5, .offset = 72, .length = 72 + 4096});
     REQUIRE(inside.verdict == Verdict::kRequest);
     CHECK(inside.request.operation == Operation::kWrite);
@@ -109,11 +110,11 @@ TEST_CASE("NVMe/TCP: a write's data in the capsule or to come are counted once")
     CHECK(inside.request.response_bytes == 24);
     CHECK(inside.request.place == 5 * 4096);
 
-    const Parsed later = asked(Capsule{.opcode = 1, .data = 4096});
+    const Parsed later = parsed_request(Capsule{.opcode = 1, .data = 4096});
     CHECK(later.length == 72);
     CHECK(later.request.request_bytes == 72 + 24 + 4096);
 
-    const Parsed unit = asked(data(0x06, kLast, 24, 24 + 4096, 4096), 24);
+    const Parsed unit = parsed_request(data(0x06, kLast, 24, 24 + 4096, 4096), 24);
     CHECK(unit.verdict == Verdict::kPart);
     CHECK(unit.length == 24 + 4096);
 }
@@ -125,12 +126,14 @@ TEST_CASE("NVMe/TCP: digests and padding are within a unit's length") {
                           .flags = kHeaderDigest | kDataDigest,
                           .offset = 128,
                           .length = 128 + 4096 + 4};
-    CHECK(asked(digests).length == 128 + 4096 + 4);
+    CHECK(parsed_request(digests).length == 128 + 4096 + 4);
     CHECK(nvme_tcp_protocol.request_begins(Wire(digests).bytes()));
-    CHECK(asked(Capsule{.opcode = 2, .data = 512, .flags = kHeaderDigest, .length = 76}).length == 76);
-    CHECK(told(response(0, kHeaderDigest, 28)).length == 28);
-    CHECK(told(data(0x07, kHeaderDigest | kDataDigest, 28, 28 + 512 + 4, 512)).length == 28 + 512 + 4);
-    CHECK(told(data(0x09, kHeaderDigest, 0, 28, 512), 24).length == 28);
+    CHECK(parsed_request(Capsule{.opcode = 2, .data = 512, .flags = kHeaderDigest, .length = 76}).length ==
+          76);
+    CHECK(parsed_response(response(0, kHeaderDigest, 28)).length == 28);
+    CHECK(parsed_response(data(0x07, kHeaderDigest | kDataDigest, 28, 28 + 512 + 4, 512)).length ==
+          28 + 512 + 4);
+    CHECK(parsed_response(data(0x09, kHeaderDigest, 0, 28, 512), 24).length == 28);
 }
 
 TEST_CASE("NVMe/TCP: the operations of I/O queues") {
@@ -152,7 +155,8 @@ TEST_CASE("NVMe/TCP: the operations of I/O queues") {
                  Row{0x19, kUpdate, 32, true, false, false},   // COPY
                  Row{0x7D, kWrite, 512, true, false, true},    // ZONE APPEND
                  Row{0x7A, kControl, 64, false, true, false});
-    const Request request = asked(Capsule{.opcode = row.opcode, .data = row.data, .first = 7}).request;
+    const Request request =
+        parsed_request(Capsule{.opcode = row.opcode, .data = row.data, .first = 7}).request;
     INFO("opcode " << row.opcode);
     CHECK(request.operation == row.operation);
     CHECK(request.request_bytes == 72 + (row.up ? 24 + row.data : 0));
@@ -161,54 +165,56 @@ TEST_CASE("NVMe/TCP: the operations of I/O queues") {
     CHECK(request.span == (row.blocks ? 512 : 0));
 }
 
-TEST_CASE("NVMe/TCP: what carries no data is as long as its blocks, once their size is known") {
+TEST_CASE("NVMe/TCP: a command without data has the span of its blocks, once their size is known") {
     const Capsule zeroes{.opcode = 8, .first = 2, .blocks = 0x100};
-    CHECK(asked(zeroes).request.span == 0x100 * 512);
+    CHECK(parsed_request(zeroes).request.span == 0x100 * 512);
     const ParserState state = after(Capsule{.opcode = 2, .data = 8192, .blocks = 2});
-    CHECK(asked(zeroes, 72, state).request.span == 0x100 * 4096);
-    CHECK(asked(zeroes, 72, state).request.place == 2 * 4096);
+    CHECK(parsed_request(zeroes, 72, state).request.span == 0x100 * 4096);
+    CHECK(parsed_request(zeroes, 72, state).request.place == 2 * 4096);
     // 8 bytes of protection information behind each block.
-    CHECK(asked(zeroes, 72, after(Capsule{.opcode = 2, .data = 4104 * 3, .blocks = 3})).request.span ==
-          0x100 * 4096);
+    CHECK(
+        parsed_request(zeroes, 72, after(Capsule{.opcode = 2, .data = 4104 * 3, .blocks = 3})).request.span ==
+        0x100 * 4096);
 }
 
-TEST_CASE("NVMe/TCP: on the admin queue everything is control, and an event may never come") {
-    const Parsed parsed = asked(connect(0));
+TEST_CASE("NVMe/TCP: on the admin queue all commands are control, and an event may never come") {
+    const Parsed parsed = parsed_request(connect(0));
     CHECK(parsed.request.operation == Operation::kControl);
     CHECK(parsed.request.request_bytes == 72 + 1024);
     CHECK(parsed.request.response_bytes == 24);
     const ParserState admin = after(connect(0));
-    const Request identify = asked(Capsule{.opcode = 6, .data = 4096}, 72, admin).request;
+    const Request identify = parsed_request(Capsule{.opcode = 6, .data = 4096}, 72, admin).request;
     CHECK(identify.operation == Operation::kControl);
     CHECK(identify.response_bytes == 24 + 4096 + 24);
-    CHECK(asked(Capsule{.opcode = 2, .data = 512}, 72, admin).request.operation ==
-          Operation::kControl);                                               // GET LOG PAGE
-    CHECK_FALSE(asked(Capsule{.opcode = 0x0C}, 72, admin).request.answered);  // ASYNCHRONOUS EVENT REQUEST
-    CHECK(asked(Capsule{.opcode = 0x0C}, 72, after(connect(1))).request.answered);
-    CHECK(asked(Capsule{.opcode = 2, .data = 512}, 72, after(connect(1))).request.operation ==
+    CHECK(parsed_request(Capsule{.opcode = 2, .data = 512}, 72, admin).request.operation ==
+          Operation::kControl);  // GET LOG PAGE
+    CHECK_FALSE(
+        parsed_request(Capsule{.opcode = 0x0C}, 72, admin).request.answered);  // ASYNCHRONOUS EVENT REQUEST
+    CHECK(parsed_request(Capsule{.opcode = 0x0C}, 72, after(connect(1))).request.answered);
+    CHECK(parsed_request(Capsule{.opcode = 2, .data = 512}, 72, after(connect(1))).request.operation ==
           Operation::kRead);
 }
 
-TEST_CASE("NVMe/TCP: the connection's begin and its unhappy end") {
-    const Parsed request = asked(common(0x00, 0, 128, 0, 128), 8);
+TEST_CASE("NVMe/TCP: the first messages of a connection, and its end by an error") {
+    const Parsed request = parsed_request(common(0x00, 0, 128, 0, 128), 8);
     REQUIRE(request.verdict == Verdict::kRequest);
     CHECK(request.length == 128);
     CHECK(request.request.cookie == kGreeting);
     CHECK(request.request.response_bytes == 128);
-    const Parsed reply = told(common(0x01, 0, 128, 0, 128), 8);
+    const Parsed reply = parsed_response(common(0x01, 0, 128, 0, 128), 8);
     REQUIRE(reply.verdict == Verdict::kResponse);
     CHECK(reply.length == 128);
     CHECK(reply.response.cookie == kGreeting);
 
-    const Parsed given_up = asked(common(0x02, 0, 24, 0, 24 + 72), 8);
+    const Parsed given_up = parsed_request(common(0x02, 0, 24, 0, 24 + 72), 8);
     CHECK(given_up.verdict == Verdict::kRequest);
     CHECK_FALSE(given_up.request.answered);
-    CHECK(told(common(0x03, 0, 24, 0, 152), 8).verdict == Verdict::kPart);
+    CHECK(parsed_response(common(0x03, 0, 24, 0, 152), 8).verdict == Verdict::kPart);
 }
 
-TEST_CASE("NVMe/TCP: what a controller sends") {
+TEST_CASE("NVMe/TCP: messages of a controller") {
     SECTION("a response") {
-        const Parsed parsed = told(response(0));
+        const Parsed parsed = parsed_response(response(0));
         REQUIRE(parsed.verdict == Verdict::kResponse);
         CHECK(parsed.length == 24);
         CHECK(parsed.response.last);
@@ -216,25 +222,25 @@ TEST_CASE("NVMe/TCP: what a controller sends") {
         CHECK(parsed.response.cookie == kCommand);
     }
     SECTION("the status is behind the phase bit, and more bits are above it") {
-        CHECK_FALSE(told(response(0x0001)).response.failed);
-        CHECK_FALSE(told(response(0x8000)).response.failed);  // DO NOT RETRY
-        CHECK(told(response(0x0002)).response.failed);        // INVALID OPCODE
-        CHECK(told(response(0x0800)).response.failed);
+        CHECK_FALSE(parsed_response(response(0x0001)).response.failed);
+        CHECK_FALSE(parsed_response(response(0x8000)).response.failed);  // DO NOT RETRY
+        CHECK(parsed_response(response(0x0002)).response.failed);        // INVALID OPCODE
+        CHECK(parsed_response(response(0x0800)).response.failed);
     }
-    SECTION("data are parts, unless they stand for the response as well") {
-        const Parsed part = told(data(0x07, kLast, 24, 24 + 512, 512));
+    SECTION("data are parts, unless they replace the response") {
+        const Parsed part = parsed_response(data(0x07, kLast, 24, 24 + 512, 512));
         REQUIRE(part.verdict == Verdict::kResponse);
         CHECK_FALSE(part.response.last);
         CHECK(part.response.bytes == 24 + 512);
         CHECK(part.response.cookie == kCommand);
-        CHECK(told(data(0x07, kLast | kSuccess, 24, 24 + 512, 512)).response.last);
+        CHECK(parsed_response(data(0x07, kLast | kSuccess, 24, 24 + 512, 512)).response.last);
     }
     SECTION("R2T is a part of nothing") {
-        CHECK(told(data(0x09, 0, 0, 24, 512)).verdict == Verdict::kPart);
+        CHECK(parsed_response(data(0x09, 0, 0, 24, 512)).verdict == Verdict::kPart);
     }
 }
 
-TEST_CASE("NVMe/TCP: what does not agree with itself is a loss of step") {
+TEST_CASE("NVMe/TCP: a unit that contradicts itself is a loss of step") {
     for (const Wire& message :
          {common(0x08, 0, 24, 0, 24), common(0x0A, 0, 24, 0, 24), common(0x05, 0, 24, 0, 24),
           common(0x00, 1, 128, 0, 128), common(0x00, 0, 128, 0, 132), common(0x02, 0, 24, 0, 153),
@@ -252,13 +258,13 @@ TEST_CASE("NVMe/TCP: what does not agree with itself is a loss of step") {
     CHECK(parse(nvme_tcp_protocol.response, data(0x07, 0, 24, 24 + 512, 516).bytes()).verdict ==
           Verdict::kLost);
     CHECK(parse(nvme_tcp_protocol.response, Wire().zeroes(128).bytes()).verdict == Verdict::kLost);
-    CHECK(asked(Capsule{.opcode = 2, .data = kMessageMax - 72 - 48}).verdict == Verdict::kRequest);
+    CHECK(parsed_request(Capsule{.opcode = 2, .data = kMessageMax - 72 - 48}).verdict == Verdict::kRequest);
     for (const std::uint32_t length : {kMessageMax - 72 - 47, kMessageMax, 0xFFFFFFFF})
         CHECK(parse(nvme_tcp_protocol.request, Wire(Capsule{.opcode = 2, .data = length}).bytes()).verdict ==
               Verdict::kLost);
 }
 
-TEST_CASE("NVMe/TCP: any bytes at all") {
+TEST_CASE("NVMe/TCP: any bytes are parsed within the bounds") {
     const std::vector<Octets> seeds{Wire(Capsule{.opcode = 2, .data = 8192}),
                                     connect(0),
                                     common(0x00, 0, 128, 0, 128),
@@ -273,7 +279,7 @@ TEST_CASE("NVMe/TCP: any bytes at all") {
     check_any_bytes(nvme_tcp_protocol, nvme_tcp_protocol.response, seeds);
 }
 
-TEST_CASE("NVMe/TCP: beginnings are found again, and hardly anything else") {
+TEST_CASE("NVMe/TCP: a search finds headers again, and hardly anything else") {
     for (const Wire& message :
          {Wire(Capsule{.opcode = 2, .data = 8192}), connect(1), data(0x06, kLast, 24, 24 + 4096, 4096)}) {
         const Bytes bytes = message.bytes();
@@ -300,7 +306,7 @@ TEST_CASE("NVMe/TCP: beginnings are found again, and hardly anything else") {
 
 // A host and a target of Linux 6.1 (captures/nvme_guest.py); the admin queue's is the begin of a longer one,
 // with an event awaited. The target refuses to write zeroes, and the host writes them itself.
-TEST_CASE("NVMe/TCP: recorded sessions are walked from the first byte to the last") {
+TEST_CASE("NVMe/TCP: recorded sessions are parsed from the first byte to the last") {
     struct Row {
         std::string name;
         std::uint32_t reads, writes, deletes, flushes, controls, failed, parts;

@@ -1,3 +1,5 @@
+// parser_checks.cc - the checks of parsers, captures as segments, and the walk that counts requests and
+// responses.
 #include "test/cost_functions/protocols/parser_checks.h"
 
 #include <algorithm>
@@ -28,7 +30,7 @@ bool same(const ParserState& a, const ParserState& b) {
            a.extra == b.extra;
 }
 
-// What holds for every answer of every parser.
+// Bounds of every result of every parser.
 void check_bounds(const Protocol& protocol, const Parsed& parsed, std::size_t given) {
     if (parsed.verdict == Parsed::Verdict::kMore) {
         REQUIRE(parsed.length > given);

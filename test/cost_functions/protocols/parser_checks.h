@@ -1,5 +1,6 @@
-// parser_checks.h - what the tests of all parsers share: bytes written field by field, exact-size copies of
-// them, whole sessions walked as the tracker would. Threads: tests only.
+// parser_checks.h - parts that the tests of all parsers share: messages written field by field, parsing of
+// exact-size copies, and recorded sessions parsed as the tracker would.
+// Threads: tests only.
 #pragma once
 
 #include <array>
@@ -57,31 +58,32 @@ using Parser = Parsed (*)(Bytes, ParserState&);
 Parsed parse(Parser parser, Bytes bytes, ParserState& state);
 Parsed parse(Parser parser, Bytes bytes);
 
-/// The first `header` bytes of a message are its header: less of them is kMore, with a need that is more than
-/// given and at most `header_max`, and leaves the state alone. Returns what the whole header gives.
+/// Checks that the first `header` bytes of a message are its header: with fewer bytes the verdict is kMore,
+/// the length is more than given and at most `header_max`, and the state is unchanged. Returns the result of
+/// the whole header.
 Parsed check_header(const Protocol& protocol, Parser parser, Bytes message, std::size_t header,
                     ParserState state = {});
 
-/// Any bytes, random and mutated from `seeds`, in any state: no read beyond them and no verdict beyond the
+/// Parses random bytes and mutations of `seeds` in any state: no read beyond them, no result beyond the
 /// bounds.
 void check_any_bytes(const Protocol& protocol, Parser parser, const std::vector<Octets>& seeds);
 
-/// How many of `tries` spans of random bytes look like the beginning of a message.
+/// Number of spans, among `tries` spans of random bytes, that are mistaken for the beginning of a message.
 std::uint64_t false_beginnings(bool (*begins)(Bytes), std::uint64_t tries);
 
-/// What went through a connection.
+/// Counts of the requests and responses of a connection.
 struct Tally {
     std::array<std::uint32_t, kOperations> requests{};  ///< by operation
     std::uint32_t answered = 0;                         ///< requests with their last response
     std::uint32_t failed = 0;
     std::uint32_t parts = 0;          ///< responses that were not the last of their request
-    std::uint32_t strays = 0;         ///< responses to nothing
-    std::uint32_t exact = 0;          ///< answered with as many bytes as the request said
-    std::uint64_t request_bytes = 0;  ///< of all requests, as they said
+    std::uint32_t strays = 0;         ///< responses without a request
+    std::uint32_t exact = 0;          ///< answered with as many bytes as the request stated
+    std::uint64_t request_bytes = 0;  ///< of all requests, as they state
     std::uint64_t response_bytes = 0;
     std::uint32_t outstanding = 0;
     std::uint32_t lost = 0;
-    std::uint64_t left = 0;  ///< bytes that the last message still wants, or that are not a whole header
+    std::uint64_t left = 0;  ///< bytes missing to the last message, or held of an incomplete header
 
     std::uint32_t of(Operation operation) const { return requests[static_cast<std::size_t>(operation)]; }
     friend bool operator==(const Tally&, const Tally&) = default;
@@ -103,7 +105,7 @@ class Walk {
     };
     struct Direction {
         bool requests;
-        Octets held{};           ///< of a header that is not whole
+        Octets held{};           ///< the start of an incomplete header
         std::uint64_t skip = 0;  ///< bytes of a body to come
         ParserState state{};
     };
@@ -118,7 +120,7 @@ class Walk {
     Tally tally_;
 };
 
-/// What one side sent at once.
+/// Bytes that one side sent at once.
 struct Sent {
     bool request;
     Octets bytes;
@@ -127,7 +129,7 @@ struct Sent {
 std::vector<Sent> load_capture(const std::string& name);
 /// A connection, cut into segments of at most `cut` bytes.
 Tally walk(const Protocol& protocol, const std::vector<Sent>& segments, std::size_t cut);
-/// The same for every cut that matters: they must agree.
+/// The same for all cuts that matter, whose results must agree.
 Tally walk(const Protocol& protocol, const std::vector<Sent>& segments);
 
 }  // namespace weir

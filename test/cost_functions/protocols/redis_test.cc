@@ -22,7 +22,7 @@ std::string command(const std::vector<std::string>& words) {
     return text;
 }
 
-/// The only request of these bytes, said in pieces of so many.
+/// The only request of these bytes, cut into pieces of this size.
 Request only(const std::string& bytes, std::size_t piece) {
     Conversation c("redis");
     c.open();
@@ -192,7 +192,7 @@ TEST_CASE("redis: pushes belong to no request") {
     CHECK(c.connection.outstanding() == 0);
 }
 
-TEST_CASE("redis: what contradicts the protocol is a loss of step") {
+TEST_CASE("redis: a message that contradicts the protocol is a loss of step") {
     for (const std::string& bytes :
          {"*x\r\n"s, "*1\n$4\r\nPING\r\n"s, "*2\r\n:1\r\n"s, "*1\r\n$-1\r\n"s, "*99999999\r\n"s,
           "*1\r\n$2000000000\r\n"s, "\x16\x03\x01\x02"s, "*" + std::string(30, '1'), "*1234567890123\r\n"s,

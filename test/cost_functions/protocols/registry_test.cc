@@ -40,7 +40,7 @@ TEST_CASE("every protocol is found by its name, and nothing by another") {
     CHECK(protocol_index("gopher") == std::nullopt);
 }
 
-TEST_CASE("the header of every protocol fits the buffer for one that comes in pieces") {
+TEST_CASE("the header of every protocol fits a stream buffer") {
     for (std::size_t i = 0; i < kProtocols.size(); ++i) {
         INFO(kProtocolEntries[i].name);
         CHECK(kProtocols[i]->header_max >= 1);

@@ -1,5 +1,5 @@
-// tracked_captures_test.cc - recorded sessions through the tracker: what it reports is what a plain walk
-// finds, also when segments are lost, repeated and out of order.
+// tracked_captures_test.cc - recorded sessions through the tracker, compared with a plain walk: also with
+// segments lost, repeated and out of order.
 #include <algorithm>
 #include <random>
 
@@ -89,7 +89,7 @@ Tally expected(const Capture& capture) {
 
 }  // namespace
 
-TEST_CASE("captures: the tracker reports what a plain walk finds, however they are cut") {
+TEST_CASE("captures: the tracker reports the requests that a plain walk finds, however segments are cut") {
     for (const Capture& capture : kCaptures)
         for (const std::size_t cut : {1U, 17U, 48U, 536U, 1448U, 65536U}) {
             INFO(capture.name << " in segments of " << cut);
@@ -106,9 +106,9 @@ TEST_CASE("captures: the tracker reports the same when segments come late and tw
         }
 }
 
-// What was asked is in captures/stores.py. A quiet meta get that hits is answered, but by what only its
-// opaque would say.
-TEST_CASE("captures: sessions with key-value stores, against what the client was told to ask") {
+// captures/stores.py has the client's commands. A quiet meta get that hits is answered, but only its opaque
+// would show to which request the response belongs.
+TEST_CASE("captures: sessions with key-value stores, compared with the client's commands") {
     struct Row {
         const char* protocol;
         const char* name;

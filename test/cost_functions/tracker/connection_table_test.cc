@@ -42,7 +42,7 @@ TEST_CASE("connections: vNIC, addresses, ports and key are all part of the ident
     CHECK(hash(0, 1, 2, {3, 4}) == hash(0, 1, 2, {3, 4}));
 }
 
-TEST_CASE("connections: neighbours are spread as chance would") {
+TEST_CASE("connections: ids of similar connections are spread as at random") {
     constexpr std::size_t kBuckets = 1 << 15;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const ConnectionHash hash(key(seed));
@@ -65,7 +65,7 @@ TEST_CASE("connections: neighbours are spread as chance would") {
     }
 }
 
-TEST_CASE("connections: what is added is found, what is removed is not, whatever lies beside it") {
+TEST_CASE("connections: added ones are found and removed ones are not, whatever lies beside them") {
     weir::testing::Random32 random(7);
     ConnectionTable table({.connections = 1024, .vnics = 3, .quota = 1024});
     std::map<ConnectionId, VnicId> model;

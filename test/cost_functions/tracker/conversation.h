@@ -1,5 +1,6 @@
 // conversation.h - a TCP connection for tests: the segments of its two sides, and the events that a tracker
-// reports. Threads: tests only.
+// reports.
+// Threads: tests only.
 #pragma once
 
 #include <cstdint>

@@ -100,16 +100,16 @@ TEST_CASE("a million mixed requests with 1 % loss and reordering are counted exa
     std::uint64_t asked = 0;
     std::uint64_t asked_bytes = 0;
     for (std::uint32_t number = 0; asked < kRequests; number = (number + 1) % kConnections) {
-        std::array<std::string, 2> said;
+        std::array<std::string, 2> sent;
         for (unsigned i = 0; i < kRound; ++i) {
             const weir::testing::Exchange exchange = clients[number].next();
-            said[0] += exchange.request;
-            said[1] += exchange.response;
+            sent[0] += exchange.request;
+            sent[1] += exchange.response;
             asked += exchange.requests;
         }
-        asked_bytes += said[0].size();
+        asked_bytes += sent[0].size();
         for (const Side side : {Side::kRequests, Side::kResponses}) {
-            const std::string& bytes = said[static_cast<std::size_t>(side)];
+            const std::string& bytes = sent[static_cast<std::size_t>(side)];
             std::uint32_t& first = seq[number][static_cast<std::size_t>(side)];
             smooth.pass(number, side, first, bytes);
             for (const auto& [from, to] :

@@ -1,3 +1,4 @@
+// mixed_client.cc - the requests of each kind of session, and the bytes of their replies.
 #include "test/cost_functions/tracker/mixed_client.h"
 
 #include "test/cost_functions/protocols/parser_checks.h"

@@ -194,7 +194,7 @@ TEST_CASE("pending: by cookie, requests added and closed at random are found exa
     CHECK(rig.pending.taken(1) == 0);
 }
 
-TEST_CASE("pending: by cookie, however many have one cookie, few are searched, and the rest are counted") {
+TEST_CASE("pending: by cookie, of many requests with one cookie few are searched, and the rest are counted") {
     Rig rig(4000, false);
     for (int i = 0; i < 3000; ++i)
         rig.ask(7);

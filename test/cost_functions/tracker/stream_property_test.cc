@@ -74,10 +74,10 @@ void check_rough(std::string_view kind, const Roughness& roughness, const Tracke
         smooth.open(first, first);
         rough.open(first, first);
         for (int round = 0; round < 3; ++round) {
-            const Session said = session(client, 1 + random() % 50);
+            const Session sent = session(client, 1 + random() % 50);
             for (const bool requests : {true, false}) {
                 const Side side = requests ? Side::kRequests : Side::kResponses;
-                const std::string& bytes = requests ? said.requests : said.responses;
+                const std::string& bytes = requests ? sent.requests : sent.responses;
                 play(smooth, side, bytes, nullptr, random);
                 play(rough, side, bytes, &roughness, random);
             }
@@ -108,7 +108,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("property: when all is retransmitted from a loss on, nothing need be kept") {
+TEST_CASE("property: when all bytes from a loss on are retransmitted, no buffer is needed") {
     Tracker::Profile profile = weir::testing::small_profile();
     profile.buffers = 8;
     for (const std::string_view kind : MixedClient::kinds()) {
@@ -127,12 +127,12 @@ TEST_CASE("property: bytes that never pass are lost, bytes that pass are never c
             Conversation c(client.protocol());
             c.open(random(), random());
             for (int round = 0; round < 20; ++round) {
-                const Session said = session(client, 20);
+                const Session sent = session(client, 20);
                 asked += 20;
                 const Roughness roughness{.late = 20, .gone = 20, .repeated = 50};
-                play(c, Side::kRequests, said.requests, &roughness, random);
+                play(c, Side::kRequests, sent.requests, &roughness, random);
                 c.acknowledge(Side::kResponses);
-                play(c, Side::kResponses, said.responses, &roughness, random);
+                play(c, Side::kResponses, sent.responses, &roughness, random);
                 c.acknowledge(Side::kRequests);
             }
             std::multiset<std::uint64_t> places;

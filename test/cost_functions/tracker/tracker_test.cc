@@ -1,5 +1,5 @@
-// tracker_test.cc - headers found in streams, whatever TCP does with these; the protocols are memcached's
-// text and NBD.
+// tracker_test.cc - headers found in streams in spite of TCP's cuts, losses and repetitions; the protocols
+// are memcached's text and NBD.
 #include "cost_functions/tracker/tracker.h"
 
 #include <string>
@@ -154,7 +154,7 @@ TEST_CASE("bytes beyond a hole are kept up to 64 KiB, and the rest is plain byte
     CHECK(c.tracker.buffers().taken(1) == 0);
 }
 
-TEST_CASE("bytes beyond a hole leave room for headers in pieces") {
+TEST_CASE("bytes beyond a hole leave buffers for headers in pieces") {
     Tracker::Profile profile = weir::testing::small_profile();
     profile.buffers = 8;
     Conversation c("memcached", profile);
@@ -201,7 +201,7 @@ TEST_CASE("a hole is given up after 256 segments when no acknowledgement is seen
     CHECK(c.events.plain_requests == 400'000);
 }
 
-TEST_CASE("a request that the client repeats while it is not in step is plain bytes once") {
+TEST_CASE("a request that is retransmitted while out of step is plain bytes once") {
     Conversation c("memcached");
     c.open();
     c.ask("\x16\x03\x01 not memcached");
@@ -265,7 +265,7 @@ TEST_CASE("simple replies of NBD keep step, however many are outstanding and wha
     CHECK(c.connection.outstanding() == 0);
 }
 
-TEST_CASE("garbage is searched only a little") {
+TEST_CASE("of a segment of garbage only the first bytes are searched") {
     Conversation c("nbd");
     c.open();
     for (int i = 0; i < 1000; ++i)
@@ -292,7 +292,7 @@ TEST_CASE("a SYN begins anew, its duplicate does not") {
     CHECK(c.events.responses.back().answer.matched);
 }
 
-TEST_CASE("data may come with the SYN") {
+TEST_CASE("data may come in the SYN segment") {
     Conversation c("memcached");
     c.pass(Side::kRequests, 999, "get a\r\n", Segment::kSyn);
     c.pass(Side::kRequests, 1007, "get b\r\n");
