@@ -2,7 +2,6 @@
 #include "common/config/config_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "common/config/config_text.h"
@@ -13,13 +12,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kUnknownKeysMax = 1'000;  // faults; more do not help a reader of them
-
-/// Keys that were renamed: the fault of the old name shows the new one.
-struct RenamedKey {
-    std::string_view old_name;
-    std::string_view new_name;
-};
-constexpr std::array kRenamedKeys{RenamedKey{"mac_ageing", "mac_aging"}};
 
 std::string join(const std::vector<std::string_view>& words) {
     std::string text;
@@ -62,12 +54,26 @@ std::string hint(std::string_view word, const std::vector<std::string_view>& kno
     return "; did you mean \"" + std::string(best) + "\"?";
 }
 
-/// The hint for an unknown key.
-std::string key_hint(std::string_view key, const std::vector<std::string_view>& known) {
-    const auto renamed = std::ranges::find(kRenamedKeys, key, &RenamedKey::old_name);
-    if (renamed != kRenamedKeys.end() && std::ranges::find(known, renamed->new_name) != known.end())
-        return "; it was renamed to \"" + std::string(renamed->new_name) + '"';
-    return hint(key, known);
+/// The path of an object without indices: "vnics[3].appliances[0]" is in "vnics[].appliances[]".
+std::string section_of(std::string path) {
+    bool is_index = false;
+    std::erase_if(path, [&](char c) {
+        is_index = c == '[' || (is_index && c != ']');
+        return is_index && c != '[';
+    });
+    return path;
+}
+
+/// The hint for an unknown key of the object at `path`.
+std::string key_hint(std::string_view key, const std::string& path,
+                     const std::vector<std::string_view>& known) {
+    const std::string section = section_of(path);
+    const auto renamed = std::ranges::find_if(kRenamedKeys, [&](const RenamedKey& each) {
+        return each.section == section && each.old_name == key &&
+               std::ranges::find(known, each.new_name) != known.end();
+    });
+    return renamed == kRenamedKeys.end() ? hint(key, known)
+                                         : "; it was renamed to \"" + std::string(renamed->new_name) + '"';
 }
 
 bool has_control_character(std::string_view text) {
@@ -231,7 +237,7 @@ void ObjectReader::finish() {
         if (++unknown > kUnknownKeysMax)
             return;
         faults_.push_back({path_of(show_text(key)), show_value(member), join(known_),
-                           "unknown key" + key_hint(key, known_)});
+                           "unknown key" + key_hint(key, path_, known_)});
     }
 }
 

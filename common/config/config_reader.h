@@ -7,6 +7,7 @@
 // "limit", the fault is `limt: unknown key; did you mean "limit"?`.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,17 @@ struct Range {
     std::uint64_t min;
     std::uint64_t max;
 };
+
+/// A key that had another name in an earlier version.
+struct RenamedKey {
+    std::string_view section;  ///< path of the object that has it, without indices: "", "uplink", "vnics[]"
+    std::string_view old_name;
+    std::string_view new_name;
+};
+
+/// Renamed keys of all files that an ObjectReader reads: switch, cluster, scenario. The fault of an old name
+/// contains the new one, where the section's parser knows that.
+inline constexpr std::array kRenamedKeys{RenamedKey{"", "mac_ageing", "mac_aging"}};
 
 class ObjectReader {
   public:
