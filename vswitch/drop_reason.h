@@ -1,5 +1,5 @@
-// drop_reason.h - why a frame ended here: the only list, with the names that people see.
-// Threads: any (values).
+// drop_reason.h - the reasons for which frames are dropped, with their names and meanings in reports.
+// Source: docs/design.md 5.6. Threads: any (values).
 #pragma once
 
 #include <array>
@@ -45,8 +45,8 @@ enum class DropReason : std::uint8_t {
 inline constexpr std::size_t kDropReasons = static_cast<std::size_t>(DropReason::kCount);
 
 struct DropReasonText {
-    const char* name;     ///< stable, in every output
-    const char* meaning;  ///< one line for people
+    const char* name;     ///< in reports; never changes
+    const char* meaning;  ///< one line
 };
 
 inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
@@ -56,25 +56,25 @@ inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
     {"bad_offload", "checksum or segmentation request that does not fit the frame"},
     {"reserved_multicast", "link-local multicast (01:80:c2:00:00:0x) stays on its link"},
     {"hairpin", "destination is the port it came from"},
-    {"no_such_mac", "nobody in this VLAN has the destination MAC"},
+    {"no_such_mac", "no vNIC in this VLAN has the destination MAC"},
     {"mtu_exceeded", "longer than the MTU of the receiving side"},
     {"flood_limited", "broadcast, multicast or unknown frames above flood_limit"},
     {"queue_full", "the queue towards the destination was full"},
     {"destination_congested",
-     "above the rate that its destination's switch asked for, and its queue was full"},
+     "above the rate that the destination's switch advertised, and the queue was full"},
     {"request_held", "a guest's retransmission of a request that the switch still holds"},
-    {"request_queue_full", "more requests to an appliance were waiting for tokens than there is room for"},
+    {"request_queue_full", "too many requests to the appliance waited for tokens"},
     {"feedback_unexpected", "a feedback frame (IP protocol 143) from a guest, or where feedback is off"},
-    {"no_tunnel", "of a vNIC that encrypts, to an address that is behind no tunnel"},
+    {"no_tunnel", "from a vNIC that encrypts, to an address behind no tunnel"},
     {"tunnel_down", "the tunnel's other end has not agreed on keys yet"},
     {"clear_text", "came over the wire in clear text for a vNIC that encrypts"},
     {"encrypted_unexpected", "came through a tunnel for a vNIC that does not encrypt"},
     {"tunnel_source", "came through a tunnel from an address that is not behind it"},
     {"esp_unknown_spi", "ESP to this host with an SPI of no session"},
-    {"esp_malformed", "ESP that no Weir sends: truncated, fragmented, wrongly padded"},
-    {"esp_replayed", "ESP that has come before, or is too old to tell"},
-    {"esp_bad_tag", "ESP that was changed on its way, or is of another key"},
-    {"esp_failed", "the crypto device did not do it"},
+    {"esp_malformed", "ESP that no Weir switch sends: truncated, fragmented, wrongly padded"},
+    {"esp_replayed", "ESP that came before, or is too old to be sure"},
+    {"esp_bad_tag", "ESP that was changed on its way, or sealed with another key"},
+    {"esp_failed", "the crypto device failed"},
     {"no_buffer", "no packet buffer for a copy or a segment"},
     {"uplink_down", "the uplink has no link"},
     {"vm_down", "the receiving VM is not connected"},

@@ -1,7 +1,9 @@
-// stats.h - what a worker counts. Plain numbers: only the owning worker touches them, and it copies a
-// consistent snapshot out when the agent asks, so that offered = delivered + queued + dropped holds in every
-// reading. Units: frames as the guest hands them over (a TSO super-frame is one); bytes as accounted (wire or
-// L2); cycles; ns. Threads: owning worker.
+// stats.h - counters of workers, vNICs, tunnels and request flows.
+// Source: docs/design.md 5.6. Units: frames as the guest hands them over (a TSO super-frame is one); bytes as
+// accounted (wire or L2); cycles; ns. Threads: owning worker.
+//
+// Only the owning worker touches the counters. When the agent asks, the worker copies a snapshot of them
+// between two iterations, so that offered = delivered + queued + dropped holds in every reading.
 #pragma once
 
 #include <array>
@@ -64,24 +66,24 @@ struct alignas(64) DirectionStats {
     }
 };
 
-/// Why the switch left a VM's ring alone, and for how long.
+/// What a VM's ring was held back by.
 enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kCount };
 
 struct VnicStats {
     DirectionStats from_vm;
     DirectionStats to_vm;
-    Tally admitted;                  ///< from_vm, past the vNIC's own limit
-    std::uint64_t uplink_bytes = 0;  ///< of from_vm.delivered, towards the wire
+    Tally admitted;                  ///< of from_vm: passed the vNIC's own limit
+    std::uint64_t uplink_bytes = 0;  ///< of from_vm.delivered: sent to the wire
     std::uint64_t bursts = 0;
     std::uint64_t cycles = 0;
     std::array<Nanos, static_cast<std::size_t>(HoldReason::kCount)> held_ns{};
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
-    std::uint64_t encryption_tokens = 0;  ///< what the tunnels have cost it
-    std::uint64_t limiters = 0;           ///< destinations that have asked it for a rate (feedback)
+    std::uint64_t encryption_tokens = 0;  ///< charged for encryption
+    std::uint64_t limiters = 0;           ///< destinations with a limiter (feedback)
     std::uint64_t received_rate = 0;      ///< from the wire in the last period, bytes per second
-    std::uint64_t receive_capacity = 0;   ///< its part of the downlink
-    std::uint64_t advertised_rate = 0;    ///< what its senders are told; 0 = feedback is off
+    std::uint64_t receive_capacity = 0;   ///< part of the downlink
+    std::uint64_t advertised_rate = 0;    ///< rate for its senders; 0 = feedback is off
 };
 
 struct WorkerStats {
@@ -93,21 +95,21 @@ struct WorkerStats {
     std::uint64_t bursts = 0;
 };
 
-/// Frames for vNICs of another worker, and what was lost that is among nobody's drops: there the original
-/// frame was counted as delivered.
+/// Frames handed to other workers. The losses are no vNIC's drops, because the frame, or the original of the
+/// copy, was counted as delivered before.
 struct HandoffStats {
     std::uint64_t posted = 0;
-    std::uint64_t vnic_gone = 0;              ///< the vNIC went while they were on their way to its worker
-    std::uint64_t copies_ring_full = 0;       ///< flooded copies: the other worker was behind
-    std::uint64_t copies_without_buffer = 0;  ///< flooded copies that could not be made
+    std::uint64_t vnic_gone = 0;              ///< the vNIC was removed before its worker took them
+    std::uint64_t copies_ring_full = 0;       ///< flooded copies; the other worker's ring was full
+    std::uint64_t copies_without_buffer = 0;  ///< flooded copies that were not made
 };
 
 /// Feedback between switches.
 struct FeedbackStats {
-    std::uint64_t told = 0;    ///< frames sent
-    std::uint64_t untold = 0;  ///< for lack of a buffer or of room; the next makes up for it
-    std::uint64_t heard = 0;   ///< frames that set or confirmed a rate
-    std::uint64_t stale = 0;   ///< older than the last, or replayed
+    std::uint64_t sent = 0;      ///< frames
+    std::uint64_t unsent = 0;    ///< no buffer, or no room in the NIC or another worker's ring
+    std::uint64_t received = 0;  ///< frames that set or confirmed a rate
+    std::uint64_t stale = 0;     ///< older than the last, or replayed
     std::uint64_t malformed = 0;
     std::uint64_t forged = 0;      ///< the tag is not the key's
     std::uint64_t unknown = 0;     ///< for no vNIC of this host
@@ -115,12 +117,12 @@ struct FeedbackStats {
     std::uint64_t limiters = 0;    ///< flows that have one now
 };
 
-/// One tunnel: what came out of the wire for it, and what it sent. Bytes as on the wire.
+/// One tunnel. Bytes as on the wire.
 struct TunnelStats {
-    DirectionStats in;               ///< delivered: to vNICs and to the switch itself
+    DirectionStats in;               ///< from the wire; delivered to vNICs or to the switch itself
     Tally out;                       ///< encrypted
-    std::uint64_t tokens = 0;        ///< what it cost those who sent
-    std::uint64_t key_messages = 0;  ///< messages of the other end
+    std::uint64_t tokens = 0;        ///< charged to the senders
+    std::uint64_t key_messages = 0;  ///< key messages of the other end
 
     void add(const TunnelStats& part) {
         in.add(part.in);
@@ -133,29 +135,29 @@ struct TunnelStats {
 /// The resources on the path of a request: each has a bucket of its own.
 enum class PathResource : std::uint8_t { kAppliance, kUplink, kDownlink, kCycles };
 inline constexpr std::size_t kPathResources = 4;
-/// What can hold a request back: these buckets, and the appliance's window.
+/// What a request can be held back by: these buckets, and the appliance's window.
 inline constexpr std::size_t kRequestHolds = kPathResources + 1;
 inline constexpr std::size_t kWindowHold = kPathResources;
 inline constexpr std::array<const char*, kRequestHolds> kRequestHoldNames{"appliance", "uplink", "downlink",
                                                                           "cycles", "window"};
 
-/// A flow of requests: one vNIC's, to one appliance.
+/// A service flow: the requests of one vNIC to one appliance.
 struct RequestFlowStats {
     std::array<std::uint64_t, kPathResources> used{};    ///< charged so far: tokens, bytes, bytes, cycles
-    std::array<std::uint64_t, kPathResources> queued{};  ///< what those that wait will cost
-    std::array<Nanos, kRequestHolds> blocked_ns{};       ///< time in which it held the flow back
+    std::array<std::uint64_t, kPathResources> queued{};  ///< cost of the requests that wait
+    std::array<Nanos, kRequestHolds> blocked_ns{};       ///< time that each held the flow back
     std::array<std::uint64_t, kPathResources> limit{};   ///< per second; UINT64_MAX = none
-    std::uint64_t requests = 0;                          ///< seen; those that wait too
+    std::uint64_t requests = 0;                          ///< seen, with those that wait
     std::uint64_t responses = 0;
-    std::uint64_t failed = 0;       ///< responses in which the service said no
-    std::uint64_t plain_bytes = 0;  ///< payload of which no header was understood
+    std::uint64_t failed = 0;       ///< responses that report an error
+    std::uint64_t plain_bytes = 0;  ///< payload in which no header was recognized
     std::uint64_t held = 0;         ///< segments that wait now
-    std::uint64_t held_total = 0;   ///< segments that have had to wait
+    std::uint64_t held_total = 0;   ///< segments that had to wait, since the start
     std::uint64_t outstanding = 0;  ///< requests at the appliance
     std::uint64_t outstanding_tokens = 0;
     std::uint64_t connections = 0;
     Nanos since = 0;        ///< when counting began
-    Nanos latency_p50 = 0;  ///< from a request's passing the switch to its response
+    Nanos latency_p50 = 0;  ///< from the forwarding of a request to its response
     Nanos latency_p99 = 0;
     Nanos latency_max = 0;
 };
@@ -165,7 +167,7 @@ struct UplinkStats {
     DirectionStats rx;
 };
 
-/// Everything a worker counts besides its vNICs, at one moment.
+/// Everything that a worker counts besides its vNICs, at one moment.
 struct WorkerSnapshot {
     WorkerStats worker;
     HandoffStats handoff;
@@ -175,10 +177,10 @@ struct WorkerSnapshot {
     std::uint32_t mac_entries = 0;
 };
 
-/// What the NIC said to a vNIC's rule.
+/// How frames for a vNIC reach its worker's queue.
 struct Steering {
     bool hardware = false;
-    std::string reason;  ///< why software; or, for hardware, what the rule could not do
+    std::string reason;  ///< why software; for hardware, what the rule lacks
 };
 
 }  // namespace weir

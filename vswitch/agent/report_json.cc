@@ -87,9 +87,9 @@ json feedback_json(const SwitchReport& report) {
     FeedbackStats sum;
     for (const WorkerReport& worker : report.workers) {
         const FeedbackStats& part = worker.snapshot.feedback;
-        sum.told += part.told;
-        sum.untold += part.untold;
-        sum.heard += part.heard;
+        sum.sent += part.sent;
+        sum.unsent += part.unsent;
+        sum.received += part.received;
         sum.stale += part.stale;
         sum.malformed += part.malformed;
         sum.forged += part.forged;
@@ -97,7 +97,7 @@ json feedback_json(const SwitchReport& report) {
         sum.table_full += part.table_full;
         sum.limiters += part.limiters;
     }
-    return {{"told", sum.told},       {"untold", sum.untold},         {"heard", sum.heard},
+    return {{"sent", sum.sent},       {"unsent", sum.unsent},         {"received", sum.received},
             {"stale", sum.stale},     {"malformed", sum.malformed},   {"forged", sum.forged},
             {"unknown", sum.unknown}, {"table_full", sum.table_full}, {"limiters", sum.limiters}};
 }
@@ -116,7 +116,7 @@ json tunnel_json(const SwitchReport& report, const TunnelReport& tunnel) {
             {"silence_s", static_cast<double>(tunnel.silence) / kNanosPerSecond},
             {"forged", tunnel.forged},
             {"mismatched", tunnel.mismatched},
-            {"letters", tunnel.stats.key_messages},
+            {"key_messages", tunnel.stats.key_messages},
             {"tokens", tunnel.stats.tokens},
             {"encrypted", tally_json(tunnel.stats.out)},
             {"from_wire", direction_json(tunnel.stats.in)}};

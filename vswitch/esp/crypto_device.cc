@@ -1,4 +1,4 @@
-// crypto_device.cc - finds, configures and starts a cryptodev.
+// crypto_device.cc - start and release of a cryptodev.
 #include "vswitch/esp/crypto_device.h"
 
 #include <rte_crypto.h>
@@ -50,7 +50,7 @@ void CryptoDevice::start(std::uint32_t sessions) {
     sessions_ =
         rte_cryptodev_sym_session_pool_create((name_ + "_s").c_str(), sessions, bytes, 0, 0, SOCKET_ID_ANY);
     must(sessions_ != nullptr, "the pool of sessions");
-    // Each queue pair's user keeps one burst of operations for good.
+    // The engine of each queue pair keeps one burst of operations for its lifetime.
     operations_ =
         rte_crypto_op_pool_create((name_ + "_o").c_str(), RTE_CRYPTO_OP_TYPE_SYMMETRIC,
                                   queue_pairs_ * std::uint32_t{kCryptoBurst}, 0, kIvBytes, SOCKET_ID_ANY);

@@ -1,5 +1,5 @@
 // crypto_device.h - a cryptodev with one queue pair per worker, its sessions and its operations.
-// Source: DPDK programmer's guide, "Cryptography Device Library". Units: operations.
+// Source: DPDK cryptodev guide. Units: operations.
 // Threads: made and unmade on the control thread; a queue pair belongs to one worker.
 #pragma once
 
@@ -10,15 +10,15 @@ struct rte_mempool;
 
 namespace weir {
 
-/// Operations in one burst, and descriptors that a queue pair has at least.
+/// Operations in one burst.
 inline constexpr std::uint16_t kCryptoBurst = 32;
 
 class CryptoDevice {
   public:
     /// Creates and starts a virtual crypto device.
     /// @param driver as EAL names it: "crypto_openssl", "crypto_aesni_gcm", "crypto_aesni_mb"
-    /// @param sessions that may exist at a time, one per SA
-    /// @throws HostError when the driver is not there or does not start
+    /// @param sessions SAs that may exist at a time
+    /// @throws HostError when the driver is missing or does not start
     CryptoDevice(const std::string& driver, std::uint16_t queue_pairs, std::uint32_t sessions);
     ~CryptoDevice();
     CryptoDevice(const CryptoDevice&) = delete;

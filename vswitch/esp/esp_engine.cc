@@ -1,4 +1,4 @@
-// esp_engine.cc - wraps or checks, has the device do the work at once, and says what became of each frame.
+// esp_engine.cc - preparation of bursts, the two ways to run them on the device, and outcomes by frame.
 #include "vswitch/esp/esp_engine.h"
 
 #include <rte_byteorder.h>
@@ -22,10 +22,10 @@ constexpr std::uint32_t kGcmIvBytes = 8;
 constexpr std::uint32_t kCbcIvBytes = 16;
 constexpr std::uint8_t kEsp = 50;
 constexpr unsigned kCongestion = 3;  // ECN: CE (RFC 3168)
-/// Behind the frame: the AAD that rte_ipsec builds there.
+/// Tailroom for the AAD that rte_ipsec builds behind the frame.
 constexpr std::uint32_t kTailInbound = 16;
 
-/// `op->sym` is an array of no elements, which compilers rightly distrust.
+/// The operation's symmetric part; `op->sym` is an array without elements, which compilers warn about.
 rte_crypto_sym_op* symmetric(rte_crypto_op* operation) {
     return rte_crypto_op_ctod_offset(operation, rte_crypto_sym_op*, sizeof(rte_crypto_op));
 }
@@ -39,20 +39,19 @@ bool works_at_once(std::uint8_t device) {
     return (info.feature_flags & RTE_CRYPTODEV_FF_SYM_CPU_CRYPTO) != 0;
 }
 
-/// Those of `frames` that are in `bad` have ended so. Rare.
+/// Sets the outcome of those of `frames` that are in `bad`. Rare.
 void note(std::span<rte_mbuf* const> frames, EspOutcomes& outcomes, std::span<rte_mbuf* const> bad,
           EspOutcome outcome) {
     for (const rte_mbuf* frame : bad)
         outcomes[static_cast<std::size_t>(std::ranges::find(frames, frame) - frames.begin())] = outcome;
 }
 
-/// The protocol of the outer header.
+/// Protocol of the outer IP header.
 std::uint8_t protocol_of(const rte_mbuf* frame, bool v6) {
     return *rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kEspFrontBytes + (v6 ? 6 : 9));
 }
 
-/// Takes what is around the frame off, and remembers whether the network has marked it. @return false when it
-/// is no frame
+/// Removes the outer headers, and notes a CE mark in hash.usr. @return false when no Ethernet frame is inside
 bool unwrap(rte_mbuf* frame, bool v6) {
     const std::uint32_t front = kEspFrontBytes + outer_ip_bytes(v6);
     constexpr std::uint32_t kLeast = 14;
@@ -82,7 +81,7 @@ EspEngine::~EspEngine() {
                          kCryptoBurst);
 }
 
-/// One buffer that nobody else reads, with room on both sides; copies where it is not so.
+/// Makes the frame one unshared buffer with room on both sides, by a copy if needed.
 EspOutcome EspEngine::make_room(rte_mbuf*& frame, std::uint32_t head, std::uint32_t tail) {
     if (frame->nb_segs == 1 && RTE_MBUF_DIRECT(frame) && rte_mbuf_refcnt_read(frame) == 1 &&
         rte_pktmbuf_headroom(frame) >= head && rte_pktmbuf_tailroom(frame) >= tail) [[likely]]
@@ -97,7 +96,7 @@ EspOutcome EspEngine::make_room(rte_mbuf*& frame, std::uint32_t head, std::uint3
     return EspOutcome::kDone;
 }
 
-/// Options, extension headers and fragments: no Weir sends them in a tunnel.
+/// Checks the outer header. Options, extension headers and fragments are refused: no Weir switch sends them.
 EspOutcome EspEngine::accept(const EspSa& sa, rte_mbuf*& frame) {
     const EspOutcome room = make_room(frame, 0, kTailInbound);
     if (room != EspOutcome::kDone) [[unlikely]]
@@ -120,8 +119,9 @@ EspOutcome EspEngine::accept(const EspSa& sa, rte_mbuf*& frame) {
     return EspOutcome::kDone;
 }
 
-/// Has the device do the prepared operations of `frames` and waits for them; the device keeps their order.
-/// @return how many it did well; these are the first then
+/// Runs the prepared operations of `frames` through the queue pair, which keeps their order, and waits for
+/// them.
+/// @return number of successes, which are then the first of `frames`
 std::uint16_t EspEngine::run_queued(Burst frames, Burst all, EspOutcomes& outcomes) {
     const auto count = static_cast<std::uint16_t>(frames.size());
     std::array<rte_crypto_op*, kCryptoBurst> done;
@@ -131,7 +131,7 @@ std::uint16_t EspEngine::run_queued(Burst frames, Burst all, EspOutcomes& outcom
         const std::uint16_t more = rte_cryptodev_enqueue_burst(
             device_, queue_pair_, operations_.data() + given, static_cast<std::uint16_t>(count - given));
         given = static_cast<std::uint16_t>(given + more);
-        if (given == taken)  // it refuses one although it has nothing to do
+        if (given == taken)  // an idle device refuses an operation
             break;
         taken = static_cast<std::uint16_t>(
             taken + rte_cryptodev_dequeue_burst(device_, queue_pair_, done.data() + taken,
@@ -151,10 +151,10 @@ std::uint16_t EspEngine::run_queued(Burst frames, Burst all, EspOutcomes& outcom
     return good;
 }
 
-/// The same where the device does it in a call, of which all is prepared.
+/// The same as one CPU crypto call on the prepared arguments.
 std::uint16_t EspEngine::run_at_once(const EspSa& sa, Burst frames, Burst all, EspOutcomes& outcomes) {
     const auto count = static_cast<std::uint16_t>(frames.size());
-    rte_crypto_sym_ofs around{};  // what is authenticated begins before what is encrypted; both end together
+    rte_crypto_sym_ofs around{};  // the authenticated part starts before the encrypted one; both end together
     around.ofs.cipher.head = static_cast<std::uint16_t>(
         is_gcm(sa.algorithm()) ? 0 : kEspHeaderBytes + (sa.outbound() ? 0 : kCbcIvBytes));
     rte_crypto_sym_vec work{};
@@ -178,7 +178,7 @@ std::uint16_t EspEngine::run_at_once(const EspSa& sa, Burst frames, Burst all, E
     return good;
 }
 
-/// A call for the operations that rte_ipsec has prepared.
+/// Makes the arguments of a CPU crypto call from the operations that rte_ipsec prepared.
 void EspEngine::gather(const EspSa& sa, std::uint16_t count) {
     const bool gcm = is_gcm(sa.algorithm());
     for (std::uint16_t i = 0; i < count; ++i) {
@@ -200,7 +200,7 @@ void EspEngine::put(std::uint16_t at, std::uint8_t* data, std::uint32_t bytes, s
     call_.headers[at].va = header;
 }
 
-/// One wrapped frame of a burst, for a call.
+/// Prepares one outbound packet for the CPU crypto call.
 void EspEngine::prepare_call(const EspSa& sa, std::uint16_t at, const EspFront::Packet& packet) {
     std::uint8_t* const iv = packet.esp + kEspHeaderBytes;
     call_.ivs[at].va = nonces_[at].data();
@@ -215,7 +215,7 @@ void EspEngine::prepare_call(const EspSa& sa, std::uint16_t at, const EspFront::
     put(at, packet.esp, bytes, packet.esp + bytes, packet.esp);
 }
 
-/// ... and for the device's queue.
+/// Prepares one outbound packet for the queue pair.
 void EspEngine::prepare_operation(const EspSa& sa, std::uint16_t at, rte_mbuf* frame,
                                   const EspFront::Packet& packet) {
     rte_crypto_op* const operation = operations_[at];
@@ -253,7 +253,7 @@ void EspEngine::encrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
         if (outcomes[i] == EspOutcome::kDone) [[likely]] {
             work[count++] = frames[i];
             const char* bytes = rte_pktmbuf_mtod(frames[i], const char*);
-            rte_prefetch0_write(bytes - RTE_CACHE_LINE_SIZE);  // the header's and the trailer's place
+            rte_prefetch0_write(bytes - RTE_CACHE_LINE_SIZE);  // where header and trailer go
             rte_prefetch0_write(bytes + frames[i]->data_len);
         }
     }
@@ -299,8 +299,8 @@ void EspEngine::decrypt(EspSa& sa, Burst frames, EspOutcomes& outcomes) {
         gather(sa, prepared);
     count = prepared == 0 ? prepared : run(sa, all.first(prepared), frames, outcomes);
     const std::uint16_t good = count == 0 ? count : rte_ipsec_pkt_process(sa.session(), work.data(), count);
-    // A packet whose twin came in the same burst is unpacked before it is found out; one with a wrong padding
-    // is not.
+    // rte_ipsec unwraps a packet whose duplicate is in the same burst before it refuses it, and does not
+    // unwrap one with wrong padding: the outer protocol distinguishes them.
     for (rte_mbuf* frame : all.subspan(good, count - good))
         note(frames, outcomes, {&frame, 1},
              protocol_of(frame, sa.outer_v6()) == kEsp ? EspOutcome::kMalformed : EspOutcome::kReplayed);

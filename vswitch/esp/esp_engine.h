@@ -1,6 +1,10 @@
-// esp_engine.h - one worker's queue pair of a crypto device: bursts of frames into ESP and out of it, at
-// once. Source: RFC 4303 over a cryptodev, inbound with rte_ipsec; Ethernet inside (next header 143, RFC
-// 8986). Units: bytes. Threads: made on the control thread, then one worker's, as the queue pair is.
+// esp_engine.h - encryption and decryption of bursts on one worker's queue pair of a crypto device.
+// Source: RFC 4303; RFC 8986; DPDK cryptodev guide; DPDK ipsec library guide; docs/algorithms.md 11.1.
+// Units: bytes. Threads: made on the control thread, then used by one worker.
+//
+// Both calls are synchronous: a burst of at most 32 frames of one SA goes in, and returns with an outcome for
+// each frame, in the same order. Software devices (CPU crypto) work on the caller's stack in one call; others
+// get the burst through their queue pair and are polled until all of it is back.
 #pragma once
 
 #include <rte_crypto_sym.h>
@@ -17,32 +21,33 @@ struct rte_mbuf;
 
 namespace weir {
 
-/// What became of a frame.
+/// Result for one frame.
 enum class EspOutcome : std::uint8_t {
     kDone,
-    kMalformed,  ///< truncated, with options or fragments, a wrong padding, no frame inside
+    kMalformed,  ///< truncated, IP options or fragments, wrong padding, or no frame inside
     kReplayed,
     kBadTag,
-    kNoBuffer,  ///< had to be copied and the pool was empty
+    kNoBuffer,  ///< needed a copy and the pool was empty
     kTooLong,   ///< does not fit into one buffer
-    kFailed     ///< the device did not do it, or all 2^32 - 1 sequence numbers are used
+    kFailed     ///< the device failed, or all 2^32 - 1 sequence numbers are used
 };
 using EspOutcomes = std::array<EspOutcome, kCryptoBurst>;
 
 class EspEngine {
   public:
-    /// @param pool for copies of frames that are chained or have no room around them
+    /// @param pool for copies of frames that are chained or lack headroom or tailroom
     /// @throws HostError when the device has no operations left
     EspEngine(const CryptoDevice& device, std::uint16_t queue_pair, rte_mempool* pool);
     ~EspEngine();
     EspEngine(const EspEngine&) = delete;
     EspEngine& operator=(const EspEngine&) = delete;
 
-    /// Whole Ethernet frames without open offload requests become frames to the other end, each in its place;
-    /// kCryptoBurst at most. All stay the caller's, done or not; copies take the place of what was copied.
+    /// Turns Ethernet frames without open offload requests into ESP packets to the other end, in place. At
+    /// most kCryptoBurst. All stay the caller's, whatever the outcome; a copy replaces the frame that it was
+    /// made of.
     void encrypt(EspSa& sa, std::span<rte_mbuf*> frames, EspOutcomes& outcomes);
-    /// And back; hash.usr of what is done says whether the network has marked it with CE. The SPI was looked
-    /// at, and the frame has the length of the SA's headers at least.
+    /// The reverse. hash.usr of a frame with kDone is 1 if the network marked its packet with CE. The caller
+    /// has checked the SPI, and that the packet is at least as long as the SA's headers.
     void decrypt(EspSa& sa, std::span<rte_mbuf*> frames, EspOutcomes& outcomes);
 
   private:
@@ -60,7 +65,7 @@ class EspEngine {
     void prepare_operation(const EspSa& sa, std::uint16_t at, rte_mbuf* frame,
                            const EspFront::Packet& packet);
 
-    /// What a call is given; by operation, parts of it for good.
+    /// Arguments of a CPU crypto call, by operation; the constructor links the lists to the data.
     struct Call {
         std::array<rte_crypto_vec, kCryptoBurst> data{};
         std::array<rte_crypto_sgl, kCryptoBurst> lists{};
@@ -73,7 +78,7 @@ class EspEngine {
     rte_mempool* pool_;
     std::uint8_t device_;
     std::uint16_t queue_pair_;
-    bool at_once_;  ///< the device works on the caller's stack, without its queues
+    bool at_once_;  ///< CPU crypto: the device works on the caller's stack
     std::array<rte_crypto_op*, kCryptoBurst> operations_{};
     Call call_;
     std::array<std::array<std::uint8_t, 16>, kCryptoBurst> nonces_{};

@@ -1,18 +1,52 @@
-// esp_sa.cc - translates keys to cryptodev transforms and, inbound, rte_ipsec parameters.
+// esp_sa.cc - outbound headers from the template; keys as cryptodev transforms and rte_ipsec parameters.
 #include "vswitch/esp/esp_sa.h"
 
+#include <rte_byteorder.h>
 #include <rte_cryptodev.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
+#include <rte_mbuf.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
+#include "common/byte_order.h"
 #include "common/error.h"
 
 namespace weir {
 namespace {
+
+constexpr std::uint32_t kIp4Front = kEspFrontBytes + 20 + kEspHeaderBytes;
+constexpr std::uint32_t kIp6Front = kEspFrontBytes + 40 + kEspHeaderBytes;
+/// Padding of RFC 4303 2.4; one byte more than the longest.
+constexpr std::array<std::uint8_t, 16> kPadding{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+/// Sum of the 16-bit words of the IPv4 header, in their order in memory.
+std::uint32_t header_sum(std::span<const std::uint8_t> header) {
+    std::uint32_t sum = 0;
+    for (std::size_t at = kEspFrontBytes; at + 1 < header.size() && at < kEspFrontBytes + 20; at += 2) {
+        std::uint16_t word = 0;
+        std::memcpy(&word, header.data() + at, sizeof(word));
+        sum += word;
+    }
+    return sum;
+}
+
+/// DSCP and ECN of the IP packet in the frame, which the outer header repeats; 0 without one.
+std::uint8_t traffic_class(const std::uint8_t* frame, std::uint32_t bytes) {
+    if (bytes < 20)
+        return 0;
+    std::uint32_t type = 0;
+    std::memcpy(&type, frame + 12,
+                sizeof(type));  // and the first two bytes behind it, in their order in memory
+    if ((type & 0xFFFF) == 0x0081)
+        std::memcpy(&type, frame + 16, sizeof(type));
+    if ((type & 0xFFFF) == 0x0008)
+        return static_cast<std::uint8_t>(type >> 24);
+    return (type & 0xFFFF) == 0xDD86 ? static_cast<std::uint8_t>((type >> 12 & 0xF0) | type >> 28)
+                                     : std::uint8_t{0};
+}
 
 constexpr std::uint8_t kIpInIp = 4;
 constexpr std::uint8_t kIpv6InIp = 41;
@@ -54,6 +88,68 @@ rte_crypto_sym_xform hmac(const EspKeys& keys, bool outbound) {
 }
 
 }  // namespace
+
+EspFront::EspFront(EspAlgorithm algorithm, bool outer_v6, std::uint32_t spi,
+                   std::span<const std::uint8_t> header)
+    : front_bytes_(outer_v6 ? kIp6Front : kIp4Front),
+      iv_bytes_(weir::iv_bytes(algorithm)),
+      block_mask_(block_bytes(algorithm) - 1),
+      checksum_base_(header_sum(header)),
+      outer_v6_(outer_v6) {
+    const std::uint32_t before = front_bytes_ - kEspHeaderBytes;
+    std::ranges::copy(header.first(std::min<std::size_t>(header.size(), before)), front_.begin());
+    put_be32(front_.data() + before, spi);
+}
+
+void EspFront::finish_ip4(std::uint8_t* ip, std::uint32_t sequence, std::uint32_t bytes,
+                          std::uint8_t traffic_class) const {
+    const rte_be16_t length = rte_cpu_to_be_16(static_cast<std::uint16_t>(bytes));
+    const rte_be16_t identification = rte_cpu_to_be_16(static_cast<std::uint16_t>(sequence));
+    ip[1] = traffic_class;
+    std::memcpy(ip + 2, &length, sizeof length);
+    std::memcpy(ip + 4, &identification, sizeof identification);
+    std::uint32_t sum = checksum_base_ + length + identification + (std::uint32_t{traffic_class} << 8);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    const auto checksum = static_cast<std::uint16_t>(~((sum & 0xFFFF) + (sum >> 16)));
+    std::memcpy(ip + 10, &checksum, sizeof checksum);
+}
+
+/// IVs of AES-GCM need only differ, as sequence numbers do. An IV of AES-CBC must be unpredictable (RFC 3602
+/// 3): the IV field gets the sequence number and is encrypted with the rest, under an IV of zero. So the wire
+/// carries E(sequence number), as NIST SP 800-38A recommends in appendix C: it never repeats under one key,
+/// and cannot be predicted without the key.
+EspFront::Packet EspFront::wrap(rte_mbuf* frame, std::uint32_t sequence) const {
+    const std::uint32_t inside = frame->data_len;
+    const std::uint32_t encrypted = (inside + kEspTrailerBytes + block_mask_) & ~block_mask_;
+    auto* const clear = rte_pktmbuf_mtod(frame, std::uint8_t*);
+    const std::uint8_t tos = traffic_class(clear, inside);
+    std::memcpy(clear + inside, kPadding.data(), kPadding.size());
+    clear[encrypted - 2] = static_cast<std::uint8_t>(encrypted - inside - kEspTrailerBytes);
+    clear[encrypted - 1] = kEthernetNextHeader;
+
+    std::uint8_t* const iv = clear - iv_bytes_;
+    std::uint8_t* const start = iv - front_bytes_;
+    std::uint8_t* const ip = start + kEspFrontBytes;
+    const std::uint32_t bytes = front_bytes_ + iv_bytes_ + encrypted + kIcvBytes;
+    if (outer_v6_) {
+        std::memcpy(start, front_.data(), kIp6Front);
+        ip[0] = static_cast<std::uint8_t>(0x60 | tos >> 4);
+        ip[1] = static_cast<std::uint8_t>(tos << 4);
+        put_be16(ip + 4, bytes - kEspFrontBytes - 40);
+    } else {
+        std::memcpy(start, front_.data(), kIp4Front);
+        finish_ip4(ip, sequence, bytes - kEspFrontBytes, tos);
+    }
+    put_be32(iv - 4, sequence);
+    std::memset(iv, 0, 4);
+    put_be32(iv + 4, sequence);
+    if (iv_bytes_ > 8)
+        std::memset(iv + 8, 0, 8);
+    frame->data_off = static_cast<std::uint16_t>(frame->data_off - head_bytes());
+    frame->data_len = static_cast<std::uint16_t>(bytes);
+    frame->pkt_len = bytes;
+    return {iv - kEspHeaderBytes, encrypted};
+}
 
 EspSa::EspSa(const CryptoDevice& device, const EspKeys& keys, const Parameters& parameters)
     : device_name_(device.name()),

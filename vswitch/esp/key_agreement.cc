@@ -1,5 +1,4 @@
-// key_agreement.cc - three messages: my offer; mine for yours; agreed. Any of them may be lost, and comes
-// again.
+// key_agreement.cc - sealing and opening messages, sessions from pairs of offers, and the time of messages.
 #include "vswitch/esp/key_agreement.h"
 
 #include <sodium.h>
@@ -18,12 +17,13 @@ constexpr std::array<std::uint8_t, 5> kMagic{'W', 'E', 'I', 'R', 1};
 constexpr std::size_t kHeaderBytes = 8;
 constexpr std::size_t kNonceBytes = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
 constexpr std::size_t kTagBytes = crypto_aead_xchacha20poly1305_ietf_ABYTES;
-constexpr std::size_t kWordsBytes = 72;
-static_assert(kHeaderBytes + kNonceBytes + kWordsBytes + kTagBytes == KeyAgreement::kMessageBytes);
-/// Until the other end has agreed, and then to notice that it has forgotten.
+constexpr std::size_t kContentBytes = 72;
+static_assert(kHeaderBytes + kNonceBytes + kContentBytes + kTagBytes == KeyAgreement::kMessageBytes);
+/// Time between two offers, and between two "adopted" messages, by which an end notices that the other
+/// restarted.
 constexpr Nanos kAskPeriod = 250'000'000;
 constexpr Nanos kAlivePeriod = 1'000'000'000;
-/// Answers to what may be replayed are not worth more.
+/// Time between two answers; bounds the work that replayed offers cause.
 constexpr Nanos kAnswerPeriod = 20'000'000;
 constexpr std::uint32_t kTags = kSpiMessage >> kSpiTagShift;
 constexpr std::uint8_t kAdoptedFlag = 1;
@@ -61,43 +61,43 @@ void KeyAgreement::make_offer() {
     crypto_box_keypair(offer_.open.data(), offer_.secret.data());
 }
 
-KeyAgreement::Message KeyAgreement::seal(const Words& words) {
+KeyAgreement::Message KeyAgreement::seal(const Content& content) {
     Message message{};
     put_be32(message.data(), setup_.spi_out | kSpiMessage);
     put_be32(message.data() + 4, ++messages_);
     std::uint8_t* nonce = message.data() + kHeaderBytes;
     randombytes_buf(nonce, kNonceBytes);
-    std::array<std::uint8_t, kWordsBytes> text{};
+    std::array<std::uint8_t, kContentBytes> text{};
     std::ranges::copy(kMagic, text.begin());
     text[5] = static_cast<std::uint8_t>(setup_.algorithm);
-    text[6] = words.workers;
-    text[7] = words.adopted ? kAdoptedFlag : std::uint8_t{0};
-    std::ranges::copy(words.mine, text.begin() + 8);
-    std::ranges::copy(words.yours, text.begin() + 40);
+    text[6] = content.workers;
+    text[7] = content.adopted ? kAdoptedFlag : std::uint8_t{0};
+    std::ranges::copy(content.mine, text.begin() + 8);
+    std::ranges::copy(content.yours, text.begin() + 40);
     crypto_aead_xchacha20poly1305_ietf_encrypt(nonce + kNonceBytes, nullptr, text.data(), text.size(),
                                                message.data(), kHeaderBytes, nullptr, nonce,
                                                message_key_out_.data());
     return message;
 }
 
-KeyAgreement::Heard KeyAgreement::open(std::span<const std::uint8_t> bytes, Words& words) const {
-    std::array<std::uint8_t, kWordsBytes> text{};
+KeyAgreement::Outcome KeyAgreement::open(std::span<const std::uint8_t> bytes, Content& content) const {
+    std::array<std::uint8_t, kContentBytes> text{};
     if (bytes.size() != kMessageBytes || be32(bytes.data()) != (setup_.spi_in | kSpiMessage))
-        return Heard::kForged;
+        return Outcome::kForged;
     const std::uint8_t* nonce = bytes.data() + kHeaderBytes;
     if (crypto_aead_xchacha20poly1305_ietf_decrypt(text.data(), nullptr, nullptr, nonce + kNonceBytes,
-                                                   kWordsBytes + kTagBytes, bytes.data(), kHeaderBytes, nonce,
-                                                   message_key_in_.data()) != 0)
-        return Heard::kForged;
+                                                   kContentBytes + kTagBytes, bytes.data(), kHeaderBytes,
+                                                   nonce, message_key_in_.data()) != 0)
+        return Outcome::kForged;
     if (!std::equal(kMagic.begin(), kMagic.end(), text.begin()) ||
         text[5] != static_cast<std::uint8_t>(setup_.algorithm) || text[6] == 0 ||
         text[6] > kSpiWorkerMask + 1)
-        return Heard::kMismatch;
-    words.workers = text[6];
-    words.adopted = (text[7] & kAdoptedFlag) != 0;
-    std::copy_n(text.begin() + 8, words.mine.size(), words.mine.begin());
-    std::copy_n(text.begin() + 40, words.yours.size(), words.yours.begin());
-    return Heard::kNothing;
+        return Outcome::kMismatch;
+    content.workers = text[6];
+    content.adopted = (text[7] & kAdoptedFlag) != 0;
+    std::copy_n(text.begin() + 8, content.mine.size(), content.mine.begin());
+    std::copy_n(text.begin() + 40, content.yours.size(), content.yours.begin());
+    return Outcome::kUnchanged;
 }
 
 bool KeyAgreement::tag_is_taken(std::uint8_t tag) const {
@@ -113,14 +113,15 @@ void KeyAgreement::replace_session(const Session& session) {
     session_ = session;
 }
 
-/// The offer becomes this session's, and is never offered again. Where the session's tag is one that packets
-/// still carry, another offer takes its place: the two sessions' packets could not be told apart.
-KeyAgreement::Heard KeyAgreement::adopt(const Words& words, Nanos now) {
+/// Makes a session from this end's offer, which is never offered again. If packets of an earlier session may
+/// still have the new session's tag, the session is discarded and a new offer sent: packets of both could not
+/// be distinguished.
+KeyAgreement::Outcome KeyAgreement::adopt(const Content& content, Nanos now) {
     Session session;
     std::array<std::uint8_t, 96> text{};
-    if (crypto_scalarmult(text.data(), offer_.secret.data(), words.mine.data()) != 0)
-        return Heard::kForged;
-    const auto [first, second] = std::minmax(offer_.open, words.mine);
+    if (crypto_scalarmult(text.data(), offer_.secret.data(), content.mine.data()) != 0)
+        return Outcome::kForged;
+    const auto [first, second] = std::minmax(offer_.open, content.mine);
     std::ranges::copy(first, text.begin() + 32);
     std::ranges::copy(second, text.begin() + 64);
     crypto_generichash(session.secret.data(), session.secret.size(), text.data(), text.size(),
@@ -130,66 +131,67 @@ KeyAgreement::Heard KeyAgreement::adopt(const Words& words, Nanos now) {
     derive(mark, session.secret, "weir tag", 0);
     session.tag = static_cast<std::uint8_t>(be32(mark.data()) % kTags);
     session.mine = offer_.open;
-    session.theirs = words.mine;
-    session.workers = words.workers;
-    session.confirmed = words.adopted;
+    session.theirs = content.mine;
+    session.workers = content.workers;
+    session.confirmed = content.adopted;
     session.adopted = now;
     make_offer();
-    const bool told_apart = !tag_is_taken(session.tag);
-    if (told_apart) {
+    const bool is_tag_new = !tag_is_taken(session.tag);
+    if (is_tag_new) {
         replace_session(session);
         answer_to_.reset();
         renewing_ = false;
         confirm_due_ = true;
     } else {
-        answer_to_ = words.mine;
+        answer_to_ = content.mine;
     }
     sodium_memzero(&session.secret, sizeof(session.secret));
-    return told_apart ? Heard::kAdopted : Heard::kNothing;
+    return is_tag_new ? Outcome::kAdopted : Outcome::kUnchanged;
 }
 
-KeyAgreement::Heard KeyAgreement::hear(std::span<const std::uint8_t> bytes, Nanos now) {
-    Words words;
-    if (const Heard verdict = open(bytes, words); verdict != Heard::kNothing)
+KeyAgreement::Outcome KeyAgreement::on_message(std::span<const std::uint8_t> bytes, Nanos now) {
+    Content content;
+    if (const Outcome verdict = open(bytes, content); verdict != Outcome::kUnchanged)
         return verdict;
-    if (session_ && words.mine == session_->theirs) {  // of this session, or it does not know that we have it
-        if (words.yours != session_->mine) {
+    if (session_ &&
+        content.mine == session_->theirs) {  // of this session, or from before the other end knew of it
+        if (content.yours != session_->mine) {
             confirm_due_ = true;
-            return Heard::kNothing;
+            return Outcome::kUnchanged;
         }
-        heard_at_ = now;
-        if (!words.adopted || session_->confirmed)
-            return Heard::kNothing;
+        last_message_at_ = now;
+        if (!content.adopted || session_->confirmed)
+            return Outcome::kUnchanged;
         session_->confirmed = true;
-        return Heard::kConfirmed;
+        return Outcome::kConfirmed;
     }
-    if (words.yours == offer_.open)
-        return adopt(words, now);
-    if (now - answered_at_ >= kAnswerPeriod && words.mine != theirs_before_)
-        answer_to_ = words.mine;
-    return Heard::kNothing;
+    if (content.yours == offer_.open)
+        return adopt(content, now);
+    if (now - answered_at_ >= kAnswerPeriod && content.mine != theirs_before_)
+        answer_to_ = content.mine;
+    return Outcome::kUnchanged;
 }
 
-std::optional<KeyAgreement::Message> KeyAgreement::say(Nanos now) {
-    Words words{.mine = offer_.open, .yours = {}, .workers = setup_.workers, .adopted = false};
+std::optional<KeyAgreement::Message> KeyAgreement::next_message(Nanos now) {
+    Content content{.mine = offer_.open, .yours = {}, .workers = setup_.workers, .adopted = false};
     if (answer_to_) {
-        words.yours = *answer_to_;
+        content.yours = *answer_to_;
         answer_to_.reset();
         answered_at_ = now;
-        return seal(words);
+        return seal(content);
     }
     const bool agreed = established() && !renewing_;
-    if (!confirm_due_ && said_at_ != 0 && now - said_at_ < (agreed ? kAlivePeriod : kAskPeriod))
+    if (!confirm_due_ && sent_at_ != 0 && now - sent_at_ < (agreed ? kAlivePeriod : kAskPeriod))
         return {};
     const bool confirms = session_ && (confirm_due_ || !renewing_);
-    said_at_ = now;
+    sent_at_ = now;
     confirm_due_ = false;
     if (confirms) {
-        words.mine = session_->mine;
-        words.yours = session_->theirs;
-        words.adopted = true;
+        content.mine = session_->mine;
+        content.yours = session_->theirs;
+        content.adopted = true;
     }
-    return seal(words);
+    return seal(content);
 }
 
 EspKeys KeyAgreement::keys(std::uint32_t spi, std::uint8_t worker) const {

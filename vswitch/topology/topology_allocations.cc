@@ -1,5 +1,5 @@
-// topology_allocations.cc - what passes between the workers and the controller's session: samples of the
-// flows, and the rates and windows that the controller allocates. Units: tokens and bytes per second.
+// topology_allocations.cc - samples of flows for the controller, and the rates and windows that it allocates.
+// Units: tokens and bytes per second.
 #include <algorithm>
 #include <utility>
 

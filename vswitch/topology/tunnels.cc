@@ -112,7 +112,8 @@ Tunnels::Device& Tunnels::device_for(const TunnelConfig& tunnel) {
         } catch (const HostError& error) {
             if (driver == drivers.back())
                 throw;
-            spdlog::info("tunnel {}: {} is not to be had here ({})", tunnel.name, driver, error.what());
+            spdlog::info("tunnel {}: {} is not available on this host ({})", tunnel.name, driver,
+                         error.what());
         }
     }
     throw HostError("tunnel " + tunnel.name + ": no crypto device");
@@ -159,7 +160,7 @@ void Tunnels::send_with_newest(TunnelId id, const Post& post) {
     spdlog::info("tunnel {}: keys agreed on with {}", tunnel.config->name, tunnel.config->remote);
 }
 
-/// The new session is understood from now on; it is sent with when the other end has it too.
+/// Makes the workers receive with the new session; they send with it once the other end has it too.
 void Tunnels::adopt(TunnelId id, const Post& post) {
     Tunnel& tunnel = tunnels_[id];
     tunnel.sessions.push_back(make_session(id));
@@ -169,8 +170,8 @@ void Tunnels::adopt(TunnelId id, const Post& post) {
         send_with_newest(id, post);
 }
 
-/// Sessions that no worker uses any more: neither of the last ones, nor the one that is sent with, and all
-/// workers have done what says so.
+/// Frees the oldest session once no worker can use it: newer ones are enough, none is sent with it, and all
+/// workers have carried out their last command about sessions.
 void Tunnels::retire(Tunnel& tunnel) {
     if (tunnel.sessions.size() <= kSessionsKept || tunnel.sessions.front().get() == tunnel.sending)
         return;
@@ -180,37 +181,37 @@ void Tunnels::retire(Tunnel& tunnel) {
     tunnel.sessions.pop_front();
 }
 
-void Tunnels::hear(TunnelId id, rte_mbuf* frame, Nanos now, const Post& post) {
+void Tunnels::on_key_message(TunnelId id, rte_mbuf* frame, Nanos now, const Post& post) {
     Tunnel& tunnel = tunnels_[id];
     const std::uint32_t at = kEspFrontBytes + outer_ip_bytes(ends_[id].v6);
     std::array<std::uint8_t, KeyAgreement::kMessageBytes> room{};
-    KeyAgreement::Heard heard = KeyAgreement::Heard::kForged;
+    KeyAgreement::Outcome outcome = KeyAgreement::Outcome::kForged;
     if (frame->pkt_len >= at + room.size()) {
         const auto* bytes = static_cast<const std::uint8_t*>(
             rte_pktmbuf_read(frame, at, static_cast<std::uint32_t>(room.size()), room.data()));
-        heard = tunnel.agreement->hear({bytes, room.size()}, now);
+        outcome = tunnel.agreement->on_message({bytes, room.size()}, now);
     }
     rte_pktmbuf_free(frame);
-    switch (heard) {
-        case KeyAgreement::Heard::kForged:
+    switch (outcome) {
+        case KeyAgreement::Outcome::kForged:
             ++tunnel.report.forged;
             break;
-        case KeyAgreement::Heard::kMismatch:
+        case KeyAgreement::Outcome::kMismatch:
             ++tunnel.report.mismatched;
             break;
-        case KeyAgreement::Heard::kAdopted:
+        case KeyAgreement::Outcome::kAdopted:
             adopt(id, post);
             break;
-        case KeyAgreement::Heard::kConfirmed:
+        case KeyAgreement::Outcome::kConfirmed:
             send_with_newest(id, post);
             break;
-        case KeyAgreement::Heard::kNothing:
+        case KeyAgreement::Outcome::kUnchanged:
             break;
     }
 }
 
-/// Leaves by the first worker, past the queues. What is lost comes again.
-void Tunnels::say(TunnelId id, const KeyAgreement::Message& message, const Post& post) {
+/// Posts the message to the first worker, which sends it past the queues. Lost messages are repeated.
+void Tunnels::send_key_message(TunnelId id, const KeyAgreement::Message& message, const Post& post) {
     const TunnelEnd& end = ends_[id];
     rte_mbuf* frame = rte_pktmbuf_alloc(pool_);
     if (frame == nullptr)
@@ -231,7 +232,8 @@ void Tunnels::say(TunnelId id, const KeyAgreement::Message& message, const Post&
     post(0, command::SendFrame{frame});
 }
 
-/// One end asks first, so that not both do at once.
+/// Asks for new keys after `rekey`, at the end with the smaller outbound SPI; at the other end a quarter
+/// later, so that both do not ask at once. Also when half of the sequence numbers are used.
 void Tunnels::renew_in_time(Tunnel& tunnel, Nanos now) {
     const KeyAgreement& agreement = *tunnel.agreement;
     if (!agreement.established() || tunnel.sessions.empty())
@@ -250,13 +252,13 @@ void Tunnels::tick(Nanos now, const Post& post) {
     try {
         for (const auto& worker : workers_)
             for (KeyMessage message{}; worker->key_messages().pop(message);)
-                hear(message.tunnel, message.frame, now, post);
+                on_key_message(message.tunnel, message.frame, now, post);
         for (TunnelId id = 0; id < tunnels_.size(); ++id) {
             Tunnel& tunnel = tunnels_[id];
             renew_in_time(tunnel, now);
             retire(tunnel);
-            if (const auto message = tunnel.agreement->say(now))
-                say(id, *message, post);
+            if (const auto message = tunnel.agreement->next_message(now))
+                send_key_message(id, *message, post);
         }
     } catch (const HostError& error) {
         spdlog::error("tunnels: {}", error.what());
@@ -271,7 +273,8 @@ std::vector<TunnelReport> Tunnels::report(Nanos now) const {
         report.config = static_cast<std::uint16_t>(id);
         report.up = tunnel.sending != nullptr;
         report.key_age = report.up ? now - tunnel.agreement->adopted_at() : 0;
-        report.silence = tunnel.agreement->heard_at() == 0 ? 0 : now - tunnel.agreement->heard_at();
+        report.silence =
+            tunnel.agreement->last_message_at() == 0 ? 0 : now - tunnel.agreement->last_message_at();
         report.peer_workers = tunnel.agreement->peer_workers();
         for (const auto& reading : readings_)
             report.stats.add(reading[id]);

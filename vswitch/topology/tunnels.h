@@ -1,5 +1,11 @@
 // tunnels.h - the agent's side of the ESP tunnels: crypto devices, agreement on keys, sessions for the
-// workers. Units: Nanos. Threads: the agent (and at start and end, main), under the topology's lock.
+// workers. Source: RFC 4303; docs/algorithms.md 11.2; docs/tunnels.md. Units: Nanos. Threads: the agent (at
+// start and end main), under the topology's lock.
+//
+// A change of keys loses no frame: workers first learn to receive with the new session, then, once the other
+// end has it, to send with it. The sessions before it stay until no worker can use them. With `rekey` 1h the
+// end with the smaller outbound SPI asks for new keys after 1 h, the other one after 1 h 15 min if they did
+// not come.
 #pragma once
 
 #include <array>
@@ -21,10 +27,10 @@ namespace weir {
 
 class Tunnels {
   public:
-    /// Sends a worker a command. @return its number
+    /// Posts a command to a worker. @return its number
     using Post = std::function<std::uint64_t(WorkerId, const WorkerCommand&)>;
 
-    /// @param uplink_mac where the configuration says none
+    /// @param uplink_mac source address of tunnels without a `local_mac`
     /// @throws HostError when a crypto device does not start
     Tunnels(const SwitchConfig& config, const std::vector<TunnelParts>& parts, rte_mempool* pool,
             std::uint64_t uplink_mac, std::vector<std::unique_ptr<Worker>>& workers);
@@ -35,10 +41,11 @@ class Tunnels {
     [[nodiscard]] std::span<const TunnelEnd> ends() const { return ends_; }
     /// One for each tunnel.
     [[nodiscard]] std::vector<EspEngine*> engines(WorkerId worker) const;
-    /// What other switches have said is answered, what is due is said; never waits for a worker.
+    /// Handles key messages that workers received, sends those that are due, renews keys. Never waits for a
+    /// worker.
     void tick(Nanos now, const Post& post);
 
-    /// Where a worker writes its tallies to.
+    /// The tallies that a worker writes in its snapshot, by tunnel.
     [[nodiscard]] std::vector<TunnelStats>& reading(WorkerId worker) { return readings_[worker]; }
     [[nodiscard]] bool any() const { return !ends_.empty(); }
     [[nodiscard]] std::vector<TunnelReport> report(Nanos now) const;
@@ -59,10 +66,10 @@ class Tunnels {
 
     Device& device_for(const TunnelConfig& tunnel);
     [[nodiscard]] std::unique_ptr<EspSession> make_session(std::size_t tunnel) const;
-    void hear(TunnelId id, rte_mbuf* frame, Nanos now, const Post& post);
+    void on_key_message(TunnelId id, rte_mbuf* frame, Nanos now, const Post& post);
     void adopt(TunnelId id, const Post& post);
     void send_with_newest(TunnelId id, const Post& post);
-    void say(TunnelId id, const KeyAgreement::Message& message, const Post& post);
+    void send_key_message(TunnelId id, const KeyAgreement::Message& message, const Post& post);
     void post_to_all(const WorkerCommand& command, const Post& post);
     void renew_in_time(Tunnel& tunnel, Nanos now);
     void retire(Tunnel& tunnel);

@@ -42,7 +42,7 @@ class FeedbackTest(TwoHosts):
         self.hosts({3: {"limit": "20Mbit"}})
         source = self.send(1, 80 * MBIT, 3, 4)
         self.wait_feedback(self.a, "limiters")
-        self.wait_feedback(self.b, "told", 10)
+        self.wait_feedback(self.b, "sent", 10)
         self.wait_rate(self.b, "vm3", 10 * MBIT, 25 * MBIT)
         self.wait_rate(self.b, "vm4", 30 * MBIT, 50 * MBIT)
         source.kill()
@@ -52,7 +52,7 @@ class FeedbackTest(TwoHosts):
         self.assertEqual(set(self.drops_of(self.a, "vm1")), {"destination_congested"})
         self.assertLess(share(self.b.vnic("vm3"), each), 0.75)
         self.assertGreater(share(self.b.vnic("vm4"), each), 0.9)
-        self.assertGreater(self.feedback(self.a)["heard"], 10)
+        self.assertGreater(self.feedback(self.a)["received"], 10)
         self.assert_both_accounts()
 
     def drops_of(self, host, name):
@@ -72,7 +72,7 @@ class FeedbackTest(TwoHosts):
         received = json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
         self.assertGreater(received, 8 * MBIT)
         self.assertLess(received, 22 * MBIT)
-        self.assertGreater(self.feedback(self.a)["heard"], 10)
+        self.assertGreater(self.feedback(self.a)["received"], 10)
         self.assert_both_accounts()
 
     def victims_share(self, feedback):
@@ -117,7 +117,7 @@ class FeedbackTest(TwoHosts):
         guest, _ = self.capture("eth1", 1)
         self.send(1, 80 * MBIT, 3, kind=kind)
         until(lambda: not wire.alive(), 30, f"{count} frames of feedback")
-        self.wait_feedback(self.a, "heard", count)
+        self.wait_feedback(self.a, "received", count)
         read = subprocess.run(["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=;", "-E", "occurrence=f", "-o",
                                "ip.check_checksum:TRUE", *(f"-e{field}" for field in fields)], capture_output=True,
                               text=True, timeout=60, check=True)
@@ -180,7 +180,7 @@ class FeedbackTest(TwoHosts):
                 return self.drops_of(self.a, "vm2").get("feedback_unexpected", 0) > 0
             until(dropped, 20, "the guest's frame dropped")
         feedback = self.feedback(self.a)
-        self.assertEqual((feedback["heard"], feedback["limiters"]), (0, 0))
+        self.assertEqual((feedback["received"], feedback["limiters"]), (0, 0))
         self.assertEqual(self.drops_of(self.a, "vm1"), {})
         self.assertEqual(self.feedback(self.b)["malformed"], 0)
 
@@ -192,9 +192,9 @@ class FeedbackTest(TwoHosts):
         self.wait_rate(self.b, "vm3", 10 * MBIT, 25 * MBIT)
         self.b.kill()
         self.wait_rate(self.a, "vm1", 0.4 * MBIT, 1.6 * MBIT, "from_vm")
-        before = self.feedback(self.a)["heard"]
+        before = self.feedback(self.a)["received"]
         self.b = self.host("b", 0, {"rate": "200Mbit"}, FEEDBACK, receivers)
-        self.wait_feedback(self.a, "heard", before + 10)
+        self.wait_feedback(self.a, "received", before + 10)
         self.wait_rate(self.b, "vm3", 10 * MBIT, 25 * MBIT)
         self.assertEqual(self.feedback(self.a)["limiters"], 1)
         source.kill()

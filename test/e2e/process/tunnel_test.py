@@ -104,7 +104,7 @@ class TunnelTest(TwoHosts):
         self.wait_agreed()
         shark, path = self.eavesdrop()
         self.send(1, 60 * MBIT, 3, size=1300)
-        self.wait_feedback(self.a, "heard", 20)
+        self.wait_feedback(self.a, "received", 20)
         until(lambda: self.a.vnic("vm1")["from_vm"]["drops"].get("destination_congested", 0) > 0, 30, "a sender held")
         self.assert_nothing_clear(shark, path)
 

@@ -202,8 +202,8 @@ TEST_CASE("a flipped bit anywhere behind the outer header is found, and the wron
         EspKeys wrong = keys();
         wrong.cipher[3] ^= 1;
         wrong.auth[3] ^= 1;
-        Ends stranger(kind, wrong);
-        CHECK(judged(stranger, {good}) == Outcomes{EspOutcome::kBadTag});
+        Ends other_key(kind, wrong);
+        CHECK(judged(other_key, {good}) == Outcomes{EspOutcome::kBadTag});
         CHECK(judged(ends, {good}) == Outcomes{EspOutcome::kDone});
     }
     CHECK(buffers_in_use() == 0);
@@ -275,7 +275,8 @@ TEST_CASE("truncated frames, fragments and options are refused at every length")
     CHECK(buffers_in_use() == 0);
 }
 
-TEST_CASE("frames that fit no buffer, and chains when there is no buffer, stay as they are and are told") {
+TEST_CASE(
+    "frames that fit no buffer, and chains when there is no buffer, stay as they are and are reported") {
     Ends ends(kKinds[0]);
     std::vector<FrameBytes> out;
     const auto work = [&](auto burst, auto& outcomes) { left().encrypt(ends.out, burst, outcomes); };

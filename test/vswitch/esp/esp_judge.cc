@@ -1,4 +1,4 @@
-// esp_judge.cc - ESP by the letter of the RFCs.
+// esp_judge.cc - ESP exactly as in the RFCs.
 #include "test/vswitch/esp/esp_judge.h"
 
 #include <openssl/evp.h>

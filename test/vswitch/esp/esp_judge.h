@@ -1,5 +1,5 @@
 // esp_judge.h - opens ESP packets by OpenSSL alone: shares nothing with the switch.
-// Source: RFC 4303, 4106, 3602, 4868. Units: bytes. Threads: tests only.
+// Source: RFC 4303; RFC 4106; RFC 3602; RFC 4868. Units: bytes. Threads: tests only.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@ using namespace weir;
 namespace {
 
 using Message = KeyAgreement::Message;
-using Heard = KeyAgreement::Heard;
+using Outcome = KeyAgreement::Outcome;
 constexpr std::uint32_t kLeft = 0x1000;
 constexpr std::uint32_t kRight = 0x2000;
 constexpr Nanos kTick = 10'000'000;
@@ -34,11 +34,11 @@ struct End {
     explicit End(const KeyAgreement::Setup& setup) : agreement(std::make_unique<KeyAgreement>(setup)) {}
     std::unique_ptr<KeyAgreement> agreement;
     std::deque<Message> arriving;
-    std::vector<Message> said;
+    std::vector<Message> sent;
     unsigned adopted = 0;
 };
 
-/// Both have the same session, and say so.
+/// Both have the same session and know it.
 bool agreed(const End& one, const End& other) {
     const KeyAgreement& a = *one.agreement;
     const KeyAgreement& b = *other.agreement;
@@ -48,9 +48,9 @@ bool agreed(const End& one, const End& other) {
 
 void turn(End& end, Nanos now) {
     for (; !end.arriving.empty(); end.arriving.pop_front())
-        end.adopted += end.agreement->hear(end.arriving.front(), now) == Heard::kAdopted;
-    if (const auto message = end.agreement->say(now))
-        end.said.push_back(*message);
+        end.adopted += end.agreement->on_message(end.arriving.front(), now) == Outcome::kAdopted;
+    if (const auto message = end.agreement->next_message(now))
+        end.sent.push_back(*message);
 }
 
 struct Wire {
@@ -72,10 +72,10 @@ struct Wire {
         carry(b, a, loss);
     }
     void carry(End& from, End& to, double loss) {
-        for (const Message& message : from.said)
+        for (const Message& message : from.sent)
             if (std::uniform_real_distribution<>(0, 1)(random) >= loss)
                 to.arriving.push_back(message);
-        from.said.clear();
+        from.sent.clear();
     }
     Nanos now = kNanosPerSec;
     std::mt19937 random;
@@ -97,10 +97,10 @@ TEST_CASE("two ends that begin together agree within a tenth of a second, once, 
     CHECK(b.adopted == 1);
     CHECK(a.agreement->peer_workers() == 1);
     CHECK(b.agreement->peer_workers() == 2);
-    CHECK(wire.now - a.agreement->heard_at() < 2 * kNanosPerSec);
+    CHECK(wire.now - a.agreement->last_message_at() < 2 * kNanosPerSec);
 }
 
-TEST_CASE("each direction and each worker has keys of its own, and SPIs that tell them apart") {
+TEST_CASE("each direction and each worker has keys of its own, and SPIs that differ") {
     Wire wire;
     End a(left_setup());
     End b(right_setup());
@@ -153,14 +153,14 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "packets of the last three sessions are told apart, however often keys are renewed and whoever "
+    "packets of the last three sessions have different tags, however often keys are renewed or an end "
     "restarts") {
     Wire wire;
     End a(left_setup());
     End b(right_setup());
     std::deque<std::uint8_t> tags_a;
     std::deque<std::uint8_t> tags_b;
-    const auto told_apart = [](const End& end, std::deque<std::uint8_t>& tags) {
+    const auto tag_differs = [](const End& end, std::deque<std::uint8_t>& tags) {
         const bool fresh = std::ranges::find(tags, end.agreement->tag()) == tags.end();
         tags.push_back(end.agreement->tag());
         if (tags.size() > kSessionsUnderstood - 1)
@@ -180,8 +180,8 @@ TEST_CASE(
             REQUIRE(ticks < 1000);
             wire.step(a, b);
         }
-        mixed_up += !told_apart(a, tags_a);
-        mixed_up += !told_apart(b, tags_b);
+        mixed_up += !tag_differs(a, tags_a);
+        mixed_up += !tag_differs(b, tags_b);
     }
     CHECK(mixed_up == 0);
 }
@@ -196,14 +196,14 @@ TEST_CASE("a message of the session before that comes late asks for no further o
     std::vector<Message> late;
     for (int i = 0; late.empty() && i < 200; ++i) {
         wire.now += kTick;
-        if (const auto message = a.agreement->say(wire.now))
+        if (const auto message = a.agreement->next_message(wire.now))
             late.push_back(*message);
     }
     REQUIRE(late.size() == 1);
     a.agreement->renew();
     for (int i = 0; i < 50; ++i)
         wire.step(a, b);
-    CHECK(b.agreement->hear(late[0], wire.now) == Heard::kNothing);
+    CHECK(b.agreement->on_message(late[0], wire.now) == Outcome::kUnchanged);
     for (int i = 0; i < 50; ++i)
         wire.step(a, b);
     CHECK(b.adopted == 2);
@@ -220,7 +220,7 @@ TEST_CASE("what was recorded changes nothing: not the session, not the next one"
             wire.now += kTick;
             turn(a, wire.now);
             turn(b, wire.now);
-            recorded.insert(recorded.end(), a.said.begin(), a.said.end());
+            recorded.insert(recorded.end(), a.sent.begin(), a.sent.end());
             wire.carry(a, b, 0);
             wire.carry(b, a, 0);
         }
@@ -231,9 +231,9 @@ TEST_CASE("what was recorded changes nothing: not the session, not the next one"
     const EspKeys keys = b.agreement->in_keys(0);
     const unsigned adopted = b.adopted;
     for (const Message& message : recorded) {
-        CHECK(b.agreement->hear(message, wire.now) == Heard::kNothing);
+        CHECK(b.agreement->on_message(message, wire.now) == Outcome::kUnchanged);
         wire.now += kTick;
-        (void)b.agreement->say(wire.now);
+        (void)b.agreement->next_message(wire.now);
     }
     CHECK(b.agreement->in_keys(0).cipher == keys.cipher);
     CHECK(b.adopted == adopted);
@@ -244,30 +244,31 @@ TEST_CASE("what was recorded changes nothing: not the session, not the next one"
 TEST_CASE("answers to what is replayed are bounded") {
     End a(left_setup());
     End b(right_setup());
-    const Message first = *a.agreement->say(kNanosPerSec);
+    const Message first = *a.agreement->next_message(kNanosPerSec);
     unsigned answers = 0;
     for (Nanos now = kNanosPerSec; now < 2 * kNanosPerSec; now += 1'000'000) {
-        (void)b.agreement->hear(first, now);
-        answers += b.agreement->say(now).has_value();
+        (void)b.agreement->on_message(first, now);
+        answers += b.agreement->next_message(now).has_value();
     }
     CHECK(answers <= 60);
 }
 
-TEST_CASE("another key, another direction, a changed bit or length is forged; another algorithm is told") {
+TEST_CASE(
+    "another key, another direction, a changed bit or length is forged; another algorithm is reported") {
     End a(left_setup());
-    const Message good = *a.agreement->say(kNanosPerSec);
-    CHECK(End(right_setup(6)).agreement->hear(good, kNanosPerSec) == Heard::kForged);
-    CHECK(a.agreement->hear(good, kNanosPerSec) == Heard::kForged);  // its own, sent back
+    const Message good = *a.agreement->next_message(kNanosPerSec);
+    CHECK(End(right_setup(6)).agreement->on_message(good, kNanosPerSec) == Outcome::kForged);
+    CHECK(a.agreement->on_message(good, kNanosPerSec) == Outcome::kForged);  // its own, sent back
     End b(right_setup());
     for (std::size_t at = 0; at < good.size(); ++at) {
         Message bad = good;
         bad[at] = static_cast<std::uint8_t>(bad[at] ^ 0x10);
-        CHECK(b.agreement->hear(bad, kNanosPerSec) == Heard::kForged);
+        CHECK(b.agreement->on_message(bad, kNanosPerSec) == Outcome::kForged);
     }
     for (std::size_t bytes = 0; bytes < good.size(); ++bytes)
-        CHECK(b.agreement->hear(std::span(good).first(bytes), kNanosPerSec) == Heard::kForged);
+        CHECK(b.agreement->on_message(std::span(good).first(bytes), kNanosPerSec) == Outcome::kForged);
     KeyAgreement::Setup other = right_setup();
     other.algorithm = EspAlgorithm::kAes256Gcm;
-    CHECK(End(other).agreement->hear(good, kNanosPerSec) == Heard::kMismatch);
-    CHECK(b.agreement->hear(good, kNanosPerSec) == Heard::kNothing);
+    CHECK(End(other).agreement->on_message(good, kNanosPerSec) == Outcome::kMismatch);
+    CHECK(b.agreement->on_message(good, kNanosPerSec) == Outcome::kUnchanged);
 }

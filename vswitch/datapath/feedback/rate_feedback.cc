@@ -94,7 +94,7 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
     rte_mbuf* frame = rte_pktmbuf_alloc(setup_.pool);
     char* room = frame != nullptr ? rte_pktmbuf_append(frame, static_cast<std::uint16_t>(length)) : nullptr;
     if (room == nullptr) {
-        ++stats.untold;
+        ++stats.unsent;
         rte_pktmbuf_free(frame);
         return;
     }
@@ -102,9 +102,9 @@ void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
     // Feedback on encrypted traffic is encrypted, too.
     if (to.fixed.encrypted ? setup_.uplink.send_control_encrypted(frame, now)
                            : setup_.uplink.send_control(frame, now))
-        ++stats.told;
+        ++stats.sent;
     else
-        ++stats.untold;
+        ++stats.unsent;
 }
 
 void RateFeedback::on_feedback(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now) {
@@ -123,7 +123,7 @@ void RateFeedback::on_feedback(rte_mbuf* frame, std::uint16_t vlan, bool encrypt
         set_destination(frame, to, FrameOrigin::kFeedback);
         if (setup_.inboxes[owner]->post(&frame, 1) == 1)
             return;
-        ++stats.untold;
+        ++stats.unsent;
     } else {
         apply(to, message, now);
     }
@@ -136,7 +136,7 @@ void RateFeedback::apply(VnicId vnic, const FeedbackMessage& message, Nanos now)
         case Change::kOpened:
         case Change::kChanged:
         case Change::kNotNeeded:
-            ++stats.heard;
+            ++stats.received;
             break;
         case Change::kStale:
             ++stats.stale;

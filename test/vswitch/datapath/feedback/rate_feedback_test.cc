@@ -100,7 +100,7 @@ TEST_CASE(
         }
     CHECK(to_peer >= 1'000'000 / 8);  // it ignores feedback, so the rate falls on
     CHECK(to_peer < 600'000'000 / 8);
-    CHECK(host.snapshot_worker(0).feedback.told == taken.messages.size());
+    CHECK(host.snapshot_worker(0).feedback.sent == taken.messages.size());
     CHECK(host.snapshot(vm1).advertised_rate > 0);
     CHECK(balanced(host.snapshot_worker(0).uplink.rx));
     CHECK(balanced(host.snapshot_worker(0).uplink.tx));
@@ -147,7 +147,7 @@ TEST_CASE("forged, malformed, replayed and misdirected feedback changes no rate 
     CHECK(stats.forged == 1);
     CHECK(stats.malformed == 1);
     CHECK(stats.unknown == 1);
-    CHECK(stats.heard == 0);
+    CHECK(stats.received == 0);
     CHECK(stats.limiters == 0);
 
     arrive(nic, feedback(1, kFar, 500'000'000, 10));
@@ -155,7 +155,7 @@ TEST_CASE("forged, malformed, replayed and misdirected feedback changes no rate 
     arrive(nic, feedback(1, kFar, 1'000'000, 9));
     host.settle();
     stats = host.snapshot_worker(0).feedback;
-    CHECK(stats.heard == 1);
+    CHECK(stats.received == 1);
     CHECK(stats.stale == 2);
     CHECK(host.port(vm1).received.empty());
     CHECK(balanced(host.snapshot_worker(0).uplink.rx));
@@ -207,8 +207,8 @@ TEST_CASE("feedback that reaches another worker's queue finds the vNIC's own; so
     CHECK(host.snapshot_worker(1).feedback.limiters == 1);
     const Taken taken = run(host, nic, 5'000'000, [&] { arrive(nic, datagram(mac(2), kFar)); });
     CHECK(host.snapshot(vm2).received_rate > 0);
-    CHECK(host.snapshot_worker(1).feedback.told > 0);
-    CHECK(host.snapshot_worker(0).feedback.told == 0);
+    CHECK(host.snapshot_worker(1).feedback.sent > 0);
+    CHECK(host.snapshot_worker(0).feedback.sent == 0);
 }
 
 TEST_CASE("a vNIC that goes takes its limiters along, and what waits in them is accounted for") {
