@@ -61,7 +61,7 @@ def rule_every_drop_reason_is_explained():
 
 def rule_every_reported_name_is_explained():
     known = {word for code in re.findall(r"`([^`\n]+)`", read("docs/operations.md")) for word in re.findall(r"\w+", code)}
-    reports = read("vswitch/agent/report_json.cc") + read("vswitch/agent/flow_json.cc")
+    reports = read("vswitch/agent/report_json.cc") + read("vswitch/agent/report_json_flows.cc")
     for key in sorted(set(re.findall(r'(?:\{|answer\[)"(\w+)"[,\]]', reports))):
         if key not in known:
             yield f"docs/operations.md: `{key}` of the reports is not explained"

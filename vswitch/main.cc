@@ -9,7 +9,7 @@
 #include "common/process.h"
 #include "cost_functions/program/ebpf_program.h"
 #include "vswitch/agent/agent.h"
-#include "vswitch/agent/telemetry.h"
+#include "vswitch/agent/commands.h"
 #include "vswitch/config/config.h"
 #include "vswitch/config/config_files.h"
 #include "vswitch/eal.h"
@@ -35,7 +35,10 @@ int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files) {
     try {
         weir::Eal eal(config);
         weir::Topology topology(eal, config, files);
-        const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(topology));
+        const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(),
+                                                [&](const std::string& path, const std::string& parameter) {
+                                                    return weir::telemetry_answer(topology, path, parameter);
+                                                });
         std::optional<weir::CtrlLink> link;
         if (!config.controller.connect.empty())
             link.emplace(topology, config.controller);

@@ -1,16 +1,44 @@
-// agent.h - the control thread inside the switch: answers the operator, relays between workers, keeps
-// the link to the controller, tells systemd that all is well.
-// Source: design section 2. Threads: run() on the main thread.
+// agent.h - the control thread of the switch, and its reports to systemd.
+// Source: docs/design.md 2; sd_notify(3). Units: Nanos of a monotonic clock.
+// Threads: run() on the main thread; everything here belongs to that thread.
+//
+// A tick every 10 ms: requests on the command socket, the topology's tick, the link to the controller. When
+// systemd supervises the switch (WATCHDOG_USEC), the agent feeds its watchdog twice in that time, but only
+// while all workers answer: with WatchdogSec=30 a switch whose worker stands still is restarted after 30 s.
 #pragma once
 
 #include <atomic>
+#include <optional>
+#include <string>
+#include <string_view>
 
+#include "common/clock.h"
 #include "vswitch/agent/command_socket.h"
 #include "vswitch/agent/ctrl_link.h"
-#include "vswitch/agent/service_notifier.h"
 #include "vswitch/agent/switch_control.h"
 
 namespace weir {
+
+class ServiceNotifier {
+  public:
+    /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID; sends nothing when systemd set none of them.
+    ServiceNotifier();
+
+    /// The switch forwards. Starts the watchdog's time.
+    void ready(Nanos now);
+    /// Whether half of the watchdog's time has passed since the last alive().
+    [[nodiscard]] bool alive_due(Nanos now) const { return period_ && now - last_alive_ >= *period_; }
+    /// Feeds the watchdog; call it only while the workers answer.
+    void alive(Nanos now);
+    void stopping();
+
+  private:
+    void send(std::string_view state) const;
+
+    std::string socket_;           ///< empty: nothing is sent
+    std::optional<Nanos> period_;  ///< half of the watchdog's time; absent without a watchdog
+    Nanos last_alive_ = 0;
+};
 
 class Agent {
   public:
@@ -22,7 +50,7 @@ class Agent {
     void run(const std::atomic<bool>& stop);
 
   private:
-    void show_life();
+    void feed_watchdog();
 
     SwitchControl& control_;
     CommandSocket socket_;

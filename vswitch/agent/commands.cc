@@ -1,13 +1,13 @@
-// commands.cc - the table of commands.
+// commands.cc - the tables of commands and their handlers.
 #include "vswitch/agent/commands.h"
 
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "common/config/config_text.h"
-#include "vswitch/agent/flow_json.h"
 #include "vswitch/agent/report_json.h"
 
 namespace weir {
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Carries faults out of a command.
+/// Faults of a request, thrown by its handler.
 struct Refused {
     Faults faults;
 };
@@ -35,7 +35,7 @@ std::string name_in(const json& args) {
     const auto name = args.find("name");
     if (name == args.end() || !name->is_string())
         refuse("args.name", name == args.end() ? "nothing" : name->dump(), "the name of a vNIC",
-               "say which vNIC");
+               "the command needs the name of a vNIC");
     return name->get<std::string>();
 }
 
@@ -119,7 +119,7 @@ json run(SwitchControl& control, const json& request) {
         refuse("", request.type_name(), "an object", R"(send {"schema":1,"command":"status","args":{}})");
     if (request.value("schema", json()) != kSchemaVersion)
         refuse("schema", request.value("schema", json()).dump(), std::to_string(kSchemaVersion),
-               "this switch speaks another schema version");
+               "this switch has another schema version");
     const json command = request.value("command", json());
     const auto handler = handlers().find(command.is_string() ? command.get<std::string>() : std::string());
     if (handler == handlers().end()) {
@@ -136,6 +136,67 @@ json run(SwitchControl& control, const json& request) {
 
 json refusal(const Faults& faults) {
     return {{"schema", kSchemaVersion}, {"ok", false}, {"faults", faults_to_json(faults)}};
+}
+
+/// A list of objects becomes a dictionary by their "name" or "id".
+json keyed(const json& list) {
+    json dict = json::object();
+    for (const json& item : list)
+        dict[item.contains("name") ? item["name"].get<std::string>()
+                                   : std::to_string(item["id"].get<int>())] = item;
+    return dict;
+}
+
+json status_by_name(SwitchControl& control) {
+    json answer = status_json(control.report());
+    answer["workers"] = keyed(answer["workers"]);
+    answer["tunnels"] = keyed(answer["tunnels"]);
+    answer["vnics"] = keyed(answer["vnics"]);
+    return answer;
+}
+
+json vnic_states(SwitchControl& control) {
+    json states = json::object();
+    const SwitchReport report = control.report();
+    for (const VnicReport& vnic : report.vnics)
+        states[vnic.config.name] = vnic.up ? "up" : "down";
+    return states;
+}
+
+json vnic_counters(SwitchControl& control, const std::string& name) {
+    const SwitchReport report = control.report();
+    for (const VnicReport& vnic : report.vnics)
+        if (vnic.config.name == name)
+            return vnic_json(vnic);
+    throw std::invalid_argument("there is no vNIC " + name);
+}
+
+json drops_by_name(SwitchControl& control) {
+    json answer = drops_json(control.report());
+    answer["vnics"] = keyed(answer["vnics"]);
+    return answer;
+}
+
+struct TelemetryQuery {
+    const char* help;  ///< one line, which names the parameter
+    json (*answer)(SwitchControl& control, const std::string& parameter);
+};
+
+const std::map<std::string, TelemetryQuery>& telemetry_queries() {
+    using Text = const std::string&;
+    static const std::map<std::string, TelemetryQuery> table{
+        {"/weir/status",
+         {"The switch, its workers, uplink and vNICs. No parameters",
+          [](SwitchControl& control, Text) { return status_by_name(control); }}},
+        {"/weir/vnics",
+         {"Names and states of the vNICs. No parameters",
+          [](SwitchControl& control, Text) { return vnic_states(control); }}},
+        {"/weir/vnic", {"All counters of a vNIC. Parameter: its name", vnic_counters}},
+        {"/weir/drops",
+         {"Drops by vNIC and reason. No parameters",
+          [](SwitchControl& control, Text) { return drops_by_name(control); }}},
+    };
+    return table;
 }
 
 }  // namespace
@@ -156,6 +217,17 @@ std::string answer(SwitchControl& control, std::string_view request) {
         reply = refusal({{"", "", "a JSON object", error.what()}});
     }
     return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::map<std::string, std::string> telemetry_commands() {
+    std::map<std::string, std::string> helps;
+    for (const auto& [path, query] : telemetry_queries())
+        helps[path] = query.help;
+    return helps;
+}
+
+json telemetry_answer(SwitchControl& control, const std::string& path, const std::string& parameter) {
+    return telemetry_queries().at(path).answer(control, parameter);
 }
 
 }  // namespace weir

@@ -1,7 +1,10 @@
-// commands.h - one request of the operator's socket in, one reply out; all-or-nothing.
-// Source: design section 5 (weirctl). Threads: agent.
+// commands.h - answers of the switch to the operator: requests of weirctl, and commands of DPDK telemetry.
+// Source: docs/design.md 5.3; docs/design.md 5.6.
+// Threads: answer() on the agent; telemetry_answer() on DPDK's telemetry thread.
 #pragma once
 
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -9,7 +12,18 @@
 
 namespace weir {
 
-/// Answers a request (JSON text); never throws: whatever is wrong with it is in the reply.
+/// Answers one request, such as {"schema":1,"command":"vnic.show","args":{"name":"vm1"}}. The commands are
+/// `status`, `drops`, `flow.list`, `why`, `vnic.list`, `vnic.show`, `vnic.add`, `vnic.set` and `vnic.remove`;
+/// each has a view of the same name in ctrl/cli. Sizes are bounded before anything is parsed. A request with
+/// a fault changes nothing. Never throws: faults are in the reply, {"schema":1,"ok":false,"faults":[...]}.
 [[nodiscard]] std::string answer(SwitchControl& control, std::string_view request);
+
+/// Help of each telemetry command by its path: /weir/status, /weir/vnics, /weir/vnic, /weir/drops.
+[[nodiscard]] std::map<std::string, std::string> telemetry_commands();
+/// Answers one of them: the reports of `status`, `vnic.show` and `drops`, with lists as objects by name or
+/// id.
+/// @param parameter of /weir/vnic: the vNIC's name @throws std::exception when the answer is an error
+[[nodiscard]] nlohmann::json telemetry_answer(SwitchControl& control, const std::string& path,
+                                              const std::string& parameter);
 
 }  // namespace weir

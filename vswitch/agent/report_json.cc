@@ -1,4 +1,4 @@
-// report_json.cc - structs to JSON, field by field.
+// report_json.cc - JSON of the status, the vNICs, the uplink and the drops.
 #include "vswitch/agent/report_json.h"
 
 #include "common/config/field_kinds.h"
@@ -37,7 +37,7 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// What was lost between workers and is among no port's drops.
+/// Frames lost between workers, which are no port's drops.
 json handoff_losses(const HandoffStats& handoff) {
     return {{"vnic_gone", handoff.vnic_gone},
             {"copies_ring_full", handoff.copies_ring_full},

@@ -1,25 +1,31 @@
 // flow_offload.cc - one ingress rule per vNIC, validated before it is created.
 #include "vswitch/ports/flow_offload.h"
 
+#include <rte_ethdev.h>
+#include <rte_flow.h>
+#include <rte_version.h>
+
 #include <array>
 #include <cstring>
 
-#include "vswitch/ports/dpdk_compat.h"
+// Older rte_flow items have no protocol headers (`hdr`).
+static_assert(RTE_VERSION >= RTE_VERSION_NUM(22, 11, 0, 0), "Weir needs DPDK 22.11 or newer");
 
 namespace weir {
 namespace {
 
-/// How a rule may be put to the NIC.
+/// Variant of a rule.
 struct Form {
     bool with_mark;
-    std::uint32_t priority;  // 0 is looked at first
+    std::uint32_t priority;  // 0 is matched first
 };
 
-/// The best first. A rule without VLAN matches tagged frames too, so it belongs behind those with one, which
-/// are for another vNIC; and Linux (net_tap) keeps only one kind at one priority. Many NICs know no priority.
+/// The best first. A rule without VLAN matches tagged frames too, which may be another vNIC's, so rules with
+/// a VLAN need the higher priority. Linux (net_tap) keeps rules of one kind at a priority. Many NICs have
+/// only priority 0.
 constexpr std::array<Form, 4> kForms{{{true, 1}, {true, 0}, {false, 1}, {false, 0}}};
 
-/// A rule and the memory that its pattern and actions point into.
+/// A rule with the memory that its pattern and actions point into.
 struct Rule {
     rte_flow_attr attributes{};
     rte_flow_item_eth eth{}, eth_mask{};
@@ -36,10 +42,10 @@ struct Rule {
         std::memcpy(address.addr_bytes, &config.mac->bits, sizeof(address.addr_bytes));
         rte_ether_addr all_ones{};
         std::memset(all_ones.addr_bytes, 0xFF, sizeof(all_ones.addr_bytes));
-        eth = dpdk::flow_item_eth_dst(address);
-        eth_mask = dpdk::flow_item_eth_dst(all_ones);
-        vlan = dpdk::flow_item_vlan_id(config.vlan);
-        vlan_mask = dpdk::flow_item_vlan_id(0x0FFF);
+        eth.hdr.dst_addr = address;
+        eth_mask.hdr.dst_addr = all_ones;
+        vlan.hdr.vlan_tci = rte_cpu_to_be_16(config.vlan);
+        vlan_mask.hdr.vlan_tci = rte_cpu_to_be_16(0x0FFF);
         mark.id = mark_id;
         queue.index = queue_index;
 
@@ -57,7 +63,7 @@ struct Rule {
     }
 };
 
-/// @return the rule, or nullptr and why not
+/// @return the rule; null: `reason` is set
 rte_flow* create(std::uint16_t port, const Rule& rule, std::string& reason) {
     rte_flow_error error{};
     const int code =

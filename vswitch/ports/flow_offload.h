@@ -1,5 +1,9 @@
-// flow_offload.h - rte_flow rules that steer a vNIC's frames to its worker's queue, with a mark that saves a
-// look-up. Source: DPDK rte_flow guide; design section 2. Threads: agent only.
+// flow_offload.h - rte_flow rules of the NIC that steer frames for a vNIC to its worker's queue.
+// Source: DPDK rte_flow guide; docs/design.md 2. Threads: agent only.
+//
+// Without a rule RSS spreads frames over the workers, and one that arrives at another worker is handed over
+// by a ring. A rule matches MAC address and VLAN. Its mark, vNIC + 1, comes with each frame and saves the
+// look-up.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +18,21 @@ struct rte_flow;
 
 namespace weir {
 
-/// Owns the rules of one device; removes them when it goes.
+/// The rules of one device; the destructor removes them.
 class FlowSteering {
   public:
-    /// @param enabled false when `flow_offload` is off: every answer is software
+    /// @param enabled false when `flow_offload` is off: add() makes no rules
     FlowSteering(std::uint16_t port_id, bool enabled) : port_id_(port_id), enabled_(enabled) {}
     ~FlowSteering();
     FlowSteering(const FlowSteering&) = delete;
     FlowSteering& operator=(const FlowSteering&) = delete;
 
-    /// Validates and creates the rule MAC (and VLAN) -> queue, mark; without the mark when the NIC has none.
+    /// Creates the vNIC's rule, without a mark if the NIC has none. @return what the NIC accepted, or the
+    /// reason
     Steering add(VnicId vnic, const VnicConfig& config, std::uint16_t queue);
     void remove(VnicId vnic);
 
-    /// The mark that means `vnic`; 0 means none.
+    /// The mark of frames for `vnic`; 0 is a frame without a mark.
     [[nodiscard]] static std::uint32_t mark_of(VnicId vnic) { return static_cast<std::uint32_t>(vnic) + 1; }
 
   private:

@@ -1,4 +1,4 @@
-// nic_port.cc - ethdev set-up and bursts.
+// nic_port.cc - start of an ethdev, and its bursts.
 #include "vswitch/ports/nic_port.h"
 
 #include <rte_dev.h>
@@ -17,7 +17,7 @@ bool is_pci_address(const std::string& device) {
     return !device.empty() && std::isdigit(device.front()) != 0;
 }
 
-/// The name ethdev knows a device by: what stands before its arguments.
+/// The device's name in ethdev: the text before its arguments.
 std::string device_name(const std::string& device) {
     return device.substr(0, device.find(','));
 }

@@ -15,17 +15,17 @@ struct rte_mempool;
 namespace weir {
 
 struct NicSettings {
-    std::string device;  ///< PCI address or vdev string; plugged in when it is not there yet
+    std::string device;  ///< PCI address or vdev string; probed if DPDK does not have it yet
     std::uint16_t queues = 1;
     std::uint16_t descriptors = 1024;
     std::uint32_t mtu = 1500;
-    std::string owner;  ///< who asks, for error messages: "uplink", "vNIC vm1"
+    std::string owner;  ///< of the device, for error messages: "uplink", "vNIC vm1"
 };
 
 /// Opens, starts and closes one ethernet device.
 class NicDevice {
   public:
-    /// @throws HostError naming the device, what failed and the mend
+    /// @throws HostError that names the device, the step that failed and the remedy
     NicDevice(const NicSettings& settings, rte_mempool* pool);
     ~NicDevice();
     NicDevice(const NicDevice&) = delete;
@@ -33,11 +33,11 @@ class NicDevice {
 
     [[nodiscard]] std::uint16_t port_id() const { return port_id_; }
     [[nodiscard]] const std::string& driver() const { return driver_; }
-    /// Its own address, as MacAddress has it; 0 when it does not say.
+    /// Its own address as MacAddress::bits; 0 = unknown.
     [[nodiscard]] std::uint64_t mac() const;
     [[nodiscard]] PortOffloads offloads() const { return offloads_; }
     [[nodiscard]] bool link_up() const { return link_up_.load(std::memory_order_relaxed); }
-    /// Asks the driver for the link state (may be a system call: the agent does it, workers read link_up()).
+    /// Reads the link state from the driver, perhaps by a system call: for the agent. Workers read link_up().
     void poll_link();
 
   private:
@@ -60,8 +60,8 @@ class NicPort final : public Port {
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
-    /// Makes frames ready whose checksums or segments the device is to make. @return how many the device can
-    /// take, a prefix
+    /// Prepares frames whose checksums or segments the device makes. @return number of frames, from the
+    /// first, that the device accepts
     std::uint16_t prepare(rte_mbuf** frames, std::uint16_t count);
     [[nodiscard]] bool up() const override { return device_.link_up(); }
     [[nodiscard]] PortOffloads offloads() const override { return device_.offloads(); }

@@ -1,5 +1,5 @@
-// port.h - what the datapath sees of a port: bursts in, bursts out.
-// Threads: rx_burst and tx_burst by the owning worker only; the rest by the agent.
+// port.h - interface of a port to the data path: bursts in, bursts out.
+// Units: frames. Threads: rx_burst and tx_burst by the owning worker only; the rest as noted.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ struct rte_mbuf;
 
 namespace weir {
 
-/// What a port's far side can take without our help; decides where checksums and segments are made.
+/// Offloads that the far side of a port does itself; decides where checksums and segments are made.
 struct PortOffloads {
-    bool checksum = false;  ///< accepts frames whose TCP/UDP checksum is still to be filled in
+    bool checksum = false;  ///< accepts frames without a TCP or UDP checksum
     bool tso = false;       ///< accepts TCP/IPv4 super-frames
 };
 
@@ -25,19 +25,18 @@ class Port {
 
     /// Takes at most `max` (<= 32) frames; they belong to the caller. 0 also while the port is down.
     virtual std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) = 0;
-    /// Offers `count` (<= 32) frames; the accepted ones, a prefix, belong to the port; the rest stay the
-    /// caller's.
-    /// @return how many were accepted.
+    /// Offers `count` (<= 32) frames. @return number of frames, from the first, that the port accepted and
+    /// now owns; the others stay the caller's
     virtual std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) = 0;
     /// Whether the far side is attached. Any thread.
     [[nodiscard]] virtual bool up() const = 0;
-    /// What the far side takes as it is. Owning worker; may change only while the port is down.
+    /// Owning worker; changes only while the port is down.
     [[nodiscard]] virtual PortOffloads offloads() const = 0;
-    /// Names of what was negotiated, for people. Agent.
+    /// Names of the negotiated features, for reports. Agent.
     [[nodiscard]] virtual std::vector<std::string> features() const = 0;
-    /// Descriptors that the far side offered and that could not be used. Any thread.
+    /// Descriptors of the far side that had an error. Any thread.
     [[nodiscard]] virtual std::uint64_t ring_errors() const { return 0; }
-    /// Called by the worker now and then (housekeeping): bookkeeping that is too dear for every burst.
+    /// Bookkeeping that is too expensive for every burst; the worker calls it once in 256 iterations.
     virtual void housekeeping() {}
 };
 

@@ -1,4 +1,4 @@
-// quiescence.cc - rte_rcu_qsbr behind four verbs.
+// quiescence.cc - the calls to rte_rcu_qsbr, whose header stays out of quiescence.h.
 #include "vswitch/ports/quiescence.h"
 
 #include <rte_malloc.h>

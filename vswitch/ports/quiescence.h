@@ -1,7 +1,11 @@
-// quiescence.h - lets a control thread wait until no worker can still hold what it has just taken away.
-// Source: DPDK rte_rcu_qsbr (quiescent-state based reclamation).
-// Threads: online/offline/checkpoint by the worker that owns the id; wait() by any control thread that holds
-// no lock a worker may wait for.
+// quiescence.h - wait of a control thread until no worker uses what was unpublished before.
+// Source: DPDK RCU library guide.
+// Threads: online, offline and checkpoint by the worker that owns the id; wait() by any control thread that
+// holds no lock that a worker may wait for.
+//
+// A worker keeps no reference from one iteration to the next, and passes a checkpoint in each. A control
+// thread unpublishes an object, calls wait(), which lasts one iteration of the slowest worker, and frees the
+// object.
 #pragma once
 
 #include "common/types.h"
@@ -17,11 +21,11 @@ class Quiescence {
     Quiescence(const Quiescence&) = delete;
     Quiescence& operator=(const Quiescence&) = delete;
 
-    /// The worker starts to hold references.
+    /// The worker may hold references from now on.
     void online(WorkerId worker);
-    /// The worker holds none and will not until online(): wait() does not wait for it.
+    /// The worker holds no reference until online(): wait() does not wait for it.
     void offline(WorkerId worker);
-    /// The worker holds none at this moment; a few cycles, once per iteration.
+    /// The worker holds no reference now; costs a few cycles, once per iteration.
     void checkpoint(WorkerId worker);
     /// Returns when every online worker has passed a checkpoint since the call.
     void wait();

@@ -1,7 +1,8 @@
-// telemetry.cc - JSON objects in DPDK's containers.
+// telemetry.cc - registration, and JSON objects in DPDK's containers.
 #include "vswitch/ports/telemetry.h"
 
 #include <rte_telemetry.h>
+#include <rte_version.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,8 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "vswitch/ports/dpdk_compat.h"
-
 namespace weir {
 namespace {
 
@@ -19,9 +18,18 @@ using nlohmann::json;
 
 // DPDK's callbacks carry no user pointer.
 std::mutex mutex;
-TelemetryCommands commands;
+TelemetryEndpoint::Answer answer;
 
-/// DPDK allows letters, digits, _ and / in names.
+/// Named rte_tel_data_add_dict_u64 until DPDK 23.03.
+int add_uint(rte_tel_data* dict, const char* name, std::uint64_t value) {
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+    return rte_tel_data_add_dict_uint(dict, name, value);
+#else
+    return rte_tel_data_add_dict_u64(dict, name, value);
+#endif
+}
+
+/// Replaces characters that DPDK does not allow in the names of values.
 std::string legal_name(std::string name) {
     std::replace_if(
         name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
@@ -37,9 +45,9 @@ void fill_dict(rte_tel_data* dict, const json& object) {
             fill_dict(inner, value);
             rte_tel_data_add_dict_container(dict, name.c_str(), inner, 0);
         } else if (value.is_boolean()) {
-            dpdk::telemetry_add_uint(dict, name.c_str(), value.get<bool>() ? 1 : 0);
+            add_uint(dict, name.c_str(), value.get<bool>() ? 1 : 0);
         } else if (value.is_number_integer()) {
-            dpdk::telemetry_add_uint(dict, name.c_str(), value.get<std::uint64_t>());
+            add_uint(dict, name.c_str(), value.get<std::uint64_t>());
         } else if (value.is_number()) {
             rte_tel_data_add_dict_string(dict, name.c_str(), value.dump().c_str());
         } else if (value.is_string()) {
@@ -50,11 +58,10 @@ void fill_dict(rte_tel_data* dict, const json& object) {
 
 int on_request(const char* path, const char* parameter, rte_tel_data* data) {
     const std::scoped_lock lock(mutex);
-    const auto command = commands.find(path);
-    if (command == commands.end())
+    if (!answer)
         return -ENODEV;
     try {
-        fill_dict(data, command->second.answer(parameter != nullptr ? parameter : ""));
+        fill_dict(data, answer(path, parameter != nullptr ? parameter : ""));
         return 0;
     } catch (const std::exception&) {
         return -EINVAL;
@@ -63,16 +70,16 @@ int on_request(const char* path, const char* parameter, rte_tel_data* data) {
 
 }  // namespace
 
-TelemetryEndpoint::TelemetryEndpoint(TelemetryCommands wanted) {
-    for (const auto& [path, command] : wanted)
-        rte_telemetry_register_cmd(path.c_str(), on_request, command.help.c_str());
+TelemetryEndpoint::TelemetryEndpoint(const std::map<std::string, std::string>& commands, Answer to_answer) {
+    for (const auto& [path, help] : commands)
+        rte_telemetry_register_cmd(path.c_str(), on_request, help.c_str());
     const std::scoped_lock lock(mutex);
-    commands = std::move(wanted);
+    answer = std::move(to_answer);
 }
 
 TelemetryEndpoint::~TelemetryEndpoint() {
     const std::scoped_lock lock(mutex);
-    commands.clear();
+    answer = nullptr;
 }
 
 }  // namespace weir

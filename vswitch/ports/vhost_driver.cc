@@ -11,12 +11,11 @@
 #include <filesystem>
 
 #include "common/error.h"
-#include "vswitch/ports/vhost_features.h"
 
 namespace weir {
 namespace {
 
-VhostDriver* driver = nullptr;  // the callbacks' way back
+VhostDriver* driver = nullptr;  // the callbacks carry no user pointer
 
 int on_connected(int vid) {
     driver->connected(vid);
@@ -48,8 +47,8 @@ rte_vhost_device_ops make_callbacks() {
 
 const rte_vhost_device_ops kCallbacks = make_callbacks();
 
-/// Features that the vNIC's configuration takes away, and those that the switch cannot honour: rte_gso has no
-/// TCP/IPv6 and UDP fragmentation offload is history.
+/// Features that the vNIC's configuration disables, and those that the switch cannot honor: rte_gso has no
+/// TCP over IPv6, and UDP fragmentation offload is obsolete.
 std::uint64_t withheld_features(const VnicConfig& vnic) {
     using namespace vhost;
     std::uint64_t off = mask({kHostTso6, kGuestTso6, kHostUfo, kGuestUfo});
@@ -98,8 +97,9 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
         rte_vhost_driver_unregister(path);
         const std::scoped_lock lock(mutex_);
         ports_.erase(vnic.socket);
-        throw HostError("vNIC " + vnic.name + ": cannot " + what + " socket " + vnic.socket + " (" + reason +
-                        "); see that no other switch uses it and that its directory is ours");
+        throw HostError(
+            "vNIC " + vnic.name + ": cannot " + what + " socket " + vnic.socket + " (" + reason +
+            "); see that no other switch uses it and that its directory is writable for the switch");
     };
     {
         const std::scoped_lock lock(mutex_);
@@ -141,7 +141,7 @@ void VhostDriver::attached(int vid) {
     VhostPort* port = find(vid);
     if (port == nullptr)
         return;
-    // A poll-mode switch never needs the guest's kick: spare the guest the exits.
+    // A poll-mode switch needs no kicks: without them the guest has fewer exits.
     for (std::uint16_t ring = 0; ring < rte_vhost_get_vring_num(vid); ++ring)
         rte_vhost_enable_guest_notification(vid, ring, 0);
     port->attach(vid, features);
@@ -155,8 +155,8 @@ void VhostDriver::detached(int vid) {
     quiescence_.wait();
 }
 
-/// Runs with the rings' locks held, which a worker may be waiting for: it must not wait for the worker in
-/// turn. It need not: the library itself refuses a disabled ring under that lock.
+/// The library calls this with the rings' locks held, which a worker may wait for, so it must not wait for
+/// quiescence. It need not: bursts on a disabled ring return 0 under the same lock.
 void VhostDriver::ring_changed(int vid, std::uint16_t ring, bool enabled) {
     if (VhostPort* port = find(vid))
         port->set_ring(ring, enabled);

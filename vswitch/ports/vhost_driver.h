@@ -1,6 +1,9 @@
 // vhost_driver.h - registers vNIC sockets with the vhost library and hands connections to their ports.
-// Source: DPDK vhost library guide; design section 6 (hand-over by quiescence, never by a flag).
-// Threads: add/remove by the agent; the callbacks run on the library's control thread.
+// Source: DPDK vhost library guide; docs/design.md 6.
+// Threads: add and remove by the agent; the callbacks run on the library's control thread.
+//
+// When a guest disconnects, the port is marked detached first; then the callback waits until every worker has
+// passed a checkpoint (quiescence.h), and only after its return the library frees the rings.
 #pragma once
 
 #include <memory>
@@ -23,9 +26,9 @@ class VhostDriver {
     VhostDriver& operator=(const VhostDriver&) = delete;
 
     /// Starts to listen on, or connect to, the vNIC's socket. `port` must outlive remove().
-    /// @throws HostError naming the socket and the mend
+    /// @throws HostError that names the socket and the remedy
     void add(const VnicConfig& vnic, VhostPort& port);
-    /// Closes the socket; when it returns no worker and no callback touches the port's rings.
+    /// Closes the socket. After its return no worker and no callback uses the port's rings.
     void remove(const std::string& socket);
 
     // Called by the library's control thread.

@@ -9,8 +9,6 @@
 #include <array>
 #include <cstring>
 
-#include "vswitch/ports/vhost_features.h"
-
 namespace weir {
 namespace {
 
@@ -18,7 +16,7 @@ constexpr std::uint64_t kAttached = 1ULL << 63;
 constexpr std::uint64_t kRingMask = 0xFFFFFFFF;
 static_assert(2 * limits::kQueuesMax <= 32, "the ring bitmap has 32 bits");
 
-/// Keeps a flow on one ring: hashes addresses and ports where there are any, else the MAC addresses.
+/// Keeps a flow on one ring: a hash of addresses and ports of IPv4, else of the MAC addresses.
 std::uint32_t flow_hash(const rte_mbuf* frame) {
     const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
     constexpr std::uint32_t kIpv4Addresses = 26;  // Ethernet 14 + offset 12
@@ -67,7 +65,7 @@ std::vector<std::string> VhostPort::features() const {
     return up() ? vhost::names(negotiated_.load(std::memory_order_relaxed)) : std::vector<std::string>{};
 }
 
-/// Takes over a changed connection word. @return whether the port can be used.
+/// Reads the rings anew if the connection word changed. @return whether the port is attached
 bool VhostPort::refresh() {
     const std::uint64_t word = connection_.load(std::memory_order_acquire);
     if (word == seen_) [[likely]]
@@ -79,7 +77,7 @@ bool VhostPort::refresh() {
     for (std::uint16_t ring = 0; ring < 2 * queues_ && vid_ >= 0; ++ring) {
         if ((word >> ring & 1) == 0)
             continue;
-        Rings& rings = (ring & 1) != 0 ? from_vm_ : to_vm_;  // odd rings carry what the guest sends
+        Rings& rings = (ring & 1) != 0 ? from_vm_ : to_vm_;  // odd rings are the guest's transmit rings
         std::uint16_t used = 0;
         rte_vhost_get_vring_base(vid_, ring, &rings.last_avail[rings.count], &used);
         rings.ids[rings.count++] = ring;
@@ -114,7 +112,7 @@ std::uint16_t VhostPort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
     return to_vm_.count == 1 ? tx_ring(to_vm_.ids[0], frames, count) : tx_spread(frames, count);
 }
 
-/// Several rings: runs of frames for the same ring go together; stops at the first ring that is full.
+/// Spreads frames over several rings by flow; stops at the first ring that is full.
 std::uint16_t VhostPort::tx_spread(rte_mbuf** frames, std::uint16_t count) {
     std::uint16_t done = 0;
     while (done < count) {
@@ -130,7 +128,8 @@ std::uint16_t VhostPort::tx_spread(rte_mbuf** frames, std::uint16_t count) {
     return done;
 }
 
-/// A split ring's index counts chains: what went by and was not handed to us could not be used.
+/// The index of a split ring counts descriptor chains: chains that the library consumed and did not deliver
+/// had an error.
 void VhostPort::housekeeping() {
     if (!refresh() || vhost::has(negotiated_.load(std::memory_order_relaxed), vhost::kRingPacked))
         return;
@@ -141,7 +140,7 @@ void VhostPort::housekeeping() {
             continue;
         const auto moved = static_cast<std::uint16_t>(avail - from_vm_.last_avail[i]);
         const auto lost = static_cast<std::uint16_t>(moved - from_vm_.taken[i]);
-        if (lost < 0x8000)  // a guest that rewinds its ring is no reason to count nonsense
+        if (lost < 0x8000)  // a guest that rewinds its ring adds nothing
             ring_errors_.add(lost);
         from_vm_.last_avail[i] = avail;
         from_vm_.taken[i] = 0;

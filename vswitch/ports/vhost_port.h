@@ -1,26 +1,96 @@
-// vhost_port.h - one vNIC's rings on the rte_vhost library.
-// Source: vhost-user protocol; DPDK vhost library guide. Units: ring pairs.
-// Threads: bursts by the owning worker; attach/detach/set_ring by vhost's control thread.
+// vhost_port.h - a vNIC's rings on the rte_vhost library, and virtio-net's feature bits.
+// Source: vhost-user protocol; virtio 1.2 5.1.3; virtio 1.2 6; DPDK vhost library guide. Units: ring pairs.
+// Threads: bursts by the owning worker; attach, detach and set_ring by vhost's control thread.
+//
+// The control thread publishes a connection as one 64-bit word: bit 63 attached, bits 32 to 62 the library's
+// device id, bit n whether ring n is enabled. The worker compares the word with the last one before each
+// burst and reads the rings anew when it changed, so it sees all of a change or nothing, and a guest that
+// toggles its rings costs no memory. A guest with 2 queue pairs, device 5, has 0x8000'0005'0000'000F.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "common/metrics.h"
 #include "vswitch/limits.h"
 #include "vswitch/ports/port.h"
 
+namespace weir::vhost {
+
+enum Feature : unsigned {
+    kChecksum = 0,
+    kGuestChecksum = 1,
+    kMtu = 3,
+    kGuestTso4 = 7,
+    kGuestTso6 = 8,
+    kGuestEcn = 9,
+    kGuestUfo = 10,
+    kHostTso4 = 11,
+    kHostTso6 = 12,
+    kHostEcn = 13,
+    kHostUfo = 14,
+    kMergeable = 15,
+    kMultiqueue = 22,
+    kLogAll = 26,
+    kIndirect = 28,
+    kEventIndex = 29,
+    kVersion1 = 32,
+    kRingPacked = 34,
+    kInOrder = 35,
+};
+
+[[nodiscard]] constexpr bool has(std::uint64_t features, Feature feature) {
+    return (features >> feature & 1) != 0;
+}
+
+[[nodiscard]] constexpr std::uint64_t mask(std::initializer_list<Feature> features) {
+    std::uint64_t bits = 0;
+    for (const Feature feature : features)
+        bits |= 1ULL << feature;
+    return bits;
+}
+
+[[nodiscard]] inline std::vector<std::string> names(std::uint64_t features) {
+    struct Name {
+        Feature feature;
+        const char* text;
+    };
+    static constexpr Name kNames[] = {
+        {kChecksum, "checksum"},
+        {kGuestChecksum, "guest-checksum"},
+        {kMtu, "mtu"},
+        {kGuestTso4, "guest-tso4"},
+        {kHostTso4, "tso4"},
+        {kMergeable, "mergeable"},
+        {kMultiqueue, "multiqueue"},
+        {kLogAll, "dirty-log"},
+        {kIndirect, "indirect"},
+        {kEventIndex, "event-index"},
+        {kRingPacked, "packed"},
+        {kInOrder, "in-order"},
+    };
+    std::vector<std::string> found;
+    for (const Name& name : kNames)
+        if (has(features, name.feature))
+            found.emplace_back(name.text);
+    return found;
+}
+
+}  // namespace weir::vhost
+
 struct rte_mempool;
 
 namespace weir {
 
-/// A connection is one 64-bit word (device id and ring bitmap), so that a worker sees all of it or nothing
-/// and a guest that toggles its rings for ever costs no memory. After detach() the caller waits for
-/// quiescence: only then may the library free the rings.
+/// After detach() the caller waits for quiescence: only then may the library free the rings.
 class VhostPort final : public Port {
   public:
-    /// @param queues ring pairs that may be used, 1 .. limits::kQueuesMax; rings beyond are left alone
+    /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax; the guest's other rings are
+    /// ignored
     VhostPort(rte_mempool* pool, std::uint32_t queues) : pool_(pool), queues_(queues) {}
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
@@ -34,7 +104,7 @@ class VhostPort final : public Port {
     void attach(int vid, std::uint64_t negotiated);
     void detach();
     void set_ring(std::uint16_t ring, bool enabled);
-    /// Forgets the rings of the last connection.
+    /// Disables the rings of the last connection.
     void reset_rings();
 
   private:
@@ -43,7 +113,7 @@ class VhostPort final : public Port {
         std::array<std::uint16_t, limits::kQueuesMax> last_avail{};
         std::array<std::uint16_t, limits::kQueuesMax> taken{};  // since the last housekeeping, modulo 2^16
         std::uint16_t count = 0;
-        std::uint16_t next = 0;  // where round robin goes on
+        std::uint16_t next = 0;  // of round robin: the ring of the next burst
     };
 
     bool refresh();
@@ -52,13 +122,13 @@ class VhostPort final : public Port {
 
     rte_mempool* pool_;
     std::uint32_t queues_;
-    // The worker's own view of the connection.
+    // The worker's copy of the connection.
     std::uint64_t seen_ = 0;
     int vid_ = -1;
     Rings from_vm_;
     Rings to_vm_;
     Counter ring_errors_;
-    // Written by the control thread: bit 63 attached, bits 32..62 vid, bits 0..31 enabled rings.
+    // Written by the control thread.
     alignas(64) std::atomic<std::uint64_t> connection_{0};
     std::atomic<std::uint64_t> negotiated_{0};
 };

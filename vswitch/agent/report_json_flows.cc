@@ -1,6 +1,4 @@
-// flow_json.cc - structs to JSON, field by field.
-#include "vswitch/agent/flow_json.h"
-
+// report_json_flows.cc - JSON of service flows, and of the reasons that held a vNIC back.
 #include <algorithm>
 
 #include "vswitch/agent/report_json.h"
@@ -10,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-/// One member for each resource of a request's path, and for what else can hold it back.
+/// One member for each resource of a request's path, and for the window.
 template <std::size_t N>
 json by_resource(const std::array<std::uint64_t, N>& values) {
     static_assert(N <= kRequestHolds);
@@ -41,7 +39,7 @@ json flow_json(const SwitchReport& report, const VnicReport& vnic, const Request
         {"latency_ns", {{"p50", stats.latency_p50}, {"p99", stats.latency_p99}, {"max", stats.latency_max}}}};
 }
 
-/// What each appliance is, and what all vNICs of this host together have outstanding there.
+/// Each appliance's configuration, with the requests that all vNICs of this host have outstanding there.
 json appliances_json(const SwitchReport& report) {
     json appliances = json::array();
     for (const ApplianceConfig& config : report.config->appliances) {
