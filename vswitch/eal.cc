@@ -35,8 +35,8 @@ bool given(const std::vector<std::string>& arguments, const std::string& option)
                        [&](const std::string& argument) { return argument.starts_with(option); });
 }
 
-/// The agent's core: as configured, else the first that is no worker's, else a worker's (it sleeps most of
-/// the time).
+/// The agent's core: as configured, else the first without a worker, else a worker's (the agent mostly
+/// sleeps).
 unsigned agent_core(const SwitchConfig& config) {
     if (config.agent_core)
         return *config.agent_core;
@@ -57,8 +57,7 @@ std::vector<std::string> make_arguments(const SwitchConfig& config) {
     if (!given(config.eal, "--file-prefix"))
         arguments.push_back("--file-prefix=weir-" +
                             (config.host.empty() ? std::to_string(getpid()) : config.host));
-    // Buffers in files that have no name: DPDK's files in hugetlbfs outlive the process, and each keeps its
-    // page.
+    // Hugepages without files: DPDK's files in hugetlbfs outlive the process, and keep their pages.
     constexpr std::array kOwnMemory{"--in-memory", "--no-huge", "--huge-unlink", "--huge-dir"};
     if (std::ranges::none_of(kOwnMemory, [&](const char* option) { return given(config.eal, option); }))
         arguments.emplace_back("--in-memory");
@@ -70,7 +69,7 @@ std::vector<std::string> make_arguments(const SwitchConfig& config) {
     return arguments;
 }
 
-/// Free hugepages of any size, or -1 when the kernel does not say.
+/// Free hugepages of any size; -1 = unknown.
 long free_hugepages() {
     long pages = -1;
     std::error_code error;
@@ -97,11 +96,11 @@ std::uint64_t start(const SwitchConfig& config) {
         argv.push_back(argument.data());
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
         throw HostError(std::string("DPDK does not start (") + rte_strerror(rte_errno) +
-                        "); its own lines above say why; `weirctl doctor` checks the host");
+                        "); the lines of DPDK above have the reason; `weirctl doctor` checks the host");
     return rte_get_tsc_hz();
 }
 
-/// The pool as a sum: who may hold buffers, and how many.
+/// Size of the pool: the sum of buffers that vNICs, devices, rings and workers may hold.
 std::uint32_t pool_size(const SwitchConfig& config) {
     if (config.buffers != 0)
         return config.buffers;
@@ -138,7 +137,7 @@ Eal::~Eal() {
     rte_mempool_free(pool_);
     const std::string runtime_folder = rte_eal_get_runtime_dir();
     rte_eal_cleanup();
-    std::error_code ignored;  // what cannot be removed is replaced by the next start of this host's switch
+    std::error_code ignored;  // files that remain are replaced at the next start
     std::filesystem::remove_all(runtime_folder, ignored);
 }
 

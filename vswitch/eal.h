@@ -1,5 +1,5 @@
-// eal.h - DPDK's start: arguments, cores, the packet pool as a named sum.
-// Threads: main, at start and end.
+// eal.h - start of DPDK: arguments, cores and the packet pool.
+// Source: DPDK EAL guide. Units: ticks of the TSC; buffers. Threads: main, at start and end.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace weir {
 
 class Eal {
   public:
-    /// @throws HostError with one line that says how to mend it
+    /// @throws HostError with one line that names the problem and the remedy
     explicit Eal(const SwitchConfig& config);
     ~Eal();
     Eal(const Eal&) = delete;
@@ -26,7 +26,7 @@ class Eal {
     [[nodiscard]] std::uint64_t cycles(Nanos span) const {
         return span * (ticks_per_sec_ / 1000) / (kNanosPerSec / 1000);
     }
-    /// DPDK's number of the thread that turns worker `index`.
+    /// DPDK's number of the thread of worker `index`.
     [[nodiscard]] static unsigned lcore_of(unsigned index) { return index + 1; }
 
   private:

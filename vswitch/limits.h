@@ -1,4 +1,5 @@
-// limits.h - every compile-time bound of the switch, with its unit and its reason.
+// limits.h - compile-time bounds of the switch, with unit and reason.
+// Source: docs/design.md 4; EyeQ 4.2. Threads: any (constants).
 #pragma once
 
 #include <cstddef>
@@ -12,25 +13,25 @@ inline constexpr std::size_t kVnicsMax = 1024;
 inline constexpr std::size_t kWorkersMax = 16;
 /// Queue pairs per vNIC (vCPUs of the largest guests that are common today).
 inline constexpr std::size_t kQueuesMax = 16;
-/// Packets per burst: what one rte_vhost call moves at most (MAX_PKT_BURST).
+/// Packets per burst: the most that one rte_vhost call moves (MAX_PKT_BURST).
 inline constexpr std::size_t kBurst = 32;
 /// Timers of vNICs, destinations and requests that fire in one iteration: bounds the burst after a stall.
 inline constexpr unsigned kWakesPerIteration = 256;
 /// Housekeeping runs once in this many iterations.
 inline constexpr unsigned kHousekeepingIterations = 256;
-/// Bytes that may wait for one destination before the ring is left alone (design 4: 128 KiB).
+/// Bytes that may wait for one destination before the ring is held back.
 inline constexpr std::uint32_t kQueueBytesMax = 128 * 1024;
 /// Frames that may wait for the uplink per vNIC: 128 KiB of minimum-size frames (1490), and a burst of 32
-/// super-frames split into segments of 1500 bytes (1440) on top, so that nothing that was taken is lost.
+/// super-frames split into segments of 1500 bytes (1440) on top, so that no frame of a burst is lost.
 inline constexpr std::uint32_t kQueuePackets = 4096;
-/// Bytes that a limit pays at once: 32 frames of 1500 bytes, or one super-frame. 32 super-frames (2 MiB) in
-/// one payment would be 1.6 % of a second at 1 Gbit/s; they pay one by one.
+/// Bytes that a limit pays for at once: 32 frames of 1500 bytes, or one super-frame. 32 super-frames (2 MiB)
+/// in one payment would be 1.6 % of a second at 1 Gbit/s; they pay one by one.
 inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
-/// Bytes per second below which a limit gets no super-frames (1 Gbit/s): a burst of 64 KiB would be more than half
-/// a millisecond of it (EyeQ 4.2).
+/// Bytes per second below which a limit gets no super-frames (1 Gbit/s): a burst of 64 KiB would be more than
+/// half a millisecond of it (EyeQ 4.2).
 inline constexpr std::uint64_t kSuperFrameRateMin = 125'000'000;
-/// Destinations with a limiter of their own per worker. EyeQ finds a few hundred active on a machine at most and
-/// measures up to 10,000. With their queues they take 1.8 MiB.
+/// Destinations with a limiter of their own per worker. EyeQ finds a few hundred active on a machine at most
+/// and measures up to 10,000. With their queues they take 1.8 MiB.
 inline constexpr std::uint32_t kDestinationLimitsMax = 16'384;
 /// Frames that may wait in all of their queues: 64 destinations at their bound.
 inline constexpr std::uint32_t kDestinationPacketsMax = 16'384;
@@ -42,7 +43,7 @@ inline constexpr std::size_t kAppliancesPerVnic = 8;
 inline constexpr std::uint32_t kRequestFlowsMax = 1024;
 /// ESP tunnels of a switch.
 inline constexpr std::size_t kTunnelsMax = 64;
-/// Networks behind all tunnels together: what one look-up may go through.
+/// Networks behind all tunnels together: bounds one look-up.
 inline constexpr std::size_t kTunnelNetworksMax = 256;
 inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
 inline constexpr std::uint32_t kVlanTagBytes = 4;

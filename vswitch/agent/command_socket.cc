@@ -1,4 +1,4 @@
-// command_socket.cc - ROUTER with bounded queues and messages.
+// command_socket.cc - a ROUTER socket with bounded queues and messages.
 #include "vswitch/agent/command_socket.h"
 
 #include <unistd.h>
@@ -16,8 +16,8 @@ namespace {
 
 /// A request is a few hundred bytes; a vNIC with every key less than 2 KiB.
 constexpr std::int64_t kRequestBytesMax = 64 * 1024;
-/// Requests answered before the agent looks at its other duties.
-constexpr int kRequestsPerTurn = 16;
+/// Requests answered in one call.
+constexpr int kRequestsPerCall = 16;
 
 }  // namespace
 
@@ -31,13 +31,13 @@ CommandSocket::CommandSocket(const std::string& path)
                         " is missing or not writable; make it: mkdir -p " + directory.string());
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::maxmsgsize, kRequestBytesMax);
-    socket_.set(zmq::sockopt::sndhwm, kRequestsPerTurn);
-    socket_.set(zmq::sockopt::rcvhwm, kRequestsPerTurn);
+    socket_.set(zmq::sockopt::sndhwm, kRequestsPerCall);
+    socket_.set(zmq::sockopt::rcvhwm, kRequestsPerCall);
     try {
         socket_.bind("ipc://" + path);
     } catch (const zmq::error_t& fault) {
         throw HostError("control_socket: cannot listen on " + path + " (" + fault.what() +
-                        "); see that the path is shorter than 108 bytes and its directory ours");
+                        "); see that the path is shorter than 108 bytes and its directory writable");
     }
 }
 
@@ -50,7 +50,7 @@ void CommandSocket::serve(std::chrono::milliseconds patience, const Answer& answ
     std::array<zmq::pollitem_t, 1> items{{{socket_.handle(), 0, ZMQ_POLLIN, 0}}};
     try {
         zmq::poll(items.data(), items.size(), patience);
-        for (int served = 0; served < kRequestsPerTurn; ++served) {
+        for (int served = 0; served < kRequestsPerCall; ++served) {
             std::vector<zmq::message_t> parts;
             if (!zmq::recv_multipart(socket_, std::back_inserter(parts), zmq::recv_flags::dontwait))
                 return;

@@ -1,5 +1,5 @@
-// command_socket.h - the operator's local ZeroMQ socket.
-// Source: design section 5. Threads: agent.
+// command_socket.h - the local ZeroMQ socket for weirctl.
+// Source: docs/design.md 5.3. Threads: agent.
 #pragma once
 
 #include <chrono>
@@ -14,13 +14,14 @@ class CommandSocket {
   public:
     using Answer = std::function<std::string(std::string_view)>;
 
-    /// Binds ipc://path. @throws HostError naming the path and the mend
+    /// Binds ipc://path. @throws HostError that names the path and the remedy
     explicit CommandSocket(const std::string& path);
     ~CommandSocket();
     CommandSocket(const CommandSocket&) = delete;
     CommandSocket& operator=(const CommandSocket&) = delete;
 
-    /// Answers what has come, or comes within `patience`.
+    /// Answers requests that wait or arrive within `patience`; at most 16, so that the agent's tick is not
+    /// late.
     void serve(std::chrono::milliseconds patience, const Answer& answer);
 
   private:

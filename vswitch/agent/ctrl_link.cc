@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-/// Messages that wait in the socket; each is worth less than the one after it.
+/// Messages that wait in the socket: a few, because the newest makes older ones worthless.
 constexpr int kMessagesInFlight = 4;
 constexpr int kMessagesPerTick = 64;
 /// How often the configuration is compared with the last HELLO.
@@ -90,8 +90,8 @@ void CtrlLink::refresh_hello(Nanos now) {
     session_.set_hello(hello);
 }
 
-/// A vNIC that is removed and added again at once, as one whose port changes, keeps its rates: the controller
-/// learns of its absence only after kVnicAbsenceMax.
+/// Keeps removed vNICs in HELLO for kVnicAbsenceMax, so that a vNIC that is removed and added again, to
+/// change its port, keeps its rates.
 void CtrlLink::keep_recent_vnics(wire::Hello& hello, Nanos now) {
     for (const wire::HelloVnic& vnic : hello.vnics)
         seen_[vnic.name] = {vnic, now};

@@ -70,8 +70,8 @@ wire::FlowDemand DemandSampler::record_of(const Tally& tally, wire::FlowKey key,
         record.backlog[i] = tokens(static_cast<double>(tally.last.queued[i]));
         record.queued[i] = tokens(tally.queued[i] / samples);
     }
-    // An appliance has served only what it answered: requests that were sent on and are still outstanding do
-    // not count as used, so that an appliance that falls behind shows it.
+    // Only answered requests count as used; outstanding ones do not, so that the use of an overloaded
+    // appliance is its throughput.
     const double unanswered = static_cast<double>(tally.last.outstanding_tokens) -
                               static_cast<double>(tally.began.outstanding_tokens);
     record.used[wire::kTokens] =

@@ -36,8 +36,8 @@ class DemandSampler {
     /// reported.
     [[nodiscard]] std::vector<wire::FlowDemand> update(const FlowKeys& keys, Nanos now);
 
-    /// Whether an update should not wait for the end of the interval: a flow was not reported yet, or more
-    /// than twice of what its last record states waits.
+    /// Whether an update should not wait for the end of the interval: a flow was not reported yet, or its
+    /// queue is more than twice the tokens of its last record.
     [[nodiscard]] bool needs_update(const FlowKeys& keys, Nanos now) const;
 
     /// A new interval begins for every flow; nothing from before it is reported.

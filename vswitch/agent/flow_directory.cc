@@ -1,4 +1,4 @@
-// flow_directory.cc - keys of the flows, made anew from each HELLO and TABLES.
+// flow_directory.cc - keys of service flows and peers, from the last HELLO and TABLES.
 #include "vswitch/agent/flow_directory.h"
 
 #include <algorithm>

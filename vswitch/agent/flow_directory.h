@@ -1,9 +1,10 @@
-// flow_directory.h - the switch's flows and the ids that the controller gave to their ends.
+// flow_directory.h - the flows of the switch by the ids that the controller assigned to their ends.
 // Source: docs/protocol.md. Threads: agent.
 //
-// HELLO gives the switch's vNICs and appliances: each pair of them is a flow of requests. TABLES gives ids to
-// both, and names the vNICs of other hosts: one of the same tenant and VLAN is a peer, whose traffic uses
-// links that others use, and makes a flow of its own.
+// HELLO lists the switch's vNICs and appliances; each pair of both is a service flow. TABLES assigns ids to
+// both, and lists the vNICs of other hosts: a vNIC of the same tenant and VLAN is a peer, and the traffic to
+// it, which uses links between hosts, is a flow too. With 3 vNICs, 2 appliances and 4 peers each, there are
+// 18 flows.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@ class FlowDirectory {
   public:
     using Ids = std::map<std::string, std::uint32_t, std::less<>>;
 
-    /// The flows of requests; peers are unknown until the next TABLES.
+    /// Sets the service flows; peers are unknown until the next TABLES.
     void set_hello(const wire::Hello& hello);
     void set_tables(const wire::Tables& tables);
 
@@ -30,7 +31,7 @@ class FlowDirectory {
     [[nodiscard]] const Ids& vnic_ids() const { return vnic_ids_; }
     /// @param appliance index into the switch's list
     [[nodiscard]] std::optional<std::uint32_t> appliance_id(std::uint16_t appliance) const;
-    /// What the flow may use while the controller is silent; null = TABLES has no guarantee for it.
+    /// Rates of the flow while the controller is silent; null = TABLES has no guarantee for it.
     [[nodiscard]] const wire::FlowAllocation* guarantee(wire::FlowKey key) const;
 
   private:

@@ -1,6 +1,6 @@
-// switch_control.h - what the agent can see and do: reports out, changes in. Implemented by the topology.
-// Units: in the field names; counters since start. Threads: any but workers; calls are serialised by the
-// callee.
+// switch_control.h - interface of the running switch to its agent: reports, samples and changes.
+// Source: docs/design.md 2. Units: in the field names; counters since the start.
+// Threads: any but workers; the implementation, the topology, serializes the calls.
 #pragma once
 
 #include <map>
@@ -15,16 +15,16 @@
 
 namespace weir {
 
-/// What a vNIC asks of one appliance.
+/// A service flow: requests of a vNIC to one appliance.
 struct RequestFlowReport {
     std::uint16_t appliance = 0;  ///< index into the configuration's
     RequestFlowStats stats;
 };
 
-/// What a vNIC is promised now.
+/// The present guarantee of a vNIC.
 struct GuaranteeReport {
-    GuaranteeKind kind = GuaranteeKind::kFairness;  ///< fairness too once a dynamic guarantee is over
-    std::uint64_t rate_bps = 0;                     ///< of a dynamic guarantee what is left of it now
+    GuaranteeKind kind = GuaranteeKind::kFairness;  ///< fairness too after a dynamic guarantee ended
+    std::uint64_t rate_bps = 0;                     ///< of a dynamic guarantee the present rate
     std::uint64_t left_bytes = 0;                   ///< of a dynamic guarantee
     Nanos time_left = 0;                            ///< of a dynamic guarantee
 };
@@ -45,8 +45,8 @@ struct VnicReport {
     std::vector<RequestFlowReport> request_flows;
 };
 
-/// What a vNIC was promised and what was delivered in one billing period, which has ended. Periods without
-/// traffic are not reported.
+/// Guaranteed and delivered bytes of a vNIC in one billing period that has ended. Periods without traffic are
+/// not reported.
 struct UsageReport {
     std::string vnic{};
     wire::Usage usage{};  ///< without the vNIC's id; Unix time by the clock of the switch's start, which
@@ -60,18 +60,18 @@ struct WorkerReport {
     WorkerSnapshot snapshot;
 };
 
-/// An ESP tunnel: its keys, and what went through it.
+/// Keys and counters of an ESP tunnel.
 struct TunnelReport {
     std::string name;
     std::uint16_t config = 0;  ///< index into the configuration's
     std::string device;        ///< the crypto device
-    bool up = false;           ///< keys are agreed on
+    bool up = false;           ///< both ends have keys
     std::uint64_t sessions = 0;
     Nanos key_age = 0;
-    Nanos silence = 0;  ///< since the other end was last heard of; 0 before
+    Nanos silence = 0;  ///< since the last message of the other end; 0 = none yet
     std::uint8_t peer_workers = 0;
-    std::uint64_t forged = 0;      ///< messages that were not of the other end
-    std::uint64_t mismatched = 0;  ///< messages that tell of another algorithm or version
+    std::uint64_t forged = 0;      ///< messages made without the key
+    std::uint64_t mismatched = 0;  ///< messages of another algorithm or version
     TunnelStats stats;
 };
 
@@ -83,18 +83,18 @@ struct UplinkReport {
 /// The link to the controller.
 struct ControllerReport {
     std::string state;    ///< connecting, refused, welcomed, connected, silent
-    std::string refusal;  ///< what the controller said
+    std::string refusal;  ///< the controller's reason
     std::string cluster;
     std::uint64_t epoch = 0;
     std::uint64_t interval = 0;
-    std::uint64_t flows = 0;  ///< that it sets rates of
+    std::uint64_t flows = 0;  ///< with rates or guarantees
     std::uint64_t demands = 0;
     std::uint64_t allocations = 0;
     std::uint64_t malformed = 0;
     std::uint64_t stale = 0;
     std::uint64_t foreign = 0;
     std::uint64_t refused_records = 0;
-    std::uint64_t unsent = 0;  ///< messages that the connection had no room for
+    std::uint64_t unsent = 0;  ///< messages lost because the socket's queue was full
 };
 
 /// One flow by the switch's own names: a vNIC's requests to an appliance, or its traffic over the wire to a
@@ -106,10 +106,10 @@ struct LocalFlow {
     auto operator<=>(const LocalFlow&) const = default;
 };
 
-/// Tokens or bytes by part of the flow's way: wire::kThere, kTokens, kBack.
+/// Tokens or bytes by part of the flow's path: wire::kThere, kTokens, kBack.
 using FlowTokens = std::array<std::uint64_t, wire::kParts>;
 
-/// Counters of a flow since the start, and what is queued and outstanding now.
+/// Counters of a flow since the start, and its queued and outstanding tokens now.
 struct FlowSample {
     LocalFlow flow;
     FlowTokens used{};
@@ -129,9 +129,9 @@ struct WindowPart {
     bool operator==(const WindowPart&) const = default;
 };
 
-/// What the controller allocates of appliances that it holds by latency; what is not named is as configured.
+/// Windows and reservations at appliances whose latency the controller holds; others are as configured.
 struct HostWindows {
-    std::map<std::uint16_t, std::uint64_t> tokens{};  ///< that this host may have outstanding, by appliance
+    std::map<std::uint16_t, std::uint64_t> tokens{};  ///< window of this host, by appliance
     std::map<LocalFlow, WindowPart> reservations{};
     bool operator==(const HostWindows&) const = default;
 };
@@ -160,21 +160,23 @@ class SwitchControl {
     virtual void add_vnic(const VnicConfig& vnic) = 0;
     virtual void change_vnic(const VnicConfig& vnic) = 0;
     virtual void remove_vnic(const std::string& name) = 0;
-    /// Counters of all flows of requests, and of the traffic to all peers that set_rates() named.
+    /// Counters of all service flows, and of the traffic to all peers in the last set_rates().
     /// @throws HostError as report()
     [[nodiscard]] virtual std::vector<FlowSample> sample_flows() = 0;
-    /// The controller's rates, all of them. They hold below the configuration's limits, which hold alone for
-    /// flows that are not named. @throws HostError as report()
+    /// Replaces all rates that the controller allocates. The configuration's limits hold besides, and alone
+    /// for flows without a rate. @throws HostError as report()
     virtual void set_rates(const FlowRates& rates) = 0;
-    /// The controller's windows, all of them; appliances without a configured window ignore them.
+    /// Replaces all windows that the controller allocates; appliances without a configured window ignore
+    /// them.
     virtual void set_windows(const HostWindows& /*windows*/) {}
-    /// What has ended since the last call, in that order; what nobody takes is forgotten, the oldest first.
+    /// Periods that ended since the last call, in the order of their ends; the oldest are lost if too many
+    /// wait.
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;
-    /// How long a period of these is; 1 s until the controller says so.
+    /// Length of these periods; 1 s until the first call.
     virtual void set_billing_period(Nanos /*period*/) {}
-    /// What report() says of the controller from now on.
+    /// Sets the part of report() about the controller.
     virtual void note_controller(const ControllerReport& controller) = 0;
-    /// The agent's tick: link state, addresses that one worker learned and the others should know.
+    /// Every 10 ms: link states, MAC updates between workers, tunnels, guarantee periods.
     virtual void tick() = 0;
 };
 

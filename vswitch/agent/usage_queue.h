@@ -1,6 +1,8 @@
-// usage_queue.h - usage reports that the controller has not billed yet; sent again until it has. The
-// controller bills each period once, however often its report arrives.
+// usage_queue.h - usage reports that wait until the controller has stored them for the bill.
 // Source: SoftBW 4.2; docs/protocol.md. Units: Unix nanoseconds; Nanos of a monotonic clock. Threads: agent.
+//
+// The oldest reports are sent in a message, and again every 3 s until BILLED acknowledges them. The
+// controller bills each period once, however often its report arrives, so repeated messages are harmless.
 #pragma once
 
 #include <cstdint>

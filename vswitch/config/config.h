@@ -1,6 +1,6 @@
 // config.h - the switch's configuration: one struct, parsed once and validated as a whole.
-// Source: docs/design.md 5.2; configs/default.jsonc documents the keys. Units: in the field names; Nanos.
-// Threads: made at start or by the agent; read-only afterwards.
+// Source: docs/design.md 5.2. Units: in the field names; Nanos.
+// Threads: made at start or by the agent; read-only afterwards. configs/default.jsonc documents the keys.
 #pragma once
 
 #include <cstdint>

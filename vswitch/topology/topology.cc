@@ -1,4 +1,4 @@
-// topology.cc - building and taking apart, commands to the workers, the agent's tick.
+// topology.cc - construction and destruction, commands to the workers, the agent's tick.
 #include "vswitch/topology/topology.h"
 
 #include <rte_cycles.h>

@@ -2,10 +2,10 @@
 // Source: docs/design.md 2 and 3. Threads: main (the agent) and DPDK's telemetry thread, serialized by a
 // mutex that no worker takes.
 //
-// Parts: topology.cc builds and takes apart, posts commands to workers, and has the agent's tick;
-// topology_vnics.cc adds, changes and removes vNICs; topology_guarantees.cc ends the periods of guarantees
-// and makes usage reports; topology_allocations.cc is for the controller: flow samples out, rates and windows
-// in; topology_report.cc makes snapshots and reports.
+// Parts: topology.cc constructs and destroys, posts commands to workers, and has the agent's tick;
+// topology_vnics.cc adds, changes and removes vNICs; topology_allocations.cc is for the controller: flow
+// samples out, rates and windows in; topology_report.cc takes snapshots for reports, guarantee periods and
+// usage.
 #pragma once
 
 #include <rte_cycles.h>
@@ -62,7 +62,7 @@ class Topology final : public SwitchControl {
         std::map<std::uint64_t, std::uint64_t> peers;  ///< by MAC address
     };
 
-    /// A vNIC and what it owns; destroyed when no worker has it any more.
+    /// A vNIC with the objects that it owns; destroyed once no worker uses it.
     struct Vnic {
         VnicConfig config;
         std::unique_ptr<NicDevice> device;  // null: the port is a vhost-user socket
@@ -106,16 +106,8 @@ class Topology final : public SwitchControl {
     /// @return number of the command
     std::uint64_t post_profile(VnicId id, const VnicConfig& config);
 
-    // topology_guarantees.cc
-    void end_guarantee_periods(Nanos now);
-    /// @param ends the billing period ends with `period`, as it also does when the promise changes: so that
-    /// reports are in the order of their ends, by which the controller states what it has stored
-    void record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends);
-    void close_usage(Vnic& vnic);
-    [[nodiscard]] bool billing_period_ends(Nanos now) const;
-
     // topology_allocations.cc
-    /// Also of a vNIC that was removed and is added again.
+    /// By name, so that a vNIC that is removed and added again keeps its rates.
     [[nodiscard]] Rates rates_of(const std::string& vnic) const;
     void bound_by_controller(VnicConfig& vnic, const Rates& rates) const;
     std::uint64_t post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates);
@@ -123,6 +115,12 @@ class Topology final : public SwitchControl {
     // topology_report.cc
     void take_snapshots();
     [[nodiscard]] VnicReport report_vnic(VnicId id) const;
+    void end_guarantee_periods(Nanos now);
+    /// @param ends the billing period ends with `period`; also when the guarantee changes, so that reports
+    /// are in the order of their ends, by which the controller acknowledges them
+    void record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends);
+    void close_usage(Vnic& vnic);
+    [[nodiscard]] bool billing_period_ends(Nanos now) const;
 
     Eal& eal_;
     SwitchConfig config_;  // without vNICs: vnics_ has them

@@ -1,4 +1,4 @@
-// tunnels.cc - key messages in and out, and the sessions that workers are given and lose again.
+// tunnels.cc - key messages in and out, and the sessions of the workers.
 #include "vswitch/topology/tunnels.h"
 
 #include <rte_ip.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kReplayWindow = 1024;
 /// Sessions of one tunnel that are kept: those that are understood, and one that a worker may still hold.
 constexpr std::size_t kSessionsKept = kSessionsUnderstood + 1;
-/// Half of what a sequence number can count: the other half is time to agree on new keys.
+/// Half of the sequence numbers; the other half leaves time to agree on new keys.
 constexpr std::uint64_t kPacketsMax = std::uint64_t{1} << 31;
 
 void append(std::vector<std::uint8_t>& bytes, const void* data, std::size_t size) {

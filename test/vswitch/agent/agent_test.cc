@@ -1,4 +1,4 @@
-// agent_test.cc - what systemd hears: ready, signs of life while the workers answer, stopping.
+// agent_test.cc - reports to systemd: ready, the watchdog while the workers answer, stopping.
 #include "vswitch/agent/agent.h"
 
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ using namespace weir::testing;
 
 namespace {
 
-/// What a service manager does: listens on a socket and names it in the environment.
+/// The part of a service manager: listens on a socket and names it in the environment.
 class Manager {
   public:
     /// @param name of the socket in the environment's form: a path, or "@" and an abstract name
@@ -48,12 +48,12 @@ class Manager {
     Manager& operator=(const Manager&) = delete;
 
     /// The next statement; "" when none comes.
-    std::string hears(int flags = 0) const {
+    std::string receive(int flags = 0) const {
         std::array<char, 64> text{};
         const ssize_t length = ::recv(socket_, text.data(), text.size(), flags);
         return {text.data(), static_cast<std::size_t>(length > 0 ? length : 0)};
     }
-    std::string hears_now() const { return hears(MSG_DONTWAIT); }
+    std::string received_now() const { return receive(MSG_DONTWAIT); }
 
   private:
     std::string name_;
@@ -87,15 +87,16 @@ class Running {
 
 }  // namespace
 
-TEST_CASE("the agent says that it is ready when it serves, and that it stops when it is told to") {
+TEST_CASE(
+    "the agent reports to systemd that it is ready when it serves, and that it stops when it is stopped") {
     for (const std::string& name : {path_of(".notify"), "@weir-agent-test-" + std::to_string(getpid())}) {
         const Manager systemd(name);
         FakeControl control;
         Running agent(control);
-        CHECK(systemd.hears() == "READY=1");
+        CHECK(systemd.receive() == "READY=1");
         agent.stop();
-        CHECK(systemd.hears_now() == "STOPPING=1");
-        CHECK(systemd.hears_now().empty());
+        CHECK(systemd.received_now() == "STOPPING=1");
+        CHECK(systemd.received_now().empty());
     }
 }
 
@@ -104,19 +105,19 @@ TEST_CASE("a watched agent shows life while its workers answer, and none when th
     FakeControl control;
     {
         const Running agent(control);
-        CHECK(systemd.hears() == "READY=1");
-        CHECK(systemd.hears() == "WATCHDOG=1");
-        CHECK(systemd.hears() == "WATCHDOG=1");
+        CHECK(systemd.receive() == "READY=1");
+        CHECK(systemd.receive() == "WATCHDOG=1");
+        CHECK(systemd.receive() == "WATCHDOG=1");
     }
-    while (!systemd.hears_now().empty()) {
+    while (!systemd.received_now().empty()) {
     }
     control.complaint = "worker 0 does not answer";
     Running stuck(control);
-    CHECK(systemd.hears() == "READY=1");
+    CHECK(systemd.receive() == "READY=1");
     while (control.reports < 2)
         std::this_thread::yield();
     stuck.stop();
-    CHECK(systemd.hears_now() == "STOPPING=1");
+    CHECK(systemd.received_now() == "STOPPING=1");
 }
 
 TEST_CASE("signs of life are due at half of the time that systemd waits, to the process that it watches") {

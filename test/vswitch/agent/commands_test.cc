@@ -83,7 +83,7 @@ TEST_CASE("status names the host and every vNIC") {
     CHECK(data.at("vnics")[1].at("name") == "vm2");
 }
 
-TEST_CASE("vnic.list and vnic.show tell the same, and offered = delivered + queued + dropped") {
+TEST_CASE("vnic.list and vnic.show report the same, and offered = delivered + queued + dropped") {
     Console console;
     const json list = console.ask("vnic.list").at("vnics");
     REQUIRE(list.size() == 2);
@@ -100,7 +100,7 @@ TEST_CASE("vnic.list and vnic.show tell the same, and offered = delivered + queu
     CHECK(list[0].at("limit_bps").is_null());
 }
 
-TEST_CASE("vnic.show tells what the guest is offered, as configured") {
+TEST_CASE("vnic.show reports what the guest is offered, as configured") {
     Console console;
     VnicConfig& plain = console.control.state.vnics[1];
     plain.packed = plain.mergeable = plain.tso = plain.checksum = false;
@@ -132,7 +132,7 @@ TEST_CASE("drops lists of a worker what is among no vNIC's drops") {
           json{{"posted", 100}, {"vnic_gone", 2}, {"copies_ring_full", 3}, {"copies_without_buffer", 0}});
 }
 
-TEST_CASE("flow.list tells of each vNIC's requests to each appliance, in the order of the path") {
+TEST_CASE("flow.list reports each vNIC's requests to each appliance, in the order of the path") {
     Console console;
     add_appliances(console.control);
     const json data = console.ask("flow.list");
@@ -170,7 +170,7 @@ TEST_CASE("flow.list tells of each vNIC's requests to each appliance, in the ord
     CHECK(Console().ask("flow.list").at("flows") == json::array());
 }
 
-TEST_CASE("why tells of a vNIC, of the uplink, and of others at its appliances") {
+TEST_CASE("why reports a vNIC, the uplink, and others at its appliances") {
     Console console;
     add_appliances(console.control);
     const json data = console.ask("why", {{"name", "vm2"}});

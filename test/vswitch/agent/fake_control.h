@@ -1,4 +1,4 @@
-// fake_control.h - a switch that remembers what it was told. Threads: tests only.
+// fake_control.h - a switch that records the calls of the agent. Threads: tests only.
 #pragma once
 
 #include <algorithm>

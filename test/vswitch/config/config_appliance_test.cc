@@ -313,8 +313,7 @@ TEST_CASE("tables and programs that cannot be used are faults of the appliance t
                     "found a call; allowed: none; /w.o: it calls"));
 }
 
-TEST_CASE(
-    "the tables that come with the switch are found from its build folder, or where WEIR_DATA_DIR says") {
+TEST_CASE("the tables that come with the switch are found from its build folder, or in WEIR_DATA_DIR") {
     CHECK(is_shipped_table("ssd_file_store"));
     CHECK_FALSE(is_shipped_table("ssd.json"));
     CHECK_FALSE(is_shipped_table("costs/ssd"));

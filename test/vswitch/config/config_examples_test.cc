@@ -203,7 +203,7 @@ TEST_CASE("the schemas and default.jsonc list the schedulers and rate laws of th
     explained("law", kRateLaws);
 }
 
-TEST_CASE("what default.jsonc says is what the schema says") {
+TEST_CASE("default.jsonc and the schema have the same defaults") {
     const json written = json::parse(contents(kConfigs + "default.jsonc"), nullptr, true, true);
     const auto check = [](const json& object, const json& properties) {
         for (const auto& [key, property] : properties.items()) {

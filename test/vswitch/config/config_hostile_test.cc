@@ -1,4 +1,4 @@
-// config_hostile_test.cc - a table of wrong configurations: each must name the place and say what is wrong
+// config_hostile_test.cc - a table of wrong configurations: each fault must name the place and the reason
 // with it.
 #include <array>
 #include <string>
@@ -12,9 +12,9 @@ using namespace weir::test;
 namespace {
 
 struct Case {
-    std::string_view text;      // what stands in the object
+    std::string_view text;      // members of the object
     std::string_view path;      // where the fault must be
-    std::string_view fragment;  // what its line must say
+    std::string_view fragment;  // a part of its line
 };
 
 // In the root object.

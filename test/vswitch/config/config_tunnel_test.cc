@@ -167,7 +167,7 @@ TEST_CASE("keys come from digits or a file, tables by name or file, and faults n
                     "the key could not be read"));
 }
 
-TEST_CASE("networks are strict, and hold what they say") {
+TEST_CASE("networks are strict, and contain the addresses of their prefix") {
     for (const char* bad : {"", "/", "10.0.0.0/", "10.0.0.0/08", "10.0.0.0/-1", "10.0.0.1/31", "10.0.0.0/33",
                             "::/129", "fd00::1/64", "10.0.0.0/8 ", "x/8"})
         CHECK_FALSE(IpNetwork::parse(bad));

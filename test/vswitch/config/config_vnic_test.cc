@@ -113,7 +113,8 @@ TEST_CASE("kinds of guarantees, what goes with them, and that they read back as 
           "at most the limit, 1Gbit");
     wrong({{"guarantee", "fairness"}, {"reservation", "1Gbit"}}, "reservation",
           "this kind of guarantee has no rate");
-    wrong({{"guarantee", "best_effort"}, {"shares", 100}}, "shares", "all best-effort vNICs have one share each");
+    wrong({{"guarantee", "best_effort"}, {"shares", 100}}, "shares",
+          "all best-effort vNICs have one share each");
 }
 
 TEST_CASE("a running vNIC gets another kind of guarantee, and what belonged to the old one goes with it") {
@@ -193,7 +194,9 @@ TEST_CASE("a running vNIC changes in what was promised to it") {
     CHECK(vnic.queues == 2);
 }
 
-TEST_CASE("a change of what is wired or negotiated says so and names what can change") {
+TEST_CASE(
+    "a change of a key that is wired or negotiated is refused, and the fault names the keys that can "
+    "change") {
     for (const char* key : {"name", "socket", "mac", "queues", "mode", "tso", "worker"}) {
         const Faults faults = change_faults({{key, small().value(key, json(1))}});
         INFO(key << ": " << lines_of(faults));

@@ -7,7 +7,7 @@
 using namespace weir;
 using namespace weir::testing;
 
-TEST_CASE("a device that knows no flow rules leaves steering to software and says so") {
+TEST_CASE("a device without flow rules leaves steering to software and reports that") {
     buffer_pool();
     RingNic nic;
     FlowSteering steering(nic.device().port_id(), true);

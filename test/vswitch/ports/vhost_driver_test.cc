@@ -1,4 +1,4 @@
-// vhost_driver_test.cc - sockets come and go; what is wrong with a path is said in one line.
+// vhost_driver_test.cc - sockets that are opened and closed; faults of a path in one line.
 #include "vswitch/ports/vhost_driver.h"
 
 #include <unistd.h>
