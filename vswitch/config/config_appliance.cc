@@ -47,12 +47,12 @@ void check_unique(ObjectReader& reader, const ApplianceConfig& appliance,
                   const std::vector<ApplianceConfig>& others) {
     const std::optional<IpAddress> address = IpAddress::parse(appliance.address);
     for (const ApplianceConfig& other : others) {
-        const std::string whose = "appliance \"" + other.name + "\" has it already";
+        const std::string owner = "appliance \"" + other.name + "\" has it already";
         if (!appliance.name.empty() && other.name == appliance.name)
-            reader.fault("name", "a name of its own", whose);
+            reader.fault("name", "a name of its own", owner);
         if (address && appliance.port != 0 && other.port == appliance.port &&
             IpAddress::parse(other.address) == address)
-            reader.fault("address", "an address and port of its own", whose);
+            reader.fault("address", "an address and port of its own", owner);
     }
 }
 

@@ -109,13 +109,13 @@ void check_unique(ObjectReader& reader, const TunnelConfig& tunnel, const std::v
     if (tunnel.spi_in != 0 && tunnel.spi_in == tunnel.spi_out)
         reader.fault("spi_out", "another SPI than spi_in", "each direction has keys of its own");
     for (const TunnelConfig& other : others) {
-        const std::string whose = "tunnel \"" + other.name + "\" has it already";
+        const std::string owner = "tunnel \"" + other.name + "\" has it already";
         if (!tunnel.name.empty() && other.name == tunnel.name)
-            reader.fault("name", "a name of its own", whose);
+            reader.fault("name", "a name of its own", owner);
         if (tunnel.spi_in != 0 && other.spi_in == tunnel.spi_in)
-            reader.fault("spi_in", "an SPI of its own", whose);
+            reader.fault("spi_in", "an SPI of its own", owner);
         if (tunnel.spi_out != 0 && other.spi_out == tunnel.spi_out && other.remote == tunnel.remote)
-            reader.fault("spi_out", "an SPI of its own towards this end", whose);
+            reader.fault("spi_out", "an SPI of its own towards this end", owner);
     }
 }
 

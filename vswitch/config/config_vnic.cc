@@ -138,15 +138,15 @@ void read_place(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base
 void check_unique(ObjectReader& reader, const VnicConfig& vnic, const SwitchConfig& base,
                   const std::vector<VnicConfig>& others) {
     for (const VnicConfig& other : others) {
-        const std::string whose = "vNIC \"" + other.name + "\" has it already";
+        const std::string owner = "vNIC \"" + other.name + "\" has it already";
         if (!vnic.name.empty() && other.name == vnic.name)
-            reader.fault("name", "a name of its own", whose);
+            reader.fault("name", "a name of its own", owner);
         if (!vnic.socket.empty() && other.socket == vnic.socket)
-            reader.fault("socket", "a socket of its own", whose);
+            reader.fault("socket", "a socket of its own", owner);
         if (!vnic.device.empty() && device_identity(other.device) == device_identity(vnic.device))
-            reader.fault("device", "a device of its own", whose);
+            reader.fault("device", "a device of its own", owner);
         if (vnic.mac && other.mac == vnic.mac && other.vlan == vnic.vlan)
-            reader.fault("mac", "an address of its own in VLAN " + std::to_string(vnic.vlan), whose);
+            reader.fault("mac", "an address of its own in VLAN " + std::to_string(vnic.vlan), owner);
     }
     if (!vnic.socket.empty() && vnic.socket == base.control_socket)
         reader.fault("socket", "a socket of its own", "it is the control_socket");
