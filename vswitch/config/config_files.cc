@@ -1,4 +1,5 @@
-// config_files.cc - files are read, and their faults are given the path of the key that names the file.
+// config_files.cc - reading of the files; a fault has the path of the key that names the file, and the whole
+// name.
 #include "vswitch/config/config_files.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ std::shared_ptr<const CostTable> load_table(const std::string& cost, const std::
     const std::string file = is_shipped ? shipped + '/' + cost + ".json" : cost;
     const std::variant<std::string, Fault> text = read_text_file(file);
     if (const Fault* fault = std::get_if<Fault>(&text)) {
-        faults.push_back({path, show_text(file) + ": " + fault->found,
+        faults.push_back({path, file + ": " + fault->found,
                           is_shipped ? allowed_tables(shipped) : fault->allowed,
                           "the cost table could not be read"});
         return nullptr;
@@ -48,9 +49,8 @@ std::shared_ptr<const CostTable> load_table(const std::string& cost, const std::
     if (CostTable* table = std::get_if<CostTable>(&parsed))
         return std::make_shared<const CostTable>(std::move(*table));
     for (Fault& fault : std::get<Faults>(parsed))
-        faults.push_back(
-            {path, std::move(fault.found), std::move(fault.allowed),
-             show_text(file) + ": " + fault.path + (fault.path.empty() ? "" : ": ") + fault.message});
+        faults.push_back({path, std::move(fault.found), std::move(fault.allowed),
+                          file + ": " + fault.path + (fault.path.empty() ? "" : ": ") + fault.message});
     return nullptr;
 }
 
@@ -59,12 +59,12 @@ std::shared_ptr<const CostProgram> load_program(const std::string& file, const s
     if (file.empty())
         return nullptr;
     if (read_program == nullptr) {
-        faults.push_back({path, show_text(file), "no program", "not supported by this version"});
+        faults.push_back({path, file, "no program", "not supported by this version"});
         return nullptr;
     }
     std::variant<std::shared_ptr<const CostProgram>, Fault> read = read_program(file);
     if (Fault* fault = std::get_if<Fault>(&read)) {
-        const std::string where = fault->path.empty() ? show_text(file) : fault->path;
+        const std::string where = fault->path.empty() ? file : fault->path;
         faults.push_back(
             {path, std::move(fault->found), std::move(fault->allowed), where + ": " + fault->message});
         return nullptr;
@@ -93,9 +93,9 @@ void load_key(const std::string& file, const std::string& path, std::span<std::u
                                 " > FILE";
     const std::variant<std::string, Fault> text = read_text_file(file);
     if (const Fault* fault = std::get_if<Fault>(&text))
-        faults.push_back({path, show_text(file) + ": " + fault->found, allowed, "the key could not be read"});
+        faults.push_back({path, file + ": " + fault->found, allowed, "the key could not be read"});
     else if (!parse_key(std::get<std::string>(text), key))
-        faults.push_back({path, show_text(file), allowed, "this file holds no key"});
+        faults.push_back({path, file, allowed, "this file holds no key"});
 }
 
 /// Moves the value out of `loaded`, or its faults to `faults`.

@@ -165,7 +165,7 @@ TEST_CASE("flow.list reports each vNIC's requests to each appliance, in the orde
     const json one = console.ask("flow.list", {{"name", "vm2"}});
     REQUIRE(one.at("flows").size() == 1);
     CHECK(one.at("flows")[0].at("vnic") == "vm2");
-    CHECK(console.refused("flow.list", {{"name", "nobody"}}).at("path") == "args.name");
+    CHECK(console.refused("flow.list", {{"name", "absent"}}).at("path") == "args.name");
     CHECK(console.refused("flow.list", {{"name", 5}}).at("path") == "args.name");
     CHECK(Console().ask("flow.list").at("flows") == json::array());
 }
@@ -224,9 +224,9 @@ TEST_CASE("a command for a vNIC wants the name of one that exists") {
     for (const char* command : {"vnic.show", "vnic.set", "vnic.remove", "why"}) {
         CHECK(console.refused(command, json::object()).at("found") == "nothing");
         CHECK(console.refused(command, {{"name", 7}}).at("found") == "7");
-        const json fault = console.refused(command, {{"name", "nobody"}});
+        const json fault = console.refused(command, {{"name", "absent"}});
         CHECK(fault.at("path") == "args.name");
-        CHECK(fault.at("found") == "nobody");
+        CHECK(fault.at("found") == "absent");
     }
     CHECK(console.control.state.vnics.size() == 2);
 }

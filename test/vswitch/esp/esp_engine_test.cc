@@ -295,9 +295,9 @@ TEST_CASE(
     CHECK(buffers_in_use() == 0);
 }
 
-TEST_CASE("reserved SPIs and devices that nobody has are refused") {
+TEST_CASE("reserved SPIs and devices that do not exist are refused") {
     EspKeys reserved = keys();
     reserved.spi = 255;
     CHECK_THROWS_AS(Ends(kKinds[0], reserved), HostError);
-    CHECK_THROWS_AS(CryptoDevice("crypto_of_nobody", 1, 2), HostError);
+    CHECK_THROWS_AS(CryptoDevice("crypto_absent", 1, 2), HostError);
 }

@@ -35,7 +35,7 @@ TEST_CASE("without flow_offload, or without a fixed address, there is nothing to
     CHECK(answer.reason == "the vNIC has no fixed MAC");
 }
 
-TEST_CASE("a mark of 0 is nobody's") {
+TEST_CASE("a mark of 0 belongs to no vNIC") {
     CHECK(FlowSteering::mark_of(0) == 1);
     CHECK(FlowSteering::mark_of(1023) == 1024);
 }

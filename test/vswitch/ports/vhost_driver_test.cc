@@ -93,7 +93,7 @@ TEST_CASE("a socket that a killed switch left is taken over") {
     CHECK(vhost.refusal(vnic).empty());
 }
 
-TEST_CASE("a port that nobody is connected to gives and takes nothing") {
+TEST_CASE("a port without a connection gives and takes nothing") {
     VhostPort port(buffer_pool(), 1);
     rte_mbuf* frame = nullptr;
     CHECK(port.rx_burst(&frame, 1) == 0);
