@@ -1,5 +1,5 @@
-// ctrl_link.h - the ZeroMQ connection to the controller, between the running switch and its
-// ControllerSession. Source: docs/design.md 5.5; docs/protocol.md. Threads: agent. Never waits.
+// ctrl_link.h - the ZeroMQ connection between the running switch and the controller.
+// Source: docs/design.md 5.5; docs/protocol.md. Threads: agent. Never waits.
 #pragma once
 
 #include <map>

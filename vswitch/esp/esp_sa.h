@@ -1,7 +1,7 @@
-// esp_sa.h - a security association (SA), one direction of an ESP session of one worker, and the header
-// template of its outbound packets. Source: RFC 4303; RFC 4106; RFC 3602; RFC 4868; RFC 6040; RFC 8986;
-// docs/algorithms.md 11.1. Units: bytes, packets. Threads: made and unmade on the control thread, used by one
-// worker; packets() by any.
+// esp_sa.h - a security association (SA): keys of one direction, worker and session, and its header template.
+// Source: RFC 4303; RFC 4106; RFC 3602; RFC 4868; RFC 6040; RFC 8986; docs/algorithms.md 11.1.
+// Units: bytes, packets. Threads: made and unmade on the control thread, used by one worker; packets() by
+// any.
 //
 // Outbound the SA writes ESP itself, because only the length, the sequence number, DSCP, ECN and the IPv4
 // checksum differ between two packets: the rest is copied from a template. Inbound rte_ipsec checks packets

@@ -1,6 +1,6 @@
-// topology_report.cc - snapshots of the workers' counters: reports, and each second the guarantees' next
-// rates and the usage reports. Source: SoftBW 4.1; SoftBW 4.2; docs/algorithms.md 6.2. Units: bytes, bytes
-// per second, Nanos.
+// topology_report.cc - snapshots of the workers' counters, for reports, guarantee periods and usage.
+// Source: SoftBW 4.1; SoftBW 4.2; docs/algorithms.md 6.2.
+// Units: bytes, bytes per second, Nanos.
 #include <rte_mempool.h>
 
 #include <algorithm>

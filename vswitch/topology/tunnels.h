@@ -1,6 +1,6 @@
-// tunnels.h - the agent's side of the ESP tunnels: crypto devices, agreement on keys, sessions for the
-// workers. Source: RFC 4303; docs/algorithms.md 11.2; docs/tunnels.md. Units: Nanos. Threads: the agent (at
-// start and end main), under the topology's lock.
+// tunnels.h - the agent's side of the ESP tunnels: crypto devices, key agreement, sessions for the workers.
+// Source: RFC 4303; docs/algorithms.md 11.2; docs/tunnels.md. Units: Nanos.
+// Threads: the agent (at start and end main), under the topology's lock.
 //
 // A change of keys loses no frame: workers first learn to receive with the new session, then, once the other
 // end has it, to send with it. The sessions before it stay until no worker can use them. With `rekey` 1h the
