@@ -77,12 +77,13 @@ class InstalledTest(Case):
         program = shutil.copy(os.path.join(BUILD, "vswitch", "weir-switch"), self.path("elsewhere/vswitch"))
         self.assertEqual(self.check(program), (0, f"{self.config}: valid\n"))
         simulator = shutil.copy(os.path.join(BUILD, "bench", "sim", "weir-sim"), self.path("elsewhere/bench/sim"))
-        self.assertEqual(self.run_program(simulator, SCENARIO, "--check"), (0, ""))
+        self.assertEqual(self.run_program(simulator, SCENARIO, "--check"), (0, f"{SCENARIO}: valid\n"))
 
     def test_the_current_folder_does_not_matter(self):
         for cwd in (ROOT, BUILD, "/", self.folder):
             self.assertEqual(self.check(os.path.join(BUILD, "vswitch", "weir-switch"), cwd=cwd), (0, f"{self.config}: valid\n"))
-            self.assertEqual(self.run_program(os.path.join(BUILD, "bench", "sim", "weir-sim"), SCENARIO, "--check", cwd=cwd), (0, ""))
+            self.assertEqual(self.run_program(os.path.join(BUILD, "bench", "sim", "weir-sim"), SCENARIO, "--check", cwd=cwd),
+                             (0, f"{SCENARIO}: valid\n"))
 
     def test_the_environment_names_another_folder(self):
         program = os.path.join(BUILD, "vswitch", "weir-switch")
