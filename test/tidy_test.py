@@ -1,25 +1,43 @@
 #!/usr/bin/env python3
-"""tidy_test.py - the house rules that no compiler checks: lengths, who may include what, how files begin.
+"""tidy_test.py - the house rules that no compiler checks: lengths, includes, headers, words, sources, layout.
 
 Each rule is one test. A fault is printed as FILE:LINE: what is wrong. The last line is `N passed, N failed`.
 """
 
 import ast
+import collections
+import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE_LINES = 600
 FUNCTION_LINES = 70
+LEAST_LINES = 25            # of a production file; SMALL has the exceptions
+MARKDOWN_COLUMNS = 160      # outside of tables and code
+CELL_COLUMNS = 200
+README_LINES = 150
 SOURCES = (".h", ".cc", ".py", ".sh")
+PRODUCTION = ("common/", "cost_functions/", "vswitch/", "ctrl/")
+
+# These list words of others: the glossary's own table, keys of earlier commits, a licence.
+MAY_SAY_ANYTHING = ("docs/glossary.md", "bench/system/compare.py", "LICENSE")
+AUTHOR = "K. H" + "e et al."     # of AC/DC, and no pronoun
+# Production files below LEAST_LINES, and why they are files.
+SMALL = {
+}
+# Files without a header of their own name that are no part of a class: programs, and one file per registry entry.
+ALONE = re.compile(r"(^|/)main\.cc$|^ctrl/what_if/\w+\.cc$|^cost_functions/protocols/\w+\.cc$|^ctrl/cli/\w+\.cc$"
+                   r"|^ctrl/alloc/(drf|hdrf|first_fit|max_min|revenue)\.cc$|^vswitch/qos/feedback/\w+_law\.cc$")
 
 # Which rooms a room may include, besides itself; docs/design.md section 3. A single header is named where the room it
 # stands in may not be seen as a whole. Tests, benches and the mains (vswitch, ctrl) may include everything.
 PURE = {"common", "cost_functions"}
 # Plain values that every part of the switch may speak of.
-SWITCH = {"common/config", "vswitch/limits.h", "vswitch/stats.h", "vswitch/drop_reason.h", "vswitch/telemetry_command.h",
+SWITCH = {"common/config", "vswitch/limits.h", "vswitch/stats.h", "vswitch/drop_reason.h",
           "vswitch/config/config.h"}
 QOS = {"vswitch/qos", "vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qos/schedulers", "vswitch/qos/requests",
        "vswitch/qos/guarantees"}
@@ -73,6 +91,29 @@ LIBRARIES = {
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debian|\bpypi\b")
 
 
+
+
+def known_sources():
+    """The first column of the tables of docs/design.md 11."""
+    with open(os.path.join(ROOT, "docs", "design.md")) as stream:
+        rows = re.findall(r"^\| ([^|]+?) \|", stream.read().split("\n## 11.")[1], re.MULTILINE)
+    return tuple(row for row in rows if row != "name" and not row.startswith("-"))
+
+
+KNOWN_SOURCES = known_sources()
+
+
+def banned_words():
+    """Matches a word of the first column of docs/glossary.md's last table, also as a part of an identifier."""
+    with open(os.path.join(ROOT, "docs", "glossary.md")) as stream:
+        rows = re.findall(r"^\| ([^|]+?) \|", stream.read().split("\n## Not these")[1], re.MULTILINE)[2:]
+    words = [word.strip() for row in rows for word in re.sub(r"\(.*?\)", "", row).split(",")]
+    return re.compile("(?<![A-Za-z])(?:" + "|".join(word.replace(" ", "[ _]?") for word in words) + ")s?(?![a-z])", re.IGNORECASE)
+
+
+BANNED = banned_words()
+
+
 def listing():
     """The repository's text files, tracked or new, relative to the root; a fuzzer's inputs are no texts of ours."""
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True,
@@ -109,23 +150,23 @@ def cpp_functions(code):
     """(first line, lines) of every function body, by its braces; lambdas count within their function."""
     code = re.sub(r"^[ \t]*#.*(?:\\\n.*)*$", blank, without_text(code), flags=re.MULTILINE)
     line, head, stack = 1, "", []
-    for position, letter in enumerate(code):
-        if letter == "\n":
+    for position, sign in enumerate(code):
+        if sign == "\n":
             line += 1
-        if letter == "{":
+        if sign == "{":
             initializer = position and (code[position - 1].isalnum() or code[position - 1] in "_>=({,")
             outer = any(kind == "function" for kind, _, _ in stack)
             body = ")" in head and not initializer and not outer and not re.search(r"\b(namespace|enum)\b", head)
             stack.append(("function" if body else "other", line, head if initializer else ""))
             head = "" if not initializer else head
-        elif letter == "}" and stack:
+        elif sign == "}" and stack:
             kind, first, head = stack.pop()
             if kind == "function":
                 yield first, line - first + 1
-        elif letter == ";":
+        elif sign == ";":
             head = ""
         else:
-            head += letter
+            head += sign
 
 
 def python_functions(code):
@@ -162,6 +203,25 @@ def rule_functions_are_short(name, text):
     for line, length in functions(name, text):
         if length > FUNCTION_LINES:
             yield line, f"a function of {length} lines; at most {FUNCTION_LINES}"
+
+
+def is_production(name):
+    return name.startswith(PRODUCTION) and name.endswith((".h", ".cc"))
+
+
+def rule_production_files_are_no_crumbs(name, text):
+    if is_production(name) and text.count("\n") < LEAST_LINES and name not in SMALL:
+        yield 1, f"{text.count(chr(10))} lines; at least {LEAST_LINES}, or a reason in SMALL"
+
+
+def rule_parts_of_a_class_have_its_name(name, text):
+    """foo_bar.cc has foo_bar.h beside it, or is a part of foo.h's class."""
+    if not is_production(name) or not name.endswith(".cc") or ALONE.search(name):
+        return
+    words = name.removesuffix(".cc").split("/")[-1].split("_")
+    headers = ["_".join(words[:count]) + ".h" for count in range(len(words), 0, -1)]
+    if not any(os.path.exists(os.path.join(ROOT, os.path.dirname(name), header)) for header in headers):
+        yield 1, f"none of {', '.join(headers)} is beside it: a class lives in one pair of files, its parts are <class>_<part>.cc"
 
 
 def includes(name, text):
@@ -206,10 +266,95 @@ def rule_headers_are_included_once(name, text):
 def rule_files_say_what_they_are(name, text):
     base = os.path.basename(name)
     first = next((line for line in text.split("\n") if line and not line.startswith("#!")), "")
-    if name.endswith(".h") and not first.startswith(f"// {base} - "):
+    if name.endswith((".h", ".cc")) and not first.startswith(f"// {base} - "):
         yield 1, f"the first line must be `// {base} - what it is`"
     if (name.endswith(".py") or is_shell(name, text)) and not re.match(rf'("""|# ){re.escape(base)} - ', first):
         yield 1, f"the first comment must begin with `{base} - what it is`"
+
+
+def rule_meson_lists_have_one_source_per_line(name, text):
+    if os.path.basename(name) != "meson.build":
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if len(re.findall(r"'[^']+\.(?:cc|h)'", line)) > 1:
+            yield number, "more than one source in a line"
+
+
+def markdown_lines(name, text):
+    """(line, text, whether it is code) of a Markdown file."""
+    code = False
+    for number, line in enumerate(text.split("\n"), start=1) if name.endswith((".md", ".md.in")) else ():
+        code ^= line.startswith("```")
+        yield number, line, code or line.startswith("    ")
+
+
+def rule_markdown_lines_are_short(name, text):
+    for number, line, code in markdown_lines(name, text):
+        if not code and not line.startswith("|") and len(line) > MARKDOWN_COLUMNS:
+            yield number, f"{len(line)} characters; at most {MARKDOWN_COLUMNS} outside of tables"
+
+
+def rule_table_cells_are_short(name, text):
+    for number, line, code in markdown_lines(name, text):
+        for cell in line.split("|") if line.startswith("|") and not code else ():
+            if len(cell.strip()) > CELL_COLUMNS:
+                yield number, f"a cell of {len(cell.strip())} characters; at most {CELL_COLUMNS}"
+
+
+def rule_the_front_door_is_narrow(name, text):
+    if name == "README.md" and text.count("\n") > README_LINES:
+        yield 1, f"{text.count(chr(10))} lines; at most {README_LINES}"
+
+
+def rule_words_are_those_of_the_glossary(name, text):
+    """No pronoun stands for a program or a VM, and nothing has a name that docs/glossary.md has another one for."""
+    if name in MAY_SAY_ANYTHING or name.endswith(".svg"):
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        for found in BANNED.finditer(line.replace(AUTHOR, "")):
+            yield number, f"'{found[0]}': docs/glossary.md has the word"
+
+
+def sections(page):
+    return set(re.findall(r"^#+ (\d+(?:\.\d+)*)\.? ", read(page), re.MULTILINE))
+
+
+def rule_sources_resolve(name, text):
+    """Each item of a header's `Source:` is a section of a page that is here, or begins with a name of docs/design.md 11."""
+    if not name.endswith((".h", ".cc", ".py")):
+        return
+    head = re.match(r"(?:#![^\n]*\n)?((?://[^\n]*\n)+|\"\"\".*?\"\"\")", text, re.DOTALL)
+    paragraphs = re.split(r"\n(?://)?[ ]*(?=\n)", head[1]) if head else ()
+    joined = next((re.sub(r"\n(?://)? *", " ", part).rstrip() for part in paragraphs if "Source: " in part), "")
+    found = re.search(r"Source: (.*?)\.?(?= (?:Units|Threads): | *\"\"\"|$)", joined)
+    for item in re.split(r"; ", found[1]) if found else ():
+        page = re.match(r"(docs/\w+\.md)((?: \d[\d.]*(?:,| to| and)?)*)", item)
+        if page:
+            missing = {number.rstrip(".") for number in re.findall(r"\d[\d.]*", page[2])} - sections(page[1])
+            if missing:
+                yield 1, f"{page[1]} has no section {', '.join(sorted(missing))}"
+        elif not item.startswith(KNOWN_SOURCES):
+            yield 1, f"'{item}' is no source that docs/design.md 11 lists"
+
+
+@functools.cache
+def format_faults():
+    """{file: [line]} of C++ that clang-format would change. Another version than 16 writes another format: then none is found."""
+    program = shutil.which("clang-format-16")
+    if program is None:
+        print("left out: the format, which is that of clang-format-16; it is not installed")
+        return {}
+    names = [name for name in listing() if name.endswith((".h", ".cc"))]
+    done = subprocess.run([program, "--dry-run", *names], cwd=ROOT, capture_output=True, text=True, check=False)
+    faults = collections.defaultdict(list)
+    for name, line in set(re.findall(r"^(\S+?):(\d+):\d+: warning: code should be clang-formatted", done.stderr, re.MULTILINE)):
+        faults[name].append(int(line))
+    return faults
+
+
+def rule_code_is_formatted(name, text):
+    for line in format_faults().get(name, ()):
+        yield line, "not as clang-format-16 -i writes it"
 
 
 def rule_text_is_clean(name, text):

@@ -3,8 +3,8 @@
 // Units: tokens in the control interval.
 // Threads: one per mechanism object, which keeps its working memory for the next interval.
 //
-// Example: flows of weight 1 want 80 and 60 of a link of 100 tokens: rows {link: 80} and {link: 60}. DRF gives
-// 50 to each, which are fills of 0.625 and 0.833, and names the link as the bottleneck of both.
+// Example: flows of weight 1 want 80 and 60 of a link of 100 tokens: rows {link: 80} and {link: 60}. DRF
+// gives 50 to each, which are fills of 0.625 and 0.833, and names the link as the bottleneck of both.
 #pragma once
 
 #include <cstdint>

@@ -44,10 +44,10 @@ struct SchemaSection {
     }
     /// The parser's own: it lists them beside an unknown one.
     [[nodiscard]] std::set<std::string> parser_keys() const {
-        const std::string nobodys = "no_such_key_anywhere";
-        const Faults faults = faults_with(nobodys, 1);
+        const std::string unused = "no_such_key_anywhere";
+        const Faults faults = faults_with(unused, 1);
         const auto unknown = std::find_if(faults.begin(), faults.end(),
-                                          [&](const Fault& fault) { return fault.path == path_of(nobodys); });
+                                          [&](const Fault& fault) { return fault.path == path_of(unused); });
         REQUIRE(unknown != faults.end());
         std::set<std::string> keys;
         std::istringstream list(unknown->allowed);

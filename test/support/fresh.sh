@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fresh.sh - commands of the README on a Debian that nobody has touched: `fresh.sh SUITE COMMAND...`, by `test/run.sh --only fresh`.
+# fresh.sh - commands of the README on a minimal Debian: `fresh.sh SUITE COMMAND...`, by `test/run.sh --only fresh`.
 #
 # The machine is a minimal Debian (debootstrap) in a folder with a clean clone of HEAD; each COMMAND runs there in turn, as root.
 # /dev, /proc, /sys and the hugepages are this machine's, so nothing else that uses hugepages may run meanwhile. Packages come from

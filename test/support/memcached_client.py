@@ -18,7 +18,7 @@ ANSWER_SECONDS = 60
 AT_ONCE = 40
 KEYS = 50
 SIZES = (0, 10, 100, 1_000, 3_000, 8_000)
-SEND_BYTES = 400_000  # a whole batch, so that nobody waits for the other to read first
+SEND_BYTES = 400_000  # a whole batch, so that neither side waits for the other to read first
 KINDS = ("get",) * 6 + ("mg",) * 2 + ("set",) * 4 + ("set_quiet", "ms", "ms", "delete", "md", "touch", "incr", "incr", "ma", "count")
 # The server's counter, and the kinds that it counts.
 COUNTERS = {"get": ("get", "mg"), "set": ("set", "set_quiet", "ms", "count"), "delete": ("delete", "md"), "incr": ("incr", "ma"),

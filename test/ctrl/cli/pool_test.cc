@@ -41,8 +41,9 @@ TEST_CASE("pools are shown as a tree, children below their parents wherever they
 }
 
 TEST_CASE("answers of another shape are shown as far as they go") {
-    const json strange = json::parse(R"([null, [], {"pools": 5}, {"pools": [1, null, {}, {"nodes": {"a": 1}},
+    const json malformed =
+        json::parse(R"([null, [], {"pools": 5}, {"pools": [1, null, {}, {"nodes": {"a": 1}},
         {"nodes": [1]}, {"nodes": [{"parent": 0}, {"parent": 1}, {"parent": "x"}]}]}])");
-    for (const json& each : strange)
+    for (const json& each : malformed)
         CHECK_FALSE(pools_text(each, "", {}).empty());
 }

@@ -87,8 +87,8 @@ class CannedSwitch {
             data = {{"specification", kCluster}, {"vnics", {{"b1", "h1"}}}};
         else if (command == "drops")
             data = canned_drops();
-        else if (command == "vnic.remove" && data["name"] == "nobody")
-            return R"({"schema":1,"ok":false,"faults":[{"path":"name","found":"nobody","allowed":"vm1, vm2","message":"no such vNIC"}]})";
+        else if (command == "vnic.remove" && data["name"] == "vm9")
+            return R"({"schema":1,"ok":false,"faults":[{"path":"name","found":"vm9","allowed":"vm1, vm2","message":"no such vNIC"}]})";
         return json{{"schema", 1}, {"ok", true}, {"data", data}}.dump();
     }
 
@@ -139,10 +139,10 @@ TEST_CASE("vnic add takes pairs, an object, a file or standard input") {
 
 TEST_CASE("a refusal is exit status 1, in text and in JSON") {
     CannedSwitch fake;
-    const Result text = fake.ctl("vnic remove nobody");
+    const Result text = fake.ctl("vnic remove vm9");
     CHECK(text.status == 1);
-    CHECK(text.output == "weirctl: name: found nobody; allowed: vm1, vm2; no such vNIC\n");
-    const Result parsed = fake.ctl("--json vnic remove nobody");
+    CHECK(text.output == "weirctl: name: found vm9; allowed: vm1, vm2; no such vNIC\n");
+    const Result parsed = fake.ctl("--json vnic remove vm9");
     CHECK(parsed.status == 1);
     CHECK(json::parse(parsed.output)["faults"][0]["path"] == "name");
     CHECK(fake.ctl("vnic remove vm1").output == "vm1 removed\n");
@@ -301,9 +301,9 @@ TEST_CASE("the arguments for QEMU describe a vNIC of the switch or of a configur
     const std::string config = std::string(" --config ") + WEIR_SOURCE_ROOT + "/configs/qos.jsonc";
     CHECK(run("qemu-args db" + config).output.find(",mq=on,vectors=10,") != std::string::npos);
     CHECK(run("libvirt-xml db" + config).output.find("<driver queues='4'") != std::string::npos);
-    const Result nobody = run("qemu-args nobody" + config);
-    CHECK(nobody.status == 2);
-    CHECK(nobody.output.find("there is no vNIC of this name") != std::string::npos);
+    const Result missing = run("qemu-args vm9" + config);
+    CHECK(missing.status == 2);
+    CHECK(missing.output.find("there is no vNIC of this name") != std::string::npos);
 }
 
 TEST_CASE("doctor works without a switch and names each check with its state") {

@@ -15,7 +15,7 @@ json why() {
     return why_sample(canned_why(), canned_why_later());
 }
 
-const json& bucket(const json& sample, const char* name, const json& appliance = nullptr) {
+json bucket(const json& sample, const char* name, const json& appliance = nullptr) {
     const json& buckets = sample.at("buckets");
     const auto found = std::find_if(buckets.begin(), buckets.end(), [&](const json& each) {
         return each.at("bucket") == name && each.at("appliance") == appliance;
@@ -33,21 +33,21 @@ TEST_CASE("why has every bucket on the vNIC's path, with its other users") {
     CHECK(sample["delivered_bps"] == 2e8);
     CHECK(sample["destination_congested_per_second"] == 12.0);
     CHECK(sample["buckets"].size() == 6);
-    const json& uplink = bucket(sample, "uplink");
+    const json uplink = bucket(sample, "uplink");
     CHECK(uplink["blocked_percent"] == 50.0);
     CHECK(uplink["used"] == 9e8);
     CHECK(uplink["limit"] == 900'000'000);
     CHECK(uplink["others"] == json::array({{{"vnic", "batch"}, {"used", 6e8}}}));  // web sent nothing
-    const json& limit = bucket(sample, "limit");
+    const json limit = bucket(sample, "limit");
     CHECK(limit["blocked_percent"] == 12.5);
     CHECK(limit["used"] == 3e8);
     CHECK(limit["limit"] == 8'000'000'000);
-    const json& tokens = bucket(sample, "appliance", "disk");
+    const json tokens = bucket(sample, "appliance", "disk");
     CHECK(tokens["unit"] == "tokens/s");
     CHECK(tokens["blocked_percent"] == 41.0);
     CHECK(tokens["used"] == 800.0);
     CHECK(tokens["others"] == json::array({{{"vnic", "batch"}, {"used", 600.0}}}));
-    const json& back = bucket(sample, "downlink", "disk");
+    const json back = bucket(sample, "downlink", "disk");
     CHECK(back["used"] == 38'400.0);
     CHECK(back["limit"] == 40'000.0);
     CHECK(bucket(sample, "uplink", "disk")["limit"].is_null());
@@ -130,7 +130,7 @@ TEST_CASE("why names the appliance's window, its users, and a limit in cycles") 
     after["flows"][0]["blocked_ns"]["window"] = 1'800'000'000;
     after["flows"][0]["blocked_ns"]["cycles"] = 20'000'000;
     const json sample = why_sample(before, after);
-    const json& window = bucket(sample, "window", "disk");
+    const json window = bucket(sample, "window", "disk");
     CHECK(window["blocked_percent"] == 90.0);
     CHECK(window["used"] == 160);
     CHECK(window["limit"] == 160);

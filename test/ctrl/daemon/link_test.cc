@@ -359,7 +359,7 @@ TEST_CASE("without prices nothing is billed, and periods are acknowledged") {
     LossyLines world;
     world.run(3 * kInterval);
     world.h1.link->add_usage({"a1", {.began = 1, .ended = 2, .delivered = 1}});
-    world.h1.link->add_usage({"nobody", {.began = 1, .ended = 2, .delivered = 1}});
+    world.h1.link->add_usage({"unknown", {.began = 1, .ended = 2, .delivered = 1}});
     world.run(kInterval);
     CHECK(world.h1.link->usage().waiting() == 0);
     CHECK(world.store.bill().lines() == 0);

@@ -172,7 +172,7 @@ class ApplianceTest(TwoHosts):
         reader = Process([*client, sys.executable, program, "10.0.0.3", str(NBD_PORT), "--connections", "40", "512:60"],
                          self.path("reader.log"))
         answered = lambda: self.a.ctl("flow", "list", "--interval", "50ms")["flows"][0]["total"]["responses"]
-        # All begin at once: nobody knows before what they will ask for, and the last of these may time out.
+        # All begin at once: their requests are not known before, and the last of these may time out.
         until(lambda: answered() > 300, 40, "each client's second answer")
         before, count = self.tcp_counters(client), answered()
         until(lambda: answered() > count + 100, 40, "more answers")

@@ -117,7 +117,7 @@ class ControllerTest(Case):
             {"name": "sales", "appliance": "disk", "reservation": "600tokens"},
             {"name": "web", "parent": "sales", "vnics": [{"name": "vm1", "reservation": "100tokens"}]}])
         switch = self.join("h1", 1, 2)
-        self.wait_limit(switch, "vm1", 600)  # what is reserved in its pools, which nobody else is in
+        self.wait_limit(switch, "vm1", 600)  # what is reserved in its pools, which has no other vNIC
 
         def nodes():
             return {node["name"]: node for node in controller.ctl("pool", "show")["pools"][0]["nodes"]}
@@ -343,7 +343,7 @@ class ControllerTrafficTest(TwoHosts):
         self.assertGreater(flow["used_per_second"]["appliance"], 150)
         first.kill()
         self.wait_limits(vm2=(900, 1000))
-        # Under load, killed at any moment: nobody's guarantee is gone, and nobody's limit is lifted.
+        # Under load, killed at any moment: no guarantee is gone, and no limit is lifted.
         moments = random.Random(3)
         for _ in range(5):
             time.sleep(moments.random() * 2 * INTERVAL)
