@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo.sh - the noisy neighbour, live: three QEMU guests, a 100 Mbit wire, isolation off and then on.
+# demo.sh - the noisy neighbour, live: three QEMU guests, a 100 Mbit wire; the victim alone, isolation off, on.
 #
 #   bench/demo.sh [--json] [--seconds N]
 #
@@ -12,5 +12,5 @@ source "$root/test/support/build.sh"
 
 "$root/test/support/setup.sh" --guests
 trap '"$root/test/support/setup.sh" --release' EXIT
-build "$root/build" release vswitch/weir-switch ctrl/cli/weirctl || fail "the build failed; see build/build.log"
+build "$root/build" release vswitch/weir-switch || fail "the build failed; see build/build.log"
 python3 "$root/bench/demo.py" "$@"

@@ -1,4 +1,7 @@
-"""demo_view.py - how the demo looks: a table redrawn in place on a terminal, plain lines elsewhere."""
+"""demo_view.py - how the demo looks: a table redrawn in place on a terminal, plain lines elsewhere; the closing table."""
+
+TITLES = {"alone": "the victim alone", "off": "isolation off", "on": "isolation on"}
+WHOLE = 0.99            # from this part of the offered frames on, a VM counts as having got all of them
 
 
 def mbit(bps):
@@ -17,25 +20,18 @@ class View:
     def __init__(self, stream):
         self.stream = stream
         self.drawn = 0
-        self.held = {}
 
     def note(self, text):
         self.drawn = 0
         print(text, file=self.stream, flush=True)
 
-    def share_held(self, name, held_ns):
-        """The share of the last second in which the switch held the guest's ring back, from the running total."""
-        before, self.held[name] = self.held.get(name, 0), held_ns
-        return min(max(held_ns - before, 0) / 1e9, 1.0)
-
-    def second(self, isolation, second, rates, latency, held):
-        """One more second of a phase: a Rate per VM, the victim's last latency (ms), held-back totals (ns)."""
-        state = "on" if isolation else "off"
-        lines = [f"isolation {state}, second {second:2}"]
+    def second(self, phase, second, rates, latency, held):
+        """One more second of a phase: a Rate per VM, the victim's last latency (ms), seconds in which rings were held back."""
+        lines = [f"{TITLES[phase]}, second {second:2}"]
         cells = []
         for name, rate in rates.items():
-            arrived = f"{100 * rate.delivered / max(rate.offered, 1):.0f} %"
-            share = f"{100 * self.share_held(name, held[name]):.0f} %"
+            arrived = f"{100 * arrived_part(rate.offered, rate.delivered):.0f} %"
+            share = f"{100 * min(held[name], 1):.0f} %"
             late = milliseconds(latency) if name == "victim" else ""
             cells.append(f"{name} {mbit(rate.delivered)}/{mbit(rate.offered)} Mbit, held back {share}")
             lines.append(f"{name:12}{mbit(rate.offered):>9} Mbit{mbit(rate.delivered):>9} Mbit{arrived:>9}"
@@ -49,18 +45,40 @@ class View:
         self.drawn = len(lines) + 1
 
 
+def arrived_part(offered, delivered):
+    return delivered / max(offered, 1)
+
+
+def victim_of(result, phase):
+    """(part of its frames that arrived, median latency in ms) of the victim in a phase."""
+    vms = next(entry["vms"] for entry in result["phases"] if entry["phase"] == phase)
+    vm = next(vm for vm in vms if vm["name"] == "victim")
+    return arrived_part(vm["offered_bps"], vm["delivered_bps"]), (vm["latency_ms"] or {}).get("p50")
+
+
+def closing(result):
+    """One sentence that says what the table shows, computed from it."""
+    (_, alone), (off, late), (on, kept) = (victim_of(result, phase) for phase in TITLES)
+    arrived = "all" if on >= WHOLE else f"{100 * on:.0f} %"
+    return (f"Beside a neighbour that floods the wire, {100 * off:.0f} % of the victim's frames arrive and a round trip takes "
+            f"{milliseconds(late)};\nwith isolation on {arrived} of them arrive and it takes {milliseconds(kept)}, where the "
+            f"victim alone has {milliseconds(alone)}: the switch\nleaves the neighbour's frames in its ring while the victim "
+            "uses its reservation.")
+
+
 def result_table(result):
     """The closing table as text."""
     lines = ["", f"{'isolation':11}{'vm':12}{'offered':>12}{'delivered':>12}{'arrived':>9}{'reservation':>13}"
-                 f"{'latency p50':>13}{'p99':>10}"]
+                 f"{'held back':>11}{'latency p50':>13}{'p99':>10}"]
     for phase in result["phases"]:
         for vm in phase["vms"]:
             latency = vm["latency_ms"] or {"p50": None, "p99": None}
             reserved = f"{vm['reservation_bps'] / 1e6:.0f} Mbit" if vm["reservation_bps"] else "-"
-            lines.append(f"{'on' if phase['isolation'] else 'off':11}{vm['name']:12}"
+            part = arrived_part(vm["offered_bps"], vm["delivered_bps"])
+            lines.append(f"{phase['phase']:11}{vm['name']:12}"
                          f"{mbit(vm['offered_bps']):>7} Mbit{mbit(vm['delivered_bps']):>7} Mbit"
-                         f"{100 * vm['delivered_bps'] / max(vm['offered_bps'], 1):>7.0f} %{reserved:>13}"
+                         f"{100 * part:>7.0f} %{reserved:>13}{100 * vm['held_back']:>9.0f} %"
                          f"{milliseconds(latency['p50']):>13}{milliseconds(latency['p99']):>10}")
-    lines.append(f"wire {mbit(result['wire_bps'])} Mbit, guests on {result['accelerator']}, rates in wire bytes, "
-                 f"{result['seconds']} s each")
+    lines += [f"wire {mbit(result['wire_bps'])} Mbit, guests on {result['accelerator']}, rates in wire bytes, "
+              f"{result['seconds']} s each; `alone`: the neighbour sends nothing", "", closing(result)]
     return "\n".join(lines)

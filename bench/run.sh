@@ -102,7 +102,7 @@ main() {
     # shellcheck disable=SC2086  # lists of targets
     all_benches
     if [ -z "$wanted" ]; then
-        echo "bench/demo.sh     30 s    the noisy neighbor with three QEMU guests"
+        echo "bench/demo.sh     1 min   the noisy neighbor with three QEMU guests"
         return
     fi
     [ -n "$module" ] || fail "unknown bench $wanted; there are:$names"

@@ -14,7 +14,7 @@ INTERVAL = re.compile(r"-\s*(\d+\.\d+)\s+sec.*?(-?\d+)/\s*(-?\d+) \(")
 PING_TIME = re.compile(r"time=([\d.]+) ms")
 NUMBERS = itertools.count()
 
-Reading = namedtuple("Reading", "time packets")     # a running count, at a time in seconds of whoever counts
+Reading = namedtuple("Reading", "time packets")     # a running count, at a time in seconds of the clock beside the counter
 Sample = namedtuple("Sample", "sent arrived")       # two Readings
 Rate = namedtuple("Rate", "offered delivered")      # bit/s on the wire
 
@@ -34,12 +34,12 @@ def serve(guest, options=""):
 
 
 class Flow:
-    """iperf3 over UDP at `bps` from `sender` to a server in `receiver`, which counts by sequence numbers."""
+    """iperf3 over UDP at `bps` from `sender` to a server in `receiver`, which counts by sequence numbers; until stopped."""
 
-    def __init__(self, sender, receiver, address, bps, seconds):
-        self.receiver = receiver
-        self.server, self.log = serve(receiver, "-1")
-        self.client = sender.start(f"iperf3 -c {address} -u -b {bps} -l {PAYLOAD} -t {seconds} -i 0")
+    def __init__(self, sender, receiver, address, bps):
+        self.sender, self.receiver = sender, receiver
+        self.server, self.log = serve(receiver)
+        self.client = sender.start(f"exec iperf3 -c {address} -u -b {bps} -l {PAYLOAD} -t 0 -i 0")
 
     def sample(self):
         """The sum over the whole seconds so far."""
@@ -51,10 +51,11 @@ class Flow:
         time = float(rows[-1][0])
         return Sample(Reading(time, sent), Reading(time, sent - lost))
 
-    def stop(self, seconds=30):
-        """Waits for its end."""
-        self.client.wait(seconds)
-        self.server.wait(seconds)
+    def stop(self):
+        """Ends both sides: the client first, so that no datagram meets a closed port."""
+        for guest, job in ((self.sender, self.client), (self.receiver, self.server)):
+            guest.run("killall iperf3", check=False)
+            job.wait(check=False)
 
 
 PKTGEN = "/proc/net/pktgen"
@@ -69,7 +70,7 @@ def generate(guest, interface, *settings):
 
 
 class Flood:
-    """The kernel's packet generator in `sender`: UDP as fast as the card takes it, to a port where nobody listens."""
+    """The kernel's packet generator in `sender`: UDP as fast as the card takes it, to a port without a socket."""
 
     def __init__(self, sender, receiver, address, mac):
         self.sender, self.receiver = sender, receiver
@@ -77,7 +78,7 @@ class Flood:
                             f"dst_mac {mac}")
 
     def sample(self):
-        """Sent as the generator counts, arrived as the receiver's kernel counts datagrams for nobody."""
+        """Sent as the generator counts, arrived as the receiver's kernel counts datagrams to ports without a socket."""
         sent = self.sender.run(f"cat /proc/uptime; grep -o 'sofar: [0-9]*' {PKTGEN}/eth0").split()
         names, counts, uptime = self.receiver.run("grep Udp: /proc/net/snmp; cat /proc/uptime").splitlines()
         arrived = counts.split()[names.split().index("NoPorts")]

@@ -61,9 +61,12 @@ class Daemon:
         until(self.answers, seconds, f"{self.name} answering weirctl")
         return self
 
-    def answers(self):
+    def check_alive(self):
         if not self.process.alive():
             raise ChildProcessError(f"{self.name} ended with {self.process.child.returncode}: {tail(self.log)}")
+
+    def answers(self):
+        self.check_alive()
         try:
             return bool(self.ctl("status"))
         except (Refused, subprocess.TimeoutExpired):

@@ -68,6 +68,14 @@ class Process:
     def alive(self):
         return self.child.poll() is None
 
+    def set_nice(self, nice):
+        """The priority of all its threads from now on, and of its session among the others."""
+        for thread in os.listdir(f"/proc/{self.pid}/task"):
+            os.setpriority(os.PRIO_PROCESS, int(thread), nice)
+        if os.path.exists(f"/proc/{self.pid}/autogroup"):
+            with open(f"/proc/{self.pid}/autogroup", "w") as stream:
+                stream.write(str(nice))
+
     def write(self, text):
         """Sends text to its standard input."""
         self.child.stdin.write(text.encode())

@@ -3,13 +3,16 @@
 One at a time per folder; the folder holds its configuration, log and command socket.
 """
 
+import json
 import os
+import socket
 
 from daemon import BUILD, ROOT, WEIRCTL, Daemon, Refused  # noqa: F401 - those who use a switch take them from here
 from wait import until
 
 SWITCH = os.path.join(BUILD, "vswitch", "weir-switch")
 WORKER_CORE = 1
+TELEMETRY_BYTES, TELEMETRY_SECONDS = 1 << 16, 10
 
 
 def other_cores():
@@ -32,6 +35,16 @@ class Switch(Daemon):
     def vnic(self, name):
         return self.ctl("vnic", "show", name)
 
+    def telemetry(self, command):
+        """The answer of the switch on DPDK's own telemetry socket."""
+        prefix = next(word for word in self.config["eal"] if word.startswith("--file-prefix=")).split("=")[1]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
+            line.settimeout(TELEMETRY_SECONDS)
+            line.connect(f"/run/dpdk/{prefix}/dpdk_telemetry.v2")
+            line.recv(TELEMETRY_BYTES)              # the greeting
+            line.send(command.encode())
+            return json.loads(line.recv(TELEMETRY_BYTES))[command.split(",")[0]]
+
     def wait_up(self, *names, seconds=20):
         """Waits until the vNICs' guests have their drivers running."""
         def up():
@@ -39,3 +52,17 @@ class Switch(Daemon):
             return all(states.get(name) == "up" for name in names)
         until(up, seconds, f"vNICs {names} up")
         return self
+
+
+class TelemetrySwitch(Switch):
+    """A switch that is read by DPDK's telemetry alone, so that weirctl need not be built."""
+
+    def answers(self):
+        self.check_alive()
+        try:
+            return bool(self.telemetry("/weir/status"))
+        except (OSError, json.JSONDecodeError, KeyError):
+            return False
+
+    def vnic(self, name):
+        return self.telemetry(f"/weir/vnic,{name}")

@@ -84,21 +84,12 @@ class UplinkTest(Case):
         self.wait_packets("vm2", "to_vm", "delivered", 1)
         self.assert_accounts()
 
-    def telemetry(self, command):
-        """DPDK's own telemetry socket of the switch."""
-        prefix = next(word for word in self.switch.config["eal"] if word.startswith("--file-prefix=")).split("=")[1]
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
-            line.connect(f"/var/run/dpdk/{prefix}/dpdk_telemetry.v2")
-            line.recv(1024)
-            line.send(command.encode())
-            return json.loads(line.recv(1 << 16))[command.split(",")[0]]
-
     def test_dpdk_telemetry_has_the_same_counters(self):
         self.start_switch(self.vnic(2))
         self.sender(1, [frames.frame(mac(2), mac(2)), frames.frame(mac(1), mac(2))])
-        self.assertEqual(self.telemetry("/weir/vnics"), {"vm1": "up", "vm2": "down"})
-        vnic = self.telemetry("/weir/vnic,vm1")
+        self.assertEqual(self.switch.telemetry("/weir/vnics"), {"vm1": "up", "vm2": "down"})
+        vnic = self.switch.telemetry("/weir/vnic,vm1")
         self.assertEqual(vnic["from_vm"]["offered"]["packets"], 2)
         self.assertEqual(vnic["from_vm"]["drops"]["mac_spoof"], 1)
-        self.assertEqual(self.telemetry("/weir/drops")["vnics"]["vm1"]["from_vm"]["mac_spoof"], 1)
-        self.assertEqual(self.telemetry("/weir/status")["host"], "h1")
+        self.assertEqual(self.switch.telemetry("/weir/drops")["vnics"]["vm1"]["from_vm"]["mac_spoof"], 1)
+        self.assertEqual(self.switch.telemetry("/weir/status")["host"], "h1")
