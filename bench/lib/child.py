@@ -1,19 +1,12 @@
 """child.py - a process that a bench starts, writes lines to, reads lines from, and stops by its own id."""
-import ctypes
 import json
 import queue
-import signal
 import subprocess
 import threading
 import time
 
-LIBC = ctypes.CDLL(None)
-PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent():
-    """In the child: the kernel kills it when the bench dies, whatever the bench died of."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+# The kernel kills the child when the bench dies, whatever the bench died of.
+END_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 
 class Child:
@@ -22,8 +15,7 @@ class Child:
         self.log_path = log
         self._log = open(log, "ab")
         self.started_ns = time.monotonic_ns()
-        self._process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=env,
-                                         preexec_fn=end_with_parent)
+        self._process = subprocess.Popen([*END_WITH_PARENT, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=env)
         self._lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
