@@ -11,7 +11,7 @@
 namespace weir::alloc {
 namespace {
 
-constexpr double kRounding = 1e-9;  // relative error of a sum of quanta
+constexpr double kQuantaError = 1e-9;  // relative error of a sum of quanta
 
 }  // namespace
 
@@ -94,11 +94,11 @@ void QuantumTree::refresh_upwards(std::uint32_t flow) {
 
 bool QuantumTree::is_blocked(std::uint32_t flow) const {
     const DemandMatrix& demand = problem_->demand;
-    if ((granted_[flow] + 1) * part_[flow] > 1 + kRounding)
+    if ((granted_[flow] + 1) * part_[flow] > 1 + kQuantaError)
         return true;
     for (const std::uint32_t k : demand.row(flow)) {
         const std::uint32_t j = demand.resource()[k];
-        if (left_[j] < part_[flow] * demand.tokens()[k] * (1 - kRounding))
+        if (left_[j] < part_[flow] * demand.tokens()[k] * (1 - kQuantaError))
             return true;
     }
     return false;
@@ -169,7 +169,7 @@ bool QuantumTree::charge(std::uint32_t flow, double quanta) {
 
 // A resource counts as full once the largest quantum no longer fits; else its rest would distort shares.
 bool QuantumTree::is_full(std::uint32_t resource) const {
-    return left_[resource] < quantum_max_[resource] * (1 - kRounding);
+    return left_[resource] < quantum_max_[resource] * (1 - kQuantaError);
 }
 
 std::uint32_t QuantumTree::grant() {

@@ -85,7 +85,7 @@ inline std::size_t check_bounds(const SchemaSection& section, const std::string&
         CHECK((section.accepts(key, min) || key == least_elsewhere));
         CHECK(section.accepts(key, max));
         CHECK_FALSE(section.accepts(key, min - 1));
-        CHECK_FALSE(section.accepts(key, max + 1));
+        CHECK_FALSE(section.accepts(key, static_cast<std::uint64_t>(max) + 1));
         ++bounded;
     }
     return bounded;

@@ -220,12 +220,11 @@ TEST_CASE("without isolation long windows displace short ones") {
 
 TEST_CASE(
     "Fig. 12 and 13: all tenants have their guarantees; without, and with one kind of isolation, those of "
-    "the "
-    "paper do not") {
-    constexpr double kTimes = 5;
-    ServiceScenario scenario = shipped("pulsar/fig12.jsonc", kTimes);
+    "the paper do not") {
+    constexpr double kSlower = 5;
+    ServiceScenario scenario = shipped("pulsar/fig12.jsonc", kSlower);
     scenario.duration = 14 * kNanosPerSec;
-    const std::array guarantees{400e6 / kTimes, 1600e6 / kTimes, 800e6 / kTimes, 800e6 / kTimes};
+    const std::array guarantees{400e6 / kSlower, 1600e6 / kSlower, 800e6 / kSlower, 800e6 / kSlower};
     double least = 0;  // part of a guarantee in an interval, from the second on: the first fills queues
     // Parts of their guarantees that A, B, C and D have, on average of the last intervals.
     const auto parts = [&](ServiceIsolation isolation) {
