@@ -9,10 +9,14 @@ import importlib
 import json
 import operator
 import pathlib
+import textwrap
 
 from bench.lib.cores import DISTANCES
 from bench.lib.figures import quartiles
 from bench.lib.host import machine, progress
+
+
+LINE_COLUMNS = 130   # of prose in a page
 
 
 @dataclasses.dataclass
@@ -135,4 +139,5 @@ def origin(measured):
     packages = ", ".join(f"{name} {version}" for name, version in on.get("packages", {}).items() if version)
     parts = [f"{on['cpu']}, {on['cores']} cores" + (f", Linux {on['kernel']}" if on.get("kernel") else ""), packages,
              f"commit {on['commit'] or 'not recorded'}, {on['time']}"]
-    return "; ".join(filter(None, parts)) + _rounds(measured) + "." + (f" {measured['note']}" if "note" in measured else "")
+    line = "; ".join(filter(None, parts)) + _rounds(measured) + "." + (f" {measured['note']}" if "note" in measured else "")
+    return textwrap.fill(line, LINE_COLUMNS, break_long_words=False, break_on_hyphens=False)
