@@ -24,7 +24,7 @@ minimal_debian() {
     if [ ! -e "$archive" ]; then
         command -v debootstrap >/dev/null || apt-get install -y --no-install-recommends debootstrap >"$work/install.log" 2>&1
         step "making a minimal $suite" "$work/debootstrap.log" \
-            debootstrap --variant=minbase --include=ca-certificates "$suite" "$machine" "$(mirror)"
+            debootstrap --variant=minbase --include=ca-certificates "$suite" "$machine" "$(mirror)" || return
         tar -C "$machine" -czf "$archive.new" . && mv "$archive.new" "$archive"
     else
         tar -C "$machine" -xzf "$archive"
@@ -35,7 +35,7 @@ minimal_debian() {
 same_network() {
     echo "deb $(mirror) $suite main" >"$machine/etc/apt/sources.list"
     cp /etc/resolv.conf /etc/hosts "$machine/etc/"
-    grep -lsiE 'proxy|verify' /etc/apt/apt.conf.d/* | xargs -r cp -t "$machine/etc/apt/apt.conf.d"
+    { grep -lsE 'Acquire::(Check|http)' /etc/apt/apt.conf.d/* || true; } | xargs -r cp -t "$machine/etc/apt/apt.conf.d"
     cp -r /usr/local/share/ca-certificates/. "$machine/usr/local/share/ca-certificates/" 2>/dev/null || true
     chroot "$machine" update-ca-certificates >/dev/null 2>&1 || true
 }
