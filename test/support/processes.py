@@ -1,15 +1,16 @@
 """processes.py - child processes that never outlive us, with their output in a file."""
 
-import ctypes
 import os
 import signal
 import subprocess
 
 from wait import until
 
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None)
 AUTOGROUP = "/proc/self/autogroup"
+# What a child does before it becomes its program: the kernel is to kill it when we die; then its priority ($0), and that of
+# its session. A preexec_fn would do so between fork and exec, where a lock that another of our threads holds stays locked.
+PREPARE = ["setpriv", "--pdeathsig", "KILL", "sh", "-ec",
+           'renice --priority "$0" --pid $$ >/dev/null; [ ! -e ' + AUTOGROUP + ' ] || echo "$0" >' + AUTOGROUP + '; exec "$@"']
 RUNNING = []
 
 
@@ -49,16 +50,10 @@ class Process:
     def __init__(self, arguments, log, cores=None, nice=-10):
         self.name = os.path.basename(arguments[0])
         self.log = log
-
-        def in_child():
-            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            come_first(nice)
-            if cores:
-                os.sched_setaffinity(0, cores)
-
+        pinned = ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
         with open(log, "ab") as output:
-            self.child = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=output, stderr=output,
-                                          preexec_fn=in_child, start_new_session=True)
+            self.child = subprocess.Popen([*PREPARE, str(nice), *pinned, *arguments], stdin=subprocess.PIPE, stdout=output,
+                                          stderr=output, start_new_session=True)
         RUNNING.append(self)
 
     @property
