@@ -18,16 +18,6 @@ inline constexpr Nanos kNever = UINT64_MAX;
     return static_cast<double>(time) / static_cast<double>(kNanosPerSec);
 }
 
-/// A clock that moves only by advance(), for tests and the simulator.
-class ManualClock {
-  public:
-    [[nodiscard]] Nanos now() const { return now_; }
-    void advance(Nanos by) { now_ += by; }
-
-  private:
-    Nanos now_ = 0;
-};
-
 /// Converts ticks of a constant-rate counter (TSC) to Nanos by one multiplication; no division per call.
 /// Example: at 2.5 GHz a tick is 0.4 ns, kept as 0.4 * 2^32; 250 ticks are 100 ns.
 class TickConverter {

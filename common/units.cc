@@ -73,34 +73,24 @@ constexpr std::array kCycleUnits{
 struct QuantityTraits {
     std::span<const Unit> units;  // the printed ones first, ascending
     std::string_view example;
-    bool decimal;  // factors are powers of ten: fractions print exactly
+    bool decimal = true;      // factors are powers of ten: fractions print exactly
+    bool per_second = false;  // `/s` may be written behind the unit
 };
 
-QuantityTraits traits_of(Quantity quantity) {
-    switch (quantity) {
-        case Quantity::kBitRate:
-            return {kBitRateUnits, "10Gbit", true};
-        case Quantity::kPacketRate:
-            return {kPacketRateUnits, "2Mpps", true};
-        case Quantity::kSize:
-            return {kSizeUnits, "64KiB", false};
-        case Quantity::kDuration:
-            return {kDurationUnits, "200us", true};
-        case Quantity::kTokens:
-        case Quantity::kTokenRate:
-            return {kTokenUnits, "16ktokens", true};
-        case Quantity::kCycleRate:
-            return {kCycleUnits, "50Mcycles", true};
-        case Quantity::kPercent:
-            break;
-    }
-    return {kPercentUnits, "5%", true};
-}
+// In the order of Quantity.
+constexpr std::array kTraits{
+    QuantityTraits{.units = kBitRateUnits, .example = "10Gbit", .per_second = true},
+    QuantityTraits{.units = kPacketRateUnits, .example = "2Mpps"},
+    QuantityTraits{.units = kSizeUnits, .example = "64KiB", .decimal = false},
+    QuantityTraits{.units = kDurationUnits, .example = "200us"},
+    QuantityTraits{.units = kPercentUnits, .example = "5%"},
+    QuantityTraits{.units = kTokenUnits, .example = "16ktokens"},
+    QuantityTraits{.units = kTokenUnits, .example = "16ktokens", .per_second = true},
+    QuantityTraits{.units = kCycleUnits, .example = "50Mcycles", .per_second = true},
+};
 
-// `/s` may be written behind these.
-bool has_per_second(Quantity quantity) {
-    return quantity == Quantity::kBitRate || quantity == Quantity::kTokenRate ||
-           quantity == Quantity::kCycleRate;
+const QuantityTraits& traits_of(Quantity quantity) {
+    return kTraits[static_cast<std::size_t>(quantity)];
 }
 
 bool is_digit(char c) {
@@ -170,20 +160,24 @@ std::string three_digits(double value) {
     return text;
 }
 
-std::string human(double value, std::span<const std::string_view> units, std::string_view suffix) {
+constexpr std::array<std::string_view, 5> kThousands{"", "k", "M", "G", "T"};
+constexpr std::array<std::string_view, 4> kThousandths{"n", "u", "m", ""};  // from nanoseconds up
+
+std::string human(double value, std::string_view unit,
+                  std::span<const std::string_view> prefixes = kThousands) {
     if (!std::isfinite(value))
         return "-";
     const double size = std::fabs(value);
     double scale = 1;
-    std::size_t unit = 0;
-    while (unit + 1 < units.size() && size / scale >= 999.5) {
+    std::size_t prefix = 0;
+    while (prefix + 1 < prefixes.size() && size / scale >= 999.5) {
         scale *= 1000;
-        ++unit;
+        ++prefix;
     }
     std::string text = (value < 0 ? "-" : "") + three_digits(size / scale);
-    if (!units[unit].empty() || !suffix.empty())
+    if (!prefixes[prefix].empty() || !unit.empty())
         text += ' ';
-    return text.append(units[unit]).append(suffix);
+    return text.append(prefixes[prefix]).append(unit);
 }
 
 }  // namespace
@@ -195,11 +189,12 @@ ParsedQuantity parse_quantity(Quantity quantity, std::string_view text) {
     std::string_view name = number.rest;
     if (name.starts_with(' '))
         name.remove_prefix(1);
-    if (has_per_second(quantity) && name.ends_with("/s"))
+    const QuantityTraits& traits = traits_of(quantity);
+    if (traits.per_second && name.ends_with("/s"))
         name.remove_suffix(2);
     if (name.empty())
         return {0, "is a bare number and needs a unit"};
-    for (const Unit& unit : traits_of(quantity).units) {
+    for (const Unit& unit : traits.units) {
         if (unit.name != name)
             continue;
         const Wide scaled = number.digits * unit.factor;
@@ -214,7 +209,7 @@ ParsedQuantity parse_quantity(Quantity quantity, std::string_view text) {
 }
 
 std::string format_quantity(Quantity quantity, std::uint64_t value) {
-    const QuantityTraits traits = traits_of(quantity);
+    const QuantityTraits& traits = traits_of(quantity);
     const Unit* best = &traits.units.front();
     for (const Unit& unit : traits.units) {
         const bool exact = traits.decimal || value % unit.factor == 0;
@@ -225,7 +220,7 @@ std::string format_quantity(Quantity quantity, std::uint64_t value) {
 }
 
 std::string units_of(Quantity quantity) {
-    const QuantityTraits traits = traits_of(quantity);
+    const QuantityTraits& traits = traits_of(quantity);
     std::string text = "a number with a unit (";
     for (const Unit& unit : traits.units) {
         if (&unit != &traits.units.front())
@@ -236,33 +231,27 @@ std::string units_of(Quantity quantity) {
 }
 
 std::string human_rate(double bits_per_sec) {
-    constexpr std::array<std::string_view, 5> kUnits{"bit", "kbit", "Mbit", "Gbit", "Tbit"};
-    return human(bits_per_sec, kUnits, "/s");
+    return human(bits_per_sec, "bit/s");
 }
 
 std::string human_packet_rate(double packets_per_sec) {
-    constexpr std::array<std::string_view, 4> kUnits{"", "k", "M", "G"};
-    return human(packets_per_sec, kUnits, "pps");
+    return human(packets_per_sec, "pps");
 }
 
 std::string human_token_rate(double tokens_per_sec) {
-    constexpr std::array<std::string_view, 5> kUnits{"", "k", "M", "G", "T"};
-    return human(tokens_per_sec, kUnits, "tokens/s");
+    return human(tokens_per_sec, "tokens/s");
 }
 
 std::string human_cycle_rate(double cycles_per_sec) {
-    constexpr std::array<std::string_view, 5> kUnits{"", "k", "M", "G", "T"};
-    return human(cycles_per_sec, kUnits, "cycles/s");
+    return human(cycles_per_sec, "cycles/s");
 }
 
 std::string human_duration(double nanos) {
-    constexpr std::array<std::string_view, 4> kUnits{"ns", "us", "ms", "s"};
-    return human(nanos, kUnits, "");
+    return human(nanos, "s", kThousandths);
 }
 
 std::string human_count(double count) {
-    constexpr std::array<std::string_view, 5> kUnits{"", "k", "M", "G", "T"};
-    return human(count, kUnits, "");
+    return human(count, "");
 }
 
 }  // namespace weir

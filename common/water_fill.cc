@@ -33,19 +33,6 @@ double share_of(double amount, double part, double whole) {
     return amount * (part / whole);
 }
 
-template <typename C>
-struct Sums;
-template <>
-struct Sums<Claim> {
-    using Amount = Wide;
-    using Shares = std::uint64_t;
-};
-template <>
-struct Sums<RealClaim> {
-    using Amount = double;
-    using Shares = double;
-};
-
 /// Interval that contains the level; halved for real numbers only.
 struct Bracket {
     double low = 0;
@@ -55,18 +42,20 @@ struct Bracket {
 template <typename C>
 class Filling {
   public:
+    static constexpr bool kIsReal = std::is_same_v<C, RealClaim>;
     using Amount = typename C::Amount;
-    using Shares = typename Sums<C>::Shares;
+    using Sum = std::conditional_t<kIsReal, double, Wide>;              // of amounts
+    using Shares = std::conditional_t<kIsReal, double, std::uint64_t>;  // a sum of shares
 
     Filling(Amount capacity, std::span<const C> claims, std::span<Amount> allocation)
         : amount_(capacity), claims_(claims), allocation_(allocation) {}
 
     [[nodiscard]] Amount run() {
         assert(claims_.size() == allocation_.size());
-        typename Sums<C>::Amount floors = 0;
+        Sum floors = 0;
         for (const C& c : claims_)
             floors += floor_of(c);
-        if (floors >= static_cast<typename Sums<C>::Amount>(amount_))
+        if (floors >= static_cast<Sum>(amount_))
             return scale(floors);
         for (std::size_t i = 0; i < claims_.size(); ++i) {
             allocation_[i] = kOpen;
@@ -77,7 +66,7 @@ class Filling {
         }
         unsigned round = 0;
         while (shares_ > 0 && round < kRoundsMost && freeze_round(round))
-            round += std::is_same_v<C, RealClaim> ? 1 : 0;
+            round += kIsReal ? 1 : 0;
         return give();
     }
 
@@ -90,19 +79,19 @@ class Filling {
     }
 
     /// For floors that exceed the capacity: the same fraction for each.
-    Amount scale(typename Sums<C>::Amount floors) {
+    Amount scale(Sum floors) {
         Amount left = amount_;
         for (std::size_t i = 0; i < claims_.size(); ++i) {
             allocation_[i] = floors > 0 ? share_of(amount_, floor_of(claims_[i]), floors) : 0;
             left -= allocation_[i];
         }
-        return std::is_same_v<C, RealClaim> ? (floors > 0 ? Amount{0} : amount_) : left;
+        return kIsReal ? (floors > 0 ? Amount{0} : amount_) : left;
     }
 
     /// The amount that this round divides by shares: all that is left, or the amount at the middle of the
     /// bracket.
     [[nodiscard]] Amount tested(unsigned round) const {
-        if constexpr (std::is_same_v<C, RealClaim>) {
+        if constexpr (kIsReal) {
             const bool halves = round >= kPlainRounds && round % 2 == 1 && std::isfinite(bracket_.high);
             return halves ? (bracket_.low + bracket_.high) / 2 * shares_ : amount_;
         }
@@ -114,8 +103,8 @@ class Filling {
     bool freeze_round(unsigned round) {
         const Amount amount = tested(round);
         const Shares shares = shares_;
-        typename Sums<C>::Amount raised = 0;
-        typename Sums<C>::Amount saved = 0;
+        Sum raised = 0;
+        Sum saved = 0;
         for (std::size_t i = 0; i < claims_.size(); ++i) {
             if (allocation_[i] != kOpen)
                 continue;
@@ -124,7 +113,7 @@ class Filling {
             saved += part > cap_of(claims_[i]) ? part - cap_of(claims_[i]) : 0;
         }
         const bool floors = amount + raised >= amount_ + saved;
-        if constexpr (std::is_same_v<C, RealClaim>)
+        if constexpr (kIsReal)
             (floors ? bracket_.high : bracket_.low) = amount / shares;
         Shares open = 0;
         for (std::size_t i = 0; i < claims_.size(); ++i) {
@@ -143,7 +132,7 @@ class Filling {
 
     /// Divides the rest among the claims that are not frozen. @return capacity that no claim can use
     Amount give() {
-        if constexpr (std::is_same_v<C, RealClaim>) {
+        if constexpr (kIsReal) {
             if (shares_ <= 0)
                 return std::max(amount_, 0.0);
             for (std::size_t i = 0; i < claims_.size(); ++i)

@@ -70,8 +70,6 @@ class CostCurve {
 
   private:
     static constexpr unsigned kFractionBits = 32;
-    static constexpr std::int64_t kHalf =
-        1LL << (kFractionBits - 1);  // added to every base, so that truncation rounds
     static constexpr std::uint64_t kEveryByte = 1ULL << 63;
 
     /// From `from` on: base + slope * floor((size - from) / stride), both 32.32 fixed point.
@@ -85,7 +83,7 @@ class CostCurve {
     explicit CostCurve(std::vector<Piece> pieces);
     /// Tokens as a base: 32.32 fixed point plus a half, so that truncation rounds.
     static std::int64_t base_of(std::uint32_t tokens) {
-        return (std::int64_t{tokens} << kFractionBits) + kHalf;
+        return (std::int64_t{tokens} << kFractionBits) + (1LL << (kFractionBits - 1));
     }
     static Piece line(std::uint64_t from, std::int64_t base, Price price);
 

@@ -45,8 +45,6 @@ class CostFunction {
         return table_->tokens(request.operation, request.request_bytes, response_bytes, access);
     }
 
-    [[nodiscard]] const CostTable& table() const { return *table_; }
-
   private:
     [[nodiscard]] static bool has_place(const Request& request) noexcept {
         return request.operation == Operation::kRead || request.operation == Operation::kWrite ||

@@ -2,6 +2,9 @@
 // each other.
 #include "cost_functions/cost_table_reader.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
 
@@ -145,8 +148,7 @@ CostCurve read_shape(ObjectReader& reader, const Context& context, Faults& fault
 // The first size at which `cheaper` is not, among all where either curve changes.
 std::optional<std::uint64_t> dearer_at(const CostCurve& cheaper, const CostCurve& plain) {
     std::vector<std::uint64_t> sizes = plain.corners();
-    const std::vector<std::uint64_t> more = cheaper.corners();
-    sizes.insert(sizes.end(), more.begin(), more.end());
+    std::ranges::copy(cheaper.corners(), std::back_inserter(sizes));
     for (std::uint64_t size = 1; size <= kCurveSizeMax; size *= 2)
         sizes.push_back(size);
     std::sort(sizes.begin(), sizes.end());
@@ -218,10 +220,9 @@ std::optional<RepeatRule> read_repeat(ObjectReader& table, Faults& faults) {
     return rule;
 }
 
-void read_text(ObjectReader& reader, std::string_view key, bool needed, std::string& out) {
+void read_text(ObjectReader& reader, std::string_view key, std::string& out) {
     const std::string allowed = "1 to " + std::to_string(kTextMax) + " characters";
-    if (needed)
-        require(reader, key, allowed);
+    require(reader, key, allowed);
     if (reader.read_text(key, out) && (out.empty() || out.size() > kTextMax))
         reader.fault(key, allowed, "wrong length");
 }
@@ -263,9 +264,9 @@ CostTable load_cost_table(const json& value, Faults& faults, const std::string& 
     CostTable::Facts facts;
     std::string ignored;
     reader.read_text("$schema", ignored);  // for editors; this reader is the authority
-    read_text(reader, "name", true, facts.name);
-    read_text(reader, "unit", true, facts.unit);
-    read_text(reader, "source", true, facts.source);
+    read_text(reader, "name", facts.name);
+    read_text(reader, "unit", facts.unit);
+    read_text(reader, "source", facts.source);
     Context context;
     reader.read_flag("monotone", context.monotone);
     facts.repeat = read_repeat(reader, faults);

@@ -5,14 +5,6 @@
 #include <bit>
 
 namespace weir {
-namespace {
-
-// Exponent of the smallest power of two that is at least the span: 0..32.
-std::uint64_t reach_of(std::uint32_t span) {
-    return span <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(span - 1));
-}
-
-}  // namespace
 
 RecentPlaces::RecentPlaces(const RepeatRule& rule)
     : sets_(std::bit_ceil(std::max<std::size_t>(rule.capacity, kWays)) / kWays),
@@ -22,7 +14,8 @@ RecentPlaces::RecentPlaces(const RepeatRule& rule)
 
 bool RecentPlaces::touch(std::uint64_t place, std::uint32_t span, Nanos now) noexcept {
     place >>= block_bits_;
-    const std::uint64_t reach = reach_of(span);
+    // Exponent of the smallest power of two that is at least the span: 0..32.
+    const std::uint64_t reach = span <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(span - 1));
     const std::uint64_t seen = ((now + 1) << kReachBits) | reach;
     Entry* oldest = nullptr;
     for (Entry& entry : set_of(place).entries) {

@@ -45,8 +45,7 @@ class RecentPlaces {
     static_assert(sizeof(Set) == 64);
 
     [[nodiscard]] Set& set_of(std::uint64_t place) noexcept {
-        constexpr std::uint64_t kGolden =
-            0x9E37'79B9'7F4A'7C15;  // Fibonacci hashing: the high bits are mixed
+        constexpr std::uint64_t kGolden = 0x9E37'79B9'7F4A'7C15;  // Fibonacci hashing: mixes the high bits
         return sets_[static_cast<std::size_t>((place * kGolden) >> 32U) & mask_];
     }
 

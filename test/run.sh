@@ -4,7 +4,7 @@
 #   test/run.sh [--quick] [--only SUITE]...
 #
 # Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
-# process tests under ASan and UBSan, by clang without warnings), tsan (rings, slots, counters), fuzz (a minute
+# process tests under ASan and UBSan, by clang without warnings), tsan (rings, counters), fuzz (a minute
 # of every request protocol's parser, of the request path and of the controller's messages under ASan), guests (QEMU).
 # `--quick`: tidy, docs, unit, process. Only when named, as they take longer: memory (unit tests under Valgrind, five minutes), and
 # fresh (this command and bench/demo.sh, in both orders, on a minimal Debian 12; unit and process on a minimal Debian 13; 90 minutes).

@@ -83,8 +83,4 @@ inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
     {"vnic_removed", "waiting when its vNIC was removed"},
 }};
 
-[[nodiscard]] constexpr const DropReasonText& text_of(DropReason reason) {
-    return kDropReasonTexts[static_cast<std::size_t>(reason)];
-}
-
 }  // namespace weir

@@ -156,7 +156,6 @@ struct RequestFlowStats {
     std::uint64_t outstanding = 0;  ///< requests at the appliance
     std::uint64_t outstanding_tokens = 0;
     std::uint64_t connections = 0;
-    Nanos since = 0;        ///< when counting began
     Nanos latency_p50 = 0;  ///< from the forwarding of a request to its response
     Nanos latency_p99 = 0;
     Nanos latency_max = 0;

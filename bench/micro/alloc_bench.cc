@@ -56,7 +56,6 @@ Datacenter make_datacenter(const DatacenterShape& shape) {
     Datacenter made;
     made.capacity.assign(2 * shape.servers, kLink);  // uplinks, then downlinks
     made.capacity.insert(made.capacity.end(), appliances, 5.3 * kLink);
-    made.demand.reserve(vms, std::size_t{3} * vms);
     for (std::uint32_t vm = 0; vm < vms; ++vm) {
         const std::uint32_t server = vm / shape.vms_per_server;
         const double tokens = shape.load * kLink / shape.vms_per_server * 2 * uniform();

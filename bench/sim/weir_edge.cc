@@ -41,7 +41,6 @@ ReceiverProfile receiver_profile(const HostsSpec& spec, std::uint64_t rate_bps, 
                             .law = {.rate_min = DestinationLimits::Profile{}.rate_min}};
     if (isolation == Isolation::kEyeqLinear)
         profile.law.law = make_rate_law(*find_rate_law("linear"));
-    profile.knows_senders = profile.law.law.knows_senders;
     return profile;
 }
 

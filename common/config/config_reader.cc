@@ -13,16 +13,6 @@ using nlohmann::json;
 
 constexpr std::size_t kUnknownKeysMax = 1'000;  // faults; more do not help a reader of them
 
-std::string join(const std::vector<std::string_view>& words) {
-    std::string text;
-    for (const std::string_view word : words) {
-        if (!text.empty())
-            text += ", ";
-        text += word;
-    }
-    return text;
-}
-
 // Levenshtein's distance of two short words.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
@@ -81,10 +71,6 @@ bool has_control_character(std::string_view text) {
         const auto byte = static_cast<unsigned char>(c);
         return byte < 0x20 || byte == 0x7F;
     });
-}
-
-std::string range_text(Quantity quantity, Range range) {
-    return format_quantity(quantity, range.min) + " to " + format_quantity(quantity, range.max);
 }
 
 }  // namespace
@@ -182,7 +168,8 @@ bool ObjectReader::read_quantity(std::string_view key, Quantity quantity, std::u
         return false;
     }
     if (parsed.value < range.min || parsed.value > range.max) {
-        fault(key, range_text(quantity, range), "out of range");
+        fault(key, format_quantity(quantity, range.min) + " to " + format_quantity(quantity, range.max),
+              "out of range");
         return false;
     }
     out = parsed.value;
@@ -206,13 +193,13 @@ std::optional<std::size_t> ObjectReader::word_index(std::string_view key,
     if (member == nullptr)
         return std::nullopt;
     if (!member->is_string()) {
-        fault(key, join(texts), "wrong type");
+        fault(key, list_words(texts), "wrong type");
         return std::nullopt;
     }
     const std::string& text = member->get_ref<const std::string&>();
     const auto it = std::find(texts.begin(), texts.end(), text);
     if (it == texts.end()) {
-        fault(key, join(texts), "unknown word" + hint(text, texts));
+        fault(key, list_words(texts), "unknown word" + hint(text, texts));
         return std::nullopt;
     }
     return static_cast<std::size_t>(it - texts.begin());
@@ -236,7 +223,7 @@ void ObjectReader::finish() {
             continue;
         if (++unknown > kUnknownKeysMax)
             return;
-        faults_.push_back({path_of(show_text(key)), show_value(member), join(known_),
+        faults_.push_back({path_of(show_text(key)), show_value(member), list_words(known_),
                            "unknown key" + key_hint(key, path_, known_)});
     }
 }

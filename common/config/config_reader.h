@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -61,6 +60,7 @@ class ObjectReader {
     // Each leaves `out` alone when the key is absent or at fault, and returns whether `out` was set.
     bool read_flag(std::string_view key, bool& out);
     bool read_text(std::string_view key, std::string& out);
+    /// @param out an integer, or an optional one, which null does not clear
     template <typename T>
     bool read_integer(std::string_view key, T& out, Range range) {
         return store(out, whole_number(key, range));
@@ -73,8 +73,9 @@ class ObjectReader {
     bool read_quantity(std::string_view key, Quantity quantity, std::uint64_t& out, Range range);
     /// null means "none" and clears `out`.
     bool read_limit(std::string_view key, Quantity quantity, std::optional<std::uint64_t>& out, Range range);
-    template <typename E>
-    bool read_word(std::string_view key, E& out, std::span<const Word<E>> words) {
+    /// @param out an E, or a type that can be set to one, such as an optional one
+    template <typename E, typename Out>
+    bool read_word(std::string_view key, Out& out, std::span<const Word<E>> words) {
         std::vector<std::string_view> texts;
         for (const Word<E>& word : words)
             texts.push_back(word.text);
@@ -84,15 +85,15 @@ class ObjectReader {
         return index.has_value();
     }
 
-    /// A registry's entry by its `name`. @param entries outlive `out`  @param is_allowed the names of other
-    /// entries are unknown words
-    template <typename Entry, typename Allowed>
+    /// A registry's entry by its `name`. @param entries outlive `out`  @param is_allowed null: every entry
+    /// is; the names of others are unknown words
+    template <typename Entry>
     bool read_entry(std::string_view key, const Entry*& out, std::span<const Entry> entries,
-                    Allowed is_allowed) {
+                    bool (*is_allowed)(const Entry&) = nullptr) {
         std::vector<std::string_view> names;
         std::vector<const Entry*> choices;
         for (const Entry& entry : entries) {
-            if (!is_allowed(entry))
+            if (is_allowed != nullptr && !is_allowed(entry))
                 continue;
             names.push_back(entry.name);
             choices.push_back(&entry);
@@ -101,10 +102,6 @@ class ObjectReader {
         if (index)
             out = choices[*index];
         return index.has_value();
-    }
-    template <typename Entry>
-    bool read_entry(std::string_view key, const Entry*& out, std::span<const Entry> entries) {
-        return read_entry(key, out, entries, [](const Entry&) { return true; });
     }
 
     /// A key that does not apply here: a fault with this message when it is present.
@@ -128,12 +125,6 @@ class ObjectReader {
         (void)take(key);
         out.reset();
         return true;
-    }
-    template <typename T>
-    static bool store(std::optional<T>& out, std::optional<std::uint64_t> value) {
-        if (value)
-            out = static_cast<T>(*value);
-        return value.has_value();
     }
     template <typename T>
     static bool store(T& out, std::optional<std::uint64_t> value) {

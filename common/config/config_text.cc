@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -40,7 +39,6 @@ class TrackingIterator {
         return *this;
     }
     bool operator==(const TrackingIterator& other) const { return at_ == other.at_; }
-    bool operator!=(const TrackingIterator& other) const { return at_ != other.at_; }
 
   private:
     const char* at_;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -74,6 +75,15 @@ template <class Parse>
 /// A value as faults show it: compact, at most 60 bytes, whole UTF-8 characters, no control characters.
 [[nodiscard]] std::string show_value(const nlohmann::json& value);
 [[nodiscard]] std::string show_text(std::string_view text);
+
+/// The words of all items, as faults list what is allowed: "a, b, c". @param word_of the word of an item
+template <class Items, class WordOf = std::identity>
+[[nodiscard]] std::string list_words(const Items& items, WordOf word_of = {}) {
+    std::string text;
+    for (const auto& item : items)
+        text.append(text.empty() ? "" : ", ").append(std::invoke(word_of, item));
+    return text;
+}
 
 /// The list under "faults" in every JSON answer: objects with path, found, allowed and message.
 [[nodiscard]] nlohmann::json faults_to_json(const Faults& faults);

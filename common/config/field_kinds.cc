@@ -21,17 +21,23 @@ bool is_name(std::string_view text) {
            std::all_of(text.begin(), text.end(), allowed);
 }
 
-bool read_name(ObjectReader& reader, std::string_view key, std::string& out) {
+bool read_valid(ObjectReader& reader, std::string_view key, std::string& out,
+                bool (*is_valid)(std::string_view), const char* allowed, const char* message) {
     std::string text;
     if (!reader.read_text(key, text))
         return false;
-    if (!is_name(text)) {
-        reader.fault(key, "1 to 31 of A-Z a-z 0-9 . _ -, beginning with one of A-Z a-z 0-9",
-                     "this cannot be a name");
+    if (!is_valid(text)) {
+        reader.fault(key, allowed, message);
         return false;
     }
     out = std::move(text);
     return true;
+}
+
+bool read_name(ObjectReader& reader, std::string_view key, std::string& out) {
+    return read_valid(reader, key, out, is_name,
+                      "1 to 31 of A-Z a-z 0-9 . _ -, beginning with one of A-Z a-z 0-9",
+                      "this cannot be a name");
 }
 
 bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& out) {
@@ -52,16 +58,12 @@ bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& o
 }
 
 bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out) {
-    std::string text;
-    if (!reader.read_text(key, text))
-        return false;
-    if (!text.starts_with('/') || text.ends_with('/') || text.size() > kPathBytesMax) {
-        reader.fault(key, "an absolute path of at most 4095 bytes, such as \"/etc/weir/feedback.key\"",
-                     "this cannot be a file");
-        return false;
-    }
-    out = std::move(text);
-    return true;
+    const auto is_file_path = [](std::string_view text) {
+        return text.starts_with('/') && !text.ends_with('/') && text.size() <= kPathBytesMax;
+    };
+    return read_valid(reader, key, out, is_file_path,
+                      "an absolute path of at most 4095 bytes, such as \"/etc/weir/feedback.key\"",
+                      "this cannot be a file");
 }
 
 bool is_endpoint(std::string_view text) {
@@ -83,28 +85,13 @@ bool is_curve_key(std::string_view text) {
 }
 
 bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out) {
-    std::string text;
-    if (!reader.read_text(key, text))
-        return false;
-    if (!is_endpoint(text)) {
-        reader.fault(key, kEndpoints, "this is no address of a socket");
-        return false;
-    }
-    out = std::move(text);
-    return true;
+    return read_valid(reader, key, out, is_endpoint, kEndpoints, "this is no address of a socket");
 }
 
 bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out) {
-    std::string text;
-    if (!reader.read_text(key, text))
-        return false;
-    if (!is_curve_key(text)) {
-        reader.fault(key, "40 characters of Z85, as `weir-ctrl --make-key FILE` prints them",
-                     "this is no CURVE public key");
-        return false;
-    }
-    out = std::move(text);
-    return true;
+    return read_valid(reader, key, out, is_curve_key,
+                      "40 characters of Z85, as `weir-ctrl --make-key FILE` prints them",
+                      "this is no CURVE public key");
 }
 
 bool read_part(ObjectReader& reader, std::string_view key, double& out, Range range) {
@@ -119,6 +106,19 @@ bool require(ObjectReader& reader, std::string_view key, const char* allowed) {
     if (!reader.has(key))
         reader.fault(key, allowed, "this is needed");
     return reader.has(key);
+}
+
+const nlohmann::json::array_t& read_list(ObjectReader& reader, std::string_view key, std::size_t most,
+                                         const char* what) {
+    static const nlohmann::json::array_t kNone;
+    const nlohmann::json* list = reader.take(key);
+    if (list == nullptr)
+        return kNone;
+    if (list->is_array() && list->size() <= most)
+        return list->get_ref<const nlohmann::json::array_t&>();
+    reader.fault(key, "a list of at most " + std::to_string(most) + what,
+                 list->is_array() ? "there are too many" : "wrong type");
+    return kNone;
 }
 
 }  // namespace weir

@@ -25,6 +25,10 @@ inline constexpr std::array kGuaranteeWords{Word<GuaranteeKind>{"strict", Guaran
     return std::ranges::find(kGuaranteeWords, guarantee, &Word<GuaranteeKind>::value)->text;
 }
 
+/// A text that passes the check. @param allowed, message of the fault if it does not
+bool read_valid(ObjectReader& reader, std::string_view key, std::string& out,
+                bool (*is_valid)(std::string_view), const char* allowed, const char* message);
+
 /// 1..31 of [A-Za-z0-9._-], the first one of [A-Za-z0-9]: safe in files, shells, XML and tables.
 [[nodiscard]] bool is_name(std::string_view text);
 bool read_name(ObjectReader& reader, std::string_view key, std::string& out);
@@ -46,22 +50,36 @@ bool read_part(ObjectReader& reader, std::string_view key, double& out, Range ra
 /// Adds a fault when the key is absent. @return whether it is present
 bool require(ObjectReader& reader, std::string_view key, const char* allowed);
 
-/// Reads a list of at most `most` objects: calls `read(ObjectReader&, const std::string& path)` for each, and
-/// makes its unknown keys faults. An absent list has no objects.
+/// Reads a list of at most `most` elements, which the fault of another value names by `what`: " vNICs".
+/// @return no elements when the list is absent or at fault
+[[nodiscard]] const nlohmann::json::array_t& read_list(ObjectReader& reader, std::string_view key,
+                                                       std::size_t most, const char* what = "");
+
+/// Reads an object: calls `read(ObjectReader&, arguments...)`, and makes its unknown keys faults. An absent
+/// one is not read.
+template <typename Read, typename... Arguments>
+void read_object(ObjectReader& parent, std::string_view key, Faults& faults, Read read,
+                 Arguments&... arguments) {
+    const nlohmann::json* object = parent.take(key);
+    if (object == nullptr)
+        return;
+    ObjectReader reader(*object, parent.path_of(key), faults);
+    if (!object->is_object())
+        return;
+    read(reader, arguments...);
+    reader.finish();
+}
+
+/// Reads a list of objects, as read_list(): calls `read(ObjectReader&, const std::string& path)` for each,
+/// and makes its unknown keys faults. An absent list has no objects.
 template <typename Read>
-void read_objects(ObjectReader& parent, std::string_view key, std::size_t most, Faults& faults, Read read) {
-    const nlohmann::json* list = parent.take(key);
-    if (list == nullptr)
-        return;
-    if (!list->is_array() || list->size() > most) {
-        parent.fault(key, "a list of at most " + std::to_string(most),
-                     list->is_array() ? "there are too many" : "wrong type");
-        return;
-    }
-    for (std::size_t i = 0; i < list->size(); ++i) {
-        const std::string path = parent.path_of(key) + '[' + std::to_string(i) + ']';
-        ObjectReader entry((*list)[i], path, faults);
-        if (!(*list)[i].is_object())
+void read_objects(ObjectReader& parent, std::string_view key, std::size_t most, Faults& faults, Read read,
+                  const char* what = "") {
+    std::size_t index = 0;
+    for (const nlohmann::json& object : read_list(parent, key, most, what)) {
+        const std::string path = parent.path_of(key) + '[' + std::to_string(index++) + ']';
+        ObjectReader entry(object, path, faults);
+        if (!object.is_object())
             continue;
         read(entry, path);
         entry.finish();

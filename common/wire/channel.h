@@ -10,7 +10,6 @@
 // complete again with message 5.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <vector>
 

@@ -21,17 +21,10 @@ constexpr Range kRateRange{0, UINT64_MAX};
 constexpr Range kIdRange{0, UINT32_MAX};
 constexpr std::array kKinds{Word<Endpoint::Kind>{"vnic", Endpoint::Kind::kVnic},
                             Word<Endpoint::Kind>{"appliance", Endpoint::Kind::kAppliance}};
+constexpr std::array<const char*, kParts> kRates{"there", "appliance", "back"};
 
 std::string dump(const json& value) {
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-// A name that may be absent.
-void read_optional_name(ObjectReader& reader, std::string_view key, std::string& out) {
-    if (reader.has(key))
-        read_name(reader, key, out);
-    else
-        (void)reader.take(key);
 }
 
 void read_short_text(ObjectReader& reader, std::string_view key, std::string& out) {
@@ -53,12 +46,6 @@ void read_mac(ObjectReader& reader, std::string& out) {
         reader.fault("mac", "an address such as \"52:54:00:00:00:01\"", "this is not a MAC address");
 }
 
-void read_schema(ObjectReader& reader) {
-    std::uint64_t schema = 0;
-    if (require(reader, "schema", "1"))
-        reader.read_integer("schema", schema, {kSchema, kSchema});
-}
-
 /// Parses the text; `read(ObjectReader&, Faults&, Message&)` fills the message from its root.
 template <typename Message, typename Read>
 std::variant<Message, Faults> parse(std::string_view text, Read read) {
@@ -69,7 +56,9 @@ std::variant<Message, Faults> parse(std::string_view text, Read read) {
     ObjectReader root(json_text.value, "", faults);
     Message message;
     if (json_text.value.is_object()) {
-        read_schema(root);
+        std::uint64_t schema = 0;
+        if (require(root, "schema", "1"))
+            root.read_integer("schema", schema, {kSchema, kSchema});
         read(root, faults, message);
     }
     root.finish();
@@ -86,15 +75,14 @@ void read_endpoint(ObjectReader& entry, Tables& tables) {
         entry.read_word<Endpoint::Kind>("kind", endpoint.kind, kKinds);
     if (require(entry, "name", "a name"))
         read_name(entry, "name", endpoint.name);
-    read_optional_name(entry, "tenant", endpoint.tenant);
-    read_optional_name(entry, "host", endpoint.host);
+    read_name(entry, "tenant", endpoint.tenant);
+    read_name(entry, "host", endpoint.host);
     read_mac(entry, endpoint.mac);
     entry.read_integer("vlan", endpoint.vlan, kVlanRange);
     tables.endpoints.push_back(std::move(endpoint));
 }
 
 void read_guarantee(ObjectReader& entry, Tables& tables) {
-    constexpr std::array<const char*, kParts> kRates{"there", "appliance", "back"};
     FlowAllocation guarantee;
     if (require(entry, "source", "an endpoint's id"))
         entry.read_integer("source", guarantee.flow.source, kIdRange);
@@ -162,7 +150,6 @@ std::string to_text(const Tables& tables) {
     }
     for (const FlowAllocation& guarantee : tables.guarantees) {
         json one{{"source", guarantee.flow.source}, {"destination", guarantee.flow.destination}};
-        constexpr std::array<const char*, kParts> kRates{"there", "appliance", "back"};
         for (std::size_t i = 0; i < kParts; ++i)
             if (guarantee.rate[i] != kNoStatement)
                 one[kRates[i]] = guarantee.rate[i];
@@ -181,7 +168,7 @@ std::variant<Hello, Faults> parse_hello(std::string_view text) {
             HelloVnic vnic;
             if (require(entry, "name", "a name"))
                 read_name(entry, "name", vnic.name);
-            read_optional_name(entry, "tenant", vnic.tenant);
+            read_name(entry, "tenant", vnic.tenant);
             read_mac(entry, vnic.mac);
             entry.read_integer("vlan", vnic.vlan, kVlanRange);
             hello.vnics.push_back(std::move(vnic));
@@ -200,7 +187,7 @@ std::variant<Hello, Faults> parse_hello(std::string_view text) {
 
 std::variant<Welcome, Faults> parse_welcome(std::string_view text) {
     return parse<Welcome>(text, [](ObjectReader& root, Faults& /*faults*/, Welcome& welcome) {
-        read_optional_name(root, "cluster", welcome.cluster);
+        read_name(root, "cluster", welcome.cluster);
         root.read_integer("interval_ns", welcome.interval, {10'000'000, 60 * kNanosPerSec});
         root.read_integer("validity", welcome.validity, {1, 100});
         root.read_integer("billing_period_ns", welcome.billing_period, {kBillingPeriod, kBillingPeriodMax});

@@ -72,10 +72,6 @@ std::variant<std::vector<ebpf_insn>, Fault> instructions(std::string_view bytes,
     return out;
 }
 
-bool is_relocation(const Elf64_Shdr& section) {
-    return (section.sh_type == SHT_REL || section.sh_type == SHT_RELA) && section.sh_size > 0;
-}
-
 std::variant<std::vector<ebpf_insn>, Fault> from_elf(std::string_view bytes, const std::string& name) {
     Elf elf(bytes);
     if (!elf.readable())
@@ -97,7 +93,8 @@ std::variant<std::vector<ebpf_insn>, Fault> from_elf(std::string_view bytes, con
                      "mark the function with __attribute__((section(\"cost\")))"};
     for (std::size_t i = 0; i < elf.sections(); ++i) {
         const Elf64_Shdr section = elf.section(i);
-        if (is_relocation(section) && section.sh_info == *found)
+        if ((section.sh_type == SHT_REL || section.sh_type == SHT_RELA) && section.sh_size > 0 &&
+            section.sh_info == *found)
             return Fault{name, "relocations in " + show_text(elf.name(section)),
                          "code that refers to nothing outside of itself",
                          "it calls a function or uses a global variable; use static inline and constants"};

@@ -41,6 +41,13 @@ struct Line {
     }
 };
 
+std::uint32_t count(Words words) {
+    std::uint32_t keys = 0;
+    while (!words.next().empty())
+        ++keys;
+    return keys;
+}
+
 Parsed get(Line& line, bool touches) {
     if (touches)
         line.words.next();  // exptime
@@ -48,8 +55,7 @@ Parsed get(Line& line, bool touches) {
     if (key.empty())
         return line.control();
     Parsed parsed = line.request(Operation::kRead, key, true);
-    while (!line.words.next().empty())
-        ++parsed.request.keys;
+    parsed.request.keys += count(line.words);
     return parsed;
 }
 
@@ -137,13 +143,6 @@ std::size_t whole_words(Bytes bytes) {
     while (size > 0 && bytes[size - 1] != ' ')
         --size;
     return size;
-}
-
-std::uint32_t count(Words words) {
-    std::uint32_t keys = 0;
-    while (!words.next().empty())
-        ++keys;
-    return keys;
 }
 
 Parsed begin_long_request(Bytes bytes, ParserState& state) {

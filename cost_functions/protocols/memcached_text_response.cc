@@ -1,7 +1,6 @@
 // memcached_text_response.cc - the text responses of memcached: lines, values with data, statistics of
 // several lines.
 #include <algorithm>
-#include <bit>
 
 #include "cost_functions/protocols/memcached_text.h"
 

@@ -138,10 +138,6 @@ class PendingRequests {
     /// Closes all requests of the connection.
     void forget(TrackedConnection& connection);
 
-    void prefetch(const TrackedConnection& connection) const {
-        if (connection.pending != kNoPending)
-            __builtin_prefetch(&pool_[connection.pending]);
-    }
     [[nodiscard]] std::uint32_t taken(VnicId vnic) const { return pool_.taken(vnic); }
     [[nodiscard]] std::uint64_t refused() const { return pool_.refused(); }
     [[nodiscard]] std::size_t memory_bytes() const {

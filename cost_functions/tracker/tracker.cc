@@ -4,23 +4,16 @@
 #include <cstring>
 
 namespace weir {
-namespace {
-
-/// Bytes of one segment that are searched for a header; bound the work that garbage causes.
-constexpr std::size_t kSearchedBytesMax = 512;
-/// The same for protocols whose headers begin lines.
-constexpr unsigned kSearchedLinesMax = 32;
-constexpr std::size_t kSearchedLineBytesMax = 4096;
-/// Fruitless searches after which only the first byte of a segment is tried. After 255, whole segments are
-/// again.
-constexpr std::uint8_t kDoubtThorough = 32;
-/// Messages after a header was found by a search; older requests that are still open then count as never
-/// answered.
-constexpr std::uint8_t kDoubtFound = 16;
-
-}  // namespace
 
 std::size_t Tracker::find_header(const At& at, Bytes bytes) {
+    // Bytes of one segment that are searched for a header; bound the work that garbage causes.
+    constexpr std::size_t kSearchedBytesMax = 512;
+    // The same for protocols whose headers begin lines.
+    constexpr unsigned kSearchedLinesMax = 32;
+    constexpr std::size_t kSearchedLineBytesMax = 4096;
+    // Fruitless searches after which only the first byte of a segment is tried. After 255, whole segments are
+    // again.
+    constexpr std::uint8_t kDoubtThorough = 32;
     const auto begins = at.side == Side::kRequests ? at.protocol.request_begins : at.protocol.response_begins;
     if (begins == nullptr)
         return kNowhere;
@@ -55,6 +48,9 @@ std::size_t Tracker::find_header(const At& at, Bytes bytes) {
 /// A search found a header. Responses that passed unseen would shift the pairing by order, so with ordered
 /// responses all open requests are closed.
 void Tracker::on_found(const At& at, bool seen_before) {
+    // Messages after a header was found by a search; older requests that are still open then count as never
+    // answered.
+    constexpr std::uint8_t kDoubtFound = 16;
     ++stats_.found;
     at.way.state = StreamState::kInStep;
     at.way.parser = {};

@@ -71,7 +71,6 @@ class Tracker {
     /// Frees the records and buffers of a connection and resets it.
     void forget(TrackedConnection& connection);
 
-    void prefetch(const TrackedConnection& connection) const { pending_.prefetch(connection); }
     [[nodiscard]] const Stats& stats() const { return stats_; }
     [[nodiscard]] const PendingRequests& pending() const { return pending_; }
     [[nodiscard]] PendingRequests& pending() { return pending_; }

@@ -359,12 +359,8 @@ void GroupLevels::place_flows(const Problem& problem, std::span<const std::uint3
     flows_.resize(flows);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow)
         if (demand_level_[flow] > 0)
-            flows_[groups_[group_of_flow[flow]].end_flow++] = {.end_level = demand_level_[flow],
-                                                               .speed = 1 / demand_level_[flow],
-                                                               .number = flow,
-                                                               .first_entry = 0,
-                                                               .end_entry = 0,
-                                                               .stopped = false};
+            flows_[groups_[group_of_flow[flow]].end_flow++] = {
+                .end_level = demand_level_[flow], .speed = 1 / demand_level_[flow], .number = flow};
     for (const Group& group : groups_)
         std::sort(flows_.begin() + group.first_flow, flows_.begin() + group.end_flow,
                   [](const Flow& a, const Flow& b) {

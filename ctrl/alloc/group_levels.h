@@ -115,9 +115,9 @@ class GroupLevels {
         double end_level;  // where it has its demand, or where it was stopped
         double speed;      // fill per level
         std::uint32_t number;
-        std::uint32_t first_entry;
-        std::uint32_t end_entry;
-        bool stopped;
+        std::uint32_t first_entry = 0;
+        std::uint32_t end_entry = 0;
+        bool stopped = false;
     };
     struct Entry {
         std::uint32_t pair;

@@ -14,8 +14,7 @@ constexpr double kAbove = 1 + 2e-13;  // times a share: just above it
 constexpr double kBelow = 1 - 2e-13;
 constexpr int kTurnsSmooth = 3;  // Newton's steps before a jump is suspected
 constexpr int kTurnsMost = 100;
-constexpr int kBisectEvery = 8;   // turns, so that Newton's steps cannot creep
-constexpr double kAtTarget = -1;  // instead of a share: the resource is over at the target
+constexpr int kBisectEvery = 8;  // turns, so that Newton's steps cannot creep
 // Fills that one step may have. Trying the target visits all groups and is worth several fills, the more the
 // more groups there are.
 constexpr std::size_t kFillsLeast = 24;
@@ -159,35 +158,34 @@ void GroupRise::find_suspects(const Crossing& first) {
     for (const std::uint32_t j : over_) {
         if (knowledge_[j] == Knowledge::kLater)
             later_.push_back({j, (share_ + target_) / 2});
-        else if (knowledge_[j] == Knowledge::kUnknown &&
-                 !add_if_over(j, first.resource == kNone ? kAtTarget : first.high, Rising::kAll, suspects_))
+        if (knowledge_[j] != Knowledge::kUnknown)
+            continue;
+        if (first.resource == kNone)
+            suspects_.push_back({j, (share_ + target_) / 2});
+        else if (const auto suspect = suspect_at(j, first.high, Rising::kAll))
+            suspects_.push_back(*suspect);
+        else
             knowledge_[j] = Knowledge::kLater;
     }
 }
 
-bool GroupRise::add_if_over(std::uint32_t resource, double share, Rising rising, std::vector<Suspect>& out) {
-    if (share == kAtTarget) {
-        out.push_back({resource, (share_ + target_) / 2});
-        return true;
-    }
-    const Excess excess = excess_at(resource, share, lagging_.empty() ? Rising::kAll : rising);
+std::optional<GroupRise::Suspect> GroupRise::suspect_at(std::uint32_t resource, double share, Rising rising) {
+    const Excess excess = excess_at(resource, share, rising);
     if (excess.tokens <= capacity_[resource] * kOver)
-        return false;
-    out.push_back({resource, share - excess.tokens / excess.slope});
-    return true;
+        return std::nullopt;
+    return Suspect{resource, share - excess.tokens / excess.slope};
 }
 
 GroupRise::Crossing GroupRise::first_crossing(const Crossing& known) {
     Crossing first = known;
-    for (Suspect one : suspects_) {
-        again_.clear();
-        if (first.resource != known.resource) {
-            if (!add_if_over(one.resource, first.high, Rising::kAll, again_))
-                continue;
-            one = again_.front();
-        }
+    for (const Suspect& one : suspects_) {
+        std::optional<Suspect> now = one;
+        if (first.resource != known.resource)
+            now = suspect_at(one.resource, first.high, Rising::kAll);
+        if (!now)
+            continue;
         Crossing& crossing = crossings_[one.resource];
-        crossing = cross(one, share_, first.resource == kNone ? target_ : first.high);
+        crossing = cross(*now, share_, first.resource == kNone ? target_ : first.high);
         knowledge_[one.resource] = Knowledge::kExact;
         if (crossing.is_before(first))
             first = crossing;
@@ -207,10 +205,10 @@ GroupRise::Crossing GroupRise::first_crossing_of_lagging() {
     Crossing first;
     for (const Suspect& one : suspects_) {
         const double high = first.resource == kNone ? share_ : first.high;
-        again_.clear();
-        if (!add_if_over(one.resource, high, Rising::kLagging, again_))
+        const std::optional<Suspect> now = suspect_at(one.resource, high, Rising::kLagging);
+        if (!now)
             continue;
-        const Crossing crossing = cross(again_.front(), 0, high);
+        const Crossing crossing = cross(*now, 0, high);
         if (crossing.is_before(first))
             first = crossing;
     }

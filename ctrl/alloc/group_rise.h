@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -92,9 +93,8 @@ class GroupRise {
     Crossing first_crossing(const Crossing& known);
     /// The first crossing while the lagging groups rise to L; its resource is kNone when there is none.
     Crossing first_crossing_of_lagging();
-    /// Adds the resource to `out` when it is over its capacity at `share` (or kAtTarget). @return whether it
-    /// is
-    bool add_if_over(std::uint32_t resource, double share, Rising rising, std::vector<Suspect>& out);
+    /// The resource, if it is over its capacity at `share`.
+    std::optional<Suspect> suspect_at(std::uint32_t resource, double share, Rising rising);
     Excess excess_at(std::uint32_t resource, double share, Rising rising);
     /// Finds the crossing of a resource between two shares.
     Crossing cross(const Suspect& suspect, double low, double high);
@@ -124,8 +124,7 @@ class GroupRise {
     std::vector<Knowledge> knowledge_;
     std::vector<Suspect> suspects_;
     std::vector<Suspect> later_;
-    std::vector<Suspect> again_;  // working memory
-    std::vector<Ends> ends_;      // per member of a resource
+    std::vector<Ends> ends_;  // per member of a resource
 };
 
 }  // namespace weir::alloc

@@ -34,11 +34,6 @@ class DemandMatrix {
         resource_.clear();
         tokens_.clear();
     }
-    void reserve(std::size_t flows, std::size_t entries) {
-        begin_.reserve(flows + 1);
-        resource_.reserve(entries);
-        tokens_.reserve(entries);
-    }
     /// Adds an entry to the open row, unchecked; at most one per resource; none below kTokensLeast.
     void put(std::uint32_t resource, double tokens) {
         if (tokens < kTokensLeast)

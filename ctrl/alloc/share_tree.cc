@@ -3,8 +3,6 @@
 // Nodes are visited from the last to the first, so that everything below a node is simple before it.
 #include "ctrl/alloc/share_tree.h"
 
-#include <algorithm>
-
 namespace weir::alloc {
 namespace {
 
@@ -108,10 +106,6 @@ class Simplifier {
 };
 
 }  // namespace
-
-bool ShareTree::is_deep() const {
-    return std::any_of(parent.begin(), parent.end(), [](std::uint32_t one) { return one != kNone; });
-}
 
 void simplify(ShareTree& tree, std::vector<double>& weights, const std::vector<std::uint8_t>& takes_part) {
     Simplifier(tree, weights, takes_part).run();

@@ -3,8 +3,8 @@
 // Threads: any (values).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "ctrl/alloc/mechanism.h"
@@ -19,7 +19,9 @@ struct ShareTree {
     std::vector<std::uint32_t> node_of_flow;
 
     /// Whether a node has another node as its parent.
-    [[nodiscard]] bool is_deep() const;
+    [[nodiscard]] bool is_deep() const {
+        return std::ranges::any_of(parent, [](std::uint32_t one) { return one != kNone; });
+    }
 };
 
 /// Takes nodes out of the tree that change no allocation: a node without flows below it, a node with one

@@ -76,9 +76,7 @@ void VdcAllocator::give_local_of(const VdcProblem& problem, std::size_t mechanis
     weights_.clear();
     for (std::uint32_t flow = 0; flow < inside.flows(); ++flow) {
         const std::uint32_t tenant = problem.tenant[flow];
-        if (tenant == kNone)
-            continue;
-        if (problem.tenants[tenant].local != &kMechanisms[mechanism])
+        if (tenant == kNone || problem.tenants[tenant].local != &kMechanisms[mechanism])
             continue;
         flows_.push_back(flow);
         weights_.push_back(problem.weights[flow]);
@@ -93,22 +91,13 @@ void VdcAllocator::give_local_of(const VdcProblem& problem, std::size_t mechanis
         return;
     if (local_[mechanism] == nullptr)
         local_[mechanism] = kMechanisms[mechanism].make();
-    local_[mechanism]->allocate(
-        {.demand = demand_, .weights = weights_, .capacity = reserved_, .share_base = {}, .tree = nullptr},
-        found_);
+    local_[mechanism]->allocate({.demand = demand_, .weights = weights_, .capacity = reserved_}, found_);
     for (std::size_t i = 0; i < flows_.size(); ++i)
         local_fill_[flows_[i]] = found_.fill[i];
 }
 
-/// What a virtual resource may still give in the global or the spare step.
-double VdcAllocator::bound_of(const VdcProblem& problem, std::uint32_t resource, bool spare) const {
-    const VirtualResource& one = problem.resources[resource];
-    const double bound = spare && is_fixed_[resource] ? one.reserved : one.limit;
-    return std::max(0.0, bound - inside_used_[resource]);
-}
-
 /// Starts a step's problem with the columns: physical resources with what is left of them, and virtual
-/// resources that have a bound. The latter do not count in shares.
+/// resources that have a bound, with what they may still give. The latter do not count in shares.
 void VdcAllocator::open_columns(const VdcProblem& problem, bool spare, const VdcAllocation& out) {
     const std::size_t physical = problem.capacity.size();
     capacity_.resize(physical);
@@ -117,11 +106,12 @@ void VdcAllocator::open_columns(const VdcProblem& problem, bool spare, const Vdc
     share_base_.assign(problem.capacity.begin(), problem.capacity.end());
     column_.assign(problem.resources.size(), kNone);
     for (std::uint32_t v = 0; v < problem.resources.size(); ++v) {
-        const double bound = bound_of(problem, v, spare);
+        const VirtualResource& one = problem.resources[v];
+        const double bound = spare && is_fixed_[v] ? one.reserved : one.limit;
         if (std::isinf(bound))
             continue;
         column_[v] = static_cast<std::uint32_t>(capacity_.size());
-        capacity_.push_back(bound);
+        capacity_.push_back(std::max(0.0, bound - inside_used_[v]));
         share_base_.push_back(kInfinite);
     }
     flows_.clear();
@@ -207,11 +197,7 @@ void VdcAllocator::give_spare(const VdcProblem& problem, VdcAllocation& out) {
         demand_.end_flow();
         weights_.push_back(delta > 0 ? delta : 1);
     }
-    drf_->allocate({.demand = demand_,
-                    .weights = weights_,
-                    .capacity = capacity_,
-                    .share_base = share_base_,
-                    .tree = nullptr},
+    drf_->allocate({.demand = demand_, .weights = weights_, .capacity = capacity_, .share_base = share_base_},
                    found_);
     for (std::uint32_t flow = 0; flow < problem.demand.flows(); ++flow)
         for (const std::uint32_t k : problem.demand.row(flow))

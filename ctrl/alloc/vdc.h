@@ -72,7 +72,6 @@ class VdcAllocator {
     void add_global_row(const VdcProblem& problem, std::uint32_t flow);
     void give_spare(const VdcProblem& problem, VdcAllocation& out);
     void open_columns(const VdcProblem& problem, bool spare, const VdcAllocation& out);
-    [[nodiscard]] double bound_of(const VdcProblem& problem, std::uint32_t resource, bool spare) const;
 
     std::unique_ptr<Mechanism> global_;
     std::array<std::unique_ptr<Mechanism>, kMechanisms.size()> local_;
@@ -92,11 +91,5 @@ class VdcAllocator {
     ShareTree tree_;
     Allocation found_;
 };
-
-/// Rate of a vNIC for flows that the controller does not know yet: its part of the headroom of a capacity
-/// that `vnics` share.
-[[nodiscard]] inline double default_rate(double capacity, double headroom, std::uint32_t vnics) {
-    return vnics == 0 ? 0 : capacity * headroom / vnics;
-}
 
 }  // namespace weir::alloc

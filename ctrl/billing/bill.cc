@@ -16,14 +16,6 @@ static_assert(sizeof(Sha256) == crypto_hash_sha256_BYTES);
 
 }  // namespace
 
-Place place_of(const Record& record, std::int64_t last_ended) {
-    if (record.ended <= record.began)
-        return Place::kBackwards;
-    if (record.ended <= last_ended)
-        return Place::kRepeated;
-    return record.began < last_ended ? Place::kOverlaps : Place::kNext;
-}
-
 Charge charge_of(const Prices& prices, const Record& record) {
     const double seconds = static_cast<double>(record.ended - record.began) * 1e-9;
     if (seconds <= 0)

@@ -25,15 +25,6 @@ struct Record {
     bool operator==(const Record&) const = default;
 };
 
-/// How a record relates to the end of the last record of its vNIC.
-enum class Place : std::uint8_t {
-    kNext,
-    kRepeated,   ///< the bill has this record or a later one
-    kBackwards,  ///< it ends before it begins
-    kOverlaps,   ///< the bill has part of its period
-};
-[[nodiscard]] Place place_of(const Record& record, std::int64_t last_ended);
-
 /// @param prices p0 is for 1 Mbit/s over a second, link is in Mbit/s
 [[nodiscard]] Charge charge_of(const Prices& prices, const Record& record);
 

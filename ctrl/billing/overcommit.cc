@@ -31,14 +31,13 @@ struct Sum {
         const double above = std::max(0.0, std::min(cells - whole, 1.0)) * probability;
         const double below = probability - above;
         const auto shift = static_cast<std::size_t>(whole);
-        for (std::size_t cell = 0; cell + shift <= kCells; ++cell)
-            at[cell + shift] += before.at[cell] * below;
-        for (std::size_t cell = 0; cell + shift + 1 <= kCells; ++cell)
-            at[cell + shift + 1] += before.at[cell] * above;
-        for (std::size_t cell = kCells + 1 - std::min(shift, kCells + 1); cell <= kCells; ++cell)
-            over += before.at[cell] * below;
-        for (std::size_t cell = kCells - std::min(shift, kCells); cell <= kCells; ++cell)
-            over += before.at[cell] * above;
+        for (const auto& [by, part] : {std::pair(shift, below), std::pair(shift + 1, above)}) {
+            const std::size_t within = kCells + 1 - std::min(by, kCells + 1);  // cells that stay on the link
+            for (std::size_t cell = 0; cell < within; ++cell)
+                at[cell + by] += before.at[cell] * part;
+            for (std::size_t cell = within; cell <= kCells; ++cell)
+                over += before.at[cell] * part;
+        }
     }
 };
 

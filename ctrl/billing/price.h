@@ -19,7 +19,6 @@
 
 namespace weir::billing {
 
-using weir::dynamic_rate;
 using weir::GuaranteeKind;
 
 struct Prices {

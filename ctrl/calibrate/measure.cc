@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "common/config/config_text.h"
 #include "ctrl/calibrate/load/closed_loop.h"
 #include "ctrl/cli/client.h"
 #include "ctrl/cli/failure.h"
@@ -131,19 +132,15 @@ class MeasurementRun {
     }
 
     ClosedLoop::Trial run(std::size_t at, unsigned outstanding) {
-        const ClosedLoop::Duration duration{plan_.warm_up, plan_.measured};
         Measurement& one = measurements_[at];
-        if (counts_ == nullptr) {
-            const ClosedLoop::Trial trial = loop_.run(steps_[at], outstanding, duration);
-            one.asked += trial.asked;
-            return trial;
-        }
-        const SwitchCounts::Reading before = counts_->read();
-        const ClosedLoop::Trial trial = loop_.run(steps_[at], outstanding, duration);
-        const SwitchCounts::Reading after = counts_->read();
+        const auto before = counts_ == nullptr ? SwitchCounts::Reading() : counts_->read();
+        const ClosedLoop::Trial trial = loop_.run(steps_[at], outstanding, {plan_.warm_up, plan_.measured});
         one.asked += trial.asked;
-        one.counted_by_switch += counts_->check(before, after, trial.asked);
-        one.held_back = std::max(one.held_back, SwitchCounts::held_back(before, after));
+        if (counts_ != nullptr) {
+            const SwitchCounts::Reading after = counts_->read();
+            one.counted_by_switch += counts_->check(before, after, trial.asked);
+            one.held_back = std::max(one.held_back, SwitchCounts::held_back(before, after));
+        }
         return trial;
     }
 
@@ -194,13 +191,11 @@ std::string vnic_of(const json& list, const std::string& appliance) {
             names.push_back(flow.at("vnic"));
     if (names.size() == 1)
         return names.front();
-    std::string allowed;
-    for (const std::string& name : names)
-        allowed += (allowed.empty() ? "" : ", ") + name;
-    throw cli::bad_input("--vnic", "",
-                         names.empty() ? "a vNIC with \"" + appliance + "\" among its appliances" : allowed,
-                         names.empty() ? "no vNIC may send requests to " + appliance
-                                       : "several vNICs may send requests to " + appliance + "; choose one");
+    throw cli::bad_input(
+        "--vnic", "",
+        names.empty() ? "a vNIC with \"" + appliance + "\" among its appliances" : list_words(names),
+        names.empty() ? "no vNIC may send requests to " + appliance
+                      : "several vNICs may send requests to " + appliance + "; choose one");
 }
 
 }  // namespace
@@ -210,13 +205,9 @@ std::vector<Step> steps_of(const Service& service, const Plan& plan) {
     std::vector<Step> steps;
     for (const Operation operation :
          plan.operations.empty() ? service.default_operations() : plan.operations) {
-        if (std::ranges::find(known, operation) == known.end()) {
-            std::string allowed;
-            for (const Operation one : known)
-                allowed += (allowed.empty() ? "" : ", ") + operation_name(one);
-            throw cli::bad_input("--operations", operation_name(operation), allowed,
+        if (std::ranges::find(known, operation) == known.end())
+            throw cli::bad_input("--operations", operation_name(operation), list_words(known, operation_name),
                                  "weir-calibrate has no such request of the protocol " + plan.protocol);
-        }
         if (service.destroys(operation) && !plan.overwrite)
             throw cli::bad_input("--operations", operation_name(operation), "--overwrite as well",
                                  "this destroys what the export at " + plan.endpoint.text() + " holds");
@@ -245,19 +236,17 @@ std::vector<Measurement> measure(Service& service, const Plan& plan, double nois
 }
 
 SwitchCounts::SwitchCounts(const SwitchTarget& target, const Endpoint& endpoint)
-    : client_(std::make_unique<cli::Client>(target.socket)), vnic_(target.vnic) {
-    const json list = client_->call("flow.list", json::object());
+    : socket_(target.socket), vnic_(target.vnic) {
+    const json list = cli::ask_program(socket_, "flow.list", json::object());
     appliance_ = appliance_at(list, endpoint);
     if (vnic_.empty())
         vnic_ = vnic_of(list, appliance_);
     (void)read();
 }
 
-SwitchCounts::~SwitchCounts() = default;
-
 SwitchCounts::Reading SwitchCounts::read() const {
     constexpr double kNanos = 1e9;
-    const json list = client_->call("flow.list", {{"name", vnic_}});
+    const json list = cli::ask_program(socket_, "flow.list", {{"name", vnic_}});
     for (const json& flow : list.at("flows")) {
         if (flow.at("appliance") != appliance_)
             continue;

@@ -7,17 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "ctrl/calibrate/fit/measurement.h"
 #include "ctrl/calibrate/load/service.h"
 #include "ctrl/calibrate/options.h"
-
-namespace weir::cli {
-class Client;
-}
 
 namespace weir::calibrate {
 
@@ -33,7 +28,6 @@ class SwitchCounts {
 
     /// @throws cli::Failure when the switch does not answer, or has not exactly one such flow
     SwitchCounts(const SwitchTarget& target, const Endpoint& endpoint);
-    ~SwitchCounts();
 
     /// @throws cli::Failure
     [[nodiscard]] Reading read() const;
@@ -47,7 +41,7 @@ class SwitchCounts {
     [[nodiscard]] static double held_back(const Reading& before, const Reading& after);
 
   private:
-    std::unique_ptr<cli::Client> client_;
+    std::string socket_;
     std::string vnic_;
     std::string appliance_;
 };

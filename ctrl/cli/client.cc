@@ -73,31 +73,24 @@ Faults faults_of(const json& reply) {
 
 }  // namespace
 
-struct Client::Context {
-    zmq::context_t zmq{1};
-};
-
-Client::Client(std::string socket, std::chrono::milliseconds timeout)
-    : socket_(std::move(socket)), timeout_(timeout), context_(std::make_unique<Context>()) {}
-
-Client::~Client() = default;
-
-json Client::call(const std::string& command, const json& args) {
-    require_listener(socket_);
-    const std::string endpoint = "ipc://" + socket_;
+json ask_program(const std::string& path, const std::string& command, const json& args,
+                 std::chrono::milliseconds timeout) {
+    require_listener(path);
+    const std::string endpoint = "ipc://" + path;
     const std::string request = json{{"schema", 1}, {"command", command}, {"args", args}}.dump(
         -1, ' ', false, json::error_handler_t::replace);
     zmq::message_t reply_frame;
     try {
-        zmq::socket_t socket(context_->zmq, zmq::socket_type::req);
+        zmq::context_t context;
+        zmq::socket_t socket(context, zmq::socket_type::req);
         socket.set(zmq::sockopt::linger, 0);
-        socket.set(zmq::sockopt::sndtimeo, static_cast<int>(timeout_.count()));
-        socket.set(zmq::sockopt::rcvtimeo, static_cast<int>(timeout_.count()));
+        socket.set(zmq::sockopt::sndtimeo, static_cast<int>(timeout.count()));
+        socket.set(zmq::sockopt::rcvtimeo, static_cast<int>(timeout.count()));
         socket.set(zmq::sockopt::maxmsgsize, kReplyBytesMax);
         socket.connect(endpoint);
         if (!socket.send(zmq::buffer(request), zmq::send_flags::none) ||
             !socket.recv(reply_frame, zmq::recv_flags::none))
-            refuse(endpoint, "no reply within " + std::to_string(timeout_.count()) + " ms",
+            refuse(endpoint, "no reply within " + std::to_string(timeout.count()) + " ms",
                    "the program hangs or is stopping; see its log (journalctl -u weir-switch, or weir-ctrl)");
     } catch (const zmq::error_t& error) {
         refuse(endpoint, error.what(), "the connection failed");

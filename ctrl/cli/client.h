@@ -1,6 +1,6 @@
 // client.h - requests to a switch or controller over its command socket; the only part that sees ZeroMQ.
 // Source: docs/operations.md
-// Threads: one at a time
+// Threads: any; a call waits for its reply.
 //
 // A request and its reply are one JSON frame each:
 //   {"schema":1,"command":"vnic.show","args":{"name":"vm1"}}
@@ -8,32 +8,19 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 namespace weir::cli {
 
-class Client {
-  public:
-    /// @param socket path of the program's control_socket
-    /// @param timeout of sending the request, and again of receiving the reply
-    explicit Client(std::string socket, std::chrono::milliseconds timeout = std::chrono::seconds(2));
-    ~Client();
-    Client(const Client&) = delete;
-    Client& operator=(const Client&) = delete;
-
-    /// Sends one command and returns the `data` of its reply. Each call makes a new connection, so that the
-    /// program may restart between two calls.
-    /// @throws Failure with kExitRefused: no listener, no reply in time, a reply of another schema, or the
-    /// program's own faults
-    [[nodiscard]] nlohmann::json call(const std::string& command, const nlohmann::json& args);
-
-  private:
-    struct Context;  // of ZeroMQ
-    std::string socket_;
-    std::chrono::milliseconds timeout_;
-    std::unique_ptr<Context> context_;
-};
+/// Sends one command and returns the `data` of its reply. Each call makes a new connection, so that the
+/// program may restart between two calls.
+/// @param socket path of the program's control_socket
+/// @param timeout of sending the request, and again of receiving the reply
+/// @throws Failure with kExitRefused: no listener, no reply in time, a reply of another schema, or the
+/// program's own faults
+[[nodiscard]] nlohmann::json ask_program(const std::string& socket, const std::string& command,
+                                         const nlohmann::json& args,
+                                         std::chrono::milliseconds timeout = std::chrono::seconds(2));
 
 }  // namespace weir::cli

@@ -58,7 +58,6 @@ WEIRCTL_COMMANDS(WEIRCTL_DECLARE)
 #undef WEIRCTL_DECLARE
 
 // status, drops, audit
-// -----------------------------------------------------------------------------------------
 
 /// Whether `status` came from a controller; otherwise it came from a switch.
 [[nodiscard]] bool is_controller(const json& status);
@@ -77,7 +76,6 @@ WEIRCTL_COMMANDS(WEIRCTL_DECLARE)
 [[nodiscard]] std::string reasons_text(const json& reasons);
 
 // top
-// ----------------------------------------------------------------------------------------------------------
 
 /// Replies to `status` and `vnic.list`, read one after the other.
 struct Snapshot {
@@ -99,7 +97,6 @@ struct Snapshot {
 [[nodiscard]] std::string limits_text(const json& vnic);
 
 // flow list: a service flow is the requests of one vNIC to one appliance
-// --------------------------------------
 
 /// The resources that one request pays, under the switch's names: tokens of the appliance, bytes of the
 /// uplink and downlink, TSC cycles of the worker.
@@ -112,8 +109,7 @@ inline constexpr const char* kWindow = "window";
 
 /// Two replies to `flow.list` as seconds, accounting, appliances and flows[]. A flow has
 ///   used_per_second, limit_per_second (null without), blocked_percent (of the time) by resource, the last
-///   also of
-///     the window; held_back_by: the one of these that blocked longest, or null;
+///     also of the window; held_back_by: the one of these that blocked longest, or null;
 ///   requests_per_second, responses_per_second, failed_per_second, plain_bytes_per_second;
 ///   queued, held, outstanding, outstanding_tokens, connections, latency_ns as they are now;
 ///   total: counters since the start of the switch.
@@ -122,21 +118,19 @@ inline constexpr const char* kWindow = "window";
 [[nodiscard]] std::string flow_text(const json& sample, const Terminal& terminal);
 
 // why
-// ----------------------------------------------------------------------------------------------------------
 
 /// Two replies to `why` as seconds, accounting, isolation, vnic, state, offered_bps, delivered_bps,
 /// limit_bps, limit_pps, limiters (destinations that advertise a rate), destination_congested_per_second, and
 ///   held_back_by: bucket, appliance and blocked_percent of the bucket that blocked longest; null when none
 ///   did; buckets[]: bucket ("limit", "uplink", "buffers", "encryption" of the vNIC; "appliance", "uplink",
-///   "downlink",
-///     "cycles", "window" of an appliance), appliance (or null), blocked_percent (time in which the bucket
-///     could not pay), unit, used, limit (null: none or unknown), others[]: vnic and used, the largest first.
+///     "downlink", "cycles", "window" of an appliance), appliance (or null), blocked_percent (time in which
+///     the bucket could not pay), unit, used, limit (null: none or unknown), others[]: vnic and used, the
+///     largest first.
 [[nodiscard]] json why_sample(const json& before, const json& after);
 /// The bucket that blocked longest, a table of all buckets, and a sentence on each that blocked.
 [[nodiscard]] std::string why_text(const json& sample, const Terminal& terminal);
 
 // vnic list, show, set, add, remove
-// ----------------------------------------------------------------------------
 
 [[nodiscard]] std::string vnic_list_text(const json& list, const Terminal& terminal);
 /// @param accounting "wire" or "l2": what the counted bytes of a frame are
@@ -149,7 +143,6 @@ inline constexpr const char* kWindow = "window";
 [[nodiscard]] json object_of_pairs(const std::vector<std::string>& pairs);
 
 // qemu-args, libvirt-xml
-// ---------------------------------------------------------------------------------------
 
 struct GuestOptions {
     std::string memory = "1G";  ///< size of the guest's memory in QEMU's notation
@@ -164,14 +157,12 @@ struct GuestOptions {
 [[nodiscard]] std::string libvirt_xml(const json& vnic);
 
 // pool show
-// ----------------------------------------------------------------------------------------------------
 
 /// @param appliance whose pools are shown, in tokens per second; empty = of all appliances
 [[nodiscard]] std::string pools_text(const json& reply, const std::string& appliance,
                                      const Terminal& terminal);
 
 // bill
-// ---------------------------------------------------------------------------------------------------------
 
 [[nodiscard]] std::string bill_text(const json& bill, const Terminal& terminal);
 /// A line of column names, then one line for each vNIC and guarantee kind.
@@ -181,7 +172,6 @@ struct GuestOptions {
 [[nodiscard]] std::optional<std::uint64_t> parse_time(std::string_view time);
 
 // plan, apply
-// --------------------------------------------------------------------------------------------------
 
 /// Tenants, resources by load, guarantees that would break, and the verdict.
 /// @param plan as plan_json() of ctrl/placement/cluster_plan.h makes it

@@ -57,9 +57,8 @@ void check_hugepages(const HostFacts& facts, Findings& out) {
 void check_node_pages(const HostFacts& facts, std::optional<unsigned> node, const std::string& user,
                       Findings& out) {
     const auto has_pages = [&](const HugepagePool& pool) { return pool.node == *node && pool.total > 0; };
-    const bool any = std::any_of(facts.hugepages.begin(), facts.hugepages.end(),
-                                 [](const auto& p) { return p.total > 0; });
-    if (!node || !any || std::any_of(facts.hugepages.begin(), facts.hugepages.end(), has_pages))
+    const bool any = std::ranges::any_of(facts.hugepages, [](const auto& p) { return p.total > 0; });
+    if (!node || !any || std::ranges::any_of(facts.hugepages, has_pages))
         return;
     const std::string number = std::to_string(*node);
     out.push_back(
@@ -93,8 +92,7 @@ void check_core(const CoreFacts& core, const HostFacts& facts, Findings& out) {
     }
     check_node_pages(facts, core.node, "a worker", out);
     for (const CoreFacts& other : facts.workers) {
-        const bool sibling =
-            std::find(core.siblings.begin(), core.siblings.end(), other.core) != core.siblings.end();
+        const bool sibling = std::ranges::find(core.siblings, other.core) != core.siblings.end();
         if (sibling && other.core > core.core)
             out.push_back({check, Health::kWarning,
                            "shares its execution units with worker core " + std::to_string(other.core),
@@ -110,8 +108,7 @@ void check_core(const CoreFacts& core, const HostFacts& facts, Findings& out) {
 
 void check_agent(const CoreFacts& core, const SwitchConfig& config, Findings& out) {
     const std::string check = "agent core " + std::to_string(core.core);
-    const bool overlap =
-        std::find(config.workers.begin(), config.workers.end(), core.core) != config.workers.end();
+    const bool overlap = std::ranges::find(config.workers, core.core) != config.workers.end();
     if (!core.online)
         out.push_back({check, Health::kMissing, "does not exist or is offline",
                        "set \"agent_core\" to a core of /sys/devices/system/cpu/online"});
@@ -182,20 +179,10 @@ void check_kvm(const KvmFacts& kvm, Findings& out) {
                        "modprobe kvm_intel || modprobe kvm_amd  (with virtualization on in the firmware)"});
 }
 
-const char* health_word(Health health) {
-    switch (health) {
-        case Health::kOk:
-            return "ok";
-        case Health::kWarning:
-            return "warning";
-        case Health::kMissing:
-            break;
-    }
-    return "missing";
-}
-
-Style health_style(Health health) {
-    return health == Health::kOk ? Style::kGood : health == Health::kWarning ? Style::kWarn : Style::kBad;
+Cell health_cell(Health health) {
+    return health == Health::kOk        ? Cell("ok", Style::kGood)
+           : health == Health::kWarning ? Cell("warning", Style::kWarn)
+                                        : Cell("missing", Style::kBad);
 }
 
 constexpr const char* kDefaultConfig = "/etc/weir/switch.jsonc";
@@ -241,10 +228,9 @@ std::string findings_text(const std::vector<Finding>& findings, const Terminal& 
     std::string text;
     std::size_t missing = 0;
     for (const Finding& finding : findings) {
-        std::string word = health_word(finding.health);
-        const std::string fill(8 - word.size(), ' ');
-        text += styled(word, health_style(finding.health), terminal.color) + fill + finding.check + ": " +
-                finding.found + '\n';
+        const Cell health = health_cell(finding.health);
+        text += styled(health.text, health.style, terminal.color) + std::string(8 - health.text.size(), ' ') +
+                finding.check + ": " + finding.found + '\n';
         if (!finding.mend.empty())
             text += "          mend: " + finding.mend + '\n';
         missing += finding.health == Health::kMissing ? 1 : 0;
@@ -258,7 +244,7 @@ nlohmann::json findings_json(const std::vector<Finding>& findings) {
     nlohmann::json checks = nlohmann::json::array();
     for (const Finding& finding : findings)
         checks.push_back({{"check", finding.check},
-                          {"state", health_word(finding.health)},
+                          {"state", health_cell(finding.health).text},
                           {"found", finding.found},
                           {"mend", finding.mend}});
     return {{"checks", checks}};
@@ -278,14 +264,8 @@ void add_doctor(CLI::App& command, Session& session) {
     command.callback([&session, file] {
         const SwitchConfig config = config_to_check(*file);
         const std::vector<Finding> findings = check_host(gather_facts(config, ""), config);
-        const bool ready = std::none_of(findings.begin(), findings.end(),
-                                        [](const Finding& f) { return f.health == Health::kMissing; });
-        session.print(
-            findings_json(findings),
-            [&](const nlohmann::json&, const Terminal& terminal) {
-                return findings_text(findings, terminal);
-            },
-            ready);
+        const bool ready = std::ranges::find(findings, Health::kMissing, &Finding::health) == findings.end();
+        session.print(findings_json(findings), findings_text(findings, terminal_of_stdout()), ready);
         session.exit_code = ready ? kExitOk : kExitRefused;
     });
 }

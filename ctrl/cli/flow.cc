@@ -21,9 +21,7 @@ const json& same_flow(const json& list, const json& flow) {
 }
 
 json flow_rates(const json& before, const json& after, double seconds) {
-    const auto rate = [&](const std::string& pointer) {
-        return growth(before, after, pointer.c_str()) / seconds;
-    };
+    const auto rate = [&](const std::string& pointer) { return growth(before, after, pointer) / seconds; };
     json flow{{"vnic", at(after, "/vnic")},
               {"appliance", at(after, "/appliance")},
               {"limit_per_second", at(after, "/limit")},
@@ -39,7 +37,7 @@ json flow_rates(const json& before, const json& after, double seconds) {
               {"connections", at(after, "/connections")},
               {"latency_ns", at(after, "/latency_ns")}};
     for (const char* const counter : {"requests", "responses", "failed", "plain_bytes", "held_total", "used"})
-        flow["total"][counter] = at(after, (std::string("/") + counter).c_str());
+        flow["total"][counter] = at(after, std::string("/") + counter);
     double longest = 0;
     const auto add_blocked = [&](const std::string& by) {
         const double blocked = std::min(rate("/blocked_ns/" + by) / kNanosPerPercent, 100.0);
@@ -57,8 +55,8 @@ json flow_rates(const json& before, const json& after, double seconds) {
     return flow;
 }
 
-double per_second(const json& flow, const char* what, const std::string& resource) {
-    return number_at(flow, (std::string(what) + '/' + resource).c_str());
+double per_second(const json& flow, const std::string& what, const std::string& resource) {
+    return number_at(flow, what + '/' + resource);
 }
 
 /// In the resource's own unit: "783 tokens/s", "40 kbit/s".

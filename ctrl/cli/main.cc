@@ -79,7 +79,7 @@ void add_command(CLI::App& app, const Command& command, Session& session) {
 int run(int argc, char** argv) {
     Session session;
     session.transport = [](const std::string& socket, const std::string& command,
-                           const nlohmann::json& args) { return Client(socket).call(command, args); };
+                           const nlohmann::json& args) { return ask_program(socket, command, args); };
     CLI::App app("weirctl - shows and changes the state of weir-switch and weir-ctrl", "weirctl");
     app.formatter(std::make_shared<CommandList>());
     app.footer(kFooter);

@@ -28,8 +28,9 @@ void Session::print(const json& data, const View& view, bool ok) const {
         std::cout << view(data, terminal_of_stdout()) << std::flush;
 }
 
-void Session::print(const json& data, const std::string& text) const {
-    print(data, [&text](const json&, const Terminal&) { return text; });
+void Session::print(const json& data, const std::string& text, bool ok) const {
+    print(
+        data, [&text](const json&, const Terminal&) { return text; }, ok);
 }
 
 void print_faults(const Faults& faults, bool json_output) {

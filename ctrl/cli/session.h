@@ -51,7 +51,7 @@ struct Session {
     /// Prints {"schema":1,"ok":...,"data":...} on one line with --json, else the view of `data`.
     void print(const nlohmann::json& data, const View& view, bool ok = true) const;
     /// The same with a text that needs no view.
-    void print(const nlohmann::json& data, const std::string& text) const;
+    void print(const nlohmann::json& data, const std::string& text, bool ok = true) const;
 };
 
 /// Prints one line per fault to standard error, or {"schema":1,"ok":false,"faults":[...]} to standard output.

@@ -153,12 +153,6 @@ std::string refused_text(const json& status) {
     return text;
 }
 
-void add_drop_rows(Table& table, const std::string& port, const char* direction, const json& reasons) {
-    for (const auto& [reason, count] : reasons.items())
-        if (count.is_number())
-            table.add_row({port, direction, {reason, Style::kWarn}, whole_text(count.get<double>())});
-}
-
 /// "2026-11-21 15:00:00Z"
 std::string time_text(double unix_time) {
     if (!std::isfinite(unix_time))
@@ -217,7 +211,9 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
     Table table({{"PORT"}, {"DIRECTION"}, {"REASON"}, {"PACKETS", true}});
     bool any = false;
     const auto add = [&](const std::string& port, const char* direction, const json& reasons) {
-        add_drop_rows(table, port, direction, reasons);
+        for (const auto& [reason, count] : reasons.items())
+            if (count.is_number())
+                table.add_row({port, direction, {reason, Style::kWarn}, whole_text(count.get<double>())});
         any = any || !reasons.empty();
     };
     for (const json& vnic : list_at(drops, "/vnics")) {

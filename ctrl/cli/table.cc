@@ -30,24 +30,6 @@ std::string formatted(const char* format, double number) {
     return text.data();
 }
 
-const char* escape_of(Style style) {
-    switch (style) {
-        case Style::kDim:
-            return "\x1b[2m";
-        case Style::kGood:
-            return "\x1b[32m";
-        case Style::kWarn:
-            return "\x1b[33m";
-        case Style::kBad:
-            return "\x1b[31m";
-        case Style::kTitle:
-            return "\x1b[1m";
-        case Style::kPlain:
-            break;
-    }
-    return "";
-}
-
 std::string cut(const std::string& text, std::size_t width) {
     constexpr std::size_t kDots = 3;
     if (text.size() <= width)
@@ -84,7 +66,7 @@ std::string decimal_text(double number) {
 std::string styled(const std::string& text, Style style, bool color) {
     if (!color || style == Style::kPlain || text.empty())
         return text;
-    return escape_of(style) + text + "\x1b[0m";
+    return "\x1b[" + std::to_string(static_cast<int>(style)) + 'm' + text + "\x1b[0m";
 }
 
 std::vector<std::size_t> Table::widths() const {

@@ -20,7 +20,8 @@ struct Terminal {
 /// Reads the terminal at each call, so that output follows a window that is resized.
 [[nodiscard]] Terminal terminal_of_stdout();
 
-enum class Style { kPlain, kDim, kGood, kWarn, kBad, kTitle };
+/// The values are the terminal's codes (SGR of ECMA-48).
+enum class Style { kPlain = 0, kTitle = 1, kDim = 2, kBad = 31, kGood = 32, kWarn = 33 };
 
 /// Text in a style; plain text when `color` is false.
 [[nodiscard]] std::string styled(const std::string& text, Style style, bool color);

@@ -157,6 +157,7 @@ void add_row(Table& table, const json& vnic) {
          {up ? reasons_text(at(vnic, "/drops_per_second")) : "down", up ? Style::kWarn : Style::kDim}});
 }
 
+constexpr const char* kClear = "\x1b[H\x1b[2J";  // cursor to the top left, screen cleared
 volatile std::sig_atomic_t interrupted = 0;
 
 /// Sleeps in steps of 50 ms so that SIGINT and SIGTERM end the command at once.
@@ -169,65 +170,38 @@ void sleep_until(SteadyClock::time_point end) {
 struct TopOptions {
     std::shared_ptr<std::string> interval;
     std::uint64_t count = 0;  // tables to print; 0 = until the command is interrupted
-    bool once = false;
 };
 
 /// The loop of the command: read, wait for the interval, read again, print the rates between the two.
-class Top {
-  public:
-    Top(const Session& session, const TopOptions& options)
-        : session_(session),
-          interval_(parse_interval(*options.interval)),
-          tables_left_(options.once ? 1 : options.count),
-          endless_(tables_left_ == 0) {}
-
-    void run() {
-        read();
-        while (interrupted == 0 && (endless_ || tables_left_ > 0)) {
-            sleep_until(read_at_ + interval_);
-            if (interrupted == 0)
-                print_next();
-            tables_left_ -= endless_ ? 0 : 1;
-        }
-    }
-
-  private:
-    void read() {
-        Snapshot now{session_.ask("status"), session_.ask("vnic.list")};
-        now_ = std::move(now);
-        read_at_ = SteadyClock::now();
-    }
-
-    void print_next() {
-        const Terminal terminal = terminal_of_stdout();
-        const bool live = endless_ && terminal.interactive;
-        const Snapshot before = now_;
-        const SteadyClock::time_point before_at = read_at_;
+void run(const Session& session, const TopOptions& options) {
+    const std::chrono::nanoseconds interval = parse_interval(*options.interval);
+    const auto read = [&] { return Snapshot{session.ask("status"), session.ask("vnic.list")}; };
+    Snapshot before = read();
+    SteadyClock::time_point before_at = SteadyClock::now();
+    for (std::uint64_t tables = 0; options.count == 0 || tables < options.count; ++tables) {
+        sleep_until(before_at + interval);
+        if (interrupted != 0)
+            return;
+        const bool live = options.count == 0 && terminal_of_stdout().interactive;
         try {
-            read();
+            Snapshot now = read();
+            const SteadyClock::time_point now_at = SteadyClock::now();
+            const double seconds = std::chrono::duration<double>(now_at - before_at).count();
+            session.print(top_sample(before, now, seconds),
+                          [live](const json& sample, const Terminal& screen) {
+                              return (live ? kClear : "") + top_text(sample, screen);
+                          });
+            before = std::move(now);
+            before_at = now_at;
         } catch (const Failure& failure) {
             if (!live)
                 throw;
             // A live screen outlasts a restart of the switch.
-            read_at_ = SteadyClock::now();
+            before_at = SteadyClock::now();
             std::cout << kClear << failure.faults.front().to_line() << std::endl;
-            return;
         }
-        const double seconds = std::chrono::duration<double>(read_at_ - before_at).count();
-        session_.print(top_sample(before, now_, seconds), [live](const json& sample, const Terminal& screen) {
-            return (live ? kClear : "") + top_text(sample, screen);
-        });
     }
-
-    static constexpr const char* kClear = "\x1b[H\x1b[2J";  // cursor to the top left, screen cleared
-
-    const Session& session_;
-    std::chrono::nanoseconds interval_;
-    std::uint64_t tables_left_;
-    bool endless_;
-    Snapshot now_;
-    SteadyClock::time_point read_at_;
-};
+}
 
 }  // namespace
 
@@ -280,7 +254,10 @@ void add_top(CLI::App& command, Session& session) {
     options->interval = add_interval(command, "time between two tables");
     CLI::Option* count = command.add_option("--count", options->count,
                                             "end after this many tables (default: when interrupted)");
-    command.add_flag("--once", options->once, "the same as --count 1")->excludes(count);
+    command
+        .add_flag_callback(
+            "--once", [options] { options->count = 1; }, "the same as --count 1")
+        ->excludes(count);
     command.footer(
         "Examples:\n"
         "  weirctl top\n"
@@ -290,7 +267,7 @@ void add_top(CLI::App& command, Session& session) {
     command.callback([&session, options] {
         std::signal(SIGINT, [](int) { interrupted = 1; });
         std::signal(SIGTERM, [](int) { interrupted = 1; });
-        Top(session, *options).run();
+        run(session, *options);
     });
 }
 

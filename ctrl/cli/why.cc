@@ -25,7 +25,9 @@ struct Period {
     const json& after;
     double seconds;
 
-    [[nodiscard]] double rate(const char* pointer) const { return growth(before, after, pointer) / seconds; }
+    [[nodiscard]] double rate(const std::string& pointer) const {
+        return growth(before, after, pointer) / seconds;
+    }
     [[nodiscard]] double bit_rate(const char* pointer) const { return kBitsPerByte * rate(pointer); }
 };
 
@@ -41,8 +43,7 @@ json bucket_json(const char* name, const json& appliance, double blocked_percent
 
 /// Percent of the time during which the vNIC's ring was held back for this reason.
 double held_back_percent(const Period& period, const char* reason) {
-    const std::string pointer = std::string("/vnic/held_back_ns/") + reason;
-    return std::min(period.rate(pointer.c_str()) / kNanosPerPercent, 100.0);
+    return std::min(period.rate(std::string("/vnic/held_back_ns/") + reason) / kNanosPerPercent, 100.0);
 }
 
 void add_other(json& others, const json& vnic, double used) {
@@ -101,7 +102,7 @@ ResourceUnit unit_of(const std::string& resource) {
 }
 
 double used_of(const json& flow, const std::string& resource) {
-    return unit_of(resource).factor * number_at(flow, ("/used_per_second/" + resource).c_str());
+    return unit_of(resource).factor * number_at(flow, "/used_per_second/" + resource);
 }
 
 /// Calls `use(flow)` for the flows of other vNICs to the same appliance and lists what it returns.
@@ -117,8 +118,8 @@ json others_at(const json& flow, const json& all_flows, const Use& use) {
 
 json resource_bucket(const json& flow, const std::string& resource, const json& all_flows) {
     json bucket = bucket_json(resource.c_str(), at(flow, "/appliance"),
-                              number_at(flow, ("/blocked_percent/" + resource).c_str()));
-    const double limit = number_at(flow, ("/limit_per_second/" + resource).c_str());
+                              number_at(flow, "/blocked_percent/" + resource));
+    const double limit = number_at(flow, "/limit_per_second/" + resource);
     bucket["unit"] = unit_of(resource).name;
     bucket["used"] = number_or_null(used_of(flow, resource));
     bucket["limit"] = number_or_null(unit_of(resource).factor * limit);

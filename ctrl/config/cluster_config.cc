@@ -74,23 +74,13 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
     read_part(reader, "overcommit_failure_max", config.overcommit_failure_max, {0, 1'000'000});
 }
 
-void read_global(ObjectReader& root, ClusterConfig& config, Faults& faults) {
-    const json* object = root.take("global");
-    if (object == nullptr)
-        return;
-    ObjectReader reader(*object, "global", faults);
+void read_global(ObjectReader& reader, ClusterConfig& config) {
     reader.read_entry<alloc::MechanismEntry>("mechanism", config.global, alloc::kMechanisms);
     reader.read_word<GlobalWeights>("weights", config.global_weights, kWeights);
-    reader.finish();
 }
 
-/// Prices count only when all of them are valid: a missing price must not become 0.
-void read_prices(ObjectReader& root, ClusterConfig& config, Faults& faults) {
-    const json* object = root.take("prices");
-    if (object == nullptr)
-        return;
-    ObjectReader reader(*object, "prices", faults);
-    const std::size_t before = faults.size();
+/// A price that is missing is a fault: it must not become 0.
+void read_prices(ObjectReader& reader, ClusterConfig& config) {
     billing::Prices prices{.p0 = 0, .beta = 0.5, .link = 0};
     const bool has_p0 = require(reader, "p0", "a number: the price of 1 Mbit/s for a second");
     const json* p0 = reader.take("p0");
@@ -106,9 +96,7 @@ void read_prices(ObjectReader& root, ClusterConfig& config, Faults& faults) {
     prices.link = static_cast<double>(link_bps) / 1e6;
     reader.read_quantity("period", Quantity::kDuration, config.billing_period,
                          {kBillingPeriod, kBillingPeriodMax});
-    reader.finish();
-    if (faults.size() == before && object->is_object())
-        config.prices = prices;
+    config.prices = prices;
 }
 
 void read_needed_name(ObjectReader& reader, const char* allowed, std::string& out) {
@@ -126,11 +114,7 @@ void read_host(ObjectReader& reader, ClusterConfig& config) {
     config.hosts.push_back(std::move(host));
 }
 
-void read_topology(ObjectReader& root, ClusterConfig& config, Faults& faults) {
-    const json* object = root.take("topology");
-    if (object == nullptr)
-        return;
-    ObjectReader reader(*object, "topology", faults);
+void read_topology(ObjectReader& reader, ClusterConfig& config, Faults& faults) {
     read_objects(reader, "racks", kRacksMax, faults, [&](ObjectReader& entry, const std::string&) {
         RackConfig rack;
         read_needed_name(entry, "a name, such as \"r1\"", rack.name);
@@ -141,7 +125,6 @@ void read_topology(ObjectReader& root, ClusterConfig& config, Faults& faults) {
     });
     read_objects(reader, "hosts", kHostsMax, faults,
                  [&](ObjectReader& entry, const std::string&) { read_host(entry, config); });
-    reader.finish();
 }
 
 void read_appliance(ObjectReader& reader, ClusterConfig& config) {
@@ -237,8 +220,6 @@ void read_pool(ObjectReader& reader, std::vector<PoolConfig>& out, Faults& fault
                  [&](ObjectReader& vnic, const std::string&) { read_pool_vnic(vnic, pool); });
 }
 
-constexpr const char* kUnknown = "there is no such entry";
-
 std::string at(const std::string& list, std::size_t index) {
     return list + '[' + std::to_string(index) + ']';
 }
@@ -269,8 +250,8 @@ Names names_of(const List& entries) {
 void check_known(const std::string& path, const std::string& value, const Names& known, const char* list,
                  Faults& faults) {
     if (!value.empty() && !known.contains(value))
-        faults.push_back(
-            {path, in_quotes(value), std::string("the name of an entry of \"") + list + '"', kUnknown});
+        faults.push_back({path, in_quotes(value), std::string("the name of an entry of \"") + list + '"',
+                          "there is no such entry"});
 }
 
 void check_keys(const ClusterConfig& config, Faults& faults) {
@@ -363,10 +344,8 @@ void check_pools(const ClusterConfig& config, const Names& appliances, Faults& f
         if (appliances.contains(pool.name))
             faults.push_back({path + ".name", in_quotes(pool.name), "a name that no appliance has",
                               "the root of an appliance's pools has the appliance's name"});
-        if (!pool.appliance.empty() && !appliances.contains(pool.appliance))
-            faults.push_back({path + ".appliance", in_quotes(pool.appliance),
-                              "the name of an entry of \"appliances\"", kUnknown});
-        else if (!pool.appliance.empty() && !appliance.empty() && pool.appliance != appliance)
+        check_known(path + ".appliance", pool.appliance, appliances, "appliances", faults);
+        if (appliances.contains(pool.appliance) && !appliance.empty() && pool.appliance != appliance)
             faults.push_back({path + ".appliance", in_quotes(pool.appliance),
                               in_quotes(appliance) + ", its parent's, or nothing",
                               "a pool divides a part of its parent"});
@@ -374,40 +353,7 @@ void check_pools(const ClusterConfig& config, const Names& appliances, Faults& f
     }
 }
 
-}  // namespace
-
-void read_pools(ObjectReader& root, std::vector<PoolConfig>& out, Faults& faults) {
-    read_objects(root, "pools", kPoolsMax, faults,
-                 [&](ObjectReader& reader, const std::string&) { read_pool(reader, out, faults); });
-}
-
-std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, const ClusterCheck& check) {
-    return parse_document<ClusterConfig>(text, [&check](const json& root, Faults& faults) {
-        ClusterConfig config;
-        ObjectReader reader(root, "", faults);
-        read_head(reader, config);
-        read_global(reader, config, faults);
-        read_prices(reader, config, faults);
-        read_topology(reader, config, faults);
-        read_objects(reader, "appliances", kAppliancesMax, faults,
-                     [&](ObjectReader& entry, const std::string&) { read_appliance(entry, config); });
-        read_objects(reader, "tenants", kTenantsMax, faults,
-                     [&](ObjectReader& entry, const std::string&) { read_tenant(entry, config, faults); });
-        read_pools(reader, config.pools, faults);
-        reader.finish();
-        if (root.is_object())
-            check_cluster(config, faults);
-        if (root.is_object() && check)
-            for (Fault& fault : check(config))
-                faults.push_back(std::move(fault));
-        return config;
-    });
-}
-
-std::variant<ClusterConfig, Faults> load_cluster(const std::string& path, const ClusterCheck& check) {
-    return load_document(path, [&check](std::string_view text) { return parse_cluster(text, check); });
-}
-
+/// Adds the faults of names and keys: what is unknown, stands twice, or contradicts another entry.
 void check_cluster(const ClusterConfig& config, Faults& faults) {
     check_unique("topology.racks", "name", config.racks, &RackConfig::name, faults);
     check_unique("topology.hosts", "name", config.hosts, &HostConfig::name, faults);
@@ -428,6 +374,40 @@ void check_cluster(const ClusterConfig& config, Faults& faults) {
         check_tenant(config.tenants[i], at("tenants", i), hosts, appliances, endpoints, faults);
     check_pools(config, appliances, faults);
     check_pooled_appliances(config, faults);
+}
+
+}  // namespace
+
+void read_pools(ObjectReader& root, std::vector<PoolConfig>& out, Faults& faults) {
+    read_objects(root, "pools", kPoolsMax, faults,
+                 [&](ObjectReader& reader, const std::string&) { read_pool(reader, out, faults); });
+}
+
+std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, const ClusterCheck& check) {
+    return parse_document<ClusterConfig>(text, [&check](const json& root, Faults& faults) {
+        ClusterConfig config;
+        ObjectReader reader(root, "", faults);
+        read_head(reader, config);
+        read_object(reader, "global", faults, read_global, config);
+        read_object(reader, "prices", faults, read_prices, config);
+        read_object(reader, "topology", faults, read_topology, config, faults);
+        read_objects(reader, "appliances", kAppliancesMax, faults,
+                     [&](ObjectReader& entry, const std::string&) { read_appliance(entry, config); });
+        read_objects(reader, "tenants", kTenantsMax, faults,
+                     [&](ObjectReader& entry, const std::string&) { read_tenant(entry, config, faults); });
+        read_pools(reader, config.pools, faults);
+        reader.finish();
+        if (root.is_object())
+            check_cluster(config, faults);
+        if (root.is_object() && check)
+            for (Fault& fault : check(config))
+                faults.push_back(std::move(fault));
+        return config;
+    });
+}
+
+std::variant<ClusterConfig, Faults> load_cluster(const std::string& path, const ClusterCheck& check) {
+    return load_document(path, [&check](std::string_view text) { return parse_cluster(text, check); });
 }
 
 }  // namespace weir

@@ -123,7 +123,5 @@ using ClusterCheck = std::function<Faults(const ClusterConfig&)>;
 
 /// Reads the list `pools`, which scenarios of the simulator have too.
 void read_pools(ObjectReader& root, std::vector<PoolConfig>& out, Faults& faults);
-/// Adds the faults of names and keys: what is unknown, stands twice, or contradicts another entry.
-void check_cluster(const ClusterConfig& config, Faults& faults);
 
 }  // namespace weir

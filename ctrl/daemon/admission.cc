@@ -1,14 +1,11 @@
 // admission.cc - compares what links and slots need with the vNIC on the host and without it.
 #include "ctrl/daemon/admission.h"
 
-#include <algorithm>
-
 namespace weir {
 
 using placement::Constraint;
 using placement::ConstraintKind;
 using placement::kAnywhere;
-using placement::Need;
 using placement::Tokens;
 
 Admission::Admission(const ClusterConfig& config, const billing::UseTable* use)
@@ -18,30 +15,22 @@ Admission::Admission(const ClusterConfig& config, const billing::UseTable* use)
       tenants_(tenants_of(config)),
       ledger_(topology_, placement::LinkNeed::kHose) {
     for (const placement::Tenant& tenant : tenants_) {
-        placement::Layout& layout = layouts_.emplace_back();
-        for (const placement::Vnic& vnic : tenant.vnics)
-            layout.hosts.push_back(vnic.host);
-        for (const placement::VirtualAppliance& part : tenant.appliances)
-            layout.appliances.push_back(part.appliance);
-        ledger_.add(tenant, layout);
+        layouts_.push_back(required_layout(tenant));
+        ledger_.add(tenant, layouts_.back());
     }
 }
 
-void Admission::move(TenantIndex tenant, std::uint32_t vnic, std::uint32_t host) {
-    std::uint32_t& at = layouts_[tenant].hosts[vnic];
+void Admission::place(const ClusterEnd& vnic, HostIndex host) {
+    std::uint32_t& at = layouts_[vnic.tenant].hosts[vnic.index];
     if (at == host)
         return;
-    ledger_.remove(tenants_[tenant], layouts_[tenant]);
+    ledger_.remove(tenants_[vnic.tenant], layouts_[vnic.tenant]);
     at = host;
-    ledger_.add(tenants_[tenant], layouts_[tenant]);
-}
-
-void Admission::place(const ClusterEnd& vnic, HostIndex host) {
-    move(vnic.tenant, vnic.index, host);
+    ledger_.add(tenants_[vnic.tenant], layouts_[vnic.tenant]);
 }
 
 void Admission::remove(const ClusterEnd& vnic) {
-    move(vnic.tenant, vnic.index, tenants_[vnic.tenant].vnics[vnic.index].host);
+    place(vnic, tenants_[vnic.tenant].vnics[vnic.index].host);
 }
 
 std::vector<billing::Sharer> Admission::sharers_behind(Constraint constraint) const {
@@ -68,7 +57,7 @@ std::string Admission::why_not(const ClusterEnd& vnic, HostIndex host) {
         above.push_back({ConstraintKind::kRackLink, rack});
     for (const Constraint constraint : above)
         needed.push_back(ledger_.need(constraint));
-    move(vnic.tenant, vnic.index, host);
+    place(vnic, host);
     std::string why;
     for (std::size_t i = 0; i < above.size() && why.empty(); ++i) {
         SharedNeed shared{above[i].kind, ledger_.need(above[i]), ledger_.have(above[i]), {}};
@@ -80,7 +69,7 @@ std::string Admission::why_not(const ClusterEnd& vnic, HostIndex host) {
                   placement::amount_text(shared.kind, shared.need) + " of " +
                   placement::amount_text(shared.kind, shared.have);
     }
-    move(vnic.tenant, vnic.index, before);
+    place(vnic, before);
     return why;
 }
 

@@ -30,7 +30,6 @@ class Admission {
     void remove(const ClusterEnd& vnic);
 
   private:
-    void move(TenantIndex tenant, std::uint32_t vnic, std::uint32_t host);
     [[nodiscard]] std::vector<billing::Sharer> sharers_behind(placement::Constraint constraint) const;
 
     const ClusterConfig& config_;

@@ -11,8 +11,7 @@ namespace {
 /// The ways to and from an appliance get at most this many times the bandwidth that was measured.
 constexpr double kWideningMax = 100;
 
-template <typename T>
-double limit_of(const std::optional<T>& limit, double scale) {
+double limit_of(const std::optional<std::uint64_t>& limit, double scale) {
     return limit ? static_cast<double>(*limit) * scale : alloc::kInfinite;
 }
 
@@ -126,15 +125,14 @@ alloc::VdcProblem AllocationProblem::view() const {
 
 /// Factors for the rates on the ways to and from an appliance. Sizes of requests vary between intervals; on
 /// links with room, a rate for the last interval's sizes would hold requests back needlessly.
-PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::size_t index,
+PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::uint32_t index,
                                           const alloc::VdcAllocation& allocation) const {
     PartTokens widening{1, 1, 1};
     const bool is_fixed = config_.tenants[tenant_[index]].sharing_rule == alloc::SharingRule::kFixed;
     if (is_fixed || !cluster.find_end(flows_[index].destination)->is_appliance)
         return widening;
     widening[wire::kThere] = widening[wire::kBack] = kWideningMax;
-    const auto flow = static_cast<std::uint32_t>(index);
-    for (const std::uint32_t at : physical_.row(flow)) {
+    for (const std::uint32_t at : physical_.row(index)) {
         const std::uint32_t resource = physical_.resource()[at];
         double& factor = widening[static_cast<std::size_t>(parts_[at])];
         factor =
@@ -143,12 +141,11 @@ PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::size_t in
     return widening;
 }
 
-wire::FlowAllocation AllocationProblem::rates_of(const Cluster& cluster, std::size_t index,
+wire::FlowAllocation AllocationProblem::rates_of(const Cluster& cluster, std::uint32_t index,
                                                  const alloc::VdcAllocation& allocation) const {
     wire::FlowAllocation rates{.flow = flows_[index]};
     const PartTokens widening = widening_of(cluster, index, allocation);
-    const auto flow = static_cast<std::uint32_t>(index);
-    for (const std::uint32_t at : physical_.row(flow)) {
+    for (const std::uint32_t at : physical_.row(index)) {
         const auto part = static_cast<std::size_t>(parts_[at]);
         const double tokens =
             widening[part] * (allocation.local[at] + allocation.global[at] + allocation.spare[at]);

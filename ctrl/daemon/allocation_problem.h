@@ -39,7 +39,7 @@ class AllocationProblem {
     [[nodiscard]] alloc::VdcProblem view() const;
     [[nodiscard]] const std::vector<wire::FlowKey>& flows() const { return flows_; }
     /// Rates per second of a flow, from the allocation of view(). @param index into flows()
-    [[nodiscard]] wire::FlowAllocation rates_of(const Cluster& cluster, std::size_t index,
+    [[nodiscard]] wire::FlowAllocation rates_of(const Cluster& cluster, std::uint32_t index,
                                                 const alloc::VdcAllocation& allocation) const;
 
   private:
@@ -50,7 +50,7 @@ class AllocationProblem {
     };
     std::uint32_t add_virtual(double reserved, double limit);
     void add_virtual_row(const ClusterEnd& source, const ClusterEnd& destination, const PartTokens& demand);
-    [[nodiscard]] PartTokens widening_of(const Cluster& cluster, std::size_t index,
+    [[nodiscard]] PartTokens widening_of(const Cluster& cluster, std::uint32_t index,
                                          const alloc::VdcAllocation& allocation) const;
 
     const ClusterConfig& config_;

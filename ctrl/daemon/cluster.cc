@@ -13,8 +13,7 @@ using Kind = ClusterResource::Kind;
 
 template <typename List>
 std::uint32_t index_of(const List& list, const std::string& name) {
-    const auto found =
-        std::find_if(list.begin(), list.end(), [&](const auto& entry) { return entry.name == name; });
+    const auto found = std::ranges::find(list, name, &List::value_type::name);
     return found == list.end() ? kNowhere : static_cast<std::uint32_t>(found - list.begin());
 }
 
@@ -26,8 +25,6 @@ Cluster::Cluster(const ClusterConfig& config, const IdOf& id_of) : config_(confi
         host_rack_.push_back(index_of(config.racks, config.hosts[host].rack));
     }
     host_vnics_.resize(config.hosts.size());
-    for (const ClusterApplianceConfig& appliance : config.appliances)
-        appliance_host_.push_back(index_of(config.hosts, appliance.host));
     const std::set<std::string> pooled = pooled_appliances(config.pools);
     for (std::uint32_t i = 0; i < config.appliances.size(); ++i)
         if (pooled.contains(config.appliances[i].name))
@@ -62,11 +59,12 @@ void Cluster::add_resources() {
 
 void Cluster::add_ends(const IdOf& id_of) {
     for (std::uint32_t i = 0; i < config_.appliances.size(); ++i) {
-        ClusterEnd end{
-            .id = id_of("appliance", config_.appliances[i].name), .is_appliance = true, .index = i};
-        end.host = appliance_host_[i];
+        const ClusterEnd end{.id = id_of("appliance", config_.appliances[i].name),
+                             .is_appliance = true,
+                             .index = i,
+                             .host = index_of(config_.hosts, config_.appliances[i].host)};
         appliance_ends_.push_back(end.id);
-        ends_.emplace(end.id, std::move(end));
+        ends_.emplace(end.id, end);
     }
     users_.resize(config_.appliances.size());
     for (TenantIndex tenant = 0; tenant < config_.tenants.size(); ++tenant) {
@@ -127,8 +125,7 @@ void Cluster::remove_vnic(std::uint32_t id) {
 
 const TenantApplianceConfig* Cluster::part_of(TenantIndex tenant, std::uint32_t appliance) const {
     const auto& parts = tenant_parts_[tenant];
-    const auto found = std::find_if(parts.begin(), parts.end(),
-                                    [appliance](const Part& part) { return part.appliance == appliance; });
+    const auto found = std::ranges::find(parts, appliance, &Part::appliance);
     return found == parts.end() ? nullptr : found->config;
 }
 

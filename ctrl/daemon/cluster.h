@@ -13,7 +13,6 @@
 // peers has a floor of 10 Mbit/s. DemandEstimates::new_flow_reserve keeps back capacity of appliances.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -122,7 +121,6 @@ class Cluster {
     std::vector<ResourceIndex> rack_out_;  // by rack; likewise
     std::vector<ResourceIndex> tokens_;    // by appliance; its kLinkIn and kLinkOut, if any, are the next two
     std::vector<std::uint32_t> host_rack_;
-    std::vector<HostIndex> appliance_host_;
     std::map<std::string, HostIndex, std::less<>> hosts_;
     std::map<std::uint32_t, ClusterEnd> ends_;
     std::map<std::string, std::uint32_t, std::less<>> vnics_;  // ids by name

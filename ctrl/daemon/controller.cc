@@ -18,10 +18,6 @@ bool is_of_switch(Type type) {
     return type == Type::kHello || type == Type::kDemand || type == Type::kUsage || type == Type::kHeartbeat;
 }
 
-std::string_view text_of(std::span<const std::uint8_t> body) {
-    return {reinterpret_cast<const char*>(body.data()), body.size()};
-}
-
 /// Measured use is stored in this many parts, one per interval, so that no interval waits long for the disk.
 constexpr std::size_t kUseParts = 60;
 
@@ -120,7 +116,7 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
 
 void Controller::on_hello(const Peer& peer, const Header& header, std::span<const std::uint8_t> body,
                           Nanos now) {
-    const auto parsed = wire::parse_hello(text_of(body));
+    const auto parsed = wire::parse_hello({reinterpret_cast<const char*>(body.data()), body.size()});
     if (const Faults* faults = std::get_if<Faults>(&parsed)) {
         ++counters_.bad_json;
         return audit("malformed", "HELLO" + (peer.host.empty() ? "" : " of " + peer.host) + ": " +
@@ -231,9 +227,8 @@ void Controller::send_changed_tables() {
         return;
     for (Session* session : sessions_.active()) {
         const auto& vnics = cluster_.vnics_of(session->host);
-        if (std::any_of(vnics.begin(), vnics.end(), [this](std::uint32_t id) {
-                return changed_tenants_.contains(cluster_.find_end(id)->tenant);
-            }))
+        if (std::ranges::any_of(
+                vnics, [this](auto id) { return changed_tenants_.contains(cluster_.find_end(id)->tenant); }))
             send_tables(*session);
     }
     changed_tenants_.clear();

@@ -93,14 +93,10 @@ CapacityEstimates::CapacityEstimates(const ClusterConfig& config)
             estimate::CapacitySettings{.min = static_cast<double>(appliance.capacity_min),
                                        .max = static_cast<double>(appliance.capacity_max)});
         users_.emplace_back();
-        reservations_.emplace_back();
         for (TenantIndex tenant = 0; tenant < config.tenants.size(); ++tenant)
-            for (const TenantApplianceConfig& part : config.tenants[tenant].appliances) {
-                if (part.name != appliance.name)
-                    continue;
-                users_.back().push_back(tenant);
-                reservations_.back().push_back(static_cast<double>(part.reservation_tokens));
-            }
+            for (const TenantApplianceConfig& part : config.tenants[tenant].appliances)
+                if (part.name == appliance.name)
+                    users_.back().push_back({tenant, static_cast<double>(part.reservation_tokens)});
     }
 }
 
@@ -166,12 +162,11 @@ void CapacityEstimates::search(std::uint32_t appliance, double seconds, double l
     const ApplianceSum& sum = sums_[appliance];
     estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
     mix_.clear();
-    demands_.clear();
-    for (std::size_t i = 0; i < users_[appliance].size(); ++i) {
-        const TenantSum& tenant = sum.tenants[users_[appliance][i]];
-        const double reservation = reservations_[appliance][i];
+    claims_.clear();
+    for (const auto& [number, reservation] : users_[appliance]) {
+        const TenantSum& tenant = sum.tenants[number];
         mix_.push_back(tenant.used);
-        demands_.push_back(tenant.demand / seconds);
+        claims_.push_back({.demand = tenant.demand / seconds, .shares = reservation});
         reading.throughput += tenant.used / seconds;
         reading.offered += tenant.demand / seconds;
         reading.guaranteed += tenant.demand > 0 ? reservation : 0;
@@ -183,10 +178,10 @@ void CapacityEstimates::search(std::uint32_t appliance, double seconds, double l
     reading.mix = mix_;
     // The mix that the next rates will cause: the capacity, divided by reservations up to the demands.
     slowdown_[appliance] = searches_[appliance].slowdown(reading);
-    for (double& demand : demands_)
-        demand *= slowdown_[appliance];
+    for (RealClaim& claim : claims_)
+        claim.demand *= slowdown_[appliance];
     wanted_.resize(mix_.size());
-    estimate::share_by_weight(rate(appliance), demands_, reservations_[appliance], wanted_);
+    (void)water_fill(rate(appliance), claims_, wanted_);
     reading.wanted = wanted_;
     searches_[appliance].update(reading);
 }

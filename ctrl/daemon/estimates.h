@@ -15,6 +15,7 @@
 #include <array>
 #include <vector>
 
+#include "common/water_fill.h"
 #include "ctrl/daemon/cluster.h"
 #include "ctrl/daemon/demand_table.h"
 #include "ctrl/estimate/capacity_search.h"
@@ -92,6 +93,10 @@ class CapacityEstimates {
         std::vector<TenantSum> tenants;
         double outstanding = 0;
     };
+    struct User {
+        TenantIndex tenant;
+        double reservation;  // tokens/s
+    };
     struct AllocatedFlow {
         wire::FlowKey flow;
         double rate;
@@ -103,16 +108,15 @@ class CapacityEstimates {
     const ClusterConfig& config_;
     // By appliance.
     std::vector<estimate::CapacitySearch> searches_;
-    std::vector<std::vector<TenantIndex>> users_;    // tenants that have a part of it
-    std::vector<std::vector<double>> reservations_;  // by user, tokens/s
-    std::vector<double> allocated_;                  // tokens/s
+    std::vector<std::vector<User>> users_;  // tenants that have a part of it
+    std::vector<double> allocated_;         // tokens/s
     std::vector<std::uint8_t> is_pooled_;
     std::vector<std::vector<AllocatedFlow>> allocated_flows_;  // where pools divide the appliance
     std::vector<double> slowdown_;
     std::vector<ApplianceSum> sums_;
     // Working memory, by user of one appliance.
     std::vector<double> mix_;
-    std::vector<double> demands_;
+    std::vector<RealClaim> claims_;
     std::vector<double> wanted_;
 };
 

@@ -41,7 +41,7 @@ std::vector<wire::FlowAllocation> IntervalSolver::solve(const Cluster& cluster, 
     allocator_.allocate(problem_.view(), allocation_);
     std::vector<wire::FlowAllocation> out;
     out.reserve(problem_.flows().size());
-    for (std::size_t i = 0; i < problem_.flows().size(); ++i)
+    for (std::uint32_t i = 0; i < problem_.flows().size(); ++i)
         if (const wire::FlowAllocation rates = rates_of(cluster, i); !wire::is_removed(rates))
             out.push_back(rates);
     capacities_.set_allocated(cluster, out);
@@ -87,7 +87,7 @@ void IntervalSolver::set_problem(const Cluster& cluster) {
 
 /// A flow that asks for less than its floor gets the floor, in case it asks for more before the next
 /// interval. Other flows may use that capacity meanwhile, and lose it in the next interval.
-wire::FlowAllocation IntervalSolver::rates_of(const Cluster& cluster, std::size_t index) const {
+wire::FlowAllocation IntervalSolver::rates_of(const Cluster& cluster, std::uint32_t index) const {
     const wire::FlowKey flow = problem_.flows()[index];
     wire::FlowAllocation rates = problem_.rates_of(cluster, index, allocation_);
     auto& tokens = rates.rate[wire::kTokens];

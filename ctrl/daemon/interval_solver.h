@@ -60,7 +60,7 @@ class IntervalSolver final : public Solver {
         const ClusterEnd& end = *cluster.find_end(flow.destination);
         return end.is_appliance && pools_.divides(end.index);
     }
-    [[nodiscard]] wire::FlowAllocation rates_of(const Cluster& cluster, std::size_t index) const;
+    [[nodiscard]] wire::FlowAllocation rates_of(const Cluster& cluster, std::uint32_t index) const;
 
     const ClusterConfig& config_;
     double seconds_;  // of an interval

@@ -31,42 +31,36 @@ void raise_file_limit() {
     }
 }
 
-void make_store_folder(const std::string& store) {
-    std::error_code error;  // opening the store reports what is wrong
-    std::filesystem::create_directories(std::filesystem::path(store).parent_path(), error);
-}
-
-int run(const weir::ClusterConfig& config, const std::string& text) {
+int serve(const weir::ClusterConfig& config, const std::string& text) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
     raise_file_limit();
-    try {
-        const std::string key = config.secret_key_file.empty() ? "" : weir::read_key(config.secret_key_file);
-        make_store_folder(config.store);
-        weir::Store store(config.store);
-        store.save_specification(text, std::time(nullptr));
-        weir::IntervalSolver solver(config);
-        weir::Controller controller(config, solver, store, std::time(nullptr));
-        weir::Server server(config, key);
-        spdlog::info("weir-ctrl {}: cluster {}, epoch {}, {} host(s), {} tenant(s), commands on {}",
-                     WEIR_VERSION, config.name, controller.epoch(), config.hosts.size(),
-                     config.tenants.size(), config.control_socket);
-        weir::run_intervals(config, controller, server, stop);
-        spdlog::info("stopping");
-        return 0;
-    } catch (const weir::HostError& error) {
-        std::fprintf(stderr, "weir-ctrl: %s\n", error.what());
-        return weir::kHostFailed;
-    }
+    const std::string key = config.secret_key_file.empty() ? "" : weir::read_key(config.secret_key_file);
+    std::error_code error;  // opening the store reports what is wrong
+    std::filesystem::create_directories(std::filesystem::path(config.store).parent_path(), error);
+    weir::Store store(config.store);
+    store.save_specification(text, std::time(nullptr));
+    weir::IntervalSolver solver(config);
+    weir::Controller controller(config, solver, store, std::time(nullptr));
+    weir::Server server(config, key);
+    spdlog::info("weir-ctrl {}: cluster {}, epoch {}, {} host(s), {} tenant(s), commands on {}", WEIR_VERSION,
+                 config.name, controller.epoch(), config.hosts.size(), config.tenants.size(),
+                 config.control_socket);
+    weir::run_intervals(config, controller, server, stop);
+    spdlog::info("stopping");
+    return 0;
 }
 
-int print_new_key(const std::string& file) {
-    try {
-        std::printf("%s\n", weir::make_key(file).c_str());
-        return 0;
-    } catch (const weir::HostError& error) {
-        std::fprintf(stderr, "weir-ctrl: %s\n", error.what());
-        return weir::kHostFailed;
-    }
+int run(const std::string& file, bool check_only) {
+    const auto text = weir::read_text_file(file);
+    if (const auto* fault = std::get_if<weir::Fault>(&text))
+        return refuse({*fault}, file);
+    const auto outcome = weir::parse_cluster(std::get<std::string>(text), weir::placement_faults);
+    if (const auto* faults = std::get_if<weir::Faults>(&outcome))
+        return refuse(*faults, file);
+    if (!check_only)
+        return serve(std::get<weir::ClusterConfig>(outcome), std::get<std::string>(text));
+    std::printf("%s: valid\n", file.c_str());
+    return 0;
 }
 
 }  // namespace
@@ -83,21 +77,17 @@ int main(int argc, char** argv) {
         ->excludes(config_option);
     app.set_version_flag("--version", WEIR_VERSION);
     CLI11_PARSE(app, argc, argv);
-    if (!key.empty())
-        return print_new_key(key);
-    if (file.empty()) {
+    if (key.empty() && file.empty()) {
         std::fprintf(stderr, "weir-ctrl: --config FILE or --make-key FILE is needed; see --help\n");
         return weir::kBadConfiguration;
     }
-    const auto text = weir::read_text_file(file);
-    if (const auto* fault = std::get_if<weir::Fault>(&text))
-        return refuse({*fault}, file);
-    const auto outcome = weir::parse_cluster(std::get<std::string>(text), weir::placement_faults);
-    if (const auto* faults = std::get_if<weir::Faults>(&outcome))
-        return refuse(*faults, file);
-    if (check) {
-        std::printf("%s: valid\n", file.c_str());
+    try {
+        if (key.empty())
+            return run(file, check);
+        std::printf("%s\n", weir::make_key(key).c_str());
         return 0;
+    } catch (const weir::HostError& error) {
+        std::fprintf(stderr, "weir-ctrl: %s\n", error.what());
+        return weir::kHostFailed;
     }
-    return run(std::get<weir::ClusterConfig>(outcome), std::get<std::string>(text));
 }

@@ -33,15 +33,10 @@ constexpr double kLatencySmoothing = 0.3;
 constexpr double kMeanShares = 100;
 constexpr double kSharesMax = 10'000;
 
-json controls_json(double reservation, double limit, double shares) {
-    return {{"reservation", reservation},
-            {"limit", std::isfinite(limit) ? json(limit) : json()},
-            {"shares", shares}};
-}
-
-bool has_part(const TenantConfig& tenant, const std::string& appliance) {
-    return std::ranges::find(tenant.appliances, appliance, &TenantApplianceConfig::name) !=
-           tenant.appliances.end();
+json controls_json(const Controls& of) {
+    return {{"reservation", of.reservation},
+            {"limit", std::isfinite(of.limit) ? json(of.limit) : json()},
+            {"shares", of.shares}};
 }
 
 struct Key {
@@ -84,15 +79,7 @@ PoolRates::PoolRates(const ClusterConfig& config) : config_(config), seconds_(to
         if (!is_pooled)
             continue;
         const auto capacity_min = static_cast<double>(appliance.capacity_min);
-        Pools& pools =
-            pools_.emplace_back(Pools{.appliance = i,
-                                      .layout = PoolLayout(config.pools, appliance.name, capacity_min),
-                                      .leaves = {},
-                                      .hosts = {},
-                                      .wanted = {},
-                                      .used = {},
-                                      .wanted_min = {},
-                                      .division = {}});
+        Pools& pools = pools_.emplace_back(Pools{i, PoolLayout(config.pools, appliance.name, capacity_min)});
         if (appliance.latency != 0) {
             const double threshold = to_seconds(appliance.latency);
             const double window_min = std::max(1.0, capacity_min * threshold);
@@ -104,18 +91,17 @@ PoolRates::PoolRates(const ClusterConfig& config) : config_(config), seconds_(to
                 window_min);
         }
         for (const TenantConfig& tenant : config.tenants)
-            for (const TenantVnicConfig& vnic : tenant.vnics)
-                if (has_part(tenant, appliance.name))
+            if (std::ranges::find(tenant.appliances, appliance.name, &TenantApplianceConfig::name) !=
+                tenant.appliances.end())
+                for (const TenantVnicConfig& vnic : tenant.vnics)
                     (void)pools.layout.add_vnic(vnic.name);
     }
 }
 
-void PoolRates::find_leaves(const Cluster& cluster) {
-    has_leaves_ = true;
-    for (Pools& pools : pools_)
-        for (NodeIndex node = 1; node < pools.layout.tree().size(); ++node)
-            if (const PoolLayout::Name& name = pools.layout.name(node); name.vnic)
-                pools.leaves.emplace(cluster.find_vnic(name.text)->id, node);
+void PoolRates::find_leaves(const Cluster& cluster, Pools& pools) {
+    for (NodeIndex node = 1; node < pools.layout.tree().size(); ++node)
+        if (const PoolLayout::Name& name = pools.layout.name(node); name.vnic)
+            pools.leaves.emplace(cluster.find_vnic(name.text)->id, node);
 }
 
 NodeIndex PoolRates::leaf_of(const Cluster& cluster, wire::FlowKey flow) const {
@@ -125,9 +111,9 @@ NodeIndex PoolRates::leaf_of(const Cluster& cluster, wire::FlowKey flow) const {
 }
 
 void PoolRates::begin(const Cluster& cluster, bool interval_ended) {
-    if (!has_leaves_)
-        find_leaves(cluster);
     for (Pools& pools : pools_) {
+        if (pools.leaves.empty())
+            find_leaves(cluster, pools);
         const NodeIndex nodes = pools.layout.tree().size();
         pools.wanted_min = interval_ended || pools.wanted.empty() ? std::vector<double>(nodes) : pools.wanted;
         pools.hosts.assign(nodes, {});
@@ -273,18 +259,16 @@ json PoolRates::describe() const {
         const pools::PoolTree& tree = pools.layout.tree();
         json nodes = json::array();
         for (NodeIndex node = 0; node < tree.size(); ++node) {
-            const pools::Controls& own = tree.controls(node);
             json one{{"name", pools.layout.name(node).text},
                      {"kind", pools.layout.name(node).vnic ? "vnic" : "pool"},
                      {"parent", node == kRoot ? json() : json(tree.parent(node))},
-                     {"static", controls_json(own.reservation, own.limit, own.shares)}};
+                     {"static", controls_json(tree.controls(node))}};
             if (const auto file = pools.configured.find(node); file != pools.configured.end())
-                one["configured"] =
-                    controls_json(file->second.reservation, file->second.limit, file->second.shares);
+                one["configured"] = controls_json(file->second);
             if (!pools.division.demand.empty()) {  // an interval has ended
                 const pools::Division& now = pools.division;
                 one["present"] = now.demand[node] >= 0;
-                one["dynamic"] = controls_json(now.reservation[node], now.limit[node], now.shares[node]);
+                one["dynamic"] = controls_json({now.reservation[node], now.limit[node], now.shares[node]});
                 one["demand"] = std::max(now.demand[node], 0.0);
                 one["entitlement"] = now.entitlement[node];
                 one["delivered"] = pools.used[node];

@@ -100,18 +100,18 @@ class PoolRates {
     struct Pools {
         std::uint32_t appliance;
         PoolLayout layout;
-        std::unordered_map<std::uint32_t, pools::NodeIndex> leaves;  // by the vNIC's id
+        std::unordered_map<std::uint32_t, pools::NodeIndex> leaves{};  // by the vNIC's id
         // By node.
-        std::vector<std::string> hosts;
-        std::vector<double> wanted;
-        std::vector<double> used;
-        std::vector<double> wanted_min;
+        std::vector<std::string> hosts{};
+        std::vector<double> wanted{};
+        std::vector<double> used{};
+        std::vector<double> wanted_min{};
         double capacity = 0;
         std::optional<estimate::LatencyWindow> window{};
         std::map<HostIndex, HostReading> readings{};
-        std::map<pools::NodeIndex, pools::Controls>
-            configured{};  // of the cluster file, where another value is set
-        pools::Division division;
+        // Of the cluster file, where another value is set.
+        std::map<pools::NodeIndex, pools::Controls> configured{};
+        pools::Division division{};
     };
     /// A node of the pools of an appliance.
     struct Place {
@@ -126,7 +126,7 @@ class PoolRates {
     [[nodiscard]] Pools& pools_of(std::uint32_t appliance) { return pools_[by_appliance_[appliance]]; }
     /// The node of the flow's vNIC at the flow's appliance; kRoot: it has none.
     [[nodiscard]] pools::NodeIndex leaf_of(const Cluster& cluster, wire::FlowKey flow) const;
-    void find_leaves(const Cluster& cluster);
+    static void find_leaves(const Cluster& cluster, Pools& pools);
     [[nodiscard]] static Faults set(Place place, const pools::Controls& controls);
     [[nodiscard]] Place place_of(const PoolSetting& setting);
 
@@ -134,7 +134,6 @@ class PoolRates {
     double seconds_;  // of an interval
     std::vector<Pools> pools_;
     std::vector<std::uint32_t> by_appliance_;  // index into pools_; kNoPool
-    bool has_leaves_ = false;
     pools::Divider divider_;
 };
 

@@ -152,25 +152,21 @@ void Server::authenticate() {
     }
 }
 
-bool Server::receive_message(std::size_t index, const Handlers& handlers) {
-    std::vector<zmq::message_t> parts = receive(routers_[index]);
-    if (parts.empty())
-        return false;
-    if (parts.size() != 3) {  // route, header, body
-        ++counters_.odd_frames;
-        return true;
-    }
-    Peer peer;
-    peer.route = static_cast<char>(index) + parts[0].to_string();
-    // The name that authenticate() gave to the connection; a plain one has none.
-    if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr)
-        peer.host = user;
-    handlers.on_message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
-    return true;
-}
-
 void Server::receive_messages(std::size_t index, const Handlers& handlers) {
-    for (int received = 0; received < kMessagesPerServe && receive_message(index, handlers); ++received) {
+    for (int received = 0; received < kMessagesPerServe; ++received) {
+        std::vector<zmq::message_t> parts = receive(routers_[index]);
+        if (parts.empty())
+            return;
+        if (parts.size() != 3) {  // route, header, body
+            ++counters_.odd_frames;
+            continue;
+        }
+        Peer peer;
+        peer.route = static_cast<char>(index) + parts[0].to_string();
+        // The name that authenticate() gave to the connection; a plain one has none.
+        if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr)
+            peer.host = user;
+        handlers.on_message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
     }
 }
 

@@ -49,7 +49,6 @@ class Server {
     void authenticate();
     void receive_commands(const Handlers& handlers);
     void receive_messages(std::size_t index, const Handlers& handlers);
-    bool receive_message(std::size_t index, const Handlers& handlers);
 
     using PublicKey = std::array<std::uint8_t, 32>;
     zmq::context_t context_{1};

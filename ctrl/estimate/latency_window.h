@@ -50,7 +50,6 @@ class LatencyWindow {
     [[nodiscard]] double window() const { return window_; }
     /// Rate of the appliance when it answers at the threshold (eq. 5).
     [[nodiscard]] double rate() const { return window_ / settings_.threshold; }
-    [[nodiscard]] const LatencySettings& settings() const { return settings_; }
 
   private:
     LatencySettings settings_;

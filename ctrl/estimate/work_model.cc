@@ -131,19 +131,4 @@ double WorkModel::error(std::span<const double> parts) const {
     return std::sqrt(std::max(0.0, variance));
 }
 
-void share_by_weight(double capacity, std::span<const double> wanted, std::span<const double> weights,
-                     std::span<double> out) {
-    std::vector<std::size_t> order(wanted.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return wanted[a] * weights[b] < wanted[b] * weights[a]; });
-    double weight = sum_of(weights);
-    for (const std::size_t i : order) {
-        const double part = weight > 0 ? capacity * weights[i] / weight : 0;
-        out[i] = std::min(wanted[i], part);
-        capacity -= out[i];
-        weight -= weights[i];
-    }
-}
-
 }  // namespace weir::estimate

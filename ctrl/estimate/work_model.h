@@ -59,9 +59,4 @@ class WorkModel {
     std::vector<double> gain_;
 };
 
-/// Divides `capacity` by weight: out[i] is wanted[i], or the weight times the level that all others have.
-/// @param out as many as `wanted`
-void share_by_weight(double capacity, std::span<const double> wanted, std::span<const double> weights,
-                     std::span<double> out);
-
 }  // namespace weir::estimate

@@ -2,7 +2,7 @@
 #include "ctrl/placement/attempt.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 namespace weir::placement {
 
@@ -11,8 +11,7 @@ Attempt::Attempt(const Ledger& ledger, const Tenant& tenant)
       topology_(&ledger.topology()),
       tenant_(&tenant),
       whole_(whole_of(tenant)),
-      layout_{.hosts = std::vector<std::uint32_t>(tenant.vnics.size(), kAnywhere),
-              .appliances = std::vector<std::uint32_t>(tenant.appliances.size(), kAnywhere)},
+      layout_(unplaced(tenant)),
       hosts_(topology_->hosts.size()),
       racks_(topology_->racks.size()),
       links_(topology_->appliances.size()),
@@ -20,10 +19,6 @@ Attempt::Attempt(const Ledger& ledger, const Tenant& tenant)
       slots_used_(topology_->hosts.size()) {
     for (const VirtualAppliance& appliance : tenant.appliances)
         bandwidth_.push_back(std::min(whole_.vnics, appliance.bandwidth));
-}
-
-std::uint32_t Attempt::rack_of(const Appliance& appliance) const {
-    return appliance.host != kAnywhere ? topology_->hosts[appliance.host].rack : appliance.rack;
 }
 
 void Attempt::count_side(std::uint32_t host, std::uint32_t rack, const Side& side, bool in) {
@@ -52,7 +47,7 @@ void Attempt::put_appliance(std::uint32_t v, std::uint32_t index) {
     layout_.appliances[v] = index;
     tokens_[index] += tenant_->appliances[v].reservation;
     links_[index].appliances += bandwidth_[v];
-    count_side(appliance.host, rack_of(appliance), {.appliances = bandwidth_[v]}, true);
+    count_side(appliance.host, rack_of(*topology_, appliance), {.appliances = bandwidth_[v]}, true);
 }
 
 void Attempt::remove_appliance(std::uint32_t v) {
@@ -61,22 +56,25 @@ void Attempt::remove_appliance(std::uint32_t v) {
     layout_.appliances[v] = kAnywhere;
     tokens_[index] -= tenant_->appliances[v].reservation;
     links_[index].appliances -= bandwidth_[v];
-    count_side(appliance.host, rack_of(appliance), {.appliances = bandwidth_[v]}, false);
+    count_side(appliance.host, rack_of(*topology_, appliance), {.appliances = bandwidth_[v]}, false);
 }
 
-std::optional<Shortfall> Attempt::check(Constraint c, const Side& inside) const {
-    const Tokens mine = need_of(ledger_->link_need(), inside, whole_);
+std::optional<Shortfall> Attempt::check(Constraint c, Tokens mine) const {
     if (mine <= ledger_->left(c))  // also when it needs nothing of a link that others over-commit
         return std::nullopt;
     return Shortfall{.constraint = c, .need = ledger_->need(c) + mine, .have = ledger_->have(c)};
 }
 
+std::optional<Shortfall> Attempt::check_link(Constraint c, const Side& inside) const {
+    return check(c, need_of(ledger_->link_need(), inside, whole_));
+}
+
 bool Attempt::host_fits(std::uint32_t host, const Side& more) const {
-    return !check({ConstraintKind::kHostLink, host}, hosts_[host] + more);
+    return !check_link({ConstraintKind::kHostLink, host}, hosts_[host] + more);
 }
 
 bool Attempt::rack_fits(std::uint32_t rack, const Side& more) const {
-    return rack == kAnywhere || !check({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
+    return rack == kAnywhere || !check_link({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
 }
 
 bool Attempt::serves(std::uint32_t v, std::uint32_t index) const {
@@ -99,14 +97,11 @@ std::uint64_t Attempt::slots_left(std::uint32_t host) const {
 std::optional<Shortfall> Attempt::vnic_shortfall(std::uint32_t vnic, std::uint32_t host) const {
     const Side more{.vnics = tenant_->vnics[vnic].reservation};
     const std::uint32_t rack = topology_->hosts[host].rack;
-    std::optional<Shortfall> found = check({ConstraintKind::kHostLink, host}, hosts_[host] + more);
+    std::optional<Shortfall> found = check_link({ConstraintKind::kHostLink, host}, hosts_[host] + more);
     if (!found && rack != kAnywhere)
-        found = check({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
-    const Constraint slots{ConstraintKind::kSlots, host};
-    if (!found && slots_left(host) == 0)
-        found = Shortfall{.constraint = slots,
-                          .need = ledger_->need(slots) + slots_used_[host] + 1,
-                          .have = ledger_->have(slots)};
+        found = check_link({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
+    if (!found)
+        found = check({ConstraintKind::kSlots, host}, Tokens{slots_used_[host]} + 1);
     if (found)
         found->index = vnic;
     return found;
@@ -115,19 +110,15 @@ std::optional<Shortfall> Attempt::vnic_shortfall(std::uint32_t vnic, std::uint32
 std::optional<Shortfall> Attempt::appliance_shortfall(std::uint32_t v, std::uint32_t index) const {
     const Appliance& appliance = topology_->appliances[index];
     const Side more{.appliances = bandwidth_[v]};
-    const std::uint32_t rack = rack_of(appliance);
-    const Constraint tokens{ConstraintKind::kApplianceTokens, index};
+    const std::uint32_t rack = rack_of(*topology_, appliance);
     const Tokens mine = tokens_[index] + tenant_->appliances[v].reservation;
-    std::optional<Shortfall> found;
-    if (mine > ledger_->left(tokens))
-        found = Shortfall{
-            .constraint = tokens, .need = ledger_->need(tokens) + mine, .have = ledger_->have(tokens)};
+    std::optional<Shortfall> found = check({ConstraintKind::kApplianceTokens, index}, mine);
     if (!found)
-        found = check({ConstraintKind::kApplianceLink, index}, links_[index] + more);
+        found = check_link({ConstraintKind::kApplianceLink, index}, links_[index] + more);
     if (!found && appliance.host != kAnywhere)
-        found = check({ConstraintKind::kHostLink, appliance.host}, hosts_[appliance.host] + more);
+        found = check_link({ConstraintKind::kHostLink, appliance.host}, hosts_[appliance.host] + more);
     if (!found && rack != kAnywhere)
-        found = check({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
+        found = check_link({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
     if (found) {
         found->part = Shortfall::Part::kAppliance;
         found->index = v;
@@ -136,13 +127,10 @@ std::optional<Shortfall> Attempt::appliance_shortfall(std::uint32_t v, std::uint
 }
 
 std::optional<Shortfall> Attempt::shortfall() const {
-    std::optional<Shortfall> found;
-    for (const Need& mine : needs_of(*topology_, ledger_->link_need(), *tenant_, layout_)) {
-        const Constraint c = mine.constraint;
-        const Tokens all = ledger_->need(c) + mine.amount;
-        if (found || all <= ledger_->have(c))
+    for (const auto& [c, amount] : needs_of(*topology_, ledger_->link_need(), *tenant_, layout_)) {
+        std::optional<Shortfall> found = check(c, amount);
+        if (!found)
             continue;
-        found = Shortfall{.constraint = c, .need = all, .have = ledger_->have(c)};
         const bool of_appliance =
             c.kind == ConstraintKind::kApplianceLink || c.kind == ConstraintKind::kApplianceTokens;
         found->part =
@@ -150,24 +138,29 @@ std::optional<Shortfall> Attempt::shortfall() const {
         // The last part that stands behind the constraint.
         const auto& behind = of_appliance ? layout_.appliances : layout_.hosts;
         for (std::uint32_t i = 0; i < behind.size(); ++i) {
-            const bool in_rack =
-                c.kind == ConstraintKind::kRackLink && topology_->hosts[behind[i]].rack == c.index;
-            if (in_rack || (c.kind != ConstraintKind::kRackLink && behind[i] == c.index))
+            const bool is_rack = c.kind == ConstraintKind::kRackLink;
+            if ((is_rack ? topology_->hosts[behind[i]].rack : behind[i]) == c.index)
                 found->index = i;
         }
+        return found;
     }
-    return found;
+    return std::nullopt;
+}
+
+std::vector<std::uint32_t> Attempt::put_fixed_vnics() {
+    for (std::uint32_t i = 0; i < tenant_->vnics.size(); ++i)
+        if (tenant_->vnics[i].host != kAnywhere)
+            put_vnic(i, tenant_->vnics[i].host);
+    return open_vnics();
 }
 
 std::vector<std::uint32_t> Attempt::open_vnics() const {
     std::vector<std::uint32_t> open;
-    for (std::uint32_t i = 0; i < layout_.hosts.size(); ++i) {
+    for (std::uint32_t i = 0; i < layout_.hosts.size(); ++i)
         if (layout_.hosts[i] == kAnywhere)
             open.push_back(i);
-    }
-    std::stable_sort(open.begin(), open.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return tenant_->vnics[a].reservation > tenant_->vnics[b].reservation;
-    });
+    std::ranges::stable_sort(open, std::greater(),
+                             [&](std::uint32_t vnic) { return tenant_->vnics[vnic].reservation; });
     return open;
 }
 

@@ -22,6 +22,8 @@ class Attempt {
 
     void put_vnic(std::uint32_t vnic, std::uint32_t host);
     void remove_vnic(std::uint32_t vnic);
+    /// Puts every vNIC that must be on one host. @return open_vnics()
+    std::vector<std::uint32_t> put_fixed_vnics();
     void put_appliance(std::uint32_t virtual_appliance, std::uint32_t appliance);
     void remove_appliance(std::uint32_t virtual_appliance);
 
@@ -56,8 +58,8 @@ class Attempt {
 
   private:
     void count_side(std::uint32_t host, std::uint32_t rack, const Side& side, bool in);
-    [[nodiscard]] std::optional<Shortfall> check(Constraint c, const Side& inside) const;
-    [[nodiscard]] std::uint32_t rack_of(const Appliance& appliance) const;
+    [[nodiscard]] std::optional<Shortfall> check(Constraint c, Tokens mine) const;
+    [[nodiscard]] std::optional<Shortfall> check_link(Constraint c, const Side& inside) const;
 
     const Ledger* ledger_;
     const Topology* topology_;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "common/units.h"
 #include "ctrl/pools/pool_layout.h"
@@ -56,35 +57,22 @@ std::vector<billing::Sharer> sharers_of(const ClusterPlan& made, const placement
 
 template <typename List>
 auto* find_named(const List& list, const std::string& name) {
-    const auto found =
-        std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
+    const auto found = std::ranges::find(list, name, &List::value_type::name);
     return found == list.end() ? nullptr : &*found;
-}
-
-/// Name of a pool as a tenant without vNICs. No tenant's name has a space.
-std::string pool_name(const PoolConfig& pool) {
-    return "pool " + pool.name;
-}
-
-bool has(const std::vector<placement::Tenant>& tenants, const placement::Tenant& wanted) {
-    return std::any_of(tenants.begin(), tenants.end(),
-                       [&](const auto& each) { return each.id == wanted.id; });
 }
 
 ClusterPlan::Standing standing_of(const ClusterConfig& config, const RunningCluster& running,
                                   const std::vector<placement::Tenant>& before,
                                   const placement::Tenant& tenant) {
-    if (!has(before, tenant))
+    const auto was = std::ranges::find(before, tenant.id, &placement::Tenant::id);
+    if (was == before.end())
         return ClusterPlan::Standing::kNew;
     const TenantConfig* now = find_named(config.tenants, tenant.id);
     const TenantConfig* then = find_named(running.config.tenants, tenant.id);
     const bool same = now != nullptr && then != nullptr
                           ? *now == *then
-                          : std::any_of(before.begin(), before.end(), [&](const placement::Tenant& each) {
-                                return each.id == tenant.id &&
-                                       each.appliances[0].id == tenant.appliances[0].id &&
-                                       each.appliances[0].reservation == tenant.appliances[0].reservation;
-                            });
+                          : was->appliances[0].id == tenant.appliances[0].id &&
+                                was->appliances[0].reservation == tenant.appliances[0].reservation;
     return same ? ClusterPlan::Standing::kUnchanged : ClusterPlan::Standing::kChanged;
 }
 
@@ -94,25 +82,10 @@ void pin(const ClusterPlan& made, const RunningCluster& running, placement::Tena
         const auto at = running.hosts.find(vnic.id);
         if (vnic.host != kAnywhere || at == running.hosts.end())
             continue;
-        const auto host = std::find_if(made.topology.hosts.begin(), made.topology.hosts.end(),
-                                       [&](const placement::Host& h) { return h.id == at->second; });
+        const auto host = std::ranges::find(made.topology.hosts, at->second, &placement::Host::id);
         if (host != made.topology.hosts.end())
             vnic.host = static_cast<std::uint32_t>(host - made.topology.hosts.begin());
     }
-}
-
-bool is_settled(const placement::Tenant& tenant) {
-    return std::all_of(tenant.vnics.begin(), tenant.vnics.end(),
-                       [](const placement::Vnic& vnic) { return vnic.host != kAnywhere; });
-}
-
-placement::Layout layout_of(const placement::Tenant& tenant) {
-    placement::Layout layout;
-    for (const placement::Vnic& vnic : tenant.vnics)
-        layout.hosts.push_back(vnic.host);
-    for (const placement::VirtualAppliance& part : tenant.appliances)
-        layout.appliances.push_back(part.appliance);
-    return layout;
 }
 
 void add_tenants(const ClusterConfig& config, const RunningCluster* running, ClusterPlan& made,
@@ -120,48 +93,44 @@ void add_tenants(const ClusterConfig& config, const RunningCluster* running, Clu
     std::vector<placement::Tenant> before;
     if (running != nullptr)
         before = tenants_of(running->config);
-    std::vector<placement::Tenant> later;
-    std::vector<ClusterPlan::Standing> later_standing;
+    std::vector<std::pair<placement::Tenant, ClusterPlan::Standing>> all;
     for (placement::Tenant& tenant : tenants_of(config)) {
         const auto standing =
             running == nullptr ? ClusterPlan::Standing::kNew : standing_of(config, *running, before, tenant);
         if (running != nullptr)
             pin(made, *running, tenant);
-        if (standing == ClusterPlan::Standing::kUnchanged && is_settled(tenant)) {
-            current.push_back(layout_of(tenant));
-            made.tenants.push_back(std::move(tenant));
-            made.standing.push_back(standing);
-            continue;
-        }
-        later.push_back(std::move(tenant));
-        later_standing.push_back(standing);
+        all.emplace_back(std::move(tenant), standing);
     }
-    std::move(later.begin(), later.end(), std::back_inserter(made.tenants));
+    const auto stays = [](const auto& each) {
+        const auto& [tenant, standing] = each;
+        return standing == ClusterPlan::Standing::kUnchanged &&
+               std::ranges::find(tenant.vnics, kAnywhere, &placement::Vnic::host) == tenant.vnics.end();
+    };
+    std::ranges::stable_partition(all, stays);
+    for (auto& each : all) {
+        if (stays(each))
+            current.push_back(placement::required_layout(each.first));
+        made.tenants.push_back(std::move(each.first));
+        made.standing.push_back(each.second);
+    }
     for (const placement::Tenant& tenant : before)
-        if (!has(made.tenants, tenant))
+        if (std::ranges::find(made.tenants, tenant.id, &placement::Tenant::id) == made.tenants.end())
             made.gone.push_back(tenant.id);
-    made.standing.insert(made.standing.end(), later_standing.begin(), later_standing.end());
 }
 
 std::string path_of(Constraint constraint) {
-    const std::string at = '[' + std::to_string(constraint.index) + "].";
-    switch (constraint.kind) {
-        case ConstraintKind::kHostLink:
-            return "topology.hosts" + at + "uplink";
-        case ConstraintKind::kRackLink:
-            return "topology.racks" + at + "uplink";
-        case ConstraintKind::kApplianceLink:
-            return "appliances" + at + "link";
-        case ConstraintKind::kApplianceTokens:
-            return "appliances" + at + "capacity_min";
-        case ConstraintKind::kSlots:
-            break;
-    }
-    return "topology.hosts" + at + "vms_max";
-}
-
-bool is_link(ConstraintKind kind) {
-    return kind != ConstraintKind::kApplianceTokens && kind != ConstraintKind::kSlots;
+    struct Field {
+        const char* list;
+        const char* name;
+    };
+    static constexpr Field kFields[] = {
+        // by ConstraintKind
+        {"topology.hosts", "uplink"},   {"topology.racks", "uplink"},  {"appliances", "link"},
+        {"appliances", "capacity_min"}, {"topology.hosts", "vms_max"},
+    };
+    static_assert(std::size(kFields) == static_cast<std::size_t>(ConstraintKind::kSlots) + 1);
+    const Field& field = kFields[static_cast<std::size_t>(constraint.kind)];
+    return std::string(field.list) + '[' + std::to_string(constraint.index) + "]." + field.name;
 }
 
 std::uint64_t amount(ConstraintKind kind, placement::Tokens tokens) {
@@ -170,6 +139,13 @@ std::uint64_t amount(ConstraintKind kind, placement::Tokens tokens) {
 
 const char* unit_of(ConstraintKind kind) {
     return is_link(kind) ? "bit/s" : kind == ConstraintKind::kSlots ? "vnics" : "tokens/s";
+}
+
+json constraint_json(const ClusterPlan& made, Constraint constraint) {
+    return {{"constraint", placement::name_of(constraint.kind)},
+            {"name", placement::id_of(made.topology, constraint)},
+            {"what", placement::describe(made.topology, constraint)},
+            {"unit", unit_of(constraint.kind)}};
 }
 
 json tenant_json(const ClusterPlan& made, std::size_t index) {
@@ -205,16 +181,13 @@ json load_json(const ClusterPlan& made, std::size_t index) {
     json parts = json::object();
     for (const placement::Load::Part& part : load.parts)
         parts[made.tenants[part.tenant].id] = amount(kind, part.need);
-    json out{{"constraint", placement::name_of(kind)},
-             {"name", placement::id_of(made.topology, load.constraint)},
-             {"what", placement::describe(made.topology, load.constraint)},
-             {"unit", unit_of(kind)},
-             {"need", amount(kind, load.need)},
-             {"have", amount(kind, load.have)},
-             {"over", load.is_over()},
-             {"vnics", made.risks[index].vnics},
-             {"admissible", made.risks[index].admissible},
-             {"tenants", std::move(parts)}};
+    json out = constraint_json(made, load.constraint);
+    out.update({{"need", amount(kind, load.need)},
+                {"have", amount(kind, load.have)},
+                {"over", load.is_over()},
+                {"vnics", made.risks[index].vnics},
+                {"admissible", made.risks[index].admissible},
+                {"tenants", std::move(parts)}});
     if (load.have != 0)
         out["ratio"] = static_cast<double>(load.need) / static_cast<double>(load.have);
     if (kind != ConstraintKind::kSlots) {
@@ -226,13 +199,11 @@ json load_json(const ClusterPlan& made, std::size_t index) {
 
 json broken_json(const ClusterPlan& made, const placement::BrokenGuarantee& broken) {
     const ConstraintKind kind = broken.constraint.kind;
-    return {{"tenant", made.tenants[broken.tenant].id},
-            {"constraint", placement::name_of(kind)},
-            {"name", placement::id_of(made.topology, broken.constraint)},
-            {"what", placement::describe(made.topology, broken.constraint)},
-            {"unit", unit_of(kind)},
-            {"guaranteed", amount(kind, broken.guaranteed)},
-            {"possible", amount(kind, broken.possible)}};
+    json out = constraint_json(made, broken.constraint);
+    out.update({{"tenant", made.tenants[broken.tenant].id},
+                {"guaranteed", amount(kind, broken.guaranteed)},
+                {"possible", amount(kind, broken.possible)}});
+    return out;
 }
 
 /// Adds what the plan changes: tenants that are new, and over-commitments and broken guarantees that are.
@@ -308,7 +279,7 @@ std::vector<placement::Tenant> tenants_of(const ClusterConfig& config) {
         if (!pool.parent.empty())
             continue;
         placement::Tenant& made = out.emplace_back();
-        made.id = pool_name(pool);
+        made.id = "pool " + pool.name;  // no tenant's name has a space
         made.appliances.push_back({.id = pool.appliance,
                                    .type = pool.appliance,
                                    .reservation = reserved[i],
@@ -343,9 +314,8 @@ bool may_need(const ClusterConfig& config, const SharedNeed& shared, const Failu
 }
 
 bool ClusterPlan::admitted() const {
-    return std::all_of(plan.entries.begin(), plan.entries.end(),
-                       [](const auto& entry) { return entry.in; }) &&
-           std::all_of(risks.begin(), risks.end(), [](const Risk& risk) { return risk.admissible; });
+    return std::ranges::all_of(plan.entries, &placement::Plan::Entry::in) &&
+           std::ranges::all_of(risks, &Risk::admissible);
 }
 
 ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* running,
@@ -395,15 +365,9 @@ Faults placement_faults(const ClusterConfig& config) {
 }
 
 std::string_view name_of(ClusterPlan::Standing standing) {
-    switch (standing) {
-        case ClusterPlan::Standing::kNew:
-            return "new";
-        case ClusterPlan::Standing::kChanged:
-            return "changed";
-        case ClusterPlan::Standing::kUnchanged:
-            break;
-    }
-    return "unchanged";
+    static constexpr std::string_view kNames[] = {"new", "changed", "unchanged"};
+    static_assert(std::size(kNames) == static_cast<std::size_t>(ClusterPlan::Standing::kUnchanged) + 1);
+    return kNames[static_cast<std::size_t>(standing)];
 }
 
 json plan_json(const ClusterConfig& config, const ClusterPlan& made, const RunningCluster* running) {

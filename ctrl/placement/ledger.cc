@@ -5,28 +5,6 @@
 #include <cassert>
 
 namespace weir::placement {
-namespace {
-
-/// The sides behind the links of one kind. A tenant uses few of many links, so this is a sorted list.
-class Sides {
-  public:
-    void add(std::uint32_t index, const Side& side) {
-        if (index == kAnywhere)
-            return;
-        const auto at = std::lower_bound(sides_.begin(), sides_.end(), index,
-                                         [](const auto& entry, std::uint32_t i) { return entry.first < i; });
-        if (at != sides_.end() && at->first == index)
-            at->second += side;
-        else
-            sides_.insert(at, {index, side});
-    }
-    [[nodiscard]] const auto& all() const { return sides_; }
-
-  private:
-    std::vector<std::pair<std::uint32_t, Side>> sides_;
-};
-
-}  // namespace
 
 Tokens bandwidth_of(const Tenant& tenant, const VirtualAppliance& appliance) {
     Tokens vnics = 0;
@@ -44,82 +22,69 @@ Side whole_of(const Tenant& tenant) {
     return whole;
 }
 
+std::uint32_t rack_of(const Topology& topology, const Appliance& appliance) {
+    return appliance.host != kAnywhere ? topology.hosts[appliance.host].rack : appliance.rack;
+}
+
 std::vector<Need> needs_of(const Topology& topology, LinkNeed link_need, const Tenant& tenant,
                            const Layout& layout) {
     assert(layout.hosts.size() == tenant.vnics.size() &&
            layout.appliances.size() == tenant.appliances.size());
     const Side whole = whole_of(tenant);
-    std::vector<Need> needs;
-    Sides hosts;
-    Sides racks;
-    Sides links;
-    Sides tokens;
-    Sides slots;
+    struct Part {
+        Constraint constraint;
+        Side side;
+    };
+    std::vector<Part> parts;
+    parts.reserve(3 * layout.hosts.size() + 4 * layout.appliances.size());
+    const auto add = [&parts](ConstraintKind kind, std::uint32_t index, const Side& side) {
+        if (index != kAnywhere)
+            parts.push_back({{kind, index}, side});
+    };
     for (std::size_t i = 0; i < layout.hosts.size(); ++i) {
         if (layout.hosts[i] == kAnywhere)
             continue;
         const Side side{.vnics = tenant.vnics[i].reservation};
-        hosts.add(layout.hosts[i], side);
-        racks.add(topology.hosts[layout.hosts[i]].rack, side);
-        slots.add(layout.hosts[i], {.vnics = 1});
+        add(ConstraintKind::kHostLink, layout.hosts[i], side);
+        add(ConstraintKind::kRackLink, topology.hosts[layout.hosts[i]].rack, side);
+        add(ConstraintKind::kSlots, layout.hosts[i], {.vnics = 1});
     }
     for (std::size_t i = 0; i < layout.appliances.size(); ++i) {
         if (layout.appliances[i] == kAnywhere)
             continue;
         const Appliance& appliance = topology.appliances[layout.appliances[i]];
         const Side side{.appliances = bandwidth_of(tenant, tenant.appliances[i])};
-        hosts.add(appliance.host, side);
-        racks.add(appliance.host != kAnywhere ? topology.hosts[appliance.host].rack : appliance.rack, side);
-        links.add(layout.appliances[i], side);
-        tokens.add(layout.appliances[i], {.appliances = tenant.appliances[i].reservation});
+        add(ConstraintKind::kHostLink, appliance.host, side);
+        add(ConstraintKind::kRackLink, rack_of(topology, appliance), side);
+        add(ConstraintKind::kApplianceLink, layout.appliances[i], side);
+        add(ConstraintKind::kApplianceTokens, layout.appliances[i],
+            {.appliances = tenant.appliances[i].reservation});
     }
-    const auto note = [&](ConstraintKind kind, const Sides& sides, bool is_link) {
-        for (const auto& [index, side] : sides.all()) {
-            const Tokens amount = is_link ? need_of(link_need, side, whole) : side.sum();
-            if (amount != 0)
-                needs.push_back({{kind, index}, amount});
-        }
-    };
-    note(ConstraintKind::kHostLink, hosts, true);
-    note(ConstraintKind::kRackLink, racks, true);
-    note(ConstraintKind::kApplianceLink, links, true);
-    note(ConstraintKind::kApplianceTokens, tokens, false);
-    note(ConstraintKind::kSlots, slots, false);
+    std::ranges::sort(parts, {}, &Part::constraint);
+    std::vector<Need> needs;
+    for (auto at = parts.begin(); at != parts.end();) {
+        const Constraint c = at->constraint;
+        Side inside;
+        for (; at != parts.end() && at->constraint == c; ++at)
+            inside += at->side;
+        const Tokens amount = is_link(c.kind) ? need_of(link_need, inside, whole) : inside.sum();
+        if (amount != 0)
+            needs.push_back({c, amount});
+    }
     return needs;
 }
 
 Ledger::Ledger(const Topology& topology, LinkNeed link_need) : topology_(&topology), link_need_(link_need) {
-    const auto begin = [&](ConstraintKind kind) { first_[static_cast<std::size_t>(kind)] = lines_.size(); };
-    begin(ConstraintKind::kHostLink);
-    for (const Host& host : topology.hosts)
-        lines_.push_back({.have = host.uplink});
-    begin(ConstraintKind::kRackLink);
-    for (const Rack& rack : topology.racks)
-        lines_.push_back({.have = rack.uplink});
-    begin(ConstraintKind::kApplianceLink);
-    for (const Appliance& appliance : topology.appliances)
-        lines_.push_back({.have = appliance.link});
-    begin(ConstraintKind::kApplianceTokens);
-    for (const Appliance& appliance : topology.appliances)
-        lines_.push_back({.have = appliance.capacity});
-    begin(ConstraintKind::kSlots);
-    for (const Host& host : topology.hosts)
-        lines_.push_back({.have = host.slots});
-}
-
-std::vector<Constraint> Ledger::constraints() const {
-    std::vector<Constraint> all;
-    all.reserve(lines_.size());
-    const auto list = [&](ConstraintKind kind, std::size_t count) {
-        for (std::uint32_t i = 0; i < count; ++i)
-            all.push_back({kind, i});
+    const auto add = [this](ConstraintKind kind, const auto& list, auto capacity) {
+        first_[static_cast<std::size_t>(kind)] = lines_.size();
+        for (const auto& each : list)
+            lines_.push_back({.have = each.*capacity});
     };
-    list(ConstraintKind::kHostLink, topology_->hosts.size());
-    list(ConstraintKind::kRackLink, topology_->racks.size());
-    list(ConstraintKind::kApplianceLink, topology_->appliances.size());
-    list(ConstraintKind::kApplianceTokens, topology_->appliances.size());
-    list(ConstraintKind::kSlots, topology_->hosts.size());
-    return all;
+    add(ConstraintKind::kHostLink, topology.hosts, &Host::uplink);
+    add(ConstraintKind::kRackLink, topology.racks, &Rack::uplink);
+    add(ConstraintKind::kApplianceLink, topology.appliances, &Appliance::link);
+    add(ConstraintKind::kApplianceTokens, topology.appliances, &Appliance::capacity);
+    add(ConstraintKind::kSlots, topology.hosts, &Host::slots);
 }
 
 void Ledger::add(const Tenant& tenant, const Layout& layout) {

@@ -12,8 +12,6 @@
 #pragma once
 
 #include <algorithm>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "ctrl/placement/model.h"
@@ -57,9 +55,11 @@ struct Need {
 /// The most that a virtual appliance can send or receive: at most what its tenant's vNICs have together.
 [[nodiscard]] Tokens bandwidth_of(const Tenant& tenant, const VirtualAppliance& appliance);
 [[nodiscard]] Side whole_of(const Tenant& tenant);
+/// The rack whose uplink the appliance is behind, or kAnywhere.
+[[nodiscard]] std::uint32_t rack_of(const Topology& topology, const Appliance& appliance);
 
-/// The tenant's needs above zero in that layout. A part at kAnywhere is not placed yet: it needs nothing, and
-/// others may talk to it.
+/// The tenant's needs above zero in that layout, in the order of constraints. A part at kAnywhere is not
+/// placed yet: it needs nothing, and others may talk to it.
 [[nodiscard]] std::vector<Need> needs_of(const Topology& topology, LinkNeed link_need, const Tenant& tenant,
                                          const Layout& layout);
 
@@ -76,8 +76,6 @@ class Ledger {
         const Line& line = lines_[line_of(c)];
         return line.have > line.need ? line.have - line.need : 0;
     }
-    /// All constraints of the topology.
-    [[nodiscard]] std::vector<Constraint> constraints() const;
 
     void add(const Tenant& tenant, const Layout& layout);
     void remove(const Tenant& tenant, const Layout& layout);

@@ -1,55 +1,57 @@
 // model.cc - names, and explanations of what does not fit.
 #include "ctrl/placement/model.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "common/units.h"
 
 namespace weir::placement {
 
+namespace {
+
+struct KindText {
+    const char* name;
+    const char* what;  // before the id
+};
+constexpr KindText kTexts[] = {
+    // by ConstraintKind
+    {"host_link", "the uplink of host "},         {"rack_link", "the uplink of rack "},
+    {"appliance_link", "the link of appliance "}, {"appliance_capacity", "the capacity of appliance "},
+    {"host_slots", "the slots of host "},
+};
+static_assert(std::size(kTexts) == static_cast<std::size_t>(ConstraintKind::kSlots) + 1);
+
+}  // namespace
+
+Layout unplaced(const Tenant& tenant) {
+    return {.hosts = std::vector<std::uint32_t>(tenant.vnics.size(), kAnywhere),
+            .appliances = std::vector<std::uint32_t>(tenant.appliances.size(), kAnywhere)};
+}
+
+Layout required_layout(const Tenant& tenant) {
+    Layout layout;
+    std::ranges::transform(tenant.vnics, std::back_inserter(layout.hosts), &Vnic::host);
+    std::ranges::transform(tenant.appliances, std::back_inserter(layout.appliances),
+                           &VirtualAppliance::appliance);
+    return layout;
+}
+
 const char* name_of(ConstraintKind kind) {
-    switch (kind) {
-        case ConstraintKind::kHostLink:
-            return "host_link";
-        case ConstraintKind::kRackLink:
-            return "rack_link";
-        case ConstraintKind::kApplianceLink:
-            return "appliance_link";
-        case ConstraintKind::kApplianceTokens:
-            return "appliance_capacity";
-        case ConstraintKind::kSlots:
-            break;
-    }
-    return "host_slots";
+    return kTexts[static_cast<std::size_t>(kind)].name;
 }
 
 const std::string& id_of(const Topology& topology, Constraint constraint) {
-    switch (constraint.kind) {
-        case ConstraintKind::kRackLink:
-            return topology.racks[constraint.index].id;
-        case ConstraintKind::kApplianceLink:
-        case ConstraintKind::kApplianceTokens:
-            return topology.appliances[constraint.index].id;
-        case ConstraintKind::kHostLink:
-        case ConstraintKind::kSlots:
-            break;
-    }
-    return topology.hosts[constraint.index].id;
+    const auto [kind, index] = constraint;
+    if (kind == ConstraintKind::kRackLink)
+        return topology.racks[index].id;
+    if (kind == ConstraintKind::kApplianceLink || kind == ConstraintKind::kApplianceTokens)
+        return topology.appliances[index].id;
+    return topology.hosts[index].id;
 }
 
 std::string describe(const Topology& topology, Constraint constraint) {
-    const std::string& id = id_of(topology, constraint);
-    switch (constraint.kind) {
-        case ConstraintKind::kHostLink:
-            return "the uplink of host " + id;
-        case ConstraintKind::kRackLink:
-            return "the uplink of rack " + id;
-        case ConstraintKind::kApplianceLink:
-            return "the link of appliance " + id;
-        case ConstraintKind::kApplianceTokens:
-            return "the capacity of appliance " + id;
-        case ConstraintKind::kSlots:
-            break;
-    }
-    return "the slots of host " + id;
+    return kTexts[static_cast<std::size_t>(constraint.kind)].what + id_of(topology, constraint);
 }
 
 std::string amount_text(ConstraintKind kind, Tokens amount) {

@@ -7,7 +7,7 @@
 // appliance has a reservation to and from all others together.
 #pragma once
 
-#include <cstddef>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -75,6 +75,10 @@ struct Layout {
     std::vector<std::uint32_t> hosts = {};
     std::vector<std::uint32_t> appliances = {};
 };
+/// All parts at kAnywhere.
+[[nodiscard]] Layout unplaced(const Tenant& tenant);
+/// Each part where it must be.
+[[nodiscard]] Layout required_layout(const Tenant& tenant);
 
 /// How a tenant's need of a link is counted.
 enum class LinkNeed {
@@ -84,11 +88,17 @@ enum class LinkNeed {
 
 enum class ConstraintKind { kHostLink, kRackLink, kApplianceLink, kApplianceTokens, kSlots };
 [[nodiscard]] const char* name_of(ConstraintKind kind);
+/// Whether its tokens are bytes.
+[[nodiscard]] constexpr bool is_link(ConstraintKind kind) {
+    return kind < ConstraintKind::kApplianceTokens;
+}
 
 /// A link, an appliance's capacity or a host's slots.
 struct Constraint {
     ConstraintKind kind = ConstraintKind::kHostLink;
     std::uint32_t index = 0;  ///< of the host, rack or appliance
+
+    auto operator<=>(const Constraint&) const = default;
 };
 [[nodiscard]] const std::string& id_of(const Topology& topology, Constraint constraint);
 

@@ -9,38 +9,26 @@
 namespace weir::placement {
 namespace {
 
-/// Need over capacity of the fullest constraint that was counted; up to 1 it fits.
-class Fullness {
-  public:
-    explicit Fullness(const Ledger& ledger) : ledger_(ledger) {}
-    void count(Constraint c, Tokens more) {
-        if (more == 0)
-            return;
-        const auto need = static_cast<double>(ledger_.need(c) + more);
-        most = std::max(most, need / static_cast<double>(std::max<Tokens>(ledger_.have(c), 1)));
-    }
-    double most = 0;
-
-  private:
-    const Ledger& ledger_;
-};
-
-double fullness_of_vnic(const Attempt& attempt, const Tenant& tenant, std::uint32_t vnic,
-                        std::uint32_t host) {
-    Fullness fullness(attempt.ledger());
-    const Side inside = attempt.at_host(host) + Side{.vnics = tenant.vnics[vnic].reservation};
-    fullness.count({ConstraintKind::kHostLink, host},
-                   need_of(attempt.ledger().link_need(), inside, attempt.whole()));
-    // A host without slots is worse than any full link.
-    return attempt.slots_left(host) == 0 ? fullness.most + 1000 : fullness.most;
+/// Need over capacity of the constraint with `more`; up to 1 it fits.
+double fullness_of(const Ledger& ledger, Constraint c, Tokens more) {
+    return more == 0 ? 0
+                     : static_cast<double>(ledger.need(c) + more) /
+                           static_cast<double>(std::max<Tokens>(ledger.have(c), 1));
 }
 
-double fullness_of_appliance(const Attempt& attempt, const Tenant& tenant, std::uint32_t v,
-                             std::uint32_t index) {
-    Fullness fullness(attempt.ledger());
-    fullness.count({ConstraintKind::kApplianceTokens, index}, tenant.appliances[v].reservation);
-    fullness.count({ConstraintKind::kApplianceLink, index}, attempt.bandwidth(v));
-    return fullness.most;
+double fullness_of_vnic(const Attempt& attempt, std::uint32_t vnic, std::uint32_t host) {
+    const Side inside = attempt.at_host(host) + Side{.vnics = attempt.tenant().vnics[vnic].reservation};
+    const double fullness = fullness_of(attempt.ledger(), {ConstraintKind::kHostLink, host},
+                                        need_of(attempt.ledger().link_need(), inside, attempt.whole()));
+    // A host without slots is worse than any full link.
+    return attempt.slots_left(host) == 0 ? fullness + 1000 : fullness;
+}
+
+double fullness_of_appliance(const Attempt& attempt, std::uint32_t v, std::uint32_t index) {
+    return std::max(
+        fullness_of(attempt.ledger(), {ConstraintKind::kApplianceTokens, index},
+                    attempt.tenant().appliances[v].reservation),
+        fullness_of(attempt.ledger(), {ConstraintKind::kApplianceLink, index}, attempt.bandwidth(v)));
 }
 
 /// The first of the allowed indices with the least fullness.
@@ -76,9 +64,6 @@ std::optional<Shortfall> nowhere(const Attempt& attempt) {
 
 }  // namespace
 
-Placer::Placer(const Topology& topology, LinkNeed link_need, std::uint64_t search_budget)
-    : ledger_(topology, link_need), search_budget_(search_budget) {}
-
 Outcome Placer::place(const Tenant& tenant) {
     Attempt quick(ledger_, tenant);
     if (auto missing = nowhere(quick))
@@ -105,17 +90,12 @@ Layout Placer::force(const Tenant& tenant) {
         attempt.put_appliance(
             v, least_full(
                    topology.appliances.size(), [&](std::uint32_t a) { return attempt.serves(v, a); },
-                   [&](std::uint32_t a) { return fullness_of_appliance(attempt, tenant, v, a); }));
+                   [&](std::uint32_t a) { return fullness_of_appliance(attempt, v, a); }));
     }
-    for (std::uint32_t i = 0; i < tenant.vnics.size(); ++i) {
-        if (tenant.vnics[i].host != kAnywhere)
-            attempt.put_vnic(i, tenant.vnics[i].host);
-    }
-    for (const std::uint32_t vnic : attempt.open_vnics()) {
-        attempt.put_vnic(vnic,
-                         least_full(
-                             topology.hosts.size(), [](std::uint32_t) { return true; },
-                             [&](std::uint32_t h) { return fullness_of_vnic(attempt, tenant, vnic, h); }));
+    for (const std::uint32_t vnic : attempt.put_fixed_vnics()) {
+        attempt.put_vnic(vnic, least_full(
+                                   topology.hosts.size(), [](std::uint32_t) { return true; },
+                                   [&](std::uint32_t h) { return fullness_of_vnic(attempt, vnic, h); }));
     }
     ledger_.add(tenant, attempt.layout());
     return attempt.layout();

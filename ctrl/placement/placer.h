@@ -23,7 +23,8 @@ inline constexpr std::uint64_t kSearchBudget = 200'000;
 class Placer {
   public:
     /// @param topology outlives the placer
-    Placer(const Topology& topology, LinkNeed link_need, std::uint64_t search_budget = kSearchBudget);
+    Placer(const Topology& topology, LinkNeed link_need, std::uint64_t search_budget = kSearchBudget)
+        : ledger_(topology, link_need), search_budget_(search_budget) {}
 
     /// Finds a layout beside the present tenants and adds the tenant. Never over-commits a constraint.
     Outcome place(const Tenant& tenant);

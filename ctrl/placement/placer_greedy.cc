@@ -5,7 +5,6 @@
 // link takes if no more come; that may be more than a number that does not fit, because the hose need falls
 // again when most of the tenant is behind one link.
 #include <algorithm>
-#include <span>
 
 #include "ctrl/placement/attempt.h"
 
@@ -39,12 +38,7 @@ class Greedy {
     std::optional<Shortfall> run() {
         if (auto missing = put_appliances())
             return missing;
-        for (std::uint32_t i = 0; i < attempt_.tenant().vnics.size(); ++i) {
-            const std::uint32_t host = attempt_.tenant().vnics[i].host;
-            if (host != kAnywhere)
-                attempt_.put_vnic(i, host);
-        }
-        open_ = attempt_.open_vnics();
+        open_ = attempt_.put_fixed_vnics();
         if (open_.empty() || put_in_one_host() || put_in_one_rack())
             return attempt_.shortfall();
         put_in_all();

@@ -15,15 +15,10 @@ namespace {
 
 class Searcher {
   public:
-    Searcher(Attempt& attempt, std::uint64_t budget) : attempt_(attempt), budget_(budget) {
-        const Tenant& tenant = attempt.tenant();
-        for (std::uint32_t i = 0; i < tenant.vnics.size(); ++i) {
-            if (tenant.vnics[i].host != kAnywhere)
-                attempt.put_vnic(i, tenant.vnics[i].host);
-        }
-        open_ = attempt.open_vnics();
+    Searcher(Attempt& attempt, std::uint64_t budget)
+        : attempt_(attempt), budget_(budget), open_(attempt.put_fixed_vnics()) {
         for (const std::uint32_t vnic : open_)
-            left_.vnics += tenant.vnics[vnic].reservation;
+            left_.vnics += attempt.tenant().vnics[vnic].reservation;
     }
 
     Search run() {

@@ -1,7 +1,6 @@
 // plan.cc - loads of all constraints, guarantees that they break, and a plan of both.
 #include "ctrl/placement/plan.h"
 
-#include <algorithm>
 #include <cassert>
 #include <map>
 
@@ -10,15 +9,11 @@
 namespace weir::placement {
 namespace {
 
-/// Slots are counted and not shared: too many vNICs on a host break no guaranteed rate.
-bool is_rate(Constraint c) {
-    return c.kind != ConstraintKind::kSlots;
-}
-
 std::vector<BrokenGuarantee> broken_of(const std::vector<Load>& loads) {
     std::map<std::uint32_t, std::pair<double, BrokenGuarantee>> worst;  // by tenant
     for (const Load& load : loads) {
-        if (!load.is_over() || !is_rate(load.constraint))
+        // Slots are counted and not shared: too many vNICs on a host break no guaranteed rate.
+        if (!load.is_over() || load.constraint.kind == ConstraintKind::kSlots)
             continue;
         const double part = static_cast<double>(load.have) / static_cast<double>(load.need);
         for (const Load::Part& p : load.parts) {
@@ -36,18 +31,14 @@ std::vector<BrokenGuarantee> broken_of(const std::vector<Load>& loads) {
 
 }  // namespace
 
-bool Audit::is_over() const {
-    return std::any_of(loads.begin(), loads.end(), [](const Load& load) { return load.is_over(); });
-}
-
 Audit audit(const Topology& topology, LinkNeed link_need, std::span<const Tenant> tenants,
             std::span<const Layout> layouts) {
     assert(tenants.size() == layouts.size());
     const Ledger empty(topology, link_need);
-    std::map<std::pair<ConstraintKind, std::uint32_t>, Load> by_constraint;
+    std::map<Constraint, Load> by_constraint;
     for (std::uint32_t t = 0; t < tenants.size(); ++t) {
         for (const Need& need : needs_of(topology, link_need, tenants[t], layouts[t])) {
-            Load& load = by_constraint[{need.constraint.kind, need.constraint.index}];
+            Load& load = by_constraint[need.constraint];
             load.constraint = need.constraint;
             load.have = empty.have(need.constraint);
             load.need += need.amount;
@@ -61,10 +52,6 @@ Audit audit(const Topology& topology, LinkNeed link_need, std::span<const Tenant
     return result;
 }
 
-bool Plan::fits() const {
-    return std::all_of(entries.begin(), entries.end(), [](const Entry& entry) { return entry.fits; });
-}
-
 Plan make_plan(const Topology& topology, LinkNeed link_need, std::span<const Tenant> tenants,
                std::span<const Layout> current, Misfits misfits) {
     assert(current.size() <= tenants.size());
@@ -74,7 +61,6 @@ Plan make_plan(const Topology& topology, LinkNeed link_need, std::span<const Ten
         placer.add(tenants[t], current[t]);
         plan.entries.push_back({.layout = current[t], .why = {}});
     }
-    const Ledger before = placer.ledger();
     for (const Tenant& tenant : tenants.subspan(current.size())) {
         const Outcome outcome = placer.place(tenant);
         Plan::Entry entry{.fits = outcome.layout.has_value(), .layout = {}, .why = outcome.why};
@@ -86,24 +72,10 @@ Plan make_plan(const Topology& topology, LinkNeed link_need, std::span<const Ten
             entry.layout = placer.force(tenant);
         plan.entries.push_back(std::move(entry));
     }
-    std::vector<Tenant> in;
     std::vector<Layout> layouts;
-    std::vector<std::uint32_t> number;
-    for (std::uint32_t t = 0; t < tenants.size(); ++t) {
-        if (!plan.entries[t].in)
-            continue;
-        in.push_back(tenants[t]);
-        layouts.push_back(plan.entries[t].layout);
-        number.push_back(t);
-    }
-    plan.after = audit(topology, link_need, in, layouts);
-    for (Load& load : plan.after.loads) {
-        load.is_new = load.is_over() && before.need(load.constraint) <= before.have(load.constraint);
-        for (Load::Part& part : load.parts)
-            part.tenant = number[part.tenant];
-    }
-    for (BrokenGuarantee& broken : plan.after.broken)
-        broken.tenant = number[broken.tenant];
+    for (std::uint32_t t = 0; t < tenants.size(); ++t)
+        layouts.push_back(plan.entries[t].in ? plan.entries[t].layout : unplaced(tenants[t]));
+    plan.after = audit(topology, link_need, tenants, layouts);
     return plan;
 }
 

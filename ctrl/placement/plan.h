@@ -8,6 +8,7 @@
 // Example: an uplink of 10 with needs of 8 and 4 is over-committed 1.2 times; tenants could have 6.7 and 3.3.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,6 @@ struct Load {
     Tokens need = 0;
     Tokens have = 0;
     std::vector<Part> parts;  ///< of tenants with a need above zero, in their order
-    bool is_new = false;      ///< over-committed only with the tenants that were added
 
     [[nodiscard]] bool is_over() const { return need > have; }
 };
@@ -40,10 +40,8 @@ struct BrokenGuarantee {
 };
 
 struct Audit {
-    std::vector<Load> loads;  ///< of constraints with a need, in the order of Ledger::constraints()
+    std::vector<Load> loads;  ///< of constraints with a need, in the order of constraints
     std::vector<BrokenGuarantee> broken;
-
-    [[nodiscard]] bool is_over() const;
 };
 
 /// @param layouts as many as tenants
@@ -61,7 +59,7 @@ struct Plan {
     std::vector<Entry> entries;  ///< one per tenant
     Audit after;                 ///< of the tenants that are in
 
-    [[nodiscard]] bool fits() const;
+    [[nodiscard]] bool fits() const { return std::ranges::all_of(entries, &Entry::fits); }
 };
 
 enum class Misfits { kLeaveOut, kForce };

@@ -46,7 +46,6 @@ class PoolTree {
     [[nodiscard]] NodeIndex parent(NodeIndex node) const { return parents_[node]; }
     [[nodiscard]] const Controls& controls(NodeIndex node) const { return controls_[node]; }
     [[nodiscard]] bool is_leaf(NodeIndex node) const { return children_[node] == 0; }
-    [[nodiscard]] std::uint32_t children(NodeIndex node) const { return children_[node]; }
 
     /// The children of all nodes, each node's together, in the order in which they were added. Those of n
     /// stand from begin[n] to begin[n + 1].

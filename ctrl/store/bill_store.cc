@@ -78,24 +78,15 @@ BillStore::Appended BillStore::append(std::span<const Record> records, const bil
         const std::int64_t last = new_end != ended.end()         ? new_end->second
                                   : old_end != last_ended_.end() ? old_end->second
                                                                  : INT64_MIN;
-        const billing::Place place = billing::place_of(record, last);
-        if (place != billing::Place::kNext) {
-            ++(place == billing::Place::kRepeated ? appended.repeated : appended.refused);
+        if (record.ended <= record.began || record.began < last) {
+            const bool is_repeated = record.ended > record.began && record.ended <= last;
+            ++(is_repeated ? appended.repeated : appended.refused);
             continue;
         }
         const std::string line = billing::line_of(++lines, record, billing::charge_of(prices, record).money);
         head = billing::chain(head, line);
-        insert.bind(lines)
-            .bind(record.vnic)
-            .bind(record.tenant)
-            .bind(static_cast<std::int64_t>(record.guarantee_kind))
-            .bind(record.began)
-            .bind(record.ended)
-            .bind(static_cast<std::int64_t>(record.promised))
-            .bind(static_cast<std::int64_t>(record.delivered))
-            .bind(money_of(line))
-            .bind(std::span<const std::uint8_t>(head))
-            .execute();
+        insert.execute(lines, record.vnic, record.tenant, static_cast<std::int64_t>(record.guarantee_kind),
+                       record.began, record.ended, record.promised, record.delivered, money_of(line), head);
         ended[record.vnic] = record.ended;
         ++appended.added;
     }
@@ -103,7 +94,7 @@ BillStore::Appended BillStore::append(std::span<const Record> records, const bil
                       "INSERT INTO bill_ended (vnic, ended) VALUES (?, ?) "
                       "ON CONFLICT (vnic) DO UPDATE SET ended = excluded.ended");
     for (const auto& [vnic, at] : ended)
-        replace.bind(vnic).bind(at).execute();
+        replace.execute(vnic, at);
     transaction.commit();
     for (const auto& [vnic, at] : ended)
         last_ended_[vnic] = at;
@@ -116,7 +107,7 @@ std::vector<BillSum> BillStore::sum(const BillSpan& span) {
     std::map<std::tuple<std::string, std::string, GuaranteeKind>, BillSum> sums;
     Statement rows(database_,
                    (std::string(kColumns) + "WHERE began >= ? AND began < ? ORDER BY number").c_str());
-    rows.bind(span.from).bind(span.to);
+    rows.bind(span.from, span.to);
     while (rows.step()) {
         const Record record = record_of(rows);
         if (!span.tenant.empty() && record.tenant != span.tenant)

@@ -60,23 +60,16 @@ void Database::Statement::check(int result) {
         database_.fail(result);
 }
 
-Database::Statement& Database::Statement::bind(std::int64_t value) {
-    check(sqlite3_bind_int64(statement_.get(), ++bound_, value));
-    return *this;
-}
-
-Database::Statement& Database::Statement::bind(std::string_view text) {
+void Database::Statement::bind_next(std::string_view text) {
     check(sqlite3_bind_text64(statement_.get(), ++bound_, text.data(), text.size(), SQLITE_TRANSIENT,
                               SQLITE_UTF8));
-    return *this;
 }
 
-Database::Statement& Database::Statement::bind(std::span<const std::uint8_t> bytes) {
+void Database::Statement::bind_next(std::span<const std::uint8_t> bytes) {
     // SQLite takes a null pointer for NULL, not for an empty blob.
     check(sqlite3_bind_blob64(statement_.get(), ++bound_,
                               bytes.empty() ? "" : static_cast<const void*>(bytes.data()), bytes.size(),
                               SQLITE_TRANSIENT));
-    return *this;
 }
 
 bool Database::Statement::step() {
@@ -86,7 +79,7 @@ bool Database::Statement::step() {
     return result == SQLITE_ROW;
 }
 
-void Database::Statement::execute() {
+void Database::Statement::finish() {
     while (step()) {
     }
     check(sqlite3_reset(statement_.get()));

@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,28 +23,37 @@ class Database {
     /// Runs statements without results, separated by semicolons. @throws HostError
     void run(const char* sql);
 
-    /// A prepared statement. Each bind() sets the next parameter. Every function throws HostError on failure.
+    /// A prepared statement. Every function throws HostError on failure.
     class Statement {
       public:
         Statement(Database& database, const char* sql);
-        Statement& bind(std::int64_t value);
-        Statement& bind(std::string_view text);
-        Statement& bind(std::span<const std::uint8_t> bytes);
+        /// Sets the next parameters: integers, texts or bytes.
+        template <typename... Values>
+        void bind(const Values&... values) {
+            (bind_next(values), ...);
+        }
         /// @return whether there is another row
         bool step();
-        /// Steps to the end, and resets the statement for new parameters.
-        void execute();
+        /// Binds the values in order, steps to the end, and resets the statement for new parameters.
+        template <typename... Values>
+        void execute(const Values&... values) {
+            bind(values...);
+            finish();
+        }
         [[nodiscard]] std::int64_t integer(int column) const;
         [[nodiscard]] std::string text(int column) const;
         [[nodiscard]] std::vector<std::uint8_t> bytes(int column) const;
 
       private:
-        struct Finalize {
-            void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-        };
         void check(int result);
+        void bind_next(std::integral auto value) {
+            check(sqlite3_bind_int64(statement_.get(), ++bound_, static_cast<std::int64_t>(value)));
+        }
+        void bind_next(std::string_view text);
+        void bind_next(std::span<const std::uint8_t> bytes);
+        void finish();
         Database& database_;
-        std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+        std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement_{nullptr, sqlite3_finalize};
         int bound_ = 0;
     };
 
@@ -63,11 +73,8 @@ class Database {
 
   private:
     [[noreturn]] void fail(int result) const;
-    struct Close {
-        void operator()(sqlite3* database) const { sqlite3_close(database); }
-    };
     std::string path_;
-    std::unique_ptr<sqlite3, Close> database_;
+    std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database_{nullptr, sqlite3_close};
 };
 
 }  // namespace weir

@@ -65,7 +65,7 @@ Store::Store(const std::string& path) : database_(path) {
     make_tables();
     bill_.emplace(database_);
     Statement trim(database_, "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?");
-    trim.bind(kAuditMax).execute();
+    trim.execute(kAuditMax);
     Statement endpoints(database_, "SELECT id, kind, name FROM endpoints");
     while (endpoints.step())
         ids_.emplace(endpoints.text(1) + ' ' + endpoints.text(2),
@@ -102,10 +102,7 @@ bool Store::save_specification(std::string_view text, std::int64_t unix_time) {
     if (specification() == text)
         return false;
     Database::Transaction transaction(database_);
-    Statement(database_, "INSERT INTO specifications (at, text) VALUES (?, ?)")
-        .bind(unix_time)
-        .bind(text)
-        .execute();
+    Statement(database_, "INSERT INTO specifications (at, text) VALUES (?, ?)").execute(unix_time, text);
     audit("specification", std::to_string(text.size()) + " bytes", unix_time);
     transaction.commit();
     return true;
@@ -116,7 +113,7 @@ std::uint32_t Store::endpoint_id(std::string_view kind, std::string_view name) {
     if (const auto known = ids_.find(key); known != ids_.end())
         return known->second;
     Statement insert(database_, "INSERT INTO endpoints (kind, name) VALUES (?, ?) RETURNING id");
-    insert.bind(kind).bind(name);
+    insert.bind(kind, name);
     insert.step();
     const auto id = static_cast<std::uint32_t>(insert.integer(0));
     insert.execute();
@@ -131,13 +128,7 @@ void Store::save_pool_settings(std::span<const PoolSetting> settings) {
         database_,
         "INSERT INTO pool_settings (appliance, name, vnic, key, value, filed) VALUES (?, ?, ?, ?, ?, ?)");
     for (const PoolSetting& each : settings)
-        insert.bind(each.appliance)
-            .bind(each.name)
-            .bind(std::int64_t{each.is_vnic})
-            .bind(each.key)
-            .bind(each.value)
-            .bind(each.configured)
-            .execute();
+        insert.execute(each.appliance, each.name, each.is_vnic, each.key, each.value, each.configured);
     transaction.commit();
 }
 
@@ -158,10 +149,7 @@ std::uint64_t Store::begin_epoch(std::int64_t unix_time) {
     Database::Transaction transaction(database_);
     const auto epoch =
         std::max(static_cast<std::int64_t>(last_epoch()) + 1, std::max<std::int64_t>(unix_time, 1));
-    Statement(database_, "INSERT INTO epochs (epoch, began) VALUES (?, ?)")
-        .bind(epoch)
-        .bind(unix_time)
-        .execute();
+    Statement(database_, "INSERT INTO epochs (epoch, began) VALUES (?, ?)").execute(epoch, unix_time);
     audit("start", "epoch " + std::to_string(epoch), unix_time);
     transaction.commit();
     return static_cast<std::uint64_t>(epoch);
@@ -178,17 +166,13 @@ void Store::save_allocations(const std::map<std::string, StoredAllocation>& by_h
     wire::Bytes bytes;
     for (const auto& [host, stored] : by_host) {
         if (stored.flows.empty()) {
-            remove.bind(host).execute();
+            remove.execute(host);
             continue;
         }
         bytes.clear();
         for (const wire::FlowAllocation& flow : stored.flows)
             wire::encode(flow, bytes);
-        replace.bind(host)
-            .bind(static_cast<std::int64_t>(stored.epoch))
-            .bind(std::int64_t{stored.interval})
-            .bind(std::span<const std::uint8_t>(bytes))
-            .execute();
+        replace.execute(host, stored.epoch, stored.interval, bytes);
     }
     transaction.commit();
 }
@@ -217,8 +201,7 @@ void Store::save_measured_use(const billing::UseTable::Uses& uses, std::size_t f
     for (const auto& [vnic, use] : uses) {
         if (index++ % step != first)
             continue;
-        const std::vector<std::uint8_t> bytes = bytes_of(use);
-        replace.bind(vnic).bind(std::span<const std::uint8_t>(bytes)).execute();
+        replace.execute(vnic, bytes_of(use));
     }
     transaction.commit();
 }
@@ -234,16 +217,13 @@ billing::UseTable::Uses Store::measured_use() {
 
 void Store::audit(std::string_view kind, std::string_view text, std::int64_t unix_time) {
     Statement(database_, "INSERT INTO audit (at, kind, text) VALUES (?, ?, ?)")
-        .bind(unix_time)
-        .bind(kind)
-        .bind(text)
-        .execute();
+        .execute(unix_time, kind, text);
 }
 
 std::vector<AuditEntry> Store::audit_tail(std::size_t count) {
     std::vector<AuditEntry> entries;
     Statement rows(database_, "SELECT number, at, kind, text FROM audit ORDER BY number DESC LIMIT ?");
-    rows.bind(static_cast<std::int64_t>(count));
+    rows.bind(count);
     while (rows.step())
         entries.push_back({rows.integer(0), rows.integer(1), rows.text(2), rows.text(3)});
     std::reverse(entries.begin(), entries.end());

@@ -21,18 +21,12 @@ constexpr const char* kShapes = "tokens by resource, {\"disk\": 100}; or a list,
 /// The elements of a vector by place: a member's name, or an index.
 std::map<std::string, double> elements(const json& vector, const std::string& path, Faults& faults) {
     std::map<std::string, double> found;
-    const auto add = [&](const std::string& place, const std::string& where, const json& value) {
+    for (const auto& [place, value] : vector.items()) {
+        const std::string where = vector.is_object() ? '.' + show_text(place) : '[' + place + ']';
         if (value.is_number() && estimate::is_plausible(value.get<double>()))
             found[place] = value.get<double>();
         else
-            faults.push_back({where, show_value(value), "a number, 0 to 2^53", "not an amount"});
-    };
-    if (vector.is_object()) {
-        for (const auto& [name, value] : vector.items())
-            add(name, path + '.' + show_text(name), value);
-    } else {
-        for (std::size_t i = 0; i < vector.size(); ++i)
-            add(std::to_string(i), path + '[' + std::to_string(i) + ']', vector[i]);
+            faults.push_back({path + where, show_value(value), "a number, 0 to 2^53", "not an amount"});
     }
     return found;
 }
@@ -65,12 +59,8 @@ json solve_demand(ObjectReader& problem, Faults& faults) {
     if (!faults.empty() || first == nullptr)
         return {};
     json demand = first->is_array() ? json::array() : json::object();
-    for (std::size_t i = 0; i < usage.size() && first->is_array(); ++i)
-        demand.push_back(*estimate::demand_of(usage[std::to_string(i)]));
-    for (const auto& [name, of] : usage) {
-        if (first->is_object())
-            demand[name] = *estimate::demand_of(of);
-    }
+    for (const auto& [place, of] : usage)
+        (first->is_array() ? demand[std::stoul(place)] : demand[place]) = *estimate::demand_of(of);
     return {{"demand", std::move(demand)}};
 }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "common/config/config_text.h"
 #include "ctrl/pools/pool_tree.h"
 
 namespace weir::what_if {
@@ -118,24 +117,11 @@ bool read_weight(ObjectReader& reader, std::string_view key, double& out) {
     return true;
 }
 
-bool read_optional_number(ObjectReader& reader, std::string_view key, std::optional<double>& out,
-                          Bounds bounds) {
-    const json* value = reader.take(key);
-    if (value != nullptr && value->is_null()) {
-        out.reset();
-        return true;
-    }
-    double number = 0;
-    if (!read_number(reader, key, number, bounds))
-        return false;
-    out = number;
-    return true;
-}
-
 double read_demand(ObjectReader& reader, std::string_view key) {
-    std::optional<double> demand;
-    read_optional_number(reader, key, demand, kTokenBounds);
-    return demand.value_or(pools::kNoLimit);
+    double demand = pools::kNoLimit;
+    if (const json* value = reader.take(key); value != nullptr && !value->is_null())
+        read_number(reader, key, demand, kTokenBounds);
+    return demand;
 }
 
 pools::Controls read_controls(ObjectReader& reader) {
@@ -148,21 +134,11 @@ pools::Controls read_controls(ObjectReader& reader) {
     return own;
 }
 
-const json& list_of(ObjectReader& reader, std::string_view key, bool required) {
-    static const json kEmpty = json::array();
-    const std::string allowed = "a list of at most " + std::to_string(kListMost) + " objects, [{...}, ...]";
-    const json* list = reader.take(key);
-    if (required)
-        require(reader, key, allowed.c_str());
-    if (list == nullptr)
-        return kEmpty;
-    if (!list->is_array() || list->size() > kListMost) {
-        reader.fault(key, allowed, list->is_array() ? "the list is too long" : "wrong type");
-        return kEmpty;
-    }
-    if (required && list->empty())
+void require_objects(ObjectReader& reader, std::string_view key) {
+    const std::string allowed = "a list of at most " + std::to_string(kListMost) + kObjects;
+    require(reader, key, allowed.c_str());
+    if (const json* list = reader.take(key); list != nullptr && list->is_array() && list->empty())
         reader.fault(key, allowed, "the list is empty");
-    return *list;
 }
 
 std::uint32_t Names::add(ObjectReader& reader) {

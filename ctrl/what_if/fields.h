@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/config/config_reader.h"
+#include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
 #include "ctrl/alloc/registry.h"
 #include "ctrl/alloc/share_tree.h"
@@ -40,9 +41,6 @@ bool read_number(ObjectReader& reader, std::string_view key, double& out, Bounds
 bool require_number(ObjectReader& reader, std::string_view key, double& out, Bounds bounds);
 /// A weight: 0, or at least kWeightLeast.
 bool read_weight(ObjectReader& reader, std::string_view key, double& out);
-/// null means "none" and clears `out`.
-bool read_optional_number(ObjectReader& reader, std::string_view key, std::optional<double>& out,
-                          Bounds bounds);
 /// A demand; absent and null mean as much as there is.
 [[nodiscard]] double read_demand(ObjectReader& reader, std::string_view key);
 /// `reservation`, `limit` (null: none) and `shares`, with the default of each that is absent or at fault.
@@ -52,29 +50,23 @@ bool read_optional_number(ObjectReader& reader, std::string_view key, std::optio
 template <typename Entry>
 const Entry* require_entry(ObjectReader& reader, std::string_view key, std::span<const Entry> entries) {
     const Entry* found = nullptr;
-    std::string names;
-    for (const Entry& entry : entries)
-        names += (names.empty() ? "" : ", ") + std::string(entry.name);
-    require(reader, key, names.c_str());
+    require(reader, key, list_words(entries, &Entry::name).c_str());
     reader.read_entry(key, found, entries);
     return found;
 }
 
-/// The members of the list at `key`; a fault when it is not a list or too long, and, if `required`, when it
-/// is absent or empty.
-[[nodiscard]] const nlohmann::json& list_of(ObjectReader& reader, std::string_view key, bool required);
+inline constexpr const char* kObjects = " objects, [{...}, ...]";
+/// Adds a fault when there is no list of kObjects at `key`, or an empty one.
+void require_objects(ObjectReader& reader, std::string_view key);
 
-/// Calls `each(ObjectReader&)` for every object of the list at `key`, in order; unknown keys are faults.
+/// Calls `each(ObjectReader&)` for every object of the list at `key`, in order. Unknown keys are faults, and,
+/// if `required`, a list that is absent or empty.
 template <typename Each>
 void for_objects(ObjectReader& reader, std::string_view key, bool required, Faults& faults, Each&& each) {
-    const nlohmann::json& list = list_of(reader, key, required);
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        ObjectReader object(list[i], reader.path_of(key) + '[' + std::to_string(i) + ']', faults);
-        if (!list[i].is_object())
-            continue;  // the reader has added the fault
-        each(object);
-        object.finish();
-    }
+    if (required)
+        require_objects(reader, key);
+    const auto read = [&](ObjectReader& object, const std::string&) { each(object); };
+    read_objects(reader, key, kListMost, faults, read, kObjects);
 }
 
 /// The ids of a list, numbered in its order.

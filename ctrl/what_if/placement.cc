@@ -38,24 +38,21 @@ class Reader {
 
     void topology(ObjectReader& problem) {
         require(problem, "topology", "an object with \"hosts\"");
-        const json* value = problem.take("topology");
-        if (value == nullptr)
-            return;
-        ObjectReader reader(*value, problem.path_of("topology"), faults_);
-        for_objects(reader, "racks", false, faults_, [&](ObjectReader& entry) {
-            Rack& rack = out.racks.emplace_back();
-            rack.id = id(entry, racks_);
-            amount(entry, "uplink", Quantity::kBitRate, rack.uplink, true);
+        read_object(problem, "topology", faults_, [&](ObjectReader& reader) {
+            for_objects(reader, "racks", false, faults_, [&](ObjectReader& entry) {
+                Rack& rack = out.racks.emplace_back();
+                rack.id = id(entry, racks_);
+                amount(entry, "uplink", Quantity::kBitRate, rack.uplink, true);
+            });
+            for_objects(reader, "hosts", true, faults_, [&](ObjectReader& entry) {
+                Host& host = out.hosts.emplace_back();
+                host.id = id(entry, hosts_);
+                amount(entry, "uplink", Quantity::kBitRate, host.uplink, true);
+                host.rack = read_name(entry, "rack", racks_).value_or(kAnywhere);
+                entry.read_integer("slots", host.slots, {0, 1'000'000});
+            });
+            for_objects(reader, "appliances", false, faults_, [&](ObjectReader& entry) { appliance(entry); });
         });
-        for_objects(reader, "hosts", true, faults_, [&](ObjectReader& entry) {
-            Host& host = out.hosts.emplace_back();
-            host.id = id(entry, hosts_);
-            amount(entry, "uplink", Quantity::kBitRate, host.uplink, true);
-            host.rack = read_name(entry, "rack", racks_).value_or(kAnywhere);
-            entry.read_integer("slots", host.slots, {0, 1'000'000});
-        });
-        for_objects(reader, "appliances", false, faults_, [&](ObjectReader& entry) { appliance(entry); });
-        reader.finish();
     }
 
     void tenant(ObjectReader& reader) {
@@ -204,7 +201,7 @@ json solve_placement(ObjectReader& problem, Faults& faults) {
     Reader read(faults);
     auto link_need = placement::LinkNeed::kHose;
     bool force = false;
-    problem.read_word("guarantee", link_need, std::span<const Word<placement::LinkNeed>>(kLinkNeeds));
+    problem.read_word<placement::LinkNeed>("guarantee", link_need, kLinkNeeds);
     problem.read_flag("force", force);
     read.topology(problem);
     for_objects(problem, "tenants", true, faults, [&](ObjectReader& reader) { read.tenant(reader); });

@@ -153,13 +153,8 @@ json solve_pools(ObjectReader& problem, Faults& faults) {
     double window = capacity * latency;
     read_number(problem, "queue_depth", window, kTokenBounds);
     require(problem, "root", "a pool: {\"reservation\": 1000, \"children\": [...]}");
-    if (const json* root = problem.take("root")) {
-        ObjectReader reader(*root, "root", faults);
-        if (root->is_object()) {
-            NodeReader(pools, faults).read(reader, kRoot, true);
-            reader.finish();
-        }
-    }
+    read_object(problem, "root", faults,
+                [&](ObjectReader& reader) { NodeReader(pools, faults).read(reader, kRoot, true); });
     read_hosts(problem, pools, faults);
     if (!faults.empty())
         return {};

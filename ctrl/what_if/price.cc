@@ -3,8 +3,6 @@
 // Units: rates in any one unit, money in that of p0.
 #include "ctrl/billing/price.h"
 
-#include <span>
-
 #include "common/config/field_kinds.h"
 #include "ctrl/what_if/fields.h"
 #include "ctrl/what_if/registry.h"
@@ -33,8 +31,7 @@ void read_dynamic(ObjectReader& reader, double link, double& promised) {
 billing::Period read_period(ObjectReader& reader, double link) {
     billing::Period period;
     require(reader, "guarantee", "\"strict\", \"dynamic\", \"fairness\" or \"best_effort\"");
-    reader.read_word("guarantee", period.guarantee_kind,
-                     std::span<const Word<weir::GuaranteeKind>>(kGuaranteeWords));
+    reader.read_word<weir::GuaranteeKind>("guarantee", period.guarantee_kind, kGuaranteeWords);
     if (period.guarantee_kind == weir::GuaranteeKind::kStrict)
         require_number(reader, "reservation", period.promised, {0, link});
     if (period.guarantee_kind == weir::GuaranteeKind::kDynamic)

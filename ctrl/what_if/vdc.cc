@@ -51,13 +51,13 @@ Tenants read_tenants(ObjectReader& reader, const Resources& resources, Faults& f
         const std::uint32_t number = all.names.add(object);
         alloc::VdcTenant& tenant = all.tenants.emplace_back();
         require(object, "guarantee", "fixed, minimum");
-        object.read_word("guarantee", tenant.sharing_rule, std::span<const Word<SharingRule>>(kSharingRules));
+        object.read_word<SharingRule>("guarantee", tenant.sharing_rule, kSharingRules);
         object.read_entry<alloc::MechanismEntry>("local", tenant.local, alloc::kMechanisms);
         read_weight(object, "weight", tenant.weight);
         read_reservations(object, number, resources, all, faults);
     });
     Weights weights = Weights::kGiven;
-    reader.read_word("weights", weights, std::span<const Word<Weights>>(kWeightsWords));
+    reader.read_word<Weights>("weights", weights, kWeightsWords);
     if (weights == Weights::kGiven)
         return all;
     // A tenant's weight is the largest part that it reserves of any resource.

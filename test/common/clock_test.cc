@@ -18,11 +18,3 @@ TEST_CASE("a tick converter survives ten years of ticks") {
     const TickConverter clock(1'000'000'000, 0);
     CHECK(clock.to_nanos(ten_years * kNanosPerSec) == ten_years * kNanosPerSec);
 }
-
-TEST_CASE("a manual clock moves only by advance()") {
-    ManualClock clock;
-    CHECK(clock.now() == 0);
-    clock.advance(5);
-    clock.advance(7);
-    CHECK(clock.now() == 12);
-}

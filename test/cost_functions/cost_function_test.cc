@@ -122,7 +122,7 @@ TEST_CASE("no request ever costs more than the table's plain price") {
         const std::uint32_t response = random() >> (random() % 32);
         for (CostFunction* function : {&cached, &disk})
             REQUIRE(function->tokens(request, response, now) <=
-                    function->table().tokens(operation, request.request_bytes, response));
+                    function->tokens(request, response, Access::kPlain));
     }
 }
 

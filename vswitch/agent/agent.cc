@@ -51,10 +51,6 @@ void ServiceNotifier::alive(Nanos now) {
     last_alive_ = now;
 }
 
-void ServiceNotifier::stopping() {
-    send("STOPPING=1");
-}
-
 /// Never waits, so that a systemd that does not read cannot stop the agent. Lost reports are not repeated.
 void ServiceNotifier::send(std::string_view state) const {
     sockaddr_un address{};

@@ -30,7 +30,7 @@ class ServiceNotifier {
     [[nodiscard]] bool alive_due(Nanos now) const { return period_ && now - last_alive_ >= *period_; }
     /// Feeds the watchdog; call it only while the workers answer.
     void alive(Nanos now);
-    void stopping();
+    void stopping() { send("STOPPING=1"); }
 
   private:
     void send(std::string_view state) const;

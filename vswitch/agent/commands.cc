@@ -80,9 +80,8 @@ json set(SwitchControl& control, const json& args) {
     const std::string name = name_in(args);
     const VnicConfig& current =
         vnic_named(config.vnics, name, [](const VnicConfig& vnic) { return vnic.name; });
-    std::vector<VnicConfig> others;
-    std::copy_if(config.vnics.begin(), config.vnics.end(), std::back_inserter(others),
-                 [&](const VnicConfig& vnic) { return vnic.name != name; });
+    std::vector<VnicConfig> others = config.vnics;
+    std::erase_if(others, [&](const VnicConfig& vnic) { return vnic.name == name; });
     const json change = args.contains("change") ? args["change"] : json::object();
     const VnicConfig changed = accepted(change_vnic(current, change, "change", config, others));
     control.change_vnic(changed);
@@ -123,10 +122,8 @@ json run(SwitchControl& control, const json& request) {
     const json command = request.value("command", json());
     const auto handler = handlers().find(command.is_string() ? command.get<std::string>() : std::string());
     if (handler == handlers().end()) {
-        std::string names;
-        for (const auto& [name, function] : handlers())
-            names += (names.empty() ? "" : ", ") + name;
-        refuse("command", command.dump(), names, "no such command");
+        refuse("command", command.dump(), list_words(handlers(), [](const auto& each) { return each.first; }),
+               "no such command");
     }
     const json args = request.value("args", json::object());
     if (!args.is_object())
@@ -147,7 +144,7 @@ json keyed(const json& list) {
     return dict;
 }
 
-json status_by_name(SwitchControl& control) {
+json status_by_name(SwitchControl& control, const std::string& /*parameter*/) {
     json answer = status_json(control.report());
     answer["workers"] = keyed(answer["workers"]);
     answer["tunnels"] = keyed(answer["tunnels"]);
@@ -155,7 +152,7 @@ json status_by_name(SwitchControl& control) {
     return answer;
 }
 
-json vnic_states(SwitchControl& control) {
+json vnic_states(SwitchControl& control, const std::string& /*parameter*/) {
     json states = json::object();
     const SwitchReport report = control.report();
     for (const VnicReport& vnic : report.vnics)
@@ -171,7 +168,7 @@ json vnic_counters(SwitchControl& control, const std::string& name) {
     throw std::invalid_argument("there is no vNIC " + name);
 }
 
-json drops_by_name(SwitchControl& control) {
+json drops_by_name(SwitchControl& control, const std::string& /*parameter*/) {
     json answer = drops_json(control.report());
     answer["vnics"] = keyed(answer["vnics"]);
     return answer;
@@ -183,18 +180,11 @@ struct TelemetryQuery {
 };
 
 const std::map<std::string, TelemetryQuery>& telemetry_queries() {
-    using Text = const std::string&;
     static const std::map<std::string, TelemetryQuery> table{
-        {"/weir/status",
-         {"The switch, its workers, uplink and vNICs. No parameters",
-          [](SwitchControl& control, Text) { return status_by_name(control); }}},
-        {"/weir/vnics",
-         {"Names and states of the vNICs. No parameters",
-          [](SwitchControl& control, Text) { return vnic_states(control); }}},
+        {"/weir/status", {"The switch, its workers, uplink and vNICs. No parameters", status_by_name}},
+        {"/weir/vnics", {"Names and states of the vNICs. No parameters", vnic_states}},
         {"/weir/vnic", {"All counters of a vNIC. Parameter: its name", vnic_counters}},
-        {"/weir/drops",
-         {"Drops by vNIC and reason. No parameters",
-          [](SwitchControl& control, Text) { return drops_by_name(control); }}},
+        {"/weir/drops", {"Drops by vNIC and reason. No parameters", drops_by_name}},
     };
     return table;
 }

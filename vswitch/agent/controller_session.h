@@ -35,15 +35,6 @@ class ControllerSession {
         wire::Bytes body;
     };
 
-    struct Counters {
-        std::uint64_t malformed = 0;        ///< messages with a wrong header or body
-        std::uint64_t stale = 0;            ///< messages that were repeated or overtaken
-        std::uint64_t foreign = 0;          ///< messages of another session or epoch
-        std::uint64_t refused_records = 0;  ///< records of accepted messages
-        std::uint64_t allocations = 0;      ///< accepted
-        std::uint64_t demands = 0;          ///< sent
-    };
-
     /// @param first number of the first session, random: a restarted switch must not continue an old one
     /// @param seed  random; spreads the demands of all switches over the interval
     ControllerSession(std::uint32_t first, std::uint32_t seed) : sequencer_{.session = first}, seed_(seed) {}
@@ -70,7 +61,7 @@ class ControllerSession {
     [[nodiscard]] const std::string& cluster() const { return welcome_.cluster; }
     [[nodiscard]] std::uint64_t epoch() const { return sequencer_.epoch; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
-    [[nodiscard]] const Counters& counters() const { return counters_; }
+    [[nodiscard]] const ControllerLinkCounters& counters() const { return counters_; }
     [[nodiscard]] const UsageQueue& usage() const { return usage_; }
     /// Of the last WELCOME.
     [[nodiscard]] Nanos billing_period() const { return welcome_.billing_period; }
@@ -108,7 +99,7 @@ class ControllerSession {
     bool hello_wanted_ = true;
     bool tables_missing_ = true;
     bool rates_changed_ = false;
-    Counters counters_;
+    ControllerLinkCounters counters_;
 };
 
 [[nodiscard]] const char* name_of(ControllerSession::State state);

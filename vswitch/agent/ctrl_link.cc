@@ -4,7 +4,6 @@
 
 #include <array>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <random>
 #include <zmq_addon.hpp>
@@ -32,10 +31,6 @@ std::string read_secret(const std::string& path) {
     return key;
 }
 
-std::uint32_t random_number() {
-    return static_cast<std::uint32_t>(std::random_device{}());
-}
-
 wire::Hello hello_of(const SwitchConfig& config) {
     wire::Hello hello{.host = config.host, .version = WEIR_VERSION};
     if (!config.uplink.device.empty())
@@ -53,7 +48,7 @@ wire::Hello hello_of(const SwitchConfig& config) {
 CtrlLink::CtrlLink(SwitchControl& control, const ControllerConfig& config)
     : control_(control),
       socket_(context_, zmq::socket_type::dealer),
-      session_(random_number(), random_number()) {
+      session_(std::random_device{}(), std::random_device{}()) {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::immediate, true);
     socket_.set(zmq::sockopt::sndhwm, kMessagesInFlight);
@@ -140,19 +135,13 @@ void CtrlLink::apply_allocations() {
 }
 
 void CtrlLink::note_state() const {
-    const ControllerSession::Counters& counters = session_.counters();
     control_.note_controller({.state = name_of(session_.state()),
                               .refusal = session_.refusal(),
                               .cluster = session_.cluster(),
                               .epoch = session_.epoch(),
                               .interval = session_.interval(),
                               .flows = rates_.size(),
-                              .demands = counters.demands,
-                              .allocations = counters.allocations,
-                              .malformed = counters.malformed,
-                              .stale = counters.stale,
-                              .foreign = counters.foreign,
-                              .refused_records = counters.refused_records,
+                              .counters = session_.counters(),
                               .unsent = unsent_});
 }
 

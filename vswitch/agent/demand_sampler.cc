@@ -129,14 +129,6 @@ std::vector<wire::FlowDemand> DemandSampler::report(const FlowKeys& keys, Nanos 
     return all;
 }
 
-std::vector<wire::FlowDemand> DemandSampler::end_interval(const FlowKeys& keys, Nanos now) {
-    return report(keys, now, true);
-}
-
-std::vector<wire::FlowDemand> DemandSampler::update(const FlowKeys& keys, Nanos now) {
-    return report(keys, now, false);
-}
-
 void DemandSampler::restart() {
     for (auto& [flow, tally] : tallies_)
         tally.restart();

@@ -30,11 +30,15 @@ class DemandSampler {
     void add(std::span<const FlowSample> samples, Nanos now);
 
     /// Records of all flows that have a key and are not idle, ordered by key, for the interval that ends now.
-    [[nodiscard]] std::vector<wire::FlowDemand> end_interval(const FlowKeys& keys, Nanos now);
+    [[nodiscard]] std::vector<wire::FlowDemand> end_interval(const FlowKeys& keys, Nanos now) {
+        return report(keys, now, true);
+    }
 
     /// The same between two intervals: flows that are new or have a backlog as of now, the others as last
     /// reported.
-    [[nodiscard]] std::vector<wire::FlowDemand> update(const FlowKeys& keys, Nanos now);
+    [[nodiscard]] std::vector<wire::FlowDemand> update(const FlowKeys& keys, Nanos now) {
+        return report(keys, now, false);
+    }
 
     /// Whether an update should not wait for the end of the interval: a flow was not reported yet, or its
     /// queue is more than twice the tokens of its last record.

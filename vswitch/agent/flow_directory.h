@@ -10,7 +10,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "common/wire/messages.h"
 #include "vswitch/agent/demand_sampler.h"

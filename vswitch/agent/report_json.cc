@@ -103,7 +103,6 @@ json feedback_json(const SwitchReport& report) {
 }
 
 json tunnel_json(const SwitchReport& report, const TunnelReport& tunnel) {
-    constexpr double kNanosPerSecond = 1e9;
     const TunnelConfig& config = report.config->tunnels[tunnel.config];
     return {{"name", tunnel.name},
             {"state", tunnel.up ? "up" : "down"},
@@ -112,8 +111,8 @@ json tunnel_json(const SwitchReport& report, const TunnelReport& tunnel) {
             {"algorithm", kEspAlgorithmTexts[static_cast<std::size_t>(config.algorithm)].name},
             {"device", tunnel.device},
             {"sessions", tunnel.sessions},
-            {"key_age_s", static_cast<double>(tunnel.key_age) / kNanosPerSecond},
-            {"silence_s", static_cast<double>(tunnel.silence) / kNanosPerSecond},
+            {"key_age_s", to_seconds(tunnel.key_age)},
+            {"silence_s", to_seconds(tunnel.silence)},
             {"forged", tunnel.forged},
             {"mismatched", tunnel.mismatched},
             {"key_messages", tunnel.stats.key_messages},
@@ -157,6 +156,19 @@ json guarantee_json(const VnicReport& vnic) {
                           {"left_bytes", vnic.guarantee.left_bytes},
                           {"time_left_ns", vnic.guarantee.time_left}};
     return out;
+}
+
+json controller_json(const std::optional<ControllerReport>& controller) {
+    if (!controller)
+        return nullptr;
+    const ControllerLinkCounters& counters = controller->counters;
+    return {{"state", controller->state},       {"refusal", controller->refusal},
+            {"cluster", controller->cluster},   {"epoch", controller->epoch},
+            {"interval", controller->interval}, {"flows", controller->flows},
+            {"demands", counters.demands},      {"allocations", counters.allocations},
+            {"malformed", counters.malformed},  {"stale", counters.stale},
+            {"foreign", counters.foreign},      {"refused_records", counters.refused_records},
+            {"unsent", controller->unsent}};
 }
 
 }  // namespace
@@ -262,24 +274,7 @@ json drops_json(const SwitchReport& report) {
             {"workers", workers}};
 }
 
-namespace {
-
-json controller_json(const std::optional<ControllerReport>& controller) {
-    if (!controller)
-        return nullptr;
-    return {{"state", controller->state},         {"refusal", controller->refusal},
-            {"cluster", controller->cluster},     {"epoch", controller->epoch},
-            {"interval", controller->interval},   {"flows", controller->flows},
-            {"demands", controller->demands},     {"allocations", controller->allocations},
-            {"malformed", controller->malformed}, {"stale", controller->stale},
-            {"foreign", controller->foreign},     {"refused_records", controller->refused_records},
-            {"unsent", controller->unsent}};
-}
-
-}  // namespace
-
 json status_json(const SwitchReport& report) {
-    constexpr double kNanosPerSecond = 1e9;
     json workers = json::array();
     std::uint32_t mac_entries = 0;
     for (const WorkerReport& worker : report.workers) {
@@ -298,7 +293,7 @@ json status_json(const SwitchReport& report) {
         tunnels.push_back(tunnel_json(report, tunnel));
     return {{"host", report.config->host},
             {"version", WEIR_VERSION},
-            {"uptime_s", static_cast<double>(report.uptime_ns) / kNanosPerSecond},
+            {"uptime_s", to_seconds(report.uptime_ns)},
             {"accounting", report.config->accounting == Accounting::kWire ? "wire" : "l2"},
             {"isolation", report.config->isolation},
             {"poll", report.config->poll == PollMode::kBusy ? "busy" : "adaptive"},

@@ -65,8 +65,7 @@ json appliances_json(const SwitchReport& report) {
 }
 
 json head_json(const SwitchReport& report) {
-    constexpr double kNanosPerSecond = 1e9;
-    return {{"uptime_s", static_cast<double>(report.uptime_ns) / kNanosPerSecond},
+    return {{"uptime_s", to_seconds(report.uptime_ns)},
             {"accounting", report.config->accounting == Accounting::kWire ? "wire" : "l2"},
             {"appliances", appliances_json(report)},
             {"flows", json::array()}};

@@ -68,8 +68,7 @@ struct TunnelReport {
     bool up = false;           ///< both ends have keys
     std::uint64_t sessions = 0;
     Nanos key_age = 0;
-    Nanos silence = 0;  ///< since the last message of the other end; 0 = none yet
-    std::uint8_t peer_workers = 0;
+    Nanos silence = 0;             ///< since the last message of the other end; 0 = none yet
     std::uint64_t forged = 0;      ///< messages made without the key
     std::uint64_t mismatched = 0;  ///< messages of another algorithm or version
     TunnelStats stats;
@@ -80,6 +79,16 @@ struct UplinkReport {
     bool up = false;
 };
 
+/// Messages of the link to the controller.
+struct ControllerLinkCounters {
+    std::uint64_t malformed = 0;        ///< messages with a wrong header or body
+    std::uint64_t stale = 0;            ///< messages that were repeated or overtaken
+    std::uint64_t foreign = 0;          ///< messages of another session or epoch
+    std::uint64_t refused_records = 0;  ///< records of accepted messages
+    std::uint64_t allocations = 0;      ///< accepted
+    std::uint64_t demands = 0;          ///< sent
+};
+
 /// The link to the controller.
 struct ControllerReport {
     std::string state;    ///< connecting, refused, welcomed, connected, silent
@@ -88,12 +97,7 @@ struct ControllerReport {
     std::uint64_t epoch = 0;
     std::uint64_t interval = 0;
     std::uint64_t flows = 0;  ///< with rates or guarantees
-    std::uint64_t demands = 0;
-    std::uint64_t allocations = 0;
-    std::uint64_t malformed = 0;
-    std::uint64_t stale = 0;
-    std::uint64_t foreign = 0;
-    std::uint64_t refused_records = 0;
+    ControllerLinkCounters counters;
     std::uint64_t unsent = 0;  ///< messages lost because the socket's queue was full
 };
 

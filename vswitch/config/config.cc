@@ -54,9 +54,7 @@ void read_eal(ObjectReader& reader, std::vector<std::string>& out) {
 }
 
 void read_workers(ObjectReader& reader, SwitchConfig& config) {
-    std::uint64_t core = 0;
-    if (reader.read_integer("agent_core", core, {0, kCoreMax}))
-        config.agent_core = static_cast<unsigned>(core);
+    reader.read_integer("agent_core", config.agent_core, {0, kCoreMax});
     const json* list = reader.take("workers");
     if (list != nullptr) {
         const auto is_core = [](const json& v) {
@@ -80,13 +78,7 @@ void read_workers(ObjectReader& reader, SwitchConfig& config) {
         reader.fault("agent_core", "a core without a worker", "a worker never yields its core to the agent");
 }
 
-void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
-    const json* object = root.take("uplink");
-    if (object == nullptr)
-        return;
-    ObjectReader reader(*object, "uplink", faults);
-    if (!object->is_object())
-        return;
+void read_uplink(ObjectReader& reader, UplinkConfig& uplink) {
     if (!reader.has("device"))
         reader.fault("device", "a PCI address or a vdev, or no \"uplink\" at all",
                      "the uplink needs a device");
@@ -102,35 +94,21 @@ void read_uplink(ObjectReader& root, UplinkConfig& uplink, Faults& faults) {
                      "the number of slots of a ring is a power of two");
     reader.read_optional("best_effort_dscp", uplink.best_effort_dscp, {0, 63});
     reader.read_optional("best_effort_pcp", uplink.best_effort_pcp, {0, 7});
-    reader.finish();
 }
 
-void read_feedback(ObjectReader& root, const SwitchConfig& config, FeedbackConfig& feedback, Faults& faults) {
-    const json* object = root.take("feedback");
-    if (object == nullptr)
-        return;
-    ObjectReader reader(*object, "feedback", faults);
-    if (!object->is_object())
-        return;
+void read_feedback(ObjectReader& reader, FeedbackConfig& feedback, bool isolation) {
     feedback.enabled = true;
     reader.read_flag("enabled", feedback.enabled);
     reader.read_quantity("period", Quantity::kDuration, feedback.period, {50'000, 10'000'000});
     reader.read_entry<RateLawEntry>("law", feedback.law, kRateLaws);
     reader.read_quantity("rate_min", Quantity::kBitRate, feedback.rate_min_bps, {1'000'000, 1'000'000'000});
     read_file_path(reader, "key_file", feedback.key_file);
-    if (feedback.enabled && !config.isolation)
+    if (feedback.enabled && !isolation)
         reader.fault("enabled", "\"isolation\": true, or no feedback",
                      "without isolation the switch keeps no rates");
-    reader.finish();
 }
 
-void read_controller(ObjectReader& root, ControllerConfig& controller, Faults& faults) {
-    const json* object = root.take("controller");
-    if (object == nullptr)
-        return;
-    ObjectReader reader(*object, "controller", faults);
-    if (!object->is_object())
-        return;
+void read_controller(ObjectReader& reader, ControllerConfig& controller) {
     if (require(reader, "connect", kEndpoints))
         read_endpoint(reader, "connect", controller.connect);
     read_curve_key(reader, "server_key", controller.server_key);
@@ -140,7 +118,6 @@ void read_controller(ObjectReader& root, ControllerConfig& controller, Faults& f
             if (!reader.has(key))
                 reader.fault(key, "a key; weir-ctrl --make-key FILE makes a pair",
                              "over a network both ends must prove their identity");
-    reader.finish();
 }
 
 void read_switch(ObjectReader& reader, SwitchConfig& config) {
@@ -163,18 +140,10 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
 }
 
 void read_vnics(ObjectReader& reader, SwitchConfig& config, Faults& faults) {
-    const json* list = reader.take("vnics");
-    if (list == nullptr)
-        return;
-    if (!list->is_array() || list->size() > limits::kVnicsMax) {
-        reader.fault("vnics", "a list of at most " + std::to_string(limits::kVnicsMax) + " vNICs",
-                     list->is_array() ? "there are too many" : "wrong type");
-        return;
-    }
     std::uint64_t total = 0;
-    for (std::size_t i = 0; i < list->size(); ++i) {
-        const std::string path = "vnics[" + std::to_string(i) + ']';
-        config.vnics.push_back(read_vnic((*list)[i], path, config, config.vnics, faults));
+    for (const json& object : read_list(reader, "vnics", limits::kVnicsMax, " vNICs")) {
+        const std::string path = "vnics[" + std::to_string(config.vnics.size()) + ']';
+        config.vnics.push_back(read_vnic(object, path, config, config.vnics, faults));
         total += config.vnics.back().reservation_bps;
     }
     if (!config.uplink.device.empty() && reservation_excess(config, total) > 0)
@@ -193,9 +162,9 @@ std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
         SwitchConfig config;
         ObjectReader reader(root, "", faults);
         read_switch(reader, config);
-        read_uplink(reader, config.uplink, faults);
-        read_feedback(reader, config, config.feedback, faults);
-        read_controller(reader, config.controller, faults);
+        read_object(reader, "uplink", faults, read_uplink, config.uplink);
+        read_object(reader, "feedback", faults, read_feedback, config.feedback, config.isolation);
+        read_object(reader, "controller", faults, read_controller, config.controller);
         read_tunnels(reader, config.uplink, config.tunnels, faults);
         read_appliances(reader, config.appliances, faults);
         read_vnics(reader, config, faults);

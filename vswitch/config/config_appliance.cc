@@ -23,24 +23,8 @@ constexpr Range kBurstRange{1'000'000, 10 * kNanosPerSec};
 constexpr Range kPortRange{1, 65'535};
 constexpr std::array kBuckets{Word<bool>{"multi", true}, Word<bool>{"single", false}};
 
-void read_protocol(ObjectReader& reader, std::string& out) {
-    std::vector<Word<std::string_view>> words;
-    for (const ProtocolEntry& protocol : kProtocolEntries)
-        words.push_back({protocol.name, protocol.name});
-    std::string_view name;
-    if (require(reader, "protocol", "the service's protocol, such as \"nbd\"; \"bytes\" for any other") &&
-        reader.read_word<std::string_view>("protocol", name, words))
-        out = name;
-}
-
-void read_file(ObjectReader& reader, std::string_view key, const char* allowed, std::string& out) {
-    std::string text;
-    if (!reader.read_text(key, text))
-        return;
-    if (text.empty() || text.ends_with('/') || text.size() > kPathBytesMax)
-        reader.fault(key, allowed, "this cannot be a file");
-    else
-        out = std::move(text);
+bool is_file(std::string_view text) {
+    return !text.empty() && !text.ends_with('/') && text.size() <= kPathBytesMax;
 }
 
 void check_unique(ObjectReader& reader, const ApplianceConfig& appliance,
@@ -56,39 +40,36 @@ void check_unique(ObjectReader& reader, const ApplianceConfig& appliance,
     }
 }
 
-ApplianceConfig read_appliance(const json& object, const std::string& path,
-                               const std::vector<ApplianceConfig>& others, Faults& faults) {
+ApplianceConfig read_appliance(ObjectReader& reader, const std::vector<ApplianceConfig>& others) {
     constexpr const char* kCost =
         "a file, or the name of a table that comes with the switch, such as \"ssd_file_store\"";
-    ObjectReader reader(object, path, faults);
     ApplianceConfig appliance;
-    if (!object.is_object())
-        return appliance;
     require(reader, "name", "a name, such as \"disk\"");
     read_name(reader, "name", appliance.name);
     if (require(reader, "address", "a host's IPv4 or IPv6 address, such as \"10.0.0.5\" or \"fd00::5\""))
         read_host_address(reader, "address", appliance.address);
     require(reader, "port", "a TCP port, such as 10809");
     reader.read_integer("port", appliance.port, kPortRange);
-    read_protocol(reader, appliance.protocol);
+    const ProtocolEntry* protocol = nullptr;
+    require(reader, "protocol", "the service's protocol, such as \"nbd\"; \"bytes\" for any other");
+    if (reader.read_entry<ProtocolEntry>("protocol", protocol, kProtocolEntries))
+        appliance.protocol = protocol->name;
     require(reader, "cost", kCost);
-    read_file(reader, "cost", kCost, appliance.cost);
-    read_file(reader, "program", "a file, such as \"writes.o\"", appliance.program);
+    read_valid(reader, "cost", appliance.cost, is_file, kCost, "this cannot be a file");
+    read_valid(reader, "program", appliance.program, is_file, "a file, such as \"writes.o\"",
+               "this cannot be a file");
     reader.read_limit("window", Quantity::kTokens, appliance.window_tokens, kTokensRange);
     reader.read_entry<SchedulerEntry>("scheduler", appliance.scheduler, kSchedulers);
     if (!appliance.window_tokens && appliance.scheduler != &kSchedulers.front())
         reader.fault("scheduler", "an appliance with a \"window\"",
                      "without a window no request waits for the scheduler");
-    reader.finish();
     check_unique(reader, appliance, others);
     return appliance;
 }
 
 template <typename Appliances>
 std::string names_of(const Appliances& appliances) {
-    std::string names;
-    for (const auto& appliance : appliances)
-        names.append(names.empty() ? "" : ", ").append(appliance.name);
+    const std::string names = list_words(appliances, [](const auto& each) { return each.name; });
     return names.empty() ? "the name of an entry of \"appliances\"" : names;
 }
 
@@ -109,12 +90,9 @@ void read_window_part(ObjectReader& reader, VnicApplianceConfig& part, bool has_
 }
 
 /// Reads a vNIC's part of one appliance. @param before the parts before it in the list
-VnicApplianceConfig read_part(const json& object, const std::string& path, const SwitchConfig& base,
-                              const std::vector<VnicApplianceConfig>& before, Faults& faults) {
-    ObjectReader reader(object, path, faults);
+VnicApplianceConfig read_part(ObjectReader& reader, const SwitchConfig& base,
+                              const std::vector<VnicApplianceConfig>& before) {
     VnicApplianceConfig part;
-    if (!object.is_object())
-        return part;
     const auto same = [&part](const auto& other) { return other.name == part.name; };
     require(reader, "name", "the name of an entry of \"appliances\"");
     if (read_name(reader, "name", part.name)) {
@@ -134,42 +112,25 @@ VnicApplianceConfig read_part(const json& object, const std::string& path, const
                      "single is the first of the limits alone, and there is none");
     const auto found = std::find_if(base.appliances.begin(), base.appliances.end(), same);
     read_window_part(reader, part, found != base.appliances.end() && found->window_tokens);
-    reader.finish();
     return part;
 }
 
 }  // namespace
 
 void read_appliances(ObjectReader& root, std::vector<ApplianceConfig>& out, Faults& faults) {
-    const json* list = root.take("appliances");
-    if (list == nullptr)
-        return;
-    if (!list->is_array() || list->size() > limits::kAppliancesMax) {
-        root.fault("appliances",
-                   "a list of at most " + std::to_string(limits::kAppliancesMax) + " appliances",
-                   list->is_array() ? "there are too many" : "wrong type");
-        return;
-    }
-    for (std::size_t i = 0; i < list->size(); ++i)
-        out.push_back(read_appliance((*list)[i], "appliances[" + std::to_string(i) + ']', out, faults));
+    const auto read = [&](ObjectReader& entry, const std::string& /*path*/) {
+        out.push_back(read_appliance(entry, out));
+    };
+    read_objects(root, "appliances", limits::kAppliancesMax, faults, read, " appliances");
 }
 
 void read_vnic_appliances(ObjectReader& vnic, std::vector<VnicApplianceConfig>& out, const SwitchConfig& base,
                           Faults& faults) {
-    const json* list = vnic.take("appliances");
-    if (list == nullptr)
-        return;
-    if (!list->is_array() || list->size() > limits::kAppliancesPerVnic) {
-        vnic.fault("appliances",
-                   "a list of at most " + std::to_string(limits::kAppliancesPerVnic) +
-                       " parts, such as [{\"name\": \"disk\", \"limit\": \"800tokens\"}]",
-                   list->is_array() ? "there are too many" : "wrong type");
-        return;
-    }
-    for (std::size_t i = 0; i < list->size(); ++i) {
-        const std::string path = vnic.path_of("appliances") + '[' + std::to_string(i) + ']';
-        out.push_back(read_part((*list)[i], path, base, out, faults));
-    }
+    const auto read = [&](ObjectReader& entry, const std::string& /*path*/) {
+        out.push_back(read_part(entry, base, out));
+    };
+    read_objects(vnic, "appliances", limits::kAppliancesPerVnic, faults, read,
+                 " parts, such as [{\"name\": \"disk\", \"limit\": \"800tokens\"}]");
 }
 
 json vnic_appliances_to_json(const std::vector<VnicApplianceConfig>& appliances) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cstdio>
 
 #include "common/ip_address.h"
@@ -17,16 +18,13 @@ bool is_lower(char c) {
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
-bool is_hex(char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
 
 /// Compares character by character: in `shape`, 'h' stands for a hexadecimal digit and 'o' for an octal
 /// digit.
 bool matches(std::string_view text, std::string_view shape) {
     const auto fits = [](char c, char want) {
         if (want == 'h')
-            return is_hex(c);
+            return std::isxdigit(static_cast<unsigned char>(c)) != 0;
         return want == 'o' ? c >= '0' && c <= '7' : c == want;
     };
     return text.size() == shape.size() && std::equal(text.begin(), text.end(), shape.begin(), fits);
@@ -49,17 +47,12 @@ bool is_vdev_name(std::string_view head) {
 }  // namespace
 
 bool read_device(ObjectReader& reader, std::string_view key, std::string& out) {
-    std::string text;
-    if (!reader.read_text(key, text))
-        return false;
-    const std::string_view head = device_head(text);
-    if (!is_pci_address(head) && !is_vdev_name(head)) {
-        reader.fault(key, "a PCI address (\"0000:03:00.0\") or a vdev (\"net_tap0,iface=tap0\")",
-                     "this cannot be a DPDK device");
-        return false;
-    }
-    out = std::move(text);
-    return true;
+    const auto is_device = [](std::string_view text) {
+        return is_pci_address(device_head(text)) || is_vdev_name(device_head(text));
+    };
+    return read_valid(reader, key, out, is_device,
+                      "a PCI address (\"0000:03:00.0\") or a vdev (\"net_tap0,iface=tap0\")",
+                      "this cannot be a DPDK device");
 }
 
 bool read_host_address(ObjectReader& reader, std::string_view key, std::string& out) {
@@ -104,13 +97,10 @@ std::string device_identity(std::string_view device) {
 std::optional<MacAddress> MacAddress::parse(std::string_view text) {
     if (!matches(text, "hh:hh:hh:hh:hh:hh"))
         return std::nullopt;
-    const auto nibble = [](char c) {
-        const int value = is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
-        return static_cast<std::uint64_t>(value);
-    };
     MacAddress mac;
     for (std::size_t octet = 0; octet < 6; ++octet) {
-        const std::uint64_t value = nibble(text[octet * 3]) << 4 | nibble(text[octet * 3 + 1]);
+        std::uint64_t value = 0;
+        std::from_chars(text.data() + octet * 3, text.data() + octet * 3 + 2, value, 16);
         mac.bits |= value << (8 * octet);
     }
     return mac;

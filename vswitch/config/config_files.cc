@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 #include <span>
 
@@ -27,10 +28,7 @@ std::string allowed_tables(const std::string& folder) {
         if (at->path().extension() == ".json")
             names.push_back(at->path().stem());
     std::sort(names.begin(), names.end());
-    std::string list;
-    for (const std::string& name : names)
-        list.append(list.empty() ? "" : ", ").append(name);
-    return list.empty() ? "a file: there are no tables in " + folder : list + "; or a file";
+    return names.empty() ? "a file: there are no tables in " + folder : list_words(names) + "; or a file";
 }
 
 /// @return null when there are faults
@@ -77,12 +75,10 @@ bool parse_key(std::string text, std::span<std::uint8_t> key) {
     std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
     if (text.size() != 2 * key.size())
         return false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto c = static_cast<unsigned char>(text[i]);
-        if (std::isxdigit(c) == 0)
+    for (std::size_t i = 0; i < key.size(); ++i) {
+        const char* const end = text.data() + 2 * i + 2;
+        if (std::from_chars(end - 2, end, key[i], 16).ptr != end)
             return false;
-        const int digit = std::isdigit(c) != 0 ? c - '0' : (c | 0x20) - 'a' + 10;
-        key[i / 2] = static_cast<std::uint8_t>(key[i / 2] << 4 | digit);
     }
     return true;
 }

@@ -33,9 +33,8 @@ void read_ends(ObjectReader& reader, TunnelConfig& tunnel) {
     constexpr const char* kAddress = "an IPv4 or IPv6 address on the wire, such as \"192.0.2.1\"";
     require(reader, "local", kAddress);
     require(reader, "remote", kAddress);
-    const bool both = static_cast<int>(read_host_address(reader, "local", tunnel.local)) +
-                          static_cast<int>(read_host_address(reader, "remote", tunnel.remote)) ==
-                      2;
+    bool both = read_host_address(reader, "local", tunnel.local);
+    both = read_host_address(reader, "remote", tunnel.remote) && both;
     if (both && is_v6(tunnel) != (tunnel.remote.find(':') != std::string::npos))
         reader.fault("remote", "an address of the family of \"local\"", "one end is IPv4, the other IPv6");
     if (both && IpAddress::parse(tunnel.local) == IpAddress::parse(tunnel.remote))
@@ -60,14 +59,12 @@ void read_key(ObjectReader& reader, TunnelConfig& tunnel) {
     if (reader.has("key") == in_file)
         reader.fault(in_file ? "key_file" : "key", "a key or a key_file",
                      in_file ? "there is a key too" : "both ends need the same secret");
-    std::string digits;
-    if (reader.read_text("key", digits)) {
-        const auto is_digit = [](unsigned char c) { return std::isxdigit(c) != 0; };
-        if (digits.size() == kKeyDigits && std::ranges::all_of(digits, is_digit))
-            tunnel.key = std::move(digits);
-        else
-            reader.fault("key", "64 hexadecimal digits: openssl rand -hex 32", "this is no key of 32 bytes");
-    }
+    const auto is_key = [](std::string_view text) {
+        return text.size() == kKeyDigits &&
+               std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
+    };
+    read_valid(reader, "key", tunnel.key, is_key, "64 hexadecimal digits: openssl rand -hex 32",
+               "this is no key of 32 bytes");
     read_file_path(reader, "key_file", tunnel.key_file);
 }
 
@@ -119,33 +116,26 @@ void check_unique(ObjectReader& reader, const TunnelConfig& tunnel, const std::v
     }
 }
 
-TunnelConfig read_tunnel(const json& object, const std::string& path, const UplinkConfig& uplink,
-                         const std::vector<TunnelConfig>& others, Faults& faults) {
-    ObjectReader reader(object, path, faults);
+TunnelConfig read_tunnel(ObjectReader& reader, const UplinkConfig& uplink,
+                         const std::vector<TunnelConfig>& others) {
     TunnelConfig tunnel;
-    if (!object.is_object())
-        return tunnel;
     require(reader, "name", "a name, such as \"to-h2\"");
     read_name(reader, "name", tunnel.name);
     read_ends(reader, tunnel);
     read_spi(reader, "spi_out", tunnel.spi_out);
     read_spi(reader, "spi_in", tunnel.spi_in);
-    std::vector<Word<EspAlgorithm>> algorithms;
-    for (std::size_t i = 0; i < kEspAlgorithmTexts.size(); ++i)
-        algorithms.push_back({kEspAlgorithmTexts[i].name, static_cast<EspAlgorithm>(i)});
-    reader.read_word<EspAlgorithm>("algorithm", tunnel.algorithm, algorithms);
+    const EspAlgorithmText* algorithm = kEspAlgorithmTexts.data();
+    reader.read_entry<EspAlgorithmText>("algorithm", algorithm, kEspAlgorithmTexts);
+    tunnel.algorithm = static_cast<EspAlgorithm>(algorithm - kEspAlgorithmTexts.data());
     read_key(reader, tunnel);
-    std::string_view device = tunnel.device;
-    if (reader.read_word<std::string_view>("device", device, kDevices))
-        tunnel.device = device;
+    reader.read_word<std::string_view>("device", tunnel.device, kDevices);
     if (tunnel.device == "crypto_aesni_gcm" && !is_gcm(tunnel.algorithm))
         reader.fault("device", "auto, crypto_openssl or crypto_aesni_mb", "this device does AES-GCM alone");
     read_networks(reader, others, tunnel);
-    tunnel.cost = kEspAlgorithmTexts[static_cast<std::size_t>(tunnel.algorithm)].cost;
+    tunnel.cost = algorithm->cost;
     if (reader.read_text("cost", tunnel.cost) && tunnel.cost.empty())
         reader.fault("cost", "a file, or the name of a table that comes with the switch", "this is neither");
     reader.read_quantity("rekey", Quantity::kDuration, tunnel.rekey, kRekeyRange);
-    reader.finish();
     check_unique(reader, tunnel, others);
     if (esp_frame_max(tunnel.algorithm, is_v6(tunnel), uplink.mtu) <
         kEthernetHeaderBytes + kVlanTagBytes + kMtuMin)
@@ -166,18 +156,12 @@ std::uint32_t carried_mtu(const SwitchConfig& base, std::uint16_t vlan) {
 
 void read_tunnels(ObjectReader& root, const UplinkConfig& uplink, std::vector<TunnelConfig>& out,
                   Faults& faults) {
-    const json* list = root.take("tunnels");
-    if (list == nullptr)
-        return;
-    if (!list->is_array() || list->size() > limits::kTunnelsMax) {
-        root.fault("tunnels", "a list of at most " + std::to_string(limits::kTunnelsMax) + " tunnels",
-                   list->is_array() ? "there are too many" : "wrong type");
-        return;
-    }
-    if (!list->empty() && uplink.device.empty())
+    const auto read = [&](ObjectReader& entry, const std::string& /*path*/) {
+        out.push_back(read_tunnel(entry, uplink, out));
+    };
+    read_objects(root, "tunnels", limits::kTunnelsMax, faults, read, " tunnels");
+    if (!out.empty() && uplink.device.empty())
         root.fault("tunnels", "an \"uplink\"", "tunnels lead over the wire, and there is none");
-    for (std::size_t i = 0; i < list->size(); ++i)
-        out.push_back(read_tunnel((*list)[i], "tunnels[" + std::to_string(i) + ']', uplink, out, faults));
 }
 
 void read_encryption(ObjectReader& vnic, VnicConfig& out, const SwitchConfig& base) {

@@ -57,17 +57,14 @@ void read_offloads(ObjectReader& reader, VnicConfig& vnic) {
 
 /// @return the mean rate of a dynamic guarantee, in bit/s; 0 when it is at fault
 std::uint64_t read_dynamic(ObjectReader& reader, VnicConfig& vnic) {
-    bool both = true;
-    for (const std::string_view key : {"size", "time"}) {
-        if (!reader.has(key))
-            reader.fault(key,
-                         key == "size" ? "an amount of data, such as \"10GiB\"" : "a time, such as \"600s\"",
-                         "a dynamic guarantee is a size within a time");
-        both = both && reader.has(key);
-    }
-    both = reader.read_quantity("size", Quantity::kSize, vnic.size_bytes, kSizeRange) && both;
-    both = reader.read_quantity("time", Quantity::kDuration, vnic.time, kTimeRange) && both;
-    if (!both)
+    constexpr const char* kWhy = "a dynamic guarantee is a size within a time";
+    if (!reader.has("size"))
+        reader.fault("size", "an amount of data, such as \"10GiB\"", kWhy);
+    if (!reader.has("time"))
+        reader.fault("time", "a time, such as \"600s\"", kWhy);
+    const bool has_size = reader.read_quantity("size", Quantity::kSize, vnic.size_bytes, kSizeRange);
+    const bool has_time = reader.read_quantity("time", Quantity::kDuration, vnic.time, kTimeRange);
+    if (!has_size || !has_time)
         return 0;
     const auto rate =
         static_cast<std::uint64_t>(Wide{vnic.size_bytes} * kBitsPerByte * kNanosPerSec / vnic.time);
@@ -79,9 +76,7 @@ std::uint64_t read_dynamic(ObjectReader& reader, VnicConfig& vnic) {
 
 /// Reads the kind of the guarantee and the keys that belong to it; those of other kinds are faults.
 void read_kind(ObjectReader& reader, VnicConfig& vnic) {
-    GuaranteeKind kind{};
-    if (reader.read_word<GuaranteeKind>("guarantee", kind, kGuaranteeWords))
-        vnic.guarantee = kind;
+    reader.read_word<GuaranteeKind>("guarantee", vnic.guarantee, kGuaranteeWords);
     const bool has_reservation = reader.has("reservation");
     reader.read_quantity("reservation", Quantity::kBitRate, vnic.reservation_bps, kReservationRange);
     if (vnic.guarantee == GuaranteeKind::kDynamic) {
@@ -128,9 +123,7 @@ void read_place(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base
     reader.read_integer("queues", vnic.queues, {1, limits::kQueuesMax});
     vnic.mtu = base.uplink.mtu;
     reader.read_integer("mtu", vnic.mtu, kMtuRange);
-    std::uint16_t worker = 0;
-    if (reader.read_integer("worker", worker, {0, std::max<std::size_t>(base.workers.size(), 1) - 1}))
-        vnic.worker = worker;
+    reader.read_integer("worker", vnic.worker, {0, std::max<std::size_t>(base.workers.size(), 1) - 1});
     vnic.isolation = base.isolation;
     reader.reject("spread", "not supported by this version, which runs a vNIC on one worker");
 }
@@ -238,15 +231,12 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
     check_vnic_appliances(vnic.appliances, current.appliances, path + ".appliances", faults);
     if (vnic.reservation_bps != current.reservation_bps || change.contains("reservation"))
         check_total(vnic, path, base, others, faults);
-    std::string changeable;
-    for (const std::string_view key : kRunTimeKeys)
-        changeable.append(changeable.empty() ? "" : ", ").append(key);
     for (const auto& [key, value] : change.items()) {
         const std::string where = path + '.' + show_text(key);
         const auto reported = [&where](const Fault& fault) { return fault.path == where; };
         const bool run_time = std::find(kRunTimeKeys.begin(), kRunTimeKeys.end(), key) != kRunTimeKeys.end();
         if (!run_time && std::none_of(faults.begin(), faults.end(), reported))
-            faults.push_back({where, show_value(value), changeable,
+            faults.push_back({where, show_value(value), list_words(kRunTimeKeys),
                               "this cannot change while the vNIC runs; remove it and add it anew"});
     }
     if (!faults.empty())
@@ -273,9 +263,8 @@ json vnic_to_json(const VnicConfig& vnic) {
     if (vnic.guarantee != GuaranteeKind::kBestEffort)
         out["shares"] = vnic.shares;
     if (vnic.device.empty()) {
-        const auto is_mode = [&vnic](const Word<VhostMode>& word) { return word.value == vnic.mode; };
         out["socket"] = vnic.socket;
-        out["mode"] = std::find_if(kModes.begin(), kModes.end(), is_mode)->text;
+        out["mode"] = std::ranges::find(kModes, vnic.mode, &Word<VhostMode>::value)->text;
         out["mergeable"] = vnic.mergeable;
         out["packed"] = vnic.packed;
     } else {

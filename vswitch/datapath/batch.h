@@ -14,15 +14,13 @@ namespace weir {
 
 struct Batch {
     std::array<rte_mbuf*, limits::kBurst> frames;
-    std::array<std::uint32_t, limits::kBurst>
-        bytes;  ///< accounted, all wire frames of a super-frame together
+    std::array<std::uint32_t, limits::kBurst> bytes;        ///< accounted, of all its wire frames together
     std::array<std::uint16_t, limits::kBurst> wire_frames;  ///< > 1 for a TSO super-frame
     std::array<Destination, limits::kBurst> to;
     std::uint16_t count = 0;
     std::uint32_t bytes_total = 0;
     std::uint32_t wire_frames_total = 0;
-    std::uint32_t longest =
-        0;  ///< longest single frame without FCS, for the MTU check; super-frames excluded
+    std::uint32_t longest = 0;        ///< single frame without FCS, for the MTU check; super-frames excluded
     std::uint64_t offload_flags = 0;  ///< OR of what senders asked for
     bool same_destination = true;
 };

@@ -68,6 +68,40 @@ bool claims_feedback(const rte_mbuf* frame, std::uint32_t before = 0) {
     return DropReason::kCount;
 }
 
+/// Takes the VLAN tag off; a service tag stays. @return the VLAN, 0 when untagged
+std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
+    if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes ||
+        rte_vlan_strip(frame) != 0)
+        return 0;
+    head = read_head(frame);
+    return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
+}
+
+/// The vNIC that the NIC's rule has already found, kNowhere without a (sane) mark.
+Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint16_t vlan, std::uint64_t mac) {
+    if ((frame->ol_flags & RTE_MBUF_F_RX_FDIR_ID) == 0)
+        return kNowhere;
+    const std::uint32_t vnic = frame->hash.fdir.hi - 1;
+    if (vnic >= limits::kVnicsMax || context.directory[vnic] == nullptr)
+        return kNowhere;
+    const VnicFixed& fixed = context.directory[vnic]->fixed;
+    return fixed.mac == mac && fixed.vlan == vlan ? fixed.id
+                                                  : kNowhere;  // a rule may outlive its vNIC by a moment
+}
+
+/// Never for a guest: to the switch itself, or nowhere.
+[[gnu::noinline]] void take_feedback(const WireContext& context, rte_mbuf* frame, std::uint16_t vlan,
+                                     std::uint32_t bytes) {
+    FeedbackBurst* burst = context.feedback;
+    if (burst == nullptr) {
+        refuse(context.stats, frame, DropReason::kFeedbackUnexpected, bytes);
+        return;
+    }
+    context.stats.delivered.add(1, bytes);
+    burst->vlans[burst->count] = vlan;
+    burst->frames[burst->count++] = frame;
+}
+
 }  // namespace
 
 void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
@@ -123,44 +157,6 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
     }
     stats.offered.add(count, offered_bytes);
 }
-
-namespace {
-
-/// Takes the VLAN tag off; a service tag stays. @return the VLAN, 0 when untagged
-std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
-    if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes ||
-        rte_vlan_strip(frame) != 0)
-        return 0;
-    head = read_head(frame);
-    return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
-}
-
-/// The vNIC that the NIC's rule has already found, kNowhere without a (sane) mark.
-Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint16_t vlan, std::uint64_t mac) {
-    if ((frame->ol_flags & RTE_MBUF_F_RX_FDIR_ID) == 0)
-        return kNowhere;
-    const std::uint32_t vnic = frame->hash.fdir.hi - 1;
-    if (vnic >= limits::kVnicsMax || context.directory[vnic] == nullptr)
-        return kNowhere;
-    const VnicFixed& fixed = context.directory[vnic]->fixed;
-    return fixed.mac == mac && fixed.vlan == vlan ? fixed.id
-                                                  : kNowhere;  // a rule may outlive its vNIC by a moment
-}
-
-/// Never for a guest: to the switch itself, or nowhere.
-[[gnu::noinline]] void take_feedback(const WireContext& context, rte_mbuf* frame, std::uint16_t vlan,
-                                     std::uint32_t bytes) {
-    FeedbackBurst* burst = context.feedback;
-    if (burst == nullptr) {
-        refuse(context.stats, frame, DropReason::kFeedbackUnexpected, bytes);
-        return;
-    }
-    context.stats.delivered.add(1, bytes);
-    burst->vlans[burst->count] = vlan;
-    burst->frames[burst->count++] = frame;
-}
-
-}  // namespace
 
 void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint16_t count, Nanos now,
                         Batch& batch, std::uint16_t* vlans) {

@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "vswitch/datapath/classifier.h"
@@ -48,8 +47,7 @@ class Forwarder {
         std::uint64_t flood_pps;                          ///< bound on floods from the wire
         Nanos mac_aging;
         std::optional<UplinkPart> uplink;
-        const std::vector<Appliance>* appliances =
-            nullptr;  ///< outlive the forwarder; nullptr or empty: none
+        const std::vector<Appliance>* appliances = nullptr;  ///< outlive the forwarder; null or empty: none
         ConnectionKey connection_key{};
         std::span<const TunnelEnd> tunnels{};  ///< outlive the forwarder; empty: none
         std::vector<EspEngine*> engines{};     ///< of this worker, one for each tunnel

@@ -86,7 +86,7 @@ Forwarder::Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
       overhead_bytes_(setup.overhead_bytes),
       wheel_(wheel),
       bill_(bill),
-      wire_flood_(make_profile(setup.flood_pps, flood_burst())),
+      wire_flood_(make_profile(setup.flood_pps, kFloodBurst)),
       macs_(setup.worker, setup.mac_aging, setup.inboxes.size() > 1 ? &mac_updates_ : nullptr),
       tunnels_(make_tunnels(setup)),
       uplink_(make_uplink(setup, wheel, directory_.data(), tunnels_ ? &*tunnels_ : nullptr, bill)),

@@ -7,12 +7,6 @@
 #include "common/water_fill.h"
 
 namespace weir {
-namespace {
-
-/// A worker without backlog may grow by half per period, and always has 1/16 of an equal part to start with.
-constexpr std::uint64_t kStartFraction = 16;
-
-}  // namespace
 
 LinkShare::LinkShare(std::size_t workers, std::uint64_t capacity) : workers_(workers), capacity_(capacity) {
     for (std::size_t i = 0; i < workers_; ++i)
@@ -34,6 +28,9 @@ void LinkShare::report(WorkerId worker, const LinkDemand& demand) {
 }
 
 void LinkShare::divide() {
+    // A worker without backlog may grow by half per period, and always has 1/16 of an equal part to start
+    // with.
+    constexpr std::uint64_t kStartFraction = 16;
     std::array<Claim, limits::kWorkersMax> claims;
     std::array<std::uint64_t, limits::kWorkersMax> parts{};
     const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
@@ -47,8 +44,8 @@ void LinkShare::divide() {
     }
     const std::uint64_t left =
         water_fill(capacity, std::span(claims).first(workers_), std::span(parts).first(workers_));
-    for (std::size_t i = 0; i < workers_;
-         ++i)  // capacity that no worker asked for is there for the first that needs it
+    // Capacity that no worker asked for is there for the first that needs it.
+    for (std::size_t i = 0; i < workers_; ++i)
         slots_[i].allocation.store(parts[i] + left / workers_, std::memory_order_relaxed);
 }
 

@@ -63,10 +63,6 @@ void MacTable::set_static(MacKey key, Destination destination) {
 }
 
 void MacTable::remove(MacKey key) {
-    erase(key);
-}
-
-void MacTable::erase(MacKey key) {
     const std::int32_t at = rte_hash_del_key(hash_, &key);
     if (at < 0)
         return;
@@ -84,7 +80,7 @@ void MacTable::forget(Destination destination) {
         if (entries_[static_cast<std::size_t>(at)].destination == destination)
             gone.push_back(*static_cast<const MacKey*>(key));
     for (const MacKey one : gone)
-        erase(one);
+        remove(one);
 }
 
 bool MacTable::learn_slow(MacKey key, Destination destination, Nanos now) {
@@ -114,7 +110,7 @@ void MacTable::age(Nanos now) {
             continue;
         void* key = nullptr;
         if (rte_hash_get_key_with_position(hash_, static_cast<std::int32_t>(age_cursor_), &key) == 0)
-            erase(*static_cast<const MacKey*>(key));
+            remove(*static_cast<const MacKey*>(key));
     }
 }
 

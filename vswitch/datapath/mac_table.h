@@ -69,8 +69,7 @@ class MacTable {
         if (seen.key == key && seen.destination == destination && now < seen.until) [[likely]]
             return;
         if (learn_slow(key, destination, now) && updates_ != nullptr)
-            (void)updates_->push(
-                {key, destination});  // when full the others go on flooding until it is seen again
+            (void)updates_->push({key, destination});  // when full, the others flood until it is seen again
     }
     /// Learns what another worker learned.
     void on_update(const MacUpdate& update, Nanos now) { learn_slow(update.key, update.destination, now); }
@@ -104,7 +103,6 @@ class MacTable {
 
     Destination find_slow(MacKey key);
     bool learn_slow(MacKey key, Destination destination, Nanos now);
-    void erase(MacKey key);
 
     Nanos ageing_;
     MacUpdateRing* updates_;

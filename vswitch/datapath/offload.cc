@@ -74,6 +74,20 @@ std::uint16_t l4_checksum(const rte_mbuf* frame) {
     return checksum == 0 && is_udp(frame->ol_flags) ? 0xFFFF : checksum;  // zero would mean: none (RFC 768)
 }
 
+/// What of a super-frame's flags holds for a piece of it, and the checksum of the pseudo header for its
+/// length.
+void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint16_t segment_bytes) {
+    piece->ol_flags |= RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_IPV4;
+    const auto* ip = rte_pktmbuf_mtod_offset(piece, const rte_ipv4_hdr*, whole->l2_len);
+    write_l4_checksum(piece, rte_ipv4_phdr_cksum(ip, 0));
+    if (piece->pkt_len > segment_bytes + header_bytes(whole)) {
+        piece->ol_flags |= RTE_MBUF_F_TX_TCP_SEG;
+        piece->tso_segsz = segment_bytes;
+    }
+    piece->port = whole->port;
+    piece->hash.usr = whole->hash.usr;
+}
+
 }  // namespace
 
 bool valid(const rte_mbuf* frame) {
@@ -119,24 +133,6 @@ void fill_checksums(rte_mbuf* frame) {
     }
     frame->ol_flags &= ~(RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG);
 }
-
-namespace {
-
-/// What of a super-frame's flags holds for a piece of it, and the checksum of the pseudo header for its
-/// length.
-void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint16_t segment_bytes) {
-    piece->ol_flags |= RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_IPV4;
-    const auto* ip = rte_pktmbuf_mtod_offset(piece, const rte_ipv4_hdr*, whole->l2_len);
-    write_l4_checksum(piece, rte_ipv4_phdr_cksum(ip, 0));
-    if (piece->pkt_len > segment_bytes + header_bytes(whole)) {
-        piece->ol_flags |= RTE_MBUF_F_TX_TCP_SEG;
-        piece->tso_segsz = segment_bytes;
-    }
-    piece->port = whole->port;
-    piece->hash.usr = whole->hash.usr;
-}
-
-}  // namespace
 
 std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out, std::uint32_t bytes_max) {
     const std::uint16_t segment_bytes = frame->tso_segsz;

@@ -12,8 +12,7 @@
 
 namespace weir::offload {
 
-/// Most segments that one super-frame may become: 64 KiB in segments of 256 bytes. More
-/// is refused.
+/// Most segments that one super-frame may become: 64 KiB in segments of 256 bytes. More is refused.
 inline constexpr std::uint16_t kSegmentsMax = 256;
 using Segments = std::array<rte_mbuf*, kSegmentsMax>;
 

@@ -6,7 +6,6 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
@@ -36,16 +35,14 @@ Uplink::~Uplink() {
     rte_pktmbuf_free_bulk(pending_.data(), pending_count_);
 }
 
-void Uplink::add(VnicPath& path, Nanos now) {
-    egress_.add(path.fixed.id, path.profile.uplink, &path.limiter, now);
-}
-
-void Uplink::change(const VnicPath& path, Nanos now) {
-    egress_.change(path.fixed.id, path.profile.uplink, now);
-}
-
 void Uplink::remove(VnicPath& path, Nanos now) {
-    egress_.remove(path.fixed.id, now, [&](const PacketRef& ref) { drop_queued(path, ref); });
+    egress_.remove(path.fixed.id, now, [&](const PacketRef& ref) {
+        path.queued_buffers -= ref.buffers;
+        path.stats.from_vm.queued.remove(1, ref.bytes);
+        stats.tx.queued.remove(1, ref.bytes);
+        stats.tx.drop(DropReason::kVnicRemoved, 1, ref.bytes);
+        drop(path, static_cast<rte_mbuf*>(ref.packet), ref.bytes, DropReason::kVnicRemoved);
+    });
 }
 
 DestinationLimits::Change Uplink::on_feedback(VnicId vnic, std::uint64_t address, std::uint64_t rate,
@@ -61,16 +58,6 @@ void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {
     const Egress::Usage usage = egress_.usage(vnic, peer.address);
     peer.bytes = usage.bytes;
     peer.queued = usage.queued;
-}
-
-/// Of a vNIC that is being removed.
-void Uplink::drop_queued(VnicPath& path, const PacketRef& ref) {
-    path.stats.from_vm.queued.remove(1, ref.bytes);
-    path.queued_buffers -= ref.buffers;
-    stats.tx.queued.remove(1, ref.bytes);
-    stats.tx.drop(DropReason::kVnicRemoved, 1, ref.bytes);
-    path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
-    rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
 }
 
 void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason) {
@@ -92,7 +79,7 @@ bool Uplink::tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
 
 /// Checks the MTU, computes the checksums that the NIC does not, inserts the VLAN tag. @return false when the
 /// frame was dropped
-bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes) {
+bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t longest =
         super_frame ? frame->tso_segsz + offload::header_bytes(frame) : frame->pkt_len;
@@ -199,28 +186,31 @@ bool Uplink::passes_whole(const VnicPath& from, const rte_mbuf* frame) const {
 [[gnu::noinline]] void Uplink::send_adapted(VnicPath& from, const Run& run, Nanos now) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
-        std::uint32_t bytes = run.bytes[i];
-        if (passes_whole(from, frame)) {
-            if (prepare(from, frame, bytes))
-                send_one(from, frame, bytes, run.wire_frames[i], now);
-            continue;
-        }
-        offload::Segments segments;
-        const std::uint16_t made = offload::split(frame, pool_, segments);
-        if (made == 0) {
-            drop(from, frame, bytes, DropReason::kNoBuffer);
-            continue;
-        }
-        // The guest offered one frame; from here on its segments are what is counted.
-        from.stats.from_vm.offered.add(made - 1U, 0);
-        std::uint32_t left = bytes;
-        for (std::uint16_t at = 0; at < made; ++at) {
-            std::uint32_t share =
-                at + 1 == made ? left : segments[at]->pkt_len + overhead_bytes_ + from.fixed.tag_bytes;
-            left -= std::min(left, share);
-            if (prepare(from, segments[at], share))
-                send_one(from, segments[at], share, 1, now);
-        }
+        if (!passes_whole(from, frame))
+            send_split(from, frame, run.bytes[i], now);
+        else if (prepare(from, frame, run.bytes[i]))
+            send_one(from, frame, run.bytes[i], run.wire_frames[i], now);
+    }
+}
+
+/// Splits a super-frame and sends its segments, each with its part of `bytes`.
+void Uplink::send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now) {
+    offload::Segments segments;
+    const std::uint16_t made = offload::split(frame, pool_, segments);
+    if (made == 0) {
+        drop(from, frame, bytes, DropReason::kNoBuffer);
+        return;
+    }
+    // The guest offered one frame; from here on its segments are what is counted.
+    from.stats.from_vm.offered.add(made - 1U, 0);
+    for (std::uint16_t at = 0; at < made; ++at) {
+        const std::uint32_t own = segments[at]->pkt_len + overhead_bytes_ + from.fixed.tag_bytes;
+        const std::uint32_t share = at + 1 == made ? bytes : std::min(bytes, own);
+        bytes -= share;
+        if (from.fixed.encrypted)
+            encrypt_one(from, segments[at], share, now);
+        else if (prepare(from, segments[at], share))
+            send_one(from, segments[at], share, 1, now);
     }
 }
 

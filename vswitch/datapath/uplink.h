@@ -52,8 +52,10 @@ class Uplink {
     /// scheduler
     unsigned flush(Nanos now);
 
-    void add(VnicPath& path, Nanos now);
-    void change(const VnicPath& path, Nanos now);
+    void add(VnicPath& path, Nanos now) {
+        egress_.add(path.fixed.id, path.profile.uplink, &path.limiter, now);
+    }
+    void change(const VnicPath& path, Nanos now) { egress_.change(path.fixed.id, path.profile.uplink, now); }
     /// Drops what waits for the vNIC, with a reason.
     void remove(VnicPath& path, Nanos now);
     void wake(VnicId vnic, Nanos now) { egress_.wake(vnic, now); }
@@ -109,14 +111,14 @@ class Uplink {
         pending_bytes_ += bytes;
     }
     void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
-    void drop_queued(VnicPath& path, const PacketRef& ref);
     void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     void send_adapted(VnicPath& from, const Run& run, Nanos now);
+    void send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
     void send_by_destination(VnicPath& from, const Run& run, Nanos now);
     void enqueue(VnicPath& from, DestinationId destination, rte_mbuf* frame, const PacketRef& ref, Nanos now);
     [[nodiscard]] bool passes_whole(const VnicPath& from, const rte_mbuf* frame) const;
     bool tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes);
-    bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t& bytes);
+    bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes);
     bool try_bypass(VnicPath& from, DestinationId destination, std::uint32_t bytes, std::uint32_t wire_frames,
                     std::uint16_t frames, Nanos now);
     bool nic_has_room(std::uint16_t frames);

@@ -19,26 +19,10 @@ namespace weir {
 /// Splits super-frames and fills in checksums, frame by frame: after encryption neither NIC nor peer could.
 [[gnu::noinline]] void Uplink::send_encrypted(VnicPath& from, const Run& run, Nanos now) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
-        rte_mbuf* frame = run.frames[i];
-        if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0) {
-            encrypt_one(from, frame, run.bytes[i], now);
-            continue;
-        }
-        offload::Segments segments;
-        const std::uint16_t made = offload::split(frame, pool_, segments);
-        if (made == 0) {
-            drop(from, frame, run.bytes[i], DropReason::kNoBuffer);
-            continue;
-        }
-        // Offered was one frame; from here on its segments are counted.
-        from.stats.from_vm.offered.add(made - 1U, 0);
-        std::uint32_t left = run.bytes[i];
-        for (std::uint16_t at = 0; at < made; ++at) {
-            const std::uint32_t share =
-                at + 1 == made ? left : std::min(left, segments[at]->pkt_len + overhead_bytes_);
-            left -= share;
-            encrypt_one(from, segments[at], share, now);
-        }
+        if ((run.frames[i]->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0)
+            encrypt_one(from, run.frames[i], run.bytes[i], now);
+        else
+            send_split(from, run.frames[i], run.bytes[i], now);
     }
 }
 
@@ -78,8 +62,7 @@ void Uplink::send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Tun
         return;
     }
     const std::uint32_t outer = tunnels_->outer_bytes(tunnel, frame->pkt_len) + overhead_bytes_;
-    from.stats.from_vm.offered.add(
-        0, std::uint64_t{outer} - bytes);  // modulo 2^64: the sum is right also if it shrinks
+    from.stats.from_vm.offered.add(0, std::uint64_t{outer} - bytes);  // modulo 2^64, should it be shorter
     const std::uint32_t tokens = tunnels_->tokens(tunnel, frame->pkt_len);
     from.encryption.pay(tokens, now);
     from.stats.encryption_tokens += tokens;

@@ -13,10 +13,10 @@ namespace {
 /// Bytes of a super-frame that a limit above limits::kSuperFrameRateMin lets pass; longer ones are split in
 /// two.
 constexpr std::uint32_t kSuperFrameMax = 32 * 1024;
-/// Buffers a vNIC may hold in queues unless configured: a full queue of minimum-size frames.
 /// What a vNIC with a fairness guarantee has at least: a thousandth of the uplink, 64 kbit/s if that is more.
 constexpr std::uint64_t kFairnessPart = 1000;
 constexpr std::uint64_t kFairnessLeast = 8000;
+/// Buffers a vNIC may hold in queues unless configured: a full queue of minimum-size frames.
 constexpr std::uint32_t kBuffersDefault = 1024;
 /// Frames that may wait for the limit: a burst of 32 super-frames split into segments of 1448 bytes (1472),
 /// so that nothing that was taken is lost.
@@ -87,8 +87,8 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     profile.encryption_limited = vnic.encrypt_limit.has_value();
     profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
     profile.uplink.reservation = vnic.reservation_bps / kBitsPerByte;
-    if (vnic.guarantee ==
-        GuaranteeKind::kFairness)  // what others were promised does not shut it out (SoftBW 5.2)
+    // What others were promised does not shut it out (SoftBW 5.2).
+    if (vnic.guarantee == GuaranteeKind::kFairness)
         profile.uplink.reservation = std::max<std::uint64_t>(
             kFairnessLeast, config.uplink.capacity_bps() / kBitsPerByte / kFairnessPart);
     profile.uplink.shares = vnic.shares;
@@ -102,24 +102,22 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
 
 VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
                      const SwitchConfig& config) {
-    VnicFixed fixed;
-    fixed.id = id;
-    fixed.owner = owner;
-    fixed.port = port;
-    fixed.mac = vnic.mac ? vnic.mac->bits : 0;
-    fixed.encrypted = vnic.encrypt;
-    fixed.anti_spoofing = vnic.anti_spoofing;
-    fixed.mac_mask = vnic.anti_spoofing ? kMacMask : 0;
-    fixed.vlan = vnic.vlan;
-    fixed.tag_bytes = vnic.vlan != 0 ? kVlanTagBytes : 0;
-    fixed.frame_bytes_max = (vnic.mtu != 0 ? vnic.mtu : config.uplink.mtu) + kEthernetHeaderBytes;
-    fixed.overhead_bytes = config.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
-    return fixed;
+    return {.id = id,
+            .owner = owner,
+            .port = port,
+            .mac = vnic.mac ? vnic.mac->bits : 0,
+            .mac_mask = vnic.anti_spoofing ? kMacMask : 0,
+            .vlan = vnic.vlan,
+            .frame_bytes_max = (vnic.mtu != 0 ? vnic.mtu : config.uplink.mtu) + kEthernetHeaderBytes,
+            .overhead_bytes = config.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0,
+            .tag_bytes = static_cast<std::uint16_t>(vnic.vlan != 0 ? kVlanTagBytes : 0),
+            .anti_spoofing = vnic.anti_spoofing,
+            .encrypted = vnic.encrypt};
 }
 
 VnicPath::VnicPath(const VnicFixed& what, const VnicProfile& initial, std::uint64_t flood_pps, Nanos now)
     : fixed(what), profile(initial), local(kLocalQueuePackets) {
-    flood.set_profile(make_profile(flood_pps, flood_burst()), now);
+    flood.set_profile(make_profile(flood_pps, kFloodBurst), now);
     change(initial, now);
 }
 

@@ -32,8 +32,7 @@ struct VnicProfile {
     bool tracked = false;  ///< has appliances
     bool encryption_limited = false;
     std::uint32_t buffers_max = 0;
-    std::uint32_t run_bytes_max =
-        limits::kRunBytesMax;                    ///< longer runs pay frame by frame: the bucket holds less
+    std::uint32_t run_bytes_max = limits::kRunBytesMax;  ///< longer runs pay by frame: the bucket holds less
     std::uint32_t super_frame_max = UINT32_MAX;  ///< bytes; longer ones are split before the limit (EyeQ 4.2)
     std::optional<std::uint8_t> dscp;            ///< for its frames on the wire: it has no reservation
     std::uint8_t pcp = 0;                        ///< likewise, where they get a VLAN tag
@@ -55,9 +54,7 @@ struct VnicProfile {
 };
 
 /// Flooded frames that may come at once.
-[[nodiscard]] constexpr std::uint64_t flood_burst() {
-    return 64;
-}
+inline constexpr std::uint64_t kFloodBurst = 64;
 
 /// The profile of a configured vNIC. Agent.
 [[nodiscard]] VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config);
@@ -113,8 +110,7 @@ struct VnicPath {
     Staging staging;         ///< towards this VM
     TokenBucket encryption;  ///< in debt the ring is left alone
     TokenBucket flood;       ///< packets/s of broadcast, multicast, unknown
-    PacketQueue
-        local;  ///< to other VMs, waiting for the limit; what waits for the uplink is in its scheduler
+    PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     Histogram queue_delay;  ///< of what waited; what did not is admitted less these
 
     /// Starts to count the time for which the ring is held back, or goes on for another reason.

@@ -11,18 +11,6 @@
 #include <utility>
 
 namespace weir {
-namespace {
-
-/// A ring that gave more than one frame but fewer than this is left to fill for a moment (`poll_coalesce`): a
-/// burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's cache lines travel
-/// either way. A ring with single frames is polled at once: there latency counts, and waiting gains nothing.
-constexpr unsigned kSmallBurst = limits::kBurst * 3 / 4;
-
-/// Time without a frame after which a worker with `poll: adaptive` sleeps: longer than the gaps between the
-/// bursts of a busy guest.
-constexpr Nanos kIdleBeforeSleep = 200'000;
-
-}  // namespace
 
 Worker::Worker(const Setup& setup)
     : id_(setup.forwarding.worker),
@@ -142,6 +130,11 @@ unsigned Worker::poll_vnic(VnicPath& vnic, Nanos now) {
 
 /// Every VM's ring in turn, as far as its share of this core's cycles goes.
 unsigned Worker::poll_vnics(Nanos now) {
+    // A ring that gave more than one frame but fewer than this is left to fill for a moment
+    // (`poll_coalesce`): a burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's
+    // cache lines travel either way. A ring with single frames is polled at once: there latency counts, and
+    // waiting gains nothing.
+    constexpr unsigned kSmallBurst = limits::kBurst * 3 / 4;
     unsigned moved = 0;
     CycleShare& share = bill_.share();
     for (VnicPath* vnic : mine_) {
@@ -228,6 +221,9 @@ void WorkerThread::run() {
 }
 
 bool WorkerThread::rest(Nanos now, Nanos last_moved) {
+    // Time without a frame after which a worker with `poll: adaptive` sleeps: longer than the gaps between
+    // the bursts of a busy guest.
+    constexpr Nanos kIdleBeforeSleep = 200'000;
     if (now - last_moved < kIdleBeforeSleep || !worker_.drained())
         return false;
     const timespec nap{0, static_cast<long>(sleep_max_)};

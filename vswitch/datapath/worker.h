@@ -61,18 +61,10 @@ class Worker {
     void housekeeping(Nanos now);
     // worker_commands.cc: what the agent posts
     void run_commands(Nanos now);
-    void run(const command::AddVnic& command, Nanos now);
-    void run(const command::ChangeVnic& command, Nanos now);
-    void run(const command::RemoveVnic& command, Nanos now);
-    void run(const command::UpdateMac& command, Nanos now);
-    void run(const command::ReadVnic& command, Nanos now);
-    void run(const command::ReadWorker& command, Nanos now);
-    void run(const command::ReadRequests& command, Nanos now);
-    void run(const command::AllocatePeers& command, Nanos now);
-    void run(const command::ReadPeers& command, Nanos now);
-    void run(const command::SendFrame& command, Nanos now);
-    void run(const command::ReceiveSession& command, Nanos now);
-    void run(const command::SendSession& command, Nanos now);
+    void add_vnic(VnicPath& path, Nanos now);
+    void change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now);
+    void remove_vnic(VnicId vnic, Nanos now);
+    void read_worker(const command::ReadWorker& read);
 
     WorkerId id_;
     bool shared_;  // there are other workers

@@ -7,21 +7,53 @@
 namespace weir {
 namespace {
 
-/// Commands per housekeeping; bounds the time that the agent can take from the guests.
-constexpr unsigned kCommandsPerTick = 16;
+/// One function for each kind of command, for std::visit().
+template <class... Functions>
+struct Overloads : Functions... {
+    using Functions::operator()...;
+};
+template <class... Functions>
+Overloads(Functions...) -> Overloads<Functions...>;
 
 }  // namespace
 
 void Worker::run_commands(Nanos now) {
+    // Commands per housekeeping; bounds the time that the agent can take from the guests.
+    constexpr unsigned kCommandsPerTick = 16;
+    const Overloads run{
+        [&](const command::AddVnic& add) { add_vnic(*add.path, now); },
+        [&](const command::ChangeVnic& change) { change_vnic(change.vnic, *change.profile, now); },
+        [&](const command::RemoveVnic& remove) { remove_vnic(remove.vnic, now); },
+        [&](const command::UpdateMac& learned) { forwarder_.on_mac_update(learned.update, now); },
+        [&](const command::ReadVnic& read) { forwarder_.read(read.vnic, *read.stats); },
+        [&](const command::ReadWorker& read) { read_worker(read); },
+        [&](const command::ReadRequests& read) {
+            if (forwarder_.requests())
+                forwarder_.requests()->read(read.vnic, now, *read.readings);
+        },
+        [&](const command::AllocatePeers& allocate) {
+            for (const PeerAllocation& peer : allocate.peers)
+                forwarder_.uplink()->allocate(allocate.vnic, peer.address, peer.rate, now);
+        },
+        [&](const command::ReadPeers& read) {
+            for (PeerReading& peer : read.peers)
+                forwarder_.uplink()->read_peer(read.vnic, peer);
+        },
+        [&](const command::SendFrame& send) { forwarder_.uplink()->send_control(send.frame, now); },
+        [&](const command::ReceiveSession& from) {
+            forwarder_.tunnels()->receive_with(from.tunnel, from.session);
+        },
+        [&](const command::SendSession& with) {
+            forwarder_.tunnels()->send_with(with.tunnel, with.session);
+        }};
     WorkerCommand command;
     for (unsigned i = 0; i < kCommandsPerTick && control_.take(command); ++i) {
-        std::visit([&](const auto& posted) { run(posted, now); }, command);
+        std::visit(run, command);
         control_.done();
     }
 }
 
-void Worker::run(const command::AddVnic& command, Nanos now) {
-    VnicPath& path = *command.path;
+void Worker::add_vnic(VnicPath& path, Nanos now) {
     forwarder_.add(path, now);
     if (path.fixed.owner != id_)
         return;
@@ -29,68 +61,33 @@ void Worker::run(const command::AddVnic& command, Nanos now) {
     bill_.share().add(path.fixed.id, path.profile.cycle_shares);
 }
 
-void Worker::run(const command::ChangeVnic& command, Nanos now) {
-    VnicPath& path = *forwarder_.vnic(command.vnic);
-    path.change(*command.profile, now);
-    bill_.share().set_shares(path.fixed.id, command.profile->cycle_shares);
+void Worker::change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now) {
+    VnicPath& path = *forwarder_.vnic(vnic);
+    path.change(profile, now);
+    bill_.share().set_shares(vnic, profile.cycle_shares);
     forwarder_.change(path, now);
     if (path.parked) {  // the new limit may pay at once
-        wheel_.remove(path.fixed.id);
+        wheel_.remove(vnic);
         resume(path, now);
     }
 }
 
-void Worker::run(const command::RemoveVnic& command, Nanos now) {
-    VnicPath& path = *forwarder_.vnic(command.vnic);
+void Worker::remove_vnic(VnicId vnic, Nanos now) {
+    VnicPath& path = *forwarder_.vnic(vnic);
     if (path.fixed.owner == id_) {
         std::erase(mine_, &path);
         path.release(now);
-        bill_.share().remove(path.fixed.id);
-        wheel_.remove(path.fixed.id);
+        bill_.share().remove(vnic);
+        wheel_.remove(vnic);
     }
     forwarder_.remove(path, now);
 }
 
-void Worker::run(const command::UpdateMac& command, Nanos now) {
-    forwarder_.on_mac_update(command.update, now);
-}
-
-void Worker::run(const command::ReadVnic& command, Nanos) {
-    forwarder_.read(command.vnic, *command.stats);
-}
-
-void Worker::run(const command::ReadWorker& command, Nanos) {
-    command.snapshot->worker = stats;
-    forwarder_.read(*command.snapshot);
-    if (forwarder_.tunnels() && command.tunnels != nullptr)
-        std::ranges::copy(forwarder_.tunnels()->stats, command.tunnels->begin());
-}
-
-void Worker::run(const command::ReadRequests& command, Nanos now) {
-    if (forwarder_.requests())
-        forwarder_.requests()->read(command.vnic, now, *command.readings);
-}
-
-void Worker::run(const command::AllocatePeers& command, Nanos now) {
-    for (const PeerAllocation& peer : command.peers)
-        forwarder_.uplink()->allocate(command.vnic, peer.address, peer.rate, now);
-}
-
-void Worker::run(const command::ReadPeers& command, Nanos) {
-    for (PeerReading& peer : command.peers)
-        forwarder_.uplink()->read_peer(command.vnic, peer);
-}
-
-void Worker::run(const command::SendFrame& command, Nanos now) {
-    forwarder_.uplink()->send_control(command.frame, now);
-}
-
-void Worker::run(const command::ReceiveSession& command, Nanos) {
-    forwarder_.tunnels()->receive_with(command.tunnel, command.session);
-}
-
-void Worker::run(const command::SendSession& command, Nanos) {
-    forwarder_.tunnels()->send_with(command.tunnel, command.session);
+void Worker::read_worker(const command::ReadWorker& read) {
+    read.snapshot->worker = stats;
+    forwarder_.read(*read.snapshot);
+    if (forwarder_.tunnels() && read.tunnels != nullptr)
+        std::ranges::copy(forwarder_.tunnels()->stats, read.tunnels->begin());
 }
 
 }  // namespace weir

@@ -26,7 +26,6 @@ class CryptoDevice {
 
     [[nodiscard]] std::uint8_t id() const { return id_; }
     [[nodiscard]] const std::string& name() const { return name_; }
-    [[nodiscard]] std::uint16_t queue_pairs() const { return queue_pairs_; }
     [[nodiscard]] rte_mempool* sessions() const { return sessions_; }
     [[nodiscard]] rte_mempool* operations() const { return operations_; }
 

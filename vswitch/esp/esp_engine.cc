@@ -1,9 +1,7 @@
 // esp_engine.cc - preparation of bursts, the two ways to run them on the device, and outcomes by frame.
 #include "vswitch/esp/esp_engine.h"
 
-#include <rte_byteorder.h>
 #include <rte_cryptodev.h>
-#include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 

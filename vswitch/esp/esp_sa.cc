@@ -3,7 +3,6 @@
 
 #include <rte_byteorder.h>
 #include <rte_cryptodev.h>
-#include <rte_errno.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
@@ -51,16 +50,12 @@ std::uint8_t traffic_class(const std::uint8_t* frame, std::uint32_t bytes) {
 constexpr std::uint8_t kIpInIp = 4;
 constexpr std::uint8_t kIpv6InIp = 41;
 
-std::uint16_t key_bytes(EspAlgorithm algorithm) {
-    return static_cast<std::uint16_t>(cipher_key_bytes(algorithm));
-}
-
 rte_crypto_sym_xform gcm(const EspKeys& keys, EspAlgorithm algorithm, bool outbound) {
     rte_crypto_sym_xform transform{};
     transform.type = RTE_CRYPTO_SYM_XFORM_AEAD;
     transform.aead.op = outbound ? RTE_CRYPTO_AEAD_OP_ENCRYPT : RTE_CRYPTO_AEAD_OP_DECRYPT;
     transform.aead.algo = RTE_CRYPTO_AEAD_AES_GCM;
-    transform.aead.key = {keys.cipher.data(), key_bytes(algorithm)};
+    transform.aead.key = {keys.cipher.data(), cipher_key_bytes(algorithm)};
     transform.aead.iv = {kIvOffset, 12};
     transform.aead.aad_length = 8;
     transform.aead.digest_length = kIcvBytes;
@@ -72,7 +67,7 @@ rte_crypto_sym_xform cbc(const EspKeys& keys, EspAlgorithm algorithm, bool outbo
     transform.type = RTE_CRYPTO_SYM_XFORM_CIPHER;
     transform.cipher.op = outbound ? RTE_CRYPTO_CIPHER_OP_ENCRYPT : RTE_CRYPTO_CIPHER_OP_DECRYPT;
     transform.cipher.algo = RTE_CRYPTO_CIPHER_AES_CBC;
-    transform.cipher.key = {keys.cipher.data(), key_bytes(algorithm)};
+    transform.cipher.key = {keys.cipher.data(), cipher_key_bytes(algorithm)};
     transform.cipher.iv = {kIvOffset, 16};
     return transform;
 }

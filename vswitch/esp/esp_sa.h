@@ -102,7 +102,6 @@ class EspSa {
     [[nodiscard]] EspAlgorithm algorithm() const { return algorithm_; }
     [[nodiscard]] bool outbound() const { return front_.has_value(); }
     [[nodiscard]] bool outer_v6() const { return outer_v6_; }
-    [[nodiscard]] std::uint32_t spi() const { return spi_; }
 
     /// Outbound: sequence numbers used. Inbound: packets accepted.
     [[nodiscard]] std::uint64_t packets() const { return packets_.value(); }

@@ -35,7 +35,7 @@ inline constexpr std::uint32_t kEspFrontBytes = 14;  ///< the outer Ethernet hea
 [[nodiscard]] constexpr bool is_gcm(EspAlgorithm algorithm) {
     return algorithm == EspAlgorithm::kAes128Gcm || algorithm == EspAlgorithm::kAes256Gcm;
 }
-[[nodiscard]] constexpr std::uint32_t cipher_key_bytes(EspAlgorithm algorithm) {
+[[nodiscard]] constexpr std::uint16_t cipher_key_bytes(EspAlgorithm algorithm) {
     return algorithm == EspAlgorithm::kAes256Gcm || algorithm == EspAlgorithm::kAes256CbcSha256 ? 32 : 16;
 }
 [[nodiscard]] constexpr std::uint32_t iv_bytes(EspAlgorithm algorithm) {

@@ -4,7 +4,6 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "common/byte_order.h"

@@ -38,12 +38,8 @@ struct Rule {
     Rule(const VnicConfig& config, std::uint16_t queue_index, std::uint32_t mark_id, const Form& form) {
         attributes.ingress = 1;
         attributes.priority = form.priority;
-        rte_ether_addr address{};
-        std::memcpy(address.addr_bytes, &config.mac->bits, sizeof(address.addr_bytes));
-        rte_ether_addr all_ones{};
-        std::memset(all_ones.addr_bytes, 0xFF, sizeof(all_ones.addr_bytes));
-        eth.hdr.dst_addr = address;
-        eth_mask.hdr.dst_addr = all_ones;
+        std::memcpy(eth.hdr.dst_addr.addr_bytes, &config.mac->bits, RTE_ETHER_ADDR_LEN);
+        std::memset(eth_mask.hdr.dst_addr.addr_bytes, 0xFF, RTE_ETHER_ADDR_LEN);
         vlan.hdr.vlan_tci = rte_cpu_to_be_16(config.vlan);
         vlan_mask.hdr.vlan_tci = rte_cpu_to_be_16(0x0FFF);
         mark.id = mark_id;

@@ -17,31 +17,21 @@ namespace {
 
 VhostDriver* driver = nullptr;  // the callbacks carry no user pointer
 
-int on_connected(int vid) {
-    driver->connected(vid);
-    return 0;
-}
-
-int on_attached(int vid) {
-    driver->attached(vid);
-    return 0;
-}
-
-void on_detached(int vid) {
-    driver->detached(vid);
-}
-
-int on_ring_changed(int vid, std::uint16_t ring, int enabled) {
-    driver->ring_changed(vid, ring, enabled != 0);
-    return 0;
-}
-
 rte_vhost_device_ops make_callbacks() {
     rte_vhost_device_ops ops{};
-    ops.new_connection = on_connected;
-    ops.new_device = on_attached;
-    ops.destroy_device = on_detached;
-    ops.vring_state_changed = on_ring_changed;
+    ops.new_connection = [](int vid) {
+        driver->connected(vid);
+        return 0;
+    };
+    ops.new_device = [](int vid) {
+        driver->attached(vid);
+        return 0;
+    };
+    ops.destroy_device = [](int vid) { driver->detached(vid); };
+    ops.vring_state_changed = [](int vid, std::uint16_t ring, int enabled) {
+        driver->ring_changed(vid, ring, enabled != 0);
+        return 0;
+    };
     return ops;
 }
 

@@ -6,7 +6,6 @@
 // passed a checkpoint (quiescence.h), and only after its return the library frees the rings.
 #pragma once
 
-#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>

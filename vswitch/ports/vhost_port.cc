@@ -2,7 +2,6 @@
 #include "vswitch/ports/vhost_port.h"
 
 #include <rte_hash_crc.h>
-#include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_vhost.h>
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/metrics.h"
@@ -55,11 +56,7 @@ enum Feature : unsigned {
 }
 
 [[nodiscard]] inline std::vector<std::string> names(std::uint64_t features) {
-    struct Name {
-        Feature feature;
-        const char* text;
-    };
-    static constexpr Name kNames[] = {
+    static constexpr std::pair<Feature, const char*> kNames[] = {
         {kChecksum, "checksum"},
         {kGuestChecksum, "guest-checksum"},
         {kMtu, "mtu"},
@@ -74,9 +71,9 @@ enum Feature : unsigned {
         {kInOrder, "in-order"},
     };
     std::vector<std::string> found;
-    for (const Name& name : kNames)
-        if (has(features, name.feature))
-            found.emplace_back(name.text);
+    for (const auto& [feature, name] : kNames)
+        if (has(features, feature))
+            found.emplace_back(name);
     return found;
 }
 

@@ -4,12 +4,6 @@
 #include <algorithm>
 
 namespace weir {
-namespace {
-
-/// Destinations visited by one sweep(): at 20,000 sweeps per second all 16,384 in 13 ms.
-constexpr unsigned kSweepBudget = 64;
-
-}  // namespace
 
 Egress::Egress(const Setup& setup)
     : scheduler_(
@@ -31,6 +25,8 @@ Egress::Usage Egress::usage(VnicId vnic, std::uint64_t address) const {
 }
 
 void Egress::sweep(Nanos now) {
+    // Destinations visited by one call: at 20,000 calls per second all 16,384 in 13 ms.
+    constexpr unsigned kSweepBudget = 64;
     const auto close_if_empty = [&](DestinationId destination) {
         if (!scheduler_->destination(destination).empty())
             return false;

@@ -1,10 +1,8 @@
 // topology.cc - construction and destruction, commands to the workers, the agent's tick.
 #include "vswitch/topology/topology.h"
 
-#include <rte_cycles.h>
 #include <rte_launch.h>
 
-#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <optional>
@@ -95,12 +93,11 @@ Topology::~Topology() {
 void Topology::build_uplink() {
     if (config_.uplink.device.empty())
         return;
-    NicSettings settings;
-    settings.device = config_.uplink.device;
-    settings.queues = static_cast<std::uint16_t>(config_.workers.size());
-    settings.descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors);
-    settings.mtu = config_.uplink.mtu;
-    settings.owner = "uplink";
+    const NicSettings settings{.device = config_.uplink.device,
+                               .queues = static_cast<std::uint16_t>(config_.workers.size()),
+                               .descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors),
+                               .mtu = config_.uplink.mtu,
+                               .owner = "uplink"};
     uplink_ = std::make_unique<NicDevice>(settings, eal_.pool());
     steering_ =
         std::make_unique<FlowSteering>(uplink_->port_id(), config_.uplink.flow_offload == FlowOffload::kAuto);
@@ -203,13 +200,11 @@ void Topology::run_on_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& 
 /// Addresses that one worker learned go to the others. When a ring is full an update is lost; frames to the
 /// address are then flooded until it is seen again.
 void Topology::relay_mac_updates() {
-    for (const auto& from : workers_) {
-        for (MacUpdate update{}; from->mac_updates().pop(update);) {
+    for (const auto& from : workers_)
+        for (MacUpdate update{}; from->mac_updates().pop(update);)
             for (const auto& to : workers_)
                 if (to != from)
                     (void)to->control().post(command::UpdateMac{update});
-        }
-    }
 }
 
 void Topology::tick() {

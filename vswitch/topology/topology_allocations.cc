@@ -115,12 +115,10 @@ std::vector<FlowSample> Topology::sample_flows() {
     run_on_owners([this](VnicId id, Vnic& vnic) {
         const WorkerId owner = vnic.path->fixed.owner;
         std::uint64_t number = 0;
-        if (!vnic.config.appliances.empty()) {
+        if (!vnic.config.appliances.empty())
             number = post(owner, command::ReadRequests{id, &vnic.requests});
-        }
-        if (!vnic.peers.empty()) {
+        if (!vnic.peers.empty())
             number = post(owner, command::ReadPeers{id, vnic.peers});
-        }
         return number;
     });
     std::vector<FlowSample> samples;

@@ -19,13 +19,6 @@ constexpr Nanos kGuaranteePeriod = kNanosPerSec;
 /// Usage reports that wait for the controller's session: four periods of all vNICs. Then the oldest are lost.
 constexpr std::size_t kUsageMax = 4 * limits::kVnicsMax;
 
-GuaranteeReport guarantee_report(const GuaranteeMeter& meter) {
-    return {.kind = meter.kind(),
-            .rate_bps = meter.rate() * kBitsPerByte,
-            .left_bytes = meter.left(),
-            .time_left = meter.time_left()};
-}
-
 }  // namespace
 
 /// Posts all snapshots before it waits for the first, so that a report takes one or two iterations of a
@@ -86,7 +79,10 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
     report.stats = stats;
-    report.guarantee = guarantee_report(*vnic.guarantee);
+    report.guarantee = {.kind = vnic.guarantee->kind(),
+                        .rate_bps = vnic.guarantee->rate() * kBitsPerByte,
+                        .left_bytes = vnic.guarantee->left(),
+                        .time_left = vnic.guarantee->time_left()};
     for (const RequestPath::Reading& reading : vnic.requests)
         report.request_flows.push_back({reading.appliance, reading.stats});
     report.queue_delay_p50 = delay.percentile(0.50);

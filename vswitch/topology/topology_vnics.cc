@@ -1,5 +1,4 @@
 // topology_vnics.cc - vNICs are added, changed and removed while the workers forward.
-#include <rte_cycles.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -12,13 +11,12 @@ namespace weir {
 namespace {
 
 Promise promise_of(const VnicConfig& config) {
-    Promise promise;
-    promise.kind = config.guarantee.value_or(config.reservation_bps != 0 ? GuaranteeKind::kStrict
-                                                                         : GuaranteeKind::kFairness);
-    promise.rate = config.reservation_bps / kBitsPerByte;
-    promise.size = config.size_bytes;
-    promise.time = config.time;
-    return promise;
+    const GuaranteeKind usual =
+        config.reservation_bps != 0 ? GuaranteeKind::kStrict : GuaranteeKind::kFairness;
+    return {.kind = config.guarantee.value_or(usual),
+            .rate = config.reservation_bps / kBitsPerByte,
+            .size = config.size_bytes,
+            .time = config.time};
 }
 
 /// Copy of the vNIC's configuration with the guarantee's current rate filled in.
@@ -95,11 +93,10 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
     if (config.device.empty()) {
         vnic->port = std::make_unique<VhostPort>(eal_.pool(), config.queues);
     } else {
-        NicSettings settings;
-        settings.device = config.device;
-        settings.mtu = config.mtu != 0 ? config.mtu : config_.uplink.mtu;
-        settings.descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors);
-        settings.owner = "vNIC " + config.name;
+        const NicSettings settings{.device = config.device,
+                                   .descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors),
+                                   .mtu = config.mtu != 0 ? config.mtu : config_.uplink.mtu,
+                                   .owner = "vNIC " + config.name};
         vnic->device = std::make_unique<NicDevice>(settings, eal_.pool());
         vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
     }

@@ -87,11 +87,6 @@ Tunnels::Tunnels(const SwitchConfig& config, const std::vector<TunnelParts>& par
     readings_.assign(config.workers.size(), std::vector<TunnelStats>(ends_.size()));
 }
 
-Tunnels::~Tunnels() {
-    for (Tunnel& tunnel : tunnels_)
-        tunnel.sessions.clear();
-}
-
 /// One device for all tunnels that want its driver; `auto` takes the first that starts.
 Tunnels::Device& Tunnels::device_for(const TunnelConfig& tunnel) {
     std::vector<std::string> drivers{tunnel.device};
@@ -275,7 +270,6 @@ std::vector<TunnelReport> Tunnels::report(Nanos now) const {
         report.key_age = report.up ? now - tunnel.agreement->adopted_at() : 0;
         report.silence =
             tunnel.agreement->last_message_at() == 0 ? 0 : now - tunnel.agreement->last_message_at();
-        report.peer_workers = tunnel.agreement->peer_workers();
         for (const auto& reading : readings_)
             report.stats.add(reading[id]);
         reports.push_back(std::move(report));

@@ -34,7 +34,6 @@ class Tunnels {
     /// @throws HostError when a crypto device does not start
     Tunnels(const SwitchConfig& config, const std::vector<TunnelParts>& parts, rte_mempool* pool,
             std::uint64_t uplink_mac, std::vector<std::unique_ptr<Worker>>& workers);
-    ~Tunnels();
     Tunnels(const Tunnels&) = delete;
     Tunnels& operator=(const Tunnels&) = delete;
 
@@ -78,7 +77,7 @@ class Tunnels {
     rte_mempool* pool_;
     std::vector<std::unique_ptr<Worker>>& workers_;
     std::vector<TunnelEnd> ends_;
-    std::map<std::string, Device> devices_;  // by driver
+    std::map<std::string, Device> devices_;  // by driver; destroyed after the sessions of tunnels_
     std::vector<Tunnel> tunnels_;
     std::vector<std::vector<TunnelStats>> readings_;  // by worker
     std::vector<std::uint64_t> posted_;               // by worker: the last command about a session

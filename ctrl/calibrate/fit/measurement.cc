@@ -88,7 +88,7 @@ Measurement read_measurement(const json& value, const std::string& path, Faults&
     for (const std::string_view key : {"operation", "response_bytes", "request_bytes"})
         if (!reader.has(key))
             reader.fault(key, "what --json prints", "this is needed");
-    reader.read_word("operation", one.operation, std::span<const Word<Operation>>(kOperationWords));
+    reader.read_word<Operation>("operation", one.operation, kOperationWords);
     reader.read_integer("payload_bytes", one.payload, kBytes);
     reader.read_integer("keys", one.keys, kCount);
     reader.read_integer("request_bytes", one.request_bytes, kBytes);

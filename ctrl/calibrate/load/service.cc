@@ -3,6 +3,8 @@
 
 #include <random>
 
+#include "common/config/config_text.h"
+
 namespace weir::calibrate {
 
 #define WEIR_DECLARE_SERVICE(function, name) std::unique_ptr<Service> function(const ServiceOptions& options);
@@ -32,10 +34,7 @@ std::unique_ptr<Service> make_service(std::string_view protocol, const ServiceOp
 }
 
 std::string service_names() {
-    std::string names;
-    for (const ServiceEntry& entry : kServices)
-        names.append(names.empty() ? "" : ", ").append(entry.name);
-    return names;
+    return list_words(kServices, &ServiceEntry::name);
 }
 
 std::string_view random_payload(std::uint64_t size) {

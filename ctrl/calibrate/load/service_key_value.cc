@@ -29,10 +29,13 @@ void append_key(std::string& out, const Step& step, std::uint64_t place) {
     out.append(key.data(), kKeyBytes);
 }
 
+/// Appends one request, as Service::append() does.
+using Append = void(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie);
+
 class KeyValueService : public Service {
   public:
-    KeyValueService(std::string_view protocol, std::uint16_t port)
-        : protocol_(*find_protocol(protocol)), port_(port) {}
+    KeyValueService(std::string_view protocol, std::uint16_t port, bool several_keys, Append* append_in)
+        : protocol_(*find_protocol(protocol)), port_(port), several_keys_(several_keys), append_(append_in) {}
 
     [[nodiscard]] const Protocol& protocol() const override { return protocol_; }
     [[nodiscard]] std::uint16_t default_port() const override { return port_; }
@@ -45,6 +48,7 @@ class KeyValueService : public Service {
     }
     /// Many clients: of a few that pipeline, an appliance reads several requests with one system call.
     [[nodiscard]] unsigned default_connections() const override { return 64; }
+    [[nodiscard]] bool has_several_keys() const override { return several_keys_; }
 
     void plan(Step& step) const override {
         const std::uint64_t places = kBytesOfOneSize / std::max<std::uint64_t>(step.size, 1);
@@ -55,6 +59,10 @@ class KeyValueService : public Service {
     }
     [[nodiscard]] std::optional<Step> clear_step(const Step& step) const override {
         return with_operation(step, Operation::kDelete);
+    }
+    void append(std::string& out, const Step& step, std::uint64_t place,
+                std::uint64_t cookie) const override {
+        append_(out, step, place, cookie);
     }
 
   private:
@@ -67,29 +75,11 @@ class KeyValueService : public Service {
 
     const Protocol& protocol_;
     std::uint16_t port_;
+    bool several_keys_;
+    Append* append_;
 };
 
-class MemcachedService : public KeyValueService {
-  public:
-    MemcachedService() : KeyValueService("memcached", 11211) {}
-    [[nodiscard]] bool has_several_keys() const override { return true; }
-    void append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie) const override;
-};
-
-class MemcachedBinaryService : public KeyValueService {
-  public:
-    MemcachedBinaryService() : KeyValueService("memcached", 11211) {}
-    void append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie) const override;
-};
-
-class RedisService : public KeyValueService {
-  public:
-    RedisService() : KeyValueService("redis", 6379) {}
-    [[nodiscard]] bool has_several_keys() const override { return true; }
-    void append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie) const override;
-};
-
-void MemcachedService::append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t) const {
+void append_memcached(std::string& out, const Step& step, std::uint64_t place, std::uint64_t) {
     switch (step.operation) {
         case Operation::kWrite:
             out += "set ";
@@ -111,8 +101,7 @@ void MemcachedService::append(std::string& out, const Step& step, std::uint64_t 
     out += "\r\n";
 }
 
-void MemcachedBinaryService::append(std::string& out, const Step& step, std::uint64_t place,
-                                    std::uint64_t cookie) const {
+void append_memcached_binary(std::string& out, const Step& step, std::uint64_t place, std::uint64_t cookie) {
     enum Opcode : std::uint8_t { kGet = 0, kSet = 1, kDelete = 4 };
     const bool set = step.operation == Operation::kWrite;
     const Opcode opcode = set ? kSet : step.operation == Operation::kDelete ? kDelete : kGet;
@@ -136,7 +125,7 @@ void MemcachedBinaryService::append(std::string& out, const Step& step, std::uin
         out += random_payload(step.size);
 }
 
-void RedisService::append(std::string& out, const Step& step, std::uint64_t place, std::uint64_t) const {
+void append_redis(std::string& out, const Step& step, std::uint64_t place, std::uint64_t) {
     const auto bulk = [&out](std::string_view word) {
         out += "$" + std::to_string(word.size()) + "\r\n";
         out += word;
@@ -159,13 +148,13 @@ void RedisService::append(std::string& out, const Step& step, std::uint64_t plac
 }  // namespace
 
 std::unique_ptr<Service> make_memcached_service(const ServiceOptions&) {
-    return std::make_unique<MemcachedService>();
+    return std::make_unique<KeyValueService>("memcached", 11211, true, append_memcached);
 }
 std::unique_ptr<Service> make_memcached_binary_service(const ServiceOptions&) {
-    return std::make_unique<MemcachedBinaryService>();
+    return std::make_unique<KeyValueService>("memcached", 11211, false, append_memcached_binary);
 }
 std::unique_ptr<Service> make_redis_service(const ServiceOptions&) {
-    return std::make_unique<RedisService>();
+    return std::make_unique<KeyValueService>("redis", 6379, true, append_redis);
 }
 
 }  // namespace weir::calibrate

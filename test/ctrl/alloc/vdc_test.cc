@@ -198,11 +198,6 @@ TEST_CASE("a flow of no tenant gets what is left, and one without a demand gets 
     CHECK(near(found.global, {10, 30}, 1e-6));
 }
 
-TEST_CASE("the default rate of a vNIC is its part of the headroom") {
-    CHECK(default_rate(1000, 0.03, 12) == Approx(2.5));
-    CHECK(default_rate(1000, 0.03, 0) == 0);
-}
-
 TEST_CASE("random datacenters: within capacity, demand, limits and fixed reservations; work-conserving") {
     Random32 random(31);
     for (int run = 0; run < 2000; ++run) {

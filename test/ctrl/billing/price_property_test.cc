@@ -7,6 +7,7 @@
 #include "test/support/random.h"
 
 using namespace weir::billing;
+using weir::dynamic_rate;
 using weir::testing::Random32;
 
 namespace {

@@ -4,6 +4,7 @@
 #include "test/support/catch.h"
 
 using namespace weir::billing;
+using weir::dynamic_rate;
 
 namespace {
 

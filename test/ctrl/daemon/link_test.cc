@@ -299,7 +299,7 @@ TEST_CASE("messages that are not the controller's change nothing") {
     world.run(4 * kInterval);
     const std::uint64_t allocated = world.h1.believed;
     ControllerSession& link = *world.h1.link;
-    const ControllerSession::Counters before = link.counters();
+    const ControllerLinkCounters before = link.counters();
     link.on_message({}, {}, world.now);
     wire::Header header{.type = wire::Type::kAllocation,
                         .flags = wire::flags::kSnapshot,

@@ -3,10 +3,13 @@
 
 #include <vector>
 
+#include "common/water_fill.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
 
 using namespace weir::estimate;
+using weir::RealClaim;
+using weir::water_fill;
 
 namespace {
 
@@ -82,11 +85,21 @@ TEST_CASE("errors of a percent are averaged, and an appliance that changes is fo
 }
 
 TEST_CASE("tokens are shared by weight, each part at most what is wanted", "[work]") {
-    std::vector<double> out(3);
-    share_by_weight(600, std::vector<double>{1000, 1000, 50}, std::vector<double>{3, 2, 1}, out);
-    CHECK(out == std::vector<double>{330, 220, 50});
-    share_by_weight(600, std::vector<double>{10, 0, 50}, std::vector<double>{3, 2, 1}, out);
-    CHECK(out == std::vector<double>{10, 0, 50});
-    share_by_weight(600, std::vector<double>{100, 100, 100}, std::vector<double>{0, 0, 0}, out);
-    CHECK(out == std::vector<double>{0, 0, 0});
+    const auto shared = [](const std::vector<RealClaim>& claims) {
+        std::vector<double> out(claims.size());
+        (void)water_fill(600, claims, out);
+        return out;
+    };
+    CHECK(
+        shared({{.demand = 1000, .shares = 3}, {.demand = 1000, .shares = 2}, {.demand = 50, .shares = 1}}) ==
+        std::vector<double>{330, 220, 50});
+    CHECK(shared({{.demand = 1000, .shares = 3},
+                  {.demand = 0, .shares = 0},
+                  {.demand = 50, .shares = 1},
+                  {.demand = 1000, .shares = 2}}) == std::vector<double>{330, 0, 50, 220});
+    CHECK(shared({{.demand = 10, .shares = 3}, {.demand = 0, .shares = 2}, {.demand = 50, .shares = 1}}) ==
+          std::vector<double>{10, 0, 50});
+    CHECK(
+        shared({{.demand = 100, .shares = 0}, {.demand = 100, .shares = 0}, {.demand = 100, .shares = 0}}) ==
+        std::vector<double>{0, 0, 0});
 }

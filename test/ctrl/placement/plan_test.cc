@@ -5,6 +5,7 @@
 #include "test/support/catch.h"
 
 using namespace weir::placement;
+using weir::testing::is_over;
 using weir::testing::tenant;
 using weir::testing::tree;
 
@@ -14,7 +15,7 @@ TEST_CASE("a plan that fits breaks nothing", "[placement]") {
     const std::vector<Layout> there{{.hosts = {0, 1}, .appliances = {}}};
     const Plan plan = make_plan(topology, LinkNeed::kHose, tenants, there, Misfits::kForce);
     CHECK(plan.fits());
-    CHECK_FALSE(plan.after.is_over());
+    CHECK_FALSE(is_over(plan.after));
     CHECK(plan.after.broken.empty());
     CHECK(plan.entries[0].layout.hosts == there[0].hosts);
 }
@@ -38,7 +39,9 @@ TEST_CASE("a broken guarantee is listed with the rate that remains possible", "[
     const Load& link = plan.after.loads[0];
     CHECK(link.constraint.kind == ConstraintKind::kHostLink);
     CHECK(link.need == 19);
-    CHECK(link.is_new);
+    CHECK(link.is_over());
+    CHECK_FALSE(
+        is_over(audit(topology, LinkNeed::kHose, std::span(tenants).first(1), there)));  // without b, c
     CHECK(link.parts.size() == 3);
     REQUIRE(plan.after.broken.size() == 3);
     CHECK(plan.after.broken[0].tenant == 0);
@@ -48,14 +51,15 @@ TEST_CASE("a broken guarantee is listed with the rate that remains possible", "[
     CHECK(plan.after.broken[2].possible == 1);
 }
 
-TEST_CASE("a load that was over-committed before is not new", "[placement]") {
+TEST_CASE("a load that was over-committed before stays so beside a tenant that fits", "[placement]") {
     const Topology topology = tree(0, 2, 10, 0, 4);
     const std::vector<Tenant> tenants{tenant("a", {16, 16}), tenant("b", {1, 1})};
     const std::vector<Layout> there{{.hosts = {0, 1}, .appliances = {}}};
     const Plan plan = make_plan(topology, LinkNeed::kHose, tenants, there, Misfits::kForce);
     CHECK(plan.fits());  // b goes to one host, and needs no link
-    CHECK(plan.after.is_over());
-    CHECK_FALSE(plan.after.loads[0].is_new);
+    CHECK(is_over(plan.after));
+    CHECK(plan.after.loads[0].is_over());
+    CHECK(is_over(audit(topology, LinkNeed::kHose, std::span(tenants).first(1), there)));
     CHECK(plan.after.broken.size() == 1);
 }
 
@@ -91,7 +95,7 @@ TEST_CASE("too many vNICs on a host break no guaranteed rate", "[placement]") {
     const Plan plan = make_plan(topology, LinkNeed::kHose, tenants, {}, Misfits::kForce);
     CHECK_FALSE(plan.fits());
     CHECK(plan.entries[0].why.constraint.kind == ConstraintKind::kSlots);
-    CHECK(plan.after.is_over());
+    CHECK(is_over(plan.after));
     CHECK(plan.after.broken.empty());
 }
 
@@ -102,5 +106,5 @@ TEST_CASE("a refused tenant is not counted", "[placement]") {
     CHECK_FALSE(plan.entries[0].fits);
     CHECK_FALSE(plan.entries[0].in);
     CHECK(plan.entries[1].fits);
-    CHECK_FALSE(plan.after.is_over());
+    CHECK_FALSE(is_over(plan.after));
 }

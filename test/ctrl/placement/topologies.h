@@ -1,10 +1,11 @@
 // topologies.h - small datacenters for placement tests, in plain numbers. Threads: tests only.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "ctrl/placement/model.h"
+#include "ctrl/placement/plan.h"
 
 namespace weir::testing {
 
@@ -29,6 +30,11 @@ inline placement::Tenant tenant(const std::string& id, const std::vector<placeme
     for (const placement::Tokens reservation : reservations)
         made.vnics.push_back({.id = id + std::to_string(made.vnics.size()), .reservation = reservation});
     return made;
+}
+
+/// Whether any constraint is over-committed.
+inline bool is_over(const placement::Audit& audit) {
+    return std::ranges::any_of(audit.loads, &placement::Load::is_over);
 }
 
 }  // namespace weir::testing

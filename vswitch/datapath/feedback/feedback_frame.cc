@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/byte_order.h"
 #include "vswitch/limits.h"
 
 namespace weir {
@@ -31,19 +32,10 @@ void put(std::uint8_t* at, T value) {
     for (std::size_t i = sizeof(T); i-- > 0; value = static_cast<T>(value >> 8))
         at[i] = static_cast<std::uint8_t>(value);
 }
-template <typename T>
-T get(const std::uint8_t* at) {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i)
-        value = value << 8 | at[i];
-    return static_cast<T>(value);
-}
 
+/// Reads two bytes more than an address has; in a frame a header follows it.
 std::uint64_t mac_at(const std::uint8_t* at) {
-    std::uint64_t mac = 0;
-    for (std::size_t i = 0; i < 6; ++i)
-        mac |= static_cast<std::uint64_t>(at[i]) << (8 * i);
-    return mac;
+    return load_little<std::uint64_t>(at) & 0xFFFF'FFFF'FFFF;
 }
 void put_mac(std::uint8_t* at, std::uint64_t mac) {
     for (std::size_t i = 0; i < 6; ++i)
@@ -51,12 +43,12 @@ void put_mac(std::uint8_t* at, std::uint64_t mac) {
 }
 
 bool is_ipv4(std::span<const std::uint8_t> frame) {
-    return frame.size() >= kEthernetHeaderBytes + kIpv4Bytes &&
-           get<std::uint16_t>(&frame[kTypeAt]) == 0x0800 && frame[kEthernetHeaderBytes] >> 4 == 4;
+    return frame.size() >= kEthernetHeaderBytes + kIpv4Bytes && be16(&frame[kTypeAt]) == 0x0800 &&
+           frame[kEthernetHeaderBytes] >> 4 == 4;
 }
 bool is_ipv6(std::span<const std::uint8_t> frame) {
-    return frame.size() >= kEthernetHeaderBytes + kIpv6Bytes &&
-           get<std::uint16_t>(&frame[kTypeAt]) == 0x86DD && frame[kEthernetHeaderBytes] >> 4 == 6;
+    return frame.size() >= kEthernetHeaderBytes + kIpv6Bytes && be16(&frame[kTypeAt]) == 0x86DD &&
+           frame[kEthernetHeaderBytes] >> 4 == 6;
 }
 
 std::uint64_t tag_of(const FeedbackMessage& message, const std::uint8_t* payload, const FeedbackKey& key) {
@@ -67,7 +59,7 @@ std::uint64_t tag_of(const FeedbackMessage& message, const std::uint8_t* payload
     std::copy_n(payload, kTagAt, covered.begin() + 14);
     std::array<std::uint8_t, crypto_shorthash_BYTES> tag;
     crypto_shorthash(tag.data(), covered.data(), covered.size(), key.data());
-    return get<std::uint64_t>(tag.data());
+    return load_big<std::uint64_t>(tag.data());
 }
 
 /// Rounded; at least 1 for a rate above 0, as an ID of 0 means no rate.
@@ -89,7 +81,7 @@ void write_ipv4(std::uint8_t* ip, const std::uint8_t* answered, std::uint64_t ra
     std::memcpy(ip + 16, answered + 12, 4);
     std::uint32_t sum = 0;
     for (std::size_t at = 0; at < kIpv4Bytes; at += 2)
-        sum += get<std::uint16_t>(ip + at);
+        sum += be16(ip + at);
     sum = (sum & 0xFFFF) + (sum >> 16);
     put(ip + 10, static_cast<std::uint16_t>(~((sum & 0xFFFF) + (sum >> 16))));
 }
@@ -150,10 +142,10 @@ FeedbackVerdict read_feedback(std::span<const std::uint8_t> frame, std::uint16_t
     out.to = mac_at(&frame[0]);
     out.from = mac_at(&frame[6]);
     out.vlan = vlan;
-    out.sequence = get<std::uint32_t>(payload + kSequenceAt);
-    out.rate = get<std::uint64_t>(payload + kRateAt);
-    return get<std::uint64_t>(payload + kTagAt) == tag_of(out, payload, key) ? FeedbackVerdict::kValid
-                                                                             : FeedbackVerdict::kForged;
+    out.sequence = be32(payload + kSequenceAt);
+    out.rate = load_big<std::uint64_t>(payload + kRateAt);
+    return load_big<std::uint64_t>(payload + kTagAt) == tag_of(out, payload, key) ? FeedbackVerdict::kValid
+                                                                                  : FeedbackVerdict::kForged;
 }
 
 }  // namespace weir

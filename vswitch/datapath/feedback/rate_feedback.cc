@@ -17,11 +17,9 @@ namespace {
 constexpr unsigned kSequencesPerSecondBits = 12;
 
 EndpointProfile endpoint_of(const VnicPath& path) {
-    EndpointProfile profile;
-    profile.reservation = path.profile.uplink.reservation;
-    profile.shares = path.profile.uplink.shares;
-    profile.limit = path.profile.receive_limit;
-    return profile;
+    return {.reservation = path.profile.uplink.reservation,
+            .limit = path.profile.receive_limit,
+            .shares = path.profile.uplink.shares};
 }
 
 }  // namespace
@@ -37,7 +35,6 @@ FeedbackProfile make_feedback_profile(const SwitchConfig& config, const Feedback
     profile.receiver.law.rate_min =
         std::min(feedback.rate_min_bps / kBitsPerByte, profile.receiver.line_rate);
     profile.receiver.law.law = make_rate_law(*feedback.law);
-    profile.receiver.knows_senders = profile.receiver.law.law.knows_senders;
     profile.flows.rate_min = profile.receiver.law.rate_min;
     profile.flows.line_rate = profile.receiver.line_rate;
     profile.first_sequence = static_cast<std::uint32_t>(seconds << kSequencesPerSecondBits);
@@ -56,10 +53,6 @@ void RateFeedback::add(const VnicPath& path) {
 
 void RateFeedback::change(const VnicPath& path) {
     receiver_.change(path.fixed.id, endpoint_of(path));
-}
-
-void RateFeedback::remove(const VnicPath& path) {
-    receiver_.remove(path.fixed.id);
 }
 
 /// Neighbours from the same sender are metered as one.

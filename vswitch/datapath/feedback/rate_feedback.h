@@ -48,7 +48,7 @@ class RateFeedback {
 
     void add(const VnicPath& path);
     void change(const VnicPath& path);
-    void remove(const VnicPath& path);
+    void remove(const VnicPath& path) { receiver_.remove(path.fixed.id); }
 
     /// Frames from the wire, about to be delivered to a VM of this worker.
     void meter(const VnicPath& to, const Run& run, Nanos now);

@@ -8,96 +8,79 @@
 #include "vswitch/datapath/frame.h"
 
 namespace weir {
-namespace {
-
-/// Payload of a full segment with an MTU of 1500 and TCP timestamps.
-constexpr std::uint32_t kSegmentBytes = 1448;
-/// An average moves by 1/8 towards each new value.
-constexpr unsigned kAverageShift = 3;
-
-void account_queued(VnicPath& from, const rte_mbuf* frame, std::uint32_t bytes) {
-    from.queued_buffers += frame->nb_segs;
-    from.stats.from_vm.queued.add(1, bytes);
-}
-
-}  // namespace
 
 /// Sink of the tracker: adds up the cost of a segment's requests, and settles the cost of its responses.
-class RequestPath::Charges {
-  public:
-    /// @param cost to which the cost of the requests is added
-    Charges(RequestPath& path, ServiceFlow& flow, std::uint32_t id, const TrackedConnection* connection,
-            CostVector& cost, Nanos now)
-        : path_(path), flow_(flow), id_(id), connection_(connection), cost_(cost), now_(now) {}
+struct RequestPath::Charges {
+    RequestPath& path;
+    ServiceFlow& flow;
+    std::uint32_t id;  ///< of the flow
+    const TrackedConnection* connection;
+    CostVector& cost;  ///< to which the cost of the requests is added
+    Nanos now;
 
     void request(const Request& request) {
         const auto operation = static_cast<std::size_t>(request.operation);
         const std::uint32_t back = !request.answered        ? 0
                                    : request.response_known ? request.response_bytes
-                                                            : flow_.expected[operation];
-        const std::uint32_t tokens = flow_.cost.tokens(request, back, now_);
-        cost_[0] += tokens;
-        cost_[1] += path_.wire_bytes(request.request_bytes);
-        cost_[2] += back != 0 ? path_.wire_bytes(back) : 0;
-        if (flow_.counts_cycles)
-            cost_[3] += path_.appliances_[flow_.appliance].cycles->tokens(request.operation,
-                                                                          request.request_bytes, back);
+                                                            : flow.expected[operation];
+        const std::uint32_t tokens = flow.cost.tokens(request, back, now);
+        cost[0] += tokens;
+        cost[1] += path.wire_bytes(request.request_bytes);
+        cost[2] += back != 0 ? path.wire_bytes(back) : 0;
+        if (flow.counts_cycles)
+            cost[3] += path.appliances_[flow.appliance].cycles->tokens(request.operation,
+                                                                       request.request_bytes, back);
         if (request.answered)
-            cost_[kWindowHold] += path_.tracker_.pending().charge(*connection_, tokens);
-        ++flow_.stats.requests;
-        flow_.stats.outstanding += request.answered;
+            cost[kWindowHold] += path.tracker_.pending().charge(*connection, tokens);
+        ++flow.stats.requests;
+        flow.stats.outstanding += request.answered;
     }
     void response(const Response& response, const Answer& answer) {
-        ++flow_.stats.responses;
-        flow_.stats.failed += response.failed;
-        flow_.stats.outstanding -= flow_.stats.outstanding != 0;
+        ++flow.stats.responses;
+        flow.stats.failed += response.failed;
+        flow.stats.outstanding -= flow.stats.outstanding != 0;
         if (!answer.matched)
             return;
-        flow_.latency->add(answer.latency);
+        flow.latency->add(answer.latency);
         settle(response, answer);
     }
     void plain(Side side, std::uint32_t bytes) {
-        flow_.stats.plain_bytes += bytes;
+        flow.stats.plain_bytes += bytes;
         if (side == Side::kResponses) {
-            path_.gate_.settle(id_, PathResource::kDownlink, 0, path_.wire_bytes(bytes), now_);
+            path.gate_.settle(id, PathResource::kDownlink, 0, path.wire_bytes(bytes), now);
             return;
         }
-        cost_[0] += flow_.cost.tokens({.operation = Operation::kBytes, .request_bytes = bytes}, 0, now_);
-        cost_[1] += path_.wire_bytes(bytes);
+        cost[0] += flow.cost.tokens({.operation = Operation::kBytes, .request_bytes = bytes}, 0, now);
+        cost[1] += path.wire_bytes(bytes);
     }
-
-  private:
     /// Responses of unknown length were charged by the average of their operation. The difference to the real
     /// length is settled here; it is the present average's, not the one at the request, but over many
     /// responses that cancels.
     void settle(const Response& response, const Answer& answer) {
-        std::uint32_t& expected = flow_.expected[static_cast<std::size_t>(answer.operation)];
+        // The average moves by 1/8 towards each new value.
+        constexpr unsigned kAverageShift = 3;
+        std::uint32_t& expected = flow.expected[static_cast<std::size_t>(answer.operation)];
         const std::uint32_t charged = expected;
         const std::uint32_t actual = response.bytes;
         if (charged != actual && !answer.response_known) {
             const Request request{.operation = answer.operation, .request_bytes = answer.request_bytes};
-            const std::uint32_t was = flow_.cost.tokens(request, charged, Access::kPlain);
-            const std::uint32_t is = flow_.cost.tokens(request, actual, Access::kPlain);
-            path_.gate_.settle(id_, PathResource::kAppliance, was, is, now_);
-            path_.gate_.settle(id_, PathResource::kDownlink, charged != 0 ? path_.wire_bytes(charged) : 0,
-                               path_.wire_bytes(actual), now_);
+            const std::uint32_t was = flow.cost.tokens(request, charged, Access::kPlain);
+            const std::uint32_t is = flow.cost.tokens(request, actual, Access::kPlain);
+            path.gate_.settle(id, PathResource::kAppliance, was, is, now);
+            path.gate_.settle(id, PathResource::kDownlink, charged != 0 ? path.wire_bytes(charged) : 0,
+                              path.wire_bytes(actual), now);
             const bool near = charged >> kAverageShift == actual >> kAverageShift;
             expected = charged == 0 || near
                            ? actual
                            : charged + (actual >> kAverageShift) - (charged >> kAverageShift);
         }
     }
-
-    RequestPath& path_;
-    ServiceFlow& flow_;
-    std::uint32_t id_;
-    const TrackedConnection* connection_;
-    CostVector& cost_;
-    Nanos now_;
 };
 
 /// Bytes on the wire: each full segment adds its headers.
 std::uint32_t RequestPath::wire_bytes(std::uint32_t payload) const {
+    // Payload of a full segment with an MTU of 1500 and TCP timestamps.
+    constexpr std::uint32_t kSegmentBytes = 1448;
     constexpr std::uint64_t kPerSegment = (std::uint64_t{1} << 32) / kSegmentBytes;
     const auto more = static_cast<std::uint32_t>(payload * kPerSegment >> 32);
     return payload + (1 + more) * header_bytes_;
@@ -195,7 +178,7 @@ RequestPath::Tracked RequestPath::track(const Lookup& lookup, TrackedConnection*
     const TcpView& view = lookup.view;
     ServiceFlow& flow = flows_[lookup.flow];
     Tracked tracked{.connection = known != nullptr ? known : connection_of(lookup, now)};
-    Charges charges(*this, flow, lookup.flow, tracked.connection, tracked.cost, now);
+    Charges charges{*this, flow, lookup.flow, tracked.connection, tracked.cost, now};
     if (tracked.connection == nullptr) {
         if (view.payload_bytes != 0)
             charges.plain(side, view.payload_bytes);
@@ -209,8 +192,8 @@ RequestPath::Tracked RequestPath::track(const Lookup& lookup, TrackedConnection*
     });
     tracked.end = connection.requests;
     if (!continues) {
-        tracker_.pending().hold(connection,
-                                tracked.first);  // they are not at the service: finish() must not count them
+        // They are not at the service: finish() must not count them.
+        tracker_.pending().hold(connection, tracked.first);
         forget(connection, &flow);
         connections_.remove(lookup.connection);
         (void)closed_.open(lookup.flow, lookup.connection);
@@ -261,8 +244,8 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
         return false;
     }
     const bool in_stream = view.payload_bytes != 0 || (view.flags & Segment::kFin) != 0;
-    if (in_stream &&
-        !gate_.has_room(lookup.flow, lookup.connection, bytes)) {  // asked before anything is charged
+    // Asked before anything is charged.
+    if (in_stream && !gate_.has_room(lookup.flow, lookup.connection, bytes)) {
         from.stats.from_vm.drop(DropReason::kRequestQueueFull, 1, bytes);
         rte_pktmbuf_free(frame);
         return false;
@@ -286,7 +269,8 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
                                    std::uint64_t{tracked.end} << 32 | tracked.first};
     set_destination(frame, batch.to[at]);
     gate_.hold(lookup.flow, packet, tracked.cost, {view.seq, end}, now);
-    account_queued(from, frame, bytes);
+    from.queued_buffers += frame->nb_segs;
+    from.stats.from_vm.queued.add(1, bytes);
     return false;
 }
 

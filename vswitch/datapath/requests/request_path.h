@@ -141,8 +141,7 @@ class RequestPath {
         bool congested = false;  ///< a request that arrived now would wait
         CostVector mean_cost{};  ///< of a request
         std::uint64_t released_bytes = 0;
-        std::uint32_t in_flight_max =
-            0;  ///< bytes that a connection may have in flight while requests are held
+        std::uint32_t in_flight_max = 0;      ///< bytes of a connection in flight while requests are held
         std::uint32_t expected_requests = 0;  ///< of clients whose windows were opened
         Nanos opened_at = 0;
     };
@@ -155,7 +154,7 @@ class RequestPath {
         ConnectionId connection;
     };
     using Lookups = std::array<Lookup, limits::kBurst>;
-    /// Address of a service flow's appliance.
+    /// A service flow, and its appliance's address.
     struct Service {
         std::uint16_t port;
         bool ip6;
@@ -174,7 +173,7 @@ class RequestPath {
         std::uint32_t first = 0;
         std::uint32_t end = 0;
     };
-    class Charges;
+    struct Charges;
 
     // request_path.cc: frames.
     void look_up(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
@@ -223,19 +222,18 @@ class RequestPath {
     Nanos open_due_ = 0;
     std::vector<Window> windows_;
     std::vector<ServiceFlow> flows_;
-    std::vector<std::vector<std::uint32_t>> of_vnic_;  // service flows, by VnicId
-    std::vector<std::vector<Service>> services_;       // the addresses of the same, for find_flow()
+    std::vector<std::vector<Service>> services_;  // by VnicId; TrackedConnection::service is the index
 };
 
 template <class Drop>
 void RequestPath::remove(const VnicPath& path, Nanos now, Drop&& drop) {
-    for (const std::uint32_t id : of_vnic_[path.fixed.id]) {
-        finish(flows_[id], flows_[id].at_service);
-        gate_.close(id, now, drop);
-        closed_.forget(id);
-        flows_[id].open = false;
+    for (const Service& service : services_[path.fixed.id]) {
+        ServiceFlow& flow = flows_[service.flow];
+        finish(flow, flow.at_service);
+        gate_.close(service.flow, now, drop);
+        closed_.forget(service.flow);
+        flow.open = false;
     }
-    of_vnic_[path.fixed.id].clear();
     services_[path.fixed.id].clear();
     connections_.leave(path.fixed.id);
 }

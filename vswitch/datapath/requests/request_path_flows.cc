@@ -38,7 +38,6 @@ RequestPath::RequestPath(const Setup& setup)
              .wheel_id = setup.wheel_id}),
       closed_(limits::kRequestFlowsMax, kClosedMax),
       pool_(setup.pool),
-      of_vnic_(limits::kVnicsMax),
       services_(limits::kVnicsMax) {
     flows_.reserve(limits::kRequestFlowsMax);
     for (std::uint16_t at = 0; at < appliances_.size(); ++at) {
@@ -56,8 +55,7 @@ void RequestPath::add(const VnicPath& path, Nanos now) {
     for (const VnicProfile::Requests& requests :
          std::span(path.profile.requests).first(path.profile.request_flows))
         if (const std::uint32_t flow = open_flow(path, requests, now); flow != kNoFlow) {
-            flows_[flow].slot = static_cast<std::uint8_t>(of_vnic_[path.fixed.id].size());
-            of_vnic_[path.fixed.id].push_back(flow);
+            flows_[flow].slot = static_cast<std::uint8_t>(services_[path.fixed.id].size());
             const Appliance& to = appliances_[requests.appliance];
             services_[path.fixed.id].push_back({to.port, to.ip6, flow, to.address});
         }
@@ -70,7 +68,6 @@ std::uint32_t RequestPath::open_flow(const VnicPath& path, const VnicProfile::Re
     flow.limit = requests.limit;
     flow.promised = requests.gate.window;
     flow.counts_cycles = appliance.cycles != nullptr;
-    flow.stats.since = now;
     const auto closed = std::ranges::find_if(flows_, [](const ServiceFlow& at) { return !at.open; });
     const auto id = static_cast<std::uint32_t>(closed - flows_.begin());
     if (id == limits::kRequestFlowsMax)
@@ -84,14 +81,15 @@ std::uint32_t RequestPath::open_flow(const VnicPath& path, const VnicProfile::Re
 }
 
 void RequestPath::change(const VnicPath& path, Nanos now) {
-    for (const std::uint32_t id : of_vnic_[path.fixed.id]) {
+    for (const Service& service : services_[path.fixed.id]) {
+        ServiceFlow& flow = flows_[service.flow];
         for (const VnicProfile::Requests& requests :
              std::span(path.profile.requests).first(path.profile.request_flows)) {
-            if (requests.appliance != flows_[id].appliance)
+            if (requests.appliance != flow.appliance)
                 continue;
-            flows_[id].limit = requests.limit;
-            flows_[id].promised = requests.gate.window;
-            gate_.change(id, requests.gate, now);
+            flow.limit = requests.limit;
+            flow.promised = requests.gate.window;
+            gate_.change(service.flow, requests.gate, now);
         }
     }
 }
@@ -117,8 +115,8 @@ void RequestPath::on_release(std::uint32_t id, const RequestGate::Held& held, Na
 }
 
 RequestPath::ServiceFlow* RequestPath::flow_of(const TrackedConnection& connection) {
-    const std::vector<std::uint32_t>& flows = of_vnic_[connection.vnic];
-    return connection.service < flows.size() ? &flows_[flows[connection.service]] : nullptr;
+    const std::vector<Service>& services = services_[connection.vnic];
+    return connection.service < services.size() ? &flows_[services[connection.service].flow] : nullptr;
 }
 
 /// Removes a connection from the tracker and its open requests from the counters.
@@ -151,11 +149,9 @@ void RequestPath::divide_windows(Nanos now) {
     for (Window& window : windows_) {
         LinkShare& share = *appliances_[window.appliance].window_share;
         LinkDemand demand{.used = window.gate.outstanding(), .backlogged = window.gate.contended()};
-        for (const ServiceFlow& flow : flows_) {
-            if (!flow.open || flow.appliance != window.appliance)
-                continue;
-            demand.shares += flow.promised.shares;
-        }
+        for (const ServiceFlow& flow : flows_)
+            if (flow.open && flow.appliance == window.appliance)
+                demand.shares += flow.promised.shares;
         share.report(worker_, demand);
         if (worker_ == 0)
             share.divide();
@@ -173,12 +169,12 @@ void RequestPath::housekeeping(Nanos now) {
 
 void RequestPath::read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const {
     readings.clear();
-    for (const std::uint32_t id : of_vnic_[vnic]) {
-        const ServiceFlow& flow = flows_[id];
+    for (const Service& service : services_[vnic]) {
+        const ServiceFlow& flow = flows_[service.flow];
         if (readings.size() == readings.capacity())
             return;
         Reading reading{flow.appliance, flow.stats};
-        gate_.read(id, now, reading.stats);
+        gate_.read(service.flow, now, reading.stats);
         reading.stats.outstanding_tokens = flow.at_service;
         reading.stats.limit = flow.limit;
         reading.stats.connections = connections_.size(vnic);

@@ -9,19 +9,15 @@
 #include "vswitch/datapath/requests/request_path.h"
 
 namespace weir {
-namespace {
-
-constexpr Nanos kPacePeriod = 10'000'000;
-/// While requests are held, a connection may have the bytes in flight that are released in this time.
-constexpr Nanos kInFlightTime = 100'000'000;
-/// ... and at least a full segment.
-constexpr std::uint32_t kInFlightMin = 1460;
-constexpr std::uint32_t kInFlightMax = 128 * 1024;
-
-}  // namespace
 
 /// Works out averages and bounds at most once in kPacePeriod, as it divides.
 void RequestPath::update_pace(ServiceFlow& flow, std::uint32_t id, Nanos now) {
+    constexpr Nanos kPacePeriod = 10'000'000;
+    // While requests are held, a connection may have the bytes in flight that are released in this time.
+    constexpr Nanos kInFlightTime = 100'000'000;
+    // ... and at least a full segment.
+    constexpr std::uint32_t kInFlightMin = 1460;
+    constexpr std::uint32_t kInFlightMax = 128 * 1024;
     const Nanos since = now - flow.paced_at;
     if (since < kPacePeriod)
         return;

@@ -139,9 +139,7 @@ bool ClosedWindows::close(FlowId flow, ConnectionId connection, const WindowUpda
 }
 
 bool ClosedWindows::open(FlowId flow, ConnectionId connection) {
-    if (queues_[flow].count == 0)
-        return false;
-    const std::uint32_t at = find(connection);
+    const std::uint32_t at = queues_[flow].count != 0 ? find(connection) : kNone;
     if (at == kNone)
         return false;
     remove(queues_[flow], at);

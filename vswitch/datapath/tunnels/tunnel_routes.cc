@@ -18,18 +18,11 @@ constexpr std::uint16_t kArp = 0x0806;
 constexpr std::uint16_t kVlan = 0x8100;
 constexpr std::uint16_t kIpv6 = 0x86DD;
 
-std::uint64_t be(const std::uint8_t* at, unsigned bytes) {
-    std::uint64_t value = 0;
-    for (unsigned i = 0; i < bytes; ++i)
-        value = value << 8 | at[i];
-    return value;
-}
-
 FrameEnd one4(const std::uint8_t* at) {
-    return {Kind::kOne, false, be(at, 4) << 32, 0};
+    return {Kind::kOne, false, std::uint64_t{be32(at)} << 32, 0};
 }
 FrameEnd one6(const std::uint8_t* at) {
-    return {Kind::kOne, true, be(at, 8), be(at + 8, 8)};
+    return {Kind::kOne, true, load_big<std::uint64_t>(at), load_big<std::uint64_t>(at + 8)};
 }
 constexpr FrameEnd kAll{Kind::kAll, false, 0, 0};
 
@@ -105,8 +98,8 @@ void TunnelRoutes::add(const IpNetwork& network, TunnelId tunnel) {
     const auto mask = [](unsigned set) {
         return set == 0 ? 0 : ~std::uint64_t{0} << (64 - std::min(set, 64U));
     };
-    Route route{be(bytes.data(), 8),
-                be(bytes.data() + 8, 8),
+    Route route{load_big<std::uint64_t>(bytes.data()),
+                load_big<std::uint64_t>(bytes.data() + 8),
                 mask(bits),
                 mask(bits > 64 ? bits - 64 : 0),
                 bits,

@@ -48,9 +48,8 @@ struct BucketProfile {
 
 /// Default burst of a limit or a reservation, bytes. 4 ms of the rate, but no more than 64 KiB unless that is
 /// less than 1 ms of it, and never less than two full frames. 4 ms bridge a stall of the poll thread without
-/// loss of rate (TCP keeps
-/// >= 95 %); with one 64 KiB super-frame on top they are 0.53 % of a second's bytes at 100 Mbit/s (bound: 1
-/// %).
+/// loss of rate (TCP keeps >= 95 %); with one 64 KiB super-frame on top they are 0.53 % of a second's bytes
+/// at 100 Mbit/s (bound: 1 %).
 [[nodiscard]] std::uint64_t burst_for_rate(std::uint64_t bytes_per_sec);
 /// Default burst of a packet limit, packets: 4 ms of the rate, at least 2.
 [[nodiscard]] std::uint64_t burst_for_packet_rate(std::uint64_t packets_per_sec);

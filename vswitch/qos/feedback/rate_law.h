@@ -20,7 +20,9 @@ namespace weir {
 struct RateLaw {
     double (*factor)(double gain, double load);  ///< of the rate, for load >= 0
     double gain;                                 ///< 0..1
-    bool knows_senders;  ///< the receiver also uses what each sender sent; false: the law alone
+    /// The receiver also uses what each sender sent; false: the law alone, and a split without demand, as in
+    /// EyeQ.
+    bool knows_senders;
 };
 
 #define WEIR_DECLARE_RATE_LAW(name, summary) RateLaw make_##name();

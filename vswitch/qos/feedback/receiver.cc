@@ -94,10 +94,7 @@ Receiver::Receiver(const Setup& setup, const ReceiverProfile& profile)
 
 void Receiver::add(VnicId vnic, const EndpointProfile& profile) {
     Endpoint& endpoint = endpoints_[vnic];
-    endpoint = Endpoint{};
-    endpoint.present = true;
-    endpoint.profile = profile;
-    endpoint.rate = profile_.line_rate;
+    endpoint = {.rate = profile_.line_rate, .present = true, .profile = profile};
     endpoint.history.fill(profile_.line_rate);
 }
 
@@ -179,7 +176,7 @@ bool Receiver::link_full(std::uint64_t bytes, Nanos span) const {
 void Receiver::check_flood(Endpoint& endpoint, Nanos now) {
     endpoint.check_at = endpoint.window_bytes + kManyBytes;
     const Nanos span = now - endpoint.window_from;
-    if (!profile_.knows_senders || span < profile_.period / kChecksMax ||
+    if (!profile_.law.law.knows_senders || span < profile_.period / kChecksMax ||
         endpoint.measured > kCalm * endpoint.target)
         return;
     const double part = over(endpoint.target, span);
@@ -225,7 +222,7 @@ void Receiver::lend_headroom(std::uint64_t bytes, Nanos span) {
     const auto capacity = static_cast<double>(profile_.capacity);
     const double left = over(capacity, span) - static_cast<double>(bytes);
     unused_ = std::clamp(unused_ + (left < 0 ? left * kBeyondCounts : left), 0.0, over(capacity, kUnusedMax));
-    if (!profile_.knows_senders || !backlogged_)
+    if (!profile_.law.law.knows_senders || !backlogged_)
         unused_ = 0;
     const double lent = std::min(per_second(unused_, kUnusedSpent), capacity * headroom_ * kHeadroomLent);
     capacity_ = static_cast<std::uint64_t>(capacity + lent);
@@ -274,7 +271,7 @@ void Receiver::split() {
     for (std::size_t i = 0; i < count; ++i)
         endpoints_[active_[i]].target = static_cast<double>(parts[i]);
     backlogged_ = false;
-    if (!profile_.knows_senders)
+    if (!profile_.law.law.knows_senders)
         return;
     const double start = static_cast<double>(capacity_) * kDemandStart;
     for (std::size_t i = 0; i < count; ++i) {
@@ -302,7 +299,7 @@ void Receiver::adjust(Endpoint& endpoint, Nanos span) {
     const double load = (endpoint.measured + endpoint.congestion) / target;
     std::uint64_t rate = next_rate(profile_.law, endpoint.rate, load);
     std::uint64_t most = profile_.line_rate;
-    if (profile_.knows_senders) {
+    if (profile_.law.law.knows_senders) {
         if (load > kOverload && !summary.windows.empty()) {
             rate = std::min(next_rate(profile_.law, endpoint.rate, std::min(load, kFlood)),
                             fitting_rate(endpoint, summary, target, span));

@@ -39,8 +39,7 @@ struct ReceiverProfile {
     std::uint64_t capacity = 0;   ///< of the link less its headroom; set_capacity() sets a worker's part
     std::uint64_t line_rate = 0;  ///< of any sender; an advertised rate of this or more means "no limit"
     Nanos period = 200'000;
-    RateLawProfile law;         ///< its rate_max is line_rate
-    bool knows_senders = true;  ///< false: the law alone, and a split without demand, as in EyeQ
+    RateLawProfile law;  ///< its rate_max is line_rate
 };
 
 /// A vNIC's claim on the receiving direction of the link.

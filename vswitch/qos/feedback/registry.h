@@ -7,6 +7,7 @@
 // configs/default.jsonc with it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -30,10 +31,8 @@ inline constexpr std::array kRateLaws{WEIR_RATE_LAWS(WEIR_RATE_LAW_ENTRY)};
 
 /// The table's entry of this name; null when there is none.
 [[nodiscard]] constexpr const RateLawEntry* find_rate_law(std::string_view name) {
-    for (const RateLawEntry& entry : kRateLaws)
-        if (entry.name == name)
-            return &entry;
-    return nullptr;
+    const auto* const found = std::ranges::find(kRateLaws, name, &RateLawEntry::name);
+    return found == kRateLaws.end() ? nullptr : found;
 }
 
 }  // namespace weir

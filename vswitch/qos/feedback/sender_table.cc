@@ -36,11 +36,7 @@ std::uint32_t SenderTable::find_or_add(VnicId vnic, std::uint64_t address, std::
         return kNone;
     const std::uint32_t at = free_;
     free_ = senders_[at].next_in_bucket;
-    senders_[at] = Sender{};
-    senders_[at].address = address;
-    senders_[at].vnic = vnic;
-    senders_[at].next_in_bucket = head;
-    senders_[at].next_of_vnic = of_vnic;
+    senders_[at] = {.address = address, .next_in_bucket = head, .next_of_vnic = of_vnic, .vnic = vnic};
     head = at;
     of_vnic = at;
     ++size_;

@@ -61,9 +61,7 @@ class SenderTable {
 
   private:
     [[nodiscard]] std::size_t bucket_of(VnicId vnic, std::uint64_t address) const {
-        const std::uint64_t mixed =
-            (address ^ static_cast<std::uint64_t>(vnic) << 48) * 0x9E37'79B9'7F4A'7C15;
-        return mixed >> shift_;
+        return ((address ^ static_cast<std::uint64_t>(vnic) << 48) * 0x9E37'79B9'7F4A'7C15) >> shift_;
     }
     void release(std::uint32_t at);
 

@@ -76,9 +76,7 @@ void GuaranteeRound::add(GuaranteeMeter& meter, const GuaranteeMeter::Period& en
 }
 
 void GuaranteeRound::settle() {
-    std::stable_sort(dynamic_.begin(), dynamic_.end(), [](const GuaranteeMeter* a, const GuaranteeMeter* b) {
-        return a->time_left() < b->time_left();
-    });
+    std::ranges::stable_sort(dynamic_, {}, &GuaranteeMeter::time_left);
     for (GuaranteeMeter* meter : dynamic_) {
         meter->hold(room_);
         room_ -= meter->rate();

@@ -10,7 +10,7 @@ ApplianceGate::ApplianceGate(const Setup& setup)
                                                    .queue_packets = kAnnounced,
                                                    .wheel = setup.wheel,
                                                    .quantum = 1U << kScaleBits})),
-      waiting_(setup.flows) {
+      announced_(setup.flows) {
     scheduler_->set_capacity(UINT64_MAX, 0);
 }
 
@@ -35,19 +35,17 @@ void ApplianceGate::close(Flow flow, Nanos now) {
 }
 
 bool ApplianceGate::announce(Flow flow, std::uint32_t tokens, Nanos now) {
-    Waiting& waiting = waiting_[flow];
-    if (waiting.announced == kAnnounced)
+    std::uint8_t& announced = announced_[flow];
+    const PacketRef entry{&announced, now, scaled(tokens), 1, 0};
+    if (announced == kAnnounced || !scheduler_->enqueue(flow, entry, now))
         return false;
-    const PacketRef entry{&waiting, now, scaled(tokens), 1, 0};
-    if (!scheduler_->enqueue(flow, entry, now))
-        return false;
-    waiting = {static_cast<std::uint8_t>(waiting.announced + 1), tokens};
+    ++announced;
     return true;
 }
 
 void ApplianceGate::withdraw(Flow flow) {
     scheduler_->drain(flow, [](const PacketRef&) {});
-    waiting_[flow].announced = 0;
+    announced_[flow] = 0;
     if (chosen_ && chosen_->flow == flow)
         chosen_.reset();
 }
@@ -57,14 +55,14 @@ std::optional<ApplianceGate::Grant> ApplianceGate::next(Nanos now) {
         std::array<PacketRef, 1> first;
         if (scheduler_->dequeue_burst(now, first) == 0)
             return std::nullopt;
-        auto* waiting = static_cast<Waiting*>(first[0].packet);
-        chosen_ = {static_cast<Flow>(waiting - waiting_.data()), first[0].bytes >> kScaleBits};
+        const auto* const announced = static_cast<const std::uint8_t*>(first[0].packet);
+        chosen_ = {static_cast<Flow>(announced - announced_.data()), first[0].bytes >> kScaleBits};
     }
     if (!fits(chosen_->tokens))
         return std::nullopt;
     const Grant grant = *chosen_;
     chosen_.reset();
-    --waiting_[grant.flow].announced;
+    --announced_[grant.flow];
     outstanding_ += grant.tokens;
     return grant;
 }

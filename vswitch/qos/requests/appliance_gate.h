@@ -67,7 +67,7 @@ class ApplianceGate {
     }
     /// The flow has a request that waits only for the window. @return false if kAnnounced are known already
     bool announce(Flow flow, std::uint32_t tokens, Nanos now);
-    [[nodiscard]] unsigned announced(Flow flow) const { return waiting_[flow].announced; }
+    [[nodiscard]] unsigned announced(Flow flow) const { return announced_[flow]; }
     /// No request of the flow waits for the window any more.
     void withdraw(Flow flow);
     /// The next request that may enter now, if any; its tokens count as outstanding from here on.
@@ -90,10 +90,6 @@ class ApplianceGate {
   private:
     /// The scheduler counts in 256ths, so that its turns may be shorter than a token.
     static constexpr unsigned kScaleBits = 8;
-    struct Waiting {
-        std::uint8_t announced = 0;
-        std::uint32_t tokens = 0;  ///< of the request announced last
-    };
 
     [[nodiscard]] bool fits(std::uint32_t tokens) const {
         return outstanding_ == 0 || outstanding_ + tokens <= window_;
@@ -105,8 +101,8 @@ class ApplianceGate {
     [[nodiscard]] static ClassProfile to_class(const GateProfile& profile);
 
     std::unique_ptr<LinkScheduler> scheduler_;
-    std::vector<Waiting> waiting_;
-    std::optional<Grant> chosen_;  ///< enters next, once it fits
+    std::vector<std::uint8_t> announced_;  // requests that are announced, by flow
+    std::optional<Grant> chosen_;          ///< enters next, once it fits
     std::uint64_t window_ = UINT64_MAX;
     std::uint64_t outstanding_ = 0;
 };

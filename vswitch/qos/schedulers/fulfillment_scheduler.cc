@@ -98,10 +98,8 @@ void FulfillmentScheduler::shares_changed(Nanos now) {
     for (std::size_t i = 0; i < classes_.size(); ++i) {
         const ClassProfile& profile = classes_[i].profile;
         const std::uint64_t rate = classes_[i].present ? profile.reservation : 0;
-        const std::uint64_t burst =
-            profile.reservation_burst != 0 ? profile.reservation_burst : burst_for_rate(rate);
         Promise& promise = promises_[i];
-        const BucketProfile guarantee = make_profile(rate, burst);
+        const BucketProfile guarantee = make_profile(rate, profile.burst_at(rate));
         if (guarantee == promise.due.profile())
             continue;
         promise.due.set_profile(guarantee, now);

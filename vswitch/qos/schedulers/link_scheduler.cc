@@ -76,8 +76,7 @@ void LinkScheduler::set_capacity(std::uint64_t tokens_per_sec, Nanos now) {
 
 void LinkScheduler::set_reservation(Class& c, Nanos now) {
     const std::uint64_t rate = scale_down(c.profile.reservation, capacity_, reserved_);
-    const std::uint64_t burst = c.profile.reservation_burst;
-    c.reserved.set_profile(make_profile(rate, burst != 0 ? burst : burst_for_rate(rate)), now);
+    c.reserved.set_profile(make_profile(rate, c.profile.burst_at(rate)), now);
 }
 
 void LinkScheduler::rescale_reservations(Nanos now) {

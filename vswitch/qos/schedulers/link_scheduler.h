@@ -33,6 +33,11 @@ struct ClassProfile {
     std::uint64_t reservation_burst = 0;  ///< tokens that it holds when full; 0 = burst_for_rate()
     std::uint32_t shares = 100;           ///< 1..10000
     std::uint32_t queue_bytes_max = limits::kQueueBytesMax;  ///< backlog at which room() becomes 0
+
+    /// Tokens that the reservation holds when full, while it has this rate.
+    [[nodiscard]] std::uint64_t burst_at(std::uint64_t rate) const {
+        return reservation_burst != 0 ? reservation_burst : burst_for_rate(rate);
+    }
 };
 
 struct SchedulerSetup {
@@ -43,8 +48,7 @@ struct SchedulerSetup {
     std::uint32_t destinations = 0;      ///< DestinationIds are 0 .. destinations-1
     std::uint32_t destination_packets = 0;   ///< that may wait for all destinations together
     std::uint32_t destination_wheel_id = 0;  ///< wheel id of destination 0
-    std::uint32_t quantum =
-        4096;  ///< bytes that a turn adds to the class with the most shares: two full frames
+    std::uint32_t quantum = 4096;  ///< bytes of a turn of the class with the most shares: two full frames
 };
 
 class LinkScheduler {

@@ -8,6 +8,7 @@
 // have.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
@@ -36,10 +37,8 @@ inline constexpr std::array kSchedulers{WEIR_SCHEDULERS(WEIR_SCHEDULER_ENTRY)};
 
 /// The table's entry of this name; null when there is none.
 [[nodiscard]] constexpr const SchedulerEntry* find_scheduler(std::string_view name) {
-    for (const SchedulerEntry& entry : kSchedulers)
-        if (entry.name == name)
-            return &entry;
-    return nullptr;
+    const auto* const found = std::ranges::find(kSchedulers, name, &SchedulerEntry::name);
+    return found == kSchedulers.end() ? nullptr : found;
 }
 
 /// @param entry of kSchedulers

@@ -4,14 +4,6 @@
 #include <memory>
 
 namespace weir {
-namespace {
-
-/// log2 of the bytes/s of virtual time per share: a byte costs a class with 10,000 shares 24 ns of virtual
-/// time, and one with a single share 0.24 ms.
-constexpr unsigned kShareBits = 12;
-constexpr FineTime kVirtualMax = FineTime{1} << 62;
-
-}  // namespace
 
 std::unique_ptr<LinkScheduler> make_rls(const SchedulerSetup& setup) {
     return std::make_unique<RlsScheduler>(setup);
@@ -78,6 +70,7 @@ bool RlsScheduler::serve_due(Nanos now, PacketRef& out) {
 }
 
 bool RlsScheduler::serve_by_share(Nanos now, PacketRef& out) {
+    constexpr FineTime kVirtualMax = FineTime{1} << 62;
     const VnicId id = by_share_.top();
     if (!send_front(id, now, out))
         return false;
@@ -122,15 +115,17 @@ void RlsScheduler::leave(VnicId id) {
 }
 
 void RlsScheduler::shares_changed(Nanos /*now*/) {
+    // log2 of the bytes/s of virtual time per share: a byte costs a class with 10,000 shares 24 ns of virtual
+    // time, and one with a single share 0.24 ms.
+    constexpr unsigned kShareBits = 12;
     for (std::size_t i = 0; i < classes_.size(); ++i) {
         const ClassProfile& profile = classes_[i].profile;
         if (!classes_[i].present) {
             tags_[i] = {};
             continue;
         }
-        const std::uint64_t burst =
-            profile.reservation_burst != 0 ? profile.reservation_burst : burst_for_rate(profile.reservation);
-        tags_[i].weight = make_profile(std::uint64_t{profile.shares} << kShareBits, burst);
+        tags_[i].weight =
+            make_profile(std::uint64_t{profile.shares} << kShareBits, profile.burst_at(profile.reservation));
     }
 }
 

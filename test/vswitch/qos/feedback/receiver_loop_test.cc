@@ -29,6 +29,12 @@ struct Sender {
     std::deque<std::pair<Nanos, double>> coming{};
 };
 
+RateLaw law(bool knows_senders) {
+    RateLaw law = RateLawProfile{}.law;
+    law.knows_senders = knows_senders;
+    return law;
+}
+
 class Loop {
   public:
     explicit Loop(Nanos delay, bool knows_senders = true)
@@ -36,8 +42,7 @@ class Loop {
           receiver_({}, {.capacity = static_cast<std::uint64_t>(kCapacity),
                          .line_rate = static_cast<std::uint64_t>(kLink),
                          .period = ReceiverProfile{}.period,
-                         .law = {.rate_min = 1'250'000},
-                         .knows_senders = knows_senders}) {
+                         .law = {.law = law(knows_senders), .rate_min = 1'250'000}}) {
         receiver_.add(kVnic, {});
         receiver_.add(kOther, {});
     }
