@@ -25,10 +25,10 @@ def rate(before, after):
                   for old, new in zip(before, after)))
 
 
-def serve(guest):
+def serve(guest, options=""):
     """An iperf3 server in a guest, listening: (its job, its log in the guest)."""
     log = f"/tmp/server{next(NUMBERS)}.log"
-    job = guest.start(f"exec iperf3 -s -i 1 --forceflush >{log}")
+    job = guest.start(f"exec iperf3 -s -i 1 --forceflush {options} >{log}")
     until(lambda: "listening" in guest.run(f"cat {log}", check=False), 10, f"{guest.name}: iperf3 server")
     return job, log
 
