@@ -104,18 +104,18 @@ std::uint64_t start(const SwitchConfig& config) {
 std::uint32_t pool_size(const SwitchConfig& config) {
     if (config.buffers != 0)
         return config.buffers;
-    constexpr std::uint32_t kVnicQueue = 1024;           // buffers quota of a vNIC
-    constexpr std::uint32_t kVnicsAddedLater = 8;        // room for `weirctl vnic add`
-    constexpr std::uint32_t kSuperFrameBurst = 32 * 33;  // one burst of 64 KiB frames in pieces of 2 KiB
-    constexpr std::uint32_t kThreadCache = 2 * 512;      // mempool caches
+    constexpr std::uint32_t kVnicsAddedLater = 8;  // room for `weirctl vnic add`
+    constexpr std::uint32_t kInFlight = 2048;      // per worker: a super-frame split for its receiver, copies
+    constexpr std::uint32_t kThreadCache = 2 * 512;  // mempool caches
     const auto workers = static_cast<std::uint32_t>(config.workers.size());
-    const auto vnics = static_cast<std::uint32_t>(config.vnics.size());
-    const auto devices = static_cast<std::uint32_t>(std::count_if(
-        config.vnics.begin(), config.vnics.end(), [](const VnicConfig& v) { return !v.device.empty(); }));
+    std::uint32_t vnics = kVnicsAddedLater * limits::kVnicBuffers;
+    for (const VnicConfig& vnic : config.vnics) {
+        vnics += vnic.buffers != 0 ? std::max(vnic.buffers, limits::kVnicBuffersMin) : limits::kVnicBuffers;
+        vnics += vnic.device.empty() ? 0 : 2 * config.uplink.descriptors;
+    }
     const std::uint32_t uplink = config.uplink.device.empty() ? 0 : workers * 2 * config.uplink.descriptors;
-    const std::uint32_t inboxes = workers > 1 ? workers * 1024 : 0;
-    return (vnics + kVnicsAddedLater) * kVnicQueue + devices * 2 * config.uplink.descriptors + uplink +
-           inboxes + workers * (kSuperFrameBurst + kThreadCache);
+    const std::uint32_t inboxes = workers > 1 ? workers * limits::kInboxBuffers : 0;
+    return vnics + uplink + inboxes + workers * (kInFlight + kThreadCache);
 }
 
 }  // namespace

@@ -11,6 +11,17 @@ namespace weir::limits {
 inline constexpr std::size_t kVnicsMax = 1024;
 /// Workers per switch: one NIC queue pair each.
 inline constexpr std::size_t kWorkersMax = 16;
+/// Buffers (mbufs of 2 KiB) of the largest frame that a guest may send: 64 KiB and its headers.
+inline constexpr std::uint32_t kFrameBuffersMax = 33;
+/// Buffers that a vNIC may hold whatever is configured: the largest frame, and what it may be split into.
+inline constexpr std::uint32_t kVnicBuffersMin = 867;
+/// Buffers that a vNIC may hold unless configured: a burst of the largest frames (1,056), and one of them
+/// split into the most segments (834).
+inline constexpr std::uint32_t kVnicBuffers = 1920;
+/// Frames on their way to one worker from the others: 32 bursts, well below a millisecond of work.
+inline constexpr std::uint32_t kInboxFrames = 1024;
+/// Buffers that these frames may hold: two bursts of the largest frames more.
+inline constexpr std::uint32_t kInboxBuffers = kInboxFrames + 2 * 32 * kFrameBuffersMax;
 /// Queue pairs per vNIC (vCPUs of the largest guests that are common today).
 inline constexpr std::size_t kQueuesMax = 16;
 /// Packets per burst: the most that one rte_vhost call moves (MAX_PKT_BURST).

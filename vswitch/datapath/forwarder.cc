@@ -158,7 +158,7 @@ void Forwarder::to_local(VnicPath& from, const Run& run, Destination to, bool wh
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
         set_destination(frame, to);
-        const PacketRef ref{frame, now, run.bytes[i], run.wire_frames[i], frame->nb_segs};
+        const PacketRef ref{frame, now, run.bytes[i], run.wire_frames[i], buffers_of(frame)};
         if (!from.local.push(ref)) {
             stats.drop(DropReason::kQueueFull, 1, ref.bytes);
             rte_pktmbuf_free(frame);

@@ -44,6 +44,14 @@ struct FrameHead {
     return {rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len};
 }
 
+/// Buffers that the frame keeps from the pool: its own, and for each indirect one, which rte_gso makes, the
+/// one that holds the data.
+[[nodiscard]] inline std::uint16_t buffers_of(const rte_mbuf* frame) {
+    if (frame->nb_segs == 1) [[likely]]
+        return 1;
+    return static_cast<std::uint16_t>(RTE_MBUF_CLONED(frame->next) ? 2 * frame->nb_segs - 1 : frame->nb_segs);
+}
+
 /// 01:80:C2:00:00:00 .. 0F: never forwarded by a bridge.
 [[nodiscard]] inline bool is_reserved_multicast(std::uint64_t destination) {
     return (destination & 0xF0FF'FFFF'FFFF) == 0x0000'00C2'8001;

@@ -8,17 +8,23 @@
 #include <string>
 
 #include "common/error.h"
+#include "vswitch/limits.h"
 
 namespace weir {
 namespace {
 
-/// Frames that may wait between workers: 32 bursts, well below a millisecond of work.
-constexpr unsigned kFrames = 1024;
+/// Buffers of these frames beyond one for each.
+std::uint32_t more_buffers(rte_mbuf* const* frames, unsigned count) {
+    std::uint32_t more = 0;
+    for (unsigned i = 0; i < count; ++i)
+        more += frames[i]->nb_segs - 1U;
+    return more;
+}
 
 }  // namespace
 
 Inbox::Inbox(WorkerId owner)
-    : ring_(rte_ring_create(("weir_inbox_" + std::to_string(owner)).c_str(), kFrames,
+    : ring_(rte_ring_create(("weir_inbox_" + std::to_string(owner)).c_str(), limits::kInboxFrames,
                             static_cast<int>(SOCKET_ID_ANY), RING_F_SC_DEQ)) {
     if (ring_ == nullptr)
         throw HostError(
@@ -33,13 +39,23 @@ Inbox::~Inbox() {
 }
 
 std::uint16_t Inbox::post(rte_mbuf** frames, std::uint16_t count) {
-    return static_cast<std::uint16_t>(
-        rte_ring_enqueue_burst(ring_, reinterpret_cast<void**>(frames), count, nullptr));
+    constexpr std::uint32_t kMoreMax = limits::kInboxBuffers - limits::kInboxFrames;
+    const std::uint32_t more = more_buffers(frames, count);
+    if (more != 0 && more_buffers_.fetch_add(more, std::memory_order_relaxed) + more > kMoreMax) {
+        more_buffers_.fetch_sub(more, std::memory_order_relaxed);
+        return 0;
+    }
+    const unsigned posted = rte_ring_enqueue_burst(ring_, reinterpret_cast<void**>(frames), count, nullptr);
+    if (more != 0 && posted < count)
+        more_buffers_.fetch_sub(more_buffers(frames + posted, count - posted), std::memory_order_relaxed);
+    return static_cast<std::uint16_t>(posted);
 }
 
 std::uint16_t Inbox::take(rte_mbuf** frames, std::uint16_t max) {
-    return static_cast<std::uint16_t>(
-        rte_ring_dequeue_burst(ring_, reinterpret_cast<void**>(frames), max, nullptr));
+    const unsigned taken = rte_ring_dequeue_burst(ring_, reinterpret_cast<void**>(frames), max, nullptr);
+    if (const std::uint32_t more = more_buffers(frames, taken); more != 0)
+        more_buffers_.fetch_sub(more, std::memory_order_relaxed);
+    return static_cast<std::uint16_t>(taken);
 }
 
 }  // namespace weir

@@ -166,7 +166,7 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
     stats.tx.offered.add(1, bytes);
     const DestinationId destination = egress_.find_limit(from.fixed.id, read_head(frame).destination, now);
     if (!try_bypass(from, destination, bytes, wire_frames, 1, now)) {
-        enqueue(from, destination, frame, {frame, now, bytes, wire_frames, frame->nb_segs}, now);
+        enqueue(from, destination, frame, {frame, now, bytes, wire_frames, buffers_of(frame)}, now);
         return;
     }
     count_sent(from, 1, bytes);
@@ -242,7 +242,8 @@ void Uplink::send_by_destination(VnicPath& from, const Run& run, Nanos now) {
         open =
             open && !(pays && from.profile.limited && !from.limiter.admit({bytes, run.wire_frames[i]}, now));
         if (!pays || !open) {
-            enqueue(from, destination, frame, {frame, now, bytes, run.wire_frames[i], frame->nb_segs}, now);
+            enqueue(from, destination, frame, {frame, now, bytes, run.wire_frames[i], buffers_of(frame)},
+                    now);
             continue;
         }
         egress_.pay(destination, bytes, now);

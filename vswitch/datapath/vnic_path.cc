@@ -16,8 +16,6 @@ constexpr std::uint32_t kSuperFrameMax = 32 * 1024;
 /// What a vNIC with a fairness guarantee has at least: a thousandth of the uplink, 64 kbit/s if that is more.
 constexpr std::uint64_t kFairnessPart = 1000;
 constexpr std::uint64_t kFairnessLeast = 8000;
-/// Buffers a vNIC may hold in queues unless configured: a full queue of minimum-size frames.
-constexpr std::uint32_t kBuffersDefault = 1024;
 /// Frames that may wait for the limit: a burst of 32 super-frames split into segments of 1448 bytes (1472),
 /// so that nothing that was taken is lost.
 constexpr std::size_t kLocalQueuePackets = 2048;
@@ -67,7 +65,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     VnicProfile profile;
     profile.isolated = config.isolation;
     profile.cycle_shares = vnic.cycle_shares;
-    profile.buffers_max = vnic.buffers != 0 ? vnic.buffers : kBuffersDefault;
+    profile.buffers_max = vnic.buffers != 0 ? vnic.buffers : limits::kVnicBuffers;
     if (!config.isolation)
         return profile;
     if (vnic.limit_bps) {

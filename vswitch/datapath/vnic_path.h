@@ -11,6 +11,7 @@
 #include "common/metrics.h"
 #include "common/types.h"
 #include "vswitch/config/config.h"
+#include "vswitch/datapath/intake.h"
 #include "vswitch/datapath/mac_table.h"
 #include "vswitch/limits.h"
 #include "vswitch/ports/port.h"
@@ -101,9 +102,10 @@ struct VnicPath {
     bool parked = false;                        ///< in the timing wheel: the limit cannot pay
     bool held = false;                          ///< the ring is left alone since held_since, for held_for
     HoldReason held_for = HoldReason::kLimit;
-    std::uint32_t queued_buffers = 0;
+    std::uint32_t queued_buffers = 0;       ///< of frames that wait in queues of this worker
     std::uint32_t frame_bytes_mean = 1538;  ///< of the last burst, to ask for no more than the tokens pay
     Nanos held_since = 0;
+    Intake intake;
     VnicProfile profile;
     Limiter limiter;
     VnicStats stats;

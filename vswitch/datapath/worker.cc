@@ -11,12 +11,27 @@
 #include <utility>
 
 namespace weir {
+namespace {
+
+/// Frames that may be taken from the ring though each were of the largest size.
+std::uint32_t burst_within_quota(const VnicPath& vnic) {
+    if (vnic.queued_buffers == 0 && vnic.profile.buffers_max >= limits::kBurst * limits::kFrameBuffersMax)
+        [[likely]]
+        return limits::kBurst;
+    const std::uint32_t room =
+        vnic.profile.buffers_max - std::min(vnic.profile.buffers_max, vnic.queued_buffers);
+    const std::uint32_t frames = room / limits::kFrameBuffersMax;
+    return std::min<std::uint32_t>(frames != 0 || vnic.queued_buffers != 0 ? frames : 1, limits::kBurst);
+}
+
+}  // namespace
 
 Worker::Worker(const Setup& setup)
     : id_(setup.forwarding.worker),
       shared_(setup.forwarding.inboxes.size() > 1),
       quiescence_(setup.quiescence),
       coalesce_cycles_(setup.coalesce_cycles),
+      turn_(setup.turn),
       wheel_(Forwarder::kWheelIds),
       out_share_(setup.forwarding.uplink ? &setup.forwarding.uplink->out : nullptr),
       in_share_(setup.forwarding.uplink ? &setup.forwarding.uplink->in : nullptr),
@@ -27,13 +42,11 @@ Worker::Worker(const Setup& setup)
 unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     quiescence_.checkpoint(id_);
     bill_.start(start);
+    turn_.begin(start);
     unsigned moved = 0;
     if (now >= wheel_.next_due())
         moved += wake_due(now);
-    if (forwarder_.uplink())
-        moved += forwarder_.poll_wire(now, stats);
-    if (shared_)
-        moved += forwarder_.poll_inbox(now);
+    moved += poll_outside(now);
     moved += poll_vnics(now);
     if (forwarder_.requests())
         moved += forwarder_.serve_requests(now);
@@ -84,13 +97,26 @@ void Worker::resume(VnicPath& vnic, Nanos now) {
     forwarder_.release_local(vnic, now);
 }
 
+/// A burst of the wire, and one of the other workers' frames.
+unsigned Worker::poll_outside(Nanos now) {
+    const std::uint64_t from = bill_.mark();
+    unsigned moved = 0;
+    if (forwarder_.uplink())
+        moved += forwarder_.poll_wire(now, stats);
+    if (shared_)
+        moved += forwarder_.poll_inbox(now);
+    turn_.outside_polled(from, bill_.mark());
+    return moved;
+}
+
 /// @return frames that may be taken from the VM's ring now; 0: the ring is held back
 std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
     if (vnic.backlogged() && forwarder_.uplink() && !forwarder_.uplink()->has_room(vnic.fixed.id)) {
         vnic.hold(HoldReason::kUplink, now);
         return 0;
     }
-    if (vnic.queued_buffers >= vnic.profile.buffers_max) {
+    const std::uint32_t most = burst_within_quota(vnic);
+    if (most == 0) {
         vnic.hold(HoldReason::kBuffers, now);
         return 0;
     }
@@ -100,9 +126,9 @@ std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
     }
     if (!vnic.profile.limited) {
         vnic.release(now);
-        return limits::kBurst;
+        return static_cast<std::uint16_t>(most);
     }
-    for (std::uint32_t frames = limits::kBurst; frames != 0; frames /= 2) {
+    for (std::uint32_t frames = most; frames != 0; frames /= 2) {
         if (vnic.limiter.can_pay({frames * vnic.frame_bytes_mean, frames}, now)) {
             vnic.release(now);
             return static_cast<std::uint16_t>(frames);
@@ -118,37 +144,75 @@ unsigned Worker::poll_vnic(VnicPath& vnic, Nanos now) {
     const std::uint16_t most = allowance(vnic, now);
     if (most == 0)
         return 0;
+    if (!vnic.intake.empty()) [[unlikely]]
+        return forward_piece(vnic, now);
     std::array<rte_mbuf*, limits::kBurst> frames;
     const std::uint16_t count = vnic.fixed.port->rx_burst(frames.data(), most);
     if (count == 0)
         return 0;
     ++vnic.stats.bursts;
+    if (Intake::needed_for({frames.data(), count})) [[unlikely]] {
+        vnic.intake.fill({frames.data(), count});
+        return forward_piece(vnic, now);
+    }
     forwarder_.from_vm(vnic, frames.data(), count, now);
     bill_.charge(vnic);
     return count;
 }
 
-/// Every VM's ring in turn, as far as its share of this core's cycles goes.
+/// A piece of a burst with super-frames, if the vNIC's quota has room for what they may become.
+unsigned Worker::forward_piece(VnicPath& vnic, Nanos now) {
+    const std::uint32_t held = vnic.queued_buffers + vnic.intake.buffers();
+    const std::uint32_t room = vnic.profile.buffers_max - std::min(vnic.profile.buffers_max, held);
+    const std::span<rte_mbuf*> piece = vnic.intake.next(room, vnic.queued_buffers == 0);
+    if (piece.empty()) {
+        vnic.hold(HoldReason::kBuffers, now);
+        return 0;
+    }
+    forwarder_.from_vm(vnic, piece.data(), static_cast<std::uint16_t>(piece.size()), now);
+    bill_.charge(vnic);
+    return static_cast<unsigned>(piece.size());
+}
+
+/// Every VM's ring in turn, as far as its share of this core's cycles goes. A round may take several turns.
 unsigned Worker::poll_vnics(Nanos now) {
     // A ring that gave more than one frame but fewer than this is left to fill for a moment
     // (`poll_coalesce`): a burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's
     // cache lines travel either way. A ring with single frames is polled at once: there latency counts, and
     // waiting gains nothing.
     constexpr unsigned kSmallBurst = limits::kBurst * 3 / 4;
+    // Cycles are charged from the last mark on: after this many vNICs that were passed over or had empty
+    // rings (35 ns each) a new mark is set, so that the next busy vNIC does not pay for them.
+    constexpr std::size_t kUnmarkedVnicsMax = 8;
     unsigned moved = 0;
     CycleShare& share = bill_.share();
-    for (VnicPath* vnic : mine_) {
+    std::size_t marked = next_;
+    for (std::size_t at = next_; at < mine_.size(); ++at) {
+        VnicPath* const vnic = mine_[at];
         if (vnic->parked || bill_.mark() < vnic->quiet_until ||
             (vnic->profile.isolated && !share.may_poll(vnic->fixed.id)))
             continue;
+        if (at - marked >= kUnmarkedVnicsMax) {
+            bill_.start(rte_rdtsc());
+            marked = at;
+        }
         const unsigned count = poll_vnic(*vnic, now);
         if (count == 0)
             continue;
-        vnic->quiet_until = count > 1 && count < kSmallBurst ? bill_.mark() + coalesce_cycles_ : 0;
+        marked = at + 1;
+        vnic->quiet_until =
+            count > 1 && count < kSmallBurst && vnic->intake.empty() ? bill_.mark() + coalesce_cycles_ : 0;
         stats.packets += count;
         ++stats.bursts;
         moved += count;
+        if (at + 1 < mine_.size() && turn_.over(bill_.mark())) {
+            next_ = at + 1;
+            return moved;
+        }
+        if (turn_.outside_due(bill_.mark()))
+            moved += poll_outside(now);
     }
+    next_ = 0;
     share.end_round();
     return moved;
 }

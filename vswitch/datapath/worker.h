@@ -2,10 +2,10 @@
 // it. Source: docs/design.md 2, 4 and 6. Units: ns; cycles of the TSC. Threads: built by the agent;
 // run_once() and what it calls by the worker's thread only; the agent posts commands.
 //
-// One iteration: limits that can pay again, the wire, other workers' frames, every VM's ring in turn,
-// requests, the uplink. A ring is left alone while its vNIC's limit cannot pay, its queue to the uplink is
-// full, it holds too many buffers, it used its share of the core's cycles, or its last burst was so small
-// that it is left to fill.
+// One iteration: limits that can pay again, the wire, other workers' frames, every VM's ring in turn with the
+// wire again between them (turn.h), requests, the uplink. A ring is left alone while its vNIC's limit cannot
+// pay, its queue to the uplink is full, it holds too many buffers, it used its share of the core's cycles, or
+// its last burst was so small that it is left to fill.
 #pragma once
 
 #include <rte_cycles.h>
@@ -17,6 +17,7 @@
 #include "vswitch/config/config.h"
 #include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/forwarder.h"
+#include "vswitch/datapath/turn.h"
 #include "vswitch/datapath/worker_control.h"
 #include "vswitch/ports/quiescence.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
@@ -29,6 +30,7 @@ class Worker {
         Forwarder::Setup forwarding;
         Quiescence& quiescence;
         std::uint64_t coalesce_cycles;  ///< how long a ring that gave a small burst is left to fill
+        Turn::Profile turn{};
     };
     explicit Worker(const Setup& setup);
 
@@ -54,8 +56,10 @@ class Worker {
     unsigned wake_due(Nanos now);
     void wake(std::uint32_t id, Nanos now);
     void resume(VnicPath& vnic, Nanos now);
+    unsigned poll_outside(Nanos now);
     unsigned poll_vnics(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
+    unsigned forward_piece(VnicPath& vnic, Nanos now);
     std::uint16_t allowance(VnicPath& vnic, Nanos now);
     void negotiate_share(Nanos now);
     void housekeeping(Nanos now);
@@ -72,6 +76,8 @@ class Worker {
     Quiescence& quiescence_;
     std::uint64_t coalesce_cycles_;
     std::vector<VnicPath*> mine_;  // polled here
+    std::size_t next_ = 0;         // of mine_: where the round continues
+    Turn turn_;
     TimingWheel wheel_;
     CycleBill bill_;
     LinkShare* out_share_;  // nullptr: there is no uplink

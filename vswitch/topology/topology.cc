@@ -19,6 +19,12 @@ namespace {
 /// A worker that takes longer for a command is stuck: another program uses its core.
 constexpr Nanos kCommandTimeMax = 5 * kNanosPerSec;
 constexpr Nanos kLinkPollPeriod = 100'000'000;
+/// Time that VMs' rings may take before the wire is polled again: a burst in 10 us is 3.2 million frames per
+/// second.
+constexpr Nanos kOutsideEvery = 10'000;
+/// A round over the rings that has lasted this long continues in the next turn. The longest poll is 100 us,
+/// so that a turn is shorter than 200 us.
+constexpr Nanos kRoundMax = 50'000;
 
 int run_worker(void* thread) {
     static_cast<WorkerThread*>(thread)->run();
@@ -139,10 +145,11 @@ void Topology::build_workers(const ConfigFiles& files) {
                 .in = *in_share_,
                 .feedback = feedback ? &*feedback : nullptr,
                 .allocated_below = config_.controller.connect.empty() ? 0 : config_.uplink.rate_bps / 8});
-        workers_.push_back(
-            std::make_unique<Worker>(Worker::Setup{.forwarding = std::move(forwarding),
-                                                   .quiescence = quiescence_,
-                                                   .coalesce_cycles = eal_.cycles(config_.poll_coalesce)}));
+        workers_.push_back(std::make_unique<Worker>(Worker::Setup{
+            .forwarding = std::move(forwarding),
+            .quiescence = quiescence_,
+            .coalesce_cycles = eal_.cycles(config_.poll_coalesce),
+            .turn = {.outside_every = eal_.cycles(kOutsideEvery), .length_max = eal_.cycles(kRoundMax)}}));
     }
 }
 

@@ -198,8 +198,8 @@ TEST_CASE("a vNIC's buffers are bounded: what is beyond stays in its ring") {
     const VnicId vm1 = host.add(config);
     flood_from(host.port(vm1), mac(0x99), mac(1), 60);
     host.run(5'000'000);
-    CHECK(host.path(vm1).queued_buffers >= 100);
-    CHECK(host.path(vm1).queued_buffers < 100 + limits::kBurst);
+    CHECK(host.path(vm1).queued_buffers > 100 - limits::kFrameBuffersMax);  // the next may be this large
+    CHECK(host.path(vm1).queued_buffers <= 100);
     CHECK(host.path(vm1).held);
     CHECK(host.path(vm1).held_for == HoldReason::kBuffers);
     CHECK(host.stats(vm1).from_vm.dropped.packets == 0);

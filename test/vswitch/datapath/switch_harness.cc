@@ -28,7 +28,7 @@ VnicConfig vm(unsigned n) {
 }
 
 SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vector<Appliance> appliances,
-                             const TunnelPart& tunnels)
+                             const TunnelPart& tunnels, const Turn::Profile& turn)
     : config_(config),
       appliances_(std::move(appliances)),
       quiescence_((buffer_pool(), static_cast<unsigned>(config.workers.size()))),
@@ -59,7 +59,8 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
                                       .out = out_share_,
                                       .in = in_share_,
                                       .feedback = config.feedback.enabled ? &feedback : nullptr});
-        workers_.push_back(std::make_unique<Worker>(Worker::Setup{forwarding, quiescence_, kCoalesceCycles}));
+        workers_.push_back(
+            std::make_unique<Worker>(Worker::Setup{forwarding, quiescence_, kCoalesceCycles, turn}));
         quiescence_.online(id);
     }
 }

@@ -31,9 +31,11 @@ class SwitchHarness {
         std::vector<EspEngine*> engines;  ///< of every worker
     };
     /// @param nic the uplink; nullptr = none
+    /// @param turn in real cycles; absent: the wire is polled once a turn, which goes over all VMs
     /// @param appliances as many as the configuration's, for vNICs that name them
     explicit SwitchHarness(const SwitchConfig& config = {}, RingNic* nic = nullptr,
-                           std::vector<Appliance> appliances = {}, const TunnelPart& tunnels = {});
+                           std::vector<Appliance> appliances = {}, const TunnelPart& tunnels = {},
+                           const Turn::Profile& turn = {});
     ~SwitchHarness();
     SwitchHarness(const SwitchHarness&) = delete;
     SwitchHarness& operator=(const SwitchHarness&) = delete;

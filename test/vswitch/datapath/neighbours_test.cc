@@ -1,0 +1,109 @@
+// neighbours_test.cc - one VM does its worst, and the others' buffers and turns of the loop stay theirs.
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "test/support/catch.h"
+#include "test/vswitch/datapath/switch_harness.h"
+
+using namespace weir;
+using namespace weir::testing;
+
+namespace {
+
+void read_at_once(FakePort& port) {
+    port.sink = [](const rte_mbuf*) {};
+}
+
+/// A VM that never runs out of super-frames of 64,000 bytes in segments of 250 bytes.
+void flood_super_frames(FakePort& port, std::uint64_t to, std::uint64_t from) {
+    port.source = [frame = ethernet(to, from, kIpv4, ipv4(kTcp, tcp(pattern(64'000))))] {
+        return ask_segments(to_mbuf(buffer_pool(), frame), 250);
+    };
+}
+
+void flood_small_frames(FakePort& port, std::uint64_t to, std::uint64_t from) {
+    port.source = [frame = numbered(to, from, 60, 0)] { return to_mbuf(buffer_pool(), frame); };
+}
+
+}  // namespace
+
+TEST_CASE("a VM that splits the largest frames into the smallest segments holds no more than its quota") {
+    RingNic nic;
+    SwitchConfig config;
+    config.uplink.rate_bps = 10'000'000'000;
+    SwitchHarness host(config, &nic);
+    const bool limited = GENERATE(true, false);
+    const bool to_wire = GENERATE(true, false);
+    VnicConfig attacker = vm(1);
+    if (limited)
+        attacker.limit_bps = 100'000'000;
+    const VnicId vm1 = host.add(attacker);
+    const VnicId vm2 = host.add(vm(2));
+    const VnicId vm3 = host.add(vm(3));
+    read_at_once(host.port(vm2));
+    read_at_once(host.port(vm3));
+    flood_super_frames(host.port(vm1), to_wire ? kFar : mac(2), mac(1));
+    const unsigned before = buffers_in_use();
+    unsigned most = 0;
+    for (unsigned i = 0; i < 400; ++i) {
+        host.port(vm3).offered.push_back(frame(mac(2), mac(3), i));
+        host.run(20'000, 10'000);
+        most = std::max(most, buffers_in_use() - before);
+        nic.drain();
+    }
+    // What the NIC's ring holds is sent; a plain frame of the other VM takes one buffer.
+    CHECK(most <= limits::kVnicBuffers + 256 + 1);
+    CHECK(host.stats(vm3).from_vm.delivered.packets == 400);
+    CHECK(host.stats(vm1).from_vm.delivered.packets > 100);
+    CHECK(host.stats(vm1).from_vm.dropped.packets == 0);
+    CHECK(balanced(host.stats(vm1).from_vm));
+}
+
+TEST_CASE("a turn forwards at most one piece of a VM's super-frames") {
+    SwitchHarness host;
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm2 = host.add(vm(2));
+    read_at_once(host.port(vm2));
+    flood_super_frames(host.port(vm1), mac(2), mac(1));
+    for (unsigned i = 0; i < 20; ++i) {
+        const std::uint64_t before = host.stats(vm2).to_vm.delivered.packets;
+        host.turn();
+        CHECK(host.stats(vm2).to_vm.delivered.packets - before <= 256);
+    }
+}
+
+TEST_CASE("the wire is polled between the rings of busy VMs") {
+    constexpr unsigned kVms = 16;
+    RingNic nic(1, 1024);
+    SwitchHarness host({}, &nic, {}, {}, {.outside_every = 0, .length_max = UINT64_MAX});
+    for (unsigned i = 1; i <= kVms; ++i)
+        read_at_once(host.port(host.add(vm(i))));
+    for (unsigned i = 1; i <= kVms; ++i)
+        flood_small_frames(host.port(static_cast<VnicId>(i - 1)), mac(i % kVms + 1), mac(i));
+    for (unsigned i = 0; i < 512; ++i)
+        nic.arrive(frame(mac(1), kFar, i));
+    for (int i = 0; i < 4; ++i)
+        host.turn();
+    // Once a turn would be 4 x 32; here after every VM whose poll took as long as a burst of the wire.
+    CHECK(host.snapshot_worker(0).uplink.rx.delivered.packets >= 2 * 4 * 32);
+}
+
+TEST_CASE("a round that takes long goes on in the next turn with the VM behind") {
+    constexpr unsigned kVms = 4;
+    SwitchHarness host({}, nullptr, {}, {}, {.outside_every = UINT64_MAX, .length_max = 0});
+    std::vector<VnicId> ids;
+    for (unsigned i = 1; i <= kVms; ++i) {
+        ids.push_back(host.add(vm(i)));
+        read_at_once(host.port(ids.back()));
+    }
+    for (unsigned i = 1; i <= kVms; ++i)
+        flood_small_frames(host.port(ids[i - 1]), mac(i % kVms + 1), mac(i));
+    std::vector<std::uint64_t> before;
+    for (const VnicId id : ids)
+        before.push_back(host.stats(id).bursts);
+    for (unsigned i = 0; i < 10 * kVms; ++i)
+        host.turn();
+    for (unsigned i = 0; i < kVms; ++i)
+        CHECK(host.stats(ids[i]).bursts - before[i] == Approx(10).margin(1));
+}
