@@ -64,9 +64,9 @@ void Delivery::send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, 
     stats.delivered.add(sent, bytes - (stats.dropped.bytes - dropped_before));
 }
 
-/// One wire frame or super-frame: dropped when it exceeds the receiver's MTU, with its checksums filled in
-/// when the receiver does not take unfinished ones.
-void Delivery::send_one(VnicPath& to, rte_mbuf* frame) {
+/// A frame or super-frame, if the VM may get it: one that exceeds its MTU is dropped. Its checksums are
+/// filled in when the VM does not take unfinished ones.
+void Delivery::fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t bytes = frame->pkt_len + to.fixed.overhead_bytes;
     if (!super_frame && frame->pkt_len > to.fixed.frame_bytes_max) {
@@ -76,16 +76,26 @@ void Delivery::send_one(VnicPath& to, rte_mbuf* frame) {
     }
     if (!offload::accepted_as_is(frame->ol_flags, to.fixed.port->offloads()))
         offload::fill_checksums(frame);
-    send_plain(to, &frame, 1, bytes);
+    fitted.frames[fitted.count++] = frame;
+    fitted.bytes += bytes;
+    if (fitted.count == limits::kBurst)
+        send_fitted(to, fitted);
 }
 
-/// Frame by frame; splits super-frames when the receiver has no TSO.
+void Delivery::send_fitted(VnicPath& to, Fitted& fitted) {
+    send_plain(to, fitted.frames.data(), fitted.count, fitted.bytes);
+    fitted.count = 0;
+    fitted.bytes = 0;
+}
+
+/// Fits the frames to the VM, and splits super-frames when it has no TSO; its ring is written once per burst.
 [[gnu::noinline]] void Delivery::send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count) {
     const bool splits = !to.fixed.port->offloads().tso;
+    Fitted fitted;
     for (std::uint16_t i = 0; i < count; ++i) {
         rte_mbuf* frame = frames[i];
         if (!splits || (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0) {
-            send_one(to, frame);
+            fit(to, frame, fitted);
             continue;
         }
         offload::Segments segments;
@@ -96,8 +106,10 @@ void Delivery::send_one(VnicPath& to, rte_mbuf* frame) {
             continue;
         }
         for (std::uint16_t at = 0; at < made; ++at)
-            send_one(to, segments[at]);
+            fit(to, segments[at], fitted);
     }
+    if (fitted.count != 0)
+        send_fitted(to, fitted);
 }
 
 void Delivery::send(VnicPath& to, const Run& run) {

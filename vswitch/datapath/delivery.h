@@ -6,6 +6,7 @@
 // full ring gets one more attempt; what does not fit then is dropped.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -52,9 +53,17 @@ class Delivery {
     HandoffStats handoff;
 
   private:
+    /// Frames that the VM can take as they are.
+    struct Fitted {
+        std::uint16_t count = 0;
+        std::uint64_t bytes = 0;
+        std::array<rte_mbuf*, limits::kBurst> frames;
+    };
+
     void send(VnicPath& to, const Run& run);
     void send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes);
-    void send_one(VnicPath& to, rte_mbuf* frame);
+    void fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted);
+    void send_fitted(VnicPath& to, Fitted& fitted);
     void send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
     std::uint16_t retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
     void drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropReason reason);

@@ -168,10 +168,24 @@ TEST_CASE("a receiver without TSO gets segments, with checksums where it wants t
         CHECK(vm2.port.received.size() == 8);
         CHECK(vm2.port.received[6]->pkt_len == 10'000 - 6 * 1448 + 54);
         CHECK(bad_sums(vm2.port) == (sums ? 8 : 0));
+        CHECK(vm2.port.tx_calls == 1);
         CHECK(vm2.stats().delivered.packets == 8);
         CHECK(vm2.stats().delivered.bytes == 10'000 + 7 * 54 + 104 + 8 * kOverhead);
         CHECK(balanced(vm2.stats()));
     }
+}
+
+TEST_CASE("one frame of a burst that is too long or needs a checksum costs no further write of the ring") {
+    ReceivingVm vm2;
+    std::vector<rte_mbuf*> burst = numbers(0, 30);
+    burst.push_back(ask_checksum(tcp_frame(50)));
+    burst.push_back(tcp_frame(3000));
+    vm2.send(burst);
+    CHECK(vm2.port.received.size() == 31);
+    CHECK(vm2.port.tx_calls == 1);
+    CHECK(l4_checksum_good(bytes_of(vm2.port.received[30])));
+    CHECK(drops(vm2.stats(), DropReason::kMtuExceeded) == 1);
+    CHECK(balanced(vm2.stats()));
 }
 
 TEST_CASE("segments longer than the receiver's MTU are refused like any frame") {
