@@ -99,7 +99,8 @@ Forwarder::Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
                  .requests = requests_ ? &*requests_ : nullptr}) {
     all_.reserve(limits::kVnicsMax);
     if (uplink_)
-        uplink_->set_capacity(setup.uplink->out.allocation(worker_), 0);
+        uplink_->set_capacity(setup.uplink->out.allocation(worker_), setup.uplink->out.reservable(worker_),
+                              0);
     if (feedback_)
         feedback_->set_capacity(setup.uplink->in.allocation(worker_));
     update_unknown();

@@ -9,8 +9,10 @@
 namespace weir {
 
 LinkShare::LinkShare(std::size_t workers, std::uint64_t capacity) : workers_(workers), capacity_(capacity) {
-    for (std::size_t i = 0; i < workers_; ++i)
+    for (std::size_t i = 0; i < workers_; ++i) {
         slots_[i].allocation.store(capacity / workers_, std::memory_order_relaxed);
+        slots_[i].reservable.store(capacity, std::memory_order_relaxed);
+    }
 }
 
 void LinkShare::set_capacity(std::uint64_t capacity) {
@@ -34,8 +36,10 @@ void LinkShare::divide() {
     std::array<Claim, limits::kWorkersMax> claims;
     std::array<std::uint64_t, limits::kWorkersMax> parts{};
     const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
+    std::uint64_t reserved = 0;
     for (std::size_t i = 0; i < workers_; ++i) {
         Slot& slot = slots_[i];
+        reserved += slot.reservation.load(std::memory_order_relaxed);
         const std::uint64_t used = slot.used.load(std::memory_order_relaxed);
         const std::uint64_t modest = used + used / 2 + capacity / workers_ / kStartFraction;
         claims[i].shares = std::max(1U, slot.shares.load(std::memory_order_relaxed));
@@ -45,8 +49,14 @@ void LinkShare::divide() {
     const std::uint64_t left =
         water_fill(capacity, std::span(claims).first(workers_), std::span(parts).first(workers_));
     // Capacity that no worker asked for is there for the first that needs it.
-    for (std::size_t i = 0; i < workers_; ++i)
-        slots_[i].allocation.store(parts[i] + left / workers_, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < workers_; ++i) {
+        Slot& slot = slots_[i];
+        slot.allocation.store(parts[i] + left / workers_, std::memory_order_relaxed);
+        const std::uint64_t own = slot.reservation.load(std::memory_order_relaxed);
+        const bool fits = reserved <= capacity;
+        slot.reservable.store(fits ? own : static_cast<std::uint64_t>(Wide{own} * capacity / reserved),
+                              std::memory_order_relaxed);
+    }
 }
 
 }  // namespace weir

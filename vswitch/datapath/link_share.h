@@ -6,6 +6,10 @@
 // Each worker reports the reservations and shares of its vNICs and what it used; worker 0 divides by them. Of
 // 9 Gbit/s, a worker that used 1 Gbit/s without backlog is counted as wanting 1.5 Gbit/s and a part to start
 // with; the rest goes to the workers with a backlog.
+//
+// Its vNICs' reservations need not follow: as long as all of them together fit the capacity, a worker keeps
+// its sum as `reservable`, whatever it used lately, and has it as allocation one period after it asks. So
+// reservations are scaled down only when vNICs were promised more than there is, in proportion and once.
 #pragma once
 
 #include <array>
@@ -38,6 +42,10 @@ class LinkShare {
     [[nodiscard]] std::uint64_t allocation(WorkerId worker) const {
         return slots_[worker].allocation.load(std::memory_order_relaxed);
     }
+    /// Rate up to which the worker's vNICs' reservations hold.
+    [[nodiscard]] std::uint64_t reservable(WorkerId worker) const {
+        return slots_[worker].reservable.load(std::memory_order_relaxed);
+    }
     /// Once per kPeriod.
     void divide();
     /// Another from now on; where several workers share it, from the next divide() on. By any one thread.
@@ -51,6 +59,7 @@ class LinkShare {
         std::atomic<std::uint32_t> shares{0};
         std::atomic<bool> backlogged{false};
         std::atomic<std::uint64_t> allocation{0};
+        std::atomic<std::uint64_t> reservable{0};
     };
 
     std::size_t workers_;

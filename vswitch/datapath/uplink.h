@@ -84,7 +84,9 @@ class Uplink {
     bool send_control_encrypted(rte_mbuf* frame, Nanos now);
 
     /// This worker's part of the link.
-    void set_capacity(std::uint64_t bytes_per_sec, Nanos now) { egress_.set_capacity(bytes_per_sec, now); }
+    void set_capacity(std::uint64_t bytes_per_sec, std::uint64_t reservable, Nanos now) {
+        egress_.set_capacity(bytes_per_sec, reservable, now);
+    }
     [[nodiscard]] std::uint64_t capacity() const { return egress_.capacity(); }
     [[nodiscard]] bool backlogged() const { return egress_.backlogged() || pending_count_ != 0; }
     /// Whether another burst of the vNIC may be taken from its ring.

@@ -228,11 +228,7 @@ void Worker::negotiate_share(Nanos now) {
         const std::uint64_t more = total - std::exchange(before, total);
         return static_cast<std::uint64_t>(Wide{more} * kNanosPerSec / span);
     };
-    LinkDemand demand;
-    for (const VnicPath* vnic : mine_) {
-        demand.reservation += vnic->profile.uplink.reservation;
-        demand.shares += vnic->profile.uplink.shares;
-    }
+    LinkDemand demand = promised_;
     LinkDemand in = demand;
     demand.used = rate(uplink.stats.tx.delivered.bytes, sent_before_);
     demand.backlogged = uplink.backlogged();
@@ -246,7 +242,7 @@ void Worker::negotiate_share(Nanos now) {
         out_share_->divide();
         in_share_->divide();
     }
-    uplink.set_capacity(out_share_->allocation(id_), now);
+    uplink.set_capacity(out_share_->allocation(id_), out_share_->reservable(id_), now);
     if (feedback)
         feedback->set_capacity(in_share_->allocation(id_));
 }

@@ -59,6 +59,7 @@ void Worker::add_vnic(VnicPath& path, Nanos now) {
         return;
     mine_.push_back(&path);
     bill_.share().add(path.fixed.id, path.profile.cycle_shares);
+    sum_promises();
 }
 
 void Worker::change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now) {
@@ -66,6 +67,7 @@ void Worker::change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now) {
     path.change(profile, now);
     bill_.share().set_shares(vnic, profile.cycle_shares);
     forwarder_.change(path, now);
+    sum_promises();
     if (path.parked) {  // the new limit may pay at once
         wheel_.remove(vnic);
         resume(path, now);
@@ -79,8 +81,17 @@ void Worker::remove_vnic(VnicId vnic, Nanos now) {
         path.release(now);
         bill_.share().remove(vnic);
         wheel_.remove(vnic);
+        sum_promises();
     }
     forwarder_.remove(path, now);
+}
+
+void Worker::sum_promises() {
+    promised_ = {};
+    for (const VnicPath* vnic : mine_) {
+        promised_.reservation += vnic->profile.uplink.reservation;
+        promised_.shares += vnic->profile.uplink.shares;
+    }
 }
 
 void Worker::read_worker(const command::ReadWorker& read) {

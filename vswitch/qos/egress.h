@@ -67,6 +67,9 @@ class Egress {
     /// Gives every packet that waits to drop(const PacketRef&), oldest of each queue first.
     template <typename Drop>
     void remove(VnicId vnic, Nanos now, Drop&& drop);
+    void set_capacity(std::uint64_t bytes_per_sec, std::uint64_t reservable, Nanos now) {
+        scheduler_->set_capacity(bytes_per_sec, reservable, now);
+    }
     void set_capacity(std::uint64_t bytes_per_sec, Nanos now) {
         scheduler_->set_capacity(bytes_per_sec, now);
     }

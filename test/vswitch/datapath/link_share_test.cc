@@ -19,3 +19,25 @@ TEST_CASE("a capacity that changes: at once for one worker, with the next divisi
     CHECK(shared.allocation(0) == 10);
     CHECK(shared.allocation(1) == 10);
 }
+
+TEST_CASE("a worker's reservations hold as a whole, though it is allocated what it used lately") {
+    LinkShare shared(2, 1000);
+    shared.report(0, {.reservation = 600, .shares = 1, .used = 10, .backlogged = false});
+    shared.report(1, {.reservation = 400, .shares = 1, .used = 900, .backlogged = true});
+    shared.divide();
+    CHECK(shared.allocation(0) < 100);
+    CHECK(shared.reservable(0) == 600);
+    CHECK(shared.reservable(1) == 400);
+    shared.report(0, {.reservation = 600, .shares = 1, .used = 60, .backlogged = true});
+    shared.divide();  // it asks, and one period later has what was promised
+    CHECK(shared.allocation(0) == 600);
+}
+
+TEST_CASE("reservations beyond the capacity hold in proportion") {
+    LinkShare shared(2, 1000);
+    shared.report(0, {.reservation = 1500, .shares = 1, .used = 0, .backlogged = false});
+    shared.report(1, {.reservation = 500, .shares = 1, .used = 900, .backlogged = true});
+    shared.divide();
+    CHECK(shared.reservable(0) == 750);
+    CHECK(shared.reservable(1) == 250);
+}

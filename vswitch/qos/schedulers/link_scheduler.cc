@@ -39,9 +39,9 @@ void LinkScheduler::change(VnicId id, const ClassProfile& profile, Nanos now) {
         profile.reservation == before && profile.reservation_burst == c.profile.reservation_burst;
     c.profile = profile;
     if (!same) {
-        const bool was_scaled = reserved_ > capacity_;
+        const bool was_scaled = reserved_ > reservable_;
         reserved_ += profile.reservation - before;
-        if (was_scaled || reserved_ > capacity_)
+        if (was_scaled || reserved_ > reservable_)
             rescale_reservations(now);
         else
             set_reservation(c, now);
@@ -64,18 +64,21 @@ void LinkScheduler::remove(VnicId id, Nanos now) {
     shares_changed(now);
 }
 
-void LinkScheduler::set_capacity(std::uint64_t tokens_per_sec, Nanos now) {
-    if (tokens_per_sec == capacity_)
+void LinkScheduler::set_capacity(std::uint64_t tokens_per_sec, std::uint64_t reservable, Nanos now) {
+    if (tokens_per_sec != capacity_) {
+        capacity_ = tokens_per_sec;
+        link_.set_profile(make_profile(tokens_per_sec, burst_for_link(tokens_per_sec)), now);
+    }
+    if (reservable == reservable_)
         return;
-    const bool was_scaled = reserved_ > capacity_;
-    capacity_ = tokens_per_sec;
-    link_.set_profile(make_profile(tokens_per_sec, burst_for_link(tokens_per_sec)), now);
-    if (was_scaled || reserved_ > capacity_)
+    const bool was_scaled = reserved_ > reservable_;
+    reservable_ = reservable;
+    if (was_scaled || reserved_ > reservable_)
         rescale_reservations(now);
 }
 
 void LinkScheduler::set_reservation(Class& c, Nanos now) {
-    const std::uint64_t rate = scale_down(c.profile.reservation, capacity_, reserved_);
+    const std::uint64_t rate = scale_down(c.profile.reservation, reservable_, reserved_);
     c.reserved.set_profile(make_profile(rate, c.profile.burst_at(rate)), now);
 }
 

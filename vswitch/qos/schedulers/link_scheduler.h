@@ -75,8 +75,13 @@ class LinkScheduler {
     void drain(VnicId id, Take&& take);
     /// The class is empty: drain() was called, and its destinations are closed.
     void remove(VnicId id, Nanos now);
-    /// The link's rate less headroom. Reservations that add up to more are scaled down in proportion.
-    void set_capacity(std::uint64_t tokens_per_sec, Nanos now);
+    /// The link's rate less headroom. Reservations that add up to more than `reservable` are scaled down in
+    /// proportion: the same rate, or where several workers share the link what this one's reservations may
+    /// use.
+    void set_capacity(std::uint64_t tokens_per_sec, std::uint64_t reservable, Nanos now);
+    void set_capacity(std::uint64_t tokens_per_sec, Nanos now) {
+        set_capacity(tokens_per_sec, tokens_per_sec, now);
+    }
     [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
 
     /// From now on packets to this destination pay `limiter`, too, which outlives the destination. Packets
@@ -248,6 +253,7 @@ class LinkScheduler {
     DestinationQueues destinations_;
     std::uint64_t packets_ = 0;   // in all queues
     std::uint64_t capacity_ = 0;  // tokens/s
+    std::uint64_t reservable_ = 0;
     std::uint64_t reserved_ = 0;  // sum of reservations, tokens/s
 };
 
