@@ -11,15 +11,15 @@ from bench.lib.record import Record
 from bench.lib.report import Table, finish, mark, number
 from bench.lib.system import Weir, ports_with_wire, wire_uplink
 
-CROWD = 28
-WIRE = CROWD          # the last port
+VMS = 28
+WIRE = VMS          # the last port
 VICTIM = 0
 ARRIVES_PERCENT_LEAST = 99.0
 P99_RATIO_MOST = 2.0
 
 
 def flood_each_other(others):
-    return [{"from": vm, "to": vm + 1 if vm < CROWD - 1 else 1, "size": 64} for vm in others]
+    return [{"from": vm, "to": vm + 1 if vm < VMS - 1 else 1, "size": 64} for vm in others]
 
 
 def flood_the_wire(others):
@@ -27,7 +27,7 @@ def flood_the_wire(others):
 
 
 # name: the attackers' streams, given the ports that they may use.
-ATTACKS = {"nobody": lambda others: [],
+ATTACKS = {"none": lambda others: [],
            "28 VMs flood each other": flood_each_other,
            "28 VMs flood the wire": flood_the_wire}
 # What the wire sends to the victim, frames per second, and the victim to the wire.
@@ -35,7 +35,7 @@ RATES = {"100 kpps each way": (100_000, 100_000), "1 Mpps from the wire": (1_000
 
 
 def weir(place):
-    made = ports_with_wire(place, CROWD + 1)
+    made = ports_with_wire(place, VMS + 1)
     made[VICTIM]["vnic"] = {"reservation": "2Gbit"}
     for port in made[1:WIRE]:
         port["vnic"] = {"reservation": "0Mbit"}
@@ -46,7 +46,7 @@ def traffic(seconds, attack, to_victim, from_victim):
     return {"name": "hostile", "seconds": seconds, "warmup": 0.5, "inspect": [VICTIM, WIRE],
             "streams": [{"name": "in", "from": WIRE, "to": VICTIM, "size": 64, "pps": to_victim, "stamp": True},
                         {"name": "out", "from": VICTIM, "to": WIRE, "size": 64, "pps": from_victim, "stamp": True},
-                        *ATTACKS[attack](range(1, CROWD))]}
+                        *ATTACKS[attack](range(1, VMS))]}
 
 
 def figures(load, run):
@@ -87,7 +87,7 @@ def marks(samples):
     for rates in RATES:
         for attack in list(ATTACKS)[1:]:
             at = {"attack": attack, "rates": rates}
-            before = {"attack": "nobody", "rates": rates}
+            before = {"attack": "none", "rates": rates}
             for way, phrase in (("in", "from the wire"), ("out", "to the wire")):
                 found.append(mark(f"{rates}, {attack}: {phrase}", median_of(samples, f"{way}_percent", **at), ARRIVES_PERCENT_LEAST,
                                   " %", True))
