@@ -152,7 +152,7 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
             continue;
         }
         if (!fixed.anti_spoofing) [[unlikely]]
-            macs.learn(mac_key(head.source, fixed.vlan), fixed.id, now);
+            macs.learn(mac_key(head.source, fixed.vlan), fixed.id, now, fixed.generation);
         append(batch, frame, last, bytes, wire_frames);
     }
     stats.offered.add(count, offered_bytes);

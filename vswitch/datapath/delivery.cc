@@ -26,7 +26,7 @@ std::uint16_t Delivery::deliver(VnicPath& to, const Run& run, bool whole, Nanos 
 
 std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin origin) {
     for (std::uint16_t i = 0; i < run.count; ++i)
-        set_destination(run.frames[i], to.fixed.id, origin);
+        set_destination(run.frames[i], to.fixed, origin);
     const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
     handoff.posted += posted;
     rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));

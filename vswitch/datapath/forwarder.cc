@@ -118,8 +118,11 @@ void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, 
 }
 
 void Forwarder::forward(VnicPath& from, Batch& batch, Nanos now) {
-    if (from.profile.tracked && requests_) [[unlikely]]
+    if (from.profile.tracked && requests_) [[unlikely]] {
+        for (std::uint16_t i = 0; i < batch.count; ++i)
+            note_destination(batch.frames[i], batch.to[i]);
         requests_->from_vm(from, batch, now);
+    }
     if (batch.count == 0)
         return;
     from.frame_bytes_mean = batch.bytes_total / batch.count;
@@ -157,7 +160,7 @@ void Forwarder::to_local(VnicPath& from, const Run& run, Destination to, bool wh
     }
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
-        set_destination(frame, to);
+        set_destination(frame, directory_[to]->fixed);
         const PacketRef ref{frame, now, run.bytes[i], run.wire_frames[i], buffers_of(frame)};
         if (!from.local.push(ref)) {
             stats.drop(DropReason::kQueueFull, 1, ref.bytes);
@@ -280,9 +283,23 @@ bool Forwarder::deliver_one(VnicPath& to, rte_mbuf* frame, Nanos now) {
     return delivery_.deliver(to, one.run(), false, now) != 0;
 }
 
+/// Writes the destination into a frame that may have to wait.
+void Forwarder::note_destination(rte_mbuf* frame, Destination to) const {
+    if (to < limits::kVnicsMax)
+        set_destination(frame, directory_[to]->fixed);
+    else
+        set_destination(frame, to, 0, FrameOrigin::kVm);
+}
+
+/// The vNIC that a frame has waited for, nullptr when it has gone, though another may have its id.
+VnicPath* Forwarder::addressee(const rte_mbuf* frame) const {
+    VnicPath* const to = directory_[destination_of(frame)];
+    return to != nullptr && to->fixed.generation == generation_of(frame) ? to : nullptr;
+}
+
 /// A frame that carries its destination. @return the drop reason when it was not delivered
 std::optional<DropReason> Forwarder::deliver_queued(rte_mbuf* frame, Nanos now) {
-    VnicPath* to = directory_[destination_of(frame)];
+    VnicPath* to = addressee(frame);
     if (to == nullptr) {
         rte_pktmbuf_free(frame);
         return DropReason::kVnicRemoved;
@@ -377,7 +394,7 @@ unsigned Forwarder::poll_inbox(Nanos now) {
 /// vNIC's owner.
 void Forwarder::from_worker(rte_mbuf* frame, Nanos now) {
     const FrameOrigin origin = origin_of(frame);
-    const VnicPath* to = directory_[destination_of(frame)];
+    const VnicPath* to = addressee(frame);
     if (to != nullptr && feedback_ && origin == FrameOrigin::kFeedback) {
         feedback_->on_feedback(frame, to->fixed.vlan, to->fixed.encrypted, now);
         return;
@@ -452,7 +469,7 @@ void Forwarder::release_request(VnicPath& from, const PacketRef& ref, Nanos now)
     from.stats.from_vm.queued.remove(1, ref.bytes);
     from.queue_delay.add(now - ref.enqueued);
     const Destination to = destination_of(frame);
-    if (to < limits::kVnicsMax && directory_[to] == nullptr) {
+    if (to < limits::kVnicsMax && addressee(frame) == nullptr) {
         from.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
         rte_pktmbuf_free(frame);
         return;

@@ -68,7 +68,8 @@ class Forwarder {
     /// Forgets the vNIC; frames of it that wait here are dropped.
     void remove(VnicPath& path, Nanos now);
     [[nodiscard]] VnicPath* vnic(VnicId id) const { return directory_[id]; }
-    /// An address that another worker learned; ignored when its vNIC was removed meanwhile.
+    /// An address that another worker learned; ignored when its vNIC was removed meanwhile, id used again or
+    /// not.
     void on_mac_update(const MacUpdate& update, Nanos now);
     [[nodiscard]] MacUpdateRing& mac_updates() { return mac_updates_; }
 
@@ -115,6 +116,8 @@ class Forwarder {
     template <class Takes>
     unsigned flood(const rte_mbuf* frame, Takes&& takes, Nanos now);
     bool deliver_one(VnicPath& to, rte_mbuf* frame, Nanos now);
+    void note_destination(rte_mbuf* frame, Destination to) const;
+    [[nodiscard]] VnicPath* addressee(const rte_mbuf* frame) const;
     std::optional<DropReason> deliver_queued(rte_mbuf* frame, Nanos now);
     void release_request(VnicPath& from, const PacketRef& ref, Nanos now);
     void deliver_own(VnicPath& to, rte_mbuf* frame);

@@ -157,7 +157,8 @@ void Forwarder::remove(VnicPath& path, Nanos now) {
 }
 
 void Forwarder::on_mac_update(const MacUpdate& update, Nanos now) {
-    if (update.destination == kToUplink || directory_[update.destination] != nullptr)
+    const VnicPath* const at = update.destination == kToUplink ? nullptr : directory_[update.destination];
+    if (update.destination == kToUplink || (at != nullptr && at->fixed.generation == update.generation))
         macs_.on_update(update, now);
 }
 

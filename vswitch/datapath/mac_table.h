@@ -37,6 +37,7 @@ inline constexpr std::uint64_t kMacGroupBit = 1;  ///< set in broadcast and mult
 struct MacUpdate {
     MacKey key;
     Destination destination;
+    VnicGeneration generation = 0;  ///< of a vNIC
 };
 using MacUpdateRing = SpscRing<MacUpdate, 1024>;
 
@@ -64,12 +65,14 @@ class MacTable {
     void forget(Destination destination);
 
     /// Notes that `key` was seen at `destination`; cheap when that is known and fresh.
-    void learn(MacKey key, Destination destination, Nanos now) {
+    /// @param generation of a vNIC, for those who hear of it later
+    void learn(MacKey key, Destination destination, Nanos now, VnicGeneration generation = 0) {
         const Seen& seen = seen_[slot_of(key)];
         if (seen.key == key && seen.destination == destination && now < seen.until) [[likely]]
             return;
         if (learn_slow(key, destination, now) && updates_ != nullptr)
-            (void)updates_->push({key, destination});  // when full, the others flood until it is seen again
+            (void)updates_->push(
+                {key, destination, generation});  // when full, the others flood until it is seen again
     }
     /// Learns what another worker learned.
     void on_update(const MacUpdate& update, Nanos now) { learn_slow(update.key, update.destination, now); }

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "common/units.h"
-#include "vswitch/datapath/frame.h"
 #include "vswitch/qos/buckets/rate_profile.h"
 
 namespace weir {
@@ -99,8 +98,9 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
 }
 
 VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
-                     const SwitchConfig& config) {
+                     const SwitchConfig& config, VnicGeneration generation) {
     return {.id = id,
+            .generation = generation,
             .owner = owner,
             .port = port,
             .mac = vnic.mac ? vnic.mac->bits : 0,

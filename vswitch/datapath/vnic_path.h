@@ -11,6 +11,7 @@
 #include "common/metrics.h"
 #include "common/types.h"
 #include "vswitch/config/config.h"
+#include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/intake.h"
 #include "vswitch/datapath/mac_table.h"
 #include "vswitch/limits.h"
@@ -20,8 +21,6 @@
 #include "vswitch/qos/schedulers/link_scheduler.h"
 #include "vswitch/qos/schedulers/packet_queue.h"
 #include "vswitch/stats.h"
-
-struct rte_mbuf;
 
 namespace weir {
 
@@ -63,6 +62,7 @@ inline constexpr std::uint64_t kFloodBurst = 64;
 /// What never changes while the vNIC lives.
 struct VnicFixed {
     VnicId id = kNoVnic;
+    VnicGeneration generation = 0;  ///< differs from that of the vNIC that had the id before
     WorkerId owner = 0;
     Port* port = nullptr;
     std::uint64_t mac = 0;
@@ -76,7 +76,12 @@ struct VnicFixed {
 };
 
 [[nodiscard]] VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
-                                   const SwitchConfig& config);
+                                   const SwitchConfig& config, VnicGeneration generation = 0);
+
+/// The frame goes to this vNIC, now or when it has waited.
+inline void set_destination(rte_mbuf* frame, const VnicFixed& to, FrameOrigin origin = FrameOrigin::kVm) {
+    set_destination(frame, to.id, to.generation, origin);
+}
 
 /// Frames on their way to one VM, gathered while one port is polled.
 struct Staging {

@@ -137,6 +137,8 @@ class Topology final : public SwitchControl {
     std::vector<std::unique_ptr<WorkerThread>> threads_;
     std::vector<WorkerSnapshot> worker_snapshots_;
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
+    std::array<VnicGeneration, limits::kVnicsMax>
+        generations_{};  // of the vNIC that has the id, or gets it next
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
     Nanos guarantees_ended_ = 0;  // end of the last guarantee period

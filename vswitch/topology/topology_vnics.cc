@@ -102,8 +102,9 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
     }
     vnic->rates.requests = rates_of(config.name).requests;
     vnic->guarantee.emplace(promise_of(config), 0, now());
-    vnic->path = std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_),
-                                            profile_of(config, *vnic), config_.flood_limit_pps, now());
+    vnic->path =
+        std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_, generations_[id]),
+                                   profile_of(config, *vnic), config_.flood_limit_pps, now());
     return vnic;
 }
 
@@ -136,6 +137,8 @@ void Topology::remove(VnicId id) {
         steering_->remove(id);
     run_on_all(command::RemoveVnic{id});
     vnics_[id].reset();
+    constexpr VnicGeneration kMask = (1U << kVnicGenerationBits) - 1;
+    generations_[id] = (generations_[id] + 1) & kMask;
 }
 
 VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) const {

@@ -72,15 +72,19 @@ SwitchHarness::~SwitchHarness() {
 }
 
 VnicId SwitchHarness::add(const VnicConfig& config) {
-    const auto id = static_cast<VnicId>(vnics_.size());
-    Vnic vnic;
+    vnics_.emplace_back();
+    const auto id = static_cast<VnicId>(vnics_.size() - 1);
+    add_again(id, config);
+    return id;
+}
+
+void SwitchHarness::add_again(VnicId id, const VnicConfig& config) {
+    Vnic& vnic = vnics_[id];
     vnic.port = std::make_unique<FakePort>();
     vnic.path = std::make_unique<VnicPath>(
-        make_fixed(id, config.worker.value_or(0), vnic.port.get(), config, config_),
+        make_fixed(id, config.worker.value_or(0), vnic.port.get(), config, config_, vnic.generation),
         make_vnic_profile(config, config_), config_.flood_limit_pps, now);
-    vnics_.push_back(std::move(vnic));
-    post_to_all(command::AddVnic{vnics_[id].path.get()});
-    return id;
+    post_to_all(command::AddVnic{vnic.path.get()});
 }
 
 void SwitchHarness::change(VnicId id, const VnicConfig& config) {
@@ -90,7 +94,8 @@ void SwitchHarness::change(VnicId id, const VnicConfig& config) {
 
 void SwitchHarness::remove(VnicId id) {
     post_to_all(command::RemoveVnic{id});
-    vnics_[id] = {};
+    vnics_[id] = {
+        .port = {}, .path = {}, .generation = static_cast<VnicGeneration>(vnics_[id].generation + 1)};
 }
 
 void SwitchHarness::post(WorkerId worker, const WorkerCommand& command) {

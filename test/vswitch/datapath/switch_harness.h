@@ -42,6 +42,8 @@ class SwitchHarness {
 
     // As the agent: each returns when the workers have done it.
     VnicId add(const VnicConfig& config);
+    /// Gives the id of a vNIC that was removed to another one.
+    void add_again(VnicId id, const VnicConfig& config);
     void change(VnicId id, const VnicConfig& config);
     void remove(VnicId id);
     void post(WorkerId worker, const WorkerCommand& command);
@@ -68,6 +70,7 @@ class SwitchHarness {
     struct Vnic {
         std::unique_ptr<FakePort> port;
         std::unique_ptr<VnicPath> path;
+        VnicGeneration generation = 0;
     };
     void post_to_all(const WorkerCommand& command);
 

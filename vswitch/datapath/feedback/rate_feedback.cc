@@ -113,7 +113,7 @@ void RateFeedback::on_feedback(rte_mbuf* frame, std::uint16_t vlan, bool encrypt
                setup_.directory[to]->fixed.encrypted != encrypted) {
         ++stats.unknown;
     } else if (const WorkerId owner = setup_.directory[to]->fixed.owner; owner != setup_.id) {
-        set_destination(frame, to, FrameOrigin::kFeedback);
+        set_destination(frame, setup_.directory[to]->fixed, FrameOrigin::kFeedback);
         if (setup_.inboxes[owner]->post(&frame, 1) == 1)
             return;
         ++stats.unsent;

@@ -267,7 +267,6 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
     const RequestGate::Held packet{{frame, now, bytes, batch.wire_frames[at], buffers_of(frame)},
                                    lookup.connection,
                                    std::uint64_t{tracked.end} << 32 | tracked.first};
-    set_destination(frame, batch.to[at]);
     gate_.hold(lookup.flow, packet, tracked.cost, {view.seq, end}, now);
     from.queued_buffers += buffers_of(frame);
     from.stats.from_vm.queued.add(1, bytes);

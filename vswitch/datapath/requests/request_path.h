@@ -77,8 +77,9 @@ class RequestPath {
     template <class Drop>
     void remove(const VnicPath& path, Nanos now, Drop&& drop);
 
-    /// Classified frames of a VM. Frames that are held leave the batch and are counted as queued. Frames
-    /// without room, and retransmissions of held frames, leave it and are dropped.
+    /// Classified frames of a VM, which carry their destinations (frame.h). Frames that are held leave the
+    /// batch and are counted as queued. Frames without room, and retransmissions of held frames, leave it and
+    /// are dropped.
     void from_vm(VnicPath& from, Batch& batch, Nanos now);
     /// Frames that are about to be delivered to a VM.
     void to_vm(const VnicPath& to, const Run& run, Nanos now);
@@ -197,6 +198,7 @@ class RequestPath {
     void finish(ServiceFlow* flow);
     void finish(ServiceFlow& flow, std::uint64_t tokens);
     void divide_windows(Nanos now);
+    void sweep(Nanos now);
 
     // request_path_pacing.cc: clients.
     void pace_client(const Lookup& lookup, rte_mbuf* frame, TrackedConnection& connection, Nanos now);

@@ -51,6 +51,11 @@ RequestPath::RequestPath(const Setup& setup)
 }
 
 void RequestPath::add(const VnicPath& path, Nanos now) {
+    // What the last vNIC of this id left behind is neither this one's nor answered by it. Sweeps find it
+    // within seconds; when the id is used again before, the rest of the index is swept now, 1 ms at most.
+    connections_.leave(path.fixed.id);
+    while (connections_.size(path.fixed.id) != 0)
+        sweep(now);
     connections_.join(path.fixed.id);
     for (const VnicProfile::Requests& requests :
          std::span(path.profile.requests).first(path.profile.request_flows))
@@ -163,6 +168,10 @@ void RequestPath::housekeeping(Nanos now) {
     if (!shared_)
         for (Window& window : windows_)  // the controller may have changed the share
             window.gate.set_window(appliances_[window.appliance].window_share->allocation(worker_));
+    sweep(now);
+}
+
+void RequestPath::sweep(Nanos now) {
     connections_.sweep(now, kSweepPlaces,
                        [this](TrackedConnection& connection) { forget(connection, flow_of(connection)); });
 }

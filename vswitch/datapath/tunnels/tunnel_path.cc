@@ -116,7 +116,7 @@ void TunnelPath::receive(const EspBurst& burst, DirectionStats& rx, ClearBurst& 
             own_found[own.count] = found;
             own.add(frame, bytes);
         } else {
-            set_destination(frame, found.tunnel, FrameOrigin::kTunnel);
+            set_destination(frame, found.tunnel, 0, FrameOrigin::kTunnel);
             if (setup_.inboxes[found.owner]->post(&frame, 1) != 1)
                 refused = DropReason::kWorkerRingFull;
         }
