@@ -60,7 +60,13 @@ inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
 inline constexpr std::uint32_t kVlanTagBytes = 4;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
-/// MAC entries per switch, learned and static.
+/// MAC entries per worker, learned and static: a power of two.
 inline constexpr std::uint32_t kMacEntriesMax = 65'536;
+/// Learned ones: the rest is for those of the vNICs, which never lack room, and keeps the hash table's
+/// buckets from overflowing.
+inline constexpr std::uint32_t kMacLearnedMax = kMacEntriesMax / 16 * 15;
+/// Of these from the wire, and from one vNIC: a guest that invents addresses fills its own part.
+inline constexpr std::uint32_t kMacLearnedWire = kMacEntriesMax / 2;
+inline constexpr std::uint32_t kMacLearnedVnic = 4096;
 
 }  // namespace weir::limits

@@ -191,7 +191,7 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
             refuse(context.stats, frame, DropReason::kHairpin, bytes);
             continue;
         }
-        if ((head.source & kMacGroupBit) == 0)
+        if (context.learns && (head.source & kMacGroupBit) == 0)
             context.macs.learn(mac_key(head.source, vlan), kToUplink, now);
         batch.longest = RTE_MAX(batch.longest, frame->pkt_len);
         frame->ol_flags &= ~kOffloadFlags;  // only a sender's requests count, and the wire makes none
@@ -222,7 +222,7 @@ TunnelFrame classify_from_tunnel(const TunnelContext& context, rte_mbuf* frame, 
         found.refused = DropReason::kNoSuchMac;
     else if (!group && !context.directory[found.to]->fixed.encrypted)
         found.refused = DropReason::kEncryptedUnexpected;
-    else if (!found.is_feedback && (head.source & kMacGroupBit) == 0)
+    else if (context.learns && !found.is_feedback && (head.source & kMacGroupBit) == 0)
         context.macs.learn(mac_key(head.source, found.vlan), kToUplink, now);
     return found;
 }

@@ -31,6 +31,7 @@ struct WireContext {
     FeedbackBurst* feedback;              ///< takes feedback frames; nullptr: they are dropped
     const TunnelPath* tunnels = nullptr;  ///< claims ESP frames for `esp`; nullptr: there are none
     EspBurst* esp = nullptr;
+    bool learns = true;  ///< false: unknown addresses are behind the uplink anyway
 };
 
 /// Classifies frames of the wire: strips the VLAN tag, uses the NIC's mark where there is one, learns
@@ -43,6 +44,7 @@ struct TunnelContext {
     const VnicPath* const* directory;  ///< by VnicId, nullptr where there is none
     TunnelPath& tunnels;
     bool feedback;  ///< false: feedback frames are refused
+    bool learns;    ///< as in WireContext
 };
 
 /// Where a decrypted frame goes, or why it goes nowhere.

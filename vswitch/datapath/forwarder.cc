@@ -316,9 +316,10 @@ unsigned Forwarder::poll_wire(Nanos now, WorkerStats& stats) {
     std::array<std::uint16_t, limits::kBurst> vlans;
     FeedbackBurst feedback;
     EspBurst esp;
-    classify_from_wire({macs_, directory_.data(), overhead_bytes_, uplink_->stats.rx,
-                        feedback_ ? &feedback : nullptr, tunnels_ ? &*tunnels_ : nullptr, &esp},
-                       frames.data(), count, now, batch, vlans.data());
+    classify_from_wire(
+        {macs_, directory_.data(), overhead_bytes_, uplink_->stats.rx, feedback_ ? &feedback : nullptr,
+         tunnels_ ? &*tunnels_ : nullptr, &esp, learns_wire()},
+        frames.data(), count, now, batch, vlans.data());
     for (std::uint16_t i = 0; i < feedback.count; ++i)
         feedback_->on_feedback(feedback.frames[i], feedback.vlans[i], false, now);
     from_wire(batch, vlans.data(), now);
@@ -415,7 +416,7 @@ void Forwarder::from_tunnels(const ClearBurst& burst, Nanos now) {
 void Forwarder::from_tunnel(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now) {
     DirectionStats& in = tunnels_->stats[tunnel].in;
     const TunnelFrame found = classify_from_tunnel(
-        {macs_, directory_.data(), *tunnels_, feedback_.has_value()}, frame, tunnel, now);
+        {macs_, directory_.data(), *tunnels_, feedback_.has_value(), learns_wire()}, frame, tunnel, now);
     if (found.refused != DropReason::kCount) {
         in.drop(found.refused, 1, bytes);
         rte_pktmbuf_free(frame);

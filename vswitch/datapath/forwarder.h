@@ -121,6 +121,8 @@ class Forwarder {
     std::optional<DropReason> deliver_queued(rte_mbuf* frame, Nanos now);
     void release_request(VnicPath& from, const PacketRef& ref, Nanos now);
     void deliver_own(VnicPath& to, rte_mbuf* frame);
+    /// Where unknown addresses are behind the uplink anyway, nothing is learned from it.
+    [[nodiscard]] bool learns_wire() const { return unknown_ != kToUplink; }
     // forwarder_setup.cc: construction and vNICs
     void update_unknown();
 

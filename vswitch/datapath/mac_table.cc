@@ -2,38 +2,51 @@
 #include "vswitch/datapath/mac_table.h"
 
 #include <rte_hash.h>
-#include <rte_hash_crc.h>
 #include <rte_lcore.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 
 #include "common/error.h"
-#include "vswitch/limits.h"
 
 namespace weir {
 namespace {
 
-/// Fresh for this long: no look-up for the next frames of the same source.
-constexpr Nanos kRefresh = kNanosPerSec;
+/// A known address is looked up at most this late after the last time.
+constexpr Nanos kRefreshMax = kNanosPerSec;
+/// An address that found no room in the table or in the ring is tried again after this time: not at each
+/// frame.
+constexpr Nanos kRetry = 10'000'000;
+/// Parts of the ageing time after which an update is posted again, and for which the other workers keep
+/// entries longer.
+constexpr Nanos kPostParts = 4;
 /// Entries looked at per housekeeping call.
 constexpr unsigned kAgeBatch = 8;
 
-std::uint32_t hash_of(const void* key, std::uint32_t, std::uint32_t seed) {
+/// MurmurHash3's finish with a secret: who does not know it cannot choose addresses that share a bucket.
+std::uint32_t secret_hash(const void* key, std::uint32_t, std::uint32_t secret) {
     std::uint64_t word;
     __builtin_memcpy(&word, key, sizeof(word));
-    return rte_hash_crc_8byte(word, seed);
+    word = (word ^ (std::uint64_t{secret} << 32 | secret)) * 0xff51'afd7'ed55'8ccd;
+    word = (word ^ word >> 33) * 0xc4ce'b9fe'1a85'ec53;
+    return static_cast<std::uint32_t>(word >> 32);
 }
 
 }  // namespace
 
 MacTable::MacTable(WorkerId worker, Nanos ageing, MacUpdateRing* updates)
-    : ageing_(ageing), updates_(updates) {
+    : ageing_(ageing),
+      refresh_(std::min(kRefreshMax, ageing / kPostParts)),
+      post_period_(ageing / kPostParts),
+      updates_(updates) {
     const std::string name = "weir_mac_" + std::to_string(worker);
     rte_hash_parameters parameters{};
     parameters.name = name.c_str();
     parameters.entries = limits::kMacEntriesMax;
     parameters.key_len = sizeof(MacKey);
-    parameters.hash_func = hash_of;
+    parameters.hash_func = secret_hash;
+    parameters.hash_func_init_val = std::random_device{}();
     parameters.socket_id = static_cast<int>(SOCKET_ID_ANY);
     hash_ = rte_hash_create(&parameters);
     if (hash_ == nullptr)
@@ -50,67 +63,135 @@ Destination MacTable::find_slow(MacKey key) {
     if (at < 0)
         return kNowhere;
     const Destination destination = entries_[static_cast<std::size_t>(at)].destination;
-    cache_[slot_of(key)] = {key, generation_, destination};
+    cache_[slot_of(key)] = {key, destination};
     return destination;
 }
 
+/// The hash has room for all static entries beside the most that is learned. Should a bucket overflow all the
+/// same, what was learned makes room, and is learned again.
 void MacTable::set_static(MacKey key, Destination destination) {
-    const std::int32_t at = rte_hash_add_key(hash_, &key);
+    std::int32_t at = rte_hash_add_key(hash_, &key);
+    if (at < 0) {
+        remove_learned([](const Entry&) { return true; });
+        at = rte_hash_add_key(hash_, &key);
+    }
     if (at < 0)
         return;
-    entries_[static_cast<std::size_t>(at)] = {0, destination, true};
-    ++generation_;
+    Entry& entry = entries_[static_cast<std::size_t>(at)];
+    count_out(entry);
+    entry = {.destination = destination, .kind = Kind::kStatic};
+    cache_[slot_of(key)] = {key, destination};
 }
 
 void MacTable::remove(MacKey key) {
-    const std::int32_t at = rte_hash_del_key(hash_, &key);
-    if (at < 0)
+    if (const std::int32_t at = rte_hash_lookup(hash_, &key); at >= 0)
+        remove_at(static_cast<std::size_t>(at));
+}
+
+void MacTable::remove_at(std::size_t position) {
+    void* stored = nullptr;
+    if (rte_hash_get_key_with_position(hash_, static_cast<std::int32_t>(position), &stored) != 0)
         return;
-    entries_[static_cast<std::size_t>(at)] = Entry{};
-    seen_[slot_of(key)] = Seen{};
-    ++generation_;
+    const MacKey key = *static_cast<const MacKey*>(stored);
+    rte_hash_del_key(hash_, &key);
+    count_out(entries_[position]);
+    entries_[position] = Entry{};
+    if (cache_[slot_of(key)].key == key)
+        cache_[slot_of(key)] = Cached{};
+    if (seen_[slot_of(key)].key == key)
+        seen_[slot_of(key)] = Seen{};
+}
+
+void MacTable::count_out(const Entry& entry) {
+    if (!entry.learned())
+        return;
+    --learned_total_;
+    --learned_at(entry.destination);
+}
+
+template <class Which>
+void MacTable::remove_learned(Which&& which) {
+    for (std::size_t position = 0; position < entries_.size(); ++position)
+        if (entries_[position].learned() && which(entries_[position]))
+            remove_at(position);
 }
 
 void MacTable::forget(Destination destination) {
-    std::vector<MacKey> gone;
-    const void* key = nullptr;
-    void* data = nullptr;
-    std::uint32_t cursor = 0;
-    for (std::int32_t at; (at = rte_hash_iterate(hash_, &key, &data, &cursor)) >= 0;)
-        if (entries_[static_cast<std::size_t>(at)].destination == destination)
-            gone.push_back(*static_cast<const MacKey*>(key));
-    for (const MacKey one : gone)
-        remove(one);
+    if (learned_at(destination) != 0)
+        remove_learned([destination](const Entry& entry) { return entry.destination == destination; });
 }
 
-bool MacTable::learn_slow(MacKey key, Destination destination, Nanos now) {
-    std::int32_t at = rte_hash_lookup(hash_, &key);
+/// Finds or makes the entry, as seen now. @return nullptr when there is no room, or the address is fixed and
+/// cannot be taken away by claiming it
+MacTable::Entry* MacTable::note(const MacUpdate& found, Nanos now) {
+    std::int32_t at = rte_hash_lookup(hash_, &found.key);
     const bool known = at >= 0;
-    if (!known)
-        at = rte_hash_add_key(hash_, &key);
+    if (!known && learned_total_ < limits::kMacLearnedMax && has_room(found.destination))
+        at = rte_hash_add_key(hash_, &found.key);
     if (at < 0)
-        return false;  // full: unknown frames are flooded, within their bound
+        return nullptr;  // unknown frames are flooded, within their bound
     Entry& entry = entries_[static_cast<std::size_t>(at)];
-    if (entry.is_static)
-        return false;  // a fixed address cannot be taken away by claiming it
-    const bool moved = entry.destination != destination;
-    if (known && moved)
-        ++generation_;
-    entry = {now, destination, false};
-    seen_[slot_of(key)] = {key, now + kRefresh, destination};
-    return moved;
+    if (entry.kind == Kind::kStatic)
+        return nullptr;
+    if (!known || entry.destination != found.destination) {
+        if (!has_room(found.destination))
+            return nullptr;
+        count_out(entry);
+        ++learned_total_;
+        ++learned_at(found.destination);
+        entry = {.post_at = now, .destination = found.destination, .kind = Kind::kLearned};
+        if (cache_[slot_of(found.key)].key == found.key)
+            cache_[slot_of(found.key)].destination = found.destination;
+    }
+    entry.last_seen = now;
+    entry.generation = found.generation;
+    return &entry;
+}
+
+void MacTable::learn_slow(const MacUpdate& found, Nanos now) {
+    Entry* const entry = note(found, now);
+    bool again_soon = entry == nullptr;
+    if (entry != nullptr) {
+        entry->kind = Kind::kLearned;
+        again_soon = updates_ != nullptr && now >= entry->post_at && !post(*entry, found.key, now);
+    }
+    seen_[slot_of(found.key)] = {found.key, now + (again_soon ? std::min(kRetry, refresh_) : refresh_),
+                                 found.destination};
+}
+
+/// @return false when the ring is full: the message is owing
+bool MacTable::post(Entry& entry, MacKey key, Nanos now) {
+    if (!updates_->push({key, entry.destination, entry.generation}))
+        return false;
+    entry.post_at = now + post_period_;
+    return true;
+}
+
+/// The other workers have received the same update.
+void MacTable::on_update(const MacUpdate& update, Nanos now) {
+    Entry* const entry = note(update, now);
+    if (entry == nullptr)
+        return;
+    entry->kind = Kind::kReceived;
+    entry->post_at = now + post_period_;
+    seen_[slot_of(update.key)] = {update.key, now + refresh_, update.destination};
 }
 
 void MacTable::age(Nanos now) {
     for (unsigned i = 0; i < kAgeBatch; ++i) {
         if (++age_cursor_ >= entries_.size())
             age_cursor_ = 0;
-        const Entry& entry = entries_[age_cursor_];
-        if (entry.destination == kNowhere || entry.is_static || now < entry.last_seen + ageing_)
+        Entry& entry = entries_[age_cursor_];
+        if (!entry.learned())
             continue;
+        if (now >= entry.last_seen + ageing_ + (entry.kind == Kind::kReceived ? post_period_ : 0)) {
+            remove_at(age_cursor_);
+            continue;
+        }
         void* key = nullptr;
-        if (rte_hash_get_key_with_position(hash_, static_cast<std::int32_t>(age_cursor_), &key) == 0)
-            remove(*static_cast<const MacKey*>(key));
+        if (updates_ != nullptr && entry.kind == Kind::kLearned && entry.post_at <= entry.last_seen &&
+            rte_hash_get_key_with_position(hash_, static_cast<std::int32_t>(age_cursor_), &key) == 0)
+            post(entry, *static_cast<const MacKey*>(key), now);
     }
 }
 

@@ -1,9 +1,18 @@
 // mac_table.h - the vNIC or uplink behind each MAC address of a VLAN: static and learned entries, ageing.
-// Source: IEEE 802.1Q 8.7, 8.8; AccelNet (NSDI'18). Units: ns. Threads: the owning worker; every worker has
-// its own table.
+// Source: IEEE 802.1Q 8.7, 8.8; AccelNet (NSDI'18); docs/algorithms.md 3.8. Units: ns. Threads: the owning
+// worker; every worker has its own table.
 //
-// A cache of exact matches in front of the hash table answers most look-ups with one cache line. A change
-// of the table raises a generation number, which makes all cached entries stale at once.
+// A cache of exact matches in front of the hash table answers most look-ups with one cache line. An address
+// has one place in it, so a change of the table touches that place only.
+//
+// Static addresses always find room. Learned ones are bounded: in total, for the wire, and per vNIC
+// (limits.h), so that no vNIC can fill the table for the others.
+//
+// What a worker learns it posts for the others: at once, again every quarter of the ageing time as long as
+// the address sends, and what the ring refused again until the ring takes it. They keep what they received
+// for a quarter longer, so that an address ages first where it was seen. Example, with an ageing time of 300
+// s: updates of an address are posted at 0, 75, 150 s and so on, and when it is silent from 200 s on, its own
+// worker forgets it at 500 s and the others at 525 s.
 #pragma once
 
 #include <array>
@@ -13,6 +22,7 @@
 #include "common/clock.h"
 #include "common/spsc_ring.h"
 #include "common/types.h"
+#include "vswitch/limits.h"
 
 struct rte_hash;
 
@@ -53,7 +63,7 @@ class MacTable {
     /// @return a VnicId, kToUplink, or kNowhere when unknown.
     [[nodiscard]] Destination find(MacKey key) {
         const Cached& cached = cache_[slot_of(key)];
-        if (cached.key == key && cached.generation == generation_) [[likely]]
+        if (cached.key == key) [[likely]]
             return cached.destination;
         return find_slow(key);
     }
@@ -65,54 +75,74 @@ class MacTable {
     void forget(Destination destination);
 
     /// Notes that `key` was seen at `destination`; cheap when that is known and fresh.
-    /// @param generation of a vNIC, for those who hear of it later
+    /// @param generation of a vNIC, for the other workers
     void learn(MacKey key, Destination destination, Nanos now, VnicGeneration generation = 0) {
         const Seen& seen = seen_[slot_of(key)];
         if (seen.key == key && seen.destination == destination && now < seen.until) [[likely]]
             return;
-        if (learn_slow(key, destination, now) && updates_ != nullptr)
-            (void)updates_->push(
-                {key, destination, generation});  // when full, the others flood until it is seen again
+        learn_slow({key, destination, generation}, now);
     }
     /// Learns what another worker learned.
-    void on_update(const MacUpdate& update, Nanos now) { learn_slow(update.key, update.destination, now); }
+    void on_update(const MacUpdate& update, Nanos now);
 
-    /// Looks at a few entries each call (housekeeping) and forgets those that are too old.
+    /// Looks at a few entries each call (housekeeping): forgets those that are too old, posts again what
+    /// found no room in the ring.
     void age(Nanos now);
     [[nodiscard]] std::uint32_t size() const;
 
   private:
+    static constexpr MacKey kNoKey = ~0ULL;
     struct Cached {
-        MacKey key = ~0ULL;
-        std::uint32_t generation = 0;
+        MacKey key = kNoKey;
         Destination destination = kNowhere;
     };
     struct Seen {
-        MacKey key = ~0ULL;
-        Nanos until = 0;
+        MacKey key = kNoKey;
+        Nanos until = 0;  ///< no look-up before, whether it was learned or refused
         Destination destination = kNowhere;
     };
+    enum class Kind : std::uint8_t { kFree, kStatic, kLearned, kReceived };
     struct Entry {
         Nanos last_seen = 0;
+        Nanos post_at = 0;  ///< the next update is due; at most last_seen: one is owing
         Destination destination = kNowhere;
-        bool is_static = false;
+        VnicGeneration generation = 0;
+        Kind kind = Kind::kFree;
+        [[nodiscard]] bool learned() const { return kind == Kind::kLearned || kind == Kind::kReceived; }
     };
-    static_assert(sizeof(Cached) == 16);
+    static_assert(sizeof(Cached) == 16 && sizeof(Entry) == 24);
 
     static constexpr unsigned kCacheBits = 12;
     [[nodiscard]] static std::size_t slot_of(MacKey key) {
         return static_cast<std::size_t>((key * 0x9E37'79B9'7F4A'7C15) >> (64 - kCacheBits));
     }
+    /// The number of addresses that were learned at `destination`.
+    [[nodiscard]] std::uint32_t& learned_at(Destination destination) {
+        return learned_[destination < limits::kVnicsMax ? destination : limits::kVnicsMax];
+    }
+    [[nodiscard]] bool has_room(Destination destination) {
+        return learned_at(destination) <
+               (destination < limits::kVnicsMax ? limits::kMacLearnedVnic : limits::kMacLearnedWire);
+    }
 
     Destination find_slow(MacKey key);
-    bool learn_slow(MacKey key, Destination destination, Nanos now);
+    void learn_slow(const MacUpdate& found, Nanos now);
+    [[nodiscard]] Entry* note(const MacUpdate& found, Nanos now);
+    bool post(Entry& entry, MacKey key, Nanos now);
+    void remove_at(std::size_t position);
+    void count_out(const Entry& entry);
+    template <class Which>
+    void remove_learned(Which&& which);
 
     Nanos ageing_;
+    Nanos refresh_;      // a known address is looked up once in this time
+    Nanos post_period_;  // and posted to the others once in this time
     MacUpdateRing* updates_;
     rte_hash* hash_;
-    std::uint32_t generation_ = 1;  // changes whenever a cached answer could be wrong
     std::uint32_t age_cursor_ = 0;
-    std::vector<Entry> entries_;  // by the hash's position
+    std::uint32_t learned_total_ = 0;
+    std::array<std::uint32_t, limits::kVnicsMax + 1> learned_{};  // by destination; the last is the uplink
+    std::vector<Entry> entries_;                                  // by the hash's position
     std::array<Cached, 1U << kCacheBits> cache_{};
     std::array<Seen, 1U << kCacheBits> seen_{};
 };

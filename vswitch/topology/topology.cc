@@ -204,19 +204,9 @@ void Topology::run_on_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& 
             await(id, last[id]);
 }
 
-/// Addresses that one worker learned go to the others. When a ring is full an update is lost; frames to the
-/// address are then flooded until it is seen again.
-void Topology::relay_mac_updates() {
-    for (const auto& from : workers_)
-        for (MacUpdate update{}; from->mac_updates().pop(update);)
-            for (const auto& to : workers_)
-                if (to != from)
-                    (void)to->control().post(command::UpdateMac{update});
-}
-
 void Topology::tick() {
     const std::scoped_lock lock(mutex_);
-    relay_mac_updates();
+    mac_relay_.run(workers_);
     const Nanos now = this->now();
     tunnels_->tick(now,
                    [this](WorkerId worker, const WorkerCommand& command) { return post(worker, command); });

@@ -23,6 +23,7 @@
 #include "vswitch/config/config.h"
 #include "vswitch/config/config_files.h"
 #include "vswitch/datapath/inbox.h"
+#include "vswitch/datapath/mac_relay.h"
 #include "vswitch/datapath/worker.h"
 #include "vswitch/eal.h"
 #include "vswitch/ports/flow_offload.h"
@@ -84,7 +85,6 @@ class Topology final : public SwitchControl {
     void build_workers(const ConfigFiles& files);
     void start_workers();
     void stop_workers();
-    void relay_mac_updates();
     [[nodiscard]] Nanos now() const { return eal_.ticks().to_nanos(rte_rdtsc()); }
     /// Hands a command to a worker. @return its number, for await() @throws HostError as await()
     std::uint64_t post(WorkerId worker, const WorkerCommand& command);
@@ -136,6 +136,7 @@ class Topology final : public SwitchControl {
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;
     std::vector<WorkerSnapshot> worker_snapshots_;
+    MacRelay mac_relay_;
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
     std::array<VnicGeneration, limits::kVnicsMax>
         generations_{};  // of the vNIC that has the id, or gets it next

@@ -14,8 +14,9 @@ namespace {
 constexpr Nanos kAgeing = 300 * kNanosPerSec;
 
 struct Table {
+    explicit Table(WorkerId id = 0) : macs((buffer_pool(), id), kAgeing, &updates) {}
     MacUpdateRing updates;
-    MacTable macs{(buffer_pool(), WorkerId{0}), kAgeing, &updates};
+    MacTable macs;
     /// Looks at every entry once.
     void age_all(Nanos now) {
         for (std::uint32_t i = 0; i < 2 * limits::kMacEntriesMax / 8; ++i)
@@ -136,18 +137,118 @@ TEST_CASE("the cache never answers for an address that was removed or has collid
     CHECK(wrong == 0);
 }
 
-TEST_CASE("a full table forgets no address and learns none") {
+TEST_CASE("what is learned is bounded for the wire, for each vNIC and in all, and forgets no other address") {
     Table table;
+    auto claim = [&table, next = std::uint64_t{0}](Destination at, std::uint32_t addresses) mutable {
+        const std::uint32_t before = table.macs.size();
+        for (std::uint32_t i = 0; i < addresses; ++i)
+            table.macs.learn(mac_key(next++ << 8, 1), at, 0);
+        return table.macs.size() - before;
+    };
     table.macs.set_static(kKey, 5);
-    for (std::uint64_t i = 0; i < limits::kMacEntriesMax + 1000; ++i)
-        table.macs.learn(mac_key(i << 8, 1), kToUplink, 0);
-    const std::uint32_t full = table.macs.size();
-    CHECK(full <= limits::kMacEntriesMax + 1000);
-    CHECK(full >= limits::kMacEntriesMax);
+    table.macs.learn(mac_key(mac(9), 1), 7, 0);
+    CHECK(claim(kToUplink, 2 * limits::kMacLearnedWire) == limits::kMacLearnedWire);
+    CHECK(claim(7, 2 * limits::kMacLearnedVnic) == limits::kMacLearnedVnic - 1);
+    CHECK(claim(8, 100) == 100);
+    for (Destination vnic = 100; vnic < 110; ++vnic)
+        claim(vnic, limits::kMacLearnedVnic);
+    CHECK(table.macs.size() == 1 + limits::kMacLearnedMax);
     CHECK(table.macs.find(kKey) == 5);
     CHECK(table.macs.find(mac_key(0, 1)) == kToUplink);
+    CHECK(table.macs.find(mac_key(mac(9), 1)) == 7);
     table.age_all(kAgeing);
     CHECK(table.macs.size() == 1);
     table.macs.learn(mac_key(mac(9), 1), 7, kAgeing);
     CHECK(table.macs.find(mac_key(mac(9), 1)) == 7);
+    CHECK(claim(kToUplink, 100) == 100);
+}
+
+TEST_CASE("every vNIC's own address finds room, however much was learned before") {
+    Table table;
+    std::uint64_t next = 0;
+    for (Destination vnic = 0; vnic < 20; ++vnic)
+        for (std::uint32_t i = 0; i < limits::kMacLearnedVnic; ++i)
+            table.macs.learn(mac_key(next++ << 8, 1), vnic, 0);
+    for (VnicId vnic = 0; vnic < limits::kVnicsMax; ++vnic)
+        table.macs.set_static(mac_key(std::uint64_t{vnic} << 8, 2), vnic);
+    std::uint32_t unknown = 0;
+    for (VnicId vnic = 0; vnic < limits::kVnicsMax; ++vnic)
+        unknown += table.macs.find(mac_key(std::uint64_t{vnic} << 8, 2)) != vnic;
+    CHECK(unknown == 0);
+    CHECK(table.macs.size() == limits::kVnicsMax + limits::kMacLearnedMax);
+}
+
+TEST_CASE("an address moves only to where there is room, and its old place is free then") {
+    Table table;
+    for (std::uint64_t i = 0; i < limits::kMacLearnedVnic; ++i)
+        table.macs.learn(mac_key(i << 8, 1), 7, 0);
+    table.macs.learn(kKey, 8, 0);
+    table.macs.learn(kKey, 7, 0);  // vNIC 7 is full
+    CHECK(table.macs.find(kKey) == 8);
+    table.macs.learn(mac_key(0, 1), 8, 0);
+    CHECK(table.macs.find(mac_key(0, 1)) == 8);
+    table.macs.learn(kKey, 7, kNanosPerSec);
+    CHECK(table.macs.find(kKey) == 7);
+}
+
+TEST_CASE("an address that keeps sending is posted to the others again before they forget it") {
+    Table table;
+    Table other(1);
+    MacUpdate update{};
+    unsigned posted = 0;
+    for (Nanos now = 0; now < 4 * kAgeing; now += kNanosPerSec) {
+        table.macs.learn(kKey, 3, now, 9);
+        for (; table.updates.pop(update); ++posted) {
+            CHECK(update.generation == 9);
+            other.macs.on_update(update, now);
+        }
+        if (now % (10 * kNanosPerSec) == 0)
+            other.age_all(now);
+        REQUIRE(other.macs.find(kKey) == 3);
+    }
+    CHECK(posted == 16);  // every 75 s
+    CHECK_FALSE(other.updates.pop(update));
+    // Silent since: it ages where it was seen, and then elsewhere.
+    const Nanos silent = 4 * kAgeing - kNanosPerSec;
+    table.age_all(silent + kAgeing);
+    other.age_all(silent + kAgeing - 75 * kNanosPerSec);
+    CHECK(table.macs.find(kKey) == kNowhere);
+    CHECK(other.macs.find(kKey) == 3);
+    other.age_all(silent + kAgeing + kAgeing / 4);
+    CHECK(other.macs.find(kKey) == kNowhere);
+}
+
+TEST_CASE("what found no room in the ring is posted when there is room, without another frame") {
+    Table table;
+    constexpr std::uint64_t kMany = 3000;
+    for (std::uint64_t i = 0; i < kMany; ++i)
+        table.macs.learn(mac_key(i << 8, 1), 3, 0);
+    MacUpdate update{};
+    std::uint64_t posted = 0;
+    for (; table.updates.pop(update); ++posted) {
+    }
+    CHECK(posted == 1024);
+    for (unsigned round = 0; round < 3; ++round) {
+        table.age_all(1);
+        for (; table.updates.pop(update); ++posted) {
+        }
+    }
+    CHECK(posted == kMany);
+    table.age_all(2);
+    CHECK_FALSE(table.updates.pop(update));
+}
+
+TEST_CASE("an address that sends again is posted 10 ms after the ring was full") {
+    Table table;
+    for (std::uint64_t i = 0; i < 1024; ++i)
+        table.macs.learn(mac_key(i << 8, 1), 3, 0);
+    table.macs.learn(kKey, 4, 0);
+    MacUpdate update{};
+    while (table.updates.pop(update))
+        REQUIRE(update.key != kKey);
+    table.macs.learn(kKey, 4, 9'000'000);
+    CHECK_FALSE(table.updates.pop(update));
+    table.macs.learn(kKey, 4, 10'000'000);
+    REQUIRE(table.updates.pop(update));
+    CHECK(update.key == kKey);
 }

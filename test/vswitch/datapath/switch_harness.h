@@ -61,6 +61,7 @@ class SwitchHarness {
     [[nodiscard]] VnicPath& path(VnicId id) { return *vnics_[id].path; }
     [[nodiscard]] const VnicStats& stats(VnicId id) const { return vnics_[id].path->stats; }
     [[nodiscard]] Worker& worker(WorkerId id = 0) { return *workers_[id]; }
+    [[nodiscard]] std::span<const std::unique_ptr<Worker>> workers() const { return workers_; }
     [[nodiscard]] bool has(VnicId id) const { return id < vnics_.size() && vnics_[id].path != nullptr; }
     [[nodiscard]] std::size_t ids() const { return vnics_.size(); }
 

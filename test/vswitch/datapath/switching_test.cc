@@ -4,6 +4,7 @@
 
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/switch_harness.h"
+#include "vswitch/datapath/mac_relay.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -228,4 +229,31 @@ TEST_CASE("frames on their way to a vNIC that has gone are freed and counted") {
         CHECK(host.snapshot_worker(0).handoff.vnic_gone == 10);
     }
     CHECK(buffers_in_use() == before);
+}
+
+TEST_CASE(
+    "every address that one worker learned reaches the other, though their rings are full for a while") {
+    SwitchConfig config;
+    config.workers = {1, 2};
+    SwitchHarness host(config);
+    const VnicId bridge = host.add(learning(1));
+    VnicConfig second = vm(2);
+    second.worker = 1;
+    const VnicId vm2 = host.add(second);
+    host.port(bridge).ring_frames = 4096;
+    host.port(vm2).ring_frames = 4096;
+    constexpr unsigned kAddresses = 2000;
+    const auto inner = [](unsigned n) { return mac(3) | std::uint64_t{n} << 16; };
+    for (unsigned n = 0; n < kAddresses; ++n)
+        host.port(bridge).offered.push_back(frame(mac(2), inner(n), n));
+    MacRelay relay;
+    for (unsigned round = 0; round < 40; ++round) {
+        for (unsigned i = 0; i < 1000; ++i) {
+            host.worker(0).housekeeping_next();
+            host.worker(1).housekeeping_next();
+            host.turn();
+        }
+        relay.run(host.workers());
+    }
+    CHECK(host.snapshot_worker(1).mac_entries == 1 + kAddresses);
 }

@@ -33,14 +33,20 @@ struct Wire {
     Destination arrive(rte_mbuf* frame) {
         rte_pktmbuf_free_bulk(batch.frames.data(), batch.count);
         batch = Batch{};
-        classify_from_wire({macs, directory.data(), kOverhead, stats, nullptr}, &frame, 1, 0, batch,
-                           vlans.data());
+        classify_from_wire({.macs = macs,
+                            .directory = directory.data(),
+                            .overhead_bytes = kOverhead,
+                            .stats = stats,
+                            .feedback = nullptr,
+                            .learns = learns},
+                           &frame, 1, 0, batch, vlans.data());
         return batch.count == 1 ? batch.to[0] : kNowhere;
     }
     Destination arrive(const FrameBytes& frame) { return arrive(to_mbuf(buffer_pool(), frame)); }
 
     FakePort port;
     MacTable macs;
+    bool learns = true;
     DirectionStats stats;
     std::array<std::unique_ptr<VnicPath>, 2> paths;
     std::array<VnicPath*, limits::kVnicsMax> directory{};
@@ -152,4 +158,15 @@ TEST_CASE("a frame from the wire asks for no offload, whatever its flags say") {
               100)) == 1);
     CHECK((wire.batch.frames[0]->ol_flags & kOffloadFlags) == 0);
     CHECK(wire.batch.wire_frames[0] == 1);
+}
+
+TEST_CASE("nothing is learned from the wire where unknown addresses are behind it anyway") {
+    Wire wire;
+    const std::uint32_t known = wire.macs.size();
+    wire.learns = false;
+    CHECK(wire.arrive(from_peer(mac(2))) == 1);
+    CHECK(wire.macs.size() == known);
+    wire.learns = true;
+    CHECK(wire.arrive(from_peer(mac(2))) == 1);
+    CHECK(wire.macs.find(mac_key(mac(0x99), 0)) == kToUplink);
 }
