@@ -1,5 +1,4 @@
-// forwarder.cc - Forwarder's work per burst: runs of one destination, floods, the vNICs' own limits,
-// requests.
+// forwarder.cc - Forwarder's work per burst: runs of one destination, the vNICs' own limits, requests.
 #include "vswitch/datapath/forwarder.h"
 
 #include <rte_mbuf.h>
@@ -72,12 +71,6 @@ void account(DirectionStats& stats, const Run& run, std::uint16_t delivered) {
     stats.delivered.add(delivered, bytes);
     stats.drop(DropReason::kWorkerRingFull, static_cast<std::uint64_t>(run.count - delivered),
                run.bytes_total - bytes);
-}
-
-/// Whether a flooded frame reaches the vNIC: group addresses reach all of the VLAN, an unknown address only
-/// ports whose addresses the switch does not know (anti-spoofing pins them).
-bool takes_flood(const VnicPath& to, std::uint16_t vlan, bool group) {
-    return to.fixed.vlan == vlan && (group || !to.fixed.anti_spoofing);
 }
 
 }  // namespace
@@ -208,74 +201,10 @@ void Forwarder::release_local(VnicPath& from, Nanos now) {
     bill_.charge(from);
 }
 
-/// Delivers a copy of the frame to every vNIC for which takes(const VnicPath&) holds; the frame stays the
-/// caller's.
-/// @return copies made. A copy that does not fit into another worker's inbox is counted in HandoffStats only:
-/// the frame itself counts as delivered.
-template <class Takes>
-unsigned Forwarder::flood(const rte_mbuf* frame, Takes&& takes, Nanos now) {
-    unsigned copies = 0;
-    for (VnicPath* to : all_) {
-        if (!takes(*to))
-            continue;
-        rte_mbuf* copy = rte_pktmbuf_copy(frame, pool_, 0, UINT32_MAX);
-        if (copy == nullptr) {
-            ++delivery_.handoff.copies_without_buffer;
-            continue;
-        }
-        ++copies;
-        if (!deliver_one(*to, copy, now))
-            ++delivery_.handoff.copies_ring_full;
-    }
-    return copies;
-}
-
-/// Copies for the VMs of the VLAN; the frame itself goes to the uplink, if there is one.
-void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
-    for (std::uint16_t i = 0; i < run.count; ++i) {
-        rte_mbuf* frame = run.frames[i];
-        if (!from.flood.can_pay(1, now)) {
-            from.stats.from_vm.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
-            rte_pktmbuf_free(frame);
-            continue;
-        }
-        from.flood.pay(1, now);
-        const bool group = (read_head(frame).destination & kMacGroupBit) != 0;
-        const auto takes = [&from, group](const VnicPath& to) {
-            return &to != &from && takes_flood(to, from.fixed.vlan, group);
-        };
-        const unsigned copies = flood(frame, takes, now);
-        from.stats.flood_copies += copies;
-        if (uplink_) {
-            OneFrame one(frame, run.bytes[i]);
-            uplink_->send(from, one.run(), now);
-            continue;
-        }
-        if (copies != 0)
-            from.stats.from_vm.delivered.add(1, run.bytes[i]);
-        else
-            from.stats.from_vm.drop(DropReason::kNoSuchMac, 1, run.bytes[i]);
-        rte_pktmbuf_free(frame);
-    }
-}
-
-/// A frame from the wire or from a tunnel, within the bound on such floods. vNICs that encrypt get what came
-/// through tunnels, the others what came in clear text.
-void Forwarder::flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes,
-                                   std::uint16_t vlan, bool encrypted, Nanos now) {
-    const bool group = (read_head(frame).destination & kMacGroupBit) != 0;
-    const auto takes = [=](const VnicPath& to) {
-        return to.fixed.encrypted == encrypted && takes_flood(to, vlan, group);
-    };
-    if (!wire_flood_.can_pay(1, now)) {
-        stats.drop(DropReason::kFloodLimited, 1, bytes);
-    } else if (flood(frame, takes, now) != 0) {
-        wire_flood_.pay(1, now);
-        stats.delivered.add(1, bytes);
-    } else {
-        stats.drop(DropReason::kNoSuchMac, 1, bytes);
-    }
-    rte_pktmbuf_free(frame);
+/// A frame to the uplink that does not come in a run.
+void Forwarder::send_single(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now) {
+    OneFrame one(frame, bytes);
+    uplink_->send(from, one.run(), now);
 }
 
 bool Forwarder::deliver_one(VnicPath& to, rte_mbuf* frame, Nanos now) {

@@ -17,6 +17,8 @@
 #include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/delivery.h"
 #include "vswitch/datapath/feedback/rate_feedback.h"
+#include "vswitch/datapath/flood_members.h"
+#include "vswitch/datapath/flood_queue.h"
 #include "vswitch/datapath/link_share.h"
 #include "vswitch/datapath/mac_table.h"
 #include "vswitch/datapath/requests/request_path.h"
@@ -60,6 +62,10 @@ class Forwarder {
     static constexpr std::uint32_t kWheelIds = kRequestIds + limits::kRequestFlowsMax;
 
     Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill);
+    /// Frees what waits; all vNICs were removed before.
+    ~Forwarder();
+    Forwarder(const Forwarder&) = delete;
+    Forwarder& operator=(const Forwarder&) = delete;
 
     /// A vNIC of any worker; this one must know all of them.
     void add(VnicPath& path, Nanos now);
@@ -90,6 +96,13 @@ class Forwarder {
     /// The wheel fired for a service flow: forwards its requests that every bucket pays now.
     void wake_request(std::uint32_t flow, Nanos now);
 
+    /// Begins a turn's copies of flooded frames, with those that wait. @return copies, 0 when none waits
+    unsigned serve_floods(Nanos now) {
+        floods_.begin_turn();
+        return floods_.idle() ? 0 : serve_waiting_floods(now);
+    }
+    [[nodiscard]] bool floods_wait() const { return !floods_.idle(); }
+
     void housekeeping(Nanos now);
     void read(VnicId vnic, VnicStats& into) const;
     void read(WorkerSnapshot& into) const;
@@ -104,17 +117,13 @@ class Forwarder {
     void forward(VnicPath& from, Batch& batch, Nanos now);
     void route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
     void to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
-    void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
     void from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now);
     void from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now);
     void from_worker(rte_mbuf* frame, Nanos now);
     void from_tunnels(const ClearBurst& burst, Nanos now);
     void from_tunnel(rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
     void from_tunnel_to(VnicPath& to, DirectionStats& in, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
-    void flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan,
-                            bool encrypted, Nanos now);
-    template <class Takes>
-    unsigned flood(const rte_mbuf* frame, Takes&& takes, Nanos now);
+    void send_single(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
     bool deliver_one(VnicPath& to, rte_mbuf* frame, Nanos now);
     void note_destination(rte_mbuf* frame, Destination to) const;
     [[nodiscard]] VnicPath* addressee(const rte_mbuf* frame) const;
@@ -123,6 +132,16 @@ class Forwarder {
     void deliver_own(VnicPath& to, rte_mbuf* frame);
     /// Where unknown addresses are behind the uplink anyway, nothing is learned from it.
     [[nodiscard]] bool learns_wire() const { return unknown_ != kToUplink; }
+    // forwarder_floods.cc: frames for all of a VLAN
+    void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
+    void flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan,
+                            bool encrypted, Nanos now);
+    void copy_floods_now(Nanos now);
+    unsigned serve_waiting_floods(Nanos now);
+    [[nodiscard]] std::uint32_t copy_floods(FloodQueue& queue, std::uint32_t budget, Nanos now);
+    bool copy_to(VnicPath& to, rte_mbuf* frame, Nanos now);
+    void end_flood(const Flood& flood, std::uint32_t copies, Nanos now);
+    void remove_from_floods(VnicPath& path);
     // forwarder_setup.cc: construction and vNICs
     void update_unknown();
 
@@ -134,8 +153,11 @@ class Forwarder {
     TimingWheel& wheel_;
     CycleBill& bill_;
     TokenBucket wire_flood_;                                // frames
-    std::vector<VnicPath*> all_;                            // all workers' vNICs
-    std::array<VnicPath*, limits::kVnicsMax> directory_{};  // the same, by id
+    std::array<VnicPath*, limits::kVnicsMax> directory_{};  // all workers' vNICs, by id
+    std::uint32_t learning_ports_ = 0;                      // of them, without anti-spoofing
+    FloodMembers members_;
+    FloodQueue floods_outside_;  // from the wire and tunnels
+    FloodRound floods_{limits::kVnicsMax + 1};
     MacUpdateRing mac_updates_;
     MacTable macs_;
     std::optional<TunnelPath> tunnels_;

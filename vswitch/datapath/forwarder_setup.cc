@@ -97,7 +97,6 @@ Forwarder::Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
                  .inboxes = setup.inboxes,
                  .bill = bill,
                  .requests = requests_ ? &*requests_ : nullptr}) {
-    all_.reserve(limits::kVnicsMax);
     if (uplink_)
         uplink_->set_capacity(setup.uplink->out.allocation(worker_), setup.uplink->out.reservable(worker_),
                               0);
@@ -109,7 +108,8 @@ Forwarder::Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
 void Forwarder::add(VnicPath& path, Nanos now) {
     const VnicFixed& fixed = path.fixed;
     directory_[fixed.id] = &path;
-    all_.push_back(&path);
+    members_.add(fixed.id, fixed.vlan, !fixed.anti_spoofing);
+    learning_ports_ += !fixed.anti_spoofing;
     if (fixed.mac != 0)
         macs_.set_static(mac_key(fixed.mac, fixed.vlan), fixed.id);
     update_unknown();
@@ -134,8 +134,9 @@ void Forwarder::change(VnicPath& path, Nanos now) {
 
 void Forwarder::remove(VnicPath& path, Nanos now) {
     const VnicFixed& fixed = path.fixed;
+    remove_from_floods(path);
     directory_[fixed.id] = nullptr;
-    std::erase(all_, &path);
+    learning_ports_ -= !fixed.anti_spoofing;
     macs_.remove(mac_key(fixed.mac, fixed.vlan));
     macs_.forget(fixed.id);
     update_unknown();
@@ -165,9 +166,7 @@ void Forwarder::on_mac_update(const MacUpdate& update, Nanos now) {
 /// With an uplink, and without a port here behind which unknown addresses may live, an unknown address is
 /// behind the uplink: such frames are neither flooded nor bounded.
 void Forwarder::update_unknown() {
-    const bool learning_ports = std::any_of(all_.begin(), all_.end(),
-                                            [](const VnicPath* path) { return !path->fixed.anti_spoofing; });
-    unknown_ = uplink_ && !learning_ports ? kToUplink : kToAll;
+    unknown_ = uplink_ && learning_ports_ == 0 ? kToUplink : kToAll;
 }
 
 void Forwarder::housekeeping(Nanos now) {

@@ -45,12 +45,19 @@ struct FrameHead {
     return {rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len};
 }
 
-/// Buffers that the frame keeps from the pool: its own, and for each indirect one, which rte_gso makes, the
-/// one that holds the data.
+/// Buffers that the frame keeps from the pool: its own, and for each indirect one, which rte_gso and flooding
+/// make, the one that holds the data.
 [[nodiscard]] inline std::uint16_t buffers_of(const rte_mbuf* frame) {
+    if (RTE_MBUF_CLONED(frame)) [[unlikely]]
+        return static_cast<std::uint16_t>(2 * frame->nb_segs);
     if (frame->nb_segs == 1) [[likely]]
         return 1;
     return static_cast<std::uint16_t>(RTE_MBUF_CLONED(frame->next) ? 2 * frame->nb_segs - 1 : frame->nb_segs);
+}
+
+/// Other frames read the data of this buffer: it must not be written.
+[[nodiscard]] inline bool is_shared(const rte_mbuf* buffer) {
+    return RTE_MBUF_CLONED(buffer) || rte_mbuf_refcnt_read(buffer) != 1;
 }
 
 /// 01:80:C2:00:00:00 .. 0F: never forwarded by a bridge.

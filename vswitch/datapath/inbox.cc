@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/error.h"
+#include "vswitch/datapath/frame.h"
 #include "vswitch/limits.h"
 
 namespace weir {
@@ -17,7 +18,7 @@ namespace {
 std::uint32_t more_buffers(rte_mbuf* const* frames, unsigned count) {
     std::uint32_t more = 0;
     for (unsigned i = 0; i < count; ++i)
-        more += frames[i]->nb_segs - 1U;
+        more += buffers_of(frames[i]) - 1U;
     return more;
 }
 

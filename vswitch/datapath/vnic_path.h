@@ -11,6 +11,7 @@
 #include "common/metrics.h"
 #include "common/types.h"
 #include "vswitch/config/config.h"
+#include "vswitch/datapath/flood_queue.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/intake.h"
 #include "vswitch/datapath/mac_table.h"
@@ -54,7 +55,7 @@ struct VnicProfile {
 };
 
 /// Flooded frames that may come at once.
-inline constexpr std::uint64_t kFloodBurst = 64;
+inline constexpr std::uint64_t kFloodBurst = FloodQueue::kMax;
 
 /// The profile of a configured vNIC. Agent.
 [[nodiscard]] VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config);
@@ -118,6 +119,7 @@ struct VnicPath {
     TokenBucket encryption;  ///< in debt the ring is left alone
     TokenBucket flood;       ///< packets/s of broadcast, multicast, unknown
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
+    FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
     Histogram queue_delay;  ///< of what waited; what did not is admitted less these
 
     /// Starts to count the time for which the ring is held back, or goes on for another reason.

@@ -48,6 +48,7 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
         moved += wake_due(now);
     moved += poll_outside(now);
     moved += poll_vnics(now);
+    moved += forwarder_.serve_floods(now);
     if (forwarder_.requests())
         moved += forwarder_.serve_requests(now);
     if (shared_ && forwarder_.uplink() && now >= share_due_)
@@ -63,7 +64,8 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
 }
 
 bool Worker::drained() {
-    return wheel_.size() == 0 && (!forwarder_.uplink() || !forwarder_.uplink()->backlogged());
+    return wheel_.size() == 0 && !forwarder_.floods_wait() &&
+           (!forwarder_.uplink() || !forwarder_.uplink()->backlogged());
 }
 
 unsigned Worker::wake_due(Nanos now) {

@@ -3,9 +3,9 @@
 // run_once() and what it calls by the worker's thread only; the agent posts commands.
 //
 // One iteration: limits that can pay again, the wire, other workers' frames, every VM's ring in turn with the
-// wire again between them (turn.h), requests, the uplink. A ring is left alone while its vNIC's limit cannot
-// pay, its queue to the uplink is full, it holds too many buffers, it used its share of the core's cycles, or
-// its last burst was so small that it is left to fill.
+// wire again between them (turn.h), floods, requests, the uplink. A ring is left alone while its vNIC's limit
+// cannot pay, its queue to the uplink is full, it holds too many buffers, it used its share of the core's
+// cycles, or its last burst was so small that it is left to fill.
 #pragma once
 
 #include <rte_cycles.h>

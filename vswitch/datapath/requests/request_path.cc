@@ -287,7 +287,7 @@ void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
             connection = track(lookup, connection, Side::kResponses, run.frames[at], now).connection;
         else if (!is_paced(lookup.flow))
             continue;
-        if (connection != nullptr && gate_.limited(lookup.flow))
+        if (connection != nullptr && gate_.limited(lookup.flow) && !is_shared(run.frames[at]))
             pace_client(lookup, run.frames[at], *connection, now);
     }
 }

@@ -24,7 +24,8 @@ class CycleShare {
   public:
     /// Quantum of the vNIC with the most shares: a dozen bursts of small packets.
     static constexpr std::int64_t kQuantum = 65'536;
-    /// More than the most expensive burst (32 super-frames copied from cold memory).
+    /// More than the most expensive poll: a piece of super-frames (100 us), or a turn's copies of floods (60
+    /// us).
     static constexpr std::int64_t kDebtMax = 1 << 20;
 
     /// @param slots_max slots are 0 .. slots_max-1

@@ -1,0 +1,196 @@
+// forwarder_floods.cc - Forwarder: frames for all of a VLAN wait in their sender's queue and are copied in
+// turn. Source: IEEE 802.1Q 8.6, 8.8; docs/algorithms.md 3.9.
+#include <rte_mbuf.h>
+
+#include "vswitch/datapath/forwarder.h"
+#include "vswitch/datapath/frame.h"
+
+namespace weir {
+namespace {
+
+/// Longer frames share their data with their copies; for shorter ones that costs as much as copying does. A
+/// frame that asks for checksums or segments is finished in place for receivers that take neither, so each
+/// gets its own.
+constexpr std::uint32_t kCopiedBytesMax = 256;
+
+rte_mbuf* make_copy(rte_mbuf* frame, rte_mempool* pool) {
+    if (frame->pkt_len <= kCopiedBytesMax || (frame->ol_flags & kOffloadFlags) != 0)
+        return rte_pktmbuf_copy(frame, pool, 0, UINT32_MAX);
+    return rte_pktmbuf_clone(frame, pool);
+}
+
+/// The frame, or a copy in its place when others share its data: the uplink writes into it. @return
+/// nullptr, and the frame is freed, when there is no buffer
+rte_mbuf* unshared(rte_mbuf* frame, rte_mempool* pool) {
+    const rte_mbuf* part = frame;
+    while (part != nullptr && !is_shared(part))
+        part = part->next;
+    if (part == nullptr)
+        return frame;
+    rte_mbuf* copy = rte_pktmbuf_copy(frame, pool, 0, UINT32_MAX);
+    rte_pktmbuf_free(frame);
+    return copy;
+}
+
+bool is_group(const rte_mbuf* frame) {
+    return (read_head(frame).destination & kMacGroupBit) != 0;
+}
+
+}  // namespace
+
+Forwarder::~Forwarder() {
+    for (; !floods_outside_.empty(); floods_outside_.pop())
+        rte_pktmbuf_free(floods_outside_.front().frame);
+}
+
+/// Copies for the VMs of the VLAN; the frame itself goes to the uplink, if there is one.
+void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
+    DirectionStats& stats = from.stats.from_vm;
+    const bool at_once = floods_.idle();
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        rte_mbuf* frame = run.frames[i];
+        const Flood flood{.frame = frame,
+                          .from = &from,
+                          .stats = &stats,
+                          .bytes = run.bytes[i],
+                          .vlan = from.fixed.vlan,
+                          .group = is_group(frame)};
+        if (!from.flood.can_pay(1, now) || !floods_.push(from.floods, flood)) {
+            stats.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
+            rte_pktmbuf_free(frame);
+            continue;
+        }
+        from.flood.pay(1, now);
+        from.queued_buffers += buffers_of(frame);
+        stats.queued.add(1, run.bytes[i]);
+    }
+    if (at_once)
+        copy_floods_now(now);
+}
+
+/// A frame from the wire or from a tunnel, within the bound on such floods. vNICs that encrypt get what came
+/// through tunnels, the others what came in clear text.
+void Forwarder::flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes,
+                                   std::uint16_t vlan, bool encrypted, Nanos now) {
+    const Flood flood{.frame = frame,
+                      .stats = &stats,
+                      .bytes = bytes,
+                      .vlan = vlan,
+                      .group = is_group(frame),
+                      .encrypted = encrypted};
+    const bool no_member = members_.first(vlan, flood.group) == kNoVnic;
+    const bool at_once = floods_.idle();
+    if (no_member || !wire_flood_.can_pay(1, now) || !floods_.push(floods_outside_, flood)) {
+        stats.drop(no_member ? DropReason::kNoSuchMac : DropReason::kFloodLimited, 1, bytes);
+        rte_pktmbuf_free(frame);
+        return;
+    }
+    wire_flood_.pay(1, now);
+    stats.queued.add(1, bytes);
+    if (at_once)
+        copy_floods_now(now);
+}
+
+/// Of the only sender, with what is left of this turn's copies; the caller flushes and charges.
+void Forwarder::copy_floods_now(Nanos now) {
+    floods_.serve([&](FloodQueue& queue, std::uint32_t budget) { return copy_floods(queue, budget, now); });
+}
+
+unsigned Forwarder::serve_waiting_floods(Nanos now) {
+    unsigned used_in_all = 0;
+    bill_.start(rte_rdtsc());
+    floods_.serve([&](FloodQueue& queue, std::uint32_t budget) {
+        VnicPath* const payer = queue.front().from;
+        const std::uint32_t used = copy_floods(queue, budget, now);
+        used_in_all += used;
+        if (payer == nullptr) {
+            delivery_.flush_to_receivers();
+        } else {
+            delivery_.flush();
+            bill_.charge(*payer);
+        }
+        return used;
+    });
+    return used_in_all;
+}
+
+/// Copies one sender's frames, in order. @return what was used of the budget, 1 at least: each member that
+/// was looked at and each frame that was finished counts 1, and each buffer of a copy after its first
+std::uint32_t Forwarder::copy_floods(FloodQueue& queue, std::uint32_t budget, Nanos now) {
+    std::uint32_t used = 0;
+    while (!queue.empty() && used < budget) {
+        const Flood flood = queue.front();
+        if (!queue.begun)
+            queue.next = members_.first(flood.vlan, flood.group);
+        queue.begun = true;
+        for (; queue.next != kNoVnic && used < budget; ++used) {
+            VnicPath& to = *directory_[queue.next];
+            queue.next = members_.next(queue.next, flood.group);
+            if (&to == flood.from || (flood.from == nullptr && to.fixed.encrypted != flood.encrypted))
+                continue;
+            used += flood.frame->nb_segs - 1U;
+            queue.copies += copy_to(to, flood.frame, now);
+        }
+        if (queue.next != kNoVnic)
+            break;
+        const std::uint32_t copies = queue.copies;
+        queue.pop();
+        end_flood(flood, copies, now);
+        ++used;
+    }
+    return used;
+}
+
+/// A copy that does not fit into another worker's inbox is counted in HandoffStats only: the frame itself
+/// counts as delivered. @return whether a copy was made
+bool Forwarder::copy_to(VnicPath& to, rte_mbuf* frame, Nanos now) {
+    rte_mbuf* copy = make_copy(frame, pool_);
+    if (copy == nullptr) {
+        ++delivery_.handoff.copies_without_buffer;
+        return false;
+    }
+    if (!deliver_one(to, copy, now))
+        ++delivery_.handoff.copies_ring_full;
+    return true;
+}
+
+void Forwarder::end_flood(const Flood& flood, std::uint32_t copies, Nanos now) {
+    flood.stats->queued.remove(1, flood.bytes);
+    if (flood.from != nullptr) {
+        flood.from->queued_buffers -= buffers_of(flood.frame);
+        flood.from->stats.flood_copies += copies;
+    }
+    if (flood.from != nullptr && uplink_) {
+        if (rte_mbuf* frame = unshared(flood.frame, pool_); frame != nullptr)
+            send_single(*flood.from, frame, flood.bytes, now);
+        else
+            flood.stats->drop(DropReason::kNoBuffer, 1, flood.bytes);
+        return;
+    }
+    if (copies != 0)
+        flood.stats->delivered.add(1, flood.bytes);
+    else
+        flood.stats->drop(DropReason::kNoSuchMac, 1, flood.bytes);
+    rte_pktmbuf_free(flood.frame);
+}
+
+/// A vNIC goes: what it floods is dropped, and others' floods go on with the member behind it.
+void Forwarder::remove_from_floods(VnicPath& path) {
+    const VnicFixed& fixed = path.fixed;
+    for (FloodQueue* queue : floods_.waiting())
+        if (queue->begun && queue->next == fixed.id)
+            queue->next = members_.next(fixed.id, queue->front().group);
+    members_.remove(fixed.id, fixed.vlan);
+    if (fixed.owner != worker_)
+        return;
+    floods_.remove(path.floods);
+    for (; !path.floods.empty(); path.floods.pop()) {
+        const Flood& flood = path.floods.front();
+        path.queued_buffers -= buffers_of(flood.frame);
+        path.stats.from_vm.queued.remove(1, flood.bytes);
+        path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, flood.bytes);
+        rte_pktmbuf_free(flood.frame);
+    }
+}
+
+}  // namespace weir
