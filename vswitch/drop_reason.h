@@ -39,6 +39,7 @@ enum class DropReason : std::uint8_t {
     kVmRingFull,
     kWorkerRingFull,
     kVnicRemoved,
+    kNicMissed,
     kCount
 };
 
@@ -81,6 +82,7 @@ inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
     {"vm_ring_full", "the receiving VM did not empty its ring"},
     {"worker_ring_full", "the receiving vNIC's worker was behind"},
     {"vnic_removed", "waiting when its vNIC was removed"},
+    {"nic_missed", "lost in the NIC: its ring was full, or there was no buffer for it"},
 }};
 
 }  // namespace weir

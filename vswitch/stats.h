@@ -56,6 +56,11 @@ struct alignas(64) DirectionStats {
         drops[static_cast<std::size_t>(reason)] += packets;
         dropped.add(packets, bytes);
     }
+    /// Frames that a NIC lost before the switch saw them: it does not count their bytes.
+    void add_missed(std::uint64_t packets) {
+        offered.add(packets, 0);
+        drop(DropReason::kNicMissed, packets, 0);
+    }
     void add(const DirectionStats& part) {
         offered.add(part.offered.packets, part.offered.bytes);
         delivered.add(part.delivered.packets, part.delivered.bytes);

@@ -4,6 +4,8 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include <cstring>
+
 #include "vswitch/datapath/feedback/feedback_frame.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
@@ -55,13 +57,33 @@ bool claims_feedback(const rte_mbuf* frame, std::uint32_t before = 0) {
     return bytes != nullptr && is_feedback(bytes);
 }
 
+/// VLAN 0 is none: the tag only states a priority (802.1Q 6.9).
+bool is_priority_tagged(const rte_mbuf* frame, const FrameHead& head) {
+    constexpr std::uint8_t kHighVlanBits = 0x0F;
+    if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes)
+        return false;
+    const auto* tag = rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kEthernetHeaderBytes);
+    return ((tag[0] & kHighVlanBits) | tag[1]) == 0;
+}
+
+/// Takes the priority tag of a guest's frame off, so that checks, prices and offloads see an untagged frame.
+void strip_priority_tag(rte_mbuf* frame, FrameHead& head) {
+    constexpr std::uint64_t kL2LengthMask = (1U << RTE_MBUF_L2_LEN_BITS) - 1;
+    auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+    std::memmove(bytes + kVlanTagBytes, bytes, 2 * sizeof(rte_ether_addr));
+    rte_pktmbuf_adj(frame, kVlanTagBytes);
+    if (frame->l2_len >= kEthernetHeaderBytes + kVlanTagBytes)
+        frame->l2_len = (frame->l2_len - kVlanTagBytes) & kL2LengthMask;
+    head = read_head(frame);
+}
+
 /// Why a frame with an unusual header is refused; kCount when it is not.
 [[gnu::noinline]] DropReason judge_head(const VnicPath& from, const rte_mbuf* frame, const FrameHead& head) {
     if (claims_feedback(frame, head.tagged() ? kVlanTagBytes : 0))
         return DropReason::kFeedbackUnexpected;
     if (((head.source ^ from.fixed.mac) & from.fixed.mac_mask) != 0 || (head.source & kMacGroupBit) != 0)
         return DropReason::kMacSpoof;
-    if (head.tagged() && from.fixed.anti_spoofing)
+    if (head.tagged() && (from.fixed.anti_spoofing || is_priority_tagged(frame, head)))
         return DropReason::kVlanSpoof;
     if (is_reserved_multicast(head.destination))
         return DropReason::kReservedMulticast;
@@ -121,11 +143,18 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
             refuse(stats, frame, DropReason::kRunt, bytes);
             continue;
         }
-        const FrameHead head = read_head(frame);
+        FrameHead head = read_head(frame);
         const bool odd = ((head.source ^ fixed.mac) & fixed.mac_mask) != 0 || head.tagged() ||
                          ((head.source | head.destination) & kMacGroupBit) != 0 ||
                          is_feedback(rte_pktmbuf_mtod(frame, const std::uint8_t*));
-        DropReason verdict = odd ? judge_head(from, frame, head) : DropReason::kCount;
+        DropReason verdict = DropReason::kCount;
+        if (odd) {
+            if (is_priority_tagged(frame, head)) {
+                strip_priority_tag(frame, head);
+                bytes -= kVlanTagBytes;
+            }
+            verdict = judge_head(from, frame, head);
+        }
         if ((frame->ol_flags & kOffloadFlags) != 0) [[unlikely]] {
             if (!offload::valid(frame)) {
                 verdict = DropReason::kBadOffload;

@@ -140,6 +140,7 @@ class Forwarder {
     unsigned serve_waiting_floods(Nanos now);
     [[nodiscard]] std::uint32_t copy_floods(FloodQueue& queue, std::uint32_t budget, Nanos now);
     bool copy_to(VnicPath& to, rte_mbuf* frame, Nanos now);
+    void send_flooded(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
     void end_flood(const Flood& flood, std::uint32_t copies, Nanos now);
     void remove_from_floods(VnicPath& path);
     // forwarder_setup.cc: construction and vNICs

@@ -4,6 +4,7 @@
 
 #include "vswitch/datapath/forwarder.h"
 #include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/offload.h"
 
 namespace weir {
 namespace {
@@ -162,7 +163,7 @@ void Forwarder::end_flood(const Flood& flood, std::uint32_t copies, Nanos now) {
     }
     if (flood.from != nullptr && uplink_) {
         if (rte_mbuf* frame = unshared(flood.frame, pool_); frame != nullptr)
-            send_single(*flood.from, frame, flood.bytes, now);
+            send_flooded(*flood.from, frame, flood.bytes, now);
         else
             flood.stats->drop(DropReason::kNoBuffer, 1, flood.bytes);
         return;
@@ -172,6 +173,13 @@ void Forwarder::end_flood(const Flood& flood, std::uint32_t copies, Nanos now) {
     else
         flood.stats->drop(DropReason::kNoSuchMac, 1, flood.bytes);
     rte_pktmbuf_free(flood.frame);
+}
+
+/// On the wire the frame is longer than for the VMs here: it gets the tag of its VLAN.
+void Forwarder::send_flooded(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now) {
+    const std::uint32_t tags = std::uint32_t{offload::wire_frames(frame)} * from.fixed.tag_bytes;
+    from.stats.from_vm.offered.add(0, tags);
+    send_single(from, frame, bytes + tags, now);
 }
 
 /// A vNIC goes: what it floods is dropped, and others' floods go on with the member behind it.

@@ -104,6 +104,7 @@ void NicDevice::start(const NicSettings& settings, rte_mempool* pool) {
     rte_eth_dev_set_mtu(port_id_, static_cast<std::uint16_t>(settings.mtu));  // some vdevs have no such call
     if (const int code = rte_eth_dev_start(port_id_); code != 0)
         fail(settings, "cannot start", code);
+    rte_eth_stats_reset(port_id_);
     rte_eth_promiscuous_enable(port_id_);  // the guests' MACs are not the device's
     const std::uint64_t capa = conf.txmode.offloads;
     offloads_.checksum = (capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM) != 0 &&
@@ -133,6 +134,11 @@ void NicDevice::poll_link() {
     rte_eth_link link{};
     link_up_.store(rte_eth_link_get_nowait(port_id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP,
                    std::memory_order_relaxed);
+}
+
+std::uint64_t NicDevice::missed() const {
+    rte_eth_stats stats{};
+    return rte_eth_stats_get(port_id_, &stats) == 0 ? stats.imissed + stats.rx_nombuf : 0;
 }
 
 std::uint16_t NicPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {

@@ -38,6 +38,8 @@ class NicDevice {
     [[nodiscard]] bool link_up() const { return link_up_.load(std::memory_order_relaxed); }
     /// Reads the link state from the driver, perhaps by a system call: for the agent. Workers read link_up().
     void poll_link();
+    /// Frames that the device has lost, because its ring was full or it had no buffer. Agent.
+    [[nodiscard]] std::uint64_t missed() const;
 
   private:
     void plug(const NicSettings& settings);

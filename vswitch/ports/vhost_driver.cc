@@ -28,6 +28,7 @@ rte_vhost_device_ops make_callbacks() {
         return 0;
     };
     ops.destroy_device = [](int vid) { driver->detached(vid); };
+    ops.destroy_connection = [](int vid) { driver->disconnected(vid); };
     ops.vring_state_changed = [](int vid, std::uint16_t ring, int enabled) {
         driver->ring_changed(vid, ring, enabled != 0);
         return 0;
@@ -122,7 +123,7 @@ VhostPort* VhostDriver::find(int vid) {
 
 void VhostDriver::connected(int vid) {
     if (VhostPort* port = find(vid))
-        port->reset_rings();
+        port->connected(vid);
 }
 
 void VhostDriver::attached(int vid) {
@@ -141,15 +142,20 @@ void VhostDriver::detached(int vid) {
     VhostPort* port = find(vid);
     if (port == nullptr)
         return;
-    port->detach();
-    quiescence_.wait();
+    if (port->detach(vid))
+        quiescence_.wait();
+}
+
+void VhostDriver::disconnected(int vid) {
+    if (VhostPort* port = find(vid))
+        port->disconnected(vid);
 }
 
 /// The library calls this with the rings' locks held, which a worker may wait for, so it must not wait for
 /// quiescence. It need not: bursts on a disabled ring return 0 under the same lock.
 void VhostDriver::ring_changed(int vid, std::uint16_t ring, bool enabled) {
     if (VhostPort* port = find(vid))
-        port->set_ring(ring, enabled);
+        port->set_ring(vid, ring, enabled);
 }
 
 }  // namespace weir

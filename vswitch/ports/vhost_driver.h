@@ -34,6 +34,7 @@ class VhostDriver {
     void connected(int vid);
     void attached(int vid);
     void detached(int vid);
+    void disconnected(int vid);
     void ring_changed(int vid, std::uint16_t ring, bool enabled);
 
   private:

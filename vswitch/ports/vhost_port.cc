@@ -1,53 +1,80 @@
 // vhost_port.cc - bursts between a guest's rings and mbufs.
 #include "vswitch/ports/vhost_port.h"
 
-#include <rte_hash_crc.h>
 #include <rte_mbuf.h>
 #include <rte_vhost.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+
+#include "vswitch/ports/flow_hash.h"
 
 namespace weir {
 namespace {
 
 constexpr std::uint64_t kAttached = 1ULL << 63;
-constexpr std::uint64_t kRingMask = 0xFFFFFFFF;
 static_assert(2 * limits::kQueuesMax <= 32, "the ring bitmap has 32 bits");
-
-/// Keeps a flow on one ring: a hash of addresses and ports of IPv4, else of the MAC addresses.
-std::uint32_t flow_hash(const rte_mbuf* frame) {
-    const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
-    constexpr std::uint32_t kIpv4Addresses = 26;  // Ethernet 14 + offset 12
-    constexpr std::uint32_t kWithPorts = 38;      // two addresses and two ports
-    const bool ipv4 = frame->data_len >= kWithPorts && bytes[12] == 0x08 && bytes[13] == 0x00;
-    std::array<std::uint32_t, 3> words;  // copied: headers are not aligned
-    std::memcpy(words.data(), ipv4 ? bytes + kIpv4Addresses : bytes, sizeof(words));
-    return rte_hash_crc_4byte(words[2], rte_hash_crc_4byte(words[1], rte_hash_crc_4byte(words[0], 0)));
-}
 
 }  // namespace
 
+VhostPort::Connection& VhostPort::connection(int vid) {
+    const auto found = std::ranges::find(connections_, vid, &Connection::vid);
+    return found != connections_.end() ? *found : connections_.emplace_back(Connection{.vid = vid});
+}
+
+/// Shows the worker the live connection, or that there is none.
+void VhostPort::publish() {
+    std::uint64_t word = 0;
+    if (live_ >= 0) {
+        const Connection& live = connection(live_);
+        negotiated_.store(live.negotiated, std::memory_order_relaxed);
+        word = kAttached | static_cast<std::uint64_t>(live_) << 32 | live.rings;
+    }
+    connection_.store(word, std::memory_order_release);
+}
+
+/// The library uses the ids of closed connections again.
+void VhostPort::connected(int vid) {
+    const std::scoped_lock lock(control_);
+    connection(vid) = {.vid = vid};
+}
+
 void VhostPort::attach(int vid, std::uint64_t negotiated) {
-    negotiated_.store(negotiated, std::memory_order_relaxed);
-    const std::uint64_t rings = connection_.load(std::memory_order_relaxed) & kRingMask;
-    connection_.store(kAttached | static_cast<std::uint64_t>(vid) << 32 | rings, std::memory_order_release);
+    const std::scoped_lock lock(control_);
+    Connection& one = connection(vid);
+    one.attached = true;
+    one.negotiated = negotiated;
+    if (live_ < 0)
+        live_ = vid;
+    if (live_ == vid)
+        publish();
 }
 
-void VhostPort::detach() {
-    connection_.store(connection_.load(std::memory_order_relaxed) & kRingMask, std::memory_order_release);
+bool VhostPort::detach(int vid) {
+    const std::scoped_lock lock(control_);
+    connection(vid).attached = false;
+    if (live_ != vid)
+        return false;
+    const auto waiting = std::ranges::find(connections_, true, &Connection::attached);
+    live_ = waiting != connections_.end() ? waiting->vid : -1;
+    publish();
+    return true;
 }
 
-void VhostPort::set_ring(std::uint16_t ring, bool enabled) {
+void VhostPort::set_ring(int vid, std::uint16_t ring, bool enabled) {
     if (ring >= 2 * queues_)
         return;
-    const std::uint64_t bit = 1ULL << ring;
-    const std::uint64_t word = connection_.load(std::memory_order_relaxed);
-    connection_.store(enabled ? word | bit : word & ~bit, std::memory_order_release);
+    const std::scoped_lock lock(control_);
+    const std::uint32_t bit = 1U << ring;
+    std::uint32_t& rings = connection(vid).rings;
+    rings = enabled ? rings | bit : rings & ~bit;
+    if (live_ == vid)
+        publish();
 }
 
-void VhostPort::reset_rings() {
-    connection_.store(0, std::memory_order_release);
+void VhostPort::disconnected(int vid) {
+    const std::scoped_lock lock(control_);
+    std::erase_if(connections_, [vid](const Connection& one) { return one.vid == vid; });
 }
 
 bool VhostPort::up() const {
@@ -113,13 +140,17 @@ std::uint16_t VhostPort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
 
 /// Spreads frames over several rings by flow; stops at the first ring that is full.
 std::uint16_t VhostPort::tx_spread(rte_mbuf** frames, std::uint16_t count) {
+    std::array<std::uint16_t, limits::kBurst> rings;
+    for (std::uint16_t i = 0; i < count; ++i)
+        rings[i] = FlowHash::ring(
+            FlowHash::of({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}),
+            to_vm_.count);
     std::uint16_t done = 0;
     while (done < count) {
-        const std::uint16_t at = static_cast<std::uint16_t>(flow_hash(frames[done]) % to_vm_.count);
         std::uint16_t run = 1;
-        while (done + run < count && flow_hash(frames[done + run]) % to_vm_.count == at)
+        while (done + run < count && rings[done + run] == rings[done])
             ++run;
-        const std::uint16_t sent = tx_ring(to_vm_.ids[at], frames + done, run);
+        const std::uint16_t sent = tx_ring(to_vm_.ids[rings[done]], frames + done, run);
         done = static_cast<std::uint16_t>(done + sent);
         if (sent < run)
             break;

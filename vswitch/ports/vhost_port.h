@@ -1,17 +1,21 @@
 // vhost_port.h - a vNIC's rings on the rte_vhost library, and virtio-net's feature bits.
 // Source: vhost-user protocol; virtio 1.2 5.1.3; virtio 1.2 6; DPDK vhost library guide. Units: ring pairs.
-// Threads: bursts by the owning worker; attach, detach and set_ring by vhost's control thread.
+// Threads: bursts by the owning worker; what happens to connections by vhost's control thread.
 //
 // The control thread publishes a connection as one 64-bit word: bit 63 attached, bits 32 to 62 the library's
 // device id, bit n whether ring n is enabled. The worker compares the word with the last one before each
 // burst and reads the rings anew when it changed, so it sees all of a change or nothing, and a guest that
 // toggles its rings costs no memory. A guest with 2 queue pairs, device 5, has 0x8000'0005'0000'000F.
+//
+// In server mode one socket may get several connections. The connection that attached
+// first is the port's until it detaches; others wait and neither reset it nor end it.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <initializer_list>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,7 +87,7 @@ struct rte_mempool;
 
 namespace weir {
 
-/// After detach() the caller waits for quiescence: only then may the library free the rings.
+/// When detach() says so the caller waits for quiescence: only then may the library free the rings.
 class VhostPort final : public Port {
   public:
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax; the guest's other rings are
@@ -98,11 +102,14 @@ class VhostPort final : public Port {
     [[nodiscard]] std::uint64_t ring_errors() const override { return ring_errors_.value(); }
     void housekeeping() override;
 
+    // What happens to connection `vid`; any thread.
+
+    void connected(int vid);
     void attach(int vid, std::uint64_t negotiated);
-    void detach();
-    void set_ring(std::uint16_t ring, bool enabled);
-    /// Disables the rings of the last connection.
-    void reset_rings();
+    /// @return the worker may still use the connection's rings: wait for quiescence
+    [[nodiscard]] bool detach(int vid);
+    void set_ring(int vid, std::uint16_t ring, bool enabled);
+    void disconnected(int vid);
 
   private:
     struct Rings {
@@ -113,6 +120,16 @@ class VhostPort final : public Port {
         std::uint16_t next = 0;  // of round robin: the ring of the next burst
     };
 
+    /// A front-end at the socket.
+    struct Connection {
+        int vid;
+        bool attached = false;
+        std::uint32_t rings = 0;  ///< bit n: ring n is enabled
+        std::uint64_t negotiated = 0;
+    };
+
+    [[nodiscard]] Connection& connection(int vid);
+    void publish();
     bool refresh();
     std::uint16_t tx_ring(std::uint16_t ring, rte_mbuf** frames, std::uint16_t count);
     std::uint16_t tx_spread(rte_mbuf** frames, std::uint16_t count);
@@ -125,6 +142,9 @@ class VhostPort final : public Port {
     Rings from_vm_;
     Rings to_vm_;
     Counter ring_errors_;
+    std::mutex control_;  // of the following two; no worker takes it
+    std::vector<Connection> connections_;
+    int live_ = -1;  // the connection that the worker uses
     // Written by the control thread.
     alignas(64) std::atomic<std::uint64_t> connection_{0};
     std::atomic<std::uint64_t> negotiated_{0};

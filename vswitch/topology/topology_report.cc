@@ -58,8 +58,10 @@ SwitchReport Topology::report() {
         report.vnics.push_back(report_vnic(id));
         ++report.workers[report.vnics.back().worker].vnics;
     }
-    if (uplink_)
+    if (uplink_) {
         report.uplink = UplinkReport{uplink_->driver(), uplink_->link_up()};
+        report.workers.front().snapshot.uplink.rx.add_missed(uplink_->missed());
+    }
     report.controller = controller_;
     return report;
 }
@@ -79,6 +81,8 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
     report.stats = stats;
+    if (vnic.device)
+        report.stats.from_vm.add_missed(vnic.device->missed());
     report.guarantee = {.kind = vnic.guarantee->kind(),
                         .rate_bps = vnic.guarantee->rate() * kBitsPerByte,
                         .left_bytes = vnic.guarantee->left(),

@@ -118,6 +118,38 @@ TEST_CASE("a VLAN tag from a guest is refused with anti-spoofing, carried withou
     CHECK(trunk.batch.frames[0]->pkt_len == 64);
 }
 
+TEST_CASE("a priority tag is no VLAN's: it is taken off before anything is judged") {
+    SendingVm pinned;
+    CHECK(pinned.send(tagged(to(mac(2)), 0xE000)) == 1);
+    CHECK((bytes_of(pinned.batch.frames[0]) == to(mac(2))));
+    CHECK(pinned.batch.bytes[0] == 60 + kOverhead);
+    CHECK(pinned.path.stats.from_vm.offered.bytes == 60 + kOverhead);
+    CHECK(pinned.send(tagged(to(mac(2)), 0, kQinQ)) == 1);
+    CHECK(pinned.send(tagged(numbered(mac(2), mac(7), 60, 0), 0)) == 0);
+    CHECK(pinned.dropped(DropReason::kMacSpoof) == 1);
+    CHECK(pinned.send(tagged(tagged(to(mac(2)), 10), 0)) == 0);
+    CHECK(pinned.dropped(DropReason::kVlanSpoof) == 1);
+
+    VnicConfig open = vm(1);
+    open.anti_spoofing = false;
+    SendingVm trunk(open);
+    CHECK(trunk.send(tagged(to(mac(2)), 0)) == 1);
+    CHECK(trunk.batch.frames[0]->pkt_len == 60);
+    CHECK(trunk.send(tagged(tagged(to(mac(2)), 0), 0)) == 0);  // one is enough
+    CHECK(trunk.dropped(DropReason::kVlanSpoof) == 1);
+}
+
+TEST_CASE("a request for segments behind a priority tag is one for the frame without it") {
+    SendingVm sender;
+    const FrameBytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(10'000))));
+    rte_mbuf* asked = ask_segments(to_mbuf(buffer_pool(), tagged(frame, 0)), 1448);
+    asked->l2_len = 18;
+    CHECK(sender.send_burst({asked}) == 1);
+    CHECK(sender.batch.frames[0]->l2_len == 14);
+    CHECK(sender.batch.wire_frames[0] == 7);
+    CHECK(sender.batch.bytes[0] == 10'000 + 7 * (54 + kOverhead));
+}
+
 TEST_CASE("link-local multicast stays on its link, other groups go to all") {
     SendingVm sender;
     const auto group = [](std::uint8_t last) {

@@ -265,3 +265,22 @@ TEST_CASE("copies for vNICs of other workers share data, too, and come back") {
     }
     CHECK(buffers_in_use() == before);
 }
+
+TEST_CASE("a flooded frame of a vNIC with a VLAN counts its tag where it is on the wire") {
+    RingNic nic;
+    SwitchHarness host({}, &nic);
+    VnicConfig config = vm(1);
+    config.vlan = 10;
+    const VnicId vm1 = host.add(config);
+    config = vm(2);
+    config.vlan = 10;
+    const VnicId vm2 = host.add(config);
+    host.port(vm1).offered.push_back(frame(kBroadcast, mac(1)));
+    host.settle();
+    CHECK(nic.drain() == 64);
+    CHECK(host.stats(vm1).from_vm.offered.bytes == 64 + kOverhead);
+    CHECK(host.stats(vm1).from_vm.delivered.bytes == 64 + kOverhead);
+    CHECK(host.snapshot_worker(0).uplink.tx.delivered.bytes == 64 + kOverhead);
+    CHECK(host.stats(vm2).to_vm.delivered.bytes == 60 + kOverhead);
+    CHECK(balanced(host.stats(vm1).from_vm));
+}

@@ -103,3 +103,31 @@ TEST_CASE("a port without a connection gives and takes nothing") {
     port.housekeeping();
     CHECK(port.ring_errors() == 0);
 }
+
+TEST_CASE("a second connection neither resets nor ends the live one, and takes over when that goes") {
+    using namespace weir::vhost;
+    VhostPort port(buffer_pool(), 1);
+    port.connected(3);
+    port.set_ring(3, 0, true);
+    port.attach(3, mask({kMergeable}));
+    CHECK(port.features() == std::vector<std::string>{"mergeable"});
+    port.connected(4);
+    port.set_ring(4, 0, false);
+    port.attach(4, mask({kChecksum}));
+    CHECK(port.features() == std::vector<std::string>{"mergeable"});
+    CHECK_FALSE(port.detach(4));
+    port.disconnected(4);
+    CHECK(port.up());
+    port.connected(4);
+    port.attach(4, mask({kChecksum}));
+    CHECK(port.detach(3));  // late, of a guest that was killed: the new one is there already
+    port.disconnected(3);
+    CHECK(port.features() == std::vector<std::string>{"checksum"});
+    CHECK_FALSE(port.detach(3));
+    CHECK(port.up());
+    CHECK(port.detach(4));
+    CHECK_FALSE(port.up());
+    port.attach(4, mask({kChecksum}));  // the guest rebooted: the same connection
+    CHECK(port.up());
+    CHECK(port.detach(4));
+}

@@ -27,6 +27,41 @@ unsigned family(std::span<const std::uint8_t> bytes) {
     return 0;
 }
 
+/// The frames of a burst by SA: chains of indices, in the order of their first frames. A table twice as large
+/// as the burst finds the chain of an SA, so that 32 frames of 32 SAs cost 32 look-ups, not 32 walks over the
+/// burst.
+struct SaChains {
+    static constexpr std::uint16_t kNone = UINT16_MAX;
+    static constexpr unsigned kPlaceBits = 6;
+    static_assert((1U << kPlaceBits) >= 2 * limits::kBurst);
+
+    SaChains() { chain_at.fill(kNone); }
+
+    void add(std::uint16_t index, const EspSa* sa) {
+        next[index] = kNone;
+        constexpr std::uint64_t kGolden = 0x9E37'79B9'7F4A'7C15;
+        std::size_t place = reinterpret_cast<std::uintptr_t>(sa) * kGolden >> (64 - kPlaceBits);
+        while (chain_at[place] != kNone && owner[chain_at[place]] != sa)
+            place = (place + 1) % chain_at.size();
+        if (const std::uint16_t chain = chain_at[place]; chain != kNone) {
+            next[last[chain]] = index;
+            last[chain] = index;
+            return;
+        }
+        chain_at[place] = count;
+        owner[count] = sa;
+        first[count] = index;
+        last[count++] = index;
+    }
+
+    std::uint16_t count = 0;
+    std::array<const EspSa*, limits::kBurst> owner;
+    std::array<std::uint16_t, limits::kBurst> first;
+    std::array<std::uint16_t, limits::kBurst> last;
+    std::array<std::uint16_t, limits::kBurst> next;
+    std::array<std::uint16_t, 1U << kPlaceBits> chain_at;
+};
+
 }  // namespace
 
 TunnelPath::TunnelPath(Setup setup)
@@ -148,19 +183,18 @@ unsigned TunnelPath::decrypt(const EspBurst& burst, ClearBurst& clear) {
 }
 
 /// One call to the engine for all frames of an SA. @param found one for each frame, each with an SA
-void TunnelPath::decrypt(EspBurst& burst, const Found* found, ClearBurst& clear) {
-    for (std::uint16_t first = 0; first < burst.count; ++first) {
-        if (burst.frames[first] == nullptr)
-            continue;
-        const Found& one = found[first];
+void TunnelPath::decrypt(const EspBurst& burst, const Found* found, ClearBurst& clear) {
+    SaChains chains;
+    for (std::uint16_t i = 0; i < burst.count; ++i)
+        chains.add(i, found[i].sa);
+    for (std::uint16_t chain = 0; chain < chains.count; ++chain) {
+        const Found& one = found[chains.first[chain]];
         std::array<rte_mbuf*, kCryptoBurst> frames;
         std::array<std::uint32_t, kCryptoBurst> bytes;
         std::uint16_t count = 0;
-        for (std::uint16_t i = first; i < burst.count; ++i) {
-            if (burst.frames[i] == nullptr || found[i].sa != one.sa)
-                continue;
+        for (std::uint16_t i = chains.first[chain]; i != SaChains::kNone; i = chains.next[i]) {
             bytes[count] = burst.bytes[i];
-            frames[count++] = std::exchange(burst.frames[i], nullptr);
+            frames[count++] = burst.frames[i];
         }
         EspOutcomes outcomes;
         setup_.engines[one.tunnel]->decrypt(*one.sa, std::span(frames).first(count), outcomes);

@@ -140,7 +140,7 @@ class TunnelPath {
         EspSa* sa = nullptr;
     };
     [[nodiscard]] Found find(const rte_mbuf* frame) const;
-    void decrypt(EspBurst& burst, const Found* found, ClearBurst& clear);
+    void decrypt(const EspBurst& burst, const Found* found, ClearBurst& clear);
 
     Setup setup_;
     TunnelRoutes routes_;
