@@ -60,6 +60,9 @@ inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
 inline constexpr std::uint32_t kVlanTagBytes = 4;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
+/// Cycles of a worker that one promised packet pays for: five times what a frame of 64 bytes costs. A power
+/// of two.
+inline constexpr std::uint64_t kPromisedPacketCycles = 1024;
 /// MAC entries per worker, learned and static: a power of two.
 inline constexpr std::uint32_t kMacEntriesMax = 65'536;
 /// Learned ones: the rest is for those of the vNICs, which never lack room, and keeps the hash table's

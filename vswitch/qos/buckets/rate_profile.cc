@@ -40,6 +40,10 @@ std::uint64_t burst_for_packet_rate(std::uint64_t packets_per_sec) {
     return std::max<std::uint64_t>(2, packets_per_sec / 250);
 }
 
+std::uint64_t burst_for_promise(std::uint64_t packets_per_sec) {
+    return std::max<std::uint64_t>(128, packets_per_sec / 1000);
+}
+
 std::uint64_t burst_for_link(std::uint64_t bytes_per_sec) {
     return std::max(kTwoFrames, bytes_per_sec / 10'000);
 }

@@ -53,6 +53,8 @@ struct BucketProfile {
 [[nodiscard]] std::uint64_t burst_for_rate(std::uint64_t bytes_per_sec);
 /// Default burst of a packet limit, packets: 4 ms of the rate, at least 2.
 [[nodiscard]] std::uint64_t burst_for_packet_rate(std::uint64_t packets_per_sec);
+/// Burst of promised packets: 1 ms of the rate, longer than a turn of the poll loop, at least four bursts.
+[[nodiscard]] std::uint64_t burst_for_promise(std::uint64_t packets_per_sec);
 /// Burst of a link's shaper, bytes: 100 us of the rate, at least two full frames. What the shaper lets
 /// through at once queues in the NIC, where the scheduler cannot reorder it, so it is kept short.
 [[nodiscard]] std::uint64_t burst_for_link(std::uint64_t bytes_per_sec);
