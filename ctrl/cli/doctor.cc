@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "ctrl/cli/commands.h"
 #include "ctrl/cli/session.h"
+#include "vswitch/limits.h"
 
 namespace weir::cli {
 namespace {
@@ -179,6 +180,27 @@ void check_kvm(const KvmFacts& kvm, Findings& out) {
                        "modprobe kvm_intel || modprobe kvm_amd  (with virtualization on in the firmware)"});
 }
 
+/// The configuration's check does not know what a core can do: promises above half of a slow one are shown
+/// as a warning.
+void check_promised_packets(const SwitchConfig& config, Findings& out) {
+    constexpr std::uint64_t kCyclesPerSec = 1'000'000'000;
+    std::uint64_t packets = 0;
+    for (const VnicConfig& vnic : config.vnics)
+        packets += vnic.reservation_pps;
+    if (packets == 0)
+        return;
+    const std::uint64_t cycles = packets * limits::kPromisedPacketCycles / config.workers.size();
+    const std::string found = format_packet_rate(packets) + " in all: up to " +
+                              human_count(static_cast<double>(cycles)) +
+                              "cycles/s of each worker's core, which is not checked";
+    if (cycles <= kCyclesPerSec)
+        out.push_back({"reservation_pps", Health::kOk, found, ""});
+    else
+        out.push_back({"reservation_pps", Health::kWarning, found,
+                       "keep it below tsc_hz of weirctl status on every worker: more \"workers\", or a "
+                       "smaller reservation_pps"});
+}
+
 Cell health_cell(Health health) {
     return health == Health::kOk        ? Cell("ok", Style::kGood)
            : health == Health::kWarning ? Cell("warning", Style::kWarn)
@@ -218,6 +240,7 @@ std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& conf
         check_agent(*facts.agent, config, out);
     if (facts.nic)
         check_nic(*facts.nic, facts, out);
+    check_promised_packets(config, out);
     check_memlock(facts, out);
     check_packages(facts, out);
     check_kvm(facts.kvm, out);

@@ -21,12 +21,21 @@ std::string exact_text(const json& vnic, const char* pointer, Quantity quantity,
                                                     : absent;
 }
 
-std::string exact_limits_text(const json& vnic) {
-    const std::string bits = exact_text(vnic, "/limit_bps", Quantity::kBitRate, "");
-    const std::string packets = exact_text(vnic, "/limit_pps", Quantity::kPacketRate, "");
+/// A rate in bits and one in packets, each of which may be absent.
+std::string exact_rates_text(const json& vnic, const char* bit_rate, const char* packet_rate) {
+    const std::string bits = exact_text(vnic, bit_rate, Quantity::kBitRate, "");
+    const std::string packets = exact_text(vnic, packet_rate, Quantity::kPacketRate, "");
     if (bits.empty() && packets.empty())
         return "none";
     return bits + (bits.empty() || packets.empty() ? "" : ", ") + packets;
+}
+
+std::string exact_limits_text(const json& vnic) {
+    return exact_rates_text(vnic, "/limit_bps", "/limit_pps");
+}
+
+std::string exact_reservations_text(const json& vnic) {
+    return exact_rates_text(vnic, "/reservation_bps", "/reservation_pps");
 }
 
 std::string port_text(const json& vnic) {
@@ -78,10 +87,9 @@ std::string settings_text(const json& vnic) {
                                         whole_text(number_at(vnic, "/mtu")));
     text += line("address", text_at(vnic, "/mac") + ", VLAN " + whole_text(number_at(vnic, "/vlan")) +
                                 ", anti-spoofing " + (at(vnic, "/anti_spoofing") == true ? "on" : "off"));
-    text += line("rates", "reservation " + exact_text(vnic, "/reservation_bps", Quantity::kBitRate, "none") +
-                              ", limit " + exact_limits_text(vnic) + ", shares " +
-                              whole_text(number_at(vnic, "/shares")) + ", cycle shares " +
-                              whole_text(number_at(vnic, "/cycle_shares")));
+    text += line("rates", "reservation " + exact_reservations_text(vnic) + ", limit " +
+                              exact_limits_text(vnic) + ", shares " + whole_text(number_at(vnic, "/shares")) +
+                              ", cycle shares " + whole_text(number_at(vnic, "/cycle_shares")));
     if (at(vnic, "/guarantee").is_object())
         text += line("guarantee", guarantee_text(vnic));
     text += line("features", features_text(list_at(vnic, "/features")));
@@ -203,9 +211,9 @@ std::string vnic_list_text(const json& list, const Terminal& terminal) {
     for (const json& vnic : vnics)
         table.add_row({text_at(vnic, "/name"), state_cell(vnic), whole_text(number_at(vnic, "/worker")),
                        text_at(vnic, "/mac"), whole_text(number_at(vnic, "/vlan")),
-                       exact_text(vnic, "/reservation_bps", Quantity::kBitRate, "none"),
-                       exact_limits_text(vnic), whole_text(number_at(vnic, "/shares")),
-                       whole_text(number_at(vnic, "/queues")), port_text(vnic)});
+                       exact_reservations_text(vnic), exact_limits_text(vnic),
+                       whole_text(number_at(vnic, "/shares")), whole_text(number_at(vnic, "/queues")),
+                       port_text(vnic)});
     return table.render(terminal.columns, terminal.color);
 }
 
@@ -259,8 +267,9 @@ void add_vnic_set(CLI::App& command, Session& session) {
     command.add_option("NAME", *name, "the vNIC")->required();
     command.add_option("KEY=VALUE", *pairs, "new values; none removes a limit")->required();
     command.footer(
-        "KEY is guarantee, reservation, size, time, limit, limit_pps, shares, cycle_shares, buffers or\n"
-        "encrypt_limit; APPLIANCE.KEY changes the vNIC's part of an appliance (limit, shares, ...).\n"
+        "KEY is guarantee, reservation, reservation_pps, size, time, limit, limit_pps, shares,\n"
+        "cycle_shares, buffers or encrypt_limit; APPLIANCE.KEY changes the vNIC's part of an\n"
+        "appliance (limit, shares, ...).\n"
         "Either all values change or, with any fault, none. The configuration file is not changed.\n"
         "Examples:\n"
         "  weirctl vnic set vm1 limit=2Gbit shares=200\n"

@@ -213,6 +213,7 @@ json vnic_json(const VnicReport& vnic) {
             {"worker", vnic.worker},
             {"queues", config.queues},
             {"reservation_bps", config.reservation_bps},
+            {"reservation_pps", config.reservation_pps},
             {"guarantee", guarantee_json(vnic)},
             {"limit_bps", or_null(config.limit_bps)},
             {"limit_pps", or_null(config.limit_pps)},

@@ -144,7 +144,7 @@ void read_vnics(ObjectReader& reader, SwitchConfig& config, Faults& faults) {
     for (const json& object : read_list(reader, "vnics", limits::kVnicsMax, " vNICs")) {
         const std::string path = "vnics[" + std::to_string(config.vnics.size()) + ']';
         config.vnics.push_back(read_vnic(object, path, config, config.vnics, faults));
-        total += config.vnics.back().reservation_bps;
+        total += uplink_reservation_bps(config.vnics.back(), config.accounting);
     }
     if (!config.uplink.device.empty() && reservation_excess(config, total) > 0)
         faults.push_back({"vnics", "reservations of " + format_rate(total), reservation_rule(config),

@@ -18,17 +18,19 @@ using nlohmann::json;
 constexpr Range kLimitRange{64'000, kRateMax};                            // bit/s
 constexpr Range kLimitPpsRange{10, 1'000'000'000};                        // packet/s
 constexpr Range kReservationRange{0, kRateMax};                           // bit/s
+constexpr Range kReservationPpsRange{0, 1'000'000'000};                   // packet/s
 constexpr Range kSizeRange{1'000, 1'000'000'000'000'000};                 // bytes
 constexpr Range kTimeRange{kNanosPerSec, 30 * 24 * 3600 * kNanosPerSec};  // a month
 constexpr std::uint64_t kDynamicLeast = 1'000;                            // bit/s
+constexpr std::uint64_t kPromisedFrameBytes = 64;                         // of `reservation_pps`
 constexpr Range kBuffersRange{64, 1'048'576};
 constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// Keys that can change while the vNIC runs; the others are negotiated with the guest, or decide its queues.
-constexpr std::array<std::string_view, 11> kRunTimeKeys{
-    "guarantee", "reservation",  "size",    "time",          "limit",     "limit_pps",
-    "shares",    "cycle_shares", "buffers", "encrypt_limit", "appliances"};
+constexpr std::array<std::string_view, 12> kRunTimeKeys{
+    "guarantee", "reservation", "reservation_pps", "size",    "time",          "limit",
+    "limit_pps", "shares",      "cycle_shares",    "buffers", "encrypt_limit", "appliances"};
 
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
@@ -79,6 +81,8 @@ void read_kind(ObjectReader& reader, VnicConfig& vnic) {
     reader.read_word<GuaranteeKind>("guarantee", vnic.guarantee, kGuaranteeWords);
     const bool has_reservation = reader.has("reservation");
     reader.read_quantity("reservation", Quantity::kBitRate, vnic.reservation_bps, kReservationRange);
+    reader.read_quantity("reservation_pps", Quantity::kPacketRate, vnic.reservation_pps,
+                         kReservationPpsRange);
     if (vnic.guarantee == GuaranteeKind::kDynamic) {
         if (has_reservation)
             reader.fault("reservation", "no reservation with a dynamic guarantee",
@@ -89,16 +93,38 @@ void read_kind(ObjectReader& reader, VnicConfig& vnic) {
     for (const std::string_view key : {"size", "time"})
         if (reader.take(key) != nullptr)
             reader.fault(key, "nothing, or \"guarantee\": \"dynamic\"", "it belongs to a dynamic guarantee");
-    if (vnic.guarantee == GuaranteeKind::kStrict && vnic.reservation_bps == 0)
+    if (vnic.guarantee == GuaranteeKind::kStrict && vnic.reservation_bps == 0 && vnic.reservation_pps == 0)
         reader.fault("reservation", "a rate, such as \"2Gbit\"", "a strict guarantee is a rate");
     if (!vnic.guarantee || vnic.guarantee == GuaranteeKind::kStrict)
         return;
     const char* const kWhy = "this kind of guarantee has no rate";
     if (vnic.reservation_bps != 0)
         reader.fault("reservation", "0bit, or \"guarantee\": \"strict\"", kWhy);
+    if (vnic.reservation_pps != 0)
+        reader.fault("reservation_pps", "0pps, or \"guarantee\": \"strict\"", kWhy);
     if (vnic.guarantee == GuaranteeKind::kBestEffort && reader.has("shares"))
         reader.fault("shares", "nothing, or \"guarantee\": \"fairness\"",
                      "all best-effort vNICs have one share each");
+}
+
+/// Frame of 64 bytes as the uplink accounts it.
+std::uint64_t promised_packet_bits(const VnicConfig& vnic, Accounting accounting) {
+    const std::uint64_t overhead = accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
+    const std::uint64_t tag = vnic.vlan != 0 ? limits::kVlanTagBytes : 0;
+    return (kPromisedFrameBytes + overhead + tag) * kBitsPerByte;
+}
+
+/// Promised packets fit into both limits.
+void check_packet_promise(ObjectReader& reader, const VnicConfig& vnic, Accounting accounting) {
+    if (vnic.limit_pps && vnic.reservation_pps > *vnic.limit_pps)
+        reader.fault("reservation_pps", "at most limit_pps, " + format_packet_rate(*vnic.limit_pps),
+                     "the reservation is above the limit");
+    const std::uint64_t bits = promised_packet_bits(vnic, accounting);
+    if (vnic.limit_bps && vnic.reservation_pps > *vnic.limit_bps / bits)
+        reader.fault("reservation_pps",
+                     "at most " + format_packet_rate(*vnic.limit_bps / bits) + ", the limit of " +
+                         format_rate(*vnic.limit_bps) + " in packets of 64 bytes",
+                     "the reservation is above the limit");
 }
 
 void read_guarantees(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
@@ -114,6 +140,7 @@ void read_guarantees(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig&
     if (vnic.limit_bps && vnic.reservation_bps > *vnic.limit_bps)
         reader.fault(kPromise, "at most the limit, " + format_rate(*vnic.limit_bps),
                      "the reservation is above the limit");
+    check_packet_promise(reader, vnic, base.accounting);
     if (vnic.reservation_bps > 0 && base.uplink.device.empty())
         reader.fault(kPromise, "0bit, or an \"uplink\"",
                      "a reservation is a part of the uplink, and there is none");
@@ -150,14 +177,20 @@ void check_unique(ObjectReader& reader, const VnicConfig& vnic, const SwitchConf
 /// Checks the sum of all reservations against the uplink.
 void check_total(const VnicConfig& vnic, const std::string& path, const SwitchConfig& base,
                  const std::vector<VnicConfig>& others, Faults& faults) {
-    std::uint64_t total = vnic.reservation_bps;
+    const std::uint64_t own = uplink_reservation_bps(vnic, base.accounting);
+    std::uint64_t total = own;
     for (const VnicConfig& other : others)
-        total += other.reservation_bps;
-    if (vnic.reservation_bps == 0 || reservation_excess(base, total) == 0)
+        total += uplink_reservation_bps(other, base.accounting);
+    if (base.uplink.device.empty() || own == 0 || reservation_excess(base, total) == 0)
         return;
-    faults.push_back({path + (vnic.guarantee == GuaranteeKind::kDynamic ? ".size" : ".reservation"),
-                      format_rate(vnic.reservation_bps), reservation_rule(base),
-                      "with the other vNICs that would be " + format_rate(total)});
+    const std::string why = "with the other vNICs that would be " + format_rate(total);
+    if (own > vnic.reservation_bps)
+        faults.push_back({path + ".reservation_pps", format_packet_rate(vnic.reservation_pps),
+                          reservation_rule(base),
+                          "its packets of 64 bytes are " + format_rate(own) + "; " + why});
+    else
+        faults.push_back({path + (vnic.guarantee == GuaranteeKind::kDynamic ? ".size" : ".reservation"),
+                          format_rate(vnic.reservation_bps), reservation_rule(base), why});
 }
 
 }  // namespace
@@ -187,6 +220,10 @@ VnicConfig read_vnic(const json& object, const std::string& path, const SwitchCo
     reader.finish();
     check_unique(reader, vnic, base, others);
     return vnic;
+}
+
+std::uint64_t uplink_reservation_bps(const VnicConfig& vnic, Accounting accounting) {
+    return std::max(vnic.reservation_bps, vnic.reservation_pps * promised_packet_bits(vnic, accounting));
 }
 
 std::uint64_t reservation_excess(const SwitchConfig& base, std::uint64_t total_bps) {
@@ -219,7 +256,7 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
             {path, show_value(change), "an object such as {\"limit\": \"2Gbit\"}", "nothing to change"}};
     json merged = vnic_to_json(current);
     if (change.contains("guarantee"))  // keys that belong to the kind before are removed with it
-        for (const char* key : {"reservation", "size", "time", "shares"})
+        for (const char* key : {"reservation", "reservation_pps", "size", "time", "shares"})
             if (std::string_view(key) != "shares" || change["guarantee"] == "best_effort" ||
                 current.guarantee == GuaranteeKind::kBestEffort)
                 merged.erase(key);
@@ -229,7 +266,8 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
     Faults faults;
     VnicConfig vnic = read_vnic(merged, path, base, others, faults);
     check_vnic_appliances(vnic.appliances, current.appliances, path + ".appliances", faults);
-    if (vnic.reservation_bps != current.reservation_bps || change.contains("reservation"))
+    if (uplink_reservation_bps(vnic, base.accounting) != uplink_reservation_bps(current, base.accounting) ||
+        change.contains("reservation") || change.contains("reservation_pps"))
         check_total(vnic, path, base, others, faults);
     for (const auto& [key, value] : change.items()) {
         const std::string where = path + '.' + show_text(key);
@@ -260,6 +298,8 @@ json vnic_to_json(const VnicConfig& vnic) {
     } else {
         out["reservation"] = format_rate(vnic.reservation_bps);
     }
+    if (vnic.reservation_pps != 0)
+        out["reservation_pps"] = format_packet_rate(vnic.reservation_pps);
     if (vnic.guarantee != GuaranteeKind::kBestEffort)
         out["shares"] = vnic.shares;
     if (vnic.device.empty()) {

@@ -10,11 +10,12 @@
 namespace weir {
 namespace {
 
-Promise promise_of(const VnicConfig& config) {
-    const GuaranteeKind usual =
-        config.reservation_bps != 0 ? GuaranteeKind::kStrict : GuaranteeKind::kFairness;
+Promise promise_of(const VnicConfig& config, Accounting accounting) {
+    const std::uint64_t reserved_bps = uplink_reservation_bps(config, accounting);
+    const GuaranteeKind usual = reserved_bps != 0 ? GuaranteeKind::kStrict : GuaranteeKind::kFairness;
+    const bool dynamic = config.guarantee == GuaranteeKind::kDynamic;
     return {.kind = config.guarantee.value_or(usual),
-            .rate = config.reservation_bps / kBitsPerByte,
+            .rate = (dynamic ? config.reservation_bps : reserved_bps) / kBitsPerByte,
             .size = config.size_bytes,
             .time = config.time};
 }
@@ -59,7 +60,8 @@ void Topology::change_vnic(const VnicConfig& changed) {
     Vnic& vnic = *vnics_[id];
     take_snapshots();
     record_usage(vnic,
-                 vnic.guarantee->change(promise_of(changed), vnic.snapshot.from_vm.delivered.bytes, now()),
+                 vnic.guarantee->change(promise_of(changed, config_.accounting),
+                                        vnic.snapshot.from_vm.delivered.bytes, now()),
                  true);
     await(vnic.path->fixed.owner, post_profile(id, changed));
     vnic.config = changed;
@@ -101,7 +103,7 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
         vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
     }
     vnic->rates.requests = rates_of(config.name).requests;
-    vnic->guarantee.emplace(promise_of(config), 0, now());
+    vnic->guarantee.emplace(promise_of(config, config_.accounting), 0, now());
     vnic->path =
         std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_, generations_[id]),
                                    profile_of(config, *vnic), config_.flood_limit_pps, now());

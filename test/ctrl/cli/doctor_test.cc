@@ -131,6 +131,21 @@ TEST_CASE("a fresh host lacks everything, and each thing has a command that mend
               .ends_with("7 missing: mend them before weir-switch and its guests are started\n"));
 }
 
+TEST_CASE(
+    "promised packets are shown as cycles of the workers' cores, which the configuration does not check") {
+    const FakeHost host;
+    make_good(host);
+    SwitchConfig config = config_with_nic();
+    config.vnics.resize(2);
+    config.vnics[0].reservation_pps = 400'000;
+    config.vnics[1].reservation_pps = 100'000;
+    CHECK(finding(examine(host, config), "reservation_pps", Health::kOk).found ==
+          "500kpps in all: up to 512 Mcycles/s of each worker's core, which is not checked");
+    config.vnics[1].reservation_pps = 1'600'000;
+    CHECK(finding(examine(host, config), "reservation_pps", Health::kWarning).mend.find("tsc_hz") !=
+          std::string::npos);
+}
+
 TEST_CASE("few free hugepages are a warning, since the switch itself may hold them") {
     const FakeHost host;
     make_good(host);

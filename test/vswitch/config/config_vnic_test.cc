@@ -55,6 +55,7 @@ TEST_CASE("a vNIC needs a name, a port and an address; the rest has defaults") {
     CHECK(vnic.mode == VhostMode::kClient);
     CHECK(vnic.anti_spoofing);
     CHECK(vnic.reservation_bps == 0);
+    CHECK(vnic.reservation_pps == 0);
     CHECK_FALSE(vnic.limit_bps);
     CHECK_FALSE(vnic.limit_pps);
     CHECK(vnic.shares == 100);
@@ -75,6 +76,7 @@ TEST_CASE("a vNIC is written in the configuration's words and reads back as itse
                                   {"vlan", 10},
                                   {"anti_spoofing", false},
                                   {"reservation", "2Gbit"},
+                                  {"reservation_pps", "500kpps"},
                                   {"limit", "2.5Gbit"},
                                   {"limit_pps", "1.5Mpps"},
                                   {"shares", 200},
@@ -113,6 +115,8 @@ TEST_CASE("kinds of guarantees, what goes with them, and that they read back as 
           "at most the limit, 1Gbit");
     wrong({{"guarantee", "fairness"}, {"reservation", "1Gbit"}}, "reservation",
           "this kind of guarantee has no rate");
+    wrong({{"guarantee", "best_effort"}, {"reservation_pps", "1kpps"}}, "reservation_pps",
+          "allowed: 0pps, or \"guarantee\": \"strict\"; this kind of guarantee has no rate");
     wrong({{"guarantee", "best_effort"}, {"shares", 100}}, "shares",
           "all best-effort vNICs have one share each");
 }
@@ -172,10 +176,50 @@ TEST_CASE("a reservation that the others leave no room for is refused when a vNI
                     "with the other vNICs that would be 9.1Gbit"));
 }
 
+TEST_CASE(
+    "promised packets count as 88 bytes each in the sum of the reservations, unless the reservation is "
+    "more") {
+    const json strict = small_with({{"guarantee", "strict"}, {"reservation_pps", "10Mpps"}});
+    const std::vector<VnicConfig> others{valid_vnic(strict)};  // 7.04 Gbit/s
+    CHECK(uplink_reservation_bps(others[0], Accounting::kWire) == 7'040'000'000);
+    CHECK(uplink_reservation_bps(others[0], Accounting::kL2) == 5'120'000'000);
+    json second{{"name", "b"}, {"socket", "/b"}, {"mac", "52:54:00:00:00:02"}, {"reservation_pps", "2Mpps"}};
+    CHECK(vnic_faults(second, others).empty());
+    second["reservation_pps"] = "3Mpps";
+    const Faults faults = vnic_faults(second, others);
+    CHECK(has_fault(faults, "vnic.reservation_pps", "found 3Mpps"));
+    CHECK(has_fault(faults, "vnic.reservation_pps", "in all at most 9Gbit"));
+    CHECK(has_fault(faults, "vnic.reservation_pps",
+                    "its packets of 64 bytes are 2.112Gbit; with the other vNICs that would be 9.152Gbit"));
+    second["vlan"] = 10;
+    second["reservation_pps"] = "2.7Mpps";  // 1.99 Gbit/s with tags
+    CHECK(has_fault(vnic_faults(second, others), "vnic.reservation_pps", "are 1.9872Gbit"));
+    second["reservation"] = "2.5Gbit";
+    CHECK(has_fault(vnic_faults(second, others), "vnic.reservation", "that would be 9.54Gbit"));
+}
+
+TEST_CASE("promised packets are at most what the limits let pass") {
+    const auto wrong = [](const json& more, const char* fragment) {
+        CHECK(has_fault(vnic_faults(small_with(more)), "vnic.reservation_pps", fragment));
+    };
+    wrong({{"reservation_pps", "200kpps"}, {"limit_pps", "100kpps"}},
+          "allowed: at most limit_pps, 100kpps; the reservation is above the limit");
+    wrong({{"reservation_pps", "200kpps"}, {"limit", "70.4Mbit"}},
+          "allowed: at most 100kpps, the limit of 70.4Mbit in packets of 64 bytes; the reservation is above");
+    CHECK(vnic_faults(
+              small_with({{"reservation_pps", "100kpps"}, {"limit_pps", "100kpps"}, {"limit", "70.4Mbit"}}))
+              .empty());
+    SwitchConfig local = base_config();
+    local.uplink.device.clear();
+    CHECK(std::holds_alternative<VnicConfig>(
+        parse_vnic(small_with({{"reservation_pps", "1Mpps"}}), "vnic", local, {})));
+}
+
 TEST_CASE("a running vNIC changes in what was promised to it") {
     const VnicConfig current = valid_vnic(small_with({{"limit", "4Gbit"}, {"worker", 1}, {"queues", 2}}));
     auto changed = change_vnic(current,
                                {{"reservation", "1Gbit"},
+                                {"reservation_pps", "300kpps"},
                                 {"limit", nullptr},
                                 {"limit_pps", "2Mpps"},
                                 {"shares", 7},
@@ -185,6 +229,7 @@ TEST_CASE("a running vNIC changes in what was promised to it") {
     REQUIRE(std::holds_alternative<VnicConfig>(changed));
     const VnicConfig& vnic = std::get<VnicConfig>(changed);
     CHECK(vnic.reservation_bps == 1'000'000'000);
+    CHECK(vnic.reservation_pps == 300'000);
     CHECK_FALSE(vnic.limit_bps);
     CHECK(vnic.limit_pps == 2'000'000U);
     CHECK(vnic.shares == 7);
@@ -204,8 +249,8 @@ TEST_CASE(
         CHECK(faults[0].path == std::string("change.") + key);
     }
     CHECK(has_fault(change_faults({{"vlan", 3}}), "change.vlan",
-                    "allowed: guarantee, reservation, size, time, limit, limit_pps, shares, cycle_shares, "
-                    "buffers, encrypt_limit, appliances; this cannot "
+                    "allowed: guarantee, reservation, reservation_pps, size, time, limit, limit_pps, shares, "
+                    "cycle_shares, buffers, encrypt_limit, appliances; this cannot "
                     "change while the vNIC runs"));
 }
 
@@ -215,6 +260,9 @@ TEST_CASE("a change is checked like a configuration") {
     CHECK(
         has_fault(change_faults({{"limit", "500Mbit"}}), "change.reservation", "at most the limit, 500Mbit"));
     CHECK(has_fault(change_faults({{"reservation", "3.5Gbit"}}), "change.reservation", "would be 9.5Gbit"));
+    CHECK(has_fault(change_faults({{"reservation_pps", "5Mpps"}}), "change.reservation_pps",
+                    "with the other vNICs that would be 9.52Gbit"));
+    CHECK(has_fault(change_faults({{"reservation_pps", "1Gbit"}}), "change.reservation_pps", "unknown unit"));
     CHECK(has_fault(change_faults({{"reservation", nullptr}}), "change.reservation", "wrong type"));
     CHECK(has_fault(change_faults(json::object()), "change", "nothing to change"));
     CHECK(has_fault(change_faults(json::array({1})), "change", "nothing to change"));
