@@ -34,6 +34,16 @@ class CycleBill {
         mark_ = after;
     }
 
+    /// Counts the cycles since the mark for the vNIC without a charge: its promise of packets pays for them.
+    /// @return how many
+    std::uint64_t count(VnicPath& vnic) {
+        const std::uint64_t after = rte_rdtsc();
+        const std::uint64_t cycles = after > mark_ ? after - mark_ : 0;
+        vnic.stats.cycles += cycles;
+        mark_ = after;
+        return cycles;
+    }
+
     /// Charges `cycles` of those since the mark to this vNIC; the next charge() takes the rest.
     void divert(VnicPath& payer, std::uint64_t cycles) {
         enter(payer, cycles);

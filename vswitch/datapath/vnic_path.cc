@@ -83,14 +83,17 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     profile.encryption = bucket(vnic.encrypt_limit, kEncryptionBurst);
     profile.encryption_limited = vnic.encrypt_limit.has_value();
     profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
-    profile.uplink.reservation = vnic.reservation_bps / kBitsPerByte;
+    if (vnic.reservation_pps != 0)
+        profile.promised_packets =
+            make_profile(vnic.reservation_pps, burst_for_promise(vnic.reservation_pps));
+    profile.uplink.reservation = uplink_reservation_bps(vnic, config.accounting) / kBitsPerByte;
     // What others were promised does not shut it out (SoftBW 5.2).
     if (vnic.guarantee == GuaranteeKind::kFairness)
-        profile.uplink.reservation = std::max<std::uint64_t>(
-            kFairnessLeast, config.uplink.capacity_bps() / kBitsPerByte / kFairnessPart);
+        profile.uplink.reservation = std::max({profile.uplink.reservation, kFairnessLeast,
+                                               config.uplink.capacity_bps() / kBitsPerByte / kFairnessPart});
     profile.uplink.shares = vnic.shares;
     set_requests(profile, vnic, config);
-    if (vnic.reservation_bps == 0) {
+    if (vnic.reservation_bps == 0 && vnic.reservation_pps == 0) {
         profile.dscp = config.uplink.best_effort_dscp;
         profile.pcp = config.uplink.best_effort_pcp.value_or(0);
     }
@@ -122,6 +125,8 @@ VnicPath::VnicPath(const VnicFixed& what, const VnicProfile& initial, std::uint6
 void VnicPath::change(const VnicProfile& changed, Nanos now) {
     profile = changed;
     encryption.set_profile(changed.encryption, now);
+    promise.set_profile(changed.promised_packets, now);
+    promised = promise.given();
     limiter.set_profiles(changed.limit_bytes, changed.limit_packets, now);
 }
 

@@ -20,6 +20,7 @@
 #include "vswitch/qos/buckets/multi_bucket.h"
 #include "vswitch/qos/requests/request_gate.h"
 #include "vswitch/qos/schedulers/link_scheduler.h"
+#include "vswitch/qos/schedulers/packet_promise.h"
 #include "vswitch/qos/schedulers/packet_queue.h"
 #include "vswitch/stats.h"
 
@@ -41,8 +42,9 @@ struct VnicProfile {
     std::uint32_t cycle_shares = 100;
     BucketProfile limit_bytes = unlimited_profile();
     BucketProfile limit_packets = unlimited_profile();
-    BucketProfile encryption = unlimited_profile();  ///< tokens of the tunnels' cost
-    std::uint64_t receive_limit = UINT64_MAX;        ///< bytes per second from the wire
+    BucketProfile encryption = unlimited_profile();        ///< tokens of the tunnels' cost
+    BucketProfile promised_packets = unlimited_profile();  ///< unlimited: none are promised
+    std::uint64_t receive_limit = UINT64_MAX;              ///< bytes per second from the wire
     ClassProfile uplink{};
     /// Appliances whose requests are tracked, and what they may use.
     struct Requests {
@@ -108,6 +110,7 @@ struct VnicPath {
     bool parked = false;                        ///< in the timing wheel: the limit cannot pay
     bool held = false;                          ///< the ring is left alone since held_since, for held_for
     HoldReason held_for = HoldReason::kLimit;
+    bool promised = false;                  ///< `promise` is given
     std::uint32_t queued_buffers = 0;       ///< of frames that wait in queues of this worker
     std::uint32_t frame_bytes_mean = 1538;  ///< of the last burst, to ask for no more than the tokens pay
     Nanos held_since = 0;
@@ -117,6 +120,7 @@ struct VnicPath {
     VnicStats stats;
     Staging staging;         ///< towards this VM
     TokenBucket encryption;  ///< in debt the ring is left alone
+    PacketPromise promise;   ///< packets that are taken from its ring whatever other vNICs do
     TokenBucket flood;       ///< packets/s of broadcast, multicast, unknown
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied

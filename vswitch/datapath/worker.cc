@@ -37,6 +37,7 @@ Worker::Worker(const Setup& setup)
       in_share_(setup.forwarding.uplink ? &setup.forwarding.uplink->in : nullptr),
       forwarder_(setup.forwarding, wheel_, bill_) {
     mine_.reserve(limits::kVnicsMax);
+    promised_.reserve(limits::kVnicsMax);
 }
 
 unsigned Worker::run_once(Nanos now, std::uint64_t start) {
@@ -47,6 +48,7 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     if (now >= wheel_.next_due())
         moved += wake_due(now);
     moved += poll_outside(now);
+    moved += poll_promised(now);
     moved += poll_vnics(now);
     moved += forwarder_.serve_floods(now);
     if (forwarder_.requests())
@@ -142,6 +144,7 @@ std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
     return 0;
 }
 
+/// @return frames that moved, for which the caller charges; 0: none
 unsigned Worker::poll_vnic(VnicPath& vnic, Nanos now) {
     const std::uint16_t most = allowance(vnic, now);
     if (most == 0)
@@ -158,7 +161,6 @@ unsigned Worker::poll_vnic(VnicPath& vnic, Nanos now) {
         return forward_piece(vnic, now);
     }
     forwarder_.from_vm(vnic, frames.data(), count, now);
-    bill_.charge(vnic);
     return count;
 }
 
@@ -172,17 +174,54 @@ unsigned Worker::forward_piece(VnicPath& vnic, Nanos now) {
         return 0;
     }
     forwarder_.from_vm(vnic, piece.data(), static_cast<std::uint16_t>(piece.size()), now);
-    bill_.charge(vnic);
     return static_cast<unsigned>(piece.size());
 }
 
-/// Every VM's ring in turn, as far as its share of this core's cycles goes. A round may take several turns.
-unsigned Worker::poll_vnics(Nanos now) {
+/// Counts a poll that moved frames and was paid for.
+inline void Worker::finish_poll(VnicPath& vnic, unsigned frames) {
     // A ring that gave more than one frame but fewer than this is left to fill for a moment
     // (`poll_coalesce`): a burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's
     // cache lines travel either way. A ring with single frames is polled at once: there latency counts, and
     // waiting gains nothing.
     constexpr unsigned kSmallBurst = limits::kBurst * 3 / 4;
+    vnic.quiet_until =
+        frames > 1 && frames < kSmallBurst && vnic.intake.empty() ? bill_.mark() + coalesce_cycles_ : 0;
+    stats.packets += frames;
+    ++stats.bursts;
+}
+
+/// The rings of vNICs that were promised packets, one after the other, while their promises can pay. Neither
+/// the round nor the shares of cycles are asked. Between two of them the wire is polled as between others.
+unsigned Worker::poll_promised(Nanos now) {
+    // Rings that are looked at: bounds what this adds to a turn. The next call continues with the ring
+    // behind.
+    constexpr unsigned kRingsMax = 16;
+    if (promised_.empty())
+        return 0;
+    unsigned moved = 0;
+    std::size_t idle = 0;  // the last so many had nothing, or their promises could not pay
+    for (unsigned rings = 0; rings < kRingsMax && idle < promised_.size(); ++rings) {
+        ++idle;
+        VnicPath& vnic = *promised_[promised_next_];
+        promised_next_ = promised_next_ + 1 < promised_.size() ? promised_next_ + 1 : 0;
+        if (vnic.parked || bill_.mark() < vnic.quiet_until || !vnic.promise.may_poll(now))
+            continue;
+        const unsigned count = poll_vnic(vnic, now);
+        if (count == 0)
+            continue;
+        vnic.promise.pay(count, bill_.count(vnic), now);
+        finish_poll(vnic, count);
+        moved += count;
+        idle = 0;
+        if (turn_.outside_due(bill_.mark()))
+            moved += poll_outside(now);
+    }
+    bill_.start(rte_rdtsc());  // the next busy vNIC does not pay for rings that were empty
+    return moved;
+}
+
+/// Every VM's ring in turn, as far as its share of this core's cycles goes. A round may take several turns.
+unsigned Worker::poll_vnics(Nanos now) {
     // Cycles are charged from the last mark on: after this many vNICs that were passed over or had empty
     // rings (35 ns each) a new mark is set, so that the next busy vNIC does not pay for them.
     constexpr std::size_t kUnmarkedVnicsMax = 8;
@@ -202,17 +241,19 @@ unsigned Worker::poll_vnics(Nanos now) {
         if (count == 0)
             continue;
         marked = at + 1;
-        vnic->quiet_until =
-            count > 1 && count < kSmallBurst && vnic->intake.empty() ? bill_.mark() + coalesce_cycles_ : 0;
-        stats.packets += count;
-        ++stats.bursts;
+        bill_.charge(*vnic);
+        if (vnic->promised) [[unlikely]]
+            vnic->promise.count(count, now);
+        finish_poll(*vnic, count);
         moved += count;
         if (at + 1 < mine_.size() && turn_.over(bill_.mark())) {
             next_ = at + 1;
             return moved;
         }
-        if (turn_.outside_due(bill_.mark()))
+        if (turn_.outside_due(bill_.mark())) {
             moved += poll_outside(now);
+            moved += poll_promised(now);
+        }
     }
     next_ = 0;
     share.end_round();

@@ -6,6 +6,8 @@
 // wire again between them (turn.h), floods, requests, the uplink. A ring is left alone while its vNIC's limit
 // cannot pay, its queue to the uplink is full, it holds too many buffers, it used its share of the core's
 // cycles, or its last burst was so small that it is left to fill.
+// Rings of vNICs that were promised packets come first, and again whenever the wire does, until the promise is
+// kept (packet_promise.h).
 #pragma once
 
 #include <rte_cycles.h>
@@ -57,9 +59,11 @@ class Worker {
     void wake(std::uint32_t id, Nanos now);
     void resume(VnicPath& vnic, Nanos now);
     unsigned poll_outside(Nanos now);
+    unsigned poll_promised(Nanos now);
     unsigned poll_vnics(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
     unsigned forward_piece(VnicPath& vnic, Nanos now);
+    void finish_poll(VnicPath& vnic, unsigned frames);
     std::uint16_t allowance(VnicPath& vnic, Nanos now);
     void sum_promises();
     void negotiate_share(Nanos now);
@@ -69,6 +73,7 @@ class Worker {
     void add_vnic(VnicPath& path, Nanos now);
     void change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now);
     void remove_vnic(VnicId vnic, Nanos now);
+    void list_promised(VnicPath& path);
     void read_worker(const command::ReadWorker& read);
 
     WorkerId id_;
@@ -76,8 +81,10 @@ class Worker {
     unsigned until_housekeeping_ = limits::kHousekeepingIterations;
     Quiescence& quiescence_;
     std::uint64_t coalesce_cycles_;
-    std::vector<VnicPath*> mine_;  // polled here
-    std::size_t next_ = 0;         // of mine_: where the round continues
+    std::vector<VnicPath*> mine_;      // polled here
+    std::size_t next_ = 0;             // of mine_: where the round continues
+    std::vector<VnicPath*> promised_;  // those of mine_ with a promise of packets
+    std::size_t promised_next_ = 0;    // of promised_
     Turn turn_;
     TimingWheel wheel_;
     CycleBill bill_;

@@ -58,13 +58,23 @@ void Worker::add_vnic(VnicPath& path, Nanos now) {
     if (path.fixed.owner != id_)
         return;
     mine_.push_back(&path);
+    list_promised(path);
     bill_.share().add(path.fixed.id, path.profile.cycle_shares);
     sum_promises();
+}
+
+/// Adds the vNIC to those that were promised packets, or removes it from them, as its profile has it.
+void Worker::list_promised(VnicPath& path) {
+    std::erase(promised_, &path);
+    if (path.promised)
+        promised_.push_back(&path);
+    promised_next_ = 0;
 }
 
 void Worker::change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now) {
     VnicPath& path = *forwarder_.vnic(vnic);
     path.change(profile, now);
+    list_promised(path);
     bill_.share().set_shares(vnic, profile.cycle_shares);
     forwarder_.change(path, now);
     sum_promises();
@@ -78,6 +88,8 @@ void Worker::remove_vnic(VnicId vnic, Nanos now) {
     VnicPath& path = *forwarder_.vnic(vnic);
     if (path.fixed.owner == id_) {
         std::erase(mine_, &path);
+        std::erase(promised_, &path);
+        promised_next_ = 0;
         path.release(now);
         bill_.share().remove(vnic);
         wheel_.remove(vnic);
