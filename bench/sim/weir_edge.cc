@@ -61,7 +61,8 @@ WeirEdge::WeirEdge(World& world, Host& host, const HostsSpec& spec, std::uint64_
                .destinations = destinations_,
                .destination_wheel_id = vnics_,
                .limits = {.line_rate = rate_bps / 8}}),
-      receiver_({.endpoints = vnics_, .senders = destinations_}, receiver_profile(spec, rate_bps, isolation)),
+      receiver_({.endpoints = vnics_, .senders = 2 * destinations_},
+                receiver_profile(spec, rate_bps, isolation)),
       outlet_(host),
       delayed_(world.engine, outlet_) {
     egress_.set_capacity(capacity(rate_bps, spec.headroom), 0);

@@ -31,10 +31,12 @@ int run_worker(void* thread) {
     return 0;
 }
 
-/// Secret of the hash tables of connections, so that guests cannot choose where their connections collide.
-ConnectionKey random_key() {
+/// Secret of the hash tables of connections and of senders, so that neither guests nor hosts on the wire can
+/// choose where theirs collide.
+template <typename Key>
+Key random_key() {
     std::random_device device;
-    ConnectionKey key{};
+    Key key{};
     for (std::uint64_t& word : key)
         word = std::uint64_t{device()} << 32 | device();
     return key;
@@ -118,9 +120,9 @@ void Topology::build_workers(const ConfigFiles& files) {
     in_share_ = std::make_unique<LinkShare>(count, capacity);
     std::optional<FeedbackProfile> feedback;
     if (config_.feedback.enabled)
-        feedback = make_feedback_profile(config_, files.feedback_key,
+        feedback = make_feedback_profile(config_, files.feedback_key, random_key<SenderKey>(),
                                          static_cast<std::uint64_t>(std::time(nullptr)));
-    const ConnectionKey key = random_key();
+    const ConnectionKey key = random_key<ConnectionKey>();
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
     tunnels_ = std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0,
                                          workers_);

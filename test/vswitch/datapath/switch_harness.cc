@@ -34,7 +34,7 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
       quiescence_((buffer_pool(), static_cast<unsigned>(config.workers.size()))),
       out_share_(config.workers.size(), config.uplink.capacity_bps() / 8),
       in_share_(config.workers.size(), config.uplink.capacity_bps() / 8) {
-    const FeedbackProfile feedback = make_feedback_profile(config, FeedbackKey{}, 0);
+    const FeedbackProfile feedback = make_feedback_profile(config, FeedbackKey{}, kSenderKey, 0);
     const auto count = static_cast<WorkerId>(config.workers.size());
     for (WorkerId id = 0; id < count; ++id)
         inboxes_.push_back(std::make_unique<Inbox>(id));

@@ -25,10 +25,11 @@ EndpointProfile endpoint_of(const VnicPath& path) {
 }  // namespace
 
 FeedbackProfile make_feedback_profile(const SwitchConfig& config, const FeedbackKey& key,
-                                      std::uint64_t seconds) {
+                                      const SenderKey& sender_key, std::uint64_t seconds) {
     FeedbackProfile profile;
     const FeedbackConfig& feedback = config.feedback;
     profile.key = key;
+    profile.sender_key = sender_key;
     profile.receiver.capacity = config.uplink.capacity_bps() / kBitsPerByte;
     profile.receiver.line_rate = config.uplink.rate_bps / kBitsPerByte;
     profile.receiver.period = feedback.period;
@@ -44,7 +45,9 @@ FeedbackProfile make_feedback_profile(const SwitchConfig& config, const Feedback
 RateFeedback::RateFeedback(const Setup& setup, const FeedbackProfile& profile)
     : setup_(setup),
       key_(profile.key),
-      receiver_({.endpoints = limits::kVnicsMax, .first_sequence = profile.first_sequence},
+      receiver_({.endpoints = limits::kVnicsMax,
+                 .sender_key = profile.sender_key,
+                 .first_sequence = profile.first_sequence},
                 profile.receiver) {}
 
 void RateFeedback::add(const VnicPath& path) {

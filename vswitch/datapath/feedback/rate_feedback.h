@@ -27,12 +27,14 @@ struct FeedbackProfile {
     ReceiverProfile receiver;  ///< capacity of the whole downlink
     DestinationLimits::Profile flows;
     FeedbackKey key{};
+    SenderKey sender_key{};            ///< random: of the hash table of senders
     std::uint32_t first_sequence = 0;  ///< above all sequences before this host's last restart
 };
 
-/// @param seconds wall-clock time, so that sequences continue above the former ones after a restart
+/// @param key        of feedback frames  @param sender_key random words
+/// @param seconds    wall-clock time, so that sequences continue above the former ones after a restart
 [[nodiscard]] FeedbackProfile make_feedback_profile(const SwitchConfig& config, const FeedbackKey& key,
-                                                    std::uint64_t seconds);
+                                                    const SenderKey& sender_key, std::uint64_t seconds);
 
 class RateFeedback {
   public:

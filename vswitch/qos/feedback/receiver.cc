@@ -21,10 +21,13 @@ constexpr Nanos kLimiterLife = 10 * kNanosPerSec;
 // Periods.
 /// Periods without a packet after which a vNIC's part is given to others.
 constexpr std::uint16_t kActivePeriods = 3;
-/// Active vNICs and senders that a sweep handles without being felt; with more of them periods are longer (of
-/// so many senders none sends a full frame in a period).
+/// Active vNICs that a sweep handles without being felt; with more of them periods are longer.
 constexpr std::size_t kActivePerPeriod = 128;
-constexpr std::size_t kSendersPerPeriod = 256;
+/// Looks at senders in one period, about 3 us. Active vNICs share them, and a vNIC that has more senders than
+/// its share looks at them less often than once per period.
+constexpr std::uint32_t kLooksPerPeriod = 512;
+/// Bytes that a vNIC receives between two checks for a flood, for each sender that the check looks at.
+constexpr std::uint32_t kBytesPerLook = 128;
 
 // Load: received rate divided by the vNIC's part.
 /// Between these the law alone decides; beyond them the senders' own rates do.
@@ -79,11 +82,11 @@ constexpr double kDemandDecay = 0.25;
 Receiver::Receiver(const Setup& setup, const ReceiverProfile& profile)
     : setup_(setup),
       profile_(profile),
-      senders_(setup.senders),
+      senders_(setup.senders, setup.sender_key),
       endpoints_(setup.endpoints),
       claims_(setup.endpoints),
       parts_(setup.endpoints),
-      windows_(setup.senders),
+      windows_(std::max<std::size_t>(SenderTable::kOfVnicMax + 1, setup.endpoints)),
       headroom_(static_cast<double>(profile.line_rate - profile.capacity) /
                 static_cast<double>(std::max<std::uint64_t>(profile.capacity, 1))),
       capacity_(profile.capacity),
@@ -105,11 +108,12 @@ void Receiver::remove(VnicId vnic) {
     endpoint = Endpoint{};
 }
 
-/// The sender's entry, in most calls that of the call before; nullptr when the table is full.
-Sender* Receiver::sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address) {
+/// The sender's entry, in most calls that of the call before. Senders without one share `unlisted`: feedback
+/// then goes to the sender of every 10,000th byte, so that the fastest of them get most of it.
+Sender& Receiver::sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address) {
     if (endpoint.last_sender == SenderTable::kNone || senders_[endpoint.last_sender].address != address)
         endpoint.last_sender = senders_.find_or_add(vnic, address, endpoint.senders);
-    return endpoint.last_sender == SenderTable::kNone ? nullptr : &senders_[endpoint.last_sender];
+    return endpoint.last_sender == SenderTable::kNone ? endpoint.unlisted : senders_[endpoint.last_sender];
 }
 
 bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, std::uint32_t marked_bytes,
@@ -120,28 +124,26 @@ bool Receiver::received(VnicId vnic, std::uint64_t sender, std::uint32_t bytes, 
     endpoint.window_bytes += bytes;
     endpoint.marked_bytes += marked_bytes;
     received_total_ += bytes;
-    Sender* s = sender_of(endpoint, vnic, sender);
-    if (s == nullptr)
-        return false;
-    s->window_bytes += bytes;
-    s->bytes_since_feedback += bytes;
+    Sender& s = sender_of(endpoint, vnic, sender);
+    s.window_bytes += bytes;
+    s.bytes_since_feedback += bytes;
     if (endpoint.window_bytes >= endpoint.check_at)
         check_flood(endpoint, now);
     const bool held = endpoint.rate < profile_.line_rate;
     if (!held && now >= endpoint.limited_until)
         return false;  // no sender has a limiter that would have to be lifted
-    const bool known_free = s->advertised_rate >= profile_.line_rate;
-    const bool lowered = endpoint.rate + endpoint.rate / 16 < s->advertised_rate;
-    const bool raised = endpoint.rate - endpoint.rate / 4 > s->advertised_rate;  // or it had none
-    const bool old = !known_free && now >= s->advertised_at + kFeedbackAgain;
-    if (s->bytes_since_feedback < kFeedbackBytes && !lowered && !raised && !old)
+    const bool known_free = s.advertised_rate >= profile_.line_rate;
+    const bool lowered = endpoint.rate + endpoint.rate / 16 < s.advertised_rate;
+    const bool raised = endpoint.rate - endpoint.rate / 4 > s.advertised_rate;  // or it had none
+    const bool old = !known_free && now >= s.advertised_at + kFeedbackAgain;
+    if (s.bytes_since_feedback < kFeedbackBytes && !lowered && !raised && !old)
         return false;
     const Nanos gap = !known_free ? kFeedbackGap : held ? 0 : kFeedbackAgain;
-    if (s->advertised_at != 0 && now < s->advertised_at + gap)
+    if (s.advertised_at != 0 && now < s.advertised_at + gap)
         return false;
-    s->advertised_at = now;
-    s->advertised_rate = endpoint.rate;
-    s->bytes_since_feedback = 0;
+    s.advertised_at = now;
+    s.advertised_rate = endpoint.rate;
+    s.bytes_since_feedback = 0;
     if (held)
         endpoint.limited_until = now + kLimiterLife;
     out = {held ? endpoint.rate : Feedback::kFree, ++sequence_};
@@ -153,15 +155,17 @@ void Receiver::wake(VnicId vnic, Nanos now) {
     Endpoint& endpoint = endpoints_[vnic];
     if (!endpoint.present)
         return;
-    if (!endpoint.active)
+    if (!endpoint.active) {
         active_.push_back(vnic);
+        endpoint.senders_from = swept_;
+    }
     endpoint.active = true;
     endpoint.awake = true;
     if (endpoint.limited_until == 0)
         endpoint.limited_until = now + kLimiterLife;
     endpoint.silent_periods = 0;
     endpoint.window_from = now;
-    endpoint.check_at = kManyBytes;
+    endpoint.check_at = next_check(endpoint);
     split();
 }
 
@@ -174,7 +178,7 @@ bool Receiver::link_full(std::uint64_t bytes, Nanos span) const {
 /// Cuts the rate to what fits if the window exceeds the vNIC's part: waiting for the period to end would
 /// build a queue that outlasts it.
 void Receiver::check_flood(Endpoint& endpoint, Nanos now) {
-    endpoint.check_at = endpoint.window_bytes + kManyBytes;
+    endpoint.check_at = endpoint.window_bytes + next_check(endpoint);
     const Nanos span = now - endpoint.window_from;
     if (!profile_.law.law.knows_senders || span < profile_.period / kChecksMax ||
         endpoint.measured > kCalm * endpoint.target)
@@ -182,8 +186,19 @@ void Receiver::check_flood(Endpoint& endpoint, Nanos now) {
     const double part = over(endpoint.target, span);
     if (static_cast<double>(endpoint.window_bytes) < part * kOverload + kManyBytes)
         return;
-    const double level = per_second(level_of(open_windows(senders_, endpoint.senders, windows_), part), span);
+    // Windows of senders are longer than the vNIC's where they are not closed in each period.
+    const Nanos open = endpoint.senders_from < swept_ ? now - endpoint.senders_from : span;
+    const double level =
+        per_second(level_of(open_windows(senders_, endpoint.senders, endpoint.unlisted, windows_),
+                            over(endpoint.target, open)),
+                   open);
     endpoint.rate = std::clamp(static_cast<std::uint64_t>(level), profile_.law.rate_min, endpoint.rate);
+}
+
+/// Bytes until the next check for a flood: for a vNIC with up to 62 senders 8,000. A check takes time for
+/// each sender, which the frames between two checks must be worth.
+std::uint64_t Receiver::next_check(const Endpoint& endpoint) {
+    return std::max(kManyBytes, endpoint.senders.count * kBytesPerLook);
 }
 
 void Receiver::sweep(Nanos now) {
@@ -198,20 +213,21 @@ void Receiver::sweep(Nanos now) {
     lend_headroom(bytes, span);
     swept_total_ = received_total_;
     swept_ = now;
-    due_ =
-        now + profile_.period * (1 + active_.size() / kActivePerPeriod + senders_.size() / kSendersPerPeriod);
+    due_ = now + profile_.period * (1 + active_.size() / kActivePerPeriod);
     std::uint64_t marked = 0;
     for (const VnicId vnic : active_)
         marked += endpoints_[vnic].marked_bytes;
     for (const VnicId vnic : active_)
         measure(endpoints_[vnic], marked, span);
     split();
+    const std::uint32_t share = share_of_looks();
+    std::uint32_t looked = 0;
     for (const VnicId vnic : active_)
-        adjust(endpoints_[vnic], span);
+        adjust(endpoints_[vnic], look_is_due(endpoints_[vnic], share, looked), now);
     std::erase_if(active_, [this](VnicId vnic) {
         Endpoint& endpoint = endpoints_[vnic];
         endpoint.active = endpoint.silent_periods < kActivePeriods || endpoint.rate < profile_.line_rate ||
-                          endpoint.senders != SenderTable::kNone;
+                          endpoint.senders.count != 0;
         return !endpoint.active;
     });
 }
@@ -251,7 +267,7 @@ void Receiver::measure(Endpoint& endpoint, std::uint64_t marked, Nanos span) {
     endpoint.demand = std::max(wanted * kDemandGrowth, kept);
     endpoint.window_bytes = 0;
     endpoint.window_from = swept_;
-    endpoint.check_at = kManyBytes;
+    endpoint.check_at = next_check(endpoint);
     endpoint.marked_bytes = 0;
 }
 
@@ -289,12 +305,44 @@ void Receiver::split() {
     }
 }
 
-void Receiver::adjust(Endpoint& endpoint, Nanos span) {
+/// Most senders that a vNIC looks at per period: 512 divided so that no vNIC gets more by having more
+/// senders. Example: with 28 active vNICs no vNIC's share is below 18. If one of them has 1,024 senders and
+/// the others have 5, the share is 512 - 27 * 5 = 377, and the one looks at its senders in every third
+/// period.
+std::uint32_t Receiver::share_of_looks() {
+    if (senders_.size() <= kLooksPerPeriod)
+        return kLooksPerPeriod;
+    const std::span counts = std::span(windows_).first(active_.size());
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        counts[i] = endpoints_[active_[i]].senders.count;
+    return static_cast<std::uint32_t>(std::max(level_of(counts, kLooksPerPeriod), 1.0));
+}
+
+/// Whether a vNIC's senders are looked at in this period. @param looked senders looked at in this period
+bool Receiver::look_is_due(Endpoint& endpoint, std::uint32_t share, std::uint32_t& looked) {
+    const std::uint32_t count = endpoint.senders.count;
+    endpoint.looks = std::min(endpoint.looks + share, SenderTable::kOfVnicMax);
+    // vNICs with many senders that are due at the same time are spread over the next periods.
+    if (endpoint.looks < count || (count > share && looked >= kLooksPerPeriod))
+        return false;
+    endpoint.looks = 0;
+    looked += count;
+    return true;
+}
+
+/// Moves the advertised rate.
+/// @param look the windows of its senders end: their rates count. In other periods the law alone decides
+void Receiver::adjust(Endpoint& endpoint, bool look, Nanos now) {
     std::copy_backward(endpoint.history.begin(), endpoint.history.end() - 1, endpoint.history.end());
     endpoint.history[0] = endpoint.rate;
-    const SenderSummary summary = close_windows(senders_, endpoint.senders,
-                                                *std::ranges::min_element(endpoint.history), span, windows_);
-    endpoint.last_sender = SenderTable::kNone;  // its entry may be gone
+    SenderSummary summary;
+    const Nanos span = now - endpoint.senders_from;
+    if (look) {
+        summary = close_windows(senders_, endpoint.senders, endpoint.unlisted,
+                                *std::ranges::min_element(endpoint.history), span, windows_);
+        endpoint.senders_from = now;
+        endpoint.last_sender = SenderTable::kNone;  // its entry may be gone
+    }
     const double target = std::max(endpoint.target, static_cast<double>(profile_.law.rate_min));
     const double load = (endpoint.measured + endpoint.congestion) / target;
     std::uint64_t rate = next_rate(profile_.law, endpoint.rate, load);

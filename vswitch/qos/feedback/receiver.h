@@ -67,8 +67,9 @@ struct EndpointReading {
 class Receiver {
   public:
     struct Setup {
-        std::size_t endpoints = 1024;      ///< VnicIds are 0 .. endpoints-1
-        std::uint32_t senders = 8192;      ///< places for senders, a power of two
+        std::size_t endpoints = 1024;  ///< VnicIds are 0 .. endpoints-1
+        std::uint32_t senders = 8192;  ///< places for senders, a power of two
+        SenderKey sender_key = kSenderKey;
         std::uint32_t first_sequence = 0;  ///< above all sequences before this host's last restart
         /// Bytes of queue that congestion marks stand for: less than the threshold at which switches mark.
         std::uint32_t marked_queue = 30'000;
@@ -104,17 +105,20 @@ class Receiver {
     struct alignas(64) Endpoint {
         std::uint64_t window_bytes = 0;
         std::uint64_t marked_bytes = 0;
-        Nanos window_from = 0;
-        std::uint64_t check_at = 0;                  ///< bytes of this window at which check_flood() is due
-        std::uint64_t rate = 0;                      ///< advertised to all senders
-        Nanos limited_until = 0;                     ///< senders may have a limiter for this vNIC until then
-        std::uint32_t senders = SenderTable::kNone;  ///< first of its senders
+        std::uint64_t check_at = 0;  ///< bytes of this window at which check_flood() is due
+        std::uint64_t rate = 0;      ///< advertised to all senders
+        Nanos limited_until = 0;     ///< senders may have a limiter for this vNIC until then
         std::uint32_t last_sender = SenderTable::kNone;  ///< of the last frames
         std::uint16_t silent_periods = 0;
         bool present = false;
         bool active = false;  ///< is measured
         bool awake = false;   ///< received a frame in the last periods
-        // The rest is read once per period.
+        // The rest is read less often than once per frame.
+        SenderList senders{};
+        Nanos window_from = 0;
+        Nanos senders_from = 0;   ///< begin of its senders' windows
+        std::uint32_t looks = 0;  ///< at its senders that it has saved for the next walk over them
+        Sender unlisted{};        ///< all senders without an entry, as if they were one
         EndpointProfile profile;
         double measured = 0;                            ///< tokens per second in the last window
         double congestion = 0;                          ///< rate that congestion marks add to `measured`
@@ -126,13 +130,16 @@ class Receiver {
     };
 
     void check_flood(Endpoint& endpoint, Nanos now);
+    [[nodiscard]] static std::uint64_t next_check(const Endpoint& endpoint);
     [[nodiscard]] bool link_full(std::uint64_t bytes, Nanos span) const;
-    [[nodiscard]] Sender* sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address);
+    [[nodiscard]] Sender& sender_of(Endpoint& endpoint, VnicId vnic, std::uint64_t address);
     void wake(VnicId vnic, Nanos now);
     void lend_headroom(std::uint64_t bytes, Nanos span);
     void measure(Endpoint& endpoint, std::uint64_t marked, Nanos span);
     void split();
-    void adjust(Endpoint& endpoint, Nanos span);
+    [[nodiscard]] std::uint32_t share_of_looks();
+    [[nodiscard]] static bool look_is_due(Endpoint& endpoint, std::uint32_t share, std::uint32_t& looked);
+    void adjust(Endpoint& endpoint, bool look, Nanos now);
     [[nodiscard]] std::uint64_t fitting_rate(Endpoint& endpoint, const SenderSummary& summary, double target,
                                              Nanos span);
 
@@ -143,7 +150,7 @@ class Receiver {
     std::vector<VnicId> active_;
     std::vector<Claim> claims_;
     std::vector<std::uint64_t> parts_;
-    std::vector<std::uint32_t> windows_;  // bytes of one vNIC's senders
+    std::vector<std::uint32_t> windows_;  // bytes of one vNIC's senders, or numbers of senders
     Nanos swept_ = 0;
     Nanos due_ = 0;
     std::uint64_t received_total_ = 0;

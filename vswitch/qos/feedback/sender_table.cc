@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <limits>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -18,8 +20,9 @@ constexpr std::uint16_t kSenderWindows = 100;
 
 }  // namespace
 
-SenderTable::SenderTable(std::uint32_t capacity)
-    : shift_(64 - static_cast<unsigned>(std::countr_zero(capacity))),
+SenderTable::SenderTable(std::uint32_t capacity, const SenderKey& key)
+    : key_(key),
+      shift_(64 - static_cast<unsigned>(std::countr_zero(capacity))),
       buckets_(capacity, kNone),
       senders_(capacity) {
     assert(std::has_single_bit(capacity) && capacity > 1);
@@ -27,18 +30,20 @@ SenderTable::SenderTable(std::uint32_t capacity)
         senders_[at].next_in_bucket = at + 1 < capacity ? at + 1 : kNone;
 }
 
-std::uint32_t SenderTable::find_or_add(VnicId vnic, std::uint64_t address, std::uint32_t& of_vnic) {
+std::uint32_t SenderTable::find_or_add(VnicId vnic, std::uint64_t address, SenderList& of_vnic) {
     std::uint32_t& head = buckets_[bucket_of(vnic, address)];
-    for (std::uint32_t at = head; at != kNone; at = senders_[at].next_in_bucket)
+    std::uint32_t met = 0;
+    for (std::uint32_t at = head; at != kNone; at = senders_[at].next_in_bucket, ++met)
         if (senders_[at].address == address && senders_[at].vnic == vnic)
             return at;
-    if (free_ == kNone)
+    if (of_vnic.count >= quota() || met >= kBucketMax)
         return kNone;
     const std::uint32_t at = free_;
     free_ = senders_[at].next_in_bucket;
-    senders_[at] = {.address = address, .next_in_bucket = head, .next_of_vnic = of_vnic, .vnic = vnic};
+    senders_[at] = {.address = address, .next_in_bucket = head, .next_of_vnic = of_vnic.first, .vnic = vnic};
     head = at;
-    of_vnic = at;
+    of_vnic.first = at;
+    ++of_vnic.count;
     ++size_;
     return at;
 }
@@ -73,8 +78,24 @@ double level_of(std::span<const std::uint32_t> windows, double room) {
     }
 }
 
-SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic, std::uint64_t advertised,
-                            Nanos span, std::span<std::uint32_t> room) {
+namespace {
+
+/// Forgets senders until the vNIC has no more than its quota, those first that are slower than `fast`. Each
+/// one makes a place free, so that half of the difference is enough.
+void leave_room(SenderTable& senders, SenderList& of_vnic, std::uint64_t fast) {
+    std::uint32_t excess = (of_vnic.count - senders.quota() + 1) / 2;
+    for (const float bound : {static_cast<float>(fast), std::numeric_limits<float>::infinity()})
+        senders.visit(of_vnic, [&](const Sender& sender) {
+            const bool goes = excess != 0 && sender.rate < bound;
+            excess -= goes;
+            return !goes;
+        });
+}
+
+}  // namespace
+
+SenderSummary close_windows(SenderTable& senders, SenderList& of_vnic, Sender& unlisted,
+                            std::uint64_t advertised, Nanos span, std::span<std::uint32_t> room) {
     SenderSummary summary;
     const auto held_at = static_cast<float>(advertised);
     const auto per_sec = static_cast<float>(per_second(1, span));
@@ -99,18 +120,24 @@ SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic, std::u
             others += sender.rate;
         return sender.silent_periods < kSenderWindows;
     });
-    summary.others = static_cast<double>(others);
+    const std::uint32_t rest = std::exchange(unlisted.window_bytes, 0);
+    room[count] = rest;
+    count += rest != 0;
+    summary.others = static_cast<double>(others + static_cast<float>(rest) * per_sec);
     summary.windows = room.first(count);
+    if (of_vnic.count > senders.quota())
+        leave_room(senders, of_vnic, static_cast<std::uint64_t>(kBackloggedShare * held_at));
     return summary;
 }
 
-std::span<const std::uint32_t> open_windows(SenderTable& senders, std::uint32_t& of_vnic,
+std::span<const std::uint32_t> open_windows(SenderTable& senders, SenderList& of_vnic, const Sender& unlisted,
                                             std::span<std::uint32_t> room) {
     std::size_t count = 0;
     senders.visit(of_vnic, [&](const Sender& sender) {
         room[count++] = sender.window_bytes;
         return true;
     });
+    room[count++] = unlisted.window_bytes;
     return room.first(count);
 }
 

@@ -1,12 +1,21 @@
 // sender_table.h - the senders to this worker's vNICs: bytes and advertised rate of each, and their summary.
-// Source: EyeQ 3.2; docs/algorithms.md 4.3. Units: accounted bytes; tokens (accounted bytes) per second; ns.
-// Threads: one owner (a worker). Allocates only when built.
+// Source: EyeQ 3.2; Choudhury and Hahne (ToN'98); Dietzfelbinger (STACS'96); docs/algorithms.md 4.3. Units:
+// accounted bytes; tokens (accounted bytes) per second; ns. Threads: one owner (a worker). Allocates only
+// when built.
 //
 // A link that is full hides how much its senders offered, but what each of them sent in the last period is
 // known. Example: four senders sent 60, 50, 40 and 2 KB to a vNIC whose part is 100 KB per period. level_of()
 // finds that cutting each to 32.7 KB fits: 3 * 32.7 + 2 = 100. A rate law would approach that rate in steps.
+//
+// Any host on the wire may make up source addresses. A vNIC may therefore add a sender only while it has
+// fewer than there are free places, and at most 1,024; one that has more than are free forgets some. Example:
+// of 8,192 places one flooded vNIC takes 1,024, eight such vNICs take 910 each, and 910 are left for the
+// senders of all others. The hash is strongly universal with a random key, so addresses cannot be chosen to
+// meet in one bucket, and a bucket has at most 16 entries.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,39 +41,65 @@ struct alignas(64) Sender {
 };
 static_assert(sizeof(Sender) == 64);
 
+/// Places of a table of senders, and of the senders of one vNIC in it.
+struct SenderList {
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+    std::uint32_t first = kNone;
+    std::uint32_t count = 0;
+};
+
+/// Three random words. The default is for tests and simulations.
+using SenderKey = std::array<std::uint64_t, 3>;
+inline constexpr SenderKey kSenderKey{0x9E37'79B9'7F4A'7C15, 0xC2B2'AE3D'27D4'EB4F, 0x1656'67B1'9E37'79F9};
+
 class SenderTable {
   public:
-    static constexpr std::uint32_t kNone = UINT32_MAX;
+    static constexpr std::uint32_t kNone = SenderList::kNone;
+    /// Senders of one vNIC. More cannot be held to 9 Gbit/s by a lowest advertised rate of 10 Mbit/s.
+    static constexpr std::uint32_t kOfVnicMax = 1024;
+    /// Entries that a look-up visits. With random addresses one bucket of 10^13 would have more.
+    static constexpr std::uint32_t kBucketMax = 16;
 
     /// @param capacity senders, a power of two
-    explicit SenderTable(std::uint32_t capacity);
+    explicit SenderTable(std::uint32_t capacity, const SenderKey& key = kSenderKey);
 
-    /// Place of the sender, which is added when it is new; kNone when the table is full.
-    /// @param of_vnic first of the vNIC's senders, SenderTable::kNone without any
-    [[nodiscard]] std::uint32_t find_or_add(VnicId vnic, std::uint64_t address, std::uint32_t& of_vnic);
+    /// Place of the sender, which is added when it is new; kNone when the vNIC may not add one.
+    /// @param of_vnic the vNIC's senders
+    [[nodiscard]] std::uint32_t find_or_add(VnicId vnic, std::uint64_t address, SenderList& of_vnic);
     [[nodiscard]] Sender& operator[](std::uint32_t at) { return senders_[at]; }
 
-    /// Walks over the senders of a vNIC from `of_vnic` on and forgets those for which keep(sender) is false.
+    /// Walks over the senders of a vNIC and forgets those for which keep(sender) is false.
     template <typename Keep>
-    void visit(std::uint32_t& of_vnic, Keep&& keep) {
-        for (std::uint32_t* link = &of_vnic; *link != kNone;) {
+    void visit(SenderList& of_vnic, Keep&& keep) {
+        for (std::uint32_t* link = &of_vnic.first; *link != kNone;) {
             const std::uint32_t at = *link;
             if (keep(senders_[at])) {
                 link = &senders_[at].next_of_vnic;
             } else {
                 *link = senders_[at].next_of_vnic;
                 release(at);
+                --of_vnic.count;
             }
         }
     }
     [[nodiscard]] std::uint32_t size() const { return size_; }
+    /// Senders up to which a vNIC may add one: as many as are free. A vNIC that has more when others came
+    /// leaves room at the end of its period.
+    [[nodiscard]] std::uint32_t quota() const {
+        return std::min(static_cast<std::uint32_t>(senders_.size()) - size_, kOfVnicMax);
+    }
 
   private:
+    /// Both halves of the vNIC and the address, each with a random word added, multiplied: any two senders
+    /// meet in one bucket with the probability 1 / capacity unless the key is known.
     [[nodiscard]] std::size_t bucket_of(VnicId vnic, std::uint64_t address) const {
-        return ((address ^ static_cast<std::uint64_t>(vnic) << 48) * 0x9E37'79B9'7F4A'7C15) >> shift_;
+        const std::uint64_t upper = address >> 32 | static_cast<std::uint64_t>(vnic) << 16;
+        const std::uint64_t lower = address & UINT32_MAX;
+        return ((key_[0] + upper) * (key_[1] + lower) + key_[2]) >> shift_;
     }
     void release(std::uint32_t at);
 
+    SenderKey key_;
     unsigned shift_;
     std::uint32_t size_ = 0;
     std::uint32_t free_ = 0;
@@ -81,7 +116,8 @@ struct SenderSummary {
     std::uint32_t backlogged = 0;              ///< senders that the advertised rate holds back
     std::uint32_t risen = 0;                   ///< senders that are new, or whose rate more than doubled
     double others = 0;                         ///< bytes per second of all senders that are not backlogged
-    std::span<const std::uint32_t> windows{};  ///< bytes of each sender in the window, without zeros
+    std::span<const std::uint32_t> windows{};  ///< bytes of each sender in the window, without zeros; at the
+                                               ///< end all senders without an entry, as if they were one
 };
 
 /// Rate of `amount` in `span`.
@@ -98,14 +134,17 @@ struct SenderSummary {
 
 /// Summary of a vNIC's senders at the end of a period: begins their next window, and forgets senders without
 /// a packet in 100 periods.
-/// @param of_vnic    first of the vNIC's senders
+/// @param of_vnic    the vNIC's senders
+/// @param unlisted   all of its senders without an entry; the law alone holds them, so they count as not
+///                   backlogged
 /// @param advertised the lowest rate that was advertised to them in the last periods
-/// @param room       for the summary's windows: as many places as the table has senders
-[[nodiscard]] SenderSummary close_windows(SenderTable& senders, std::uint32_t& of_vnic,
+/// @param room       for the summary's windows: kOfVnicMax + 1
+[[nodiscard]] SenderSummary close_windows(SenderTable& senders, SenderList& of_vnic, Sender& unlisted,
                                           std::uint64_t advertised, Nanos span,
                                           std::span<std::uint32_t> room);
-/// Bytes of each of a vNIC's senders so far in the current window.
-[[nodiscard]] std::span<const std::uint32_t> open_windows(SenderTable& senders, std::uint32_t& of_vnic,
+/// Bytes of each of a vNIC's senders so far in the current window, and at the end of those without an entry.
+[[nodiscard]] std::span<const std::uint32_t> open_windows(SenderTable& senders, SenderList& of_vnic,
+                                                          const Sender& unlisted,
                                                           std::span<std::uint32_t> room);
 
 }  // namespace weir

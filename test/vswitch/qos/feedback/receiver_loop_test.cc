@@ -21,7 +21,7 @@ constexpr VnicId kVnic = 3;
 constexpr VnicId kOther = 4;
 
 /// A source that sends to one vNIC, with a demand and an advertised rate that takes effect `delay` later.
-struct Sender {
+struct LoopSender {
     VnicId to = kVnic;
     double demand = kLink;
     double advertised = kLink;
@@ -62,21 +62,21 @@ class Loop {
     double total(VnicId vnic) const { return totals_[vnic]; }
 
     Receiver& receiver() { return receiver_; }
-    std::vector<Sender> sources;
+    std::vector<LoopSender> sources;
 
   private:
     void step() {
         if (receiver_.due(now_))
             receiver_.sweep(now_);
         double offered = 0;
-        for (Sender& source : sources) {
+        for (LoopSender& source : sources) {
             for (; !source.coming.empty() && source.coming.front().first <= now_; source.coming.pop_front())
                 source.advertised = source.coming.front().second;
             offered += std::min(source.demand, source.advertised);
         }
         const double share = std::min(1.0, kLink / std::max(offered, 1.0));  // drops hit all alike
         for (std::size_t i = 0; i < sources.size(); ++i) {
-            Sender& source = sources[i];
+            LoopSender& source = sources[i];
             source.credit += std::min(source.demand, source.advertised) * share * kLoopStep / 1e9;
             for (; source.credit >= kWireFrame; source.credit -= kWireFrame) {
                 totals_[source.to] += kWireFrame;
@@ -94,8 +94,8 @@ class Loop {
 };
 
 /// Their frames do not all come at once.
-std::vector<Sender> line_rate_senders(unsigned count) {
-    std::vector<Sender> sources(count);
+std::vector<LoopSender> line_rate_senders(unsigned count) {
+    std::vector<LoopSender> sources(count);
     for (unsigned i = 0; i < count; ++i)
         sources[i].credit = static_cast<double>(kWireFrame) * i / count;
     return sources;
@@ -104,7 +104,7 @@ std::vector<Sender> line_rate_senders(unsigned count) {
 /// The largest of all advertised rates against `fair`.
 double worst(const Loop& loop, double fair) {
     double worst = 0;
-    for (const Sender& source : loop.sources)
+    for (const LoopSender& source : loop.sources)
         worst = std::max(worst, std::abs(std::min(source.advertised, source.demand) / fair - 1));
     return worst;
 }

@@ -198,21 +198,40 @@ TEST_CASE("a silent endpoint forgets: its rate returns to the line's, its sender
     CHECK(receiver.senders() == 0);
 }
 
-TEST_CASE(
-    "a removed vNIC takes its senders along; a full table sends no feedback to new senders and breaks "
-    "nothing") {
+TEST_CASE("a removed vNIC takes its senders along; others may add senders again") {
     Receiver receiver({.senders = 16}, profile());
     receiver.add(0, {});
     receiver.add(1, {});
     Feedback feedback{};
     for (std::uint64_t sender = 1; sender <= 100; ++sender)
         (void)receive(receiver, 0, sender, 1, kPeriod, feedback);
-    CHECK(receiver.senders() == 16);
-    CHECK_FALSE(receive(receiver, 1, 1, 1, kPeriod, feedback));
-    CHECK(receiver.senders() == 16);
+    CHECK(receiver.senders() == 8);
+    for (std::uint64_t sender = 1; sender <= 100; ++sender)
+        (void)receive(receiver, 1, sender, 1, kPeriod, feedback);
+    CHECK(receiver.senders() == 12);
     receiver.remove(0);
+    CHECK(receiver.senders() == 4);
+    for (std::uint64_t sender = 1; sender <= 100; ++sender)
+        (void)receive(receiver, 1, sender, 1, kPeriod, feedback);
+    CHECK(receiver.senders() == 8);
+    receiver.remove(1);
     CHECK(receiver.senders() == 0);
-    (void)receive(receiver, 1, 1, 1, kPeriod, feedback);
+}
+
+TEST_CASE("senders without an entry are advertised to as if they were one") {
+    Receiver receiver({.senders = 2}, profile());
+    receiver.add(0, {.limit = kGbit});
+    Feedback feedback{};
+    Nanos now = kPeriod;
+    for (int i = 0; i < 10; ++i, now += kPeriod) {  // until it is limited
+        (void)receive(receiver, 0, 1, 5, now, feedback);
+        receiver.sweep(now + kPeriod);
+    }
+    REQUIRE(receiver.senders() == 1);
+    CHECK(receiver.received(0, 2, 64, 0, now, feedback));
+    CHECK(feedback.rate == receiver.read(0).advertised);
+    CHECK_FALSE(receiver.received(0, 3, 9'999, 0, now + 150'000, feedback));
+    CHECK(receiver.received(0, 4, 1, 0, now + 150'000, feedback));
     CHECK(receiver.senders() == 1);
 }
 
