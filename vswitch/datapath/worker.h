@@ -6,8 +6,8 @@
 // wire again between them (turn.h), floods, requests, the uplink. A ring is left alone while its vNIC's limit
 // cannot pay, its queue to the uplink is full, it holds too many buffers, it used its share of the core's
 // cycles, or its last burst was so small that it is left to fill.
-// Rings of vNICs that were promised packets come first, and again whenever the wire does, until the promise is
-// kept (packet_promise.h).
+// Rings of vNICs that were promised packets come first, and again whenever the wire does, until the promise
+// is kept (packet_promise.h).
 #pragma once
 
 #include <rte_cycles.h>

@@ -111,7 +111,7 @@ void Topology::record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Peri
 
 void Topology::close_usage(Vnic& vnic) {
     const auto period = std::exchange(vnic.billed, std::nullopt);
-    if (!period || period->delivered == 0)
+    if (!period || !period->counts())
         return;
     if (usage_.size() == kUsageMax)
         usage_.pop_front();

@@ -59,9 +59,10 @@ void Topology::change_vnic(const VnicConfig& changed) {
     const VnicId id = find(changed.name);
     Vnic& vnic = *vnics_[id];
     take_snapshots();
+    const DirectionStats& from_vm = vnic.snapshot.from_vm;
     record_usage(vnic,
-                 vnic.guarantee->change(promise_of(changed, config_.accounting),
-                                        vnic.snapshot.from_vm.delivered.bytes, now()),
+                 vnic.guarantee->change(promise_of(changed, config_.accounting), from_vm.delivered.bytes,
+                                        now(), from_vm.queued.packets != 0),
                  true);
     await(vnic.path->fixed.owner, post_profile(id, changed));
     vnic.config = changed;
@@ -73,7 +74,9 @@ void Topology::remove_vnic(const std::string& name) {
     const VnicId id = find(name);
     take_snapshots();
     Vnic& vnic = *vnics_[id];
-    record_usage(vnic, vnic.guarantee->end_period(vnic.snapshot.from_vm.delivered.bytes, now()), true);
+    const DirectionStats& from_vm = vnic.snapshot.from_vm;
+    record_usage(
+        vnic, vnic.guarantee->end_period(from_vm.delivered.bytes, now(), from_vm.queued.packets != 0), true);
     remove(id);
     spdlog::info("vNIC {} removed", name);
 }

@@ -27,12 +27,13 @@ bool GuaranteeMeter::Period::extend(const Period& next) {
         return false;
     ended = next.ended;
     delivered += next.delivered;
+    waiting = waiting || next.waiting;
     return true;
 }
 
 std::optional<GuaranteeMeter::Period> GuaranteeMeter::change(const Promise& promise, std::uint64_t delivered,
-                                                             Nanos now) {
-    const std::optional<Period> ended = end_period(delivered, now);
+                                                             Nanos now, bool waiting) {
+    const std::optional<Period> ended = end_period(delivered, now, waiting);
     if (promise != promise_)
         start(promise);
     return ended;
@@ -46,7 +47,8 @@ std::optional<GuaranteeMeter::Period> GuaranteeMeter::end_period(std::uint64_t d
                        .ended = now,
                        .kind = kind(),
                        .promised = over() ? 0 : promise_.rate,
-                       .delivered = delivered - std::min(delivered, delivered_)};
+                       .delivered = delivered - std::min(delivered, delivered_),
+                       .waiting = waiting};
     if (promise_.kind == GuaranteeKind::kDynamic) {
         left_ -= std::min(left_, ended.delivered);
         time_left_ -= std::min(time_left_, now - began_);

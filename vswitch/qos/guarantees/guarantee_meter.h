@@ -38,8 +38,13 @@ class GuaranteeMeter {
         GuaranteeKind kind = GuaranteeKind::kFairness;  ///< kFairness also after a dynamic guarantee ended
         std::uint64_t promised = 0;                     ///< Promise::rate
         std::uint64_t delivered = 0;                    ///< bytes in this period
+        bool waiting = false;                           ///< at its end the vNIC had more to send
 
-        /// Appends the period that followed. @return false, and no change, if its promise is another one
+        /// Whether it belongs on the bill: something was delivered, or nothing although the vNIC had a
+        /// guarantee and frames to send. The latter costs nothing and lowers the fulfillment.
+        [[nodiscard]] bool counts() const { return delivered != 0 || (waiting && promised != 0); }
+        /// Appends the period that followed; the vNIC waited if it did in one of both.
+        /// @return false, and no change, if its promise is another one
         bool extend(const Period& next);
     };
 
@@ -48,7 +53,8 @@ class GuaranteeMeter {
 
     /// Ends the current period. The time of another dynamic promise begins now; the same promise continues.
     /// @return as of end_period()
-    std::optional<Period> change(const Promise& promise, std::uint64_t delivered, Nanos now);
+    std::optional<Period> change(const Promise& promise, std::uint64_t delivered, Nanos now,
+                                 bool waiting = false);
     /// Ends the current period and begins the next; a dynamic guarantee becomes bytes left / time left.
     /// @return the period that ended; nullopt, and no change, if the clock did not advance. After a counter
     /// that went back, counting continues from its new value.

@@ -57,6 +57,24 @@ TEST_CASE("what there was no room for is owed, and is no reason to promise more 
     CHECK(idle.rate() == 100);
 }
 
+TEST_CASE("a period without a byte counts if the vNIC has a guarantee and frames waited") {
+    GuaranteeMeter strict({.kind = GuaranteeKind::kStrict, .rate = 100}, 0, 0);
+    auto starved = strict.end_period(0, seconds(1), true);
+    REQUIRE(starved);
+    CHECK(starved->counts());
+    CHECK(starved->promised == 100);
+    const auto idle = strict.end_period(0, seconds(2), false);
+    CHECK_FALSE(idle->counts());
+    auto joined = *idle;
+    CHECK(joined.extend(*strict.end_period(0, seconds(3), true)));
+    CHECK(joined.counts());  // it waited in one second of both
+    CHECK(strict.change({.kind = GuaranteeKind::kStrict, .rate = 50}, 0, seconds(4), true)->counts());
+    CHECK(strict.end_period(1, seconds(5), false)->counts());
+
+    GuaranteeMeter fair({}, 0, 0);
+    CHECK_FALSE(fair.end_period(0, seconds(1), true)->counts());  // nothing was promised
+}
+
 TEST_CASE("a guarantee that is held for a period has the more afterwards, and is billed as promised") {
     GuaranteeMeter meter(kDynamic, 0, 0);
     meter.hold(30);
