@@ -33,6 +33,8 @@ int refuse(const weir::Faults& faults, const std::string& file) {
 int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
     try {
+        if (config.feedback.enabled && !config.feedback.is_on())
+            spdlog::warn("feedback is off: {}", weir::kFeedbackWithoutKey);
         weir::Eal eal(config);
         weir::Topology topology(eal, config, files);
         const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(),

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import statistics
 import subprocess
@@ -55,6 +56,8 @@ class Bench:
         self.site.join(f"{PORT_MBIT}mbit", QUEUE, BURST)
         for number in (CLIENTS, FLOOD, MEMCACHED, SINK):
             self.site.plug(number)
+        self.key_file = self.site.path("feedback.key")
+        pathlib.Path(self.key_file).write_text(secrets.token_hex(16))
         self.kernels = {number: self.site.kernel(number) for number in (CLIENTS, FLOOD, MEMCACHED)}
         for number, peer in ((CLIENTS, MEMCACHED), (MEMCACHED, CLIENTS), (FLOOD, SINK)):
             self.inside(number, f"ip neigh add 10.0.0.{peer} lladdr {mac(peer)} nud permanent dev eth{number}")
@@ -77,7 +80,7 @@ class Bench:
     def switches(self, weir):
         """Both: B's core is the first, A's the second."""
         both = []
-        keys = {**POLL, **({"feedback": FEEDBACK} if weir else {"isolation": False})}
+        keys = {**POLL, **({"feedback": {**FEEDBACK, "key_file": self.key_file}} if weir else {"isolation": False})}
         for core, (name, rate, vms) in enumerate((("b", PORT_MBIT, (MEMCACHED, SINK)), ("a", UPLINK_MBIT, (CLIENTS, FLOOD)))):
             eal = ["--no-pci", "--no-huge", "-m", "256", "--no-telemetry", f"--file-prefix=weir-memcached-{name}"]
             both.append(self.site.start(name, core, {"rate": f"{rate}Mbit"}, dict.fromkeys(vms, PROMISE), eal=eal, **keys))

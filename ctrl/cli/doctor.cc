@@ -144,6 +144,16 @@ void check_nic(const NicFacts& nic, const HostFacts& facts, Findings& out) {
                        "echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"});
 }
 
+void check_feedback(const FeedbackConfig& feedback, Findings& out) {
+    if (feedback.is_on())
+        out.push_back({"feedback", Health::kOk, "on, with the key of " + feedback.key_file, ""});
+    else if (feedback.enabled)
+        out.push_back(
+            {"feedback", Health::kWarning, std::string("off: ") + kFeedbackWithoutKey,
+             "(umask 077; openssl rand -hex 16 > /etc/weir/feedback.key), copy this file to all hosts, and "
+             "set \"key_file\" in \"feedback\" to it"});
+}
+
 /// DMA needs buffers that stay in memory. Root may lock any amount.
 void check_memlock(const HostFacts& facts, Findings& out) {
     const bool unlimited = facts.root || facts.memlock_bytes == UINT64_MAX;
@@ -241,6 +251,7 @@ std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& conf
     if (facts.nic)
         check_nic(*facts.nic, facts, out);
     check_promised_packets(config, out);
+    check_feedback(config.feedback, out);
     check_memlock(facts, out);
     check_packages(facts, out);
     check_kvm(facts.kvm, out);

@@ -30,6 +30,13 @@ std::string uplink_text(const json& uplink, const Terminal& terminal) {
     return text + (reasons.empty() ? std::string() : ", dropped: " + reasons) + '\n';
 }
 
+/// Why feedback is off although it is enabled; empty otherwise.
+std::string feedback_off_text(const json& reason, const Terminal& terminal) {
+    if (!reason.is_string())
+        return {};
+    return "feedback " + styled("off", Style::kWarn, terminal.color) + ", " + text_at(reason, "") + '\n';
+}
+
 /// The switch's link to its controller; empty without one.
 std::string controller_link_text(const json& controller, const Terminal& terminal) {
     if (!controller.is_object())
@@ -184,6 +191,7 @@ std::string switch_text(const json& status, const Terminal& terminal) {
         styled(isolation ? "on" : "off", isolation ? Style::kGood : Style::kWarn, terminal.color) +
         ", accounting " + text_at(status, "/accounting") + ", poll " + text_at(status, "/poll") + '\n';
     text += uplink_text(at(status, "/uplink"), terminal);
+    text += feedback_off_text(at(status, "/feedback_off"), terminal);
     text += controller_link_text(at(status, "/controller"), terminal);
     text += "buffers " + whole_text(number_at(status, "/memory/buffers_free")) + " of " +
             whole_text(number_at(status, "/memory/buffers")) + " free, MAC table " +

@@ -15,6 +15,7 @@ from wait import until
 
 SOURCE = os.path.join(ROOT, "test", "support", "source.py")
 # Long against what a busy machine takes away from a worker, and against the time between two frames.
+KEY = "00112233445566778899aabbccddeeff"
 FEEDBACK = {"enabled": True, "period": "10ms", "rate_min": "1Mbit"}
 
 
@@ -43,7 +44,8 @@ class TwoHosts(Case):
 
     def host(self, name, number_of_core, uplink, feedback, vnics, more=None):
         """Starts the switch `name`. `vnics`: keys by VM number; `more`: the switch's own."""
-        keys = {"feedback": {**FEEDBACK, **feedback}} if feedback else {}
+        section = {"key_file": self.key("feedback.key", KEY), **FEEDBACK, **(feedback or {})}
+        keys = {"feedback": {key: value for key, value in section.items() if value is not None}} if feedback else {}
         keys |= more or {}
         return self.site.start(name, number_of_core, uplink, vnics, **keys)
 

@@ -82,7 +82,7 @@ json uplink_drops(const UplinkStats& stats) {
 
 /// null while feedback is off.
 json feedback_json(const SwitchReport& report) {
-    if (!report.config->feedback.enabled)
+    if (!report.config->feedback.is_on())
         return nullptr;
     FeedbackStats sum;
     for (const WorkerReport& worker : report.workers) {
@@ -100,6 +100,11 @@ json feedback_json(const SwitchReport& report) {
     return {{"sent", sum.sent},       {"unsent", sum.unsent},         {"received", sum.received},
             {"stale", sum.stale},     {"malformed", sum.malformed},   {"forged", sum.forged},
             {"unknown", sum.unknown}, {"table_full", sum.table_full}, {"limiters", sum.limiters}};
+}
+
+/// null while feedback is on, and while it is not enabled.
+json feedback_off_json(const FeedbackConfig& feedback) {
+    return feedback.enabled && !feedback.is_on() ? json(kFeedbackWithoutKey) : json(nullptr);
 }
 
 json tunnel_json(const SwitchReport& report, const TunnelReport& tunnel) {
@@ -301,6 +306,7 @@ json status_json(const SwitchReport& report) {
             {"workers", workers},
             {"uplink", uplink_json(report)},
             {"feedback", feedback_json(report)},
+            {"feedback_off", feedback_off_json(report.config->feedback)},
             {"controller", controller_json(report.controller)},
             {"memory", {{"buffers", report.buffers}, {"buffers_free", report.buffers_free}}},
             {"mac_entries", mac_entries},

@@ -131,8 +131,14 @@ struct FeedbackConfig {
     Nanos period = 200'000;  ///< 50us..10ms between two measurements of the rates
     const RateLawEntry* law = &kRateLaws.front();
     std::uint64_t rate_min_bps = 10'000'000;  ///< 1Mbit..1Gbit: least rate that is advertised
-    std::string key_file;  ///< file with the cluster's secret, 32 hexadecimal digits; empty = zeros
+    std::string key_file;                     ///< file with the cluster's secret, 32 hexadecimal digits
+
+    /// Feedback is on. Without a key any machine on the wire could set rates, so that it stays off.
+    [[nodiscard]] bool is_on() const { return enabled && !key_file.empty(); }
 };
+/// Why feedback that is enabled is off.
+inline constexpr const char* kFeedbackWithoutKey =
+    "no feedback.key_file: without a key any machine on the wire could set rates";
 
 /// The controller of the cluster; empty `connect` = none.
 struct ControllerConfig {

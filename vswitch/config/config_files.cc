@@ -155,7 +155,7 @@ std::variant<ConfigFiles, Faults> load_files(const SwitchConfig& config, ReadPro
     Faults faults;
     collect(load_appliances(config, read_program), files.appliances, faults);
     collect(load_tunnels(config), files.tunnels, faults);
-    if (config.feedback.enabled && !config.feedback.key_file.empty())
+    if (config.feedback.is_on())
         load_key(config.feedback.key_file, "feedback.key_file", files.feedback_key, faults);
     if (!faults.empty())
         return faults;

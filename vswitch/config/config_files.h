@@ -33,7 +33,7 @@ struct TunnelParts {
 struct ConfigFiles {
     std::vector<ApplianceCosts> appliances;       ///< by index as in SwitchConfig
     std::vector<TunnelParts> tunnels;             ///< by index as in SwitchConfig
-    std::array<std::uint8_t, 16> feedback_key{};  ///< zeros without a key_file
+    std::array<std::uint8_t, 16> feedback_key{};  ///< read while feedback is on
 };
 
 /// Reads an operator's program. The configuration itself must not depend on DPDK, which runs programs.

@@ -119,7 +119,7 @@ void Topology::build_workers(const ConfigFiles& files) {
     out_share_ = std::make_unique<LinkShare>(count, capacity);
     in_share_ = std::make_unique<LinkShare>(count, capacity);
     std::optional<FeedbackProfile> feedback;
-    if (config_.feedback.enabled)
+    if (config_.feedback.is_on())
         feedback = make_feedback_profile(config_, files.feedback_key, random_key<SenderKey>(),
                                          static_cast<std::uint64_t>(std::time(nullptr)));
     const ConnectionKey key = random_key<ConnectionKey>();

@@ -242,6 +242,21 @@ TEST_CASE("without a configuration the checks that need one are named as left ou
                        [](const Finding& f) { return f.check.starts_with("worker core"); }));
 }
 
+TEST_CASE("feedback without a key is off, with a warning; with one it is on") {
+    const FakeHost host;
+    make_good(host);
+    SwitchConfig config = config_with_nic();
+    CHECK(findings_text(examine(host, config), {}).find("feedback") == std::string::npos);
+    config.feedback.enabled = true;
+    const std::vector<Finding> findings = examine(host, config);
+    const Finding& off = finding(findings, "feedback", Health::kWarning);
+    CHECK(off.found == "off: no feedback.key_file: without a key any machine on the wire could set rates");
+    CHECK(off.mend.find("openssl rand -hex 16") != std::string::npos);
+    config.feedback.key_file = "/etc/weir/feedback.key";
+    CHECK(finding(examine(host, config), "feedback", Health::kOk).found ==
+          "on, with the key of /etc/weir/feedback.key");
+}
+
 TEST_CASE("findings have a stable form for scripts") {
     CHECK(findings_json(
               {{"hugepages", Health::kMissing, "none reserved", "echo"}, {"KVM", Health::kOk, "fine", ""}})

@@ -24,6 +24,14 @@ const json kStatus =
 
 }  // namespace
 
+TEST_CASE("status has the reason why feedback is off") {
+    json status = canned_status();
+    status["feedback_off"] = "no feedback.key_file: a reason";
+    CHECK(has(switch_text(status, kPipe), "\nfeedback off, no feedback.key_file: a reason\n"));
+    status["feedback_off"] = nullptr;
+    CHECK_FALSE(has(switch_text(status, kPipe), "feedback"));
+}
+
 TEST_CASE("status is one screen") {
     CHECK(switch_text(canned_status(), kPipe) ==
           R"(host h1, weir-switch 0.1.0, up 2 h 3 min, isolation on, accounting wire, poll busy

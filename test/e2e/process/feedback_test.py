@@ -13,13 +13,13 @@ import frames
 from case import mac
 from processes import Process
 from span import Span
-from two_hosts import FEEDBACK, TwoHosts, feedback_frame
+from two_hosts import FEEDBACK, KEY, TwoHosts, feedback_frame
 from wait import until
 
 MBIT = 1_000_000
 # Feedback over IPv4 and IPv6, with and without a tag: `vlan` moves the content by 4 bytes.
 FEEDBACK_FILTER = "ip proto 143 or ip6 proto 143 or (vlan and (ip proto 143 or ip6 proto 143))"
-KEY, OTHER_KEY = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
+OTHER_KEY = "ffeeddccbbaa99887766554433221100"
 
 
 def share(vnic, sent):
@@ -185,6 +185,17 @@ class FeedbackTest(TwoHosts):
         self.assertEqual((feedback["received"], feedback["limiters"]), (0, 0))
         self.assertEqual(self.drops_of(self.a, "vm1"), {})
         self.assertEqual(self.feedback(self.b)["malformed"], 0)
+
+    def test_without_a_key_feedback_is_off_and_status_has_the_reason(self):
+        self.join()
+        self.hosts({3: {"limit": "20Mbit"}}, feedback_b={"key_file": None})
+        self.send(1, 40 * MBIT, 3)
+        self.wait_rate(self.b, "vm3", 30 * MBIT, 50 * MBIT)   # nothing slows the sender down
+        status = self.b.ctl("status")
+        self.assertIsNone(status["feedback"])
+        self.assertIn("no feedback.key_file", status["feedback_off"])
+        self.assertIsNone(self.a.ctl("status")["feedback_off"])
+        self.assertEqual(self.feedback(self.a)["received"], 0)
 
     def test_a_receivers_switch_that_dies_takes_the_rate_to_the_floor_and_is_believed_when_it_is_back(self):
         self.join()

@@ -73,6 +73,17 @@ json third() {
 
 }  // namespace
 
+TEST_CASE("status has the reason why feedback that is enabled is off: it has no key") {
+    Console console;
+    CHECK(console.ask("status").at("feedback_off") == nullptr);
+    console.control.state.feedback.enabled = true;
+    CHECK(console.ask("status").at("feedback") == nullptr);
+    CHECK(console.ask("status").at("feedback_off") == kFeedbackWithoutKey);
+    console.control.state.feedback.key_file = "/etc/weir/feedback.key";
+    CHECK(console.ask("status").at("feedback").is_object());
+    CHECK(console.ask("status").at("feedback_off") == nullptr);
+}
+
 TEST_CASE("status names the host and every vNIC") {
     Console console;
     const json data = console.ask("status");
