@@ -37,6 +37,16 @@ std::string feedback_off_text(const json& reason, const Terminal& terminal) {
     return "feedback " + styled("off", Style::kWarn, terminal.color) + ", " + text_at(reason, "") + '\n';
 }
 
+/// Empty unless there is traffic that is on no bill.
+std::string unbilled_text(const json& controller) {
+    const double periods = number_at(controller, "/unbilled_periods");
+    if (!(periods > 0))
+        return {};
+    return "       not billed: " + human_count(periods) + " periods with " +
+           human_count(number_at(controller, "/unbilled_bytes")) +
+           "B, of vNICs that the controller does not know\n";
+}
+
 /// The switch's link to its controller; empty without one.
 std::string controller_link_text(const json& controller, const Terminal& terminal) {
     if (!controller.is_object())
@@ -46,7 +56,7 @@ std::string controller_link_text(const json& controller, const Terminal& termina
     return "controller " + styled(state, state == "connected" ? Style::kGood : Style::kBad, terminal.color) +
            ", cluster " + text_at(controller, "/cluster") + ", epoch " + text_at(controller, "/epoch") +
            ", rates for " + whole_text(number_at(controller, "/flows")) + " service flows" +
-           (refusal == "-" ? "" : ", refused: " + refusal) + '\n';
+           (refusal == "-" ? "" : ", refused: " + refusal) + '\n' + unbilled_text(controller);
 }
 
 std::string workers_text(const json& workers, const Terminal& terminal) {

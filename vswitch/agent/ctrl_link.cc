@@ -142,7 +142,9 @@ void CtrlLink::note_state() const {
                               .interval = session_.interval(),
                               .flows = rates_.size(),
                               .counters = session_.counters(),
-                              .unsent = unsent_});
+                              .unsent = unsent_,
+                              .unbilled_periods = session_.usage().unbilled().periods,
+                              .unbilled_bytes = session_.usage().unbilled().bytes});
 }
 
 void CtrlLink::tick(Nanos now) {

@@ -167,13 +167,21 @@ json controller_json(const std::optional<ControllerReport>& controller) {
     if (!controller)
         return nullptr;
     const ControllerLinkCounters& counters = controller->counters;
-    return {{"state", controller->state},       {"refusal", controller->refusal},
-            {"cluster", controller->cluster},   {"epoch", controller->epoch},
-            {"interval", controller->interval}, {"flows", controller->flows},
-            {"demands", counters.demands},      {"allocations", counters.allocations},
-            {"malformed", counters.malformed},  {"stale", counters.stale},
-            {"foreign", counters.foreign},      {"refused_records", counters.refused_records},
-            {"unsent", controller->unsent}};
+    return {{"state", controller->state},
+            {"refusal", controller->refusal},
+            {"cluster", controller->cluster},
+            {"epoch", controller->epoch},
+            {"interval", controller->interval},
+            {"flows", controller->flows},
+            {"demands", counters.demands},
+            {"allocations", counters.allocations},
+            {"malformed", counters.malformed},
+            {"stale", counters.stale},
+            {"foreign", counters.foreign},
+            {"refused_records", counters.refused_records},
+            {"unsent", controller->unsent},
+            {"unbilled_periods", controller->unbilled_periods},
+            {"unbilled_bytes", controller->unbilled_bytes}};
 }
 
 }  // namespace

@@ -98,7 +98,9 @@ struct ControllerReport {
     std::uint64_t interval = 0;
     std::uint64_t flows = 0;  ///< with rates or guarantees
     ControllerLinkCounters counters;
-    std::uint64_t unsent = 0;  ///< messages lost because the socket's queue was full
+    std::uint64_t unsent = 0;            ///< messages lost because the socket's queue was full
+    std::uint64_t unbilled_periods = 0;  ///< billing periods of vNICs that the controller does not know
+    std::uint64_t unbilled_bytes = 0;    ///< delivered in them
 };
 
 /// One flow by the switch's own names: a vNIC's requests to an appliance, or its traffic over the wire to a

@@ -4,9 +4,16 @@
 namespace weir {
 
 void UsageQueue::add(const UsageReport& usage) {
-    if (reports_.size() == kReportsMax)
+    if (reports_.size() == kReportsMax) {
+        give_up(reports_.front().report);
         reports_.pop_front();
-    reports_.push_back(usage);
+    }
+    reports_.push_back({usage});
+}
+
+void UsageQueue::give_up(const UsageReport& report) {
+    ++unbilled_.periods;
+    unbilled_.bytes += report.usage.delivered;
 }
 
 wire::Bytes UsageQueue::next_message(const std::map<std::string, std::uint32_t, std::less<>>& ids,
@@ -16,7 +23,7 @@ wire::Bytes UsageQueue::next_message(const std::map<std::string, std::uint32_t, 
         return body;
     std::uint64_t last_end = 0;
     std::size_t records = 0;
-    for (const UsageReport& report : reports_) {
+    for (auto& [report, sent] : reports_) {
         if (records >= kRecordsPerMessage && report.usage.ended != last_end)
             break;
         ++records;
@@ -24,6 +31,7 @@ wire::Bytes UsageQueue::next_message(const std::map<std::string, std::uint32_t, 
         const auto id = ids.find(report.vnic);
         if (id == ids.end())
             continue;
+        sent = true;
         wire::Usage record = report.usage;
         record.vnic = id->second;
         wire::encode(record, body);
@@ -37,8 +45,11 @@ wire::Bytes UsageQueue::next_message(const std::map<std::string, std::uint32_t, 
 
 void UsageQueue::on_billed(std::uint64_t through) {
     sent_at_ = 0;
-    while (!reports_.empty() && reports_.front().usage.ended <= through)
+    while (!reports_.empty() && reports_.front().report.usage.ended <= through) {
+        if (!reports_.front().sent)
+            give_up(reports_.front().report);
         reports_.pop_front();
+    }
 }
 
 }  // namespace weir

@@ -30,7 +30,8 @@ class UsageQueue {
     /// In the order of the periods' ends.
     void add(const UsageReport& usage);
     /// Body of the USAGE message that is due: the oldest reports, once the message before is answered or was
-    /// sent kResendAfter ago. Reports of vNICs without an id are skipped. @return empty when nothing is due
+    /// sent kResendAfter ago. Reports of vNICs without an id are skipped and, with those that they ended
+    /// with, given up. @return empty when nothing is due
     [[nodiscard]] wire::Bytes next_message(const std::map<std::string, std::uint32_t, std::less<>>& ids,
                                            Nanos now);
     /// The controller has stored all periods that ended at `through` or before.
@@ -39,9 +40,23 @@ class UsageQueue {
     void resend() { sent_at_ = 0; }
 
     [[nodiscard]] std::size_t waiting() const { return reports_.size(); }
+    /// Reports that were given up: of vNICs without an id, and the oldest when the queue was full.
+    struct Unbilled {
+        std::uint64_t periods = 0;
+        std::uint64_t bytes = 0;  ///< delivered in these periods
+    };
+    [[nodiscard]] const Unbilled& unbilled() const { return unbilled_; }
 
   private:
-    std::deque<UsageReport> reports_;
+    struct Waiting {
+        UsageReport report;
+        bool sent = false;
+    };
+
+    void give_up(const UsageReport& report);
+
+    std::deque<Waiting> reports_;
+    Unbilled unbilled_;
     Nanos sent_at_ = 0;  ///< when the unanswered message was sent; 0 = there is none
 };
 

@@ -32,6 +32,15 @@ TEST_CASE("status has the reason why feedback is off") {
     CHECK_FALSE(has(switch_text(status, kPipe), "feedback"));
 }
 
+TEST_CASE("status has the traffic that is on no bill") {
+    json status = canned_status();
+    status["controller"] = {{"state", "connected"}, {"unbilled_periods", 3}, {"unbilled_bytes", 5'000'000}};
+    CHECK(has(switch_text(status, kPipe),
+              "       not billed: 3 periods with 5 MB, of vNICs that the controller does not know\n"));
+    status["controller"]["unbilled_periods"] = 0;
+    CHECK_FALSE(has(switch_text(status, kPipe), "not billed"));
+}
+
 TEST_CASE("status is one screen") {
     CHECK(switch_text(canned_status(), kPipe) ==
           R"(host h1, weir-switch 0.1.0, up 2 h 3 min, isolation on, accounting wire, poll busy
