@@ -1,20 +1,25 @@
-// main.cc - weir-calibrate: measures what requests cost an appliance, and writes its cost table.
-// Threads: one.
+// main.cc - weir-calibrate: measures what requests cost an appliance or the switch, and writes its cost
+// table. Threads: one.
 //
 // Exit status: 0 done, 1 the appliance cannot be reached or the measurements are not good enough, 2 wrong
 // usage or input.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <iostream>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include "common/config/config_text.h"
+#include "cost_functions/cycle_costs.h"
+#include "ctrl/calibrate/fit/cycle_fit.h"
 #include "ctrl/calibrate/measure.h"
 #include "ctrl/calibrate/options.h"
 #include "ctrl/calibrate/report.h"
+#include "ctrl/cli/client.h"
 #include "ctrl/cli/failure.h"
 
 namespace weir::calibrate {
@@ -126,6 +131,26 @@ int run(Options& options) {
     return conclude(options, calibration, fit_table(calibration.measurements, options.rules, names));
 }
 
+CycleReading ask_switch(const std::string& socket) {
+    const json status = cli::ask_program(socket, "status", json::object());
+    return read_cycles(status, cli::ask_program(socket, "vnic.list", json::object()));
+}
+
+/// Two readings of the switch's counters while VMs send, and the file for its key `cycle_costs`.
+int run_switch(const SwitchOptions& options) {
+    const CycleReading before = ask_switch(options.socket);
+    std::this_thread::sleep_for(std::chrono::nanoseconds(options.time));
+    const auto fitted = fit_cycles(before, ask_switch(options.socket), today());
+    if (const Fault* fault = std::get_if<Fault>(&fitted))
+        throw cli::Failure(cli::kExitRefused, {*fault});
+    const std::string text = cycle_costs_text(this_machine(), std::get<json>(fitted));
+    if (options.output.empty() || options.output == "-")
+        std::cout << text;
+    else
+        write_file("--output", options.output, text);
+    return cli::kExitOk;
+}
+
 }  // namespace
 }  // namespace weir::calibrate
 
@@ -134,6 +159,8 @@ int main(int argc, char** argv) {
     const bool as_json =
         std::any_of(argv, argv + argc, [](std::string_view word) { return word == "--json"; });
     try {
+        if (argc > 1 && argv[1] == std::string_view("switch"))
+            return calibrate::run_switch(calibrate::parse_switch_options(argc - 1, argv + 1));
         calibrate::Options options = calibrate::parse_options(argc, argv);
         return calibrate::run(options);
     } catch (const cli::Failure& failure) {

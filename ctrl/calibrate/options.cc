@@ -150,6 +150,8 @@ constexpr const char* kExamples =
     "  weir-calibrate nbd 10.0.0.3 --output disk.json --plot disk.svg\n"
     "  weir-calibrate memcached 10.0.0.7 --socket /run/weir/switch.sock --json > measured.json\n"
     "  weir-calibrate --from measured.json --error 5% --output cache.json\n"
+    "  weir-calibrate switch --output /etc/weir/cycles.json     (cycles of the switch itself; --help has "
+    "more)\n"
     "Exit status: 0 done, 1 the appliance cannot be reached or the measurements are not good enough,\n"
     "2 wrong usage or input.";
 
@@ -188,6 +190,32 @@ Options parse_options(int argc, char** argv) {
         options.rules.base = {operation_of("--base", words.base.substr(0, colon)), size_of("--base", size)};
     }
     check_combination(options);
+    return options;
+}
+
+SwitchOptions parse_switch_options(int argc, char** argv) {
+    SwitchOptions options;
+    std::string time = "10s";
+    CLI::App app(
+        "weir-calibrate switch - measures what a request costs the workers of this host's switch.\n"
+        "Run it on the host while VMs send through the switch, best with the traffic of every day.",
+        "weir-calibrate switch");
+    app.add_option("--socket", options.socket, "control_socket of the switch")
+        ->type_name("PATH")
+        ->capture_default_str();
+    app.add_option("--time", time, "time of the measurement, 1s to 600s")->capture_default_str();
+    app.add_option("--output", options.output, "file for the switch's key cycle_costs; - is standard output")
+        ->type_name("FILE");
+    app.footer(
+        "Example:\n"
+        "  weir-calibrate switch --output /etc/weir/cycles.json\n"
+        "Exit status: 0 done, 1 the switch cannot be reached or too few frames passed it, 2 wrong usage.");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        std::exit(app.exit(error) == 0 ? cli::kExitOk : cli::kExitBadInput);
+    }
+    options.time = quantity("--time", Quantity::kDuration, time, kNanosPerSec, 600 * kNanosPerSec);
     return options;
 }
 

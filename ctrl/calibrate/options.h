@@ -49,4 +49,12 @@ struct Options {
 /// @throws cli::Failure (kExitBadInput)
 [[nodiscard]] Options parse_options(int argc, char** argv);
 
+/// Of `weir-calibrate switch`.
+struct SwitchOptions {
+    std::string socket = "/run/weir/switch.sock";
+    Nanos time = 0;
+    std::string output;  ///< file for the switch's `cycle_costs`; empty or - = standard output
+};
+[[nodiscard]] SwitchOptions parse_switch_options(int argc, char** argv);
+
 }  // namespace weir::calibrate

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "common/units.h"
+#include "cost_functions/cycle_costs.h"
 #include "ctrl/cli/commands.h"
 #include "ctrl/cli/session.h"
 #include "vswitch/limits.h"
@@ -154,6 +155,23 @@ void check_feedback(const FeedbackConfig& feedback, Findings& out) {
              "set \"key_file\" in \"feedback\" to it"});
 }
 
+/// Only requests to appliances are charged cycles by this file.
+void check_cycle_costs(const SwitchConfig& config, Findings& out) {
+    if (config.appliances.empty())
+        return;
+    if (config.cycle_costs.empty()) {
+        out.push_back({"cycle costs", Health::kWarning, kNoCycleCosts,
+                       "weir-calibrate switch --output /etc/weir/cycles.json while VMs send, and set "
+                       "\"cycle_costs\" to this file"});
+        return;
+    }
+    const auto loaded = load_cycle_costs(config.cycle_costs, this_machine());
+    if (const Faults* faults = std::get_if<Faults>(&loaded))
+        out.push_back({"cycle costs", Health::kMissing, faults->front().found, faults->front().message});
+    else
+        out.push_back({"cycle costs", Health::kOk, config.cycle_costs + ", measured on this host", ""});
+}
+
 /// DMA needs buffers that stay in memory. Root may lock any amount.
 void check_memlock(const HostFacts& facts, Findings& out) {
     const bool unlimited = facts.root || facts.memlock_bytes == UINT64_MAX;
@@ -252,6 +270,7 @@ std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& conf
         check_nic(*facts.nic, facts, out);
     check_promised_packets(config, out);
     check_feedback(config.feedback, out);
+    check_cycle_costs(config, out);
     check_memlock(facts, out);
     check_packages(facts, out);
     check_kvm(facts.kvm, out);

@@ -37,6 +37,12 @@ std::string feedback_off_text(const json& reason, const Terminal& terminal) {
     return "feedback " + styled("off", Style::kWarn, terminal.color) + ", " + text_at(reason, "") + '\n';
 }
 
+/// Why cycles of requests are not charged although there are appliances; empty otherwise.
+std::string cycles_off_text(const json& reason) {
+    return reason.is_string() ? "cycles of requests are not charged, " + text_at(reason, "") + '\n'
+                              : std::string();
+}
+
 /// Empty unless there is traffic that is on no bill.
 std::string unbilled_text(const json& controller) {
     const double periods = number_at(controller, "/unbilled_periods");
@@ -202,6 +208,7 @@ std::string switch_text(const json& status, const Terminal& terminal) {
         ", accounting " + text_at(status, "/accounting") + ", poll " + text_at(status, "/poll") + '\n';
     text += uplink_text(at(status, "/uplink"), terminal);
     text += feedback_off_text(at(status, "/feedback_off"), terminal);
+    text += cycles_off_text(at(status, "/cycles_off"));
     text += controller_link_text(at(status, "/controller"), terminal);
     text += "buffers " + whole_text(number_at(status, "/memory/buffers_free")) + " of " +
             whole_text(number_at(status, "/memory/buffers")) + " free, MAC table " +

@@ -102,10 +102,3 @@ TEST_CASE("storage requests count by a base size") {
     CHECK(table.tokens(Operation::kRead, 28, 64 * kKi) == 3);
     CHECK(table.tokens(Operation::kWrite, 48 * kKi, 16) == 2);
 }
-
-TEST_CASE("the switch's cycles are those of a frame, and of one more per 1500 bytes") {
-    const CostTable table = shipped_table("switch_cycles");
-    CHECK(table.tokens(Operation::kRead, 60, 4) == 283);
-    CHECK(table.tokens(Operation::kRead, 500, 1000) == 1159);
-    CHECK(table.tokens(Operation::kWrite, 15'000, 0) == 11'590);
-}

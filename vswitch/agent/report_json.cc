@@ -3,6 +3,7 @@
 
 #include "common/config/field_kinds.h"
 #include "common/units.h"
+#include "cost_functions/cycle_costs.h"
 
 namespace weir {
 namespace {
@@ -105,6 +106,11 @@ json feedback_json(const SwitchReport& report) {
 /// null while feedback is on, and while it is not enabled.
 json feedback_off_json(const FeedbackConfig& feedback) {
     return feedback.enabled && !feedback.is_on() ? json(kFeedbackWithoutKey) : json(nullptr);
+}
+
+/// null while cycles of requests are charged, and without appliances.
+json cycles_off_json(const SwitchConfig& config) {
+    return config.appliances.empty() || !config.cycle_costs.empty() ? json(nullptr) : json(kNoCycleCosts);
 }
 
 json tunnel_json(const SwitchReport& report, const TunnelReport& tunnel) {
@@ -315,6 +321,7 @@ json status_json(const SwitchReport& report) {
             {"uplink", uplink_json(report)},
             {"feedback", feedback_json(report)},
             {"feedback_off", feedback_off_json(report.config->feedback)},
+            {"cycles_off", cycles_off_json(*report.config)},
             {"controller", controller_json(report.controller)},
             {"memory", {{"buffers", report.buffers}, {"buffers_free", report.buffers_free}}},
             {"mac_entries", mac_entries},

@@ -130,6 +130,7 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
     reader.read_flag("overcommit", config.overcommit);
     reader.read_word<Accounting>("accounting", config.accounting, kAccountings);
     read_socket_path(reader, "control_socket", config.control_socket);
+    read_file_path(reader, "cycle_costs", config.cycle_costs);
     reader.read_word<PollMode>("poll", config.poll, kPollModes);
     reader.read_quantity("poll_coalesce", Quantity::kDuration, config.poll_coalesce, {0, 50'000});
     reader.read_quantity("poll_sleep_max", Quantity::kDuration, config.poll_sleep_max, {10'000, 1'000'000});

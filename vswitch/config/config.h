@@ -159,6 +159,7 @@ struct SwitchConfig {
     FeedbackConfig feedback;
     ControllerConfig controller;
     std::vector<ApplianceConfig> appliances;
+    std::string cycle_costs;  ///< file with the cycles that requests cost this host; empty = not charged
     std::vector<TunnelConfig> tunnels;
     std::vector<VnicConfig> vnics;
     std::string control_socket = "/run/weir/switch.sock";

@@ -11,14 +11,12 @@
 #include "common/config/config_text.h"
 #include "common/process.h"
 #include "cost_functions/cost_table_reader.h"
+#include "cost_functions/cycle_costs.h"
 
 namespace weir {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The shipped table of what a request costs the switch itself.
-constexpr const char* kCyclesTable = "switch_cycles";
 
 /// "hdd_file_store, key_value_store, ...; or a file"
 std::string allowed_tables(const std::string& folder) {
@@ -119,8 +117,8 @@ std::variant<std::vector<ApplianceCosts>, Faults> load_appliances(const SwitchCo
     std::vector<ApplianceCosts> costs;
     Faults faults;
     std::shared_ptr<const CostTable> cycles;
-    if (!config.appliances.empty())
-        cycles = load_table(kCyclesTable, "appliances", shipped, faults);
+    if (!config.appliances.empty() && !config.cycle_costs.empty())
+        collect(load_cycle_costs(config.cycle_costs, this_machine()), cycles, faults);
     for (const ApplianceConfig& appliance : config.appliances) {
         const std::string path = "appliances[" + std::to_string(costs.size()) + "].";
         costs.push_back({.table = load_table(appliance.cost, path + "cost", shipped, faults),

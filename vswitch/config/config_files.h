@@ -21,8 +21,8 @@ namespace weir {
 struct ApplianceCosts {
     std::shared_ptr<const CostTable> table;
     std::shared_ptr<const CostProgram> program;  ///< null: the table alone
-    std::shared_ptr<const CostTable>
-        cycles;  ///< cycles of the worker for a request; one table for all appliances
+    /// Cycles of the worker for a request, one table for all appliances; null: they are not charged.
+    std::shared_ptr<const CostTable> cycles;
 };
 
 struct TunnelParts {

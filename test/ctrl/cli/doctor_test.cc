@@ -257,6 +257,22 @@ TEST_CASE("feedback without a key is off, with a warning; with one it is on") {
           "on, with the key of /etc/weir/feedback.key");
 }
 
+TEST_CASE("appliances without cycle costs, or with those of another host, are named") {
+    const FakeHost host;
+    make_good(host);
+    SwitchConfig config = config_with_nic();
+    CHECK(findings_text(examine(host, config), {}).find("cycle costs") == std::string::npos);
+    config.appliances.resize(1);
+    const std::vector<Finding> findings = examine(host, config);
+    CHECK(finding(findings, "cycle costs", Health::kWarning).mend.find("weir-calibrate switch --output") ==
+          0);
+    host.file("/cycles.json", R"({"host": "h2", "cpu": "x", "costs": {"name": "n", "unit": "u", "source": "s",
+        "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 1, "tokens": 1, "per": "1B"}}}})");
+    config.cycle_costs = host.root() + "/cycles.json";
+    CHECK(finding(examine(host, config), "cycle costs", Health::kMissing).found.find("measured on h2 (x)") !=
+          std::string::npos);
+}
+
 TEST_CASE("findings have a stable form for scripts") {
     CHECK(findings_json(
               {{"hugepages", Health::kMissing, "none reserved", "echo"}, {"KVM", Health::kOk, "fine", ""}})

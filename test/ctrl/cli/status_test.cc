@@ -32,6 +32,13 @@ TEST_CASE("status has the reason why feedback is off") {
     CHECK_FALSE(has(switch_text(status, kPipe), "feedback"));
 }
 
+TEST_CASE("status has the reason why cycles of requests are not charged") {
+    json status = canned_status();
+    status["cycles_off"] = "no cycle_costs: a reason";
+    CHECK(
+        has(switch_text(status, kPipe), "\ncycles of requests are not charged, no cycle_costs: a reason\n"));
+}
+
 TEST_CASE("status has the traffic that is on no bill") {
     json status = canned_status();
     status["controller"] = {{"state", "connected"}, {"unbilled_periods", 3}, {"unbilled_bytes", 5'000'000}};

@@ -84,6 +84,15 @@ TEST_CASE("status has the reason why feedback that is enabled is off: it has no 
     CHECK(console.ask("status").at("feedback_off") == nullptr);
 }
 
+TEST_CASE("status has the reason why cycles of requests are not charged: they were not measured") {
+    Console console;
+    CHECK(console.ask("status").at("cycles_off") == nullptr);
+    add_appliances(console.control);
+    CHECK(console.ask("status").at("cycles_off").get<std::string>().starts_with("no cycle_costs: "));
+    console.control.state.cycle_costs = "/etc/weir/cycles.json";
+    CHECK(console.ask("status").at("cycles_off") == nullptr);
+}
+
 TEST_CASE("status names the host and every vNIC") {
     Console console;
     const json data = console.ask("status");

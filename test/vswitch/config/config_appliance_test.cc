@@ -204,6 +204,8 @@ TEST_CASE("wrong keys of a vNIC's part are named") {
     wrong({{{"name", "disk"}, {"shares", 5}}}, "[0].shares", "an appliance with a \"window\"");
     wrong({{{"name", "disk"}, {"reservation", "5tokens"}}}, "[0].reservation", "there is none");
     wrong({{{"name", "disk"}, {"cycles", "5tokens"}}}, "[0].cycles", "such as 50Mcycles");
+    wrong({{{"name", "disk"}, {"cycles", "50Mcycles"}}}, "[0].cycles",
+          "the file that weir-calibrate switch writes");
 }
 
 TEST_CASE("lists of appliances are bounded") {
@@ -339,6 +341,7 @@ TEST_CASE("a part of the window needs one, and is no more than the limit") {
                                {"shares", 300},
                                {"cycles", "50Mcycles"}}});
     config["appliances"][0] = with_window;
+    config["cycle_costs"] = "/c.json";
     const SwitchConfig read = valid(config.dump());
     const VnicApplianceConfig& part = read.vnics[0].appliances[0];
     CHECK(part.reservation_tokens == 500);
@@ -359,4 +362,17 @@ TEST_CASE("a part of the window needs one, and is no more than the limit") {
     CHECK(faults.size() == 3);
     CHECK(has_fault(faults, "vnics[0].appliances[0].reservation", "an appliance with a \"window\""));
     CHECK(has_fault(faults, "vnics[0].appliances[0].shares", "an appliance with a \"window\""));
+}
+
+TEST_CASE("without cycle_costs appliances charge no cycles") {
+    SwitchConfig config;
+    config.appliances.resize(1);
+    config.appliances[0].cost = "ssd_file_store";
+    const auto loaded = load_appliances(config, nullptr, kShipped);
+    REQUIRE(std::holds_alternative<std::vector<ApplianceCosts>>(loaded));
+    CHECK(std::get<std::vector<ApplianceCosts>>(loaded)[0].cycles == nullptr);
+    config.cycle_costs = "/nonexistent/cycles.json";
+    const auto refused = load_appliances(config, nullptr, kShipped);
+    REQUIRE(std::holds_alternative<Faults>(refused));
+    CHECK(has_fault(std::get<Faults>(refused), "cycle_costs", "No such file"));
 }

@@ -83,6 +83,8 @@ json vnic_appliance_with(const std::string& key, const json& value) {
     part[key] = value;
     json config = vnic_with("appliances", json::array({part}));
     config.update(appliance_with("window", "64ktokens"));
+    if (key == "cycles")
+        config["cycle_costs"] = "/c.json";
     return config;
 }
 

@@ -69,6 +69,7 @@ constexpr Case kRoot[] = {
     {R"("feedback": {"law": "cubic"})", "feedback.law", "log, linear"},
     {R"("feedback": {"rate_min": "1kbit"})", "feedback.rate_min", "1Mbit to 1Gbit"},
     {R"("feedback": {"key_file": "feedback.key"})", "feedback.key_file", "an absolute path"},
+    {R"("cycle_costs": "cycles.json")", "cycle_costs", "an absolute path"},
     {R"("feedback": {"key": "00"})", "feedback.key", "unknown key"},
     {R"("controller": {"connect": "tcp://10.0.0.1:5555"})", "controller.server_key", "both ends must prove"},
     {R"("controller": {"connect": "tcp://10.0.0.1:5555"})", "controller.secret_key_file",
