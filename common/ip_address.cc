@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string>
 
 namespace weir {
 namespace {
@@ -42,6 +41,12 @@ bool IpAddress::is_host() const {
     return bytes[0] != 255 && leading != 16 && !loopback && !mapped;
 }
 
+std::string IpAddress::to_string() const {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    ::inet_ntop(v6 ? AF_INET6 : AF_INET, bytes.data(), text.data(), text.size());
+    return text.data();
+}
+
 std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
     const std::size_t slash = text.find('/');
     const std::optional<IpAddress> address = IpAddress::parse(text.substr(0, slash));
@@ -69,6 +74,19 @@ bool IpNetwork::contains(const IpAddress& address) const {
         if (((address.bytes[byte] ^ base.bytes[byte]) & mask_of(bits, byte)) != 0)
             return false;
     return true;
+}
+
+IpAddress IpNetwork::last() const {
+    IpAddress address = base;
+    const unsigned bytes = base.v6 ? 16 : kV4Bytes;
+    for (unsigned byte = 0; byte < bytes; ++byte)
+        address.bytes[byte] |= static_cast<std::uint8_t>(~mask_of(bits, byte));
+    return address;
+}
+
+std::string IpNetwork::to_string() const {
+    const bool alone = bits == (base.v6 ? 128U : 32U);
+    return base.to_string() + (alone ? "" : "/" + std::to_string(bits));
 }
 
 }  // namespace weir

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace weir {
@@ -21,6 +22,8 @@ struct IpAddress {
     /// A host on a network can have this address: it is not unspecified, loopback, multicast or broadcast,
     /// nor IPv4 in IPv6 (::ffff:a.b.c.d, which is never on a wire).
     [[nodiscard]] bool is_host() const;
+    /// As inet_ntop() writes it: parse() reads it back.
+    [[nodiscard]] std::string to_string() const;
     bool operator==(const IpAddress&) const = default;
 };
 
@@ -32,6 +35,12 @@ struct IpNetwork {
     /// prefix are not zero
     [[nodiscard]] static std::optional<IpNetwork> parse(std::string_view text);
     [[nodiscard]] bool contains(const IpAddress& address) const;
+    [[nodiscard]] bool overlaps(const IpNetwork& other) const {
+        return contains(other.base) || other.contains(base);
+    }
+    [[nodiscard]] IpAddress last() const;
+    /// An address alone without "/32" or "/128".
+    [[nodiscard]] std::string to_string() const;
     bool operator==(const IpNetwork&) const = default;
 };
 

@@ -118,6 +118,32 @@ TEST_CASE("any text of such characters is accepted or refused as by the C librar
     }
 }
 
+TEST_CASE("addresses and networks are written as they are read") {
+    for (const char* text : {"0.0.0.0", "10.0.0.5", "255.255.255.255", "::", "fd00::1:0:ab", "2001:db8::5"})
+        CHECK(IpAddress::parse(text)->to_string() == text);
+    for (const char* text : {"10.0.0.5", "10.0.0.0/24", "0.0.0.0/0", "fd00::1", "fd00::/64", "::/0"})
+        CHECK(IpNetwork::parse(text)->to_string() == text);
+    CHECK(IpNetwork::parse("10.0.0.5/32")->to_string() == "10.0.0.5");
+}
+
+TEST_CASE("a network ends with its last address, and overlaps those that contain it or that it contains") {
+    const auto last = [](const char* text) { return IpNetwork::parse(text)->last().to_string(); };
+    CHECK(last("10.0.0.0/22") == "10.0.3.255");
+    CHECK(last("10.0.0.5") == "10.0.0.5");
+    CHECK(last("fd00::/63") == "fd00:0:0:1:ffff:ffff:ffff:ffff");
+    const auto overlap = [](const char* a, const char* b) {
+        const IpNetwork first = *IpNetwork::parse(a);
+        const IpNetwork second = *IpNetwork::parse(b);
+        CHECK(first.overlaps(second) == second.overlaps(first));
+        return first.overlaps(second);
+    };
+    CHECK(overlap("10.0.0.0/24", "10.0.0.7"));
+    CHECK(overlap("10.0.0.0/24", "10.0.0.0/16"));
+    CHECK(overlap("fd00::/64", "fd00::/64"));
+    CHECK_FALSE(overlap("10.0.0.0/24", "10.0.1.0/24"));
+    CHECK_FALSE(overlap("10.0.0.0/8", "a00::/8"));
+}
+
 TEST_CASE("only unicast addresses that a host on a network can have are host addresses") {
     for (const char* text :
          {"10.0.0.5", "192.0.2.255", "240.0.0.1", "fd00::1", "fe80::1", "2001:db8::5", "64:ff9b::a00:5"})
