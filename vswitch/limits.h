@@ -56,6 +56,8 @@ inline constexpr std::uint32_t kRequestFlowsMax = 1024;
 inline constexpr std::size_t kTunnelsMax = 64;
 /// Networks behind all tunnels together: bounds one look-up.
 inline constexpr std::size_t kTunnelNetworksMax = 256;
+/// Addresses and prefixes that a vNIC's guest may use: bounds the look-up of a source.
+inline constexpr std::size_t kVnicAddressesMax = 16;
 inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
 inline constexpr std::uint32_t kVlanTagBytes = 4;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "common/ip_address.h"
 #include "common/metrics.h"
 #include "vswitch/drop_reason.h"
 
@@ -74,6 +75,16 @@ struct alignas(64) DirectionStats {
 /// What a VM's ring was held back by.
 enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kCount };
 
+/// An address that a guest may use because a frame to it assigned it.
+struct LearnedAddress {
+    enum class From : std::uint8_t { kNone, kDhcp, kDhcp6, kRouter };  ///< kNone: the place is free
+    From from = From::kNone;
+    IpAddress address;
+    Nanos until = 0;  ///< kNever: without an end
+};
+/// One of a DHCP server, one of a DHCPv6 server, and two of routers' prefixes.
+using LearnedAddresses = std::array<LearnedAddress, 4>;
+
 struct VnicStats {
     DirectionStats from_vm;
     DirectionStats to_vm;
@@ -89,6 +100,7 @@ struct VnicStats {
     std::uint64_t received_rate = 0;      ///< from the wire in the last period, bytes per second
     std::uint64_t receive_capacity = 0;   ///< part of the downlink
     std::uint64_t advertised_rate = 0;    ///< rate for its senders; 0 = feedback is off
+    LearnedAddresses learned{};
 };
 
 struct WorkerStats {

@@ -159,6 +159,25 @@ json or_null(const std::optional<T>& value) {
     return value ? json(*value) : json(nullptr);
 }
 
+/// What the guest may use: as configured, and what was assigned to it; null while any address is accepted.
+json guard_json(const VnicReport& vnic) {
+    const VnicConfig& config = vnic.config;
+    if (config.addresses.empty() && !config.dhcp && !config.router)
+        return nullptr;
+    json addresses = json::array();
+    for (const IpNetwork& network : config.addresses)
+        addresses.push_back(network.to_string());
+    json learned = json::array();
+    for (const LearnedReport& each : vnic.learned)
+        learned.push_back({{"address", each.address}, {"from", each.from}, {"left_ns", or_null(each.left)}});
+    const json role =
+        config.dhcp ? json(*config.dhcp == DhcpRole::kClient ? "client" : "server") : json(nullptr);
+    return {{"addresses", std::move(addresses)},
+            {"dhcp", role},
+            {"router", config.router.value_or(false)},
+            {"learned", std::move(learned)}};
+}
+
 json guarantee_json(const VnicReport& vnic) {
     json out{{"kind", guarantee_name(vnic.guarantee.kind)}, {"rate_bps", vnic.guarantee.rate_bps}};
     if (vnic.config.guarantee == GuaranteeKind::kDynamic)
@@ -240,6 +259,7 @@ json vnic_json(const VnicReport& vnic) {
             {"cycle_shares", config.cycle_shares},
             {"mtu", config.mtu},
             {"anti_spoofing", config.anti_spoofing},
+            {"guard", guard_json(vnic)},
             {"checksum", config.checksum},
             {"tso", config.tso},
             {"mergeable", config.mergeable},

@@ -29,6 +29,13 @@ struct GuaranteeReport {
     Nanos time_left = 0;                            ///< of a dynamic guarantee
 };
 
+/// An address that the guest may use because it was assigned to it.
+struct LearnedReport {
+    std::string address;
+    const char* from = "";      ///< dhcp, dhcpv6 or router
+    std::optional<Nanos> left;  ///< absent: without an end
+};
+
 struct VnicReport {
     VnicId id = 0;
     WorkerId worker = 0;
@@ -43,6 +50,7 @@ struct VnicReport {
     Nanos queue_delay_p99 = 0;
     Nanos queue_delay_max = 0;
     std::vector<RequestFlowReport> request_flows;
+    std::vector<LearnedReport> learned;
 };
 
 /// Guaranteed and delivered bytes of a vNIC in one billing period that has ended. Periods without traffic are

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/error.h"
 #include "common/guarantee.h"
+#include "common/ip_address.h"
 #include "vswitch/esp/esp_sizes.h"
 #include "vswitch/qos/feedback/registry.h"
 #include "vswitch/qos/schedulers/registry.h"
@@ -24,6 +25,7 @@ enum class VhostMode { kClient, kServer };  ///< client: QEMU listens on the soc
 enum class Accounting { kWire, kL2 };       ///< bytes of a frame with or without FCS, preamble and gap
 enum class FlowOffload { kAuto, kOff };     ///< steering of frames by the NIC (rte_flow)
 enum class PollMode { kBusy, kAdaptive };
+enum class DhcpRole { kClient, kServer };
 
 /// A MAC address. The low 6 bytes of `bits` are its bytes in the order on the wire (memcpy on a little-endian
 /// machine).
@@ -83,9 +85,13 @@ struct VnicConfig {
     std::string device;  ///< any DPDK device (PCI address or vdev string) instead of a socket
     VhostMode mode = VhostMode::kClient;
     std::string tenant;
-    std::optional<MacAddress> mac;           ///< required unless anti_spoofing is false
-    std::uint16_t vlan = 0;                  ///< access VLAN 1..4094; 0 = untagged
-    bool anti_spoofing = true;               ///< drop foreign source MACs and any VLAN tag from the guest
+    std::optional<MacAddress> mac;  ///< required unless anti_spoofing is false
+    std::uint16_t vlan = 0;         ///< access VLAN 1..4094; 0 = untagged
+    bool anti_spoofing = true;      ///< drop foreign source MACs and any VLAN tag from the guest
+    // With one of these three the guest's addresses are guarded.
+    std::vector<IpNetwork> addresses{};  ///< that the guest may use, at most kVnicAddressesMax
+    std::optional<DhcpRole> dhcp;        ///< client: it may use what it is assigned; server: it may assign
+    std::optional<bool> router;          ///< may advertise itself, and send packets of other sources
     std::optional<GuaranteeKind> guarantee;  ///< absent = strict with a reservation, fairness without
     std::uint64_t reservation_bps = 0;       ///< 0 = none; size / time of a dynamic guarantee
     std::uint64_t reservation_pps = 0;       ///< packets of 64 bytes taken from its ring; 0 = none

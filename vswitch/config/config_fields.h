@@ -1,5 +1,6 @@
 // config_fields.h - readers of the configuration's objects, shared by the parts of the parser (config.cc,
-// config_vnic.cc, config_appliance.cc, config_tunnel.cc). Threads: any; never used on a poll thread.
+// config_vnic.cc, config_addresses.cc, config_appliance.cc, config_tunnel.cc). Threads: any; never used on a
+// poll thread.
 #pragma once
 
 #include <string>
@@ -43,6 +44,13 @@ void resolve_files(SwitchConfig& config, const std::string& config_file);
 bool read_host_address(ObjectReader& reader, std::string_view key, std::string& out);
 /// Reads a unicast MAC address.
 bool read_mac_address(ObjectReader& reader, std::string_view key, std::optional<MacAddress>& out);
+
+/// Reads `addresses`, `dhcp` and `router` of a vNIC, and checks the addresses against those of its VLAN.
+/// After `vlan` and `anti_spoofing`.
+void read_addresses(ObjectReader& vnic, VnicConfig& out, const std::vector<VnicConfig>& others,
+                    Faults& faults);
+/// Adds those of the three keys that the vNIC has.
+void write_addresses(const VnicConfig& vnic, nlohmann::json& out);
 
 /// Reads `tunnels` of the switch, and checks each against those before it and the uplink.
 void read_tunnels(ObjectReader& root, const UplinkConfig& uplink, std::vector<TunnelConfig>& out,

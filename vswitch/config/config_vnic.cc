@@ -28,9 +28,9 @@ constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// Keys that can change while the vNIC runs; the others are negotiated with the guest, or decide its queues.
-constexpr std::array<std::string_view, 12> kRunTimeKeys{
-    "guarantee", "reservation", "reservation_pps", "size",    "time",          "limit",
-    "limit_pps", "shares",      "cycle_shares",    "buffers", "encrypt_limit", "appliances"};
+constexpr std::array<std::string_view, 15> kRunTimeKeys{
+    "guarantee",    "reservation", "reservation_pps", "size",      "time", "limit",  "limit_pps", "shares",
+    "cycle_shares", "buffers",     "encrypt_limit",   "addresses", "dhcp", "router", "appliances"};
 
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
@@ -212,6 +212,7 @@ VnicConfig read_vnic(const json& object, const std::string& path, const SwitchCo
     if (!reader.has("mac") && vnic.anti_spoofing)
         reader.fault("mac", "the guest's address, or \"anti_spoofing\": false",
                      "anti-spoofing needs the guest's address");
+    read_addresses(reader, vnic, others, faults);
     read_guarantees(reader, vnic, base);
     read_place(reader, vnic, base);
     read_vnic_appliances(reader, vnic.appliances, base, faults);
@@ -314,6 +315,7 @@ json vnic_to_json(const VnicConfig& vnic) {
         out["tenant"] = vnic.tenant;
     if (vnic.mac)
         out["mac"] = vnic.mac->to_string();
+    write_addresses(vnic, out);
     if (vnic.limit_bps)
         out["limit"] = format_rate(*vnic.limit_bps);
     if (vnic.limit_pps)

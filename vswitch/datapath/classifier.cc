@@ -77,8 +77,28 @@ void strip_priority_tag(rte_mbuf* frame, FrameHead& head) {
     head = read_head(frame);
 }
 
-/// Why a frame with an unusual header is refused; kCount when it is not.
-[[gnu::noinline]] DropReason judge_head(const VnicPath& from, const rte_mbuf* frame, const FrameHead& head) {
+/// The offloads that the guest asks for write at the headers that the guard has read, and nowhere else.
+bool offloads_fit(const AddressGuard::Judgement& judged, const rte_mbuf* frame) {
+    constexpr std::uint8_t kTcp = 6;
+    constexpr std::uint8_t kUdp = 17;
+    const std::uint64_t l4 = frame->ol_flags & RTE_MBUF_F_TX_L4_MASK;
+    const bool tcp = l4 == RTE_MBUF_F_TX_TCP_CKSUM || (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
+    return judged.ip_at == frame->l2_len && judged.upper_at == frame->l2_len + frame->l3_len &&
+           (!tcp || judged.protocol == kTcp) && (l4 != RTE_MBUF_F_TX_UDP_CKSUM || judged.protocol == kUdp);
+}
+
+/// Why a frame of a guest whose addresses are guarded is refused; kCount when it is not.
+DropReason judge_addresses(VnicPath& from, const rte_mbuf* frame, Nanos now) {
+    const AddressGuard::Judgement judged = from.guard.judge(from.profile.addresses, first_buffer(frame), now);
+    if (judged.refused == DropReason::kCount && (frame->ol_flags & kOffloadFlags) != 0 &&
+        !offloads_fit(judged, frame))
+        return DropReason::kBadOffload;
+    return judged.refused;
+}
+
+/// Why a frame with an unusual header, or of a guarded guest, is refused; kCount when it is not.
+[[gnu::noinline]] DropReason judge_head(VnicPath& from, const rte_mbuf* frame, const FrameHead& head,
+                                        Nanos now) {
     if (claims_feedback(frame, head.tagged() ? kVlanTagBytes : 0))
         return DropReason::kFeedbackUnexpected;
     if (((head.source ^ from.fixed.mac) & from.fixed.mac_mask) != 0 || (head.source & kMacGroupBit) != 0)
@@ -87,7 +107,7 @@ void strip_priority_tag(rte_mbuf* frame, FrameHead& head) {
         return DropReason::kVlanSpoof;
     if (is_reserved_multicast(head.destination))
         return DropReason::kReservedMulticast;
-    return DropReason::kCount;
+    return from.profile.guarded ? judge_addresses(from, frame, now) : DropReason::kCount;
 }
 
 /// Takes the VLAN tag off; a service tag stays. @return the VLAN, 0 when untagged
@@ -129,6 +149,7 @@ Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint1
 void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
                       std::uint16_t count, Nanos now, Batch& batch) {
     const VnicFixed& fixed = from.fixed;
+    const bool guarded = from.profile.guarded;
     DirectionStats& stats = from.stats.from_vm;
     std::uint64_t offered_bytes = 0;
     MacKey last_key = ~0ULL;
@@ -144,7 +165,7 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
             continue;
         }
         FrameHead head = read_head(frame);
-        const bool odd = ((head.source ^ fixed.mac) & fixed.mac_mask) != 0 || head.tagged() ||
+        const bool odd = guarded || ((head.source ^ fixed.mac) & fixed.mac_mask) != 0 || head.tagged() ||
                          ((head.source | head.destination) & kMacGroupBit) != 0 ||
                          is_feedback(rte_pktmbuf_mtod(frame, const std::uint8_t*));
         DropReason verdict = DropReason::kCount;
@@ -153,7 +174,7 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
                 strip_priority_tag(frame, head);
                 bytes -= kVlanTagBytes;
             }
-            verdict = judge_head(from, frame, head);
+            verdict = judge_head(from, frame, head, now);
         }
         if ((frame->ol_flags & kOffloadFlags) != 0) [[unlikely]] {
             if (!offload::valid(frame)) {

@@ -15,13 +15,21 @@ Delivery::Delivery(const Setup& setup) : setup_(setup) {
 std::uint16_t Delivery::deliver(VnicPath& to, const Run& run, bool whole, Nanos now) {
     if (to.fixed.owner != setup_.worker)
         return hand_over(to, run, FrameOrigin::kVm);
-    if (to.profile.tracked && setup_.requests != nullptr) [[unlikely]]
-        setup_.requests->to_vm(to, run, now);
+    if (to.profile.observed) [[unlikely]]
+        observe(to, run, now);
     if (whole && to.staging.count == 0)
         send(to, run);
     else
         stage(to, run);
     return run.count;
+}
+
+/// What the VM will receive may answer its requests, or assign an address to it.
+[[gnu::noinline]] void Delivery::observe(VnicPath& to, const Run& run, Nanos now) {
+    if (to.profile.tracked && setup_.requests != nullptr)
+        setup_.requests->to_vm(to, run, now);
+    for (std::uint16_t i = 0; i < run.count && to.profile.addresses.learns; ++i)
+        to.guard.learn(to.profile.addresses, first_buffer(run.frames[i]), now);
 }
 
 std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin origin) {

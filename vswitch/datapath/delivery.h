@@ -60,6 +60,7 @@ class Delivery {
         std::array<rte_mbuf*, limits::kBurst> frames;
     };
 
+    void observe(VnicPath& to, const Run& run, Nanos now);
     void send(VnicPath& to, const Run& run);
     void send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes);
     void fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted);

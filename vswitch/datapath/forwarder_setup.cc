@@ -179,6 +179,7 @@ void Forwarder::housekeeping(Nanos now) {
 
 void Forwarder::read(VnicId vnic, VnicStats& into) const {
     into = directory_[vnic]->stats;
+    into.learned = directory_[vnic]->guard.learned();
     if (uplink_)
         into.limiters = uplink_->limiters(vnic);
     if (feedback_) {

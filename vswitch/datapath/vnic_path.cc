@@ -56,6 +56,19 @@ void set_requests(VnicProfile& profile, const VnicConfig& vnic, const SwitchConf
         }
     }
     profile.tracked = profile.request_flows != 0;
+    profile.observed = profile.observed || profile.tracked;
+}
+
+AddressRules make_address_rules(const VnicConfig& vnic) {
+    AddressRules rules;
+    rules.learns = vnic.dhcp == DhcpRole::kClient;
+    rules.checks_sources = !vnic.addresses.empty() || rules.learns;
+    rules.serves_dhcp = vnic.dhcp == DhcpRole::kServer;
+    rules.routes = vnic.router.value_or(false);
+    rules.set_mac(vnic.mac ? vnic.mac->bits : 0);
+    for (const IpNetwork& network : vnic.addresses)
+        rules.allow(network);
+    return rules;
 }
 
 }  // namespace
@@ -63,6 +76,9 @@ void set_requests(VnicProfile& profile, const VnicConfig& vnic, const SwitchConf
 VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config) {
     VnicProfile profile;
     profile.isolated = config.isolation;
+    profile.addresses = make_address_rules(vnic);
+    profile.guarded = !vnic.addresses.empty() || vnic.dhcp || vnic.router;
+    profile.observed = profile.addresses.learns;
     profile.cycle_shares = vnic.cycle_shares;
     profile.buffers_max = vnic.buffers != 0 ? vnic.buffers : limits::kVnicBuffers;
     if (!config.isolation)
@@ -124,6 +140,8 @@ VnicPath::VnicPath(const VnicFixed& what, const VnicProfile& initial, std::uint6
 
 void VnicPath::change(const VnicProfile& changed, Nanos now) {
     profile = changed;
+    if (!changed.addresses.learns)
+        guard.forget();
     encryption.set_profile(changed.encryption, now);
     promise.set_profile(changed.promised_packets, now);
     promised = promise.given();

@@ -11,6 +11,7 @@
 #include "common/metrics.h"
 #include "common/types.h"
 #include "vswitch/config/config.h"
+#include "vswitch/datapath/address_guard.h"
 #include "vswitch/datapath/flood_queue.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/intake.h"
@@ -32,7 +33,10 @@ struct VnicProfile {
     bool limited = false;  ///< either limit is set
     bool isolated = true;  ///< false: forward only
     bool tracked = false;  ///< has appliances
-    bool encryption_limited = false;
+    // One byte: the cache line is full.
+    bool encryption_limited : 1 = false;
+    bool guarded : 1 = false;   ///< its guest's addresses are
+    bool observed : 1 = false;  ///< frames to it are read: it is tracked, or learns addresses
     std::uint32_t buffers_max = 0;
     std::uint32_t run_bytes_max = limits::kRunBytesMax;  ///< longer runs pay by frame: the bucket holds less
     std::uint32_t super_frame_max = UINT32_MAX;  ///< bytes; longer ones are split before the limit (EyeQ 4.2)
@@ -54,6 +58,7 @@ struct VnicProfile {
     };
     std::array<Requests, limits::kAppliancesPerVnic> requests{};
     std::uint8_t request_flows = 0;  ///< of these in use
+    AddressRules addresses;
 };
 
 /// Flooded frames that may come at once.
@@ -125,6 +130,7 @@ struct VnicPath {
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
     Histogram queue_delay;  ///< of what waited; what did not is admitted less these
+    AddressGuard guard;
 
     /// Starts to count the time for which the ring is held back, or goes on for another reason.
     void hold(HoldReason reason, Nanos now) {

@@ -19,6 +19,14 @@ constexpr Nanos kGuaranteePeriod = kNanosPerSec;
 /// Usage reports that wait for the controller's session: four periods of all vNICs. Then the oldest are lost.
 constexpr std::size_t kUsageMax = 4 * limits::kVnicsMax;
 
+LearnedReport learned_report(const LearnedAddress& learned, Nanos now) {
+    constexpr std::array<const char*, 4> kFrom{"", "dhcp", "dhcpv6", "router"};
+    const bool ends = learned.until != kNever;
+    return {.address = learned.address.to_string(),
+            .from = kFrom[static_cast<std::size_t>(learned.from)],
+            .left = ends ? std::optional(learned.until - now) : std::nullopt};
+}
+
 }  // namespace
 
 /// Posts all snapshots before it waits for the first, so that a report takes one or two iterations of a
@@ -83,6 +91,9 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.stats = stats;
     if (vnic.device)
         report.stats.from_vm.add_missed(vnic.device->missed());
+    for (const LearnedAddress& learned : stats.learned)
+        if (learned.from != LearnedAddress::From::kNone && learned.until > now())
+            report.learned.push_back(learned_report(learned, now()));
     report.guarantee = {.kind = vnic.guarantee->kind(),
                         .rate_bps = vnic.guarantee->rate() * kBitsPerByte,
                         .left_bytes = vnic.guarantee->left(),

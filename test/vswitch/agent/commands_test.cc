@@ -130,6 +130,26 @@ TEST_CASE("vnic.show reports what the guest is offered, as configured") {
     }
 }
 
+TEST_CASE("vnic.show reports the addresses of a guarded guest, and what it has learned") {
+    Console console;
+    VnicConfig& vnic = console.control.state.vnics[0];
+    const auto guard = [&] { return console.ask("vnic.show", {{"name", "vm1"}}).at("guard"); };
+    CHECK(guard().is_null());
+    vnic.router = false;
+    CHECK(
+        guard() ==
+        json{{"addresses", json::array()}, {"dhcp", nullptr}, {"router", false}, {"learned", json::array()}});
+    vnic.addresses = {*IpNetwork::parse("10.0.0.1"), *IpNetwork::parse("fd00:1::/64")};
+    vnic.dhcp = DhcpRole::kClient;
+    console.control.learned = {{"10.0.0.7", "dhcp", 5 * kNanosPerSec}, {"fd00::7", "dhcpv6", std::nullopt}};
+    CHECK(guard() == json{{"addresses", {"10.0.0.1", "fd00:1::/64"}},
+                          {"dhcp", "client"},
+                          {"router", false},
+                          {"learned",
+                           {{{"address", "10.0.0.7"}, {"from", "dhcp"}, {"left_ns", 5'000'000'000}},
+                            {{"address", "fd00::7"}, {"from", "dhcpv6"}, {"left_ns", nullptr}}}}});
+}
+
 TEST_CASE("drops lists the reasons that occurred and no others") {
     Console console;
     const json data = console.ask("drops");

@@ -45,6 +45,7 @@ class FakeControl final : public SwitchControl {
             one.stats.uplink_bytes = 300;
             one.stats.bursts = 3;
             one.stats.held_ns = {5, 6, 7};
+            one.learned = learned;
             for (const VnicApplianceConfig& part : config.appliances)
                 one.request_flows.push_back({index_of(part.name), requests});
         }
@@ -71,9 +72,10 @@ class FakeControl final : public SwitchControl {
 
     SwitchConfig state;
     std::vector<WorkerReport> workers;
-    RequestFlowStats requests;         ///< of every flow
-    std::string complaint;             ///< what the host refuses with
-    std::atomic<unsigned> reports{0};  ///< asked for so far
+    RequestFlowStats requests;           ///< of every flow
+    std::vector<LearnedReport> learned;  ///< of every vNIC
+    std::string complaint;               ///< what the host refuses with
+    std::atomic<unsigned> reports{0};    ///< asked for so far
 
   private:
     std::uint16_t index_of(const std::string& appliance) const {

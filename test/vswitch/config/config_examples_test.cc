@@ -46,7 +46,10 @@ json controller_with(const std::string& key, const json& value) {
 }
 
 json vnic_with(const std::string& key, const json& value) {
-    json vnic{{"name", "a"}, {"anti_spoofing", false}};
+    const bool guards = key == "addresses" || key == "dhcp" || key == "router";
+    json vnic{{"name", "a"}, {"anti_spoofing", guards}};
+    if (guards)
+        vnic["mac"] = "52:54:00:00:00:01";
     vnic[key == "device" ? "device" : "socket"] = "/a";
     if (key == "size" || key == "time")
         vnic.update({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "1s"}});

@@ -153,6 +153,26 @@ constexpr Case kVnic[] = {
     {R"("spread": true)", "vnics[0].spread", "not supported by this version"},
     {R"("isolation": false)", "vnics[0].isolation", "unknown key"},
     {R"("mac": "52:54:00:00:00:02")", "vnics[0].mac", "duplicate key"},
+    {R"("addresses": "10.0.0.1")", "vnics[0].addresses", "a list of 1 to 16 addresses and networks"},
+    {R"("addresses": [])", "vnics[0].addresses", "the guest could send nothing"},
+    {R"("addresses": [5])", "vnics[0].addresses[0]", "no address and no network"},
+    {R"("addresses": ["10.0.0.1", "10.0.0"])", "vnics[0].addresses[1]", "found \"10.0.0\""},
+    {R"("addresses": ["10.0.0.1/24"])", "vnics[0].addresses[0]", "no address and no network"},
+    {R"("addresses": ["fe80::1%eth0"])", "vnics[0].addresses[0]", "no address and no network"},
+    {R"("addresses": ["0.0.0.0/0"])", "vnics[0].addresses[0]", "no host has these addresses"},
+    {R"("addresses": ["64.0.0.0/2"])", "vnics[0].addresses[0]", "no host has these addresses"},
+    {R"("addresses": ["::/0"])", "vnics[0].addresses[0]", "no host has these addresses"},
+    {R"("addresses": ["224.0.0.1"])", "vnics[0].addresses[0]", "no host has these addresses"},
+    {R"("addresses": ["::ffff:10.0.0.1"])", "vnics[0].addresses[0]", "no host has these addresses"},
+    {R"("addresses": ["10.0.0.1","10.0.0.2","10.0.0.3","10.0.0.4","10.0.0.5","10.0.0.6","10.0.0.7","10.0.0.8","10.0.0.9","10.0.1.0","10.0.1.1","10.0.1.2","10.0.1.3","10.0.1.4","10.0.1.5","10.0.1.6","10.0.1.7"])",
+     "vnics[0].addresses", "there are too many"},
+    {R"("addresses": ["10.0.0.1"], "anti_spoofing": false)", "vnics[0].addresses",
+     "allowed: null, or \"anti_spoofing\": true"},
+    {R"("dhcp": "client", "anti_spoofing": false)", "vnics[0].dhcp", "bound to the guest's MAC address"},
+    {R"("router": true, "anti_spoofing": false)", "vnics[0].router", "bound to the guest's MAC address"},
+    {R"("dhcp": "clients")", "vnics[0].dhcp", "did you mean \"client\"?"},
+    {R"("dhcp": true)", "vnics[0].dhcp", "client, server"},
+    {R"("router": "yes")", "vnics[0].router", "true or false"},
     {R"("appliances": "disk")", "vnics[0].appliances", "a list of at most 8 parts"},
     {R"("appliances": ["disk"])", "vnics[0].appliances[0]", "must be an object"},
     {R"("appliances": [{"name": "disk"}])", "vnics[0].appliances[0].name", "an entry of \"appliances\""},
@@ -190,6 +210,15 @@ constexpr Case kVnics[] = {
      "vnics[1].mac", "in VLAN 0"},
     {R"({"name": "a", "device": "03:00.1", "anti_spoofing": false}, {"name": "b", "device": "0000:03:00.1", "anti_spoofing": false})",
      "vnics[1].device", "has it already"},
+};
+
+// Two vNICs with addresses of one VLAN.
+constexpr Case kOverlaps[] = {
+    {R"(["10.0.0.1"], ["10.0.0.1"])", "vnics[1].addresses[0]", "vNIC \"a\" of VLAN 7 has 10.0.0.1"},
+    {R"(["10.0.0.0/24"], ["10.1.0.0/16", "10.0.0.9"])", "vnics[1].addresses[1]", "has 10.0.0.0/24"},
+    {R"(["10.0.0.9", "fd00::1"], ["fd00::/64"])", "vnics[1].addresses[0]",
+     "addresses that no other vNIC of the VLAN may use"},
+    {R"(["fe80::/10"], ["fe80::1"])", "vnics[1].addresses[0]", "has fe80::/10"},
 };
 
 void require_fault(const std::string& text, const Case& wrong) {
@@ -230,6 +259,24 @@ TEST_CASE("wrong and conflicting vNICs are named") {
     for (const Case& wrong : kVnics)
         require_fault(R"({"uplink": {"device": "net_tap0"}, "vnics": [)" + std::string(wrong.text) + "]}",
                       wrong);
+}
+
+TEST_CASE("addresses that two vNICs of one VLAN may use are named, those of two VLANs are not") {
+    const auto config = [](std::string_view lists, int second_vlan) {
+        const std::size_t comma = lists.find("], [") + 1;
+        const auto vnic = [](const char* name, int n, int vlan, std::string_view addresses) {
+            const std::string number = std::to_string(n);
+            return std::string(R"({"name": ")") + name + R"(", "socket": "/)" + number +
+                   R"(", "mac": "52:54:00:00:00:0)" + number + R"(", "vlan": )" + std::to_string(vlan) +
+                   R"(, "addresses": )" + std::string(addresses) + "}";
+        };
+        return "{\"vnics\": [" + vnic("a", 1, 7, lists.substr(0, comma)) + ", " +
+               vnic("b", 2, second_vlan, lists.substr(comma + 1)) + "]}";
+    };
+    for (const Case& wrong : kOverlaps) {
+        require_fault(config(wrong.text, 7), wrong);
+        CHECK(faults_of(config(wrong.text, 8)).empty());
+    }
 }
 
 TEST_CASE("a reservation without an uplink is refused, not ignored") {

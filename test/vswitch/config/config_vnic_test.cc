@@ -90,6 +90,14 @@ TEST_CASE("a vNIC is written in the configuration's words and reads back as itse
                                   {"packed", false},
                                   {"worker", 1}});
     CHECK(vnic_to_json(valid_vnic(full)) == full);
+    const json guarded = small_with({{"addresses", {"10.0.0.1", "10.1.0.0/16", "fd00::1", "fd00:1::/64"}},
+                                     {"dhcp", "client"},
+                                     {"router", true}});
+    const json written = vnic_to_json(valid_vnic(guarded));
+    for (const char* key : {"addresses", "dhcp", "router"})
+        CHECK(written[key] == guarded[key]);
+    CHECK(vnic_to_json(valid_vnic(written)) == written);
+    CHECK(vnic_to_json(valid_vnic(small_with({{"dhcp", "server"}, {"router", false}})))["router"] == false);
     const json device{{"name", "d"}, {"device", "net_tap1"}, {"anti_spoofing", false}};
     CHECK(vnic_to_json(valid_vnic(vnic_to_json(valid_vnic(device)))) == vnic_to_json(valid_vnic(device)));
 }
@@ -239,6 +247,32 @@ TEST_CASE("a running vNIC changes in what was promised to it") {
     CHECK(vnic.queues == 2);
 }
 
+TEST_CASE("the addresses of a running vNIC change, null removes them, and its own are no overlap") {
+    VnicConfig vnic = valid_vnic(small());
+    const VnicConfig other = valid_vnic({{"name", "o"},
+                                         {"socket", "/o"},
+                                         {"mac", "52:54:00:00:00:0f"},
+                                         {"addresses", {"10.0.0.9", "fd00:9::/64"}}});
+    const auto change = [&](const json& object) {
+        auto changed = change_vnic(vnic, object, "change", base_config(), {other});
+        if (const VnicConfig* good = std::get_if<VnicConfig>(&changed))
+            vnic = *good;
+        const Faults* faults = std::get_if<Faults>(&changed);
+        return faults == nullptr ? Faults{} : *faults;
+    };
+    CHECK(change({{"addresses", {"10.0.0.1"}}, {"dhcp", "client"}, {"router", true}}).empty());
+    CHECK(vnic.addresses == std::vector{*IpNetwork::parse("10.0.0.1")});
+    CHECK(vnic.dhcp == DhcpRole::kClient);
+    CHECK(vnic.router == true);
+    CHECK(change({{"addresses", {"10.0.0.0/29"}}}).empty());
+    CHECK(has_fault(change({{"addresses", {"10.0.0.0/24"}}}), "change.addresses[0]",
+                    "vNIC \"o\" of VLAN 0 has 10.0.0.9"));
+    CHECK(change({{"addresses", nullptr}, {"dhcp", nullptr}, {"router", nullptr}}).empty());
+    CHECK(vnic.addresses.empty());
+    CHECK_FALSE(vnic.dhcp);
+    CHECK_FALSE(vnic.router);
+}
+
 TEST_CASE(
     "a change of a key that is wired or negotiated is refused, and the fault names the keys that can "
     "change") {
@@ -250,7 +284,7 @@ TEST_CASE(
     }
     CHECK(has_fault(change_faults({{"vlan", 3}}), "change.vlan",
                     "allowed: guarantee, reservation, reservation_pps, size, time, limit, limit_pps, shares, "
-                    "cycle_shares, buffers, encrypt_limit, appliances; this cannot "
+                    "cycle_shares, buffers, encrypt_limit, addresses, dhcp, router, appliances; this cannot "
                     "change while the vNIC runs"));
 }
 
