@@ -229,6 +229,28 @@ void check_promised_packets(const SwitchConfig& config, Findings& out) {
                        "smaller reservation_pps"});
 }
 
+/// A guest without a guard can pose as any other of its VLAN, and as the router.
+void check_addresses(const SwitchConfig& config, Findings& out) {
+    constexpr std::size_t kNamesMax = 5;
+    std::string names;
+    std::size_t open = 0;
+    for (const VnicConfig& vnic : config.vnics) {
+        if (!vnic.addresses.empty() || vnic.dhcp == DhcpRole::kClient)
+            continue;
+        if (++open <= kNamesMax)
+            names += (names.empty() ? "" : ", ") + vnic.name;
+    }
+    if (open > kNamesMax)
+        names += " and " + std::to_string(open - kNamesMax) + " more";
+    if (open != 0)
+        out.push_back(
+            {"addresses of guests", Health::kWarning, "not checked: " + names,
+             "\"addresses\": [\"10.0.0.5\"] or \"dhcp\": \"client\" in these vNICs; weirctl vnic set "
+             "NAME addresses=10.0.0.5 while the switch runs"});
+    else if (!config.vnics.empty())
+        out.push_back({"addresses of guests", Health::kOk, "checked at every vNIC", ""});
+}
+
 Cell health_cell(Health health) {
     return health == Health::kOk        ? Cell("ok", Style::kGood)
            : health == Health::kWarning ? Cell("warning", Style::kWarn)
@@ -271,6 +293,7 @@ std::vector<Finding> check_host(const HostFacts& facts, const SwitchConfig& conf
     check_promised_packets(config, out);
     check_feedback(config.feedback, out);
     check_cycle_costs(config, out);
+    check_addresses(config, out);
     check_memlock(facts, out);
     check_packages(facts, out);
     check_kvm(facts.kvm, out);

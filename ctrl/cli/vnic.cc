@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "common/config/config_text.h"
 #include "common/units.h"
@@ -71,6 +72,29 @@ std::string guarantee_text(const json& vnic) {
            human_rate(number_at(vnic, "/guarantee/rate_bps"));
 }
 
+/// The addresses that the guest may use: as configured, and what was assigned to it.
+std::string guard_text(const json& guard) {
+    std::string text;
+    const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+    for (const json& address : list_at(guard, "/addresses"))
+        if (address.is_string())
+            add(address.get<std::string>());
+    for (const json& learned : list_at(guard, "/learned"))
+        add(text_at(learned, "/address") + " (" + text_at(learned, "/from") +
+            (at(learned, "/left_ns").is_number()
+                 ? ", " + whole_text(number_at(learned, "/left_ns") / 1e9) + " s left"
+                 : "") +
+            ")");
+    const std::string role = text_at(guard, "/dhcp");
+    if (text.empty())
+        add(role == "client" ? "none learned yet" : "any");
+    if (role != "-")
+        add("DHCP " + role);
+    if (at(guard, "/router") == true)
+        add("router");
+    return text;
+}
+
 std::string line(const char* title, const std::string& text) {
     std::string padded(title);
     padded.resize(14, ' ');
@@ -87,6 +111,9 @@ std::string settings_text(const json& vnic) {
                                         whole_text(number_at(vnic, "/mtu")));
     text += line("address", text_at(vnic, "/mac") + ", VLAN " + whole_text(number_at(vnic, "/vlan")) +
                                 ", anti-spoofing " + (at(vnic, "/anti_spoofing") == true ? "on" : "off"));
+    if (vnic.contains("guard"))
+        text += line("addresses",
+                     vnic["guard"].is_object() ? guard_text(vnic["guard"]) : "any: they are not checked");
     text += line("rates", "reservation " + exact_reservations_text(vnic) + ", limit " +
                               exact_limits_text(vnic) + ", shares " + whole_text(number_at(vnic, "/shares")) +
                               ", cycle shares " + whole_text(number_at(vnic, "/cycle_shares")));
@@ -155,6 +182,17 @@ json value_of(const std::string& text) {
     if (error == std::errc() && end == text.data() + text.size())
         return number;
     return text;
+}
+
+/// "10.0.0.5,fd00::5" as a list; none as null.
+json list_of(const std::string& text) {
+    if (value_of(text).is_null())
+        return nullptr;
+    json list = json::array();
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, ',');)
+        list.push_back(part);
+    return list;
 }
 
 /// The object that `key` is a member of; `key` loses its prefix. The name of an appliance may contain dots:
@@ -238,7 +276,8 @@ json object_of_pairs(const std::vector<std::string>& pairs) {
         json& owner = object_with(object, key);
         if (owner.contains(key))
             throw bad_input("KEY=VALUE", pair, "each key once", "this key was given twice");
-        owner[key] = value_of(pair.substr(equals + 1));
+        const std::string value = pair.substr(equals + 1);
+        owner[key] = key == "addresses" ? list_of(value) : value_of(value);
     }
     return object;
 }
@@ -268,12 +307,13 @@ void add_vnic_set(CLI::App& command, Session& session) {
     command.add_option("KEY=VALUE", *pairs, "new values; none removes a limit")->required();
     command.footer(
         "KEY is guarantee, reservation, reservation_pps, size, time, limit, limit_pps, shares,\n"
-        "cycle_shares, buffers or encrypt_limit; APPLIANCE.KEY changes the vNIC's part of an\n"
-        "appliance (limit, shares, ...).\n"
+        "cycle_shares, buffers, encrypt_limit, addresses (A,B,...), dhcp or router; APPLIANCE.KEY\n"
+        "changes the vNIC's part of an appliance (limit, shares, ...).\n"
         "Either all values change or, with any fault, none. The configuration file is not changed.\n"
         "Examples:\n"
         "  weirctl vnic set vm1 limit=2Gbit shares=200\n"
-        "  weirctl vnic set vm1 limit_pps=none disk.limit=5ktokens");
+        "  weirctl vnic set vm1 limit_pps=none disk.limit=5ktokens\n"
+        "  weirctl vnic set vm1 addresses=10.0.0.5,fd00:5::/64 dhcp=none");
     command.callback([&session, name, pairs] {
         session.print(session.ask("vnic.set", {{"name", *name}, {"change", object_of_pairs(*pairs)}}),
                       *name + " changed\n");

@@ -102,6 +102,31 @@ TEST_CASE("a host that lacks nothing but KVM can run the switch") {
           "no /dev/kvm: guests run in software emulation");
 }
 
+TEST_CASE("vNICs whose guests may use any address are named, the first five of them") {
+    SwitchConfig config;
+    const auto checked = [&] { return check_host({}, config); };
+    for (const char* name : {"a", "b", "c", "d"}) {
+        config.vnics.emplace_back().name = name;
+    }
+    config.vnics[0].addresses.push_back(*IpNetwork::parse("10.0.0.1"));
+    config.vnics[1].dhcp = DhcpRole::kClient;
+    config.vnics[2].dhcp = DhcpRole::kServer;
+    const std::vector<Finding> some = checked();
+    const Finding& named = finding(some, "addresses of guests", Health::kWarning);
+    CHECK(named.found == "not checked: c, d");
+    CHECK(named.mend.find("\"addresses\": [") == 0);
+    for (const char* name : {"e", "f", "g", "h"})
+        config.vnics.emplace_back().name = name;
+    CHECK(finding(checked(), "addresses of guests", Health::kWarning).found ==
+          "not checked: c, d, e, f, g and 1 more");
+    for (VnicConfig& vnic : config.vnics)
+        vnic.dhcp = DhcpRole::kClient;
+    CHECK(finding(checked(), "addresses of guests", Health::kOk).found == "checked at every vNIC");
+    config.vnics.clear();
+    for (const Finding& each : checked())
+        CHECK(each.check != "addresses of guests");
+}
+
 TEST_CASE("a /dev/kvm that opens counts only when it creates a virtual machine") {
     const FakeHost host;
     make_good(host);

@@ -34,6 +34,28 @@ TEST_CASE("a vNIC's guarantee is shown as it is now") {
           "  guarantee     dynamic, now fairness: 10 GB in 100 s; left 0B in 40 s, now 0 bit/s");
 }
 
+TEST_CASE("a guest's addresses are shown with what it has learned") {
+    const auto line = [](const char* guard) {
+        nlohmann::json vnic = canned_vnic();
+        vnic["guard"] = nlohmann::json::parse(guard);
+        const std::string text = vnic_text(vnic, "wire", kPipe);
+        const std::size_t from = text.find("  addresses");
+        return text.substr(from, text.find('\n', from) - from);
+    };
+    CHECK(line("null") == "  addresses     any: they are not checked");
+    CHECK(
+        line(R"({"addresses": ["10.0.0.5", "fd00:5::/64"], "dhcp": null, "router": false, "learned": []})") ==
+        "  addresses     10.0.0.5, fd00:5::/64");
+    CHECK(line(R"({"addresses": [], "dhcp": "client", "router": false, "learned": []})") ==
+          "  addresses     none learned yet, DHCP client");
+    CHECK(line(R"({"addresses": [], "dhcp": "client", "router": false, "learned": [
+                   {"address": "10.0.0.7", "from": "dhcp", "left_ns": 3540000000000},
+                   {"address": "fd00::7", "from": "dhcpv6", "left_ns": null}]})") ==
+          "  addresses     10.0.0.7 (dhcp, 3540 s left), fd00::7 (dhcpv6), DHCP client");
+    CHECK(line(R"({"addresses": [], "dhcp": null, "router": true, "learned": []})") ==
+          "  addresses     any, router");
+}
+
 TEST_CASE("one vNIC is shown with its rates, its traffic and what held it back") {
     CHECK(vnic_text(canned_vnic(), "wire", kPipe) == R"(vm1: up, worker 0, tenant A
   port          /run/weir/vm1.sock (vhost-user, QEMU listens), queue pairs 2, MTU 1500
@@ -66,6 +88,9 @@ TEST_CASE("key=value pairs become an object of the right types") {
                {"appliances",
                 {{{"name", "disk"}, {"limit", "5ktokens"}, {"shares", 300}},
                  {{"name", "my.cache"}, {"burst", "1s"}}}}});
+    CHECK(object_of_pairs({"addresses=10.0.0.5,fd00:5::/64", "dhcp=client", "router=true"}) ==
+          json::parse(R"({"addresses": ["10.0.0.5", "fd00:5::/64"], "dhcp": "client", "router": true})"));
+    CHECK(object_of_pairs({"addresses=none"}) == json{{"addresses", nullptr}});
     CHECK_THROWS_AS(object_of_pairs({"disk.limit=1tokens", "disk.limit=2tokens"}), Failure);
     CHECK_THROWS_AS(object_of_pairs({"limit"}), Failure);
     CHECK_THROWS_AS(object_of_pairs({"=5"}), Failure);
