@@ -11,15 +11,18 @@ RequestGate::RequestGate(const Setup& setup)
     : wheel_(*setup.wheel),
       wheel_id_(setup.wheel_id),
       shift_(64 - static_cast<unsigned>(std::countr_zero(setup.connections))),
+      free_waiters_(setup.connections + setup.flows),
+      free_places_(setup.packets + setup.flows),
+      idle_flows_(setup.flows),
       flows_(setup.flows),
-      waiters_(setup.connections),
+      waiters_(free_waiters_),
       buckets_(setup.connections, kNone),
-      places_(setup.packets) {
+      places_(free_places_) {
     assert(std::has_single_bit(setup.connections) && setup.connections > 1 && setup.packets > 0);
-    for (WaiterId at = 0; at < setup.connections; ++at)
-        waiters_[at].next = at + 1 < setup.connections ? at + 1 : kNone;
-    for (PlaceId at = 0; at < setup.packets; ++at)
-        places_[at].next = at + 1 < setup.packets ? at + 1 : kNone;
+    for (WaiterId at = 0; at < free_waiters_; ++at)
+        waiters_[at].next = at + 1 < free_waiters_ ? at + 1 : kNone;
+    for (PlaceId at = 0; at < free_places_; ++at)
+        places_[at].next = at + 1 < free_places_ ? at + 1 : kNone;
 }
 
 void RequestGate::set_profile(FlowState& flow, const Profile& profile, Nanos now) {
@@ -82,11 +85,9 @@ void RequestGate::pay(FlowState& flow, const CostVector& cost, Nanos now) {
     }
 }
 
-bool RequestGate::admit(Flow id, Connection connection, const CostVector& cost, Nanos now) {
-    FlowState& flow = flows_[id];
-    if (flow.packets != 0 && ((needs(flow, cost) & flow.blocked) != 0 || find(connection) != kNone))
-        return false;
-    return pay_now(id, cost, now);
+bool RequestGate::admit_again(Flow id, const CostVector& cost, Nanos now) {
+    const FlowState& flow = flows_[id];
+    return (flow.packets == 0 || (needs(flow, cost) & flow.blocked) == 0) && pay_now(id, cost, now);
 }
 
 /// lacking() and pay() in one, so that each cost is priced once; enters the window.
@@ -129,24 +130,40 @@ void RequestGate::hold(Flow id, const Held& held, const CostVector& cost, Span b
     const bool first = at == kNone;
     if (first)
         at = add_waiter(flow, held.connection);
-    const PlaceId place = free_place_;
-    free_place_ = places_[place].next;
-    places_[place] = {held.packet, cost, held.mark, kNone};
+    const PlaceId place = take_place(flow, held, cost, bytes.to);
     Waiter& waiter = waiters_[at];
     (waiter.head == kNone ? waiter.head : places_[waiter.tail].next) = place;
     waiter.tail = place;
     waiter.bytes = {first ? bytes.from : waiter.bytes.from, bytes.to};
-    flow.bytes += held.packet.bytes;
-    ++flow.packets;
-    flow.entrants += cost[kWindowHold] != 0;
-    ++flow.held_total;
-    for (std::size_t i = 0; i < kPathResources; ++i)
-        flow.queued[i] += cost[i];
     WaiterId before = kNone;
     if (first && next_to_go(id, now, before) != kNone)
         wait_until(id, now, now);
     else if ((flow.blocked & kWindow) != 0)
         announce(id, cost[kWindowHold], now);
+}
+
+void RequestGate::hold_again(Flow id, const Held& held, const CostVector& cost) {
+    FlowState& flow = flows_[id];
+    Waiter& waiter = waiters_[find(held.connection)];
+    const PlaceId place = take_place(flow, held, cost, waiter.bytes.from);
+    places_[place].next = waiter.head;
+    waiter.head = place;
+}
+
+RequestGate::PlaceId RequestGate::take_place(FlowState& flow, const Held& held, const CostVector& cost,
+                                             std::uint32_t end) {
+    const PlaceId place = free_place_;
+    free_place_ = places_[place].next;
+    --free_places_;
+    places_[place] = {held.packet, cost, end, held.mark, kNone};
+    idle_flows_ -= flow.packets == 0;
+    ++flow.packets;
+    flow.bytes += held.packet.bytes;
+    flow.entrants += cost[kWindowHold] != 0;
+    ++flow.held_total;
+    for (std::size_t i = 0; i < kPathResources; ++i)
+        flow.queued[i] += cost[i];
+    return place;
 }
 
 /// Announces requests to the window. Two if the flow has as many: with only one in sight it would lose its
@@ -163,6 +180,7 @@ void RequestGate::announce(Flow id, std::uint32_t tokens, Nanos now) {
 RequestGate::WaiterId RequestGate::add_waiter(FlowState& flow, Connection connection) {
     const WaiterId at = free_waiter_;
     free_waiter_ = waiters_[at].next;
+    --free_waiters_;
     WaiterId& bucket = buckets_[hash(connection)];
     waiters_[at] = Waiter{.connection = connection, .next_hash = bucket, .bytes = {}};
     bucket = at;
@@ -181,6 +199,7 @@ void RequestGate::remove_waiter(FlowState& flow, WaiterId before, WaiterId at) {
     --flow.connections;
     waiters_[at].next = free_waiter_;
     free_waiter_ = at;
+    ++free_waiters_;
 }
 
 /// Gives the turn to the other connections.
@@ -195,11 +214,14 @@ RequestGate::Held RequestGate::pop(FlowState& flow, Waiter& waiter) {
     const PlaceId place = waiter.head;
     const Place taken = places_[place];
     waiter.head = taken.next;
+    waiter.bytes.from = taken.end;
     places_[place].next = free_place_;
     free_place_ = place;
+    ++free_places_;
     flow.bytes -= taken.packet.bytes;
     flow.released_bytes += taken.packet.bytes;
     --flow.packets;
+    idle_flows_ += flow.packets == 0;
     flow.entrants -= taken.cost[kWindowHold] != 0;
     for (std::size_t i = 0; i < kPathResources; ++i)
         flow.queued[i] -= taken.cost[i];

@@ -1,6 +1,6 @@
 // request_gate.h - requests to appliances wait here until every resource of their path can pay.
-// Source: Pulsar 4.4; docs/algorithms.md 5.3. Units: appliance tokens; accounted bytes; ns. Threads: one
-// owner (a worker). Allocates only when built.
+// Source: Pulsar 4.4; Choudhury and Hahne (ToN'98); docs/algorithms.md 5.3. Units: appliance tokens;
+// accounted bytes; ns. Threads: one owner (a worker). Allocates only when built.
 //
 // A request uses several resources: the appliance (tokens), the uplink that carries it (bytes), the downlink
 // that carries the response (bytes), the worker (cycles). Each service flow has a token bucket for each. A
@@ -10,6 +10,11 @@
 // Example: a read of 64 KiB costs 65,536 tokens at the appliance and 66,000 bytes of downlink. The
 // appliance's bucket could pay, but the downlink's, at 10 MB/s, is 33,000 bytes short: the read waits for 3.3
 // ms, and no token is taken meanwhile. A write behind it on another connection needs no downlink and passes.
+//
+// Room is divided so that no flow takes it from another: each flow has a place and a waiter of its own, and
+// takes more of the common ones only while it has fewer than are free. Example: with 2,048 common waiters one
+// flow alone holds 1,024 connections; a second one gets 512 more of the rest, and a flow that holds nothing
+// always has room.
 //
 // Order holds within a connection; between connections a request passes all that wait for something that it
 // does not need. Where the appliance has a window (a bound on outstanding tokens), a request for which every
@@ -40,8 +45,8 @@ class RequestGate {
 
     struct Setup {
         std::uint32_t flows = 0;         ///< Flows are 0 .. flows-1
-        std::uint32_t connections = 64;  ///< with waiting packets at once, a power of two
-        std::uint32_t packets = 256;     ///< that may wait in all flows together
+        std::uint32_t connections = 64;  ///< with waiting packets at once, a power of two; and one per flow
+        std::uint32_t packets = 256;     ///< that may wait in all flows together; and one per flow
         TimingWheel* wheel = nullptr;    ///< outlives the gate
         std::uint32_t wheel_id = 0;      ///< id of flow 0 in that wheel
     };
@@ -58,7 +63,7 @@ class RequestGate {
         std::uint64_t mark;          ///< the caller's
         std::uint32_t entering = 0;  ///< tokens of the appliance's window; set when it is released
     };
-    /// Bytes of one connection that wait: sequence numbers of the first byte and behind the last.
+    /// Bytes of one connection that wait, without a gap: sequence numbers of the first and behind the last.
     struct Span {
         std::uint32_t from = 0;
         std::uint32_t to = 0;
@@ -85,16 +90,23 @@ class RequestGate {
             __builtin_prefetch(at + line, 1);
     }
     /// @return whether the packet may pass, and was charged; if not, it is to be held
-    [[nodiscard]] bool admit(Flow flow, Connection connection, const CostVector& cost, Nanos now);
+    [[nodiscard]] bool admit(Flow flow, Connection connection, const CostVector& cost, Nanos now) {
+        return (flows_[flow].packets == 0 || find(connection) == kNone) && admit_again(flow, cost, now);
+    }
+    /// The same for a retransmission of bytes before all that the connection has waiting.
+    [[nodiscard]] bool admit_again(Flow flow, const CostVector& cost, Nanos now);
     /// A packet that admit() refuses could be held. To be asked before the packet is charged to anything.
     [[nodiscard]] bool has_room(Flow flow, Connection connection, std::uint32_t bytes) const {
         const FlowState& of = flows_[flow];
-        return of.packets == 0 ? free_place_ != kNone && free_waiter_ != kNone
-                               : free_place_ != kNone && of.bytes + bytes <= of.profile.bytes_max &&
-                                     (free_waiter_ != kNone || find(connection) != kNone);
+        return of.packets == 0 ||
+               (of.packets < common(free_places_) && of.bytes + bytes <= of.profile.bytes_max &&
+                (of.connections < common(free_waiters_) || find(connection) != kNone));
     }
-    /// Keeps a packet that was refused; has_room() was true.
+    /// Keeps a packet that was refused; has_room() was true. Its bytes follow those of the connection that
+    /// wait.
     void hold(Flow flow, const Held& held, const CostVector& cost, Span bytes, Nanos now);
+    /// Keeps a packet that admit_again() refused, before those that wait.
+    void hold_again(Flow flow, const Held& held, const CostVector& cost);
     /// Bytes of the connection that wait; from == to: none.
     [[nodiscard]] Span held(Flow flow, Connection connection) const {
         const WaiterId at = flows_[flow].packets != 0 ? find(connection) : kNone;
@@ -170,9 +182,11 @@ class RequestGate {
     struct Place {
         PacketRef packet;
         CostVector cost;
+        std::uint32_t end;  ///< sequence number behind its bytes; of a retransmission, of the first that wait
         std::uint64_t mark;
         PlaceId next;
     };
+    static_assert(sizeof(Place) == 64);
     static constexpr Mask kWindow = 1U << kWindowHold;
 
     static void set_profile(FlowState& flow, const Profile& profile, Nanos now);
@@ -191,6 +205,9 @@ class RequestGate {
             at = waiters_[at].next_hash;
         return at;
     }
+    /// Of the free ones, those that are not set aside for flows that hold nothing.
+    [[nodiscard]] std::uint32_t common(std::uint32_t free) const { return free - idle_flows_; }
+    PlaceId take_place(FlowState& flow, const Held& held, const CostVector& cost, std::uint32_t end);
     [[nodiscard]] WaiterId add_waiter(FlowState& flow, Connection connection);
     void remove_waiter(FlowState& flow, WaiterId before, WaiterId at);
     void put_last(FlowState& flow, WaiterId before, WaiterId at);
@@ -215,6 +232,9 @@ class RequestGate {
     unsigned shift_;
     WaiterId free_waiter_ = 0;
     PlaceId free_place_ = 0;
+    std::uint32_t free_waiters_;
+    std::uint32_t free_places_;
+    std::uint32_t idle_flows_;  ///< that hold nothing
     std::vector<FlowState> flows_;
     std::vector<Waiter> waiters_;
     std::vector<WaiterId> buckets_;

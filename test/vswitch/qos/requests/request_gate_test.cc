@@ -177,13 +177,59 @@ TEST_CASE("bounds: bytes, places and connections; what was refused was not taken
     CHECK_FALSE(gate.has_room(0, 1, 400));  // 1200 bytes
     CHECK(gate.has_room(1, 2, 400));
     gate.hold(1, {packet, 2, 0}, one, {0, 1}, 0);
-    CHECK_FALSE(gate.has_room(1, 3, 400));  // a third connection
+    CHECK(gate.has_room(1, 3, 400));
+    gate.hold(1, {packet, 3, 0}, one, {0, 1}, 0);
+    CHECK_FALSE(gate.has_room(1, 4, 100));  // of four, the other flow has one, and one is free
     unsigned taken = 0;
     gate.close(0, 0, [&](const PacketRef&) { ++taken; });
     CHECK(taken == 2);
     CHECK(wheel.size() == 1);
-    CHECK(gate.has_room(1, 3, 400));
-    gate.hold(1, {packet, 3, 0}, one, {0, 1}, 0);
+    CHECK(gate.has_room(0, 1, 400));
+}
+
+TEST_CASE("a flow that waits for nothing has room, whatever the others hold") {
+    constexpr std::uint32_t kFlows = 16;
+    TimingWheel wheel(kFlows);
+    RequestGate gate({.flows = kFlows, .connections = 64, .packets = 128, .wheel = &wheel, .wheel_id = 0});
+    const RequestGate::Profile profile{
+        .limits = {rate(1, 1), unlimited_profile(), unlimited_profile(), unlimited_profile()},
+        .bytes_max = UINT32_MAX,
+        .window = {}};
+    const PacketRef packet{nullptr, 0, 60, 1, 1};
+    std::array<std::uint32_t, kFlows> holds{};
+    std::uint64_t connection = 0;
+    for (std::uint32_t flow = 0; flow < kFlows; ++flow)
+        gate.open(flow, profile, nullptr, 0);
+    for (std::uint32_t flow = 0; flow < kFlows; ++flow) {
+        CHECK(gate.admit(flow, connection, {1, 0, 0}, 0));
+        for (; gate.has_room(flow, ++connection, 60); ++holds[flow])
+            gate.hold(flow, {packet, connection, 0}, {1, 0, 0}, {0, 1}, 0);
+        CHECK(holds[flow] >= 1);
+    }
+    CHECK(holds[0] == 33);  // half of the 64 and one of its own
+    CHECK(holds[1] == 17);
+    CHECK(holds[kFlows - 1] == 1);
+}
+
+TEST_CASE("of a connection's held bytes those that left are not held, and a retransmission goes first") {
+    Gate gate(limits_of(100, 1'000'000));
+    CHECK(gate.send(1, 0, {100, 0, 0}));
+    CHECK_FALSE(gate.send(1, 1, {100, 0, 0}));
+    CHECK_FALSE(gate.send(1, 2, {100, 0, 0}));
+    CHECK(gate.gate.held(0, 1).from == 1);
+    gate.run(kSec + 10'000);
+    CHECK(gate.gate.held(0, 1).from == 2);
+    CHECK(gate.gate.held(0, 1).to == 3);
+    CHECK_FALSE(gate.gate.admit_again(0, {50, 0, 0}, gate.now));
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): opaque to the gate
+    const PacketRef again{reinterpret_cast<void*>(std::uintptr_t{9}), gate.now, 100, 1, 1};
+    gate.gate.hold_again(0, {again, 1, 0}, {50, 0, 0});
+    CHECK(gate.gate.held(0, 1).from == 2);
+    gate.run(4 * kSec);
+    REQUIRE(gate.passed.size() == 4);
+    CHECK(gate.passed[2].second == 9);
+    CHECK(gate.passed[3].second == 2);
+    CHECK(gate.stats().held == 0);
 }
 
 TEST_CASE("a raised limit lets go at once, a parked one holds until it is raised") {
