@@ -23,13 +23,6 @@ namespace weir {
 enum class CountedSize : std::uint8_t { kRequest, kResponse, kLarger, kSum };
 inline constexpr std::array<std::string_view, 4> kCountedSizeNames{"request", "response", "larger", "sum"};
 
-/// Relation of a request to the ones before it in its flow.
-enum class Access : std::uint8_t {
-    kPlain,
-    kSequential,  ///< begins where the last one ended
-    kRepeat       ///< of a place that was requested within the repeat window
-};
-
 /// Definition of repeats, and the number of places that are remembered.
 struct RepeatRule {
     Nanos window = 0;            ///< most time since the last request of the place

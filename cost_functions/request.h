@@ -22,6 +22,13 @@ inline constexpr std::array<std::string_view, 7> kOperationNames{"read",  "write
                                                                  "flush", "control", "bytes"};
 inline constexpr std::size_t kOperations = kOperationNames.size();
 
+/// Relation of a request to the ones before it in its flow.
+enum class Access : std::uint8_t {
+    kPlain,
+    kSequential,  ///< begins where the last one ended
+    kRepeat       ///< of a place that was requested within the repeat window
+};
+
 /// A request, at the moment when its header has passed.
 struct Request {
     Operation operation = Operation::kBytes;

@@ -45,6 +45,7 @@ struct Counts {
         others += response.bytes + answer.latency;
     }
     void plain(Side, std::uint32_t bytes) { others += bytes; }
+    void repeated(std::uint32_t bytes) { others += bytes; }
 };
 
 /// A segment of every exchange.

@@ -300,6 +300,7 @@ const Protocol iscsi_protocol{.header_max = kHeaderMaxBytes,
                               .request = parse<kRequests, request_begins, request_of>,
                               .response = parse<kResponses, response_begins, response_of>,
                               .request_begins = request_begins,
-                              .response_begins = response_begins};
+                              .response_begins = response_begins,
+                              .prepaid = true};
 
 }  // namespace weir

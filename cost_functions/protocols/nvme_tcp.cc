@@ -289,6 +289,7 @@ const Protocol nvme_tcp_protocol{.header_max = kCommandHeader,
                                  .request = parse_request,
                                  .response = parse_response,
                                  .request_begins = request_begins,
-                                 .response_begins = response_begins};
+                                 .response_begins = response_begins,
+                                 .prepaid = true};
 
 }  // namespace weir

@@ -17,7 +17,7 @@ ConnectionTable::ConnectionTable(const Profile& profile)
       vnics_(profile.vnics) {
     assert(std::has_single_bit(profile.connections) && profile.connections < kNoSlot);
     for (Slot slot = 0; slot < profile.connections; ++slot)
-        connections_[slot].id_low = slot + 1 < profile.connections ? slot + 1 : kNoSlot;
+        connections_[slot].id_low = (slot + 1 < profile.connections ? slot + 1 : kNoSlot) & kNoSlot;
 }
 
 TrackedConnection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8_t protocol, Nanos now) {
@@ -34,7 +34,7 @@ TrackedConnection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8
     TrackedConnection& connection = connections_[slot];
     free_ = connection.id_low;
     connection = {};
-    connection.id_low = low(id);
+    connection.id_low = low(id) & TrackedConnection::kIdLowMask;
     connection.vnic = vnic;
     connection.seen = TrackedConnection::coarse(now);
     connection.protocol = protocol & (kProtocolsMax - 1);
@@ -69,7 +69,7 @@ void ConnectionTable::remove_at(std::size_t place) {
     --vnics_[connection.vnic].connections;
     --size_;
     connection = {};
-    connection.id_low = free_;
+    connection.id_low = free_ & TrackedConnection::kIdLowMask;
     free_ = slot;
     for (std::size_t later = next(place); index_[later] != kEmpty; later = next(later)) {
         if (((later - home(index_[later])) & mask_) < ((later - place) & mask_))

@@ -102,7 +102,9 @@ class ConnectionTable {
     [[nodiscard]] std::size_t home(std::uint64_t id) const { return id >> shift_; }
     [[nodiscard]] std::size_t next(std::size_t place) const { return (place + 1) & mask_; }
     [[nodiscard]] static Slot slot_of(std::uint64_t entry) { return static_cast<Slot>(entry) & kNoSlot; }
-    [[nodiscard]] static std::uint32_t low(ConnectionId id) { return static_cast<std::uint32_t>(id); }
+    [[nodiscard]] static std::uint32_t low(ConnectionId id) {
+        return static_cast<std::uint32_t>(id) & TrackedConnection::kIdLowMask;
+    }
     [[nodiscard]] std::size_t place_of(ConnectionId id) const;
     [[nodiscard]] TrackedConnection* find_slowly(ConnectionId id);
     void remove_at(std::size_t place);

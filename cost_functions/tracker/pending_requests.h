@@ -32,7 +32,7 @@ struct Pending {
     std::uint32_t number = 0;       ///< among the connection's requests
     // Not in the order of Request's fields: compilers would then copy both by one load just after two stores,
     // which CPUs cannot forward.
-    std::uint32_t response_bytes = 0;
+    std::uint32_t response_bytes = 0;  ///< stated by the request, or the estimate that was charged
     std::uint32_t request_bytes = 0;
     std::uint32_t received = 0;  ///< bytes of the response's parts so far
     std::uint32_t tokens = 0;    ///< charged to the service until the response comes
@@ -41,8 +41,9 @@ struct Pending {
     bool failed : 1 = false;    ///< a part of the response reported a failure
     bool doubtful : 1 = false;  ///< its response may have passed unseen
     bool hashed : 1 = false;
-    bool held : 1 = false;    ///< the switch has not forwarded it yet
-    std::uint16_t owner = 0;  ///< when hashed: low bits of its connection's id
+    bool held : 1 = false;        ///< the switch has not forwarded it yet
+    std::uint8_t access : 2 = 0;  ///< Access by which it was charged
+    std::uint16_t owner = 0;      ///< when hashed: low bits of its connection's id
 };
 static_assert(sizeof(Pending) == 56);
 
@@ -51,7 +52,9 @@ struct Answer {
     bool matched = false;  ///< false: the request has no record, and the other fields mean nothing
     Operation operation = Operation::kBytes;
     bool response_known = false;  ///< the request stated the length of its response
+    Access access = Access::kPlain;
     std::uint32_t request_bytes = 0;
+    std::uint32_t charged_bytes = 0;  ///< of the response, as it was charged with the request
     Nanos latency = 0;
 };
 
@@ -68,6 +71,7 @@ class PendingRequests {
     void add(TrackedConnection& connection, const Request& request, bool ordered, Nanos now) {
         const std::uint32_t number = connection.requests++;
         const std::uint32_t recorded = connection.recorded;
+        const PendingId youngest = connection.pending;
         if (recorded >= (ordered ? kInOrderMax : kByCookieMax))
             return;
         const PendingId id = pool_.take(connection.vnic);
@@ -76,7 +80,7 @@ class PendingRequests {
         pool_[id] = {.sent_at = now,
                      .cookie = request.cookie,
                      .next = id,
-                     .before = connection.pending,
+                     .before = youngest,
                      .number = number,
                      .response_bytes = request.response_bytes,
                      .request_bytes = request.request_bytes,
@@ -86,21 +90,27 @@ class PendingRequests {
             pool_.give_back(id, connection.vnic);
             return;
         }
-        if (connection.pending != kNoPending) {
-            pool_[id].next = pool_[connection.pending].next;
-            pool_[connection.pending].next = id;
+        if (youngest != kNoPending) {
+            pool_[id].next = pool_[youngest].next;
+            pool_[youngest].next = id;
         }
-        connection.pending = id;
+        connection.pending = id & kNoPending;
         connection.recorded = (recorded + 1) & kByCookieMax;
     }
 
-    /// Sets the tokens that the last added request takes at the service. @return `tokens`, or 0 without a
-    /// record
-    std::uint32_t charge(const TrackedConnection& connection, std::uint32_t tokens) {
-        if (connection.pending == kNoPending || pool_[connection.pending].number + 1 != connection.requests)
-            return 0;
-        pool_[connection.pending].tokens = tokens;
-        return tokens;
+    /// The last added request has a record. A request without one is unknown when its response comes.
+    [[nodiscard]] bool is_recorded(const TrackedConnection& connection) const {
+        return connection.pending != kNoPending &&
+               pool_[connection.pending].number + 1 == connection.requests;
+    }
+    /// What the last added request was charged: tokens at the service, of which those for a response of
+    /// `response_bytes` are settled when it comes. is_recorded() was true.
+    void charge(const TrackedConnection& connection, std::uint32_t tokens, std::uint32_t response_bytes,
+                Access access) {
+        Pending& pending = pool_[connection.pending];
+        pending.tokens = tokens;
+        pending.response_bytes = response_bytes;
+        pending.access = static_cast<std::uint8_t>(access) & 3U;
     }
     /// Marks requests from number `first` on as held by the switch: they take no tokens at the service yet.
     void hold(const TrackedConnection& connection, std::uint32_t first);
@@ -165,7 +175,7 @@ class PendingRequests {
         } else {
             pool_[gone.before].next = gone.next;
             if (connection.pending == at)
-                connection.pending = gone.before;
+                connection.pending = gone.before & kNoPending;
             else
                 pool_[gone.next].before = gone.before;
         }
@@ -189,7 +199,9 @@ class PendingRequests {
         return {.matched = true,
                 .operation = pending.operation,
                 .response_known = pending.response_known,
+                .access = static_cast<Access>(pending.access),
                 .request_bytes = pending.request_bytes,
+                .charged_bytes = pending.response_bytes,
                 .latency = now - pending.sent_at};
     }
 

@@ -55,6 +55,8 @@ struct Protocol {
     bool (*request_begins)(Bytes bytes);
     bool (*response_begins)(Bytes bytes);
     bool lines = false;  ///< headers begin at the start of lines, so that only these are searched
+    /// A request's size counts data that comes in messages of its own, which are parts.
+    bool prepaid = false;
 };
 
 /// Upper bound of every Protocol::header_max, and size of the buffer for a header that arrives in pieces.

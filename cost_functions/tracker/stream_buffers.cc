@@ -44,17 +44,17 @@ std::uint32_t StreamBuffers::shorten_header(Direction& way, VnicId vnic, std::ui
     return 0;
 }
 
-std::size_t StreamBuffers::keep(Direction& way, VnicId vnic, std::uint32_t seq, Bytes bytes) {
+StreamBuffers::Kept StreamBuffers::keep(Direction& way, VnicId vnic, std::uint32_t seq, Bytes bytes) {
     unsigned held = 0;
     for (StreamBufferId id = way.buffers; id != kNoStreamBuffer; id = pool_[id].next)
         ++held;
     const StreamBuffer* before = nullptr;
     StreamBufferId* link = &way.buffers;
-    std::size_t kept = 0;
-    while (kept < bytes.size()) {
+    Kept kept;
+    while (kept.bytes < bytes.size()) {
         for (; *link != kNoStreamBuffer && ahead(pool_[*link].seq, seq) <= 0; link = &pool_[*link].next)
             before = &pool_[*link];
-        const std::size_t rest = bytes.size() - kept;
+        const std::size_t rest = bytes.size() - kept.bytes;
         const std::int32_t known = before == nullptr ? 0 : ahead(before->seq + before->bytes, seq);
         std::size_t size = std::min(rest, known > 0 ? static_cast<std::size_t>(known) : kHeaderMax);
         if (known <= 0) {
@@ -68,10 +68,11 @@ std::size_t StreamBuffers::keep(Direction& way, VnicId vnic, std::uint32_t seq, 
             buffer.bytes = size & kBytesMask;
             buffer.is_header = false;
             buffer.seq = seq;
-            std::memcpy(buffer.data.data(), bytes.data() + kept, size);
+            std::memcpy(buffer.data.data(), bytes.data() + kept.bytes, size);
             *link = id;
+            kept.fresh += size;
         }
-        kept += size;
+        kept.bytes += size;
         seq += static_cast<std::uint32_t>(size);
     }
     return kept;

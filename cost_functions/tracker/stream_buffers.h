@@ -67,9 +67,12 @@ class StreamBuffers {
         const StreamBuffer& first = pool_[way.buffers];
         return !first.is_header || first.next != kNoStreamBuffer;
     }
-    /// Keeps bytes beyond a hole, as far as buffers are free. @return how many of the first bytes are kept
-    /// now
-    std::size_t keep(Direction& way, VnicId vnic, std::uint32_t seq, Bytes bytes);
+    struct Kept {
+        std::size_t bytes = 0;  ///< that are kept now, of the first
+        std::size_t fresh = 0;  ///< of them those that were not kept before
+    };
+    /// Keeps bytes beyond a hole, as far as buffers are free.
+    Kept keep(Direction& way, VnicId vnic, std::uint32_t seq, Bytes bytes);
     /// Moves the first bytes beyond the hole to `buffer`. @return false when next_seq has not reached them
     bool take_due(Direction& way, VnicId vnic, StreamBuffer& buffer);
     /// Frees all buffers of a direction. @return bytes that they held

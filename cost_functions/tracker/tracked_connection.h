@@ -44,7 +44,7 @@ enum class StreamState : std::uint8_t {
 using StreamBufferId = std::uint16_t;
 inline constexpr StreamBufferId kNoStreamBuffer = UINT16_MAX;
 using PendingId = std::uint32_t;
-inline constexpr PendingId kNoPending = UINT32_MAX;
+inline constexpr PendingId kNoPending = (1U << 20) - 1;  // a connection stores 20 bits
 
 /// One direction of a connection.
 struct Direction {
@@ -63,19 +63,19 @@ struct Direction {
 struct alignas(64) TrackedConnection {
     Direction requests_way{};
     Direction responses_way{};
-    std::uint32_t id_low = 0;          ///< the bits of the ConnectionId that the table's index does not hold
-    PendingId pending = kNoPending;    ///< the youngest recorded request that awaits its response
-    std::uint32_t requests = 0;        ///< that await a response, in total
-    std::uint32_t responses = 0;       ///< to these requests, in total
-    VnicId vnic = kNoVnic;             ///< kNoVnic: the slot is free
-    std::uint16_t seen = 0;            ///< time of the last segment, see coarse()
-    std::uint32_t first_seq : 12 = 0;  ///< low bits of the client's SYN, to recognize its duplicates
-    std::uint32_t recorded : 12 = 0;   ///< requests in the list of `pending`
-    std::uint32_t protocol : 3 = 0;    ///< index into the tracker's protocols
-    std::uint32_t service : 3 = 0;     ///< for the tracker's user: which of the vNIC's services
-    bool requests_ended : 1 = false;
-    bool responses_ended : 1 = false;
-    static constexpr std::uint32_t kFirstSeqMask = (1 << 12) - 1;
+    std::uint32_t id_low : 24 = 0;   ///< the bits of the ConnectionId that the table's index does not hold
+    std::uint32_t protocol : 3 = 0;  ///< index into the tracker's protocols
+    std::uint32_t service : 3 = 0;   ///< for the tracker's user: which of the vNIC's services
+    std::uint32_t requests_ended : 1 = 0;
+    std::uint32_t responses_ended : 1 = 0;
+    PendingId pending : 20 = kNoPending;  ///< the youngest recorded request that awaits its response
+    std::uint32_t recorded : 12 = 0;      ///< requests in the list of `pending`
+    std::uint32_t requests = 0;           ///< that await a response, in total
+    std::uint32_t responses = 0;          ///< to these requests, in total
+    std::uint32_t credit = 0;             ///< bytes to the service that were reported and have not passed yet
+    VnicId vnic = kNoVnic;                ///< kNoVnic: the slot is free
+    std::uint16_t seen = 0;               ///< time of the last segment, see coarse()
+    static constexpr std::uint32_t kIdLowMask = (1U << 24) - 1;
 
     [[nodiscard]] Direction& way(Side side) { return side == Side::kRequests ? requests_way : responses_way; }
     [[nodiscard]] const Direction& way(Side side) const {

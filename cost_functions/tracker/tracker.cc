@@ -68,41 +68,28 @@ void Tracker::reduce_doubt(const At& at) {
         pending_.drop_doubtful(at.connection);
 }
 
-/// A SYN of the client begins a new connection, unless it is a duplicate.
-void Tracker::on_syn(const At& at, std::uint32_t seq) {
-    TrackedConnection& connection = at.connection;
-    const std::uint32_t low = seq & TrackedConnection::kFirstSeqMask;
-    if (at.way.in_step() && (at.side == Side::kResponses || connection.first_seq == low))
-        return;
-    if (at.side == Side::kRequests) {
-        forget(connection);
-        connection.first_seq = low & TrackedConnection::kFirstSeqMask;
-    }
-    at.way = Direction{};
-    at.way.next_seq = seq + 1;
-    at.way.state = StreamState::kInStep;
-}
-
 /// A FIN passed. @return true when both sides have sent all their bytes
 bool Tracker::on_fin(const At& at) {
     TrackedConnection& connection = at.connection;
     if (at.way.state == StreamState::kHole)
         return false;  // bytes before the FIN are still missing
     if (at.side == Side::kRequests)
-        connection.requests_ended = true;
+        connection.requests_ended = 1;
     else
-        connection.responses_ended = true;
-    return connection.requests_ended && connection.responses_ended;
+        connection.responses_ended = 1;
+    return connection.requests_ended != 0 && connection.responses_ended != 0;
 }
 
-void Tracker::forget(TrackedConnection& connection) {
+std::uint32_t Tracker::forget(TrackedConnection& connection) {
     pending_.forget(connection);
-    for (Direction* way : {&connection.requests_way, &connection.responses_way}) {
-        buffers_.drop_all(*way, connection.vnic);
-        *way = Direction{};
-    }
-    connection.requests_ended = false;
-    connection.responses_ended = false;
+    const std::uint32_t kept = buffers_.drop_all(connection.requests_way, connection.vnic);
+    buffers_.drop_all(connection.responses_way, connection.vnic);
+    connection.requests_way = Direction{};
+    connection.responses_way = Direction{};
+    connection.requests_ended = 0;
+    connection.responses_ended = 0;
+    connection.credit = 0;
+    return kept;
 }
 
 }  // namespace weir

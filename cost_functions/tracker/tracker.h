@@ -14,6 +14,13 @@
 // header makes no sense, the direction is out of step, and following segments are searched for a header by
 // its magic number. Bytes in which no header was found are reported as plain bytes, so that they can be
 // charged too.
+//
+// A client may lie: send a request that the server ignores, because its checksum is broken or its TTL too
+// short, and then another one in the same bytes. So each byte that was reported pays for one passage:
+// `credit` counts the bytes to the service that were reported and have not passed yet, and what passes
+// without credit is reported as repeated. Example: the set of 5032 bytes above is reported when its header
+// has passed, which leaves a credit of 5000; its body uses it up, and a retransmission of its last 1000 bytes
+// is 1000 repeated bytes. For the same reason only the server's SYN with an ACK begins a connection anew.
 #pragma once
 
 #include <algorithm>
@@ -57,19 +64,29 @@ class Tracker {
     ///   request(const Request&)
     ///   response(const Response&, const Answer&)
     ///   plain(Side, std::uint32_t bytes)    payload without a header, some of it later than it passed
+    ///   repeated(std::uint32_t bytes)       payload to the service in place of bytes that passed before
     /// @return false when the connection has ended: call forget()
     template <class Sink>
     bool segment(TrackedConnection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink);
 
-    /// The segment is body, retransmission or acknowledgement, so that segment() would do nothing.
-    [[nodiscard]] static bool has_nothing_new(const TrackedConnection& connection, Side side,
-                                              std::uint32_t seq, std::uint32_t bytes, std::uint8_t flags) {
+    /// Does what segment() would do, if the segment is body or acknowledgement: nothing but count the bytes.
+    /// @return false, and nothing is changed, when it is neither
+    [[nodiscard]] static bool pass_body(TrackedConnection& connection, Side side, std::uint32_t seq,
+                                        std::uint32_t bytes, std::uint8_t flags) {
         const std::int32_t skip = ahead(connection.way(side).next_seq, seq);
-        return is_usual(connection, side, skip, flags) && static_cast<std::uint32_t>(skip) >= bytes;
+        if (!is_usual(connection, side, skip, flags) || static_cast<std::uint32_t>(skip) < bytes)
+            return false;
+        if (side == Side::kResponses)
+            return true;
+        if (bytes > connection.credit)
+            return false;
+        connection.credit -= bytes;
+        return true;
     }
 
-    /// Frees the records and buffers of a connection and resets it.
-    void forget(TrackedConnection& connection);
+    /// Frees the records and buffers of a connection and resets it. @return bytes to the service that passed
+    /// and were not reported
+    std::uint32_t forget(TrackedConnection& connection);
 
     [[nodiscard]] const Stats& stats() const { return stats_; }
     [[nodiscard]] const PendingRequests& pending() const { return pending_; }
@@ -105,6 +122,21 @@ class Tracker {
     [[gnu::noinline]] bool read_unusual(const At& at, const Segment& segment, Sink& sink);
     template <class Sink>
     bool open_or_close(const At& at, const Segment& segment, Sink& sink);
+    /// Payload passed, and `reported` bytes were reported with it.
+    template <class Sink>
+    static void pass(const At& at, std::uint32_t reported, std::size_t passed, Sink& sink) {
+        if (at.side == Side::kResponses)
+            return;
+        const std::uint32_t credit = at.connection.credit + reported;
+        const auto bytes = static_cast<std::uint32_t>(passed);
+        at.connection.credit = credit - bytes;
+        if (credit < bytes) [[unlikely]] {
+            at.connection.credit = 0;
+            sink.repeated(bytes - credit);
+        }
+    }
+    template <class Sink>
+    void on_syn(const At& at, const Segment& segment, Sink& sink);
     template <class Sink>
     void stream(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink);
     template <class Sink>
@@ -131,7 +163,7 @@ class Tracker {
     static std::size_t find_header(const At& at, Bytes bytes);
     void on_found(const At& at, bool seen_before);
     void reduce_doubt(const At& at);
-    void on_syn(const At& at, std::uint32_t seq);
+    static void correct_credit(const At& at, const Parsed& parsed, std::size_t present);
     static bool on_fin(const At& at);
 
     std::span<const Protocol* const> protocols_;
@@ -143,15 +175,18 @@ class Tracker {
 template <class Sink>
 bool Tracker::segment(TrackedConnection& connection, Side side, const Segment& segment, Nanos now,
                       Sink&& sink) {
+    if (pass_body(connection, side, segment.seq, static_cast<std::uint32_t>(segment.payload.size()),
+                  segment.flags))
+        return true;
     Direction& way = connection.way(side);
     const std::int32_t skip = ahead(way.next_seq, segment.seq);
     const bool usual = is_usual(connection, side, skip, segment.flags);
-    if (usual && static_cast<std::size_t>(skip) >= segment.payload.size())
-        return true;
     const At at{connection, way, *protocols_[connection.protocol], side, now};
     if (!usual)
         return read_unusual(at, segment, sink);
+    const std::uint32_t next_seq = way.next_seq;
     parse_headers(at, static_cast<std::size_t>(skip), segment.payload, sink);
+    pass(at, way.next_seq - next_seq, segment.payload.size(), sink);
     return true;
 }
 
@@ -170,8 +205,10 @@ bool Tracker::read_unusual(const At& at, const Segment& segment, Sink& sink) {
 template <class Sink>
 bool Tracker::open_or_close(const At& at, const Segment& segment, Sink& sink) {
     std::uint32_t seq = segment.seq;
-    if ((segment.flags & Segment::kSyn) != 0)
-        on_syn(at, seq++);
+    if ((segment.flags & Segment::kSyn) != 0) {
+        on_syn(at, segment, sink);
+        ++seq;
+    }
     const bool reset = (segment.flags & Segment::kRst) != 0;
     if (!reset)
         stream(at, seq, segment.payload, sink);
@@ -183,6 +220,31 @@ bool Tracker::open_or_close(const At& at, const Segment& segment, Sink& sink) {
     return false;
 }
 
+/// Whether a SYN of the client was accepted is known when the server acknowledges it. Until then, the first
+/// one of a connection is believed, as what follows it has no credit.
+template <class Sink>
+void Tracker::on_syn(const At& at, const Segment& segment, Sink& sink) {
+    TrackedConnection& connection = at.connection;
+    Direction& way = at.way;
+    const std::uint32_t next_seq = segment.seq + 1;
+    const bool first = way.state == StreamState::kNew;
+    if (at.side == Side::kResponses && (segment.flags & Segment::kAck) != 0) {
+        Direction& requests = connection.requests_way;
+        if (way.in_step() && way.next_seq == next_seq)
+            return;  // its duplicate
+        if (!first || !requests.in_step() || segment.ack != requests.next_seq - connection.credit) {
+            if (const std::uint32_t kept = forget(connection); kept != 0)
+                sink.plain(Side::kRequests, kept);
+            requests.next_seq = segment.ack;
+            requests.state = StreamState::kInStep;
+        }
+    } else if (!first) {
+        return;
+    }
+    way.next_seq = next_seq;
+    way.state = StreamState::kInStep;
+}
+
 template <class Sink>
 void Tracker::stream(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
     Direction& way = at.way;
@@ -191,7 +253,7 @@ void Tracker::stream(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
     if (!way.in_step())
         return search(at, seq, bytes, sink);
     if (ahead(seq + static_cast<std::uint32_t>(bytes.size()), way.next_seq) <= 0)
-        return;
+        return pass(at, 0, bytes.size(), sink);
     if (ahead(seq, way.next_seq) > 0)
         return keep_beyond_hole(at, seq, bytes, sink);
     way.state = StreamState::kInStep;
@@ -203,7 +265,8 @@ void Tracker::stream(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
         way.state = StreamState::kHole;
 }
 
-/// Out of step: next_seq is how far bytes have been reported, so that a retransmission is not reported again.
+/// Out of step: next_seq is how far bytes have been reported. A gap before the segment is skipped: its bytes
+/// never passed, so nothing is owed for them.
 template <class Sink>
 void Tracker::search(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
     Direction& way = at.way;
@@ -214,14 +277,14 @@ void Tracker::search(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
     way.state = StreamState::kSearching;
     const std::size_t skip = known > 0 ? static_cast<std::size_t>(known) : 0;
     if (skip >= bytes.size())
-        return;
-    const std::uint32_t gap = known < 0 ? static_cast<std::uint32_t>(-known) : 0;
+        return pass(at, 0, bytes.size(), sink);
+    pass(at, 0, skip, sink);
     bytes = bytes.subspan(skip);
     const std::size_t at_header = find_header(at, bytes);
     const auto before = static_cast<std::uint32_t>(std::min(at_header, bytes.size()));
     way.next_seq = seq + static_cast<std::uint32_t>(skip) + before;
-    if (gap + before > 0)
-        sink.plain(at.side, gap + before);
+    if (before != 0)
+        sink.plain(at.side, before);  // they pass on their own report
     if (at_header == kNowhere)
         return;
     on_found(at, seen_before);
@@ -233,11 +296,13 @@ void Tracker::keep_beyond_hole(const At& at, std::uint32_t seq, Bytes bytes, Sin
     Direction& way = at.way;
     way.state = StreamState::kHole;
     ++stats_.holes;
-    const std::size_t kept = buffers_.keep(way, at.connection.vnic, seq, bytes);
-    if (kept == bytes.size())
+    const StreamBuffers::Kept kept = buffers_.keep(way, at.connection.vnic, seq, bytes);
+    const auto unkept = static_cast<std::uint32_t>(bytes.size() - kept.bytes);
+    pass(at, unkept, bytes.size() - kept.fresh, sink);  // kept bytes count as passed when they are parsed
+    if (unkept == 0)
         return;
     ++stats_.unkept;
-    sink.plain(at.side, static_cast<std::uint32_t>(bytes.size() - kept));
+    sink.plain(at.side, unkept);
     if (++way.doubt == 0)
         give_up(at, seq + static_cast<std::uint32_t>(bytes.size()), sink);
 }
@@ -245,7 +310,9 @@ void Tracker::keep_beyond_hole(const At& at, std::uint32_t seq, Bytes bytes, Sin
 /// The segment begins at or before next_seq.
 template <class Sink>
 void Tracker::feed(const At& at, std::uint32_t seq, Bytes bytes, Sink& sink) {
-    parse_headers(at, static_cast<std::size_t>(ahead(at.way.next_seq, seq)), bytes, sink);
+    const std::uint32_t next_seq = at.way.next_seq;
+    parse_headers(at, static_cast<std::size_t>(ahead(next_seq, seq)), bytes, sink);
+    pass(at, at.way.next_seq - next_seq, bytes.size(), sink);
 }
 
 /// Parses headers from next_seq on, which is byte `skip` of `bytes`.
@@ -263,11 +330,26 @@ void Tracker::parse_headers(const At& at, std::size_t skip, Bytes bytes, Sink& s
             return;
         if (!report(at, parsed, sink))
             return lose_step(at, bytes.size(), sink);
+        if (at.side == Side::kRequests && (parsed.verdict == Parsed::Verdict::kPart || at.protocol.prepaid))
+            [[unlikely]]
+            correct_credit(at, parsed, bytes.size() + (begun == nullptr ? 0 : begun->bytes));
         skip = parsed.length;
         if (begun != nullptr)
             skip = buffers_.shorten_header(way, at.connection.vnic, parsed.length);
         way.next_seq += static_cast<std::uint32_t>(skip);
     }
+}
+
+/// next_seq moves by a message's length, and the credit with it; but a part is reported with a request,
+/// before or later: it pays for no bytes, or for no more than `present` ones, which have passed already.
+inline void Tracker::correct_credit(const At& at, const Parsed& parsed, std::size_t present) {
+    std::uint32_t& credit = at.connection.credit;
+    if (parsed.verdict == Parsed::Verdict::kRequest)
+        credit += parsed.request.request_bytes - parsed.length;
+    else if (at.protocol.prepaid)
+        credit -= parsed.length;
+    else if (parsed.length > present)
+        credit -= parsed.length - static_cast<std::uint32_t>(present);
 }
 
 /// Reports what was parsed. @return false when it makes no sense

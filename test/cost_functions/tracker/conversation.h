@@ -25,12 +25,14 @@ struct Events {
     std::vector<Answered> responses;
     std::uint64_t plain_requests = 0;   ///< bytes
     std::uint64_t plain_responses = 0;  ///< bytes
+    std::uint64_t repeated_bytes = 0;   ///< to the service
 
     void request(const Request& request) { requests.push_back(request); }
     void response(const Response& response, const Answer& answer) { responses.push_back({response, answer}); }
     void plain(Side side, std::uint32_t bytes) {
         (side == Side::kRequests ? plain_requests : plain_responses) += bytes;
     }
+    void repeated(std::uint32_t bytes) { repeated_bytes += bytes; }
 };
 
 /// A copy in memory of exactly its size, so that ASan detects reads beyond it.
@@ -64,7 +66,7 @@ class Conversation {
         at(Side::kRequests) = requests_at;
         at(Side::kResponses) = responses_at;
         pass(Side::kRequests, requests_at - 1, "", Segment::kSyn);
-        pass(Side::kResponses, responses_at - 1, "", Segment::kSyn | Segment::kAck);
+        pass(Side::kResponses, responses_at - 1, "", Segment::kSyn | Segment::kAck, requests_at);
     }
     /// Passes the next segment of a side.
     bool send(Side side, std::string_view text, std::uint8_t flags = Segment::kAck) {

@@ -30,6 +30,7 @@ struct Counts {
     std::uint64_t strays = 0;
     std::uint64_t response_bytes = 0;
     std::uint64_t plain_bytes = 0;
+    std::uint64_t repeated_bytes = 0;
 
     void request(const Request& request) {
         ++requests[static_cast<std::size_t>(request.operation)];
@@ -41,6 +42,7 @@ struct Counts {
         response_bytes += response.bytes;
     }
     void plain(Side, std::uint32_t bytes) { plain_bytes += bytes; }
+    void repeated(std::uint32_t bytes) { repeated_bytes += bytes; }
     [[nodiscard]] std::uint64_t total() const {
         return std::accumulate(requests.begin(), requests.end(), std::uint64_t{0});
     }
@@ -53,13 +55,13 @@ class Host {
         const std::uint8_t index = protocol_index(protocol).value();
         REQUIRE(table_.add(id(number), static_cast<VnicId>(number % 4), index, 0) != nullptr);
         pass(number, Side::kRequests, first - 1, "", Segment::kSyn);
-        pass(number, Side::kResponses, first - 1, "", Segment::kSyn | Segment::kAck);
+        pass(number, Side::kResponses, first - 1, "", Segment::kSyn | Segment::kAck, first);
     }
     void pass(std::uint32_t number, Side side, std::uint32_t seq, std::string_view text,
-              std::uint8_t flags = Segment::kAck) {
+              std::uint8_t flags = Segment::kAck, std::uint32_t ack = 0) {
         const Bytes bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
         TrackedConnection* const connection = table_.find(id(number), 0);
-        tracker_.segment(*connection, side, {.seq = seq, .ack = seq, .flags = flags, .payload = bytes}, 0,
+        tracker_.segment(*connection, side, {.seq = seq, .ack = ack, .flags = flags, .payload = bytes}, 0,
                          counts);
     }
     [[nodiscard]] std::uint32_t outstanding() {

@@ -144,7 +144,7 @@ TEST_CASE(
     std::vector<std::pair<std::size_t, std::uint32_t>> open;
     for (std::size_t who = 0; who < connections.size(); ++who) {
         connections[who].vnic = 1;
-        connections[who].id_low = static_cast<std::uint32_t>(77 * who);
+        connections[who].id_low = (77 * who) & TrackedConnection::kIdLowMask;
         for (std::uint32_t cookie = 0; cookie < kMany; ++cookie)
             open.emplace_back(who, cookie);
     }
@@ -259,11 +259,11 @@ TEST_CASE("pending: one vNIC cannot take all records") {
 TEST_CASE("pending: tokens are at the service from the forwarding of a request until it is closed") {
     Rig rig;
     rig.ask();
-    CHECK(rig.pending.charge(rig.connection, 5) == 5);
+    rig.pending.charge(rig.connection, 5, 0, Access::kPlain);
     rig.ask();
-    CHECK(rig.pending.charge(rig.connection, 7) == 7);
+    rig.pending.charge(rig.connection, 7, 0, Access::kPlain);
     rig.ask();
-    CHECK(rig.pending.charge(rig.connection, 9) == 9);
+    rig.pending.charge(rig.connection, 9, 0, Access::kPlain);
     rig.pending.hold(rig.connection, 1);  // the second and the third are held
     CHECK(rig.pending.release(rig.connection, 0, 1, 10) == 0);
     CHECK(rig.in_order().matched);
@@ -280,9 +280,22 @@ TEST_CASE("pending: tokens are at the service from the forwarding of a request u
 TEST_CASE("pending: a request without a record takes no tokens at the service") {
     Rig rig(1);
     rig.ask();
-    CHECK(rig.pending.charge(rig.connection, 5) == 5);
+    rig.pending.charge(rig.connection, 5, 0, Access::kPlain);
+    CHECK(rig.pending.is_recorded(rig.connection));
     rig.ask();
-    CHECK(rig.pending.charge(rig.connection, 7) == 0);
+    CHECK_FALSE(rig.pending.is_recorded(rig.connection));
     rig.pending.forget(rig.connection);
     CHECK(rig.pending.finished_tokens() == 5);
+}
+
+TEST_CASE("pending: a response is answered with what its request was charged") {
+    Rig rig;
+    rig.ask();
+    rig.pending.charge(rig.connection, 40, 1000, Access::kRepeat);
+    rig.ask();
+    rig.pending.charge(rig.connection, 7, 10, Access::kPlain);
+    const Answer first = rig.in_order();
+    CHECK(first.charged_bytes == 1000);
+    CHECK(first.access == Access::kRepeat);
+    CHECK(rig.in_order().charged_bytes == 10);
 }

@@ -44,6 +44,38 @@ TEST_CASE("a retransmission is not counted again, nor are overlapping bytes") {
     CHECK(c.events.requests.size() == 3);
     CHECK(c.connection.requests_way.next_seq == 1021);
     CHECK(c.events.plain_requests == 0);
+    CHECK(c.events.repeated_bytes == 7 + 7 + 11);
+}
+
+TEST_CASE("each byte that was reported pays for one passage, in a body too, and in any order") {
+    Conversation c("memcached");
+    c.open();
+    c.ask("set k 0 0 3000\r\n");
+    CHECK(c.connection.credit == 3002);
+    c.skip(Side::kRequests, std::string(1000, 'x'));
+    c.ask(std::string(1000, 'x'));
+    c.pass(Side::kRequests, 1016, std::string(1000, 'x'));  // later than the next
+    CHECK(c.events.repeated_bytes == 0);
+    CHECK(c.connection.credit == 1002);
+    c.pass(Side::kRequests, 1016, "get a\r\n");  // in place of the body
+    CHECK(c.events.repeated_bytes == 0);
+    c.pass(Side::kRequests, 1016, std::string(1000, 'x'));
+    CHECK(c.events.repeated_bytes == 5);
+    CHECK(c.connection.credit == 0);
+    CHECK(c.events.requests.size() == 1);
+}
+
+TEST_CASE("bytes beyond a hole count as passed once, their repetition as repeated") {
+    Conversation c("memcached");
+    c.open();
+    c.pass(Side::kRequests, 1007, "get b\r\nget c\r\n");
+    CHECK(c.events.repeated_bytes == 0);
+    c.pass(Side::kRequests, 1007, "set k 0 0 9\r\n");
+    CHECK(c.events.repeated_bytes == 13);
+    c.pass(Side::kRequests, 1000, "get a\r\n");
+    CHECK(c.events.requests.size() == 3);
+    CHECK(c.events.repeated_bytes == 13);
+    CHECK(c.connection.credit == 0);
 }
 
 TEST_CASE("requests that share a segment are all found, in a super-frame too") {
@@ -292,6 +324,34 @@ TEST_CASE("a SYN begins anew, its duplicate does not") {
     CHECK(c.events.responses.back().answer.matched);
 }
 
+TEST_CASE("a SYN that the server does not acknowledge moves nothing") {
+    Conversation c("memcached");
+    c.open();
+    c.ask("get a\r\n");
+    c.pass(Side::kRequests, 1'000'000'000, "", Segment::kSyn);
+    c.pass(Side::kRequests, 500, "", Segment::kSyn | Segment::kAck);
+    c.pass(Side::kResponses, 2000, "", Segment::kAck, 1007);  // a challenge
+    c.ask("get b\r\n");
+    CHECK(c.events.requests.size() == 2);
+    CHECK(c.connection.outstanding() == 2);
+    CHECK(c.connection.requests_way.next_seq == 1014);
+}
+
+TEST_CASE("the server's SYN begins anew where it acknowledges, and reports what waited beyond a hole") {
+    Conversation c("memcached");
+    c.pass(Side::kRequests, 999, "", Segment::kSyn);
+    c.pass(Side::kRequests, 499, "", Segment::kSyn);  // this one the server takes
+    c.pass(Side::kRequests, 1010, "get a\r\n");
+    c.pass(Side::kResponses, 1999, "", Segment::kSyn | Segment::kAck, 500);
+    CHECK(c.events.plain_requests == 7);
+    c.pass(Side::kRequests, 500, "get b\r\n");
+    CHECK(c.events.requests.size() == 1);
+    c.pass(Side::kResponses, 1999, "", Segment::kSyn | Segment::kAck, 500);  // again
+    c.pass(Side::kRequests, 507, "get c\r\n");
+    CHECK(c.events.requests.size() == 2);
+    CHECK(c.connection.outstanding() == 2);
+}
+
 TEST_CASE("data may come in the SYN segment") {
     Conversation c("memcached");
     c.pass(Side::kRequests, 999, "get a\r\n", Segment::kSyn);
@@ -359,7 +419,8 @@ TEST_CASE("plain bytes have no headers and are reported once") {
     c.pass(Side::kRequests, 1014, "lost");
     c.reply("abc");
     CHECK(c.events.requests.empty());
-    CHECK(c.events.plain_requests == 7 + 15 + 8);
+    CHECK(c.events.plain_requests == 7 + 7 + 8);  // of the lost bytes only those that came later
+    CHECK(c.events.repeated_bytes == 7 + 4);
     CHECK(c.events.plain_responses == 3);
 }
 

@@ -4,10 +4,19 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "vswitch/datapath/frame.h"
 
 namespace weir {
+namespace {
+
+/// The segment takes sequence numbers behind those before it.
+bool is_in_stream(const TcpView& view) {
+    return view.payload_bytes != 0 || (view.flags & Segment::kFin) != 0;
+}
+
+}  // namespace
 
 /// Sink of the tracker: adds up the cost of a segment's requests, and settles the cost of its responses.
 struct RequestPath::Charges {
@@ -18,20 +27,26 @@ struct RequestPath::Charges {
     CostVector& cost;  ///< to which the cost of the requests is added
     Nanos now;
 
+    /// A request without a record is charged without its response, which is charged when it comes.
     void request(const Request& request) {
         const auto operation = static_cast<std::size_t>(request.operation);
-        const std::uint32_t back = !request.answered        ? 0
+        PendingRequests& pending = path.tracker_.pending();
+        const bool recorded = request.answered && pending.is_recorded(*connection);
+        const std::uint32_t back = !recorded                ? 0
                                    : request.response_known ? request.response_bytes
                                                             : flow.expected[operation];
-        const std::uint32_t tokens = flow.cost.tokens(request, back, now);
+        const Access access = flow.cost.see(request, now);
+        const std::uint32_t tokens = flow.cost.tokens(request, back, access);
         cost[0] += tokens;
         cost[1] += path.wire_bytes(request.request_bytes);
         cost[2] += back != 0 ? path.wire_bytes(back) : 0;
         if (flow.counts_cycles)
             cost[3] += path.appliances_[flow.appliance].cycles->tokens(request.operation,
                                                                        request.request_bytes, back);
-        if (request.answered)
-            cost[kWindowHold] += path.tracker_.pending().charge(*connection, tokens);
+        if (recorded) {
+            pending.charge(*connection, tokens, back, access);
+            cost[kWindowHold] += tokens;
+        }
         ++flow.stats.requests;
         flow.stats.outstanding += request.answered;
     }
@@ -40,40 +55,49 @@ struct RequestPath::Charges {
         flow.stats.failed += response.failed;
         flow.stats.outstanding -= flow.stats.outstanding != 0;
         if (!answer.matched)
-            return;
+            return charge_back({.operation = Operation::kRead}, response.bytes);
         flow.latency->add(answer.latency);
-        settle(response, answer);
+        if (!answer.response_known)
+            settle(response.bytes, answer);
     }
     void plain(Side side, std::uint32_t bytes) {
         flow.stats.plain_bytes += bytes;
-        if (side == Side::kResponses) {
-            path.gate_.settle(id, PathResource::kDownlink, 0, path.wire_bytes(bytes), now);
-            return;
-        }
+        if (side == Side::kResponses)
+            return charge_back({.operation = Operation::kBytes}, bytes);
         cost[0] += flow.cost.tokens({.operation = Operation::kBytes, .request_bytes = bytes}, 0, now);
         cost[1] += path.wire_bytes(bytes);
     }
-    /// Responses of unknown length were charged by the average of their operation. The difference to the real
-    /// length is settled here; it is the present average's, not the one at the request, but over many
-    /// responses that cancels.
-    void settle(const Response& response, const Answer& answer) {
+    void repeated(std::uint32_t bytes) { plain(Side::kRequests, bytes); }
+    /// Charges bytes of the appliance that no recorded request expects: the work for them is done.
+    void charge_back(const Request& request, std::uint32_t bytes) {
+        const std::uint32_t tokens = flow.cost.tokens(request, bytes, Access::kPlain);
+        path.gate_.settle(id, PathResource::kAppliance, 0, tokens, now);
+        path.gate_.settle(id, PathResource::kDownlink, 0, path.wire_bytes(bytes), now);
+    }
+    /// Responses of unknown length were charged by an estimate, the average of their operation then. The
+    /// difference to the real length is settled here.
+    void settle(std::uint32_t actual, const Answer& answer) {
         // The average moves by 1/8 towards each new value.
         constexpr unsigned kAverageShift = 3;
         std::uint32_t& expected = flow.expected[static_cast<std::size_t>(answer.operation)];
-        const std::uint32_t charged = expected;
-        const std::uint32_t actual = response.bytes;
-        if (charged != actual && !answer.response_known) {
+        const std::uint32_t charged = answer.charged_bytes;
+        if (charged != actual) {
             const Request request{.operation = answer.operation, .request_bytes = answer.request_bytes};
-            const std::uint32_t was = flow.cost.tokens(request, charged, Access::kPlain);
-            const std::uint32_t is = flow.cost.tokens(request, actual, Access::kPlain);
+            const std::uint32_t was = flow.cost.tokens(request, charged, answer.access);
+            const std::uint32_t is = flow.cost.tokens(request, actual, answer.access);
             path.gate_.settle(id, PathResource::kAppliance, was, is, now);
             path.gate_.settle(id, PathResource::kDownlink, charged != 0 ? path.wire_bytes(charged) : 0,
                               path.wire_bytes(actual), now);
-            const bool near = charged >> kAverageShift == actual >> kAverageShift;
-            expected = charged == 0 || near
-                           ? actual
-                           : charged + (actual >> kAverageShift) - (charged >> kAverageShift);
         }
+        const bool near = expected >> kAverageShift == actual >> kAverageShift;
+        expected = expected == 0 || near ? actual
+                                         : expected + (actual >> kAverageShift) - (expected >> kAverageShift);
+    }
+    /// Payload that passed before its price was known is paid for in arrears.
+    void charge_late() {
+        for (std::size_t i = 0; i < kPathResources; ++i)
+            if (cost[i] != 0)
+                path.gate_.settle(id, static_cast<PathResource>(i), 0, std::exchange(cost[i], 0), now);
     }
 };
 
@@ -88,13 +112,16 @@ std::uint32_t RequestPath::wire_bytes(std::uint32_t payload) const {
 
 /// Finds the segment, the service flow and the connection's slot of each frame, and starts loading their
 /// memory.
-void RequestPath::look_up(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
-                          Lookups& lookups) const {
+std::uint32_t RequestPath::look_up(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
+                                   Lookups& lookups) const {
+    static_assert(limits::kBurst <= 32);
+    std::uint32_t unreadable = 0;
     const Lookup* last = nullptr;  // neighbours in a burst are often of one connection
     for (std::uint16_t at = 0; at < count; ++at) {
         Lookup& lookup = lookups[at];
         lookup.flow = kNoFlow;
-        if (!read_tcp(frames[at], lookup.view))
+        if (!read_tcp(frames[at], lookup.view) &&
+            !read_unusual_frame(vnic, side, frames[at], lookup.view, 1U << at, unreadable)) [[unlikely]]
             continue;
         if (last != nullptr && lookup.view.same_way(last->view)) {
             lookup.flow = last->flow;
@@ -117,6 +144,21 @@ void RequestPath::look_up(VnicId vnic, Side side, rte_mbuf* const* frames, std::
         lookup.slot = same ? last->slot : connections_.probe(lookup.connection);
         last = &lookup;
     }
+    return unreadable;
+}
+
+/// @return whether the frame holds a segment; if not, and it could reach one of the vNIC's appliances all the
+/// same, `bit` is set in `unreadable`
+bool RequestPath::read_unusual_frame(VnicId vnic, Side side, const rte_mbuf* frame, TcpView& view,
+                                     std::uint32_t bit, std::uint32_t& unreadable) const {
+    const bool is_request = side == Side::kRequests;
+    const TcpReading reading = read_unusual(frame, is_request, view);
+    if (reading == TcpReading::kUnreadable && is_request)
+        for (const Service& known : services_[vnic])
+            if (known.ip6 == view.ip6 && (view.ports == 0 || view.destination_port() == known.port) &&
+                std::memcmp(known.address.data(), view.destination(), view.address_bytes()) == 0)
+                unreadable |= bit;
+    return reading == TcpReading::kTcp;
 }
 
 /// Between two bursts, copies of frames and the guest's kernel push this memory out of the caches.
@@ -186,30 +228,41 @@ RequestPath::Tracked RequestPath::track(const Lookup& lookup, TrackedConnection*
     }
     TrackedConnection& connection = *tracked.connection;
     tracked.first = connection.requests;
+    const std::uint32_t outstanding = connection.outstanding();
     bool continues = true;
     each_piece(frame, view, [&](const Segment& segment) {
         continues = continues && tracker_.segment(connection, side, segment, now, charges);
     });
     tracked.end = connection.requests;
+    if ((view.flags & Segment::kSyn) != 0 && connection.outstanding() == 0)  // it may have begun anew
+        flow.stats.outstanding -= std::min<std::uint64_t>(flow.stats.outstanding, outstanding);
     if (!continues) {
         // They are not at the service: finish() must not count them.
         tracker_.pending().hold(connection, tracked.first);
-        forget(connection, &flow);
+        forget(connection, &flow, now);
         connections_.remove(lookup.connection);
         (void)closed_.open(lookup.flow, lookup.connection);
         tracked.connection = nullptr;
         tracked.cost[kWindowHold] = 0;
     }
     finish(&flow);
+    if (side == Side::kResponses || !is_in_stream(view))
+        charges.charge_late();
     return tracked;
 }
 
 void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
     Lookups lookups;
-    look_up(from.fixed.id, Side::kRequests, batch.frames.data(), batch.count, lookups);
+    const std::uint32_t unreadable =
+        look_up(from.fixed.id, Side::kRequests, batch.frames.data(), batch.count, lookups);
     std::uint16_t kept = 0;
     for (std::uint16_t at = 0; at < batch.count; ++at) {
-        if (lookups[at].flow != kNoFlow && !passes(from, batch, at, lookups[at], now)) {
+        bool stays = true;
+        if (lookups[at].flow != kNoFlow)
+            stays = passes(from, batch, at, lookups[at], now);
+        else if ((unreadable >> at & 1U) != 0) [[unlikely]]
+            stays = refuse(from, batch, at, DropReason::kRequestUnreadable);
+        if (!stays) {
             batch.bytes_total -= batch.bytes[at];
             batch.wire_frames_total -= batch.wire_frames[at];
             continue;
@@ -225,12 +278,19 @@ void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
     batch.count = kept;
 }
 
+/// @return false
+bool RequestPath::refuse(VnicPath& from, const Batch& batch, std::uint16_t at, DropReason reason) {
+    from.stats.from_vm.drop(reason, 1, batch.bytes[at]);
+    rte_pktmbuf_free(batch.frames[at]);
+    return false;
+}
+
 /// @return false when the frame is held or was dropped
 bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const Lookup& lookup, Nanos now) {
     const TcpView& view = lookup.view;
     TrackedConnection* const known = connections_.at(lookup.connection, lookup.slot, now);
     if (known != nullptr && !gate_.waiting(lookup.flow) &&
-        Tracker::has_nothing_new(*known, Side::kRequests, view.seq, view.payload_bytes, view.flags))
+        Tracker::pass_body(*known, Side::kRequests, view.seq, view.payload_bytes, view.flags))
         return true;
     rte_mbuf* frame = batch.frames[at];
     const std::uint32_t bytes = batch.bytes[at];
@@ -238,27 +298,25 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
     const std::uint32_t end = view.seq + view.payload_bytes;
     const bool has_held = held.from != held.to;
     if (has_held && view.payload_bytes != 0 && ahead(view.seq, held.from) >= 0 &&
-        ahead(end, held.to) <= 0) {  // a retransmission of bytes that are held here
-        from.stats.from_vm.drop(DropReason::kRequestHeld, 1, bytes);
-        rte_pktmbuf_free(frame);
-        return false;
-    }
-    const bool in_stream = view.payload_bytes != 0 || (view.flags & Segment::kFin) != 0;
-    // Asked before anything is charged.
-    if (in_stream && !gate_.has_room(lookup.flow, lookup.connection, bytes)) {
-        from.stats.from_vm.drop(DropReason::kRequestQueueFull, 1, bytes);
-        rte_pktmbuf_free(frame);
-        return false;
-    }
+        ahead(end, held.to) <= 0)  // a retransmission of bytes that are held here
+        return refuse(from, batch, at, DropReason::kRequestHeld);
+    const bool in_stream = is_in_stream(view);
+    // Asked before the tracker counts the segment. Behind a segment that was dropped it would only have to be
+    // retransmitted too.
+    const bool behind_gap = has_held && ahead(view.seq, held.to) > 0;
+    if (in_stream && (behind_gap || !gate_.has_room(lookup.flow, lookup.connection, bytes)))
+        return refuse(from, batch, at, DropReason::kRequestQueueFull);
     const Tracked tracked = track(lookup, known, Side::kRequests, frame, now);
     ServiceFlow& flow = flows_[lookup.flow];
     if (view.payload_bytes != 0)  // a client that sends knows its window, or ignores it
         (void)closed_.open(lookup.flow, lookup.connection);
     if (tracked.end != tracked.first)
         flow.expected_requests -= flow.expected_requests != 0;
-    if (!in_stream || (has_held && ahead(end, held.from) <= 0))
+    if (!in_stream)
         return true;
-    if (gate_.admit(lookup.flow, lookup.connection, tracked.cost, now)) {
+    const bool again = has_held && ahead(end, held.to) <= 0;  // from before the held bytes on
+    if (again ? gate_.admit_again(lookup.flow, tracked.cost, now)
+              : gate_.admit(lookup.flow, lookup.connection, tracked.cost, now)) {
         flow.at_service += tracked.cost[kWindowHold];
         return true;
     }
@@ -267,7 +325,10 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
     const RequestGate::Held packet{{frame, now, bytes, batch.wire_frames[at], buffers_of(frame)},
                                    lookup.connection,
                                    std::uint64_t{tracked.end} << 32 | tracked.first};
-    gate_.hold(lookup.flow, packet, tracked.cost, {view.seq, end}, now);
+    if (again)
+        gate_.hold_again(lookup.flow, packet, tracked.cost);
+    else
+        gate_.hold(lookup.flow, packet, tracked.cost, {view.seq, end}, now);
     from.queued_buffers += buffers_of(frame);
     from.stats.from_vm.queued.add(1, bytes);
     return false;
@@ -282,8 +343,8 @@ void RequestPath::to_vm(const VnicPath& to, const Run& run, Nanos now) {
         if (lookup.flow == kNoFlow)
             continue;
         TrackedConnection* connection = connections_.at(lookup.connection, lookup.slot, now);
-        if (connection == nullptr || !Tracker::has_nothing_new(*connection, Side::kResponses, view.seq,
-                                                               view.payload_bytes, view.flags))
+        if (connection == nullptr ||
+            !Tracker::pass_body(*connection, Side::kResponses, view.seq, view.payload_bytes, view.flags))
             connection = track(lookup, connection, Side::kResponses, run.frames[at], now).connection;
         else if (!is_paced(lookup.flow))
             continue;

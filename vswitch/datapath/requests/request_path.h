@@ -78,8 +78,8 @@ class RequestPath {
     void remove(const VnicPath& path, Nanos now, Drop&& drop);
 
     /// Classified frames of a VM, which carry their destinations (frame.h). Frames that are held leave the
-    /// batch and are counted as queued. Frames without room, and retransmissions of held frames, leave it and
-    /// are dropped.
+    /// batch and are counted as queued. Frames without room, retransmissions of held frames, and those to an
+    /// appliance that cannot be read, leave it and are dropped.
     void from_vm(VnicPath& from, Batch& batch, Nanos now);
     /// Frames that are about to be delivered to a VM.
     void to_vm(const VnicPath& to, const Run& run, Nanos now);
@@ -177,13 +177,17 @@ class RequestPath {
     struct Charges;
 
     // request_path.cc: frames.
-    void look_up(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
-                 Lookups& lookups) const;
+    /// @return a bit for each frame that could reach an appliance and cannot be read
+    std::uint32_t look_up(VnicId vnic, Side side, rte_mbuf* const* frames, std::uint16_t count,
+                          Lookups& lookups) const;
+    [[nodiscard]] bool read_unusual_frame(VnicId vnic, Side side, const rte_mbuf* frame, TcpView& view,
+                                          std::uint32_t bit, std::uint32_t& unreadable) const;
     void find_flow(VnicId vnic, Side side, Lookup& lookup) const;
     void prefetch(std::uint32_t flow) const;
     [[nodiscard]] TrackedConnection* connection_of(const Lookup& lookup, Nanos now);
     [[nodiscard]] Tracked track(const Lookup& lookup, TrackedConnection* known, Side side,
                                 const rte_mbuf* frame, Nanos now);
+    [[nodiscard]] static bool refuse(VnicPath& from, const Batch& batch, std::uint16_t at, DropReason reason);
     [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Lookup& lookup,
                               Nanos now);
     [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const;
@@ -194,7 +198,7 @@ class RequestPath {
     [[nodiscard]] ServiceFlow* flow_of(const TrackedConnection& connection);
     [[nodiscard]] ApplianceGate* window_of(std::uint16_t appliance);
     void on_release(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
-    void forget(TrackedConnection& connection, ServiceFlow* flow);
+    void forget(TrackedConnection& connection, ServiceFlow* flow, Nanos now);
     void finish(ServiceFlow* flow);
     void finish(ServiceFlow& flow, std::uint64_t tokens);
     void divide_windows(Nanos now);

@@ -13,8 +13,8 @@ constexpr std::uint32_t kConnections = 1 << 16;
 constexpr std::uint32_t kConnectionsPerVnic = 1 << 14;
 constexpr std::size_t kPendings = 1 << 16;
 constexpr std::size_t kStreamBuffers = 1 << 12;
-constexpr std::uint32_t kHeldConnections = 1 << 10;
-constexpr std::uint32_t kHeldPackets = 1 << 12;
+constexpr std::uint32_t kHeldConnections = 1 << 11;
+constexpr std::uint32_t kHeldPackets = 1 << 13;
 constexpr unsigned kSweepPlaces = 64;
 
 }  // namespace
@@ -124,11 +124,17 @@ RequestPath::ServiceFlow* RequestPath::flow_of(const TrackedConnection& connecti
     return connection.service < services.size() ? &flows_[services[connection.service].flow] : nullptr;
 }
 
-/// Removes a connection from the tracker and its open requests from the counters.
-void RequestPath::forget(TrackedConnection& connection, ServiceFlow* flow) {
+/// Removes a connection from the tracker and its open requests from the counters, and charges what passed
+/// beyond a hole.
+void RequestPath::forget(TrackedConnection& connection, ServiceFlow* flow, Nanos now) {
     if (flow != nullptr)
         flow->stats.outstanding -= std::min<std::uint64_t>(flow->stats.outstanding, connection.outstanding());
-    tracker_.forget(connection);
+    const std::uint32_t kept = tracker_.forget(connection);
+    if (flow != nullptr && kept != 0) {
+        const Request bytes{.operation = Operation::kBytes, .request_bytes = kept};
+        gate_.settle(static_cast<std::uint32_t>(flow - flows_.data()), PathResource::kAppliance, 0,
+                     flow->cost.tokens(bytes, 0, now), now);
+    }
     finish(flow);
 }
 
@@ -172,8 +178,9 @@ void RequestPath::housekeeping(Nanos now) {
 }
 
 void RequestPath::sweep(Nanos now) {
-    connections_.sweep(now, kSweepPlaces,
-                       [this](TrackedConnection& connection) { forget(connection, flow_of(connection)); });
+    connections_.sweep(now, kSweepPlaces, [this, now](TrackedConnection& connection) {
+        forget(connection, flow_of(connection), now);
+    });
 }
 
 void RequestPath::read(VnicId vnic, Nanos now, std::vector<Reading>& readings) const {

@@ -2,9 +2,12 @@
 // payload. Source: RFC 791; RFC 8200; RFC 9293. Units: bytes; ports in host order, addresses as on the wire.
 // Threads: any.
 //
-// A header whose lengths exceed the frame is rejected.
+// A header whose lengths exceed the frame is rejected. read_tcp() reads the usual frame; what it rejects goes
+// to read_unusual(), so that no wrapping hides a segment: VLAN tags and extension headers are skipped, and a
+// packet that may hold a segment all the same (a fragment, IPsec, a tunnel) is unreadable.
 #pragma once
 
+#include <rte_ether.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -73,6 +76,26 @@ inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpVie
     return kIp6Bytes;
 }
 
+/// Reads the TCP header at `at`; this and the other lengths are counted from the IP header.
+/// @return false when the header exceeds the packet or the first buffer
+inline bool read_header(const std::uint8_t* ip, std::uint32_t at, std::uint32_t room, std::uint32_t end,
+                        std::uint32_t ip_at, TcpView& view) {
+    if (room < at + kTcpBytes)
+        return false;
+    const std::uint8_t* tcp = ip + at;
+    const std::uint32_t payload = at + (tcp[12] >> 4) * 4U;
+    if (payload < at + kTcpBytes || payload > end || payload > room)
+        return false;
+    view.ports = be32(tcp);
+    view.seq = be32(tcp + 4);
+    view.ack = be32(tcp + 8);
+    view.flags = tcp[13];
+    view.tcp_at = static_cast<std::uint16_t>(ip_at + at);
+    view.payload_at = static_cast<std::uint16_t>(ip_at + payload);
+    view.payload_bytes = end - payload;
+    return true;
+}
+
 }  // namespace tcp_view
 
 /// Reads the segment in an untagged frame, whose headers must lie in the first buffer.
@@ -93,21 +116,20 @@ inline std::uint32_t read_ip6(const std::uint8_t* ip, std::uint32_t room, TcpVie
         at = read_ip4(ip, view, end);
     else if (type == kTypeIp6)
         at = read_ip6(ip, room, view, end);
-    if (at == 0 || room < at + kTcpBytes || end > frame->pkt_len - kEthernetHeaderBytes)
+    if (at == 0 || end > frame->pkt_len - kEthernetHeaderBytes)
         return false;
-    const std::uint8_t* tcp = ip + at;
-    const std::uint32_t payload = at + (tcp[12] >> 4) * 4U;
-    if (payload < at + kTcpBytes || payload > end || payload > room)
-        return false;
-    view.ports = be32(tcp);
-    view.seq = be32(tcp + 4);
-    view.ack = be32(tcp + 8);
-    view.flags = tcp[13];
-    view.tcp_at = static_cast<std::uint16_t>(kEthernetHeaderBytes + at);
-    view.payload_at = static_cast<std::uint16_t>(kEthernetHeaderBytes + payload);
-    view.payload_bytes = end - payload;
-    return true;
+    return read_header(ip, at, room, end, kEthernetHeaderBytes, view);
 }
+
+enum class TcpReading : std::uint8_t {
+    kTcp,        ///< a segment
+    kOther,      ///< neither a segment nor a part of one: no IP, ICMP
+    kUnreadable  ///< may reach a service, but cannot be read; of the view, `ip6` and `addresses` are valid,
+                 ///< and `ports` of UDP, else 0
+};
+
+/// Reads a frame that read_tcp() did not take. @param tags whether VLAN tags are skipped
+[[nodiscard]] TcpReading read_unusual(const rte_mbuf* frame, bool tags, TcpView& view);
 
 /// Calls visit(const Segment&) for each buffer's part of the payload; once when there is no payload.
 template <class Visit>

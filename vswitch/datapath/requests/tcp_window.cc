@@ -73,7 +73,7 @@ WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsign
     WindowUpdate update;
     update.size_ = static_cast<std::uint8_t>(tcp_at + kTcpBytes);
     std::uint8_t* out = update.bytes_.data();
-    std::memcpy(out, bytes, tcp_at);  // without IPv4 options
+    std::memcpy(out, bytes, tcp_at);  // without IPv4 options and extension headers
     std::memcpy(out + tcp_at, bytes + view.tcp_at, kTcpBytes);
     std::uint8_t* tcp = out + tcp_at;
     const bool fin = (view.flags & Segment::kFin) != 0;
@@ -88,6 +88,7 @@ WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsign
     if (view.ip6) {
         auto* ip = reinterpret_cast<rte_ipv6_hdr*>(out + kEthernetHeaderBytes);
         ip->payload_len = rte_cpu_to_be_16(kTcpBytes);
+        ip->proto = tcp_view::kProtocolTcp;
         const std::uint16_t sum = rte_ipv6_udptcp_cksum(ip, tcp);
         std::memcpy(tcp + kChecksumAt, &sum, sizeof sum);
     } else {
