@@ -271,7 +271,7 @@ void Worker::negotiate_share(Nanos now) {
         const std::uint64_t more = total - std::exchange(before, total);
         return static_cast<std::uint64_t>(Wide{more} * kNanosPerSec / span);
     };
-    LinkDemand demand = promised_;
+    LinkDemand demand = claim_;
     LinkDemand in = demand;
     demand.used = rate(uplink.stats.tx.delivered.bytes, sent_before_);
     demand.backlogged = uplink.backlogged();

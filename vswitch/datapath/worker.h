@@ -65,7 +65,7 @@ class Worker {
     unsigned forward_piece(VnicPath& vnic, Nanos now);
     void finish_poll(VnicPath& vnic, unsigned frames);
     std::uint16_t allowance(VnicPath& vnic, Nanos now);
-    void sum_promises();
+    void sum_claims();
     void negotiate_share(Nanos now);
     void housekeeping(Nanos now);
     // worker_commands.cc: what the agent posts
@@ -90,7 +90,7 @@ class Worker {
     CycleBill bill_;
     LinkShare* out_share_;  // nullptr: there is no uplink
     LinkShare* in_share_;
-    LinkDemand promised_;  // reservations and shares of `mine_` together
+    LinkDemand claim_;  // reservations and shares of `mine_` together
     Nanos share_due_ = 0;
     std::uint64_t sent_before_ = 0;  // bytes, when the shares were negotiated last
     std::uint64_t received_before_ = 0;

@@ -60,7 +60,7 @@ void Worker::add_vnic(VnicPath& path, Nanos now) {
     mine_.push_back(&path);
     list_promised(path);
     bill_.share().add(path.fixed.id, path.profile.cycle_shares);
-    sum_promises();
+    sum_claims();
 }
 
 /// Adds the vNIC to those that were promised packets, or removes it from them, as its profile has it.
@@ -77,7 +77,7 @@ void Worker::change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now) {
     list_promised(path);
     bill_.share().set_shares(vnic, profile.cycle_shares);
     forwarder_.change(path, now);
-    sum_promises();
+    sum_claims();
     if (path.parked) {  // the new limit may pay at once
         wheel_.remove(vnic);
         resume(path, now);
@@ -93,16 +93,16 @@ void Worker::remove_vnic(VnicId vnic, Nanos now) {
         path.release(now);
         bill_.share().remove(vnic);
         wheel_.remove(vnic);
-        sum_promises();
+        sum_claims();
     }
     forwarder_.remove(path, now);
 }
 
-void Worker::sum_promises() {
-    promised_ = {};
+void Worker::sum_claims() {
+    claim_ = {};
     for (const VnicPath* vnic : mine_) {
-        promised_.reservation += vnic->profile.uplink.reservation;
-        promised_.shares += vnic->profile.uplink.shares;
+        claim_.reservation += vnic->profile.uplink.reservation;
+        claim_.shares += vnic->profile.uplink.shares;
     }
 }
 

@@ -16,10 +16,6 @@ constexpr Nanos kSpan = 100'000'000;
 void flood_from(FakePort& port, std::uint64_t to, std::uint64_t from, std::size_t bytes) {
     port.source = [frame = numbered(to, from, bytes, 0)] { return to_mbuf(buffer_pool(), frame); };
 }
-void read_at_once(FakePort& port) {
-    port.sink = [](const rte_mbuf*) {};
-}
-
 /// Bits per second that the switch took from the VM over kSpan, after the first burst.
 double measure(SwitchHarness& host, VnicId id, RingNic* nic = nullptr) {
     const auto run = [&](Nanos span) {
@@ -54,7 +50,7 @@ TEST_CASE("a limit in bit/s holds within 0.5 % over 100 ms, towards a VM and tow
             VnicConfig limited = vm(1);
             limited.limit_bps = rate;
             const VnicId vm1 = host.add(limited);
-            read_at_once(host.port(host.add(vm(2))));
+            host.port(host.add(vm(2))).read_at_once();
             flood_from(host.port(vm1), uplink ? mac(0x99) : mac(2), mac(1), 1514);
             CHECK(measure(host, vm1, &nic) == Approx(static_cast<double>(rate)).epsilon(0.005));
             CHECK(host.stats(vm1).from_vm.dropped.packets == 0);
@@ -69,7 +65,7 @@ TEST_CASE("a limit in packet/s holds within 0.5 % over 100 ms") {
         VnicConfig limited = vm(1);
         limited.limit_pps = rate;
         const VnicId vm1 = host.add(limited);
-        read_at_once(host.port(host.add(vm(2))));
+        host.port(host.add(vm(2))).read_at_once();
         flood_from(host.port(vm1), mac(2), mac(1), 60);
         CHECK(measure(host, vm1) / 8 / 84 == Approx(static_cast<double>(rate)).epsilon(0.005));
     }
@@ -80,7 +76,7 @@ TEST_CASE("what the limit holds back stays in the guest's ring, and the time is 
     VnicConfig limited = vm(1);
     limited.limit_bps = 100'000'000;
     const VnicId vm1 = host.add(limited);
-    read_at_once(host.port(host.add(vm(2))));
+    host.port(host.add(vm(2))).read_at_once();
     for (int i = 0; i < 3000; ++i)
         host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), numbered(mac(2), mac(1), 1514, 0)));
     host.run(100'000'000);
@@ -115,7 +111,7 @@ TEST_CASE("a ring full of super-frames below 1 Gbit/s loses nothing on its way t
     const VnicId vm1 = host.add(limited);
     const VnicId vm2 = host.add(vm(2));
     host.port(vm2).taken = {.checksum = true, .tso = true};
-    read_at_once(host.port(vm2));
+    host.port(vm2).read_at_once();
     const FrameBytes super_frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(60'000))));
     for (int i = 0; i < 64; ++i)
         host.port(vm1).offered.push_back(ask_segments(to_mbuf(buffer_pool(), super_frame), 1448));
@@ -212,7 +208,7 @@ TEST_CASE("with isolation off limits are not kept and nothing is held back") {
     VnicConfig limited = vm(1);
     limited.limit_bps = 1'000'000;
     const VnicId vm1 = host.add(limited);
-    read_at_once(host.port(host.add(vm(2))));
+    host.port(host.add(vm(2))).read_at_once();
     flood_from(host.port(vm1), mac(2), mac(1), 1514);
     host.run(200'000);
     CHECK(host.stats(vm1).from_vm.delivered.packets == 100 * limits::kBurst);

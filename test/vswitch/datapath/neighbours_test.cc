@@ -11,10 +11,6 @@ using namespace weir::testing;
 
 namespace {
 
-void read_at_once(FakePort& port) {
-    port.sink = [](const rte_mbuf*) {};
-}
-
 /// A VM that never runs out of super-frames of 64,000 bytes in segments of 250 bytes.
 void flood_super_frames(FakePort& port, std::uint64_t to, std::uint64_t from) {
     port.source = [frame = ethernet(to, from, kIpv4, ipv4(kTcp, tcp(pattern(64'000))))] {
@@ -41,8 +37,8 @@ TEST_CASE("a VM that splits the largest frames into the smallest segments holds 
     const VnicId vm1 = host.add(attacker);
     const VnicId vm2 = host.add(vm(2));
     const VnicId vm3 = host.add(vm(3));
-    read_at_once(host.port(vm2));
-    read_at_once(host.port(vm3));
+    host.port(vm2).read_at_once();
+    host.port(vm3).read_at_once();
     flood_super_frames(host.port(vm1), to_wire ? kFar : mac(2), mac(1));
     const unsigned before = buffers_in_use();
     unsigned most = 0;
@@ -64,7 +60,7 @@ TEST_CASE("a turn forwards at most one piece of a VM's super-frames") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
     const VnicId vm2 = host.add(vm(2));
-    read_at_once(host.port(vm2));
+    host.port(vm2).read_at_once();
     flood_super_frames(host.port(vm1), mac(2), mac(1));
     for (unsigned i = 0; i < 20; ++i) {
         const std::uint64_t before = host.stats(vm2).to_vm.delivered.packets;
@@ -78,7 +74,7 @@ TEST_CASE("the wire is polled between the rings of busy VMs") {
     RingNic nic(1, 1024);
     SwitchHarness host({}, &nic, {}, {}, {.outside_every = 0, .length_max = UINT64_MAX});
     for (unsigned i = 1; i <= kVms; ++i)
-        read_at_once(host.port(host.add(vm(i))));
+        host.port(host.add(vm(i))).read_at_once();
     for (unsigned i = 1; i <= kVms; ++i)
         flood_small_frames(host.port(static_cast<VnicId>(i - 1)), mac(i % kVms + 1), mac(i));
     for (unsigned i = 0; i < 512; ++i)
@@ -95,7 +91,7 @@ TEST_CASE("a round that takes long goes on in the next turn with the VM behind")
     std::vector<VnicId> ids;
     for (unsigned i = 1; i <= kVms; ++i) {
         ids.push_back(host.add(vm(i)));
-        read_at_once(host.port(ids.back()));
+        host.port(ids.back()).read_at_once();
     }
     for (unsigned i = 1; i <= kVms; ++i)
         flood_small_frames(host.port(ids[i - 1]), mac(i % kVms + 1), mac(i));

@@ -259,12 +259,12 @@ TEST_CASE("property: no resource above its rate, order within connections, nothi
     std::uint64_t largest = 0;
     std::uintptr_t next = 1;
     while (gate.now < 20 * kSec) {
-        for (unsigned i = draw(4); i != 0 && gate.stats().held < 900; --i) {
+        for (unsigned i = draw(4); i != 0 && gate.stats().held < 500; --i) {
             CostVector cost{};
             for (std::uint32_t& part : cost)
                 part = draw(3) == 0 ? 0 : draw(30'000);
             largest = std::max<std::uint64_t>(largest, *std::ranges::max_element(cost));
-            const std::uint64_t connection = draw(40);
+            const std::uint64_t connection = draw(30);
             connection_of[next] = connection;
             gate.send(connection, next++, cost);
         }
