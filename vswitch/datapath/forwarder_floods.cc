@@ -70,7 +70,8 @@ void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
 }
 
 /// A frame from the wire or from a tunnel, within the bound on such floods. vNICs that encrypt get what came
-/// through tunnels, the others what came in clear text.
+/// through tunnels, the others what came in clear text. The copies are charged to no vNIC: else the first
+/// member of the list would always pay for all.
 void Forwarder::flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes,
                                    std::uint16_t vlan, bool encrypted, Nanos now) {
     const Flood flood{.frame = frame,
@@ -88,8 +89,10 @@ void Forwarder::flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::
     }
     wire_flood_.pay(1, now);
     stats.queued.add(1, bytes);
-    if (at_once)
-        copy_floods_now(now);
+    if (!at_once)
+        return;
+    copy_floods_now(now);
+    bill_.start(rte_rdtsc());
 }
 
 /// Of the only sender, with what is left of this turn's copies; the caller flushes and charges.
@@ -105,6 +108,7 @@ unsigned Forwarder::serve_waiting_floods(Nanos now) {
         const std::uint32_t used = copy_floods(queue, budget, now);
         used_in_all += used;
         if (payer == nullptr) {
+            bill_.start(rte_rdtsc());
             delivery_.flush_to_receivers();
         } else {
             delivery_.flush();

@@ -21,10 +21,16 @@ std::vector<VnicId> members(const FloodMembers& of, std::uint16_t vlan, bool gro
     return found;
 }
 
+/// Senders in debt for their cycles are not polled, which depends on the machine's load.
+SwitchConfig without_cycle_shares(SwitchConfig config) {
+    config.isolation = false;
+    return config;
+}
+
 /// vm1 and vm2, and readers that count.
 struct Flooded {
     explicit Flooded(unsigned readers, const SwitchConfig& config = {}, RingNic* nic = nullptr)
-        : host(config, nic), first(host.add(vm(1))), second(host.add(vm(2))) {
+        : host(without_cycle_shares(config), nic), first(host.add(vm(1))), second(host.add(vm(2))) {
         for (unsigned n = 0; n < readers; ++n) {
             VnicConfig reader = vm(3);
             reader.mac = MacAddress{mac(3) | std::uint64_t{n} << 16};
