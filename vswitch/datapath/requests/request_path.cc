@@ -301,9 +301,12 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
         ahead(end, held.to) <= 0)  // a retransmission of bytes that are held here
         return refuse(from, batch, at, DropReason::kRequestHeld);
     const bool in_stream = is_in_stream(view);
-    // Asked before the tracker counts the segment. Behind a segment that was dropped it would only have to be
-    // retransmitted too.
-    const bool behind_gap = has_held && ahead(view.seq, held.to) > 0;
+    // Asked before the tracker counts the segment. Behind a segment that was dropped it would only take
+    // tokens from others: its client sends it again too.
+    const bool behind_gap = has_held ? ahead(view.seq, held.to) > 0
+                                     : gate_.waiting(lookup.flow) && known != nullptr &&
+                                           known->requests_way.in_step() &&
+                                           ahead(view.seq, known->requests_way.next_seq) > 0;
     if (in_stream && (behind_gap || !gate_.has_room(lookup.flow, lookup.connection, bytes)))
         return refuse(from, batch, at, DropReason::kRequestQueueFull);
     const Tracked tracked = track(lookup, known, Side::kRequests, frame, now);

@@ -67,7 +67,7 @@ class Gate {
 
     Nanos now = 0;
     TimingWheel wheel{1};
-    RequestGate gate{{.flows = 1, .connections = 64, .packets = 1024, .wheel = &wheel, .wheel_id = 0}};
+    RequestGate gate{{.flows = 1, .connections = 128, .packets = 2048, .wheel = &wheel, .wheel_id = 0}};
     std::vector<std::pair<Nanos, std::uintptr_t>> passed;
 };
 
@@ -259,12 +259,12 @@ TEST_CASE("property: no resource above its rate, order within connections, nothi
     std::uint64_t largest = 0;
     std::uintptr_t next = 1;
     while (gate.now < 20 * kSec) {
-        for (unsigned i = draw(4); i != 0 && gate.stats().held < 500; --i) {
+        for (unsigned i = draw(4); i != 0 && gate.stats().held < 900; --i) {
             CostVector cost{};
             for (std::uint32_t& part : cost)
                 part = draw(3) == 0 ? 0 : draw(30'000);
             largest = std::max<std::uint64_t>(largest, *std::ranges::max_element(cost));
-            const std::uint64_t connection = draw(30);
+            const std::uint64_t connection = draw(40);
             connection_of[next] = connection;
             gate.send(connection, next++, cost);
         }
