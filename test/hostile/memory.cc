@@ -59,18 +59,18 @@ void region_truncated(Scene& scene) {
     use_table(scene, scene.guest.memory.table(), {file.number(), file_of(scene, 1)});
 }
 
+/// The switch's memory is a file of its own, as this program reads its rings in the other one.
 void region_shrunk(Scene& scene) {
     Guest& guest = scene.guest;
-    if (!guest.restart())
+    const File file = File::memory(kRegionBytes);
+    if (!guest.frontend.reconnect() || !guest.negotiate())
         return;
-    scene.send_some(8);
+    guest.frontend.send(kSetMemTable, guest.memory.table(), {file.number(), file_of(scene, 1)});
+    guest.set_up_ring(Guest::kReceive);
+    guest.set_up_ring(Guest::kTransmit);
+    (void)guest.frontend.ask(kGetFeatures);  // all of it has been read
     const std::uint64_t lengths[] = {
         0, 0x2000, 0x4000, 0x6000, Guest::kReceiveBuffersAt, Guest::kTransmitBuffersAt};
-    // The memory is another file of as many bytes, as this program reads its own.
-    File file = File::memory(kRegionBytes);
-    RegionTable table = guest.memory.table();
-    guest.frontend.send(kSetMemTable, table, {file.number(), file_of(scene, 1)});
-    pause(std::chrono::milliseconds(1));
     (void)!ftruncate(file.number(), static_cast<off_t>(scene.random.pick(lengths)));
     guest.frontend.send(kSetVringAddr, guest.tx.addresses(Guest::kTransmit));
     pause(std::chrono::milliseconds(1));

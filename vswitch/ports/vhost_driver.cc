@@ -1,16 +1,20 @@
 // vhost_driver.cc - sockets, features and callbacks of the vhost library.
 #include "vswitch/ports/vhost_driver.h"
 
+#include <rte_eal.h>
 #include <rte_vhost.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "common/error.h"
+#include "vswitch/ports/memory_fault.h"
 
 namespace weir {
 namespace {
@@ -65,51 +69,83 @@ void check_directory(const std::string& socket) {
                         directory.string());
 }
 
+/// Where the library's own sockets are: DPDK's folder of this process, else one in the folder of temporary
+/// files.
+std::string make_inside_folder() {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path runtime = rte_eal_get_runtime_dir();
+    std::string folder =
+        (fs::is_directory(runtime, error) ? runtime : fs::temp_directory_path()) / "vhost-XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr)
+        throw HostError("cannot make the folder " + folder + " for sockets (" + std::strerror(errno) +
+                        "); see that its parent is writable for uid " + std::to_string(geteuid()));
+    return folder;
+}
+
 }  // namespace
 
-VhostDriver::VhostDriver(Quiescence& quiescence) : quiescence_(quiescence) {
+VhostDriver::VhostDriver(Quiescence& quiescence) : quiescence_(quiescence), folder_(make_inside_folder()) {
     driver = this;
+    std::signal(SIGPIPE, SIG_IGN);  // NOLINT: an answer to a guest that has gone ends no process
+    survive_memory_faults();
 }
 
 VhostDriver::~VhostDriver() {
     while (!ports_.empty())
-        remove(std::string(ports_.begin()->first));
+        remove(std::string(ports_.begin()->second.outside));
     driver = nullptr;
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
 }
 
 void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
     check_directory(vnic.socket);
-    const char* path = vnic.socket.c_str();
     const bool server = vnic.mode == VhostMode::kServer;
     if (server)
-        unlink(path);  // a socket left by a killed switch would refuse the bind
-    const auto fail = [&](const char* what) {
-        const std::string reason = std::strerror(errno);
+        unlink(vnic.socket.c_str());  // a socket left by a killed switch would refuse the bind
+    const std::string inside = folder_ + "/" + std::to_string(++added_) + ".sock";
+    const char* path = inside.c_str();
+    const auto fail = [&](const char* what, int error) {
+        const std::string reason = std::strerror(error);
         rte_vhost_driver_unregister(path);
         const std::scoped_lock lock(mutex_);
-        ports_.erase(vnic.socket);
+        ports_.erase(inside);
         throw HostError(
             "vNIC " + vnic.name + ": cannot " + what + " socket " + vnic.socket + " (" + reason +
             "); see that no other switch uses it and that its directory is writable for the switch");
     };
     {
         const std::scoped_lock lock(mutex_);
-        ports_.emplace(vnic.socket, &port);
+        ports_.emplace(inside, Registered{vnic.socket, &port});
     }
-    if (rte_vhost_driver_register(path, server ? 0 : RTE_VHOST_USER_CLIENT) != 0)
-        fail("register");
+    if (rte_vhost_driver_register(path, 0) != 0)
+        fail("register", errno);
     if (rte_vhost_driver_disable_features(path, withheld_features(vnic)) != 0)
-        fail("set the features of");
+        fail("set the features of", errno);
     if (rte_vhost_driver_callback_register(path, &kCallbacks) != 0)
-        fail("watch");
+        fail("watch", errno);
     if (rte_vhost_driver_start(path) != 0)
-        fail(server ? "listen on" : "connect to");
+        fail("prepare", errno);
+    try {
+        gate_.add(vnic.socket, server, inside);
+    } catch (const std::system_error& error) {
+        fail(server ? "listen on" : "connect to", error.code().value());
+    }
 }
 
 void VhostDriver::remove(const std::string& socket) {
-    rte_vhost_driver_unregister(socket.c_str());  // calls detached() for a live connection
+    gate_.remove(socket);
+    std::string inside;
+    {
+        const std::scoped_lock lock(mutex_);
+        for (const auto& [path, registered] : ports_)
+            if (registered.outside == socket)
+                inside = path;
+    }
+    rte_vhost_driver_unregister(inside.c_str());  // calls detached() for a live connection
     const std::scoped_lock lock(mutex_);
-    ports_.erase(socket);
+    ports_.erase(inside);
 }
 
 VhostPort* VhostDriver::find(int vid) {
@@ -118,7 +154,7 @@ VhostPort* VhostDriver::find(int vid) {
         return nullptr;
     const std::scoped_lock lock(mutex_);
     const auto found = ports_.find(path.data());
-    return found == ports_.end() ? nullptr : found->second;
+    return found == ports_.end() ? nullptr : found->second.port;
 }
 
 void VhostDriver::connected(int vid) {

@@ -2,6 +2,7 @@
 // Source: DPDK vhost library guide; docs/design.md 6.
 // Threads: add and remove by the agent; the callbacks run on the library's control thread.
 //
+// The library listens on sockets in a private folder; vhost_gate.h connects them with the guests' sockets.
 // When a guest disconnects, the port is marked detached first; then the callback waits until every worker has
 // passed a checkpoint (quiescence.h), and only after its return the library frees the rings.
 #pragma once
@@ -12,6 +13,7 @@
 
 #include "vswitch/config/config.h"
 #include "vswitch/ports/quiescence.h"
+#include "vswitch/ports/vhost_gate.h"
 #include "vswitch/ports/vhost_port.h"
 
 namespace weir {
@@ -40,9 +42,17 @@ class VhostDriver {
   private:
     VhostPort* find(int vid);
 
+    struct Registered {
+        std::string outside;  // the guest's socket
+        VhostPort* port;
+    };
+
     Quiescence& quiescence_;
+    std::string folder_;  // of the library's sockets
+    unsigned added_ = 0;
     std::mutex mutex_;
-    std::unordered_map<std::string, VhostPort*> ports_;  // by socket path
+    std::unordered_map<std::string, Registered> ports_;  // by the library's socket
+    VhostGate gate_;
 };
 
 }  // namespace weir

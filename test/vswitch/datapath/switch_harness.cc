@@ -79,10 +79,21 @@ VnicId SwitchHarness::add(const VnicConfig& config) {
 }
 
 void SwitchHarness::add_again(VnicId id, const VnicConfig& config) {
+    vnics_[id].port = std::make_unique<FakePort>();
+    add_path(id, config, *vnics_[id].port);
+}
+
+VnicId SwitchHarness::add(const VnicConfig& config, Port& port) {
+    vnics_.emplace_back();
+    const auto id = static_cast<VnicId>(vnics_.size() - 1);
+    add_path(id, config, port);
+    return id;
+}
+
+void SwitchHarness::add_path(VnicId id, const VnicConfig& config, Port& port) {
     Vnic& vnic = vnics_[id];
-    vnic.port = std::make_unique<FakePort>();
     vnic.path = std::make_unique<VnicPath>(
-        make_fixed(id, config.worker.value_or(0), vnic.port.get(), config, config_, vnic.generation),
+        make_fixed(id, config.worker.value_or(0), &port, config, config_, vnic.generation),
         make_vnic_profile(config, config_), config_.flood_limit_pps, now);
     post_to_all(command::AddVnic{vnic.path.get()});
 }

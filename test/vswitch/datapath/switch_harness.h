@@ -44,6 +44,8 @@ class SwitchHarness {
     VnicId add(const VnicConfig& config);
     /// Gives the id of a vNIC that was removed to another one.
     void add_again(VnicId id, const VnicConfig& config);
+    /// As above, with a port of the test's own, which must outlive the vNIC.
+    VnicId add(const VnicConfig& config, Port& port);
     void change(VnicId id, const VnicConfig& config);
     void remove(VnicId id);
     void post(WorkerId worker, const WorkerCommand& command);
@@ -64,15 +66,17 @@ class SwitchHarness {
     [[nodiscard]] std::span<const std::unique_ptr<Worker>> workers() const { return workers_; }
     [[nodiscard]] bool has(VnicId id) const { return id < vnics_.size() && vnics_[id].path != nullptr; }
     [[nodiscard]] std::size_t ids() const { return vnics_.size(); }
+    [[nodiscard]] Quiescence& quiescence() { return quiescence_; }
 
     Nanos now = kNanosPerSec;
 
   private:
     struct Vnic {
-        std::unique_ptr<FakePort> port;
+        std::unique_ptr<FakePort> port;  // none with a port of the test's own
         std::unique_ptr<VnicPath> path;
         VnicGeneration generation = 0;
     };
+    void add_path(VnicId id, const VnicConfig& config, Port& port);
     void post_to_all(const WorkerCommand& command);
 
     SwitchConfig config_;

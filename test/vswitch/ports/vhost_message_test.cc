@@ -1,0 +1,181 @@
+// vhost_message_test.cc - which vhost-user messages pass, at which moment.
+#include "vswitch/ports/vhost_message.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <initializer_list>
+#include <string>
+
+#include "test/hostile/protocol.h"
+#include "test/support/catch.h"
+
+using namespace weir;
+namespace wire = weir::hostile;
+
+namespace {
+
+/// One connection as the check sees it.
+struct Connection {
+    VhostMessageCheck check;
+
+    template <typename T>
+    std::string send(std::uint32_t request, const T& payload, std::initializer_list<int> files = {},
+                     std::size_t bytes = sizeof(T), std::uint32_t flags = wire::kVersion) {
+        VhostMessage message;
+        const wire::MessageHeader header{request, flags, static_cast<std::uint32_t>(bytes)};
+        std::memcpy(message.bytes.data(), &header, sizeof(header));
+        std::memcpy(message.bytes.data() + sizeof(header), &payload, std::min(bytes, sizeof(payload)));
+        message.received = sizeof(header) + bytes;
+        for (const int file : files)
+            message.files.emplace_back(file);
+        const char* why = check.refusal(message);
+        return why == nullptr ? "" : why;
+    }
+    std::string ring(std::uint32_t request, std::uint32_t index, std::uint32_t value) {
+        return send(request, wire::RingState{index, value});
+    }
+    std::string place(std::uint32_t index, std::uint64_t descriptors = 0x1000) {
+        return send(wire::kSetVringAddr, wire::RingAddress{index, 0, descriptors, 0x3000, 0x2000, 0});
+    }
+    std::string kick(std::uint64_t index) { return send(wire::kSetVringKick, index, {event()}); }
+    std::string start(std::uint32_t index) {
+        std::string refusals = ring(wire::kSetVringNum, index, 256);
+        refusals += ring(wire::kSetVringBase, index, 0);
+        refusals += place(index);
+        return refusals + kick(index);
+    }
+    static int event() { return eventfd(0, EFD_CLOEXEC); }
+};
+
+int memory_file(off_t bytes) {
+    const int file = memfd_create("message_test", MFD_CLOEXEC);
+    REQUIRE(ftruncate(file, bytes) == 0);
+    return file;
+}
+
+wire::RegionTable one_region(std::uint64_t bytes, std::uint64_t offset = 0) {
+    wire::RegionTable table{};
+    table.count = 1;
+    table.entries[0] = {0, bytes, 0x7000'0000, offset};
+    return table;
+}
+
+constexpr std::size_t kOneRegion = 8 + 32;
+
+}  // namespace
+
+TEST_CASE("a ring is sized, placed and started, stopped and started again") {
+    Connection guest;
+    CHECK(guest.send(wire::kSetFeatures, std::uint64_t{1} << wire::kVersion1).empty());
+    for (int i = 0; i < 2; ++i) {
+        CHECK(guest.start(0).empty());
+        CHECK(guest.ring(wire::kSetVringEnable, 0, 1).empty());
+        CHECK(guest.place(0).empty());  // a live migration sends it again
+        CHECK(guest.ring(wire::kGetVringBase, 0, 0).empty());
+    }
+}
+
+TEST_CASE("a ring without a size, or with another one, is not started") {
+    Connection guest;
+    CHECK(guest.place(0) == "a ring that is placed before it has a size");
+    CHECK(guest.kick(0) == "a ring that is started before it has a size and a place");
+    CHECK(guest.start(0).empty());
+    CHECK(guest.ring(wire::kSetVringNum, 0, 512) == "a ring that changes its size while it is in use");
+    CHECK(guest.ring(wire::kSetVringBase, 0, 5) == "a ring that is moved while it is in use");
+    CHECK(guest.ring(wire::kGetVringBase, 0, 0).empty());
+    CHECK(guest.place(0) == "a ring that is placed before it has a size");
+    for (const std::uint32_t size : {0U, 3U, 255U, 32'769U, 65'536U, ~0U})
+        CHECK(guest.ring(wire::kSetVringNum, 1, size) ==
+              "a ring size that is 0, above 32768 or no power of two");
+    CHECK(guest.ring(wire::kSetVringNum, 256, 256) == "a ring that does not exist");
+}
+
+TEST_CASE("a packed ring starts within its size, which need not be a power of two") {
+    Connection guest;
+    CHECK(guest.send(wire::kSetFeatures, std::uint64_t{1} << wire::kPackedRing).empty());
+    CHECK(guest.ring(wire::kSetVringNum, 0, 200).empty());
+    CHECK(guest.place(0).empty());
+    CHECK(guest.kick(0) == "a packed ring that starts beyond its end");
+    CHECK(guest.ring(wire::kSetVringBase, 0, 0x8000 | 200).empty());
+    CHECK(guest.kick(0) == "a packed ring that starts beyond its end");
+    CHECK(guest.ring(wire::kSetVringBase, 0, 0x8000 | 199).empty());
+    CHECK(guest.kick(0).empty());
+}
+
+TEST_CASE("the layout of rings changes only while none is in use") {
+    Connection guest;
+    constexpr auto kPacked = std::uint64_t{1} << wire::kPackedRing;
+    constexpr auto kLog = std::uint64_t{1} << wire::kLogAll;
+    CHECK(guest.start(1).empty());
+    CHECK(guest.send(wire::kSetFeatures, kPacked) == "features that change the layout of rings in use");
+    CHECK(guest.send(wire::kSetFeatures, kLog).empty());  // a live migration begins
+    CHECK(guest.ring(wire::kGetVringBase, 1, 0).empty());
+    CHECK(guest.send(wire::kSetFeatures, kPacked).empty());
+}
+
+TEST_CASE("rings are aligned as virtio demands") {
+    Connection guest;
+    CHECK(guest.ring(wire::kSetVringNum, 0, 256).empty());
+    CHECK(guest.place(0, 0x1008) == "a ring that is not aligned");
+    CHECK(guest.place(0, 0x1010).empty());
+}
+
+TEST_CASE("a region of memory lies within its file") {
+    Connection guest;
+    const auto table = [&](std::uint64_t bytes, std::uint64_t offset, int file) {
+        return guest.send(wire::kSetMemTable, one_region(bytes, offset), {file}, kOneRegion);
+    };
+    CHECK(table(8192, 0, memory_file(8192)).empty());
+    CHECK(table(4096, 4096, memory_file(8192)).empty());
+    CHECK(table(8192, 1, memory_file(8192)) == "a region of memory is longer than its file");
+    CHECK(table(4096, 0, Connection::event()) == "a region of memory is longer than its file");
+    CHECK(table(0, 0, memory_file(4096)) == "a region of memory is empty, or its end is beyond 2^64");
+    CHECK(table(8192, ~0ULL - 100, memory_file(8192)) ==
+          "a region of memory is empty, or its end is beyond 2^64");
+    CHECK(guest.send(wire::kSetMemTable, one_region(4096), {}, kOneRegion) ==
+          "a wrong number of file descriptors");
+    CHECK(guest.send(wire::kSetMemTable, one_region(4096), {memory_file(4096)}, 8) ==
+          "a payload that is too short");
+    for (const std::uint32_t count : {0U, 9U, ~0U}) {
+        wire::RegionTable many = one_region(4096);
+        many.count = count;
+        CHECK(guest.send(wire::kSetMemTable, many) == "a table of no or too many regions");
+    }
+}
+
+TEST_CASE("interrupts go to an eventfd that does not wait") {
+    Connection guest;
+    CHECK(guest.send(wire::kSetVringCall, wire::kNoDescriptor).empty());
+    int pipe_ends[2];
+    REQUIRE(pipe2(pipe_ends, O_CLOEXEC) == 0);
+    CHECK(guest.send(wire::kSetVringCall, std::uint64_t{0}, {pipe_ends[1]}) ==
+          "a file for interrupts that is no eventfd");
+    close(pipe_ends[0]);
+    const int event = Connection::event();
+    const int kept = dup(event);
+    CHECK((fcntl(kept, F_GETFL) & O_NONBLOCK) == 0);
+    CHECK(guest.send(wire::kSetVringCall, std::uint64_t{0}, {event}).empty());
+    CHECK((fcntl(kept, F_GETFL) & O_NONBLOCK) != 0);
+    close(kept);
+}
+
+TEST_CASE("requests that the switch does not offer, other versions and short payloads are refused") {
+    Connection guest;
+    constexpr std::uint32_t kInflight[] = {
+        wire::kGetInflightFd, wire::kSetInflightFd, wire::kPostcopyAdvise, wire::kIotlb, 0, 1000, ~0U};
+    for (const std::uint32_t request : kInflight)
+        CHECK(guest.send(request, std::uint64_t{0}) ==
+              "a request that a network front-end does not need here");
+    CHECK(guest.send(wire::kGetFeatures, std::uint64_t{0}, {}, 0, 2) ==
+          "a version of the protocol other than 1");
+    CHECK(guest.send(wire::kSetFeatures, std::uint64_t{0}, {}, 4) == "a payload that is too short");
+    CHECK(guest.send(wire::kSetFeatures, std::uint64_t{0}, {Connection::event()}) ==
+          "a wrong number of file descriptors");
+    CHECK(guest.send(wire::kSetLogBase, wire::LogArea{8192, 0}, {memory_file(4096)}) ==
+          "a log of dirty pages is empty or longer than its file");
+    CHECK(guest.send(wire::kSetLogBase, wire::LogArea{4096, 0}, {memory_file(4096)}).empty());
+}

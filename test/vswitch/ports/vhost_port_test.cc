@@ -1,0 +1,317 @@
+// vhost_port_test.cc - a whole switch on real rings in shared memory: guests that behave, beside one that
+// does not.
+#include "vswitch/ports/vhost_port.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "test/hostile/attacks.h"
+#include "test/support/catch.h"
+#include "test/support/temp_folder.h"
+#include "test/vswitch/datapath/switch_harness.h"
+#include "vswitch/ports/memory_fault.h"
+#include "vswitch/ports/vhost_driver.h"
+
+using namespace weir;
+using namespace weir::testing;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using hostile::Endpoint;
+using hostile::Guest;
+using hostile::Tally;
+using hostile::vm_mac;
+constexpr auto kBound = std::chrono::seconds(5);
+
+/// vNICs vm1, vm2 ... of one switch, each with the socket vm<n>.sock, which the switch listens on.
+class VhostSwitch {
+  public:
+    explicit VhostSwitch(unsigned vnics) : driver_(harness_.quiescence()) {
+        for (unsigned n = 1; n <= vnics; ++n) {
+            VnicConfig config = vm(n);
+            config.mode = VhostMode::kServer;
+            config.socket = socket(n);
+            ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), 1));
+            ids_.push_back(harness_.add(config, *ports_.back()));
+            driver_.add(config, *ports_.back());
+        }
+    }
+    ~VhostSwitch() {
+        stop();
+        while (!ports_.empty())
+            remove_last();
+    }
+
+    void start() {
+        stop_ = false;
+        longest_ = {};
+        worker_ = std::thread([this] {
+            while (!stop_.load(std::memory_order_relaxed)) {
+                const auto before = Clock::now();
+                harness_.now = kNanosPerSec + static_cast<Nanos>((before - began_).count());
+                harness_.turn();
+                longest_ = std::max(longest_, Clock::now() - before);
+            }
+        });
+    }
+    void stop() {
+        stop_ = true;
+        if (worker_.joinable())
+            worker_.join();
+    }
+    [[nodiscard]] std::string socket(unsigned n) const {
+        return folder_.file("vm" + std::to_string(n) + ".sock");
+    }
+    [[nodiscard]] VhostPort& port(unsigned n) { return *ports_[n - 1]; }
+    /// After stop().
+    [[nodiscard]] const VnicStats& stats(unsigned n) const { return harness_.stats(ids_[n - 1]); }
+    [[nodiscard]] std::chrono::nanoseconds longest_turn() const { return longest_; }
+
+  private:
+    void remove_last() {
+        // The callback of a live connection waits for a checkpoint of the worker.
+        std::atomic<bool> done{false};
+        std::thread agent([&] {
+            driver_.remove(socket(static_cast<unsigned>(ports_.size())));
+            done = true;
+        });
+        while (!done)
+            harness_.turn();
+        agent.join();
+        harness_.remove(ids_.back());
+        ids_.pop_back();
+        ports_.pop_back();
+    }
+
+    weir::test::TempFolder folder_;
+    SwitchHarness harness_;
+    VhostDriver driver_;
+    std::vector<std::unique_ptr<VhostPort>> ports_;
+    std::vector<VnicId> ids_;
+    Clock::time_point began_ = Clock::now();
+    std::chrono::nanoseconds longest_{0};
+    std::atomic<bool> stop_{false};
+    std::thread worker_;
+};
+
+template <typename Condition>
+bool until(Condition condition) {
+    for (const auto end = Clock::now() + kBound; Clock::now() < end;) {
+        if (condition())
+            return true;
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    return false;
+}
+
+/// A guest and its connection.
+struct Vm {
+    Vm(const VhostSwitch& where, unsigned number)
+        : endpoint(where.socket(number), false), guest(endpoint, tally) {}
+
+    bool start(VhostSwitch& where, unsigned number) {
+        if (!guest.restart())
+            return false;
+        guest.offer_buffers();
+        return until([&] { return where.port(number).up(); });
+    }
+    Tally tally;
+    Endpoint endpoint;
+    Guest guest;
+};
+
+/// vm1 sends numbered frames to vm2 at a steady rate; vm2 counts those that arrive, each once.
+class Victims {
+  public:
+    explicit Victims(VhostSwitch& where) : sender_(where, 1), receiver_(where, 2) {
+        REQUIRE(sender_.start(where, 1));
+        REQUIRE(receiver_.start(where, 2));
+        thread_ = std::thread([this] { run(); });
+    }
+    ~Victims() { end(); }
+    void end() {
+        stop_ = true;
+        if (thread_.joinable())
+            thread_.join();
+    }
+    std::uint32_t sent = 0;
+    std::set<std::uint32_t> arrived;
+
+  private:
+    static constexpr std::size_t kBytes = 100;
+
+    void run() {
+        while (!stop_) {
+            send();
+            collect();
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+        const auto complete = [this] { return collect(), arrived.size() == sent; };
+        (void)until(complete);
+    }
+    void send() {
+        hostile::Frame frame = hostile::ipv4_frame(vm_mac(2), vm_mac(1), kBytes, false);
+        hostile::put16(frame, kBytes - 4, sent >> 16);
+        hostile::put16(frame, kBytes - 2, sent);
+        sent += sender_.guest.transmit({}, frame);
+    }
+    void collect() {
+        receiver_.guest.receive([this](std::span<const std::uint8_t> frame) {
+            if (frame.size() == kBytes && frame[11] == 1)  // from vm1
+                arrived.insert(static_cast<std::uint32_t>(frame[kBytes - 4] << 24 | frame[kBytes - 3] << 16 |
+                                                          frame[kBytes - 2] << 8 | frame[kBytes - 1]));
+        });
+    }
+
+    Vm sender_;
+    Vm receiver_;
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+std::size_t open_descriptors() {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+}
+
+/// The switch of all attacks: the library notices new sockets once a second, which only the first one waits
+/// for.
+VhostSwitch& attacked_switch() {
+    static VhostSwitch where(4);
+    return where;
+}
+
+}  // namespace
+
+TEST_CASE("frames of two guests cross the switch on rings in shared memory") {
+    VhostSwitch where(2);
+    where.start();
+    Victims victims(where);
+    REQUIRE(until([&] { return victims.sent >= 500; }));
+    victims.end();
+    CHECK(victims.arrived.size() == victims.sent);
+    where.stop();
+    CHECK(where.stats(2).to_vm.delivered.packets == victims.sent);
+    CHECK(where.port(1).ring_errors() == 0);
+}
+
+TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works afterwards") {
+    constexpr auto kPerAttack = std::chrono::milliseconds(150);
+    constexpr std::uint64_t kSeed = 1;
+    VhostSwitch& where = attacked_switch();
+    const unsigned held_before = buffers_in_use();
+    const std::size_t files_before = open_descriptors();
+    for (const hostile::Attack& attack : hostile::kAttacks) {
+        DYNAMIC_SECTION(attack.name) {
+            where.start();
+            {
+                Victims victims(where);
+                Vm attacker(where, 3);
+                Vm newcomer(where, 4);
+                {
+                    hostile::Scene scene(attacker.endpoint, attacker.tally, vm_mac(3), vm_mac(4));
+                    std::uint32_t step = 0;
+                    const auto attack_for = [&](std::chrono::milliseconds time) {
+                        for (const auto end = Clock::now() + time; Clock::now() < end; ++step)
+                            hostile::take_step(attack, scene, kSeed, step);
+                    };
+                    attack_for(kPerAttack / 2);
+                    CHECK(newcomer.start(where, 4));  // frames reach it from here on, and it does not read
+                    attack_for(kPerAttack / 2);
+                }
+                CHECK(until([&] { return !where.port(3).up(); }));
+                CHECK(attacker.start(where, 3));
+                const hostile::Frame frame = hostile::ipv4_frame(vm_mac(2), vm_mac(3), 100, false);
+                CHECK(attacker.guest.transmit({}, frame));
+                CHECK(attacker.guest.taken(kBound));
+                victims.end();
+                CHECK(victims.sent > 0);
+                CHECK(victims.arrived.size() == victims.sent);
+                INFO(attack.name << ": " << attacker.tally.steps << " steps, " << attacker.tally.closed
+                                 << " closed, longest turn " << where.longest_turn().count() / 1000 << " us");
+                CHECK(attacker.tally.steps > 0);
+            }
+            CHECK(until([&] { return buffers_in_use() == held_before; }));
+            CHECK(until([&] { return open_descriptors() == files_before; }));
+            where.stop();
+            for (const unsigned n : {1U, 2U, 3U, 4U}) {
+                CHECK(balanced(where.stats(n).from_vm));
+                CHECK(balanced(where.stats(n).to_vm));
+            }
+        }
+    }
+}
+
+TEST_CASE("a memory file that shrinks under traffic is replaced by zeros") {
+    VhostSwitch& where = attacked_switch();
+    where.start();
+    Vm shrinking(where, 3);
+    const std::uint64_t before = memory_faults();
+    hostile::Guest& guest = shrinking.guest;
+    const hostile::File file = hostile::File::memory(hostile::GuestMemory::kRegionBytes);
+    REQUIRE(guest.frontend.reconnect());
+    CHECK(guest.negotiate());
+    CHECK(guest.frontend.send(hostile::kSetMemTable, guest.memory.table(),
+                              {file.number(), guest.memory.regions()[1].file.number()}));
+    CHECK(guest.set_up_ring(Guest::kReceive));
+    CHECK(guest.set_up_ring(Guest::kTransmit));
+    REQUIRE(until([&] { return where.port(3).up(); }));
+    REQUIRE(ftruncate(file.number(), 0) == 0);
+    CHECK(until([&] { return memory_faults() > before; }));
+    guest.stop();
+    where.stop();
+}
+
+TEST_CASE("a second front-end is refused while the first one talks, and replaces one that is silent") {
+    VhostSwitch& where = attacked_switch();
+    where.start();
+    Vm first(where, 3);
+    hostile::Tally tally;
+    hostile::Frontend second(first.endpoint, tally);
+    CHECK(first.guest.frontend.reconnect());
+    CHECK(second.reconnect());
+    CHECK(second.ask(hostile::kGetFeatures).has_value());
+    CHECK(until([&] { return !first.guest.frontend.connected(); }));
+    second.close();
+    REQUIRE(until([&] { return first.start(where, 3); }));
+    CHECK(second.reconnect());
+    CHECK(until([&] { return !second.connected(); }));
+    const hostile::Frame frame = hostile::ipv4_frame(vm_mac(2), vm_mac(3), 100, false);
+    CHECK(first.guest.transmit({}, frame));
+    CHECK(first.guest.taken(kBound));
+    first.guest.stop();
+    CHECK(until([&] { return !where.port(3).up(); }));
+    where.stop();
+}
+
+/// By hand: what a chain costs that describes more than any frame has.
+TEST_CASE("a chain of 512 MiB is measured", "[.]") {
+    VhostSwitch& where = attacked_switch();
+    Vm hostile_vm(where, 3);
+    where.start();
+    REQUIRE(hostile_vm.start(where, 3));
+    where.stop();
+    hostile::Guest& guest = hostile_vm.guest;
+    constexpr std::uint16_t kBuffersOf4Mib = 128;
+    for (std::uint16_t i = 0; i < kBuffersOf4Mib; ++i)
+        guest.tx.descriptor(i) = {hostile::GuestMemory::kRegionBytes, 4U << 20,
+                                  i + 1 < kBuffersOf4Mib ? hostile::kNext : std::uint16_t{0},
+                                  static_cast<std::uint16_t>(i + 1)};
+    for (int i = 0; i < 8; ++i)
+        guest.tx.publish(0);
+    for (int i = 0; i < 4; ++i) {
+        std::array<rte_mbuf*, 32> frames;
+        const auto before = Clock::now();
+        const unsigned got = where.port(3).rx_burst(frames.data(), 32);
+        WARN("poll " << i << ": " << got << " frames, "
+                     << std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - before).count()
+                     << " us, " << buffers_in_use() << " buffers held after it");
+    }
+}

@@ -1,0 +1,111 @@
+// memory_fault.cc - the signal handler. It calls nothing but system calls.
+#include "vswitch/ports/memory_fault.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+
+namespace weir {
+namespace {
+
+std::atomic<std::uint64_t> faults{0};
+
+struct Mapping {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+};
+
+/// Reads lines of /proc/self/maps, `begin-end rwxs ...`, character by character.
+class MapsReader {
+  public:
+    MapsReader() : file_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
+    ~MapsReader() { close(file_); }
+    MapsReader(const MapsReader&) = delete;
+    MapsReader& operator=(const MapsReader&) = delete;
+
+    /// The shared, writable mapping that holds `address`; empty if there is none.
+    Mapping find(std::uintptr_t address) {
+        for (;;) {
+            Mapping mapping;
+            mapping.begin = number();
+            mapping.end = number();
+            const bool writable = (next(), next()) == 'w';
+            const bool shared = (next(), next()) == 's';
+            if (at_ == 0 || (address >= mapping.begin && address < mapping.end))
+                return writable && shared ? mapping : Mapping{};
+            int character = next();
+            while (character > 0 && character != '\n')
+                character = next();
+        }
+    }
+
+  private:
+    /// 0 at the end.
+    int next() {
+        if (at_ == filled_) {
+            const ssize_t got = read(file_, buffer_, sizeof(buffer_));
+            filled_ = got > 0 ? static_cast<std::size_t>(got) : 0;
+            at_ = 0;
+            if (filled_ == 0)
+                return 0;
+        }
+        return buffer_[at_++];
+    }
+    /// Hexadecimal, with the character behind it.
+    std::uintptr_t number() {
+        std::uintptr_t value = 0;
+        for (int character = next(); character > ' ' && character != '-'; character = next())
+            value =
+                value << 4 | static_cast<unsigned>(character <= '9' ? character - '0' : character - 'a' + 10);
+        return value;
+    }
+
+    int file_;
+    char buffer_[1024];
+    std::size_t at_ = 0;
+    std::size_t filled_ = 0;
+};
+
+/// Replaces the mapping from the page of `address` on. Pages of hugetlbfs cannot be replaced in part.
+bool replace(const Mapping& mapping, std::uintptr_t address) {
+    constexpr std::uintptr_t kPages[] = {4096, 2U << 20, 1U << 30};
+    for (const std::uintptr_t page : kPages) {
+        const std::uintptr_t begin = address & ~(page - 1);
+        if (begin < mapping.begin)
+            return false;
+        if (mmap(reinterpret_cast<void*>(begin), mapping.end - begin, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED)
+            return true;
+    }
+    return false;
+}
+
+void on_bus_error(int, siginfo_t* info, void*) {
+    if (info->si_code == BUS_ADRERR) {
+        const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+        const Mapping mapping = MapsReader().find(address);
+        if (mapping.end != 0 && replace(mapping, address)) {
+            faults.fetch_add(1, std::memory_order_relaxed);
+            return;
+        }
+    }
+    std::signal(SIGBUS, SIG_DFL);  // the access is repeated, and ends the process
+}
+
+}  // namespace
+
+void survive_memory_faults() {
+    struct sigaction action {};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGBUS, &action, nullptr);
+}
+
+std::uint64_t memory_faults() {
+    return faults.load(std::memory_order_relaxed);
+}
+
+}  // namespace weir

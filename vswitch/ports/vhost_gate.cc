@@ -1,0 +1,308 @@
+// vhost_gate.cc - one thread that polls all guests' sockets.
+#include "vswitch/ports/vhost_gate.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kConnectGap{2};
+constexpr milliseconds kRetryGap{500};  // of connects to a VM's socket that is not there
+constexpr milliseconds kMessagePatience{1000};
+constexpr milliseconds kComplaintGap{10'000};
+constexpr int kBacklog = 16;
+constexpr int kMessagesPerTurn = 16;
+constexpr std::size_t kPollsPerDoor = 3;
+
+FileHandle unix_socket() {
+    FileHandle file(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!file)
+        throw std::system_error(errno, std::generic_category(), "socket");
+    return file;
+}
+
+sockaddr_un address_of(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof(address.sun_path))
+        throw std::system_error(ENAMETOOLONG, std::generic_category(), path);
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    return address;
+}
+
+FileHandle listen_on(const std::string& path) {
+    FileHandle file = unix_socket();
+    const sockaddr_un address = address_of(path);
+    if (bind(file.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+        listen(file.number(), kBacklog) != 0)
+        throw std::system_error(errno, std::generic_category(), path);
+    return file;
+}
+
+/// @return a closed handle when nothing listens there
+FileHandle connect_to(const std::string& path) {
+    FileHandle file = unix_socket();
+    const sockaddr_un address = address_of(path);
+    if (connect(file.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
+        file.reset();
+    return file;
+}
+
+bool would_wait() {
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+}  // namespace
+
+VhostGate::VhostGate() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { run(); }) {}
+
+VhostGate::~VhostGate() {
+    {
+        const std::scoped_lock lock(mutex_);
+        stop_ = true;
+    }
+    eventfd_write(wake_.number(), 1);
+    thread_.join();
+}
+
+void VhostGate::add(const std::string& outside, bool listens, const std::string& inside) {
+    Door door;
+    door.outside = outside;
+    door.inside = inside;
+    door.listens = listens;
+    (void)address_of(outside);
+    if (listens)
+        door.listener = listen_on(outside);
+    const std::scoped_lock lock(mutex_);
+    doors_.push_back(std::move(door));
+    ++version_;
+    eventfd_write(wake_.number(), 1);
+}
+
+void VhostGate::remove(const std::string& outside) {
+    const std::scoped_lock lock(mutex_);
+    ++version_;
+    doors_.remove_if([&](const Door& door) {
+        if (door.outside != outside)
+            return false;
+        if (door.listens)
+            unlink(outside.c_str());
+        return true;
+    });
+    eventfd_write(wake_.number(), 1);
+}
+
+void VhostGate::run() {
+    for (;;) {
+        int timeout_ms = -1;
+        std::vector<pollfd> states;
+        std::uint64_t version = 0;
+        {
+            const std::scoped_lock lock(mutex_);
+            if (stop_)
+                return;
+            states = interests(timeout_ms);
+            version = version_;
+        }
+        if (poll(states.data(), states.size(), timeout_ms) < 0)
+            continue;
+        eventfd_t ignored = 0;
+        eventfd_read(wake_.number(), &ignored);
+        const std::scoped_lock lock(mutex_);
+        if (version != version_)
+            continue;
+        const pollfd* at = states.data() + 1;
+        for (Door& door : doors_) {
+            serve(door, at);
+            at += kPollsPerDoor;
+        }
+    }
+}
+
+/// For each door its listener, guest and library, behind the wake-up; a closed one is -1, which poll() skips.
+std::vector<pollfd> VhostGate::interests(int& timeout_ms) {
+    std::vector<pollfd> wanted{{wake_.number(), POLLIN, 0}};
+    const Clock::time_point now = Clock::now();
+    const auto wait_until = [&](Clock::time_point when) {
+        const auto left = std::chrono::ceil<milliseconds>(when - now).count();
+        const int ms = static_cast<int>(std::clamp<long>(left, 0, 1000));
+        timeout_ms = timeout_ms < 0 ? ms : std::min(timeout_ms, ms);
+    };
+    for (const Door& door : doors_) {
+        const bool may_connect = now >= door.not_before;
+        if (!may_connect || (!door.listens && !door.guest))
+            wait_until(door.not_before);
+        if (door.guest && door.message.received != 0 && !door.whole)
+            wait_until(door.since + kMessagePatience);
+        wanted.push_back({may_connect ? door.listener.number() : -1, POLLIN, 0});
+        wanted.push_back({door.guest.number(), static_cast<short>(door.whole ? 0 : POLLIN), 0});
+        wanted.push_back(
+            {door.library.number(), static_cast<short>(door.whole ? POLLIN | POLLOUT : POLLIN), 0});
+    }
+    return wanted;
+}
+
+void VhostGate::serve(Door& door, const pollfd* states) {
+    constexpr short kAny = POLLIN | POLLHUP | POLLERR;
+    if (door.library && (states[2].revents & kAny) != 0 && !read_library(door))
+        disconnect(door);
+    if (door.guest && door.whole && (states[2].revents & POLLOUT) != 0 && !pass_on(door))
+        disconnect(door);
+    if (door.guest && (states[1].revents & kAny) != 0 && !read_guest(door))
+        disconnect(door);
+    if (door.guest && door.message.received != 0 && !door.whole &&
+        Clock::now() - door.since > kMessagePatience) {
+        complain(door, "half a message");
+        disconnect(door);
+    }
+    accept_or_connect(door, (states[0].revents & kAny) != 0);
+}
+
+void VhostGate::accept_or_connect(Door& door, bool ready) {
+    const Clock::time_point now = Clock::now();
+    if (door.listens && ready) {
+        door.not_before = now + kConnectGap;
+        FileHandle socket(accept4(door.listener.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket)
+            door.not_before = now + kRetryGap;  // no descriptors: do not turn round and round
+        else if (!door.library)
+            admit(door, std::move(socket));
+    } else if (!door.listens && !door.guest && now >= door.not_before) {
+        door.not_before = now + kRetryGap;
+        admit(door, connect_to(door.outside));
+    }
+}
+
+/// A connection that has sent no message yet makes room for a newer one.
+void VhostGate::admit(Door& door, FileHandle socket) {
+    disconnect(door);
+    door.guest = std::move(socket);
+}
+
+void VhostGate::disconnect(Door& door) {
+    door.guest.reset();
+    door.library.reset();
+    door.message = {};
+    door.check = {};
+    door.whole = false;
+}
+
+void VhostGate::complain(Door& door, const char* why) {
+    const Clock::time_point now = Clock::now();
+    if (now < door.next_complaint)
+        return;
+    door.next_complaint = now + kComplaintGap;
+    spdlog::warn("{}: disconnected the front-end: {}", door.outside, why);
+}
+
+/// @return false to end the connection
+bool VhostGate::read_guest(Door& door) {
+    for (int messages = 0; messages < kMessagesPerTurn && door.guest && !door.whole; ++messages) {
+        const std::size_t before = door.message.received;
+        if (!receive(door))
+            return false;
+        if (door.message.received == before)
+            return true;
+        if (door.message.payload_bytes() > VhostMessage::kPayloadMax && before < VhostMessage::kHeaderBytes &&
+            door.message.received >= VhostMessage::kHeaderBytes) {
+            complain(door, "a payload that is longer than any message's");
+            return false;
+        }
+        if (door.message.received < VhostMessage::kHeaderBytes ||
+            door.message.received < door.message.expected())
+            continue;
+        if (const char* why = door.check.refusal(door.message)) {
+            complain(door, why);
+            return false;
+        }
+        door.whole = true;
+        if (!door.library)
+            door.library = connect_to(door.inside);
+        if (!door.library || !pass_on(door))
+            return false;
+    }
+    return true;
+}
+
+/// Reads what is there of the present message. @return false when the guest has closed or sent what no
+/// message has
+bool VhostGate::receive(Door& door) {
+    VhostMessage& message = door.message;
+    alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(VhostMessage::kRegionsMax * sizeof(int))> control{};
+    iovec part{message.bytes.data() + message.received, message.expected() - message.received};
+    msghdr head{};
+    head.msg_iov = &part;
+    head.msg_iovlen = 1;
+    head.msg_control = control.data();
+    head.msg_controllen = control.size();
+    const ssize_t got = recvmsg(door.guest.number(), &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got <= 0)
+        return got < 0 && would_wait();
+    for (cmsghdr* at = CMSG_FIRSTHDR(&head); at != nullptr; at = CMSG_NXTHDR(&head, at)) {
+        if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS)
+            continue;
+        std::array<int, VhostMessage::kRegionsMax> numbers{};
+        const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        std::memcpy(numbers.data(), CMSG_DATA(at), count * sizeof(int));
+        for (std::size_t i = 0; i < count; ++i)
+            message.files.emplace_back(numbers[i]);
+    }
+    if (message.received == 0)
+        door.since = Clock::now();
+    message.received += static_cast<std::size_t>(got);
+    if ((head.msg_flags & MSG_CTRUNC) == 0 && message.files.size() <= VhostMessage::kRegionsMax)
+        return true;
+    complain(door, "too many file descriptors");
+    return false;
+}
+
+/// Sends the whole message to the library, which reads it in one piece. @return false to end the connection
+bool VhostGate::pass_on(Door& door) {
+    VhostMessage& message = door.message;
+    alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(VhostMessage::kRegionsMax * sizeof(int))> control{};
+    iovec part{message.bytes.data(), message.received};
+    msghdr head{};
+    head.msg_iov = &part;
+    head.msg_iovlen = 1;
+    if (!message.files.empty()) {
+        std::array<int, VhostMessage::kRegionsMax> numbers{};
+        std::ranges::transform(message.files, numbers.begin(), &FileHandle::number);
+        const std::size_t bytes = message.files.size() * sizeof(int);
+        head.msg_control = control.data();
+        head.msg_controllen = CMSG_SPACE(bytes);
+        cmsghdr* rights = CMSG_FIRSTHDR(&head);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(bytes);
+        std::memcpy(CMSG_DATA(rights), numbers.data(), bytes);
+    }
+    const ssize_t sent = sendmsg(door.library.number(), &head, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && would_wait())
+        return true;
+    const bool all = sent == static_cast<ssize_t>(message.received);
+    message = {};
+    door.whole = false;
+    return all;
+}
+
+/// Passes a reply on. @return false when the library has closed, or the guest does not read
+bool VhostGate::read_library(Door& door) {
+    std::array<std::uint8_t, 4096> bytes;
+    const ssize_t got = recv(door.library.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got <= 0)
+        return got < 0 && would_wait();
+    return send(door.guest.number(), bytes.data(), static_cast<std::size_t>(got),
+                MSG_DONTWAIT | MSG_NOSIGNAL) == got;
+}
+
+}  // namespace weir

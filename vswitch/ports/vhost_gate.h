@@ -1,0 +1,80 @@
+// vhost_gate.h - the sockets of guests: receives whole messages, checks them, and passes them on to the vhost
+// library.
+// Source: vhost-user protocol. Units: ns. Threads: add and remove by the agent; a thread of its own does the
+// rest.
+//
+//   front-end of the VM  <-- its socket -->  gate  <-- socket in a private folder -->  vhost library
+//
+// The library reads from all guests on one thread and waits for the rest of a message, so that a front-end
+// that sends half of one would stop it for all. The gate never waits: it collects a message, lets
+// VhostMessageCheck look at it, and passes it on in one piece. A guest that does not read its replies is
+// disconnected, and so is a message of which the rest does not come within a second. One connection per vNIC:
+// while a front-end talks, others are refused. A socket takes at most 500 connections per second.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "vswitch/ports/vhost_message.h"
+
+namespace weir {
+
+class VhostGate {
+  public:
+    VhostGate();
+    ~VhostGate();
+    VhostGate(const VhostGate&) = delete;
+    VhostGate& operator=(const VhostGate&) = delete;
+
+    /// Listens on `outside`, or connects to it as soon as it is there and after each disconnect.
+    /// @param inside the library's socket, which it listens on already
+    /// @throws std::system_error
+    void add(const std::string& outside, bool listens, const std::string& inside);
+    /// Ends the connection and closes the socket.
+    void remove(const std::string& outside);
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    struct Door {
+        std::string outside;
+        std::string inside;
+        bool listens = false;
+        FileHandle listener;
+        FileHandle guest;
+        FileHandle library;  // from the first message on
+        VhostMessage message;
+        VhostMessageCheck check;
+        bool whole = false;  // the message waits for the library's socket
+        Clock::time_point since;
+        Clock::time_point not_before;  // of the next connect
+        Clock::time_point next_complaint;
+    };
+
+    void run();
+    [[nodiscard]] std::vector<pollfd> interests(int& timeout_ms);
+    void serve(Door& door, const pollfd* states);
+    void accept_or_connect(Door& door, bool ready);
+    void admit(Door& door, FileHandle socket);
+    [[nodiscard]] bool read_guest(Door& door);
+    [[nodiscard]] bool receive(Door& door);
+    [[nodiscard]] bool pass_on(Door& door);
+    [[nodiscard]] bool read_library(Door& door);
+    void complain(Door& door, const char* why);
+    static void disconnect(Door& door);
+
+    std::mutex mutex_;
+    std::list<Door> doors_;
+    std::uint64_t version_ = 0;  // of doors_ and their sockets
+    bool stop_ = false;
+    FileHandle wake_;
+    std::thread thread_;
+};
+
+}  // namespace weir

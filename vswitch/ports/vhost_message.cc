@@ -1,0 +1,290 @@
+// vhost_message.cc - rules for every request that a network front-end sends.
+#include "vswitch/ports/vhost_message.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "vswitch/ports/vhost_port.h"
+
+namespace weir {
+namespace {
+
+enum Request : std::uint32_t {
+    kGetFeatures = 1,
+    kSetFeatures = 2,
+    kSetOwner = 3,
+    kResetOwner = 4,
+    kSetMemTable = 5,
+    kSetLogBase = 6,
+    kSetLogFd = 7,
+    kSetVringNum = 8,
+    kSetVringAddr = 9,
+    kSetVringBase = 10,
+    kGetVringBase = 11,
+    kSetVringKick = 12,
+    kSetVringCall = 13,
+    kSetVringErr = 14,
+    kGetProtocolFeatures = 15,
+    kSetProtocolFeatures = 16,
+    kGetQueueNum = 17,
+    kSetVringEnable = 18,
+    kSendRarp = 19,
+    kSetMtu = 20,
+    kSetBackendRequestFd = 21,
+    kSetStatus = 39,
+    kGetStatus = 40,
+};
+
+constexpr std::size_t kPayloadAt = VhostMessage::kHeaderBytes;
+constexpr std::uint32_t kVersionMask = 3;
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kRingSizeMax = 32'768;
+constexpr std::uint64_t kRingMask = 0xFF;
+constexpr std::uint64_t kNoFile = 1U << 8;  // in KICK, CALL and ERR
+
+/// Bytes of payload that a request has, and the files that may come with it.
+struct Shape {
+    std::uint32_t request;
+    std::uint32_t bytes;
+    enum Files { kNone, kOne, kOneUnlessFlagged, kRegions } files;
+};
+constexpr Shape kShapes[] = {
+    {kGetFeatures, 0, Shape::kNone},
+    {kSetFeatures, 8, Shape::kNone},
+    {kSetOwner, 0, Shape::kNone},
+    {kResetOwner, 0, Shape::kNone},
+    {kSetMemTable, 8, Shape::kRegions},
+    {kSetLogBase, 16, Shape::kOne},
+    {kSetLogFd, 0, Shape::kOne},
+    {kSetVringNum, 8, Shape::kNone},
+    {kSetVringAddr, 40, Shape::kNone},
+    {kSetVringBase, 8, Shape::kNone},
+    {kGetVringBase, 8, Shape::kNone},
+    {kSetVringKick, 8, Shape::kOneUnlessFlagged},
+    {kSetVringCall, 8, Shape::kOneUnlessFlagged},
+    {kSetVringErr, 8, Shape::kOneUnlessFlagged},
+    {kGetProtocolFeatures, 0, Shape::kNone},
+    {kSetProtocolFeatures, 8, Shape::kNone},
+    {kGetQueueNum, 0, Shape::kNone},
+    {kSetVringEnable, 8, Shape::kNone},
+    {kSendRarp, 8, Shape::kNone},
+    {kSetMtu, 8, Shape::kNone},
+    {kSetBackendRequestFd, 0, Shape::kOne},
+    {kSetStatus, 8, Shape::kNone},
+    {kGetStatus, 0, Shape::kNone},
+};
+
+/// Bytes of a file that can be mapped; 0 for pipes, sockets, folders and devices.
+std::uint64_t file_bytes(const FileHandle& file) {
+    struct stat status {};
+    return fstat(file.number(), &status) == 0 && S_ISREG(status.st_mode)
+               ? static_cast<std::uint64_t>(status.st_size)
+               : 0;
+}
+
+bool overflows(std::uint64_t begin, std::uint64_t bytes) {
+    return bytes == 0 || begin + bytes < begin;
+}
+
+const char* check_regions(const VhostMessage& message) {
+    for (std::size_t i = 0; i < message.files.size(); ++i) {
+        const std::size_t at = 8 + i * VhostMessage::kRegionBytes;
+        const std::uint64_t bytes = message.number(at + 8);
+        const std::uint64_t offset = message.number(at + 24);
+        if (overflows(message.number(at), bytes) || overflows(message.number(at + 16), bytes) ||
+            overflows(offset, bytes))
+            return "a region of memory is empty, or its end is beyond 2^64";
+        if (offset + bytes > file_bytes(message.files[i]))
+            return "a region of memory is longer than its file";
+    }
+    return nullptr;
+}
+
+/// The library maps the log at its offset and adds the offset once more, so that only 0 is right.
+const char* check_log(const VhostMessage& message) {
+    const std::uint64_t bytes = message.number(0);
+    if (message.number(8) != 0)
+        return "a log of dirty pages that does not begin at 0 of its file";
+    return bytes == 0 || bytes > file_bytes(message.files.front())
+               ? "a log of dirty pages is empty or longer than its file"
+               : nullptr;
+}
+
+/// The worker writes interrupts to the file itself. A pipe without a reader would end the process, and a file
+/// whose write waits would stop the worker.
+const char* check_call(const VhostMessage& message) {
+    if (message.files.empty())
+        return nullptr;
+    const int file = message.files.front().number();
+    std::array<char, 64> target{};
+    const std::string link = "/proc/self/fd/" + std::to_string(file);
+    if (readlink(link.c_str(), target.data(), target.size() - 1) < 0 ||
+        std::string_view(target.data()) != "anon_inode:[eventfd]")
+        return "a file for interrupts that is no eventfd";
+    const int flags = fcntl(file, F_GETFL);
+    return flags < 0 || fcntl(file, F_SETFL, flags | O_NONBLOCK) != 0
+               ? "a file for interrupts that cannot be made non-blocking"
+               : nullptr;
+}
+
+}  // namespace
+
+FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+}
+
+void FileHandle::reset() {
+    if (number_ >= 0)
+        close(std::exchange(number_, -1));
+}
+
+std::uint32_t VhostMessage::word(std::size_t at) const {
+    std::uint32_t value = 0;
+    std::memcpy(&value, bytes.data() + at, sizeof(value));
+    return value;
+}
+
+std::uint64_t VhostMessage::number(std::size_t at) const {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes.data() + kPayloadAt + at, sizeof(value));
+    return value;
+}
+
+bool VhostMessageCheck::is_packed() const {
+    return vhost::has(features_, vhost::kRingPacked);
+}
+
+const char* VhostMessageCheck::shape(const VhostMessage& message) const {
+    const auto* found = std::ranges::find(kShapes, message.request(), &Shape::request);
+    if (found == std::end(kShapes))
+        return "a request that a network front-end does not need here";
+    if ((message.flags() & kVersionMask) != kVersion)
+        return "a version of the protocol other than 1";
+    std::size_t bytes = found->bytes;
+    std::size_t files = found->files == Shape::kNone ? 0 : 1;
+    if (found->files == Shape::kRegions && message.payload_bytes() >= bytes) {
+        files = message.word(kPayloadAt);
+        if (files == 0 || files > VhostMessage::kRegionsMax)
+            return "a table of no or too many regions";
+        bytes += files * VhostMessage::kRegionBytes;
+    }
+    // A longer payload is padding: QEMU sends some requests with 8 bytes that mean nothing.
+    if (message.payload_bytes() < bytes)
+        return "a payload that is too short";
+    if (found->files == Shape::kOneUnlessFlagged && (message.number(0) & kNoFile) != 0)
+        files = 0;
+    return message.files.size() == files ? nullptr : "a wrong number of file descriptors";
+}
+
+/// Rings that have a size have memory of the library's that depends on their layout.
+const char* VhostMessageCheck::features(std::uint64_t bits) {
+    constexpr std::uint64_t kLayout = vhost::mask({vhost::kRingPacked, vhost::kEventIndex});
+    const auto in_use = [](const Ring& ring) { return ring.life != Life::kStopped; };
+    if (((bits ^ features_) & kLayout) != 0 && std::ranges::any_of(rings_, in_use))
+        return "features that change the layout of rings in use";
+    features_ = bits;
+    constexpr std::size_t kOnePair = 2;
+    if (!vhost::has(bits, vhost::kMultiqueue))
+        std::fill(rings_.begin() + kOnePair, rings_.end(), Ring{});  // the library forgets them
+    return nullptr;
+}
+
+const char* VhostMessageCheck::size(Ring& ring, std::uint32_t entries) const {
+    if (ring.life == Life::kPlaced || ring.life == Life::kStarted)
+        return "a ring that changes its size while it is in use";
+    if (entries == 0 || entries > kRingSizeMax || (!is_packed() && !std::has_single_bit(entries)))
+        return "a ring size that is 0, above 32768 or no power of two";
+    ring.life = Life::kSized;
+    ring.size = entries;
+    return nullptr;
+}
+
+const char* VhostMessageCheck::address(Ring& ring, const VhostMessage& message) const {
+    if (ring.life == Life::kStopped)
+        return "a ring that is placed before it has a size";
+    const std::uint64_t descriptors = message.number(8);
+    const std::uint64_t used = message.number(16);
+    const std::uint64_t avail = message.number(24);
+    if (descriptors % 16 != 0 || used % 4 != 0 || avail % (is_packed() ? 4 : 2) != 0)
+        return "a ring that is not aligned";
+    if (ring.life == Life::kSized)
+        ring.life = Life::kPlaced;
+    return nullptr;
+}
+
+const char* VhostMessageCheck::base(Ring& ring, std::uint32_t index) const {
+    if (ring.life == Life::kStarted)
+        return "a ring that is moved while it is in use";
+    ring.base = static_cast<std::uint16_t>(index);
+    ring.has_base = true;
+    return nullptr;
+}
+
+/// The library does not bound the index of a packed ring; that of a split ring wraps.
+const char* VhostMessageCheck::start(Ring& ring) const {
+    if (ring.life == Life::kStopped || ring.life == Life::kSized)
+        return "a ring that is started before it has a size and a place";
+    constexpr std::uint16_t kWrapBit = 0x8000;
+    if (is_packed() && ring.life == Life::kPlaced &&
+        (!ring.has_base || (ring.base & ~kWrapBit) >= static_cast<int>(ring.size)))
+        return "a packed ring that starts beyond its end";
+    ring.life = Life::kStarted;
+    return nullptr;
+}
+
+const char* VhostMessageCheck::refusal(const VhostMessage& message) {
+    if (const char* why = shape(message))
+        return why;
+    const std::uint32_t value = message.word(kPayloadAt + 4);
+    const std::uint32_t index = message.word(kPayloadAt);
+    switch (message.request()) {
+        case kSetVringNum:
+        case kSetVringAddr:
+        case kSetVringBase:
+        case kGetVringBase:
+        case kSetVringEnable:
+            if (index >= kRingsMax)
+                return "a ring that does not exist";
+            break;
+        default:
+            break;
+    }
+    Ring& ring = rings_[index & kRingMask];
+    switch (message.request()) {
+        case kSetFeatures:
+            return features(message.number(0));
+        case kResetOwner:
+            rings_ = {};
+            return nullptr;
+        case kSetMemTable:
+            return check_regions(message);
+        case kSetLogBase:
+            return check_log(message);
+        case kSetVringNum:
+            return size(ring, value);
+        case kSetVringAddr:
+            return address(ring, message);
+        case kSetVringBase:
+            return base(ring, value);
+        case kGetVringBase:
+            ring = {};
+            return nullptr;
+        case kSetVringKick:
+            return start(ring);
+        case kSetVringCall:
+            return check_call(message);
+        default:
+            return nullptr;
+    }
+}
+
+}  // namespace weir
