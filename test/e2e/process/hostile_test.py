@@ -1,0 +1,86 @@
+"""hostile_test.py - a front-end that lies in every way, on a vNIC of its own, beside two VMs that must not notice."""
+
+import json
+import os
+import subprocess
+
+from case import Case
+from daemon import BUILD
+from wait import until
+
+HOSTILE = os.path.join(BUILD, "test", "hostile", "weir-hostile")
+SEEDS = (1, 2)
+SECONDS = 10                    # for each seed, all attacks together
+ENOUGH = 1000
+
+
+class HostileTest(Case):
+    """vm1 sends to vm2 all the time; the attacker has vm3's socket, on which the switch listens, and sends to vm4."""
+
+    def start(self):
+        guests = self.vm(2, begin=False), self.vm(4, begin=False), self.sender(1, 2, 200, begin=False)
+        # vm1 is held to a rate at which vm2's VM, which shares its core with all other programs here, always keeps up.
+        self.start_switch(self.vnic(1, limit_pps="5kpps"), self.vnic(2), self.vnic(3, mode="server"), self.vnic(4))
+        self.begin(*guests)
+        self.wait_packets("vm2", "to_vm", "delivered", ENOUGH)
+
+    def buffers_free(self):
+        return self.switch.ctl("status")["memory"]["buffers_free"]
+
+    def attack(self, seed, attack="all", seconds=SECONDS):
+        """One run of the tool; what it did, attack by attack."""
+        command = [HOSTILE, "--socket", self.path("vm3.sock"), "--vm", "3", "--peer", "4", "--seed", str(seed), "--attack", attack,
+                   "--seconds", str(seconds), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 30, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def open_files(self):
+        return len(os.listdir(f"/proc/{self.switch.process.pid}/fd"))
+
+    def mappings(self):
+        """Files of guests' memory that the switch has mapped."""
+        with open(f"/proc/{self.switch.process.pid}/maps") as stream:
+            return sum("/memfd:hostile" in line for line in stream)
+
+    def assert_nothing_left(self, files, buffers):
+        until(lambda: self.switch.vnic("vm3")["state"] == "down", 20, "vm3 down")
+        until(lambda: self.open_files() <= files, 20, f"{files} open files again")
+        self.assertEqual(self.mappings(), 0)
+        until(lambda: self.buffers_free() >= buffers, 20, f"{buffers} free buffers again")
+
+    def test_no_attack_ends_the_switch_or_takes_frames_of_two_other_vms(self):
+        self.start()
+        files, buffers = self.open_files(), self.buffers_free() - 2 * ENOUGH
+        sent, lost = self.packets("vm1", "from_vm", "delivered"), self.packets("vm2", "to_vm", "dropped")
+        for seed in SEEDS:
+            for done in self.attack(seed):
+                self.assertGreater(done["steps"], 0, done)
+                self.assertGreater(done["connects"], 0, done)
+            self.switch.check_alive()
+        sent = self.packets("vm1", "from_vm", "delivered") - sent
+        lost = self.packets("vm2", "to_vm", "dropped") - lost
+        self.assertGreater(sent, ENOUGH)
+        self.assertEqual(self.drops("vm1"), {})
+        self.assertLessEqual(lost, 0.01 * sent, f"{lost} frames for vm2 were dropped, {sent} of vm1 were sent: {self.drops('vm2', 'to_vm')}")
+        self.assert_accounts()
+        self.assert_nothing_left(files, buffers)
+        self.work_again()
+
+    def work_again(self):
+        """vm3's socket serves an honest guest."""
+        before = self.packets("vm3", "from_vm", "delivered")
+        self.sender(3, 4, server=False)
+        self.wait_packets("vm3", "from_vm", "delivered", before + ENOUGH)
+        self.assert_accounts()
+
+    def test_a_vm_connects_while_a_front_end_sends_half_messages(self):
+        self.start_switch(self.vnic(1, mode="server"), self.vnic(3, mode="server"))
+        attacker = subprocess.Popen([HOSTILE, "--socket", self.path("vm3.sock"), "--attack", "half-message", "--seconds", "15"],
+                                    stdout=subprocess.DEVNULL)
+        try:
+            self.vm(1, server=False)
+            self.assertIsNone(attacker.poll(), "the attack ended before the VM was up")
+        finally:
+            attacker.kill()
+            attacker.wait()
