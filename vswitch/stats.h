@@ -166,11 +166,12 @@ struct RequestFlowStats {
     std::array<std::uint64_t, kPathResources> limit{};   ///< per second; UINT64_MAX = none
     std::uint64_t requests = 0;                          ///< seen, with those that wait
     std::uint64_t responses = 0;
-    std::uint64_t failed = 0;       ///< responses that report an error
-    std::uint64_t plain_bytes = 0;  ///< payload in which no header was recognized
-    std::uint64_t held = 0;         ///< segments that wait now
-    std::uint64_t held_total = 0;   ///< segments that had to wait, since the start
-    std::uint64_t outstanding = 0;  ///< requests at the appliance
+    std::uint64_t failed = 0;          ///< responses that report an error
+    std::uint64_t plain_bytes = 0;     ///< payload in which no header was recognized
+    std::uint64_t repeated_bytes = 0;  ///< payload in place of bytes that passed before
+    std::uint64_t held = 0;            ///< segments that wait now
+    std::uint64_t held_total = 0;      ///< segments that had to wait, since the start
+    std::uint64_t outstanding = 0;     ///< requests at the appliance
     std::uint64_t outstanding_tokens = 0;
     std::uint64_t connections = 0;
     Nanos latency_p50 = 0;  ///< from the forwarding of a request to its response

@@ -31,6 +31,7 @@ json flow_json(const SwitchReport& report, const VnicReport& vnic, const Request
         {"responses", stats.responses},
         {"failed", stats.failed},
         {"plain_bytes", stats.plain_bytes},
+        {"repeated_bytes", stats.repeated_bytes},
         {"held", stats.held},
         {"held_total", stats.held_total},
         {"outstanding", stats.outstanding},

@@ -64,10 +64,17 @@ struct RequestPath::Charges {
         flow.stats.plain_bytes += bytes;
         if (side == Side::kResponses)
             return charge_back({.operation = Operation::kBytes}, bytes);
+        charge_bytes(bytes);
+    }
+    void repeated(std::uint32_t bytes) {
+        flow.stats.repeated_bytes += bytes;
+        charge_bytes(bytes);
+    }
+    /// Charges bytes of the client whatever they are.
+    void charge_bytes(std::uint32_t bytes) {
         cost[0] += flow.cost.tokens({.operation = Operation::kBytes, .request_bytes = bytes}, 0, now);
         cost[1] += path.wire_bytes(bytes);
     }
-    void repeated(std::uint32_t bytes) { plain(Side::kRequests, bytes); }
     /// Charges bytes of the appliance that no recorded request expects: the work for them is done.
     void charge_back(const Request& request, std::uint32_t bytes) {
         const std::uint32_t tokens = flow.cost.tokens(request, bytes, Access::kPlain);
