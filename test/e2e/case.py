@@ -13,6 +13,11 @@ from switch import Switch
 from testpmd import Testpmd
 from wait import until
 
+def timed(test):
+    """Marks a test of rates or delays of the product as it is shipped: builds with sanitizers leave it out."""
+    return unittest.skipIf(os.environ.get("WEIR_SANITIZED") == "1", "measures rates")(test)
+
+
 SANITIZERS = ("AddressSanitizer", "LeakSanitizer", "runtime error:")
 
 

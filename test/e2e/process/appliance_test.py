@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 
+from case import timed
 from processes import Process
 from switch import ROOT
 from two_hosts import TwoHosts
@@ -28,8 +29,6 @@ WINDOW, DELAY_MS, SHARES = 4, 20, {1: 300, 2: 100}
 
 
 class ApplianceTest(TwoHosts):
-    TIMED = True
-
     def start(self, cost, protocol="nbd", port=NBD_PORT, **limits):
         """The switch, a client's kernel and a server's; returns the words before a command in either."""
         self.join()
@@ -71,6 +70,7 @@ class ApplianceTest(TwoHosts):
         seconds = phase["times"][-1] - phase["began"]
         return (limit_bytes * (seconds + BURST_SECONDS)) / each + 2
 
+    @timed
     def test_a_flow_that_goes_from_small_to_large_reads_stays_within_both_its_allocations(self):
         client, server = self.start(FLAT, limit=f"{APPLIANCE_TOKENS}tokens", downlink=f"{DOWNLINK_BYTES * 8 // 1000}kbit",
                                     burst="100ms")
@@ -83,6 +83,7 @@ class ApplianceTest(TwoHosts):
         self.assertGreater(len(large["times"]), 3)
         self.assertGreater(len(small["times"]), 2 * len(large["times"]))
 
+    @timed
     def test_with_one_bucket_the_same_flow_takes_several_times_its_allocation(self):
         client, server = self.start(FLAT, limit=f"{APPLIANCE_TOKENS}tokens", downlink=f"{DOWNLINK_BYTES * 8 // 1000}kbit",
                                     burst="100ms", buckets="single")
@@ -118,6 +119,7 @@ class ApplianceTest(TwoHosts):
         self.assertGreater(changed["used_per_second"]["appliance"], 1.5 * APPLIANCE_TOKENS)
         reader.stop()
 
+    @timed
     def test_a_window_bounds_outstanding_requests_and_its_shares_divide_a_slow_store(self):
         path = self.path("cost.json")
         with open(path, "w") as stream:
@@ -164,6 +166,7 @@ class ApplianceTest(TwoHosts):
         return {name: int(counters[name]) for name in ("TCPTimeouts", "RetransSegs", "TCPToZeroWindowAdv",
                                                        "TCPFromZeroWindowAdv", "TCPWinProbe") if name in counters}
 
+    @timed
     def test_clients_whose_requests_would_wait_for_seconds_do_not_time_out(self):
         client, server = self.start(FLAT, limit="1600tokens", burst="10ms")
         self.nbd_server(server)

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 
+from case import timed
 from switch import BUILD, Switch
 from two_hosts import TwoHosts
 from processes import Process
@@ -25,8 +26,6 @@ ATTEMPTS = 4
 
 
 class CalibrateTest(TwoHosts):
-    TIMED = True
-
     def start(self, protocol, port, **limits):
         self.join()
         cost = self.path("plain.json")
@@ -86,6 +85,7 @@ class CalibrateTest(TwoHosts):
         self.assertLess(least, value)
         self.assertLess(value, most)
 
+    @timed
     def test_a_store_with_both_has_a_minimum_and_then_costs_by_the_byte(self):
         self.start("nbd", NBD_PORT)
         # What is saved up while requests are small is not to pay for the large ones.
@@ -99,6 +99,7 @@ class CalibrateTest(TwoHosts):
             self.assertIn(shape, ("minimum", "linear", "points"))
         self.settles(judge, "--sizes", "1KiB,4KiB,32KiB,64KiB")
 
+    @timed
     def test_memcached_is_measured_counted_and_left_as_it_was(self):
         self.start("memcached", MEMCACHED_PORT)
         self.serve(MEMCACHED_PORT, "memcached", "-u", "root", "-l", "10.0.0.3", "-p", str(MEMCACHED_PORT))

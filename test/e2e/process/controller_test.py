@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from case import SANITIZERS, Case
+from case import SANITIZERS, Case, timed
 from controller import INTERVAL, Controller, make_key
 from processes import Process
 from switch import ROOT, WEIRCTL, Refused, Switch
@@ -297,8 +297,6 @@ class ControllerTest(Case):
 
 
 class ControllerTrafficTest(TwoHosts):
-    TIMED = True
-
     """Two tenants' kernels read from one NBD server as fast as they may, 10 tokens a read, of 1000 a second."""
 
     def setUp(self):
@@ -332,6 +330,7 @@ class ControllerTrafficTest(TwoHosts):
         until(lambda: all(low <= limit(self.a, name) <= high for name, (low, high) in bounds.items()), seconds,
               f"rates within {bounds}")
 
+    @timed
     def test_two_tenants_share_an_appliance_by_their_reservations_and_a_killed_controller_changes_little(self):
         first = self.read(1)
         self.wait_limits(vm1=(900, 1000))
@@ -360,8 +359,6 @@ class ControllerTrafficTest(TwoHosts):
 class AllocatedTrafficTest(TwoHosts):
     """Two tenants' VMs send to their own on the other host; the controller knows of a link that is narrower than the wire."""
 
-    TIMED = True
-
     def setUp(self):
         super().setUp()
         self.join()
@@ -386,6 +383,7 @@ class AllocatedTrafficTest(TwoHosts):
     def wait_rates(self, within, what):
         until(lambda: within(*self.rates()), 60, what)
 
+    @timed
     def test_traffic_between_vms_keeps_to_the_controllers_allocation(self):
         until(lambda: self.a.ctl("status")["controller"]["flows"] == 2, 20, "both flows allocated")
         self.send(1, 30_000_000, 3)

@@ -2,7 +2,7 @@
 a memcached, four tenants. On each service a tenant with two connections stands beside one with 24.
 
 The services are slow in truth (the store by a filter, memcached by its VM's limit), so that a tenant without isolation takes from
-the others. Nothing is timed: rates are read until they are as they should be, within a bound.
+the others. No moment is fixed: rates are read until they are as they should be, within a bound.
 """
 
 import json
@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import links
+from case import timed
 from controller import Controller, make_key
 from hosts import start
 from processes import Process, tail
@@ -34,8 +35,6 @@ def request_cost():
 
 
 class DatacenterTest(TwoHosts):
-    TIMED = True
-
     def setUp(self):
         super().setUp()
         self.controller = None
@@ -120,6 +119,7 @@ class DatacenterTest(TwoHosts):
             until(lambda host=host: host.ctl("status")["controller"]["state"] == state, 30,
                   f"the link of {host.config['host']} {state}")
 
+    @timed
     def test_guarantees_hold_while_the_controller_runs_is_killed_and_returns(self):
         self.controller = self.control(self.path("first"))
         self.switches(isolated=True)
@@ -152,6 +152,7 @@ class DatacenterTest(TwoHosts):
         self.wait_guarantees("vm1", "vm3")
         self.assertEqual(self.controller.stop(), 0)
 
+    @timed
     def test_without_isolation_the_greedy_take_from_the_others(self):
         self.switches(isolated=False)
         self.load()

@@ -10,7 +10,7 @@ import struct
 import subprocess
 
 import frames
-from case import mac
+from case import mac, timed
 from processes import Process
 from span import Span
 from two_hosts import FEEDBACK, KEY, TwoHosts, feedback_frame
@@ -28,8 +28,6 @@ def share(vnic, sent):
 
 
 class FeedbackTest(TwoHosts):
-    TIMED = True
-
     def wait_rate(self, host, name, at_least, at_most, direction="to_vm", seconds=30):
         """One second of the next `seconds` in which this rate is surely between these bounds, in bits/s."""
         def reached():
@@ -37,6 +35,7 @@ class FeedbackTest(TwoHosts):
             return at_least < low and high < at_most
         until(reached, seconds, f"{name} between {at_least:g} and {at_most:g} bit/s")
 
+    @timed
     def test_a_receivers_limit_is_kept_by_the_senders_switch_and_its_other_destination_is_not_held_back(self):
         self.join()
         self.hosts({3: {"limit": "20Mbit"}})
@@ -60,6 +59,7 @@ class FeedbackTest(TwoHosts):
         return {reason: count for reason, count in host.vnic(name)["from_vm"]["drops"].items()
                 if count and reason != "mac_spoof"}
 
+    @timed
     def test_a_tcp_sender_slows_down_to_the_receivers_limit(self):
         self.join()
         self.hosts({3: {"limit": "20Mbit"}})
@@ -93,6 +93,7 @@ class FeedbackTest(TwoHosts):
     def wait_packets_at(self, host, name, least):
         until(lambda: host.vnic(name)["to_vm"]["delivered"]["packets"] >= least, 60, f"{name}: {least} packets")
 
+    @timed
     def test_a_reservation_holds_across_the_wire_beside_a_flood_to_a_neighbour(self):
         self.assertGreater(self.victims_share(FEEDBACK), 0.9)
         self.assertGreater(self.drops_of(self.a, "vm2")["destination_congested"], 0)
@@ -100,6 +101,7 @@ class FeedbackTest(TwoHosts):
         # reservation. The share bounds what that may cost; no frame of the victim is lost anywhere else.
         self.assertLessEqual(set(self.drops_of(self.a, "vm1")), {"destination_congested"})
 
+    @timed
     def test_without_feedback_the_flood_takes_the_wire_from_the_reservation(self):
         self.assertLess(self.victims_share(None), 0.85)
         self.assertEqual(self.drops_of(self.a, "vm2"), {})
@@ -186,6 +188,7 @@ class FeedbackTest(TwoHosts):
         self.assertEqual(self.drops_of(self.a, "vm1"), {})
         self.assertEqual(self.feedback(self.b)["malformed"], 0)
 
+    @timed
     def test_without_a_key_feedback_is_off_and_status_has_the_reason(self):
         self.join()
         self.hosts({3: {"limit": "20Mbit"}}, feedback_b={"key_file": None})
@@ -197,6 +200,7 @@ class FeedbackTest(TwoHosts):
         self.assertIsNone(self.a.ctl("status")["feedback_off"])
         self.assertEqual(self.feedback(self.a)["received"], 0)
 
+    @timed
     def test_a_receivers_switch_that_dies_takes_the_rate_to_the_floor_and_is_believed_when_it_is_back(self):
         self.join()
         receivers = {3: {"limit": "20Mbit"}, 4: {}}

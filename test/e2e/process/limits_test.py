@@ -3,7 +3,7 @@
 Nothing passes faster than promised in any second; the promise must be reached in one of them, however busy the machine.
 """
 
-from case import Case, mac
+from case import Case, mac, timed
 from span import Span
 from testpmd import Testpmd
 from wait import until
@@ -12,8 +12,7 @@ MBIT = 1_000_000
 
 
 class LimitsTest(Case):
-    TIMED = True
-
+    @timed
     def test_a_limit_in_bits_holds_at_small_and_large_frames_without_a_drop(self):
         receiver, sender = self.vm(2, begin=False), self.sender(1, 2, 64, begin=False)
         self.start_switch(self.vnic(1, limit="20Mbit"), self.vnic(2))
@@ -27,6 +26,7 @@ class LimitsTest(Case):
         self.assertEqual(self.drops("vm1"), {})
         self.assert_accounts()
 
+    @timed
     def test_a_limit_in_packets_holds_beside_one_in_bits(self):
         guests = self.vm(2, begin=False), self.sender(1, 2, begin=False)
         self.start_switch(self.vnic(1, limit="1Gbit", limit_pps="20kpps"), self.vnic(2))
@@ -37,8 +37,6 @@ class LimitsTest(Case):
 
 
 class ContentionTest(Case):
-    TIMED = True
-
     """vm1 and vm2 both send all they can over a 40 Mbit wire; at its far end is a testpmd that takes everything."""
 
     def contend(self, scheduler="wrr", **promises):
@@ -52,10 +50,12 @@ class ContentionTest(Case):
             self.begin(sender)
             self.wait_packets(f"vm{number}", "from_vm", "delivered", 1000)
 
+    @timed
     def test_the_wire_is_filled_to_its_rate_less_the_headroom_and_no_more(self):
         self.contend()
         self.assert_rate(["vm1", "vm2"], "bits", 34 * MBIT, 36.4 * MBIT)
 
+    @timed
     def test_shares_divide_the_wire(self):
         self.contend(vm1={"shares": 300}, vm2={"shares": 100})
         span = Span(self.switch)
@@ -63,6 +63,7 @@ class ContentionTest(Case):
         self.assertGreater(ratio, 2.7)
         self.assertLess(ratio, 3.3)
 
+    @timed
     def test_a_reservation_comes_before_shares(self):
         self.contend(vm1={"reservation": "30Mbit", "shares": 1}, vm2={"shares": 1000})
         span = Span(self.switch)
@@ -85,6 +86,7 @@ class ContentionTest(Case):
         guarantee = self.switch.vnic(name)["guarantee"]
         return guarantee if guarantee["kind"] == "fairness" else None
 
+    @timed
     def test_capacity_that_one_vm_leaves_goes_to_the_other(self):
         self.contend(vm1={"reservation": "10Mbit", "limit": "10Mbit"})
         self.assert_rate(["vm1"], "bits", 9 * MBIT, 10.1 * MBIT)
