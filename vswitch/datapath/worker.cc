@@ -13,14 +13,20 @@
 namespace weir {
 namespace {
 
+/// Buffers of a burst of the largest frames, of which one is split and the others wait in the intake.
+constexpr std::uint32_t burst_buffers(std::uint32_t frames) {
+    return limits::kVnicBuffersMin + (frames - 1) * limits::kFrameBuffersMax;
+}
+
 /// Frames that may be taken from the ring though each were of the largest size.
 std::uint32_t burst_within_quota(const VnicPath& vnic) {
-    if (vnic.queued_buffers == 0 && vnic.profile.buffers_max >= limits::kBurst * limits::kFrameBuffersMax)
-        [[likely]]
+    const std::uint32_t quota = vnic.profile.buffers_max;
+    if (vnic.queued_buffers == 0 && quota >= burst_buffers(limits::kBurst)) [[likely]]
         return limits::kBurst;
-    const std::uint32_t room =
-        vnic.profile.buffers_max - std::min(vnic.profile.buffers_max, vnic.queued_buffers);
-    const std::uint32_t frames = room / limits::kFrameBuffersMax;
+    const std::uint32_t room = quota - std::min(quota, vnic.queued_buffers);
+    const std::uint32_t beside_split =
+        1 + (std::max(quota, limits::kVnicBuffersMin) - limits::kVnicBuffersMin) / limits::kFrameBuffersMax;
+    const std::uint32_t frames = std::min(room / limits::kFrameBuffersMax, beside_split);
     return std::min<std::uint32_t>(frames != 0 || vnic.queued_buffers != 0 ? frames : 1, limits::kBurst);
 }
 
