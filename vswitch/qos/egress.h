@@ -125,9 +125,11 @@ class Egress {
         charge_bypassed(vnic, bytes, now);
         return true;
     }
-    /// The same for vNICs without isolation: only their own queue is respected, and nothing is charged.
+    /// The same for vNICs without isolation: only what waits in their own queues is respected, because no
+    /// frame may overtake it, and nothing is charged.
     [[nodiscard]] bool try_bypass_unisolated(VnicId vnic, DestinationId destination, std::uint32_t bytes) {
-        if (scheduler_->backlog_packets(vnic) != 0)
+        if (scheduler_->backlog_packets(vnic) != 0 ||
+            (destination != kNoDestination && !scheduler_->destination(destination).empty()))
             return false;
         if (destination != kNoDestination)
             limits_.count(destination, bytes);

@@ -258,6 +258,14 @@ TEST_CASE("without isolation a vNIC's own queue is respected, and nothing is cha
     CHECK(host.egress.try_bypass_unisolated(1, kNoDestination, 100));
 }
 
+TEST_CASE("without isolation no frame overtakes one that waits for the same destination") {
+    Host host(0);
+    REQUIRE(host.allocate(0, kA, 1) == Change::kOpened);
+    CHECK(host.send(0, kA) == Way::kQueued);
+    CHECK_FALSE(host.egress.try_bypass_unisolated(0, host.egress.find_limit(0, kA, host.now), 100));
+    CHECK(host.egress.try_bypass_unisolated(0, kNoDestination, 100));
+}
+
 TEST_CASE("limiters below 1 Gbit/s get no super-frames") {
     Host host(10 * kGbit);
     CHECK(host.egress.takes_super_frames(0, kA));
