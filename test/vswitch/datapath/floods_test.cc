@@ -21,12 +21,6 @@ std::vector<VnicId> members(const FloodMembers& of, std::uint16_t vlan, bool gro
     return found;
 }
 
-/// Senders in debt for their cycles are not polled, which depends on the machine's load.
-SwitchConfig without_cycle_shares(SwitchConfig config) {
-    config.isolation = false;
-    return config;
-}
-
 /// vm1 and vm2, and readers that count.
 struct Flooded {
     explicit Flooded(unsigned readers, const SwitchConfig& config = {}, RingNic* nic = nullptr)

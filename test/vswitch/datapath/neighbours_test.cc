@@ -51,6 +51,8 @@ TEST_CASE("a VM that splits the largest frames into the smallest segments holds 
     }
     // What the NIC's ring holds is sent; a plain frame of the other VM takes one buffer.
     CHECK(most <= attacker.buffers + 256 + 1);
+    host.port(vm1).source = nullptr;
+    host.run(20'000'000, 100'000);  // a turn that the machine suspended leaves debt, which is paid here
     CHECK(host.stats(vm3).from_vm.delivered.packets == 400);
     CHECK(host.stats(vm1).from_vm.delivered.packets > 100);
     CHECK(host.stats(vm1).from_vm.dropped.packets == 0);
@@ -73,7 +75,7 @@ TEST_CASE("a turn forwards at most one piece of a VM's super-frames") {
 TEST_CASE("the wire is polled between the rings of busy VMs") {
     constexpr unsigned kVms = 16;
     RingNic nic(1, 1024);
-    SwitchHarness host({}, &nic, {}, {}, {.outside_every = 0, .length_max = UINT64_MAX});
+    SwitchHarness host(without_cycle_shares(), &nic, {}, {}, {.outside_every = 0, .length_max = UINT64_MAX});
     for (unsigned i = 1; i <= kVms; ++i)
         host.port(host.add(vm(i))).read_at_once();
     for (unsigned i = 1; i <= kVms; ++i)
@@ -88,7 +90,8 @@ TEST_CASE("the wire is polled between the rings of busy VMs") {
 
 TEST_CASE("a round that takes long goes on in the next turn with the VM behind") {
     constexpr unsigned kVms = 4;
-    SwitchHarness host({}, nullptr, {}, {}, {.outside_every = UINT64_MAX, .length_max = 0});
+    SwitchHarness host(without_cycle_shares(), nullptr, {}, {},
+                       {.outside_every = UINT64_MAX, .length_max = 0});
     std::vector<VnicId> ids;
     for (unsigned i = 1; i <= kVms; ++i) {
         ids.push_back(host.add(vm(i)));
@@ -102,5 +105,5 @@ TEST_CASE("a round that takes long goes on in the next turn with the VM behind")
     for (unsigned i = 0; i < 10 * kVms; ++i)
         host.turn();
     for (unsigned i = 0; i < kVms; ++i)
-        CHECK(host.stats(ids[i]).bursts - before[i] == Approx(10).margin(1));
+        CHECK(host.stats(ids[i]).bursts - before[i] == 10);
 }

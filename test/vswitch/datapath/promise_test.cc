@@ -99,7 +99,7 @@ TEST_CASE("promised packets pass beside neighbors whose bursts are expensive, an
 
 TEST_CASE("a round that is cut short does not delay promised packets") {
     const Turn::Profile one_vm_per_turn{.outside_every = UINT64_MAX, .length_max = 0};
-    BusySwitch busy({.shares = 10'000, .turn = one_vm_per_turn});
+    BusySwitch busy({.neighbors = 24, .shares = 10'000, .turn = one_vm_per_turn});
     CHECK(busy.run(kTurns, kFramesPerTurn) < kHalfOfThem);
     busy.promise(kPromised);
     CHECK(busy.run(kTurns, kFramesPerTurn) >= kNearlyAll);

@@ -19,6 +19,12 @@ namespace weir::testing {
 /// A host on the wire.
 inline constexpr std::uint64_t kFar = mac(0x99);
 inline constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
+/// A VM in debt for its cycles is not polled, which depends on the machine's load: for tests that count
+/// polls.
+[[nodiscard]] inline SwitchConfig without_cycle_shares(SwitchConfig config = {}) {
+    config.isolation = false;
+    return config;
+}
 /// numbered(), in a buffer.
 [[nodiscard]] rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number = 0,
                               std::size_t bytes = 60);
