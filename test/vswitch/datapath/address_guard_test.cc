@@ -116,7 +116,7 @@ TEST_CASE("ARP names the guest's own addresses as the sender") {
 TEST_CASE("ARP of other lengths, types or operations is unreadable") {
     Guest guest;
     const FrameBytes good = arp_from(mac(1), "10.0.0.1", "10.0.0.2");
-    for (const std::size_t at : {14, 15, 16, 17, 18, 19, 20}) {
+    for (const std::size_t at : {14U, 15U, 16U, 17U, 18U, 19U, 20U}) {
         FrameBytes odd = good;
         odd[at] = static_cast<std::uint8_t>(odd[at] ^ 0x04);
         INFO(at);
@@ -342,7 +342,7 @@ TEST_CASE("IPv4 options do not hide the ports of a server") {
 
 TEST_CASE("random frames never pass with a foreign source") {
     Guest guest;
-    std::mt19937 random(GENERATE(1, 2, 3, 4));
+    std::mt19937 random(GENERATE(1U, 2U, 3U, 4U));
     std::vector<FrameBytes> seeds{
         frame_from("10.0.0.1"),
         frame_from("fd00::1", 60, extension(kUdp) + udp(pattern(20))),
