@@ -154,6 +154,9 @@ std::vector<pollfd> VhostGate::interests(int& timeout_ms) {
 
 void VhostGate::serve(Door& door, const pollfd* states) {
     constexpr short kAny = POLLIN | POLLHUP | POLLERR;
+    // A front-end that has gone makes room at once for its successor: what it sent last has no receiver.
+    if (door.guest && (states[1].revents & POLLHUP) != 0)
+        disconnect(door);
     if (door.library && (states[2].revents & kAny) != 0 && !read_library(door))
         disconnect(door);
     if (door.guest && door.whole && (states[2].revents & POLLOUT) != 0 && !pass_on(door))

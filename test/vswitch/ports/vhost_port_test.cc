@@ -28,7 +28,7 @@ using hostile::Endpoint;
 using hostile::Guest;
 using hostile::Tally;
 using hostile::vm_mac;
-constexpr auto kBound = std::chrono::seconds(5);
+constexpr auto kBound = std::chrono::seconds(20);
 
 /// vNICs vm1, vm2 ... of one switch, each with the socket vm<n>.sock, which the switch listens on.
 class VhostSwitch {
@@ -51,13 +51,10 @@ class VhostSwitch {
 
     void start() {
         stop_ = false;
-        longest_ = {};
         worker_ = std::thread([this] {
             while (!stop_.load(std::memory_order_relaxed)) {
-                const auto before = Clock::now();
-                harness_.now = kNanosPerSec + static_cast<Nanos>((before - began_).count());
+                harness_.now = kNanosPerSec + static_cast<Nanos>((Clock::now() - began_).count());
                 harness_.turn();
-                longest_ = std::max(longest_, Clock::now() - before);
             }
         });
     }
@@ -72,7 +69,6 @@ class VhostSwitch {
     [[nodiscard]] VhostPort& port(unsigned n) { return *ports_[n - 1]; }
     /// After stop().
     [[nodiscard]] const VnicStats& stats(unsigned n) const { return harness_.stats(ids_[n - 1]); }
-    [[nodiscard]] std::chrono::nanoseconds longest_turn() const { return longest_; }
 
   private:
     void remove_last() {
@@ -96,7 +92,6 @@ class VhostSwitch {
     std::vector<std::unique_ptr<VhostPort>> ports_;
     std::vector<VnicId> ids_;
     Clock::time_point began_ = Clock::now();
-    std::chrono::nanoseconds longest_{0};
     std::atomic<bool> stop_{false};
     std::thread worker_;
 };
@@ -234,8 +229,6 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
                 victims.end();
                 CHECK(victims.sent > 0);
                 CHECK(victims.arrived.size() == victims.sent);
-                INFO(attack.name << ": " << attacker.tally.steps << " steps, " << attacker.tally.closed
-                                 << " closed, longest turn " << where.longest_turn().count() / 1000 << " us");
                 CHECK(attacker.tally.steps > 0);
             }
             CHECK(until([&] { return buffers_in_use() == held_before; }));
@@ -277,7 +270,7 @@ TEST_CASE("a second front-end is refused while the first one talks, and replaces
     hostile::Frontend second(first.endpoint, tally);
     CHECK(first.guest.frontend.reconnect());
     CHECK(second.reconnect());
-    CHECK(second.ask(hostile::kGetFeatures).has_value());
+    CHECK(until([&] { return second.ask(hostile::kGetFeatures).has_value(); }));
     CHECK(until([&] { return !first.guest.frontend.connected(); }));
     second.close();
     REQUIRE(until([&] { return first.start(where, 3); }));
