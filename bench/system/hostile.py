@@ -36,7 +36,7 @@ RATES = {"100 kpps each way": (100_000, 100_000), "1 Mpps from the wire": (1_000
 
 def weir(place):
     made = ports_with_wire(place, VMS + 1)
-    made[VICTIM]["vnic"] = {"reservation": "2Gbit"}
+    made[VICTIM]["vnic"] = {"reservation": "2Gbit", "reservation_pps": "500kpps"}
     for port in made[1:WIRE]:
         port["vnic"] = {"reservation": "0Mbit"}
     return Weir(place, made, uplink=wire_uplink(made, "10Gbit"))
@@ -58,6 +58,7 @@ def figures(load, run):
             offered = max(stream["accepted"] + stream["refused"], 1)
             delay = stream.get("delay_us", {})
             found |= {f"{name}_percent": 100 * stream["received"] / offered, f"{name}_mpps": offered / result["seconds"] / 1e6,
+                      f"{name}_refused_percent": 100 * stream["refused"] / offered,
                       f"{name}_p50_us": delay.get("p50"), f"{name}_p99_us": delay.get("p99")}
     return found | {"others_mpps": (result["rx_packets"] / result["seconds"] / 1e6) - found["in_mpps"] - found["out_mpps"]}
 
@@ -71,15 +72,16 @@ def visit(record, number_of_round):
     record.visit(weir, measure, system="weir", round=number_of_round)
 
 
-KEYS = {"in_mpps": 2, "in_percent": 2, "in_p50_us": 1, "in_p99_us": 1, "out_percent": 2, "out_p50_us": 1, "out_p99_us": 1, "others_mpps": 2}
+KEYS = {"in_mpps": 2, "in_percent": 2, "in_refused_percent": 2, "in_p50_us": 1, "in_p99_us": 1, "out_percent": 2, "out_p50_us": 1,
+        "out_p99_us": 1, "others_mpps": 2}
 
 
 def tables(samples):
     rows = [[rates, attack, *(number(median_of(samples, key, attack=attack, rates=rates), digits) for key, digits in KEYS.items())]
             for rates in RATES for attack in ATTACKS]
     return [Table("A victim of 64-byte frames beside others that do their worst (one-way times, medians)",
-                  ["victim", "attack", "from the wire Mpps", "arrive %", "p50 us", "p99 us", "to the wire: arrive %", "p50 us",
-                   "p99 us", "others Mpps"], rows)]
+                  ["victim", "attack", "from the wire Mpps", "arrive %", "refused at the wire's ring %", "p50 us", "p99 us",
+                   "to the wire: arrive %", "p50 us", "p99 us", "others Mpps"], rows)]
 
 
 def marks(samples):
