@@ -4,8 +4,8 @@
 #   test/run.sh [--quick] [--only SUITE]...
 #
 # Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
-# process tests under ASan and UBSan, by clang without warnings), tsan (rings, counters), fuzz (a minute
-# of every request protocol's parser, of the request path and of the controller's messages under ASan), guests (QEMU).
+# process tests under ASan and UBSan, by clang without warnings), tsan (rings, counters), fuzz (15 s each
+# of every request protocol's parser, the request path and the controller's messages under ASan), guests (QEMU).
 # `--quick`: tidy, docs, unit, process. Only when named, as they take longer: memory (unit tests under Valgrind, five minutes), and
 # fresh (this command and bench/demo.sh, in both orders, on a minimal Debian 12; unit and process on a minimal Debian 13; 90 minutes).
 # Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.
@@ -36,7 +36,7 @@ unit() { python3 "$root/test/support/meson_tests.py" "$root/$1" "${@:2}"; }
 e2e() { WEIR_BUILD=$root/$1 python3 "$root/test/e2e/run.py" "$2"; }
 asan_unit() { build "$root/build-asan" address && unit build-asan unit; }
 tsan() { build "$root/build-tsan" thread common/libweir_common.a && unit build-tsan tsan; }
-fuzz() { build "$root/build-asan" address timed-fuzzers && python3 "$root/test/support/fuzz.py" "$root/build-asan" 60; }
+fuzz() { build "$root/build-asan" address timed-fuzzers && python3 "$root/test/support/fuzz.py" "$root/build-asan" 15; }
 
 suite_tidy() { tally tidy python3 "$root/test/tidy_test.py"; }
 suite_docs() { tally docs python3 "$root/test/docs_test.py"; }
