@@ -28,6 +28,8 @@ class FakePort final : public Port {
     void read_at_once() {
         sink = [](const rte_mbuf*) {};
     }
+    /// Marks the poll as one that spent cycles on what it could not deliver.
+    void waste() { wasted_ = true; }
     /// Frees what was received. @return how many
     std::size_t drain();
 

@@ -213,8 +213,11 @@ unsigned Worker::poll_promised(Nanos now) {
         if (vnic.parked || bill_.mark() < vnic.quiet_until || !vnic.promise.may_poll(now))
             continue;
         const unsigned count = poll_vnic(vnic, now);
-        if (count == 0)
+        if (count == 0) {
+            if (vnic.fixed.port->take_wasted()) [[unlikely]]
+                vnic.promise.pay(1, bill_.count(vnic), now);
             continue;
+        }
         vnic.promise.pay(count, bill_.count(vnic), now);
         finish_poll(vnic, count);
         moved += count;
@@ -244,8 +247,11 @@ unsigned Worker::poll_vnics(Nanos now) {
             marked = at;
         }
         const unsigned count = poll_vnic(*vnic, now);
-        if (count == 0)
+        if (count == 0) {
+            if (vnic->fixed.port->take_wasted()) [[unlikely]]
+                bill_.charge(*vnic);
             continue;
+        }
         marked = at + 1;
         bill_.charge(*vnic);
         if (vnic->promised) [[unlikely]]

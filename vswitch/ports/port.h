@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 struct rte_mbuf;
@@ -28,6 +29,9 @@ class Port {
     /// Offers `count` (<= 32) frames. @return number of frames, from the first, that the port accepted and
     /// now owns; the others stay the caller's
     virtual std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) = 0;
+    /// Whether rx_burst() spent cycles on what it could not deliver, since the last call: its sender pays.
+    /// Owning worker.
+    [[nodiscard]] bool take_wasted() { return std::exchange(wasted_, false); }
     /// Whether the far side is attached. Any thread.
     [[nodiscard]] virtual bool up() const = 0;
     /// Owning worker; changes only while the port is down.
@@ -38,6 +42,9 @@ class Port {
     [[nodiscard]] virtual std::uint64_t ring_errors() const { return 0; }
     /// Bookkeeping that is too expensive for every burst; the worker calls it once in 256 iterations.
     virtual void housekeeping() {}
+
+  protected:
+    bool wasted_ = false;
 };
 
 }  // namespace weir

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "vswitch/ports/burst_pool.h"
 #include "vswitch/ports/flow_hash.h"
 
 namespace weir {
@@ -114,15 +115,20 @@ bool VhostPort::refresh() {
 std::uint16_t VhostPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
     if (!refresh())
         return 0;
-    for (std::uint16_t tries = 0; tries < from_vm_.count; ++tries) {
+    if (one_by_one_) [[unlikely]]
+        max = 1;
+    pool_.open(max * limits::kFrameBuffersMax);
+    for (std::uint16_t tries = 0; tries < from_vm_.count && !pool_.refused(); ++tries) {
         const std::uint16_t at = from_vm_.next;
         from_vm_.next = static_cast<std::uint16_t>(at + 1 < from_vm_.count ? at + 1 : 0);
-        const std::uint16_t got = rte_vhost_dequeue_burst(vid_, from_vm_.ids[at], pool_, frames, max);
+        const std::uint16_t got = rte_vhost_dequeue_burst(vid_, from_vm_.ids[at], pool_.pool(), frames, max);
+        one_by_one_ |= pool_.refused();
         if (got != 0) {
             from_vm_.taken[at] = static_cast<std::uint16_t>(from_vm_.taken[at] + got);
             return got;
         }
     }
+    wasted_ |= pool_.refused();
     return 0;
 }
 
@@ -161,6 +167,7 @@ std::uint16_t VhostPort::tx_spread(rte_mbuf** frames, std::uint16_t count) {
 /// The index of a split ring counts descriptor chains: chains that the library consumed and did not deliver
 /// had an error.
 void VhostPort::housekeeping() {
+    one_by_one_ = false;
     if (!refresh() || vhost::has(negotiated_.load(std::memory_order_relaxed), vhost::kRingPacked))
         return;
     for (std::uint16_t i = 0; i < from_vm_.count; ++i) {

@@ -83,16 +83,17 @@ enum Feature : unsigned {
 
 }  // namespace weir::vhost
 
-struct rte_mempool;
-
 namespace weir {
+
+class BurstPool;
 
 /// When detach() says so the caller waits for quiescence: only then may the library free the rings.
 class VhostPort final : public Port {
   public:
+    /// @param pool of its worker
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax; the guest's other rings are
     /// ignored
-    VhostPort(rte_mempool* pool, std::uint32_t queues) : pool_(pool), queues_(queues) {}
+    VhostPort(BurstPool& pool, std::uint32_t queues) : pool_(pool), queues_(queues) {}
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
@@ -134,11 +135,12 @@ class VhostPort final : public Port {
     std::uint16_t tx_ring(std::uint16_t ring, rte_mbuf** frames, std::uint16_t count);
     std::uint16_t tx_spread(rte_mbuf** frames, std::uint16_t count);
 
-    rte_mempool* pool_;
+    BurstPool& pool_;
     std::uint32_t queues_;
     // The worker's copy of the connection.
     std::uint64_t seen_ = 0;
     int vid_ = -1;
+    bool one_by_one_ = false;  ///< a chain was longer than any frame: one frame per burst until housekeeping
     Rings from_vm_;
     Rings to_vm_;
     Counter ring_errors_;

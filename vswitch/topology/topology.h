@@ -26,6 +26,7 @@
 #include "vswitch/datapath/mac_relay.h"
 #include "vswitch/datapath/worker.h"
 #include "vswitch/eal.h"
+#include "vswitch/ports/burst_pool.h"
 #include "vswitch/ports/flow_offload.h"
 #include "vswitch/ports/nic_port.h"
 #include "vswitch/ports/quiescence.h"
@@ -131,8 +132,9 @@ class Topology final : public SwitchControl {
     std::unique_ptr<LinkShare> out_share_;
     std::unique_ptr<LinkShare> in_share_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;
-    std::vector<Appliance> appliances_;  // by index as in config_
-    std::unique_ptr<Tunnels> tunnels_;   // outlives the workers
+    std::vector<std::unique_ptr<BurstPool>> burst_pools_;  // by worker
+    std::vector<Appliance> appliances_;                    // by index as in config_
+    std::unique_ptr<Tunnels> tunnels_;                     // outlives the workers
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;
     std::vector<WorkerSnapshot> worker_snapshots_;

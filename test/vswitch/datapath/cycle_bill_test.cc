@@ -88,3 +88,43 @@ TEST_CASE("the second attempt at a full ring is paid by the VM that does not emp
     CHECK(drops(host.stats(vm2).to_vm, DropReason::kVmRingFull) == kFrames);
     CHECK(host.stats(vm2).cycles >= kFrames * kBurn);
 }
+
+TEST_CASE("a poll that delivers nothing and used the core for it is paid by its sender") {
+    SwitchHarness host;
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm2 = host.add(vm(2));
+    FakePort& wasteful = host.port(vm1);
+    wasteful.source = [&]() -> rte_mbuf* {
+        burn();
+        wasteful.waste();
+        return nullptr;
+    };
+    host.port(vm2).source = [] { return frame(mac(9), mac(2)); };
+    host.turn();
+    CHECK(host.stats(vm1).cycles >= kBurn);
+    CHECK(host.stats(vm2).cycles < kBurn);
+    CHECK_FALSE(wasteful.take_wasted());
+}
+
+TEST_CASE("a promise of packets pays for polls that deliver nothing and used the core") {
+    constexpr unsigned kTurns = 200;
+    SwitchHarness host;
+    VnicConfig promised = vm(1);
+    promised.reservation_pps = 10'000;
+    const VnicId vm1 = host.add(promised);
+    const VnicId vm2 = host.add(vm(2));
+    FakePort& wasteful = host.port(vm1);
+    unsigned polls = 0;
+    wasteful.source = [&]() -> rte_mbuf* {
+        ++polls;
+        burn();
+        wasteful.waste();
+        return nullptr;
+    };
+    host.port(vm2).source = [] { return frame(mac(9), mac(2)); };
+    for (unsigned turns = 0; turns < kTurns; ++turns)
+        host.turn();
+    // A turn's 32 frames of vm2 take some 10,000 cycles: one poll of 1,000,000 is vm1's share of 100 turns.
+    CHECK(polls >= 1);
+    CHECK(polls <= kTurns / 10);
+}

@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
+#include "vswitch/ports/burst_pool.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -29,7 +30,8 @@ struct Folder {
 struct Driver {
     Quiescence quiescence{(buffer_pool(), 1U)};
     VhostDriver driver{quiescence};
-    VhostPort port{buffer_pool(), 1};
+    BurstPool pool{buffer_pool()};
+    VhostPort port{pool, 1};
 
     std::string refusal(const VnicConfig& vnic) {
         try {
@@ -94,7 +96,8 @@ TEST_CASE("a socket that a killed switch left is taken over") {
 }
 
 TEST_CASE("a port without a connection gives and takes nothing") {
-    VhostPort port(buffer_pool(), 1);
+    BurstPool pool(buffer_pool());
+    VhostPort port(pool, 1);
     rte_mbuf* frame = nullptr;
     CHECK(port.rx_burst(&frame, 1) == 0);
     CHECK(port.tx_burst(&frame, 0) == 0);
@@ -106,7 +109,8 @@ TEST_CASE("a port without a connection gives and takes nothing") {
 
 TEST_CASE("a second connection neither resets nor ends the live one, and takes over when that goes") {
     using namespace weir::vhost;
-    VhostPort port(buffer_pool(), 1);
+    BurstPool pool(buffer_pool());
+    VhostPort port(pool, 1);
     port.connected(3);
     port.set_ring(3, 0, true);
     port.attach(3, mask({kMergeable}));
