@@ -180,8 +180,9 @@ class Weir(System):
         return reply.get("data", reply)
 
     def wait_peers(self):
+        names = {port["name"] for port in self.ports if not port.get("wire")}
         deadline = time.monotonic() + PATIENCE_S
-        while any(vnic["state"] != "up" for vnic in self.ctl("status")["vnics"]):
+        while any(vnic["name"] in names and vnic["state"] != "up" for vnic in self.ctl("status")["vnics"]):
             if time.monotonic() > deadline:
                 raise TimeoutError("weir: a vNIC did not come up")
             time.sleep(0.05)

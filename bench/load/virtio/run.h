@@ -45,6 +45,8 @@ class Run {
 
     void advance_phase(std::uint64_t now);
     void enter(Phase phase, std::uint64_t now, std::uint64_t cycles);
+    /// Serves what is measured while many other ports take their time: inspected ports, paced streams.
+    void serve_measured();
     void receive(std::size_t port, std::uint64_t gap);
     void account(Tally& tally, rte_mbuf** packets, std::uint16_t count);
     void inspect(rte_mbuf** packets, std::uint16_t count);

@@ -24,6 +24,7 @@ class Stream {
 
     /// Sends what is due at `now` (TSC), at most one burst.
     void send(std::uint64_t now);
+    [[nodiscard]] bool paced() const { return paced_; }
     /// Sets the counters to zero; frames stamped before `now` no longer count as received.
     void start_counting(std::uint64_t now);
 
