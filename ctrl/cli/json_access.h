@@ -9,26 +9,27 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace weir::cli {
 
 using nlohmann::json;
 
 /// The value at a JSON pointer such as "/from_vm/offered/bytes", or null.
-[[nodiscard]] inline const json& at(const json& value, const std::string& pointer) {
+[[nodiscard]] inline const json& at(const json& value, std::string_view pointer) {
     static const json kNull;
-    const json::json_pointer where(pointer);
+    const json::json_pointer where{std::string(pointer)};
     return value.contains(where) ? value[where] : kNull;
 }
 
 /// A number, or NaN, which every formatter prints as "-".
-[[nodiscard]] inline double number_at(const json& value, const std::string& pointer) {
+[[nodiscard]] inline double number_at(const json& value, std::string_view pointer) {
     const json& member = at(value, pointer);
     return member.is_number() ? member.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 /// A string, a number or a boolean as text; any other value, and the empty string, is "-".
-[[nodiscard]] inline std::string text_at(const json& value, const std::string& pointer) {
+[[nodiscard]] inline std::string text_at(const json& value, std::string_view pointer) {
     const json& member = at(value, pointer);
     if (member.is_string())
         return member == "" ? "-" : member.get<std::string>();
@@ -36,7 +37,7 @@ using nlohmann::json;
 }
 
 /// An array or object; an empty array when the value is neither.
-[[nodiscard]] inline const json& list_at(const json& value, const std::string& pointer) {
+[[nodiscard]] inline const json& list_at(const json& value, std::string_view pointer) {
     static const json kEmpty = json::array();
     const json& member = at(value, pointer);
     return member.is_structured() ? member : kEmpty;
@@ -56,7 +57,7 @@ using nlohmann::json;
 [[nodiscard]] inline double growth(double before, double after) {
     return after >= before ? after - before : after;
 }
-[[nodiscard]] inline double growth(const json& before, const json& after, const std::string& pointer) {
+[[nodiscard]] inline double growth(const json& before, const json& after, std::string_view pointer) {
     return growth(number_at(before, pointer), number_at(after, pointer));
 }
 
