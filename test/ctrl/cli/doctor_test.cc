@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "test/support/catch.h"
 
@@ -76,7 +77,7 @@ std::vector<Finding> examine(const FakeHost& host, const SwitchConfig& config) {
     return check_host(gather_facts(config, host.root()), config);
 }
 
-const Finding& finding(const std::vector<Finding>& findings, const std::string& check, Health health) {
+const Finding& finding(const std::vector<Finding>& findings, std::string_view check, Health health) {
     const auto it = std::find_if(findings.begin(), findings.end(),
                                  [&](const Finding& f) { return f.check == check && f.health == health; });
     INFO(findings_text(findings, {}));
