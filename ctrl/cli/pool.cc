@@ -146,8 +146,8 @@ void add_pool_show(CLI::App& command, Session& session) {
 void add_pool_set(CLI::App& command, Session& session) {
     const auto options = add_node(command);
     command
-        .add_option("KEY=VALUE", options->pairs,
-                    "new values of reservation, limit, shares; none removes a limit")
+        .add_option("PAIRS", options->pairs,
+                    "KEY=VALUE, each a new value of reservation, limit or shares; none removes a limit")
         ->required();
     command.footer(
         "The change is stored and outlives weir-ctrl, until pool reset or until the cluster file has a new "

@@ -304,7 +304,7 @@ void add_vnic_set(CLI::App& command, Session& session) {
     auto name = std::make_shared<std::string>();
     auto pairs = std::make_shared<std::vector<std::string>>();
     command.add_option("NAME", *name, "the vNIC")->required();
-    command.add_option("KEY=VALUE", *pairs, "new values; none removes a limit")->required();
+    command.add_option("PAIRS", *pairs, "KEY=VALUE, each a new value; none removes a limit")->required();
     command.footer(
         "KEY is guarantee, reservation, reservation_pps, size, time, limit, limit_pps, shares,\n"
         "cycle_shares, buffers, encrypt_limit, addresses (A,B,...), dhcp or router; APPLIANCE.KEY\n"
@@ -324,9 +324,9 @@ void add_vnic_add(CLI::App& command, Session& session) {
     auto words = std::make_shared<std::vector<std::string>>();
     command
         .add_option(
-            "FILE|JSON|KEY=VALUE", *words,
+            "FILE|JSON|PAIRS", *words,
             "the vNIC as in \"vnics\" of the configuration: a file (- is standard input), an object, or "
-            "its keys")
+            "its keys as pairs, KEY=VALUE")
         ->required();
     command.footer(
         "Examples:\n"
