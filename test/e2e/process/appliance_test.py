@@ -204,4 +204,7 @@ class ApplianceTest(TwoHosts):
         # Their bursts may overrun the devices that stand in for NICs; what passes beyond such a hole is plain bytes.
         counted = flow["total"]["used"]["uplink"] + flow["total"]["used"]["downlink"]
         self.assertGreater(counted, 2 * (16 << 20))
-        self.assertEqual((flow["outstanding"], flow["total"]["failed"]), (0, 0))
+        self.assertEqual(flow["outstanding"], 0)
+        # Each command ended well. Newer clients ask for options that this server refuses, at most two on a connection (four
+        # connections of nbdcopy, twice, and one of qemu-io): these are counted as failed.
+        self.assertLessEqual(flow["total"]["failed"], 2 * 9)
