@@ -56,6 +56,16 @@ class TwoHosts(Case):
         self.b = self.host("b", 0, {"rate": downlink}, feedback_b, receivers)
         self.a = self.host("a", 1, {"rate": uplink}, feedback_a, {1: {}, 2: {}, **(senders or {})})
 
+    def capture(self, interface, wanted, *options):
+        """A tshark that captures the `wanted` frames on an interface already, and its file: that is there when the capture has
+        begun. The versions of tshark announce it in different words, or not at all."""
+        path = self.path(f"{interface}.pcap")
+        shark = Process(["tshark", "-n", "-i", interface, "-f", wanted, "-F", "pcap", "-w", path, *options],
+                        self.path(f"{interface}.log"))
+        until(lambda: os.path.exists(path) or not shark.alive(), 30, f"a capture on {interface}")
+        self.assertTrue(os.path.exists(path), shark.output())
+        return shark, path
+
     def key(self, name, digits):
         """A file with a cluster's secret."""
         path = self.path(name)

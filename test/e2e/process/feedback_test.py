@@ -106,19 +106,11 @@ class FeedbackTest(TwoHosts):
         self.assertLess(self.victims_share(None), 0.85)
         self.assertEqual(self.drops_of(self.a, "vm2"), {})
 
-    def capture(self, interface, frame_count):
-        """A tshark that captures feedback on an interface already, and ends with the last frame; its file."""
-        path = self.path(f"{interface}.pcap")
-        shark = Process(["tshark", "-n", "-i", interface, "-f", FEEDBACK_FILTER, "-F", "pcap", "-w", path, "-c",
-                         str(frame_count)], self.path(f"{interface}.log"))
-        shark.expect("Capture started", 30)
-        return shark, path
-
     def seen_on_the_wire(self, *fields, count=20, kind="ipv4"):
         """VM 1 sends to VM 3 until `count` frames of feedback have come back. Returns the `fields` that tshark shows of
         each, and its bytes. The switch received feedback, and no guest did."""
-        wire, path = self.capture("upa", count)
-        guest, _ = self.capture("eth1", 1)
+        wire, path = self.capture("upa", FEEDBACK_FILTER, "-c", str(count))
+        guest, _ = self.capture("eth1", FEEDBACK_FILTER, "-c", "1")
         self.send(1, 80 * MBIT, 3, kind=kind)
         until(lambda: not wire.alive(), 30, f"{count} frames of feedback")
         self.wait_feedback(self.a, "received", count)

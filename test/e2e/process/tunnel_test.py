@@ -53,10 +53,7 @@ class TunnelTest(TwoHosts):
 
     def eavesdrop(self):
         """A tshark that captures all frames on the wire that are not ESP, and its file."""
-        path = self.path("clear.pcap")
-        shark = Process(["tshark", "-n", "-i", "upaw", "-f", CLEAR, "-F", "pcap", "-w", path], self.path("tshark.log"))
-        shark.expect("Capture started", 30)
-        return shark, path
+        return self.capture("upaw", CLEAR)
 
     def assert_nothing_clear(self, shark, path):
         """The captured frames are none of the two switches or of their VMs; the kernel behind the wire sends some of its own."""
