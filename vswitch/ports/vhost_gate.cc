@@ -157,8 +157,12 @@ void VhostGate::serve(Door& door, const pollfd* states) {
     // A front-end that has gone makes room at once for its successor: what it sent last has no receiver.
     if (door.guest && (states[1].revents & POLLHUP) != 0)
         disconnect(door);
-    if (door.library && (states[2].revents & kAny) != 0 && !read_library(door))
-        disconnect(door);
+    if (door.library && (states[2].revents & kAny) != 0) {
+        if (const char* why = read_library(door)) {
+            complain(door, why);
+            disconnect(door);
+        }
+    }
     if (door.guest && door.whole && (states[2].revents & POLLOUT) != 0 && !pass_on(door))
         disconnect(door);
     if (door.guest && (states[1].revents & kAny) != 0 && !read_guest(door))
@@ -298,14 +302,18 @@ bool VhostGate::pass_on(Door& door) {
     return all;
 }
 
-/// Passes a reply on. @return false when the library has closed, or the guest does not read
-bool VhostGate::read_library(Door& door) {
+/// Passes a reply on. @return why the connection has to end; nullptr: it goes on
+const char* VhostGate::read_library(Door& door) {
     std::array<std::uint8_t, 4096> bytes;
     const ssize_t got = recv(door.library.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got < 0 && would_wait())
+        return nullptr;
     if (got <= 0)
-        return got < 0 && would_wait();
-    return send(door.guest.number(), bytes.data(), static_cast<std::size_t>(got),
-                MSG_DONTWAIT | MSG_NOSIGNAL) == got;
+        return "a message that the vhost library refuses";
+    const ssize_t passed =
+        send(door.guest.number(), bytes.data(), static_cast<std::size_t>(got), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const bool gone = passed < 0 && !would_wait();  // its POLLHUP follows
+    return passed == got || gone ? nullptr : "replies that it does not read";
 }
 
 }  // namespace weir

@@ -65,7 +65,7 @@ class VhostGate {
     [[nodiscard]] bool read_guest(Door& door);
     [[nodiscard]] bool receive(Door& door);
     [[nodiscard]] bool pass_on(Door& door);
-    [[nodiscard]] bool read_library(Door& door);
+    [[nodiscard]] const char* read_library(Door& door);
     void complain(Door& door, const char* why);
     static void disconnect(Door& door);
 
