@@ -119,7 +119,7 @@ def attacked(system, load, attack, what):
     try:
         found = figures(load, what)
         attacker.child.wait(timeout=seconds + 20)
-        return found | {f"attack_{key}": value for key, value in json.loads(attacker.output()).items() if key != "attack"}
+        return found | {f"attack_{key}": value for key, value in json.loads(attacker.output().splitlines()[-1]).items() if key != "attack"}
     finally:
         attacker.kill()
 
