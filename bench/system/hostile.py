@@ -98,14 +98,16 @@ def figures(load, what):
 
 
 def flood(record, number_of_round):
+    wire = FLOODING_VMS + 1  # behind the victim and the others
+
     def measure(_, load):
         for rates, each in RATES.items():
             for attack, streams in FLOODS.items():
-                what = traffic(record.options.seconds, FLOODING_VMS, each, streams(range(1, FLOODING_VMS), FLOODING_VMS))
+                what = traffic(record.options.seconds, wire, each, streams(range(1, wire), wire))
                 record.stretch(lambda what=what: figures(load, what), part="floods", attack=attack, rates=rates)
 
     def make(place):
-        made = ports(place, FLOODING_VMS)
+        made = ports(place, wire)
         return Weir(place, made, uplink=wire_uplink(made, "10Gbit"))
     record.visit(make, measure, system="weir", round=number_of_round)
 

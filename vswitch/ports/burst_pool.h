@@ -1,6 +1,6 @@
-// burst_pool.h - a mempool that draws from another one, no more per burst than frames of the largest size
-// take. Source: DPDK mempool library guide (mempool handlers). Units: buffers (mbufs). Threads: built by the
-// agent; then one worker only.
+// burst_pool.h - a mempool that draws from another one what a burst of the largest frames takes, and no more.
+// Source: DPDK mempool library guide (mempool handlers). Units: buffers (mbufs).
+// Threads: built by the agent; then one worker only.
 //
 // The vhost library copies a chain of descriptors into as many buffers as it describes: 255 descriptors of
 // 4 MiB are 1 GiB of valid guest memory, and one call copied until the shared pool was empty (8,191 buffers,
@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 struct rte_mempool;
 
