@@ -4,19 +4,21 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_memory.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "common/error.h"
-#include "vswitch/limits.h"
 
 namespace weir {
 namespace {
@@ -104,28 +106,29 @@ std::uint64_t start(const SwitchConfig& config) {
     return rte_get_tsc_hz();
 }
 
-/// Size of the pool: the sum of buffers that vNICs, devices, rings and workers may hold.
-std::uint32_t pool_size(const SwitchConfig& config) {
-    if (config.buffers != 0)
-        return config.buffers;
-    constexpr std::uint32_t kVnicsAddedLater = 8;  // room for `weirctl vnic add`
-    constexpr std::uint32_t kInFlight = 2048;      // per worker: a super-frame split for its receiver, copies
-    constexpr std::uint32_t kThreadCache = 2 * 512;  // mempool caches
-    const auto workers = static_cast<std::uint32_t>(config.workers.size());
-    std::uint32_t vnics = kVnicsAddedLater * limits::kVnicBuffers;
-    for (const VnicConfig& vnic : config.vnics) {
-        vnics += vnic.buffers != 0 ? std::max(vnic.buffers, limits::kVnicBuffersMin) : limits::kVnicBuffers;
-        vnics += vnic.device.empty() ? 0 : 2 * config.uplink.descriptors;
-    }
-    const std::uint32_t uplink = config.uplink.device.empty() ? 0 : workers * 2 * config.uplink.descriptors;
-    const std::uint32_t inboxes = workers > 1 ? workers * limits::kInboxBuffers : 0;
-    return vnics + uplink + inboxes + workers * (kInFlight + kThreadCache);
+/// Called before DPDK's heap grows, on the thread that allocates. The poll loop allocates nothing, but the
+/// vhost library copies an indirect table that it finds in two pieces, and reads the table's length twice: a
+/// guest that raises the length in between, to at most 4 GiB, would otherwise make the worker reserve and
+/// clear that much memory. Without it the library drops the guest's frame.
+int let_heap_grow(int, std::size_t, std::size_t) {
+    const unsigned lcore = rte_lcore_id();
+    return lcore == LCORE_ID_ANY || lcore == rte_get_main_lcore() ? 0 : -1;
+}
+
+/// With --no-huge or --legacy-mem the heap never grows.
+void keep_workers_from_allocating() {
+    for (unsigned i = 0; i < rte_socket_count(); ++i)
+        if (rte_mem_alloc_validator_register("weir_workers", let_heap_grow, rte_socket_id_by_idx(i), 0) !=
+                0 &&
+            rte_errno != ENOTSUP)
+            throw HostError(std::string("DPDK does not watch its heap (") + rte_strerror(rte_errno) +
+                            "); the lines of DPDK above have the reason");
 }
 
 }  // namespace
 
 Eal::Eal(const SwitchConfig& config)
-    : ticks_per_sec_(start(config)), ticks_(ticks_per_sec_, rte_rdtsc()), buffers_(pool_size(config)) {
+    : ticks_per_sec_(start(config)), ticks_(ticks_per_sec_, rte_rdtsc()), buffers_(pool_buffers(config)) {
     constexpr unsigned kCache = 512;
     pool_ = rte_pktmbuf_pool_create("weir_buffers", buffers_, kCache, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
                                     static_cast<int>(SOCKET_ID_ANY));
@@ -135,6 +138,7 @@ Eal::Eal(const SwitchConfig& config)
         throw HostError("no memory for " + std::to_string(buffers_) + " packet buffers (" + reason +
                         "); reserve more hugepages: echo 1024 > /proc/sys/vm/nr_hugepages");
     }
+    keep_workers_from_allocating();
 }
 
 Eal::~Eal() {
