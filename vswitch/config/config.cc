@@ -137,7 +137,7 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
     reader.read_quantity("mac_aging", Quantity::kDuration, config.mac_aging,
                          {kNanosPerSec, 86'400 * kNanosPerSec});
     reader.read_quantity("flood_limit", Quantity::kPacketRate, config.flood_limit_pps, {100, 100'000'000});
-    reader.read_integer("buffers", config.buffers, {1'024, 8'388'608});
+    reader.read_integer("buffers", config.buffers, {4'096, 8'388'608});
 }
 
 void read_vnics(ObjectReader& reader, SwitchConfig& config, Faults& faults) {
@@ -150,6 +150,7 @@ void read_vnics(ObjectReader& reader, SwitchConfig& config, Faults& faults) {
     if (!config.uplink.device.empty() && reservation_excess(config, total) > 0)
         faults.push_back({"vnics", "reservations of " + format_rate(total), reservation_rule(config),
                           "the uplink cannot keep these promises"});
+    check_buffers(config, faults);
 }
 
 }  // namespace

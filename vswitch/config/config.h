@@ -174,8 +174,11 @@ struct SwitchConfig {
     Nanos poll_coalesce = 4'000;  ///< 0..50us: time that a ring with small bursts is left to fill; 0 = never
     Nanos mac_aging = 300 * kNanosPerSec;
     std::uint64_t flood_limit_pps = 20'000;  ///< flooded frames per vNIC, and of the uplink
-    std::uint32_t buffers = 0;               ///< mbufs in the pool; 0 = the sum that Eal computes
+    std::uint32_t buffers = 0;               ///< mbufs in the pool; 0 = pool_buffers(), the sum of all quotas
 };
+
+/// Size of the pool: `buffers`, or what vNICs, devices, rings and workers may hold, and eight vNICs more.
+[[nodiscard]] std::uint32_t pool_buffers(const SwitchConfig& config);
 
 /// What the uplink reserves for the vNIC, in bit/s: `reservation`, or what `reservation_pps` packets of 64
 /// bytes take as accounted if that is more. 500 kpps are 352 Mbit/s: 88 bytes each with FCS, preamble and

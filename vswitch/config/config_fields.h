@@ -59,6 +59,12 @@ void read_tunnels(ObjectReader& root, const UplinkConfig& uplink, std::vector<Tu
 /// tunnels carry.
 void read_encryption(ObjectReader& vnic, VnicConfig& out, const SwitchConfig& base);
 
+/// Checks `buffers` of the switch, if given, against what all vNICs, rings and workers may hold.
+void check_buffers(const SwitchConfig& config, Faults& faults);
+/// Checks that the pool of a running switch, base.buffers, has room for one more vNIC.
+void check_buffers(const VnicConfig& vnic, const std::string& path, const SwitchConfig& base,
+                   const std::vector<VnicConfig>& others, Faults& faults);
+
 /// Reads one vNIC, and checks it against `others`, except for the sum of the reservations. The vNIC is
 /// returned with faults too, so that later ones are checked against it.
 [[nodiscard]] VnicConfig read_vnic(const nlohmann::json& object, const std::string& path,

@@ -244,6 +244,7 @@ std::variant<VnicConfig, Faults> parse_vnic(const json& object, const std::strin
     Faults faults;
     VnicConfig vnic = read_vnic(object, path, base, others, faults);
     check_total(vnic, path, base, others, faults);
+    check_buffers(vnic, path, base, others, faults);
     if (!faults.empty())
         return faults;
     return vnic;
@@ -270,6 +271,8 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
     if (uplink_reservation_bps(vnic, base.accounting) != uplink_reservation_bps(current, base.accounting) ||
         change.contains("reservation") || change.contains("reservation_pps"))
         check_total(vnic, path, base, others, faults);
+    if (change.contains("buffers"))
+        check_buffers(vnic, path, base, others, faults);
     for (const auto& [key, value] : change.items()) {
         const std::string where = path + '.' + show_text(key);
         const auto reported = [&where](const Fault& fault) { return fault.path == where; };

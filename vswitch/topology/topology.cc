@@ -73,6 +73,7 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
       quiescence_(static_cast<unsigned>(config.workers.size())),
       appliances_(make_appliances(config, files.appliances)) {
     config_.vnics.clear();
+    config_.buffers = eal.buffers();
     unix_origin_ =
         static_cast<std::uint64_t>(
             std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count()) -

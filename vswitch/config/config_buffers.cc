@@ -1,0 +1,66 @@
+// config_buffers.cc - the pool of packet buffers, and the quotas that it must have room for.
+// Source: docs/algorithms.md 3.7. Units: buffers (mbufs).
+//
+// A quota holds only if the pool has buffers for all quotas at once. Example: one worker and an uplink of
+// 1,024 descriptors need 2 x 1,024 + 2,048 + 1,024 = 5,120, each vNIC 1,920 more: with 4 vNICs 12,800.
+#include <algorithm>
+
+#include "common/config/config_text.h"
+#include "vswitch/config/config_fields.h"
+#include "vswitch/limits.h"
+
+namespace weir {
+namespace {
+
+/// What the vNIC may hold: its quota, and the rings of its device.
+std::uint64_t buffers_of_vnic(const VnicConfig& vnic, const SwitchConfig& config) {
+    const std::uint32_t quota =
+        vnic.buffers != 0 ? std::max(vnic.buffers, limits::kVnicBuffersMin) : limits::kVnicBuffers;
+    return quota + (vnic.device.empty() ? 0 : 2 * config.uplink.descriptors);
+}
+
+/// What workers, the uplink's rings and `vnics` may hold together.
+std::uint64_t buffers_held(const SwitchConfig& config, const std::vector<VnicConfig>& vnics) {
+    constexpr std::uint32_t kInFlight = 2048;  // per worker: a super-frame split for its receiver, copies
+    constexpr std::uint32_t kThreadCache = 2 * 512;  // mempool caches
+    const std::uint64_t workers = config.workers.size();
+    const std::uint64_t uplink = config.uplink.device.empty() ? 0 : 2 * config.uplink.descriptors;
+    const std::uint64_t inbox = workers > 1 ? limits::kInboxBuffers : 0;
+    std::uint64_t held = workers * (uplink + inbox + kInFlight + kThreadCache);
+    for (const VnicConfig& vnic : vnics)
+        held += buffers_of_vnic(vnic, config);
+    return held;
+}
+
+}  // namespace
+
+std::uint32_t pool_buffers(const SwitchConfig& config) {
+    constexpr std::uint32_t kVnicsAddedLater = 8;  // room for `weirctl vnic add`
+    if (config.buffers != 0)
+        return config.buffers;
+    return static_cast<std::uint32_t>(buffers_held(config, config.vnics) +
+                                      kVnicsAddedLater * limits::kVnicBuffers);
+}
+
+void check_buffers(const SwitchConfig& config, Faults& faults) {
+    const std::uint64_t held = buffers_held(config, config.vnics);
+    if (config.buffers != 0 && config.buffers < held)
+        faults.push_back({"buffers", std::to_string(config.buffers),
+                          "at least " + std::to_string(held) + ", or no key: the sum is the default",
+                          "vNICs, rings and workers may hold " + std::to_string(held) + " together"});
+}
+
+void check_buffers(const VnicConfig& vnic, const std::string& path, const SwitchConfig& base,
+                   const std::vector<VnicConfig>& others, Faults& faults) {
+    const std::uint64_t own = buffers_of_vnic(vnic, base);
+    const std::uint64_t held = buffers_held(base, others);
+    if (base.buffers == 0 || held + own <= base.buffers)
+        return;
+    const std::uint64_t left = base.buffers - std::min<std::uint64_t>(base.buffers, held);
+    faults.push_back(
+        {path + ".buffers", std::to_string(own), "at most " + std::to_string(left) + ", what is left",
+         "of the switch's " + std::to_string(base.buffers) + " buffers the others may hold " +
+             std::to_string(held) + "; start the switch with \"buffers\": " + std::to_string(held + own)});
+}
+
+}  // namespace weir
