@@ -9,9 +9,9 @@
 //   Example: a region of 512 MiB truncated to 1 MiB costs one signal and one mmap(). No check can prevent
 //   this, as the file may change at any moment, and files of hugetlbfs cannot be sealed.
 // - The vhost library reads the length of an indirect table twice (22.11, 24.11). A guest that lowers it in
-//   between makes the library read up to 32,768 descriptors, 512 KiB, behind the end of the guest's memory, or
-//   behind the shorter copy of the table in DPDK's heap: SIGSEGV. The handler lets such a read find zeros, and
-//   the library sees empty descriptors, which it refuses.
+//   between makes the library read up to 32,768 descriptors, 512 KiB, behind the end of the guest's memory,
+//   or behind the shorter copy of the table in DPDK's heap: SIGSEGV. The handler lets such a read find zeros,
+//   and the library sees empty descriptors, which it refuses.
 //
 // A memory error of the hardware (BUS_MCEERR) ends the process as before, and so does any other fault.
 #pragma once

@@ -18,6 +18,8 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kConnectGap{2};
 constexpr milliseconds kRetryGap{500};  // of connects to a VM's socket that is not there
+constexpr milliseconds kFirstRetryGap{50};
+constexpr std::chrono::seconds kFirstRetries{5};  // a VM that starts, or starts again
 constexpr milliseconds kMessagePatience{1000};
 constexpr milliseconds kComplaintGap{10'000};
 constexpr int kBacklog = 16;
@@ -80,6 +82,7 @@ void VhostGate::add(const std::string& outside, bool listens, const std::string&
     door.outside = outside;
     door.inside = inside;
     door.listens = listens;
+    door.alone_since = Clock::now();
     (void)address_of(outside);
     if (listens)
         door.listener = listen_on(outside);
@@ -185,8 +188,10 @@ void VhostGate::accept_or_connect(Door& door, bool ready) {
         else if (!door.library)
             admit(door, std::move(socket));
     } else if (!door.listens && !door.guest && now >= door.not_before) {
-        door.not_before = now + kRetryGap;
-        admit(door, connect_to(door.outside));
+        FileHandle socket = connect_to(door.outside);
+        if (socket)
+            admit(door, std::move(socket));
+        door.not_before = now + (now - door.alone_since < kFirstRetries ? kFirstRetryGap : kRetryGap);
     }
 }
 
@@ -197,6 +202,8 @@ void VhostGate::admit(Door& door, FileHandle socket) {
 }
 
 void VhostGate::disconnect(Door& door) {
+    if (door.guest)
+        door.alone_since = Clock::now();
     door.guest.reset();
     door.library.reset();
     door.message = {};
