@@ -36,8 +36,8 @@ TEST_CASE("the default burst and a super-frame stay under 1 % of a second's byte
 }
 
 TEST_CASE("default bursts grow with the rate and never fall below two frames") {
-    CHECK(burst_for_rate(0) == 2 * 1542);
-    CHECK(burst_for_rate(12'500) == 2 * 1542);
+    CHECK(burst_for_rate(0) == 2 * 1538);
+    CHECK(burst_for_rate(12'500) == 2 * 1538);
     CHECK(burst_for_rate(25'000'000) == 65'536);
     CHECK(burst_for_rate(1'250'000'000) == 1'250'000);
     CHECK(burst_for_packet_rate(100) == 2);
