@@ -68,7 +68,7 @@ class Rig {
                      .shared = false,
                      .wheel = wheel_,
                      .wheel_id = 0,
-                     .header_bytes = 78}),
+                     .overhead_bytes = 24}),
           path_(make_fixed(0, 0, nullptr, vnic_config(), config_), make_vnic_profile(vnic_config(), config_),
                 0, 0),
           seq_(connections) {

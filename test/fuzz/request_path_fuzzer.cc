@@ -100,7 +100,7 @@ class Target {
                      .shared = false,
                      .wheel = wheel_,
                      .wheel_id = 0,
-                     .header_bytes = 78}),
+                     .overhead_bytes = 24}),
           client_(client_config(config_)),
           path_(make_fixed(0, 0, &port_, client_, config_), make_vnic_profile(client_, config_), 0, now_) {}
 

@@ -63,18 +63,17 @@ std::optional<RateFeedback> make_feedback(const Forwarder::Setup& setup, std::op
 }
 
 std::optional<RequestPath> make_requests(const Forwarder::Setup& setup, TimingWheel& wheel) {
-    constexpr std::uint32_t kTcpIp4HeaderBytes = 54;
     if (setup.appliances == nullptr || setup.appliances->empty())
         return std::nullopt;
-    return std::optional<RequestPath>(
-        std::in_place, RequestPath::Setup{.appliances = *setup.appliances,
-                                          .pool = setup.pool,
-                                          .key = setup.connection_key,
-                                          .worker = setup.worker,
-                                          .shared = setup.inboxes.size() > 1,
-                                          .wheel = wheel,
-                                          .wheel_id = Forwarder::kRequestIds,
-                                          .header_bytes = kTcpIp4HeaderBytes + setup.overhead_bytes});
+    return std::optional<RequestPath>(std::in_place,
+                                      RequestPath::Setup{.appliances = *setup.appliances,
+                                                         .pool = setup.pool,
+                                                         .key = setup.connection_key,
+                                                         .worker = setup.worker,
+                                                         .shared = setup.inboxes.size() > 1,
+                                                         .wheel = wheel,
+                                                         .wheel_id = Forwarder::kRequestIds,
+                                                         .overhead_bytes = setup.overhead_bytes});
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ struct RequestPath::Charges {
         const Access access = flow.cost.see(request, now);
         const std::uint32_t tokens = flow.cost.tokens(request, back, access);
         cost[0] += tokens;
-        cost[1] += path.wire_bytes(request.request_bytes);
-        cost[2] += back != 0 ? path.wire_bytes(back) : 0;
+        cost[1] += flow.segments.wire_bytes(request.request_bytes);
+        cost[2] += back != 0 ? flow.segments.wire_bytes(back) : 0;
         if (flow.counts_cycles)
             cost[3] += path.appliances_[flow.appliance].cycles->tokens(request.operation,
                                                                        request.request_bytes, back);
@@ -73,13 +73,13 @@ struct RequestPath::Charges {
     /// Charges bytes of the client whatever they are.
     void charge_bytes(std::uint32_t bytes) {
         cost[0] += flow.cost.tokens({.operation = Operation::kBytes, .request_bytes = bytes}, 0, now);
-        cost[1] += path.wire_bytes(bytes);
+        cost[1] += flow.segments.wire_bytes(bytes);
     }
     /// Charges bytes of the appliance that no recorded request expects: the work for them is done.
     void charge_back(const Request& request, std::uint32_t bytes) {
         const std::uint32_t tokens = flow.cost.tokens(request, bytes, Access::kPlain);
         path.gate_.settle(id, PathResource::kAppliance, 0, tokens, now);
-        path.gate_.settle(id, PathResource::kDownlink, 0, path.wire_bytes(bytes), now);
+        path.gate_.settle(id, PathResource::kDownlink, 0, flow.segments.wire_bytes(bytes), now);
     }
     /// Responses of unknown length were charged by an estimate, the average of their operation then. The
     /// difference to the real length is settled here.
@@ -93,8 +93,9 @@ struct RequestPath::Charges {
             const std::uint32_t was = flow.cost.tokens(request, charged, answer.access);
             const std::uint32_t is = flow.cost.tokens(request, actual, answer.access);
             path.gate_.settle(id, PathResource::kAppliance, was, is, now);
-            path.gate_.settle(id, PathResource::kDownlink, charged != 0 ? path.wire_bytes(charged) : 0,
-                              path.wire_bytes(actual), now);
+            path.gate_.settle(id, PathResource::kDownlink,
+                              charged != 0 ? flow.segments.wire_bytes(charged) : 0,
+                              flow.segments.wire_bytes(actual), now);
         }
         const bool near = expected >> kAverageShift == actual >> kAverageShift;
         expected = expected == 0 || near ? actual
@@ -107,15 +108,6 @@ struct RequestPath::Charges {
                 path.gate_.settle(id, static_cast<PathResource>(i), 0, std::exchange(cost[i], 0), now);
     }
 };
-
-/// Bytes on the wire: each full segment adds its headers.
-std::uint32_t RequestPath::wire_bytes(std::uint32_t payload) const {
-    // Payload of a full segment with an MTU of 1500 and TCP timestamps.
-    constexpr std::uint32_t kSegmentBytes = 1448;
-    constexpr std::uint64_t kPerSegment = (std::uint64_t{1} << 32) / kSegmentBytes;
-    const auto more = static_cast<std::uint32_t>(payload * kPerSegment >> 32);
-    return payload + (1 + more) * header_bytes_;
-}
 
 /// Finds the segment, the service flow and the connection's slot of each frame, and starts loading their
 /// memory.

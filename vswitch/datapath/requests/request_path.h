@@ -66,8 +66,8 @@ class RequestPath {
         WorkerId worker;
         bool shared;  ///< there are other workers
         TimingWheel& wheel;
-        std::uint32_t wheel_id;      ///< of service flow 0; there are limits::kRequestFlowsMax
-        std::uint32_t header_bytes;  ///< of a segment on the wire, besides its payload
+        std::uint32_t wheel_id;        ///< of service flow 0; there are limits::kRequestFlowsMax
+        std::uint32_t overhead_bytes;  ///< accounted per wire frame on top of its length
     };
     explicit RequestPath(const Setup& setup);
 
@@ -121,14 +121,25 @@ class RequestPath {
     static constexpr std::uint32_t kClosedMax = 1 << 12;
 
     /// The fields that every request reads come first.
+    /// What payload becomes on the wire, with TCP timestamps and an MTU of 1500: segments of 1,448 bytes over
+    /// IPv4, 1,428 over IPv6, each with its headers.
+    struct Segments {
+        std::uint32_t header_bytes;
+        std::uint32_t per_byte;  ///< segments, in parts of 2^32
+        [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const {
+            const auto more = static_cast<std::uint32_t>(std::uint64_t{payload} * per_byte >> 32);
+            return payload + (1 + more) * header_bytes;
+        }
+    };
     struct alignas(64) ServiceFlow {
-        ServiceFlow(VnicId of, std::uint16_t to, CostFunction price)
-            : vnic(of), appliance(to), cost(std::move(price)) {}
+        ServiceFlow(VnicId of, std::uint16_t to, CostFunction price, const Segments& cut)
+            : vnic(of), appliance(to), segments(cut), cost(std::move(price)) {}
         VnicId vnic;
         std::uint16_t appliance;
         bool open = true;
         bool counts_cycles = false;
-        std::uint8_t slot = 0;         ///< position among its vNIC's service flows
+        std::uint8_t slot = 0;  ///< position among its vNIC's service flows
+        Segments segments;
         std::uint64_t at_service = 0;  ///< tokens of requests that were forwarded and not answered yet
         std::unique_ptr<Histogram> latency = std::make_unique<Histogram>();
         /// Average bytes of responses whose size the request does not state, by operation.
@@ -190,7 +201,6 @@ class RequestPath {
     [[nodiscard]] static bool refuse(VnicPath& from, const Batch& batch, std::uint16_t at, DropReason reason);
     [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Lookup& lookup,
                               Nanos now);
-    [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const;
 
     // request_path_flows.cc: service flows, and their requests at the appliances.
     [[nodiscard]] std::uint32_t open_flow(const VnicPath& path, const VnicProfile::Requests& requests,
@@ -218,7 +228,7 @@ class RequestPath {
     bool shared_;
     Nanos share_due_ = 0;
     ConnectionHash hash_;
-    std::uint32_t header_bytes_;
+    std::uint32_t overhead_bytes_;
     ConnectionTable connections_;
     Tracker tracker_;
     std::uint64_t finished_ = 0;  // the part of the tracker's finished_tokens() that flows have been credited

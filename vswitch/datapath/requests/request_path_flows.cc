@@ -24,7 +24,7 @@ RequestPath::RequestPath(const Setup& setup)
       worker_(setup.worker),
       shared_(setup.shared),
       hash_(setup.key),
-      header_bytes_(setup.header_bytes),
+      overhead_bytes_(setup.overhead_bytes),
       connections_({.connections = kConnections, .vnics = limits::kVnicsMax, .quota = kConnectionsPerVnic}),
       tracker_(kProtocols, {.vnics = limits::kVnicsMax,
                             .pendings = kPendings,
@@ -69,7 +69,13 @@ void RequestPath::add(const VnicPath& path, Nanos now) {
 /// Reuses the place of a closed service flow. @return kNoFlow when there is none
 std::uint32_t RequestPath::open_flow(const VnicPath& path, const VnicProfile::Requests& requests, Nanos now) {
     const Appliance& appliance = appliances_[requests.appliance];
-    ServiceFlow flow(path.fixed.id, requests.appliance, CostFunction(appliance.cost, appliance.program));
+    constexpr std::uint32_t kHeaderBytes = 54;  // Ethernet, IPv4, TCP
+    constexpr std::uint32_t kMoreInIp6 = 20;
+    constexpr std::uint64_t kPayloadBytes = 1448;
+    const std::uint32_t more = appliance.ip6 ? kMoreInIp6 : 0;
+    ServiceFlow flow(path.fixed.id, requests.appliance, CostFunction(appliance.cost, appliance.program),
+                     {kHeaderBytes + more + overhead_bytes_,
+                      static_cast<std::uint32_t>((std::uint64_t{1} << 32) / (kPayloadBytes - more))});
     flow.limit = requests.limit;
     flow.promised = requests.gate.window;
     flow.counts_cycles = appliance.cycles != nullptr;

@@ -322,6 +322,21 @@ TEST_CASE("evasion: a client that goes on without its dropped bytes gets what wa
     CHECK(arena.passed >= kSpentLeast);
 }
 
+TEST_CASE(
+    "a request is charged for the headers of its address family: 54 bytes, 74 over IPv6, and 24 around") {
+    const bool ip6 = GENERATE(false, true);
+    Arena arena(ip6 ? Wrap::kIp6 : Wrap::kIp4);
+    arena.send({5000, 1'000'000, kUnit});
+    std::vector<RequestPath::Reading> readings;
+    readings.reserve(limits::kAppliancesPerVnic);
+    arena.pass_ms();
+    arena.host.post(0, command::ReadRequests{arena.vnic, &readings});
+    const auto uplink = static_cast<std::size_t>(PathResource::kUplink);
+    CHECK(readings.at(ip6).stats.requests == 1);
+    CHECK(readings.at(ip6).stats.used[uplink] == kUnit.size() + (ip6 ? 98 : 78));
+    CHECK(readings.at(!ip6).stats.used[uplink] == 0);
+}
+
 TEST_CASE("evasion: many greedy connections together get what was sold") {
     Arena arena;
     std::vector<Greedy> clients;
