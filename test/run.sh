@@ -4,8 +4,8 @@
 #   test/run.sh [--quick] [--only SUITE]...
 #
 # Suites: tidy (length and folder rules), docs (they name what there is), unit, process (testpmd as VMs), asan (unit and
-# process tests under ASan and UBSan, by clang without warnings), tsan (rings, counters), fuzz (15 s each
-# of every request protocol's parser, the request path and the controller's messages under ASan), guests (QEMU).
+# process tests under ASan and UBSan, by clang without warnings), tsan (rings, counters, workers in threads), fuzz
+# (15 s of each target of test/fuzz under ASan), guests (QEMU).
 # `--quick`: tidy, docs, unit, process. Only when named, as they take longer: memory (unit tests under Valgrind, five minutes), and
 # fresh (this command and bench/demo.sh, in both orders, on a minimal Debian 12; unit and process on a minimal Debian 13; 90 minutes).
 # Installs what is missing, leaves nothing running and gives back the hugepages that it reserved.

@@ -1,5 +1,5 @@
-// frame_fuzzer.cc - any bytes as frames with any offload metadata, from VMs and from the wire: classified,
-// split and delivered; the sums hold and no buffer is lost.
+// frame_fuzzer.cc - any bytes as frames with any offload metadata, from VMs and from the wire, through a
+// fresh switch: classified, split and delivered; the sums hold and no buffer is lost.
 //
 // A frame is 10 bytes of head and its content: length (2), bytes per buffer, source, flags, l2, l3 and l4
 // length, segment size (2).
@@ -25,7 +25,7 @@ constexpr std::uint64_t kFlags[] = {RTE_MBUF_F_TX_TCP_SEG,   RTE_MBUF_F_TX_IP_CK
 /// A plain VM, one with all offloads, one whose super-frames are split before its limit, one in a VLAN that
 /// bridges.
 struct Switch {
-    Switch() : host({}, &nic) {
+    explicit Switch(RingNic& wire) : nic(wire), host({}, &nic) {
         VnicConfig limited = vm(3);
         limited.limit_bps = 900'000'000;
         VnicConfig bridge = vm(4);
@@ -35,7 +35,7 @@ struct Switch {
             host.add(config);
         host.port(1).taken = {.checksum = true, .tso = true};
     }
-    RingNic nic;
+    RingNic& nic;
     SwitchHarness host;
 };
 
@@ -63,7 +63,8 @@ rte_mbuf* read_frame(const std::uint8_t*& data, std::size_t& size, unsigned& sou
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     buffer_pool();
-    static Switch target;
+    static RingNic nic;
+    Switch target(nic);
     SwitchHarness& host = target.host;
     for (std::size_t frames = 0; frames < kFramesMax && size > kHeadBytes; ++frames) {
         unsigned source = 0;
