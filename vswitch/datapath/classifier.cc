@@ -213,7 +213,7 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
     for (std::uint16_t i = 0; i < count; ++i) {
         rte_mbuf* frame = frames[i];
         prefetch_head(frames, count, i + kPrefetchAhead);
-        const std::uint32_t bytes = frame->pkt_len + context.overhead_bytes;
+        std::uint32_t bytes = frame->pkt_len + context.overhead_bytes;
         context.stats.offered.add(1, bytes);
         if (frame->data_len < kEthernetHeaderBytes) [[unlikely]] {
             refuse(context.stats, frame, DropReason::kRunt, bytes);
@@ -221,6 +221,10 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
         }
         FrameHead head = read_head(frame);
         const std::uint16_t vlan = strip_tag(frame, head);
+        if (vlan == 0 && bytes != frame->pkt_len + context.overhead_bytes) [[unlikely]] {
+            bytes -= kVlanTagBytes;  // a priority tag does not count, as little as a guest's does
+            context.stats.offered.remove(0, kVlanTagBytes);
+        }
         if (is_reserved_multicast(head.destination)) [[unlikely]] {
             refuse(context.stats, frame, DropReason::kReservedMulticast, bytes);
             continue;

@@ -79,8 +79,11 @@ TEST_CASE("a tagged frame reaches the vNIC of its VLAN without its tag") {
 TEST_CASE("the priority bits of a tag are not its VLAN, and VLAN 0 is untagged") {
     Wire wire;
     CHECK(wire.arrive(tagged(from_peer(mac(1)), 0xE00A)) == 0);
+    CHECK(wire.stats.offered.bytes == 64 + kOverhead);
     CHECK(wire.arrive(tagged(from_peer(mac(2)), 0xE000)) == 1);
     CHECK(wire.vlans[0] == 0);
+    CHECK(wire.batch.bytes[0] == 60 + kOverhead);  // what the VM gets, and all that is counted
+    CHECK(wire.stats.offered.bytes == 64 + kOverhead + 60 + kOverhead);
 }
 
 TEST_CASE("an address is only known in its own VLAN") {
