@@ -34,8 +34,9 @@ struct Flood {
     DirectionStats* stats = nullptr;  ///< that count it
     std::uint32_t bytes = 0;
     std::uint16_t vlan = 0;
-    bool group = false;      ///< a group address; else an unknown one
-    bool encrypted = false;  ///< out of a tunnel: for vNICs that encrypt, and only for them
+    std::uint16_t buffers = 0;  ///< of a vNIC's quota: for a super-frame, what the uplink may split it into
+    bool group = false;         ///< a group address; else an unknown one
+    bool encrypted = false;     ///< out of a tunnel: for vNICs that encrypt, and only for them
 };
 
 /// One sender's frames, in order, and how far the first of them is.

@@ -50,11 +50,13 @@ void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
     const bool at_once = floods_.idle();
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
+        const std::uint32_t split = uplink_ ? Intake::split_buffers(frame) : 0;
         const Flood flood{.frame = frame,
                           .from = &from,
                           .stats = &stats,
                           .bytes = run.bytes[i],
                           .vlan = from.fixed.vlan,
+                          .buffers = split != 0 ? static_cast<std::uint16_t>(split) : buffers_of(frame),
                           .group = is_group(frame)};
         if (!from.flood.can_pay(1, now) || !floods_.push(from.floods, flood)) {
             stats.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
@@ -62,7 +64,7 @@ void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
             continue;
         }
         from.flood.pay(1, now);
-        from.queued_buffers += buffers_of(frame);
+        from.queued_buffers += flood.buffers;
         stats.queued.add(1, run.bytes[i]);
     }
     if (at_once)
@@ -162,7 +164,7 @@ bool Forwarder::copy_to(VnicPath& to, rte_mbuf* frame, Nanos now) {
 void Forwarder::end_flood(const Flood& flood, std::uint32_t copies, Nanos now) {
     flood.stats->queued.remove(1, flood.bytes);
     if (flood.from != nullptr) {
-        flood.from->queued_buffers -= buffers_of(flood.frame);
+        flood.from->queued_buffers -= flood.buffers;
         flood.from->stats.flood_copies += copies;
     }
     if (flood.from != nullptr && uplink_) {
@@ -198,7 +200,7 @@ void Forwarder::remove_from_floods(VnicPath& path) {
     floods_.remove(path.floods);
     for (; !path.floods.empty(); path.floods.pop()) {
         const Flood& flood = path.floods.front();
-        path.queued_buffers -= buffers_of(flood.frame);
+        path.queued_buffers -= flood.buffers;
         path.stats.from_vm.queued.remove(1, flood.bytes);
         path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, flood.bytes);
         rte_pktmbuf_free(flood.frame);

@@ -19,13 +19,14 @@ std::uint32_t segments_of(const rte_mbuf* frame) {
     return is_super_frame(frame) && offload::valid(frame) ? offload::wire_frames(frame) : 1;
 }
 
-/// Buffers that its segments are counted with at most (buffers_of()): for each one for the headers, one that
-/// points to the payload and the one that holds it, and two more where the payload crosses two buffers.
-std::uint32_t split_buffers(const rte_mbuf* frame, std::uint32_t segments) {
+}  // namespace
+
+/// As buffers_of() counts: for each segment one for the headers, one that points to the payload and the one
+/// that holds it, and two more where the payload crosses two buffers.
+std::uint32_t Intake::split_buffers(const rte_mbuf* frame) {
+    const std::uint32_t segments = segments_of(frame);
     return segments == 1 ? 0 : 3 * segments + 2U * frame->nb_segs;
 }
-
-}  // namespace
 
 bool Intake::needed_for(std::span<rte_mbuf* const> burst) {
     return std::ranges::any_of(burst, is_super_frame);
@@ -45,9 +46,8 @@ std::span<rte_mbuf*> Intake::next(std::uint32_t room, bool one) {
     std::uint32_t taken = 0;
     for (; next_ < count_; ++next_) {
         const rte_mbuf* frame = (*frames_)[next_];
-        const std::uint32_t more = segments_of(frame);
-        taken += split_buffers(frame, more);
-        segments += more;
+        taken += split_buffers(frame);
+        segments += segments_of(frame);
         const bool fits = taken <= room && segments <= kSegmentsMax;
         if (!fits && !(one && next_ == first))
             break;

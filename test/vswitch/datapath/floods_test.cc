@@ -167,6 +167,29 @@ TEST_CASE("floods that do not fit the queue are dropped as flood_limited, the se
     CHECK(vlan.host.stats(vlan.second).to_vm.delivered.packets == stats.delivered.packets);
 }
 
+TEST_CASE("super-frames that are flooded keep to their sender's quota when the uplink splits them") {
+    const unsigned before = buffers_in_use();
+    {
+        RingNic nic(1, 64);
+        SwitchConfig config;
+        config.uplink.rate_bps = 100'000'000;
+        Flooded vlan(10, config, &nic);
+        const FrameBytes bytes =
+            ethernet(kBroadcast, mac(1), weir::testing::kIpv4, ipv4(kTcp, tcp(pattern(64'000))));
+        for (unsigned i = 0; i < 20; ++i)  // 128 segments each, 384 buffers or more
+            vlan.host.port(vlan.first).offered.push_back(ask_segments(to_mbuf(buffer_pool(), bytes), 500));
+        const VnicPath& path = vlan.host.path(vlan.first);
+        for (unsigned turns = 0; turns < 200; ++turns) {
+            vlan.host.now += 10'000;
+            vlan.host.turn();
+            REQUIRE(path.queued_buffers + path.intake.buffers() <= limits::kVnicBuffers);
+        }
+        CHECK(path.stats.from_vm.queued.packets > 0);
+        nic.drain();
+    }
+    CHECK(buffers_in_use() == before);
+}
+
 TEST_CASE("a sender or a receiver that goes while floods wait leaves every sum right") {
     constexpr unsigned kReaders = 60;
     const unsigned before = buffers_in_use();
