@@ -13,6 +13,8 @@ namespace {
 
 /// Rings are polled at every turn: the tests' clock is not the cycle counter.
 constexpr std::uint64_t kCoalesceCycles = 0;
+/// Until a thread that gets no core counts as stuck.
+constexpr Nanos kThreadPatience = 300 * kNanosPerSec;
 
 }  // namespace
 
@@ -54,7 +56,7 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
         if (nic != nullptr)
             forwarding.uplink.emplace(
                 Forwarder::UplinkPart{.device = nic->device(),
-                                      .scheduler = &kSchedulers.front(),
+                                      .scheduler = config.uplink.scheduler,
                                       .mtu = config.uplink.mtu,
                                       .out = out_share_,
                                       .in = in_share_,
@@ -71,15 +73,18 @@ SwitchHarness::~SwitchHarness() {
             remove(id);
 }
 
-VnicId SwitchHarness::add(const VnicConfig& config) {
+VnicId SwitchHarness::add(const VnicConfig& config, const std::function<void(FakePort&)>& prepare) {
     vnics_.emplace_back();
     const auto id = static_cast<VnicId>(vnics_.size() - 1);
-    add_again(id, config);
+    add_again(id, config, prepare);
     return id;
 }
 
-void SwitchHarness::add_again(VnicId id, const VnicConfig& config) {
+void SwitchHarness::add_again(VnicId id, const VnicConfig& config,
+                              const std::function<void(FakePort&)>& prepare) {
     vnics_[id].port = std::make_unique<FakePort>();
+    if (prepare)
+        prepare(*vnics_[id].port);
     add_path(id, config, *vnics_[id].port);
 }
 
@@ -105,6 +110,8 @@ void SwitchHarness::change(VnicId id, const VnicConfig& config) {
 
 void SwitchHarness::remove(VnicId id) {
     post_to_all(command::RemoveVnic{id});
+    if (threaded)
+        quiescence_.wait();
     vnics_[id] = {
         .port = {}, .path = {}, .generation = static_cast<VnicGeneration>(vnics_[id].generation + 1)};
 }
@@ -112,9 +119,14 @@ void SwitchHarness::remove(VnicId id) {
 void SwitchHarness::post(WorkerId worker, const WorkerCommand& command) {
     WorkerControl& control = workers_[worker]->control();
     const std::uint64_t number = control.post(command);
-    for (std::uint64_t turns = 0; turns < limits::kHousekeepingIterations; ++turns)
+    for (std::uint64_t turns = 0; !threaded && turns < limits::kHousekeepingIterations; ++turns) {
+        if (prompt)
+            workers_[worker]->housekeeping_next();
         workers_[worker]->run_once(now);
-    if (number == 0 || !control.wait(number, 0))
+        if (prompt && control.wait(number, 0))
+            break;
+    }
+    if (number == 0 || !control.wait(number, threaded ? kThreadPatience : 0))
         throw std::runtime_error("a worker did not do a command within one housekeeping period");
 }
 

@@ -2,6 +2,7 @@
 // Units: ns. Threads: tests only; the one thread plays agent and workers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -47,9 +48,10 @@ class SwitchHarness {
     SwitchHarness& operator=(const SwitchHarness&) = delete;
 
     // As the agent: each returns when the workers have done it.
-    VnicId add(const VnicConfig& config);
+    /// @param prepare gets the port before any worker has it
+    VnicId add(const VnicConfig& config, const std::function<void(FakePort&)>& prepare = {});
     /// Gives the id of a vNIC that was removed to another one.
-    void add_again(VnicId id, const VnicConfig& config);
+    void add_again(VnicId id, const VnicConfig& config, const std::function<void(FakePort&)>& prepare = {});
     /// As above, with a port of the test's own, which must outlive the vNIC.
     VnicId add(const VnicConfig& config, Port& port);
     void change(VnicId id, const VnicConfig& config);
@@ -67,6 +69,7 @@ class SwitchHarness {
 
     [[nodiscard]] FakePort& port(VnicId id) { return *vnics_[id].port; }
     [[nodiscard]] VnicPath& path(VnicId id) { return *vnics_[id].path; }
+    [[nodiscard]] const VnicPath& path(VnicId id) const { return *vnics_[id].path; }
     [[nodiscard]] const VnicStats& stats(VnicId id) const { return vnics_[id].path->stats; }
     [[nodiscard]] Worker& worker(WorkerId id = 0) { return *workers_[id]; }
     [[nodiscard]] std::span<const std::unique_ptr<Worker>> workers() const { return workers_; }
@@ -75,6 +78,11 @@ class SwitchHarness {
     [[nodiscard]] Quiescence& quiescence() { return quiescence_; }
 
     Nanos now = kNanosPerSec;
+    /// Each turn does commands until the one that was posted is done, so that what waits still waits; else a
+    /// command takes one housekeeping period.
+    bool prompt = false;
+    /// The workers run in threads of the test's own: commands are waited for.
+    bool threaded = false;
 
   private:
     struct Vnic {
