@@ -38,8 +38,8 @@ PURE = {"common", "cost_functions"}
 # Plain values that every part of the switch may speak of.
 SWITCH = {"common/config", "vswitch/limits.h", "vswitch/stats.h", "vswitch/drop_reason.h",
           "vswitch/config/config.h"}
-QOS = {"vswitch/qos", "vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qos/schedulers", "vswitch/qos/requests",
-       "vswitch/qos/guarantees"}
+QOS = {"vswitch/qos", "vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qos/schedulers", "vswitch/qos/receive",
+       "vswitch/qos/requests", "vswitch/qos/guarantees"}
 DATAPATH = PURE | SWITCH | QOS | {"cost_functions/protocols", "cost_functions/tracker", "vswitch/esp", "vswitch/ports"}
 MAY_INCLUDE = {
     "common": set(),
@@ -55,6 +55,7 @@ MAY_INCLUDE = {
     "vswitch/qos/buckets": PURE | SWITCH,
     "vswitch/qos/feedback": PURE | SWITCH | {"vswitch/qos/buckets"},
     "vswitch/qos/schedulers": PURE | SWITCH | {"vswitch/qos/buckets", "vswitch/qos/feedback"},
+    "vswitch/qos/receive": PURE | SWITCH | {"vswitch/qos/buckets", "vswitch/qos/schedulers"},
     "vswitch/qos/requests": PURE | SWITCH | {"vswitch/qos/buckets", "vswitch/qos/schedulers"},
     "vswitch/qos/guarantees": PURE | SWITCH,
     "vswitch/ports": PURE | SWITCH,

@@ -10,7 +10,6 @@
 // wheel. So a slow destination delays only its own packets.
 #pragma once
 
-#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -18,73 +17,41 @@
 #include "vswitch/qos/buckets/timing_wheel.h"
 #include "vswitch/qos/feedback/destination_limits.h"
 #include "vswitch/qos/schedulers/packet_queue.h"
+#include "vswitch/qos/schedulers/place_pool.h"
 
 namespace weir {
 
-/// The queues of all limited destinations: linked lists in one pool of places.
+/// The queues of all limited destinations, in one pool of places.
 class DestinationQueues {
   public:
     /// Packets in one destination's queue. Its bound in bytes, filled with small frames, would be all of a
     /// vNIC's buffers.
     static constexpr std::uint32_t kPacketsMax = 256;
 
-    struct Queue {
-        TokenBucket* limiter = nullptr;  ///< null: closed
-        std::uint32_t head = UINT32_MAX;
-        std::uint32_t tail = UINT32_MAX;
-        std::uint32_t bytes = 0;
-        std::uint32_t packets = 0;
+    struct Queue : PlacePool::Chain {
+        TokenBucket* limiter = nullptr;             ///< null: closed
         DestinationId next_ready = kNoDestination;  ///< in its class's list of ready queues
         VnicId vnic = kNoVnic;
         bool blocked = false;  ///< in the wheel until its limiter can pay
-
-        [[nodiscard]] bool empty() const { return packets == 0; }
     };
 
     /// @param packets that may wait in all queues together  @param wheel outlives this
     /// @param wheel_id of destination 0; destination d has wheel_id + d
     DestinationQueues(std::uint32_t destinations, std::uint32_t packets, TimingWheel& wheel,
                       std::uint32_t wheel_id)
-        : wheel_(wheel), wheel_id_(wheel_id), queues_(destinations), places_(packets), room_(packets) {
-        for (std::uint32_t at = 0; at < packets; ++at)
-            places_[at].next = at + 1 < packets ? at + 1 : kNone;
-        free_ = packets != 0 ? 0 : kNone;
-    }
+        : wheel_(wheel), wheel_id_(wheel_id), queues_(destinations), places_(packets) {}
 
     [[nodiscard]] Queue& operator[](DestinationId at) { return queues_[at]; }
     [[nodiscard]] const Queue& operator[](DestinationId at) const { return queues_[at]; }
     /// Free places for packets of any destination.
-    [[nodiscard]] std::uint32_t room() const { return room_; }
+    [[nodiscard]] std::uint32_t room() const { return places_.room(); }
 
     /// @return false when all places are used; the packet was not taken
     [[nodiscard]] bool push(DestinationId at, const PacketRef& packet) {
-        if (free_ == kNone)
-            return false;
-        const std::uint32_t place = free_;
-        free_ = places_[place].next;
-        --room_;
-        places_[place] = {packet, kNone};
-        Queue& queue = queues_[at];
-        (queue.empty() ? queue.head : places_[queue.tail].next) = place;
-        queue.tail = place;
-        queue.bytes += packet.bytes;
-        ++queue.packets;
-        return true;
+        return places_.push(queues_[at], packet);
     }
-    [[nodiscard]] const PacketRef& front(DestinationId at) const {
-        assert(!queues_[at].empty());
-        return places_[queues_[at].head].packet;
-    }
-    void pop(DestinationId at) {
-        Queue& queue = queues_[at];
-        const std::uint32_t place = queue.head;
-        queue.head = places_[place].next;
-        queue.bytes -= places_[place].packet.bytes;
-        --queue.packets;
-        places_[place].next = free_;
-        free_ = place;
-        ++room_;
-    }
+    [[nodiscard]] const PacketRef& front(DestinationId at) const { return places_.front(queues_[at]); }
+    void pop(DestinationId at) { places_.pop(queues_[at]); }
 
     /// Puts the destination into the wheel if its limiter cannot pay for its first packet now.
     /// @return whether it waits there
@@ -100,18 +67,10 @@ class DestinationQueues {
     void unblock(DestinationId at) { wheel_.remove(wheel_id_ + at); }
 
   private:
-    static constexpr std::uint32_t kNone = UINT32_MAX;
-    struct Place {
-        PacketRef packet;
-        std::uint32_t next;
-    };
-
     TimingWheel& wheel_;
     std::uint32_t wheel_id_;
     std::vector<Queue> queues_;
-    std::vector<Place> places_;
-    std::uint32_t free_;
-    std::uint32_t room_;
+    PlacePool places_;
 };
 
 class ClassQueue {

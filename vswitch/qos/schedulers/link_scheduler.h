@@ -278,7 +278,8 @@ bool LinkScheduler::open_destination(DestinationId at, VnicId id, TokenBucket* l
     assert(destinations_[at].empty());
     if (destinations_.room() < queue.own.packets())
         return false;
-    destinations_[at] = {.limiter = limiter, .vnic = id};
+    destinations_[at].limiter = limiter;
+    destinations_[at].vnic = id;
     if (queue.own.empty())
         return true;
     withdraw(id);

@@ -24,6 +24,8 @@ class TimeToSend {
         }
         profile_ = guarantee;
     }
+    /// The next packet is due now, without credit of the time before.
+    void begin(Nanos now) { at_ = to_fine(now); }
     [[nodiscard]] const BucketProfile& profile() const { return profile_; }
     [[nodiscard]] bool never() const { return profile_.parked(); }
     [[nodiscard]] bool has_come(Nanos now) const { return at_ <= to_fine(now) && !never(); }

@@ -1,0 +1,237 @@
+// fan_in.cc - FanIn: claims in lists per receiver and per sender, reservations, and round robin by shares.
+#include "vswitch/qos/receive/fan_in.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+/// Bytes of a turn of the claim with the most shares: two full frames.
+constexpr std::uint64_t kQuantum = 4096;
+/// What a reservation may catch up after a turn of the poll loop that came late, as time at its rate.
+constexpr Nanos kCatchUp = 500'000;
+constexpr std::uint64_t kCatchUpLeast = 4096;
+
+BucketProfile reservation_profile(std::uint64_t bytes_per_sec) {
+    if (bytes_per_sec == 0)
+        return make_profile(0, 0);
+    const auto burst = static_cast<std::uint64_t>(Wide{bytes_per_sec} * kCatchUp / kNanosPerSec);
+    return make_profile(bytes_per_sec, std::max(burst, kCatchUpLeast));
+}
+
+}  // namespace
+
+FanIn::FanIn(std::size_t receivers, std::uint32_t packets)
+    : places_(packets), receivers_(receivers), claims_(kClaimsMax), of_sender_(kFromWorkers, kNone) {
+    waiting_.reserve(receivers);
+    for (std::size_t at = 0; at < kClaimsMax; ++at)
+        claims_[at].next_of_sender = at + 1 < kClaimsMax ? static_cast<ClaimId>(at + 1) : kNone;
+}
+
+bool FanIn::admit(VnicId receiver, std::uint32_t bytes, Nanos now) {
+    Receiver& r = receivers_[receiver];
+    if (r.packets != 0 || !r.limit.can_pay(bytes, now))
+        return false;
+    r.limit.pay(bytes, now);
+    return true;
+}
+
+FanIn::ClaimId FanIn::find(VnicId receiver, SenderId sender) const {
+    if (sender >= kFromWorkers)
+        return receivers_[receiver].groups[sender - kFromWorkers];
+    ClaimId at = of_sender_[sender];
+    while (at != kNone && claims_[at].receiver != receiver)
+        at = claims_[at].next_of_sender;
+    return at;
+}
+
+FanIn::ClaimId FanIn::find_or_add(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now) {
+    if (const ClaimId found = find(receiver, sender); found != kNone)
+        return found;
+    std::uint32_t receivers = 0;
+    if (sender < kFromWorkers)
+        for (ClaimId at = of_sender_[sender]; at != kNone; at = claims_[at].next_of_sender)
+            ++receivers;
+    if (free_ == kNone || receivers >= kReceiversPerSender)
+        return kNone;
+    const ClaimId at = free_;
+    Receiver& r = receivers_[receiver];
+    Claim& c = claims_[at];
+    free_ = c.next_of_sender;
+    c = Claim{};
+    c.sender = sender;
+    c.receiver = receiver;
+    c.next_of_receiver = r.claims;
+    r.claims = at;
+    ClaimId& mine = sender >= kFromWorkers ? r.groups[sender - kFromWorkers] : of_sender_[sender];
+    c.next_of_sender = mine;
+    mine = at;
+    set_claim(c, claim, now);
+    c.reserved.begin(now);
+    return at;
+}
+
+void FanIn::set_claim(Claim& c, const SenderClaim& claim, Nanos now) {
+    Receiver& r = receivers_[c.receiver];
+    c.reserved.set_profile(reservation_profile(claim.reservation), now);
+    c.shares = std::max(claim.shares, 1U);
+    if (c.shares > r.most_shares) {
+        r.most_shares = c.shares;
+        set_quanta(r);
+    }
+    c.by_shares.quantum = std::max<std::uint64_t>(1, kQuantum * c.shares / r.most_shares);
+}
+
+void FanIn::set_quanta(Receiver& r) {
+    for (ClaimId at = r.claims; at != kNone; at = claims_[at].next_of_receiver)
+        claims_[at].by_shares.quantum =
+            std::max<std::uint64_t>(1, kQuantum * claims_[at].shares / r.most_shares);
+}
+
+void FanIn::change(SenderId sender, const SenderClaim& claim, Nanos now) {
+    for (ClaimId at = of_sender_[sender]; at != kNone; at = claims_[at].next_of_sender) {
+        Claim& c = claims_[at];
+        const bool had = !c.reserved.never();
+        set_claim(c, claim, now);
+        if (!had)
+            c.reserved.begin(now);
+        Members& reserved = receivers_[c.receiver].reserved;
+        if (!c.queue.empty())
+            c.reserved.never() ? reserved.clear(at) : reserved.set(at);
+    }
+}
+
+bool FanIn::push(VnicId receiver, SenderId sender, const SenderClaim& claim, const PacketRef& packet,
+                 Nanos now) {
+    Receiver& r = receivers_[receiver];
+    if (places_.room() == 0)
+        return false;
+    const ClaimId at = find_or_add(receiver, sender, claim, now);
+    if (at == kNone)
+        return false;
+    Claim& c = claims_[at];
+    if (c.queue.empty()) {
+        r.active.set(at);
+        if (!c.reserved.never())
+            r.reserved.set(at);
+    }
+    (void)places_.push(c.queue, packet, at);
+    c.bytes += packet.bytes;
+    if (r.packets++ == 0) {
+        r.place = static_cast<std::uint32_t>(waiting_.size());
+        waiting_.push_back(receiver);
+    }
+    return true;
+}
+
+/// The claim has no packets that could be picked any more.
+void FanIn::leave(Receiver& r, ClaimId at) {
+    r.active.clear(at);
+    r.reserved.clear(at);
+    r.turns.end_turn(at);
+    claims_[at].by_shares.deficit = 0;
+}
+
+/// Picks the claim's first packet.
+void FanIn::move(Receiver& r, ClaimId at) {
+    Claim& c = claims_[at];
+    if (c.queue.packets == 1)
+        leave(r, at);
+    places_.move_front(c.queue, r.next);
+}
+
+/// @return false when the receiver's limit does not pay for the claim's first packet
+bool FanIn::pick(Receiver& r, ClaimId at, Nanos now) {
+    const std::uint32_t bytes = places_.front(claims_[at].queue).bytes;
+    if (!r.limit.can_pay(bytes, now))
+        return false;
+    r.limit.pay(bytes, now);
+    move(r, at);
+    return true;
+}
+
+/// One packet of each claim whose reservation is due, in turn, until none is.
+void FanIn::stage_reserved(Receiver& r, std::uint32_t most, Nanos now) {
+    std::size_t first_idle = Members::kNone;
+    while (r.next.packets < most && !r.reserved.empty()) {
+        const std::size_t found = r.reserved.find_cyclic(r.reserved_turn);
+        if (found == first_idle)
+            return;  // a whole round, and none was due
+        const auto at = static_cast<ClaimId>(found);
+        r.reserved_turn = found + 1;
+        Claim& c = claims_[at];
+        if (!c.reserved.has_come(now)) {
+            if (first_idle == Members::kNone)
+                first_idle = found;
+            continue;
+        }
+        const std::uint32_t bytes = places_.front(c.queue).bytes;
+        if (!pick(r, at, now)) {
+            r.reserved_turn = found;
+            return;
+        }
+        c.reserved.depart_due(bytes, now);
+        first_idle = Members::kNone;
+    }
+}
+
+void FanIn::stage_by_shares(Receiver& r, std::uint32_t most, Nanos now) {
+    const auto account = [this](std::size_t at) -> DrrAccount& { return claims_[at].by_shares; };
+    const auto first_bytes = [this](std::size_t at) { return places_.front(claims_[at].queue).bytes; };
+    while (r.next.packets < most && !r.active.empty()) {
+        const auto turn = r.turns.select(r.active, account, first_bytes);
+        const auto at = static_cast<ClaimId>(turn.member);
+        turn.account.deficit -= turn.bytes;
+        if (!pick(r, at, now)) {
+            turn.account.deficit += turn.bytes;
+            return;
+        }
+        claims_[at].reserved.depart(turn.bytes, now);
+        r.turns.sent();
+    }
+}
+
+std::uint32_t FanIn::stage(VnicId receiver, std::uint32_t most, Nanos now) {
+    Receiver& r = receivers_[receiver];
+    stage_reserved(r, most, now);
+    stage_by_shares(r, most, now);
+    return r.next.packets;
+}
+
+/// A packet has left. The last one ends all claims of the receiver.
+void FanIn::departed(Receiver& r, ClaimId at, std::uint32_t bytes) {
+    claims_[at].bytes -= bytes;
+    if (--r.packets != 0)
+        return;
+    while (r.claims != kNone)
+        remove(r, r.claims);
+    r.most_shares = 0;
+    const VnicId last = waiting_.back();
+    waiting_[r.place] = last;
+    receivers_[last].place = r.place;
+    waiting_.pop_back();
+}
+
+/// Frees a claim without packets.
+void FanIn::remove(Receiver& r, ClaimId at) {
+    Claim& c = claims_[at];
+    ClaimId* link = &r.claims;
+    while (*link != at)
+        link = &claims_[*link].next_of_receiver;
+    *link = c.next_of_receiver;
+    link = c.sender >= kFromWorkers ? &r.groups[c.sender - kFromWorkers] : &of_sender_[c.sender];
+    while (*link != at)
+        link = &claims_[*link].next_of_sender;
+    *link = c.next_of_sender;
+    c.next_of_sender = free_;
+    free_ = at;
+}
+
+std::uint32_t FanIn::most_bytes(SenderId sender) const {
+    std::uint32_t most = 0;
+    for (ClaimId at = of_sender_[sender]; at != kNone; at = claims_[at].next_of_sender)
+        most = std::max(most, claims_[at].bytes);
+    return most;
+}
+
+}  // namespace weir

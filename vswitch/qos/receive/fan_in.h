@@ -1,0 +1,203 @@
+// fan_in.h - packets that wait for receivers whose rings are full, or that are above their receivers' limits:
+// a queue for each sender, served by the senders' reservations first and then by their shares.
+// Source: EyeQ 3.3 (WRR root); DRR (SIGCOMM'95); SoftBW 5.1; docs/algorithms.md 4.6. Units: accounted bytes;
+// bytes per second; ns. Threads: one owner (a worker). Allocates only when built.
+//
+// Frames of several VMs meet at the ring of one. When it is full, whatever comes first would get the next
+// free place: luck, and mostly that of the largest burst. Here every sender to a receiver has a *claim* with
+// a queue of its own. stage() picks the packets that go next: of claims whose reservation is due one packet
+// each in turn, then deficit round robin by shares. Service by shares is charged to reservations, too, so
+// that a reservation is a floor under the division and not an addition to it. A picked packet stays where it
+// is until the ring has taken it.
+//
+// Example: eight senders of equal shares flood a VM that takes 1 Gbit/s, one of them with a reservation of
+// 250 Mbit/s. Round robin alone would give each 125. The reserved one is owed 250; it gets that, and the
+// other seven get 750 / 7 = 107 Mbit/s each.
+//
+// A claim lives until nothing waits for its receiver any more, so that a queue that runs empty for a moment
+// earns no second credit.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/types.h"
+#include "vswitch/limits.h"
+#include "vswitch/qos/buckets/bitmap_tree.h"
+#include "vswitch/qos/buckets/token_bucket.h"
+#include "vswitch/qos/schedulers/deficit_round_robin.h"
+#include "vswitch/qos/schedulers/place_pool.h"
+#include "vswitch/qos/schedulers/time_to_send.h"
+
+namespace weir {
+
+/// Who sent a packet: a vNIC of this worker by its id, or one of the groups below.
+using SenderId = std::uint16_t;
+inline constexpr SenderId kFromWorkers = limits::kVnicsMax;  ///< vNICs of this host's other workers
+inline constexpr SenderId kFromWire = kFromWorkers + 1;
+inline constexpr std::size_t kSenderIds = kFromWire + 1;
+
+/// What a sender may expect of a receiver.
+struct SenderClaim {
+    std::uint64_t reservation = 0;  ///< bytes per second; 0 = none
+    std::uint32_t shares = 100;
+};
+
+class FanIn {
+  public:
+    /// Pairs of a sender and a receiver for which packets wait.
+    static constexpr std::size_t kClaimsMax = 4096;
+    /// Receivers for which one vNIC's packets may wait: bounds the look-up of a claim.
+    static constexpr std::uint32_t kReceiversPerSender = 16;
+
+    /// @param packets that may wait for all receivers together
+    FanIn(std::size_t receivers, std::uint32_t packets);
+
+    /// What the receiver takes at most, from all senders together.
+    void set_limit(VnicId receiver, const BucketProfile& limit, Nanos now) {
+        receivers_[receiver].limit.set_profile(limit, now);
+    }
+    /// Past the queues: nothing waits for the receiver, and its limit pays for the bytes.
+    [[nodiscard]] bool admit(VnicId receiver, std::uint32_t bytes, Nanos now);
+    /// The receiver's ring did not take so many of the bytes that admit() or stage() has paid for.
+    void give_back(VnicId receiver, std::uint32_t bytes) { receivers_[receiver].limit.give_back(bytes); }
+
+    /// @return false when there is no place, or no claim; the packet was not taken
+    [[nodiscard]] bool push(VnicId receiver, SenderId sender, const SenderClaim& claim,
+                            const PacketRef& packet, Nanos now);
+    /// The sender's claims changed; those of its packets that wait follow.
+    void change(SenderId sender, const SenderClaim& claim, Nanos now);
+
+    /// Picks packets for the receiver until `most` are picked, its limit does not pay, or none waits.
+    /// @return how many are picked now
+    std::uint32_t stage(VnicId receiver, std::uint32_t most, Nanos now);
+    /// The picked packets, in order: see(const PacketRef&).
+    template <class See>
+    void staged(VnicId receiver, See&& see) const {
+        const Receiver& r = receivers_[receiver];
+        places_.visit(r.next, r.next.packets, see);
+    }
+    /// The receiver has taken the first picked packet, or it is to be dropped: take(packet, sender).
+    template <class Take>
+    void pop(VnicId receiver, Take&& take) {
+        Receiver& r = receivers_[receiver];
+        pop_of(r, r.next, take);
+    }
+
+    /// Removes all that waits for the receiver: take(packet, sender).
+    template <class Take>
+    void drain_receiver(VnicId receiver, Take&& take);
+    /// Removes all that the vNIC has sent: take(packet, receiver).
+    template <class Take>
+    void drain_sender(SenderId sender, Take&& take);
+
+    [[nodiscard]] bool empty() const { return waiting_.empty(); }
+    /// The receivers for which packets wait, in no particular order.
+    [[nodiscard]] std::span<const VnicId> waiting() const { return waiting_; }
+    [[nodiscard]] bool waits(VnicId receiver) const { return receivers_[receiver].packets != 0; }
+    /// Of one sender to one receiver, with what is picked.
+    [[nodiscard]] std::uint32_t bytes(VnicId receiver, SenderId sender) const {
+        const ClaimId at = find(receiver, sender);
+        return at == kNone ? 0 : claims_[at].bytes;
+    }
+    /// Of the vNIC to the receiver for which most of it waits.
+    [[nodiscard]] std::uint32_t most_bytes(SenderId sender) const;
+    /// Free places for packets to any receiver.
+    [[nodiscard]] std::uint32_t room() const { return places_.room(); }
+
+  private:
+    using ClaimId = std::uint16_t;
+    static constexpr ClaimId kNone = UINT16_MAX;
+    using Members = BitmapTree<kClaimsMax>;
+
+    struct Claim {
+        PlacePool::Chain queue;  ///< without what is picked
+        TimeToSend reserved;
+        DrrAccount by_shares;
+        std::uint32_t bytes = 0;  ///< with what is picked
+        std::uint32_t shares = 100;
+        SenderId sender = 0;
+        VnicId receiver = kNoVnic;
+        ClaimId next_of_receiver = kNone;
+        ClaimId next_of_sender = kNone;  ///< or of the free ones
+    };
+    struct Receiver {
+        PlacePool::Chain next;  ///< picked
+        TokenBucket limit;
+        Members active;    ///< claims with packets that are not picked
+        Members reserved;  ///< of these: with a reservation
+        DeficitRoundRobin<kClaimsMax> turns;
+        std::size_t reserved_turn = 0;
+        std::uint32_t packets = 0;      ///< that wait, with those that are picked
+        std::uint32_t most_shares = 0;  ///< of any of its claims
+        std::uint32_t place = 0;        ///< in waiting_
+        ClaimId claims = kNone;
+        std::array<ClaimId, kSenderIds - kFromWorkers> groups{kNone, kNone};  ///< of them
+    };
+
+    [[nodiscard]] ClaimId find(VnicId receiver, SenderId sender) const;
+    [[nodiscard]] ClaimId find_or_add(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now);
+    void set_claim(Claim& claim, const SenderClaim& what, Nanos now);
+    void set_quanta(Receiver& r);
+    [[nodiscard]] bool pick(Receiver& r, ClaimId at, Nanos now);
+    void stage_reserved(Receiver& r, std::uint32_t most, Nanos now);
+    void stage_by_shares(Receiver& r, std::uint32_t most, Nanos now);
+    void move(Receiver& r, ClaimId at);
+    void leave(Receiver& r, ClaimId at);
+    void departed(Receiver& r, ClaimId at, std::uint32_t bytes);
+    void remove(Receiver& r, ClaimId at);
+    template <class Take>
+    void pop_of(Receiver& r, PlacePool::Chain& queue, Take&& take) {
+        const PacketRef packet = places_.front(queue);
+        const ClaimId at = places_.front_tag(queue);
+        const SenderId sender = claims_[at].sender;
+        places_.pop(queue);
+        departed(r, at, packet.bytes);
+        take(packet, sender);
+    }
+
+    PlacePool places_;
+    std::vector<Receiver> receivers_;
+    std::vector<Claim> claims_;
+    std::vector<ClaimId> of_sender_;
+    std::vector<VnicId> waiting_;
+    ClaimId free_ = 0;  ///< first of a list
+};
+
+template <class Take>
+void FanIn::drain_receiver(VnicId receiver, Take&& take) {
+    Receiver& r = receivers_[receiver];
+    while (r.packets != 0) {
+        if (r.next.empty())
+            move(r, static_cast<ClaimId>(r.active.find_from(0)));
+        pop(receiver, take);
+    }
+}
+
+template <class Take>
+void FanIn::drain_sender(SenderId sender, Take&& take) {
+    while (of_sender_[sender] != kNone) {
+        const ClaimId at = of_sender_[sender];
+        const VnicId receiver = claims_[at].receiver;
+        Receiver& r = receivers_[receiver];
+        const auto give = [&](const PacketRef& packet, SenderId) { take(packet, receiver); };
+        // Picked packets of others keep their order.
+        for (std::uint32_t left = r.next.packets; left != 0; --left) {
+            if (places_.front_tag(r.next) == at)
+                pop(receiver, give);
+            else
+                places_.move_front(r.next, r.next);
+        }
+        if (!claims_[at].queue.empty())
+            leave(r, at);
+        while (!claims_[at].queue.empty())
+            pop_of(r, claims_[at].queue, give);
+        if (of_sender_[sender] == at)  // its receiver has packets of others
+            remove(r, at);
+    }
+}
+
+}  // namespace weir
