@@ -93,7 +93,7 @@ inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
     {"no_buffer", "no packet buffer for a copy or a segment"},
     {"uplink_down", "the uplink has no link"},
     {"vm_down", "the receiving VM is not connected"},
-    {"vm_ring_full", "the receiving VM did not empty its ring"},
+    {"vm_ring_full", "the receiving VM did not empty its ring, or more came than its receive_limit"},
     {"worker_ring_full", "the receiving vNIC's worker was behind"},
     {"vnic_removed", "waiting when its vNIC was removed"},
     {"nic_missed", "lost in the NIC: its ring was full, or there was no buffer for it"},

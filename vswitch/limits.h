@@ -41,6 +41,10 @@ inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
 /// Bytes per second below which a limit gets no super-frames (1 Gbit/s): a burst of 64 KiB would be more than
 /// half a millisecond of it (EyeQ 4.2).
 inline constexpr std::uint64_t kSuperFrameRateMin = 125'000'000;
+/// Frames that may wait for receivers of one worker together: a burst of each vNIC. They take 1 MiB.
+inline constexpr std::uint32_t kReceivePackets = 32'768;
+/// Buffers of these frames that no vNIC's quota counts: those of the wire and of other workers. Per worker.
+inline constexpr std::uint32_t kReceiveBuffers = 4096;
 /// Destinations with a limiter of their own per worker. EyeQ finds a few hundred active on a machine at most
 /// and measures up to 10,000. With their queues they take 1.8 MiB.
 inline constexpr std::uint32_t kDestinationLimitsMax = 16'384;

@@ -73,7 +73,7 @@ struct alignas(64) DirectionStats {
 };
 
 /// What a VM's ring was held back by.
-enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kCount };
+enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kReceiver, kCount };
 
 /// An address that a guest may use because a frame to it assigned it.
 struct LearnedAddress {

@@ -128,7 +128,8 @@ std::string times_text(const json& vnic) {
         "held back",
         duration_at(vnic, "/held_back_ns/total") + ": own limit " + duration_at(vnic, "/held_back_ns/limit") +
             ", uplink " + duration_at(vnic, "/held_back_ns/uplink") + ", buffers " +
-            duration_at(vnic, "/held_back_ns/buffers") +
+            duration_at(vnic, "/held_back_ns/buffers") + ", receivers " +
+            duration_at(vnic, "/held_back_ns/receiver") +
             (at(vnic, "/encrypt") == true ? ", encryption " + duration_at(vnic, "/held_back_ns/encryption")
                                           : ""));
     text += line("queue delay", "p50 " + duration_at(vnic, "/queue_delay_ns/p50") + ", p99 " +
@@ -307,7 +308,8 @@ void add_vnic_set(CLI::App& command, Session& session) {
     command.add_option("PAIRS", *pairs, "KEY=VALUE, each a new value; none removes a limit")->required();
     command.footer(
         "KEY is guarantee, reservation, reservation_pps, size, time, limit, limit_pps, shares,\n"
-        "cycle_shares, buffers, encrypt_limit, addresses (A,B,...), dhcp or router; APPLIANCE.KEY\n"
+        "cycle_shares, buffers, receive_reservation, receive_limit, receive_shares, encrypt_limit,\n"
+        "addresses (A,B,...), dhcp or router; APPLIANCE.KEY\n"
         "changes the vNIC's part of an appliance (limit, shares, ...).\n"
         "Either all values change or, with any fault, none. The configuration file is not changed.\n"
         "Examples:\n"

@@ -244,6 +244,12 @@ std::string vnic_sentence(const json& sample, const json& bucket, const std::str
         return "its ring was not polled " + time +
                " because its frames in tunnels cost more than its encrypt_limit; to raise it" + set +
                "encrypt_limit=TOKENS";
+    if (name == "receiver")
+        return "its ring was not polled " + time +
+               " because a VM of this host that it sends to takes no more; with a reservation or more shares "
+               "it "
+               "is served earlier there" +
+               set + "reservation=RATE shares=N";
     return "its ring was not polled " + time + " because it held its quota of packet buffers; to raise it" +
            set + "buffers=N";
 }
@@ -294,7 +300,8 @@ json why_sample(const json& before, const json& after) {
     const json sample = flow_sample(before, after);
     const json& name = at(after, "/vnic/name");
     json buckets{limit_bucket(period), uplink_bucket(period),
-                 bucket_json("buffers", nullptr, held_back_percent(period, "buffers"))};
+                 bucket_json("buffers", nullptr, held_back_percent(period, "buffers")),
+                 bucket_json("receiver", nullptr, held_back_percent(period, "receiver"))};
     if (at(after, "/vnic/encrypt") == true)
         buckets.push_back(bucket_json("encryption", nullptr, held_back_percent(period, "encryption")));
     for (const json& flow : sample["flows"])

@@ -147,11 +147,13 @@ json held_json(const VnicStats& stats) {
     const Nanos uplink = of(HoldReason::kUplink);
     const Nanos buffers = of(HoldReason::kBuffers);
     const Nanos encryption = of(HoldReason::kEncryption);
-    return {{"total", limit + uplink + buffers + encryption},
+    const Nanos receiver = of(HoldReason::kReceiver);
+    return {{"total", limit + uplink + buffers + encryption + receiver},
             {"limit", limit},
             {"uplink", uplink},
             {"buffers", buffers},
-            {"encryption", encryption}};
+            {"encryption", encryption},
+            {"receiver", receiver}};
 }
 
 template <typename T>
@@ -257,6 +259,9 @@ json vnic_json(const VnicReport& vnic) {
             {"limit_pps", or_null(config.limit_pps)},
             {"shares", config.shares},
             {"cycle_shares", config.cycle_shares},
+            {"receive_reservation_bps", or_null(config.receive_reservation_bps)},
+            {"receive_limit_bps", or_null(config.receive_limit_bps)},
+            {"receive_shares", or_null(config.receive_shares)},
             {"mtu", config.mtu},
             {"anti_spoofing", config.anti_spoofing},
             {"guard", guard_json(vnic)},

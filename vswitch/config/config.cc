@@ -142,14 +142,19 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
 
 void read_vnics(ObjectReader& reader, SwitchConfig& config, Faults& faults) {
     std::uint64_t total = 0;
+    std::uint64_t receive_total = 0;
     for (const json& object : read_list(reader, "vnics", limits::kVnicsMax, " vNICs")) {
         const std::string path = "vnics[" + std::to_string(config.vnics.size()) + ']';
         config.vnics.push_back(read_vnic(object, path, config, config.vnics, faults));
         total += uplink_reservation_bps(config.vnics.back(), config.accounting);
+        receive_total += config.vnics.back().receive_reservation_bps.value_or(0);
     }
     if (!config.uplink.device.empty() && reservation_excess(config, total) > 0)
         faults.push_back({"vnics", "reservations of " + format_rate(total), reservation_rule(config),
                           "the uplink cannot keep these promises"});
+    if (!config.uplink.device.empty() && reservation_excess(config, receive_total) > 0)
+        faults.push_back({"vnics", "receive reservations of " + format_rate(receive_total),
+                          reservation_rule(config), "the uplink cannot keep these promises"});
     check_buffers(config, faults);
 }
 

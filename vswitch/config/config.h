@@ -100,12 +100,16 @@ struct VnicConfig {
     std::optional<std::uint64_t> limit_bps;  ///< absent = none
     std::optional<std::uint64_t> limit_pps;  ///< absent = none
     std::uint32_t shares = 100;              ///< 1..10000
-    std::uint32_t cycle_shares = 100;        ///< 1..10000: weight in the worker's polling time
-    std::uint32_t queues = 1;                ///< queue pairs, 1..kQueuesMax
-    std::uint32_t mtu = 0;                   ///< 68..9600; the parser fills in the uplink's
-    std::uint32_t buffers = 0;               ///< mbufs it may hold in queues; 0 = default
-    bool tso = true;                         ///< offer TSO (and the checksum offload that it needs)
-    bool checksum = true;                    ///< offer checksum offload
+    std::optional<std::uint64_t>
+        receive_reservation_bps;                     ///< of the downlink; absent = as reserved for sending
+    std::optional<std::uint64_t> receive_limit_bps;  ///< of all that it receives; absent = none
+    std::optional<std::uint32_t> receive_shares;     ///< 1..10000; absent = `shares`
+    std::uint32_t cycle_shares = 100;                ///< 1..10000: weight in the worker's polling time
+    std::uint32_t queues = 1;                        ///< queue pairs, 1..kQueuesMax
+    std::uint32_t mtu = 0;                           ///< 68..9600; the parser fills in the uplink's
+    std::uint32_t buffers = 0;                       ///< mbufs it may hold in queues; 0 = default
+    bool tso = true;                                 ///< offer TSO (and the checksum offload that it needs)
+    bool checksum = true;                            ///< offer checksum offload
     bool mergeable = true;
     bool packed = true;
     std::vector<VnicApplianceConfig> appliances;  ///< whose requests are tracked for this vNIC

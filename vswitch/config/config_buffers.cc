@@ -2,7 +2,8 @@
 // Source: docs/algorithms.md 3.7. Units: buffers (mbufs).
 //
 // A quota holds only if the pool has buffers for all quotas at once. Example: one worker and an uplink of
-// 1,024 descriptors need 2 x 1,024 + 2,048 + 1,024 = 5,120, each vNIC 1,920 more: with 4 vNICs 12,800.
+// 1,024 descriptors need 2 x 1,024 + 2,048 + 1,024 + 4,096 = 9,216, each vNIC 1,920 more: with 4 vNICs
+// 16,896.
 #include <algorithm>
 
 #include "common/config/config_text.h"
@@ -26,7 +27,7 @@ std::uint64_t buffers_held(const SwitchConfig& config, const std::vector<VnicCon
     const std::uint64_t workers = config.workers.size();
     const std::uint64_t uplink = config.uplink.device.empty() ? 0 : 2 * config.uplink.descriptors;
     const std::uint64_t inbox = workers > 1 ? limits::kInboxBuffers : 0;
-    std::uint64_t held = workers * (uplink + inbox + kInFlight + kThreadCache);
+    std::uint64_t held = workers * (uplink + inbox + kInFlight + kThreadCache + limits::kReceiveBuffers);
     for (const VnicConfig& vnic : vnics)
         held += buffers_of_vnic(vnic, config);
     return held;

@@ -28,9 +28,12 @@ constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// Keys that can change while the vNIC runs; the others are negotiated with the guest, or decide its queues.
-constexpr std::array<std::string_view, 15> kRunTimeKeys{
-    "guarantee",    "reservation", "reservation_pps", "size",      "time", "limit",  "limit_pps", "shares",
-    "cycle_shares", "buffers",     "encrypt_limit",   "addresses", "dhcp", "router", "appliances"};
+constexpr std::array<std::string_view, 18> kRunTimeKeys{
+    "guarantee",      "reservation",   "reservation_pps",     "size",
+    "time",           "limit",         "limit_pps",           "shares",
+    "cycle_shares",   "buffers",       "receive_reservation", "receive_limit",
+    "receive_shares", "encrypt_limit", "addresses",           "dhcp",
+    "router",         "appliances"};
 
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
@@ -146,6 +149,21 @@ void read_guarantees(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig&
                      "a reservation is a part of the uplink, and there is none");
 }
 
+/// What it may receive, from the wire and from VMs of this host.
+void read_receiving(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
+    reader.read_limit("receive_reservation", Quantity::kBitRate, vnic.receive_reservation_bps,
+                      kReservationRange);
+    reader.read_limit("receive_limit", Quantity::kBitRate, vnic.receive_limit_bps, kLimitRange);
+    reader.read_optional("receive_shares", vnic.receive_shares, kSharesRange);
+    const std::uint64_t reservation = vnic.receive_reservation_bps.value_or(0);
+    if (vnic.receive_limit_bps && reservation > *vnic.receive_limit_bps)
+        reader.fault("receive_reservation", "at most receive_limit, " + format_rate(*vnic.receive_limit_bps),
+                     "the reservation is above the limit");
+    if (reservation > 0 && base.uplink.device.empty())
+        reader.fault("receive_reservation", "0bit, or an \"uplink\"",
+                     "it is a part of what comes from the uplink, and there is none");
+}
+
 void read_place(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
     reader.read_integer("queues", vnic.queues, {1, limits::kQueuesMax});
     vnic.mtu = base.uplink.mtu;
@@ -193,6 +211,18 @@ void check_total(const VnicConfig& vnic, const std::string& path, const SwitchCo
                           format_rate(vnic.reservation_bps), reservation_rule(base), why});
 }
 
+/// The same for what they receive.
+void check_receive_total(const VnicConfig& vnic, const std::string& path, const SwitchConfig& base,
+                         const std::vector<VnicConfig>& others, Faults& faults) {
+    const std::uint64_t own = vnic.receive_reservation_bps.value_or(0);
+    std::uint64_t total = own;
+    for (const VnicConfig& other : others)
+        total += other.receive_reservation_bps.value_or(0);
+    if (!base.uplink.device.empty() && own != 0 && reservation_excess(base, total) != 0)
+        faults.push_back({path + ".receive_reservation", format_rate(own), reservation_rule(base),
+                          "with the other vNICs that would be " + format_rate(total)});
+}
+
 }  // namespace
 
 VnicConfig read_vnic(const json& object, const std::string& path, const SwitchConfig& base,
@@ -214,6 +244,7 @@ VnicConfig read_vnic(const json& object, const std::string& path, const SwitchCo
                      "anti-spoofing needs the guest's address");
     read_addresses(reader, vnic, others, faults);
     read_guarantees(reader, vnic, base);
+    read_receiving(reader, vnic, base);
     read_place(reader, vnic, base);
     read_vnic_appliances(reader, vnic.appliances, base, faults);
     read_encryption(reader, vnic, base);
@@ -244,6 +275,7 @@ std::variant<VnicConfig, Faults> parse_vnic(const json& object, const std::strin
     Faults faults;
     VnicConfig vnic = read_vnic(object, path, base, others, faults);
     check_total(vnic, path, base, others, faults);
+    check_receive_total(vnic, path, base, others, faults);
     check_buffers(vnic, path, base, others, faults);
     if (!faults.empty())
         return faults;
@@ -271,6 +303,8 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
     if (uplink_reservation_bps(vnic, base.accounting) != uplink_reservation_bps(current, base.accounting) ||
         change.contains("reservation") || change.contains("reservation_pps"))
         check_total(vnic, path, base, others, faults);
+    if (change.contains("receive_reservation"))
+        check_receive_total(vnic, path, base, others, faults);
     if (change.contains("buffers"))
         check_buffers(vnic, path, base, others, faults);
     for (const auto& [key, value] : change.items()) {
@@ -323,6 +357,12 @@ json vnic_to_json(const VnicConfig& vnic) {
         out["limit"] = format_rate(*vnic.limit_bps);
     if (vnic.limit_pps)
         out["limit_pps"] = format_packet_rate(*vnic.limit_pps);
+    if (vnic.receive_reservation_bps)
+        out["receive_reservation"] = format_rate(*vnic.receive_reservation_bps);
+    if (vnic.receive_limit_bps)
+        out["receive_limit"] = format_rate(*vnic.receive_limit_bps);
+    if (vnic.receive_shares)
+        out["receive_shares"] = *vnic.receive_shares;
     if (vnic.mtu != 0)
         out["mtu"] = vnic.mtu;
     if (vnic.buffers != 0)

@@ -1,4 +1,4 @@
-// delivery.cc - Delivery: one call to the VM's port per burst, one more attempt at a full ring, then drops.
+// delivery.cc - Delivery: one call to the VM's port per burst, one more attempt at a full ring.
 #include "vswitch/datapath/delivery.h"
 
 #include <rte_mbuf.h>
@@ -8,8 +8,13 @@
 
 namespace weir {
 
-Delivery::Delivery(const Setup& setup) : setup_(setup) {
+Delivery::Delivery(const Setup& setup)
+    : setup_(setup),
+      fan_in_(limits::kVnicsMax, limits::kReceivePackets),
+      source_shares_(limits::kVnicsMax, setup.source_key),
+      waiting_(limits::kVnicsMax) {
     staged_.reserve(limits::kVnicsMax);
+    measured_.reserve(limits::kVnicsMax);
 }
 
 std::uint16_t Delivery::deliver(VnicPath& to, const Run& run, bool whole, Nanos now) {
@@ -33,43 +38,55 @@ std::uint16_t Delivery::deliver(VnicPath& to, const Run& run, bool whole, Nanos 
 }
 
 std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin origin) {
-    for (std::uint16_t i = 0; i < run.count; ++i)
+    const VnicId source = origin_.vm != nullptr ? origin_.vm->fixed.id : kNoVnic;
+    for (std::uint16_t i = 0; i < run.count; ++i) {
         set_destination(run.frames[i], to.fixed, origin);
+        set_source(run.frames[i], source);
+    }
     const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
     handoff.posted += posted;
     rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));
     return posted;
 }
 
-void Delivery::drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropReason reason) {
+std::uint64_t Delivery::accounted_bytes(const VnicPath& to, rte_mbuf* const* frames, std::uint16_t count) {
     std::uint64_t bytes = 0;
     for (std::uint16_t i = 0; i < count; ++i)
         bytes += frames[i]->pkt_len + to.fixed.overhead_bytes;
-    to.stats.to_vm.drop(reason, count, bytes);
+    return bytes;
+}
+
+void Delivery::drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropReason reason) {
+    to.stats.to_vm.drop(reason, count, accounted_bytes(to, frames, count));
     rte_pktmbuf_free_bulk(frames, count);
 }
 
-/// The second attempt at a full ring, charged to the receiving VM; then the frames are dropped. @return
-/// frames sent
-[[gnu::noinline]] std::uint16_t Delivery::retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count) {
+/// The second attempt at a full ring, charged to the receiving VM; then the frames wait or are dropped.
+/// @param sent frames that the first attempt sent  @param bytes of all `count` frames
+[[gnu::noinline]] void Delivery::retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
+                                       std::uint16_t sent, std::uint64_t bytes) {
     const std::uint64_t start = rte_rdtsc();
-    const std::uint16_t sent = to.fixed.port->tx_burst(frames, count);
-    if (sent < count)
-        drop(to, frames + sent, static_cast<std::uint16_t>(count - sent),
-             to.fixed.port->up() ? DropReason::kVmRingFull : DropReason::kVmDown);
+    sent = static_cast<std::uint16_t>(
+        sent + to.fixed.port->tx_burst(frames + sent, static_cast<std::uint16_t>(count - sent)));
+    const auto left = static_cast<std::uint16_t>(count - sent);
+    to.stats.to_vm.delivered.add(sent, bytes - accounted_bytes(to, frames + sent, left));
+    if (left != 0)
+        wait_or_drop(to, frames + sent, left, sent != 0);
     setup_.bill.divert(to, rte_rdtsc() - start);
-    return sent;
 }
 
 void Delivery::send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes) {
     DirectionStats& stats = to.stats.to_vm;
     stats.offered.add(count, bytes);
-    const std::uint64_t dropped_before = stats.dropped.bytes;
-    std::uint16_t sent = to.fixed.port->tx_burst(frames, count);
-    if (sent < count) [[unlikely]]
-        sent = static_cast<std::uint16_t>(sent +
-                                          retry(to, frames + sent, static_cast<std::uint16_t>(count - sent)));
-    stats.delivered.add(sent, bytes - (stats.dropped.bytes - dropped_before));
+    if (to.pressure.receives_slowly) [[unlikely]] {
+        send_slowly(to, frames, count, bytes);
+        return;
+    }
+    const std::uint16_t sent = to.fixed.port->tx_burst(frames, count);
+    if (sent == count) [[likely]]
+        stats.delivered.add(sent, bytes);
+    else
+        retry(to, frames, count, sent, bytes);
 }
 
 /// A frame or super-frame, if the VM may get it: one that exceeds its MTU is dropped. Its checksums are
@@ -127,10 +144,7 @@ void Delivery::send(VnicPath& to, const Run& run) {
     } else if (run.wire_frames_total == run.count) {
         send_plain(to, run.frames, run.count, run.bytes_total);
     } else {  // super-frames pass whole: the receiver's counters count each as one frame
-        std::uint64_t bytes = 0;
-        for (std::uint16_t i = 0; i < run.count; ++i)
-            bytes += run.frames[i]->pkt_len + to.fixed.overhead_bytes;
-        send_plain(to, run.frames, run.count, bytes);
+        send_plain(to, run.frames, run.count, accounted_bytes(to, run.frames, run.count));
     }
 }
 

@@ -3,7 +3,10 @@
 //
 // A burst that goes to one vNIC as a whole enters the VM's ring at once. Frames of a mixed burst are staged
 // per vNIC, so that each VM's ring is written once per burst, and flushed when the burst has been routed. A
-// full ring gets one more attempt; what does not fit then is dropped.
+// full ring gets one more attempt. What does not fit then, or is above the vNIC's `receive_limit`, waits and
+// is served by the senders' claims (fan_in.h); meanwhile all that follows goes behind it. Without isolation,
+// and when the VM has taken nothing for 100 ms, it is dropped. Nothing of this is asked of a receiver for
+// which nothing waits and that has no limit, but one flag.
 #pragma once
 
 #include <array>
@@ -17,6 +20,9 @@
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/vnic_path.h"
+#include "vswitch/qos/receive/drain_rate.h"
+#include "vswitch/qos/receive/fan_in.h"
+#include "vswitch/qos/receive/source_shares.h"
 
 struct rte_mempool;
 
@@ -31,9 +37,27 @@ class Delivery {
         rte_mempool* pool;                                ///< for segments of super-frames
         std::span<const std::unique_ptr<Inbox>> inboxes;  ///< of all workers, by id
         CycleBill& bill;
+        VnicPath* const* directory = nullptr;  ///< by VnicId
+        SourceKey source_key = kSourceKey;
+        std::uint64_t line_rate = 0;      ///< of the wire, bytes per second
         RequestPath* requests = nullptr;  ///< sees the frames of vNICs that have appliances first
     };
     explicit Delivery(const Setup& setup);
+    /// Frees what waits.
+    ~Delivery();
+    Delivery(const Delivery&) = delete;
+    Delivery& operator=(const Delivery&) = delete;
+
+    // Whose frames the next calls deliver.
+    void begin_vm(VnicPath& from, Nanos now) { origin_ = {&from, false, now}; }
+    void begin_wire(Nanos now) { origin_ = {nullptr, false, now}; }
+    /// Each frame says where it came from.
+    void begin_inbox(Nanos now) { origin_ = {nullptr, true, now}; }
+
+    /// New rates of a vNIC of this worker, or a new vNIC.
+    void change(VnicPath& path, Nanos now);
+    /// A vNIC of any worker goes: what waits for it, or was sent by it, is dropped.
+    void remove(VnicPath& path);
 
     /// Delivers the run, or hands it over to the worker that owns the vNIC. All frames are consumed.
     /// @param whole the run is all that its burst has for any vNIC: no staging
@@ -50,9 +74,36 @@ class Delivery {
     /// are charged to no vNIC.
     void flush_to_receivers();
 
+    // delivery_waiting.cc: what waits
+
+    /// Frames wait, or the rate of a receiver is measured: serve_waiting() has work.
+    [[nodiscard]] bool busy() const { return !fan_in_.empty() || !measured_.empty(); }
+    /// Delivers what waiting receivers take, some of them per call, and charges them. @return frames
+    unsigned serve_waiting(Nanos now);
+    /// The sender is to be left alone: its frames wait, and all go to one receiver.
+    [[nodiscard]] bool holds(VnicPath& sender, Nanos now) const;
+    /// Receivers whose rate of frames from the wire is measured, VnicPath::drain_rate.
+    [[nodiscard]] std::span<const VnicId> measured() const { return measured_; }
+    /// Forgets those of them whose rate is free again.
+    void forget_free();
+
     HandoffStats handoff;
 
   private:
+    /// Whose frames are delivered.
+    struct Origin {
+        VnicPath* vm = nullptr;  ///< of this worker; nullptr: the wire, or with `inbox` what the frame says
+        bool inbox = false;
+        Nanos now = 0;
+    };
+    /// Of a receiver for which frames wait.
+    struct Waiting {
+        Nanos progress = 0;                  ///< when it took a frame last
+        Nanos stalled_until = 0;             ///< nothing waits for it until then
+        DrainRate drain;                     ///< of the wire's frames
+        bool measured = false;               ///< is in measured_
+        BitmapTree<limits::kVnicsMax> held;  ///< vNICs of other workers that it holds back
+    };
     /// Frames that the VM can take as they are.
     struct Fitted {
         std::uint16_t count = 0;
@@ -66,12 +117,35 @@ class Delivery {
     void fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted);
     void send_fitted(VnicPath& to, Fitted& fitted);
     void send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
-    std::uint16_t retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
+    void retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint16_t sent, std::uint64_t bytes);
+    [[nodiscard]] static std::uint64_t accounted_bytes(const VnicPath& to, rte_mbuf* const* frames,
+                                                       std::uint16_t count);
     void drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropReason reason);
     void flush(VnicPath& to);
+    // delivery_waiting.cc
+    void send_slowly(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes);
+    void wait_or_drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, bool took_some);
+    [[nodiscard]] bool wait(VnicPath& to, rte_mbuf* frame);
+    [[nodiscard]] bool wait_from_vm(VnicPath& to, const PacketRef& ref);
+    [[nodiscard]] bool wait_from_worker(VnicPath& to, const PacketRef& ref, std::uint16_t source);
+    [[nodiscard]] bool wait_from_wire(VnicPath& to, const PacketRef& ref);
+    void left(VnicPath& to, const PacketRef& ref, SenderId sender);
+    void drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, DropReason reason);
+    unsigned serve(VnicPath& to);
+    void drop_waiting(VnicPath& to, DropReason reason);
+    void hold_other(Waiting& receiver, std::uint16_t vnic);
+    void release_others(Waiting& receiver);
+    void refresh(VnicPath& to);
 
     Setup setup_;
     std::vector<VnicPath*> staged_;  // vNICs with staged frames
+    Origin origin_;
+    FanIn fan_in_;
+    SourceShares source_shares_;
+    std::vector<Waiting> waiting_;  // by VnicId
+    std::vector<VnicId> measured_;
+    std::size_t turn_ = 0;               // of the waiting receivers: who is served next
+    std::uint32_t outside_buffers_ = 0;  // of frames that wait and are of no vNIC of this worker
 };
 
 }  // namespace weir

@@ -77,6 +77,7 @@ void account(DirectionStats& stats, const Run& run, std::uint16_t delivered) {
 
 /// Super-frames longer than the vNIC's limiter can take at once are split first.
 void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now) {
+    delivery_.begin_vm(from, now);
     const std::uint32_t most = from.profile.super_frame_max;
     if (most == UINT32_MAX || std::none_of(frames, frames + count, [most](const rte_mbuf* frame) {
             return is_longer_super_frame(frame, most);
@@ -120,9 +121,11 @@ void Forwarder::forward(VnicPath& from, Batch& batch, Nanos now) {
         return;
     from.frame_bytes_mean = batch.bytes_total / batch.count;
     if (batch.same_destination) [[likely]] {
+        from.note_destination(batch.to[0], now);
         route(from, whole_run(batch), batch.to[0], true, now);
         return;
     }
+    from.backpressure.changed = now;
     for (std::uint16_t first = 0; first < batch.count;) {
         const Run run = run_at(batch, first);
         route(from, run, batch.to[first], false, now);
@@ -179,6 +182,7 @@ void Forwarder::park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now) {
 void Forwarder::release_local(VnicPath& from, Nanos now) {
     if (from.local.empty())
         return;
+    delivery_.begin_vm(from, now);
     while (!from.local.empty()) {
         const PacketRef ref = from.local.front();
         const Limiter::Costs costs{ref.bytes, ref.frames};
@@ -241,6 +245,7 @@ unsigned Forwarder::poll_wire(Nanos now, WorkerStats& stats) {
     const std::uint16_t count = uplink_->rx_burst(frames.data(), limits::kBurst);
     if (count == 0)
         return 0;
+    delivery_.begin_wire(now);
     Batch batch;
     std::array<std::uint16_t, limits::kBurst> vlans;
     FeedbackBurst feedback;
@@ -304,6 +309,7 @@ unsigned Forwarder::poll_inbox(Nanos now) {
     const std::uint16_t count = inboxes_[worker_]->take(frames.data(), limits::kBurst);
     if (count == 0)
         return 0;
+    delivery_.begin_inbox(now);
     EspBurst esp;
     for (std::uint16_t i = 0; i < count; ++i) {
         if (origin_of(frames[i]) == FrameOrigin::kTunnel)
@@ -373,7 +379,17 @@ void Forwarder::from_tunnel_to(VnicPath& to, DirectionStats& in, rte_mbuf* frame
     deliver_one(to, frame, now);
 }
 
+unsigned Forwarder::serve_waiting(Nanos now) {
+    const unsigned moved = delivery_.serve_waiting(now);
+    if (feedback_)
+        for (const VnicId vnic : delivery_.measured())
+            feedback_->change(*directory_[vnic]);
+    delivery_.forget_free();
+    return moved;
+}
+
 unsigned Forwarder::serve_requests(Nanos now) {
+    delivery_.begin_wire(now);
     requests_->reopen_windows(now,
                               [&](VnicId vnic, rte_mbuf* update) { deliver_own(*directory_[vnic], update); });
     return requests_->serve_windows(
@@ -405,6 +421,7 @@ void Forwarder::release_request(VnicPath& from, const PacketRef& ref, Nanos now)
         return;
     }
     OneFrame one(frame, ref.bytes);
+    delivery_.begin_vm(from, now);
     route(from, one.run(), to, false, now);
     delivery_.flush();
     bill_.charge(from);

@@ -51,6 +51,7 @@ class Forwarder {
         std::optional<UplinkPart> uplink;
         const std::vector<Appliance>* appliances = nullptr;  ///< outlive the forwarder; null or empty: none
         ConnectionKey connection_key{};
+        SourceKey source_key = kSourceKey;     ///< random, of the hash table of the wire's sources
         std::span<const TunnelEnd> tunnels{};  ///< outlive the forwarder; empty: none
         std::vector<EspEngine*> engines{};     ///< of this worker, one for each tunnel
     };
@@ -102,6 +103,15 @@ class Forwarder {
         return floods_.idle() ? 0 : serve_waiting_floods(now);
     }
     [[nodiscard]] bool floods_wait() const { return !floods_.idle(); }
+
+    /// Frames wait for VMs of this worker that did not take them at once.
+    [[nodiscard]] bool frames_wait_for_vms() const { return delivery_.busy(); }
+    /// Delivers what these VMs take now. @return frames
+    unsigned serve_waiting(Nanos now);
+    /// The ring of a VM whose frames wait is to be left alone.
+    [[nodiscard]] bool held_by_receiver(VnicPath& vnic, Nanos now) const {
+        return delivery_.holds(vnic, now);
+    }
 
     void housekeeping(Nanos now);
     void read(VnicId vnic, VnicStats& into) const;

@@ -107,6 +107,10 @@ unsigned Forwarder::serve_waiting_floods(Nanos now) {
     bill_.start(rte_rdtsc());
     floods_.serve([&](FloodQueue& queue, std::uint32_t budget) {
         VnicPath* const payer = queue.front().from;
+        if (payer != nullptr)
+            delivery_.begin_vm(*payer, now);
+        else
+            delivery_.begin_wire(now);
         const std::uint32_t used = copy_floods(queue, budget, now);
         used_in_all += used;
         if (payer == nullptr) {

@@ -95,6 +95,9 @@ Forwarder::Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
                  .pool = setup.pool,
                  .inboxes = setup.inboxes,
                  .bill = bill,
+                 .directory = directory_.data(),
+                 .source_key = setup.source_key,
+                 .line_rate = feedback_ ? setup.uplink->feedback->receiver.line_rate : 0,
                  .requests = requests_ ? &*requests_ : nullptr}) {
     if (uplink_)
         uplink_->set_capacity(setup.uplink->out.allocation(worker_), setup.uplink->out.reservable(worker_),
@@ -114,6 +117,7 @@ void Forwarder::add(VnicPath& path, Nanos now) {
     update_unknown();
     if (fixed.owner != worker_)
         return;
+    delivery_.change(path, now);
     if (uplink_)
         uplink_->add(path, now);
     if (feedback_)
@@ -123,6 +127,7 @@ void Forwarder::add(VnicPath& path, Nanos now) {
 }
 
 void Forwarder::change(VnicPath& path, Nanos now) {
+    delivery_.change(path, now);
     if (uplink_)
         uplink_->change(path, now);
     if (feedback_)
@@ -134,6 +139,7 @@ void Forwarder::change(VnicPath& path, Nanos now) {
 void Forwarder::remove(VnicPath& path, Nanos now) {
     const VnicFixed& fixed = path.fixed;
     remove_from_floods(path);
+    delivery_.remove(path);
     directory_[fixed.id] = nullptr;
     learning_ports_ -= !fixed.anti_spoofing;
     macs_.remove(mac_key(fixed.mac, fixed.vlan));

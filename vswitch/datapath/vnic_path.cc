@@ -59,6 +59,17 @@ void set_requests(VnicProfile& profile, const VnicConfig& vnic, const SwitchConf
     profile.observed = profile.observed || profile.tracked;
 }
 
+/// What is not given for receiving is as for sending.
+void set_receiving(VnicProfile& profile, const VnicConfig& vnic) {
+    profile.receive_reservation =
+        bytes_per_second(vnic.receive_reservation_bps).value_or(profile.uplink.reservation);
+    profile.receive_shares = vnic.receive_shares.value_or(profile.uplink.shares);
+    if (!vnic.receive_limit_bps)
+        return;
+    profile.receive_limit = *vnic.receive_limit_bps / kBitsPerByte;
+    profile.receive_bucket = make_profile(profile.receive_limit, burst_for_rate(profile.receive_limit));
+}
+
 AddressRules make_address_rules(const VnicConfig& vnic) {
     AddressRules rules;
     rules.learns = vnic.dhcp == DhcpRole::kClient;
@@ -108,6 +119,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
         profile.uplink.reservation = std::max({profile.uplink.reservation, kFairnessLeast,
                                                config.uplink.capacity_bps() / kBitsPerByte / kFairnessPart});
     profile.uplink.shares = vnic.shares;
+    set_receiving(profile, vnic);
     set_requests(profile, vnic, config);
     if (vnic.reservation_bps == 0 && vnic.reservation_pps == 0) {
         profile.dscp = config.uplink.best_effort_dscp;

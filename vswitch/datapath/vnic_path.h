@@ -12,6 +12,7 @@
 #include "common/types.h"
 #include "vswitch/config/config.h"
 #include "vswitch/datapath/address_guard.h"
+#include "vswitch/datapath/backpressure.h"
 #include "vswitch/datapath/flood_queue.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/intake.h"
@@ -48,7 +49,11 @@ struct VnicProfile {
     BucketProfile limit_packets = unlimited_profile();
     BucketProfile encryption = unlimited_profile();        ///< tokens of the tunnels' cost
     BucketProfile promised_packets = unlimited_profile();  ///< unlimited: none are promised
-    std::uint64_t receive_limit = UINT64_MAX;              ///< bytes per second from the wire
+    // As a receiver.
+    std::uint64_t receive_limit = UINT64_MAX;            ///< bytes per second from the wire
+    BucketProfile receive_bucket = unlimited_profile();  ///< of all that it receives
+    std::uint64_t receive_reservation = 0;               ///< bytes per second of the downlink
+    std::uint32_t receive_shares = 100;                  ///< likewise
     ClassProfile uplink{};
     /// Appliances whose requests are tracked, and what they may use.
     struct Requests {
@@ -109,6 +114,7 @@ struct VnicPath {
     void change(const VnicProfile& profile, Nanos now);
 
     [[nodiscard]] bool backlogged() const { return stats.from_vm.queued.packets != 0; }
+    [[nodiscard]] bool receive_limited() const { return !profile.receive_bucket.unlimited(); }
 
     const VnicFixed fixed;
     alignas(64) std::uint64_t quiet_until = 0;  ///< cycles: the ring is left to fill until then
@@ -118,19 +124,32 @@ struct VnicPath {
     bool promised = false;                  ///< `promise` is given
     std::uint32_t queued_buffers = 0;       ///< of frames that wait in queues of this worker
     std::uint32_t frame_bytes_mean = 1538;  ///< of the last burst, to ask for no more than the tokens pay
+    BurstPressure pressure;                 ///< of what it sends and receives
     Nanos held_since = 0;
     Intake intake;
     VnicProfile profile;
     Limiter limiter;
     VnicStats stats;
-    Staging staging;         ///< towards this VM
-    TokenBucket encryption;  ///< in debt the ring is left alone
-    PacketPromise promise;   ///< packets that are taken from its ring whatever other vNICs do
-    TokenBucket flood;       ///< packets/s of broadcast, multicast, unknown
+    Staging staging;            ///< towards this VM
+    Backpressure backpressure;  ///< of the receivers of what it sends
+    TokenBucket encryption;     ///< in debt the ring is left alone
+    PacketPromise promise;      ///< packets that are taken from its ring whatever other vNICs do
+    TokenBucket flood;          ///< packets/s of broadcast, multicast, unknown
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
+    std::uint64_t drain_rate =
+        UINT64_MAX;         ///< bytes per second that the VM takes of the wire, if it is behind
     Histogram queue_delay;  ///< of what waited; what did not is admitted less these
     AddressGuard guard;
+
+    /// A burst goes to this destination. Floods do not count: every VM sends some.
+    void note_destination(Destination to, Nanos now) {
+        if (to == pressure.last || to == kToAll) [[likely]]
+            return;
+        if (pressure.last != kToAll)
+            backpressure.changed = now;
+        pressure.last = to;
+    }
 
     /// Starts to count the time for which the ring is held back, or goes on for another reason.
     void hold(HoldReason reason, Nanos now) {

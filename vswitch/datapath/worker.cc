@@ -53,6 +53,8 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     unsigned moved = 0;
     if (now >= wheel_.next_due())
         moved += wake_due(now);
+    if (forwarder_.frames_wait_for_vms()) [[unlikely]]
+        moved += forwarder_.serve_waiting(now);
     moved += poll_outside(now);
     moved += poll_promised(now);
     moved += poll_vnics(now);
@@ -72,7 +74,7 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
 }
 
 bool Worker::drained() {
-    return wheel_.size() == 0 && !forwarder_.floods_wait() &&
+    return wheel_.size() == 0 && !forwarder_.floods_wait() && !forwarder_.frames_wait_for_vms() &&
            (!forwarder_.uplink() || !forwarder_.uplink()->backlogged());
 }
 
@@ -123,6 +125,11 @@ unsigned Worker::poll_outside(Nanos now) {
 std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
     if (vnic.backlogged() && forwarder_.uplink() && !forwarder_.uplink()->has_room(vnic.fixed.id)) {
         vnic.hold(HoldReason::kUplink, now);
+        return 0;
+    }
+    if (vnic.pressure.pressed.load(std::memory_order_relaxed) && forwarder_.held_by_receiver(vnic, now))
+        [[unlikely]] {
+        vnic.hold(HoldReason::kReceiver, now);
         return 0;
     }
     const std::uint32_t most = burst_within_quota(vnic);
@@ -284,7 +291,7 @@ void Worker::negotiate_share(Nanos now) {
         return static_cast<std::uint64_t>(Wide{more} * kNanosPerSec / span);
     };
     LinkDemand demand = claim_;
-    LinkDemand in = demand;
+    LinkDemand in = receive_claim_;
     demand.used = rate(uplink.stats.tx.delivered.bytes, sent_before_);
     demand.backlogged = uplink.backlogged();
     out_share_->report(id_, demand);

@@ -90,7 +90,8 @@ class Worker {
     CycleBill bill_;
     LinkShare* out_share_;  // nullptr: there is no uplink
     LinkShare* in_share_;
-    LinkDemand claim_;  // reservations and shares of `mine_` together
+    LinkDemand claim_;          // reservations and shares of `mine_` together
+    LinkDemand receive_claim_;  // likewise, of the downlink
     Nanos share_due_ = 0;
     std::uint64_t sent_before_ = 0;  // bytes, when the shares were negotiated last
     std::uint64_t received_before_ = 0;

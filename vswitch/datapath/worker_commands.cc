@@ -100,9 +100,12 @@ void Worker::remove_vnic(VnicId vnic, Nanos now) {
 
 void Worker::sum_claims() {
     claim_ = {};
+    receive_claim_ = {};
     for (const VnicPath* vnic : mine_) {
         claim_.reservation += vnic->profile.uplink.reservation;
         claim_.shares += vnic->profile.uplink.shares;
+        receive_claim_.reservation += vnic->profile.receive_reservation;
+        receive_claim_.shares += vnic->profile.receive_shares;
     }
 }
 

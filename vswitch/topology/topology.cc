@@ -126,6 +126,7 @@ void Topology::build_workers(const ConfigFiles& files) {
         feedback = make_feedback_profile(config_, files.feedback_key, random_key<SenderKey>(),
                                          static_cast<std::uint64_t>(std::time(nullptr)));
     const ConnectionKey key = random_key<ConnectionKey>();
+    const SourceKey source_key = random_key<SourceKey>();
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
     tunnels_ = std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0,
                                          workers_);
@@ -139,6 +140,7 @@ void Topology::build_workers(const ConfigFiles& files) {
                                     .uplink = std::nullopt,
                                     .appliances = &appliances_,
                                     .connection_key = key,
+                                    .source_key = source_key,
                                     .tunnels = tunnels_->ends(),
                                     .engines = tunnels_->engines(id)};
         if (uplink_)

@@ -114,8 +114,9 @@ TEST_CASE("vnic.list and vnic.show report the same, and offered = delivered + qu
     CHECK(from.at("queued").at("packets") == 1);
     CHECK(from.at("dropped").at("packets") == 2);
     CHECK(from.at("drops") == json{{"mac_spoof", 2}});
-    CHECK(list[0].at("held_back_ns") ==
-          json{{"total", 18}, {"limit", 5}, {"uplink", 6}, {"buffers", 7}, {"encryption", 0}});
+    CHECK(
+        list[0].at("held_back_ns") ==
+        json{{"total", 18}, {"limit", 5}, {"uplink", 6}, {"buffers", 7}, {"encryption", 0}, {"receiver", 0}});
     CHECK(list[0].at("mean_burst") == 4.0);
     CHECK(list[0].at("limit_bps").is_null());
 }

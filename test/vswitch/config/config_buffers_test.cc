@@ -10,8 +10,8 @@ using nlohmann::json;
 
 namespace {
 
-// One worker and an uplink of 1,024 descriptors hold 2,048 + 2,048 + 1,024; a vNIC 1,920.
-constexpr std::uint32_t kBeside = 5'120;
+// One worker and an uplink of 1,024 descriptors hold 2,048 + 2,048 + 1,024 + 4,096; a vNIC 1,920.
+constexpr std::uint32_t kBeside = 9'216;
 
 /// @param root     members of the root object
 /// @param a_vnic   members of the first of two vNICs
@@ -35,30 +35,30 @@ TEST_CASE("the pool is the sum of what all may hold, with room for eight vNICs m
     CHECK(pool_buffers(valid(two_vnics("", R"(, "buffers": 64)"))) == kBeside + 867 + 9 * 1'920);
     CHECK(pool_buffers(valid(two_vnics("\"workers\": [1, 2], "))) ==
           2 * (kBeside + 1'024 + 2'112) + 10 * 1'920);
-    CHECK(pool_buffers(valid(two_vnics("\"buffers\": 10000, "))) == 10'000);
+    CHECK(pool_buffers(valid(two_vnics("\"buffers\": 20000, "))) == 20'000);
 }
 
 TEST_CASE("a pool that is smaller than what all may hold is a fault with the sum") {
-    CHECK(valid(two_vnics("\"buffers\": 8960, ")).buffers == kBeside + 2 * 1'920);
-    const Faults faults = faults_of(two_vnics("\"buffers\": 8959, "));
+    CHECK(valid(two_vnics("\"buffers\": 13056, ")).buffers == kBeside + 2 * 1'920);
+    const Faults faults = faults_of(two_vnics("\"buffers\": 13055, "));
     REQUIRE(faults.size() == 1);
     CHECK(faults[0].path == "buffers");
-    CHECK(faults[0].found == "8959");
-    CHECK(faults[0].allowed == "at least 8960, or no key: the sum is the default");
-    CHECK(has_fault(faults_of(two_vnics("\"buffers\": 8960, ", R"(, "buffers": 1921)")), "buffers",
-                    "may hold 8961 together"));
+    CHECK(faults[0].found == "13055");
+    CHECK(faults[0].allowed == "at least 13056, or no key: the sum is the default");
+    CHECK(has_fault(faults_of(two_vnics("\"buffers\": 13056, ", R"(, "buffers": 1921)")), "buffers",
+                    "may hold 13057 together"));
 }
 
 TEST_CASE("a vNIC that is added, and a quota that is raised, must fit into the running switch's pool") {
-    SwitchConfig base = valid(two_vnics("\"buffers\": 11000, "));
+    SwitchConfig base = valid(two_vnics("\"buffers\": 15096, "));
     const std::vector<VnicConfig> others = std::exchange(base.vnics, {});
     const auto parsed = parse_vnic(third(), "vnic", base, others);
     REQUIRE(std::holds_alternative<VnicConfig>(parsed));
     const auto refused = parse_vnic(third({{"buffers", 2'041}}), "vnic", base, others);
     REQUIRE(std::holds_alternative<Faults>(refused));
     CHECK(std::get<Faults>(refused).front().to_line() ==
-          "vnic.buffers: found 2041; allowed: at most 2040, what is left; of the switch's 11000 buffers the "
-          "others may hold 8960; start the switch with \"buffers\": 11001");
+          "vnic.buffers: found 2041; allowed: at most 2040, what is left; of the switch's 15096 buffers the "
+          "others may hold 13056; start the switch with \"buffers\": 15097");
     const auto raise = [&](unsigned buffers) {
         return change_vnic(std::get<VnicConfig>(parsed), {{"buffers", buffers}}, "change", base, others);
     };

@@ -84,6 +84,9 @@ TEST_CASE("a vNIC is written in the configuration's words and reads back as itse
                                   {"queues", 4},
                                   {"mtu", 1500},
                                   {"buffers", 512},
+                                  {"receive_reservation", "1Gbit"},
+                                  {"receive_limit", "3Gbit"},
+                                  {"receive_shares", 7},
                                   {"tso", false},
                                   {"checksum", false},
                                   {"mergeable", false},
@@ -100,6 +103,57 @@ TEST_CASE("a vNIC is written in the configuration's words and reads back as itse
     CHECK(vnic_to_json(valid_vnic(small_with({{"dhcp", "server"}, {"router", false}})))["router"] == false);
     const json device{{"name", "d"}, {"device", "net_tap1"}, {"anti_spoofing", false}};
     CHECK(vnic_to_json(valid_vnic(vnic_to_json(valid_vnic(device)))) == vnic_to_json(valid_vnic(device)));
+}
+
+TEST_CASE("what a vNIC receives: its words, and sums that the uplink cannot carry") {
+    const VnicConfig plain = valid_vnic(small());
+    CHECK_FALSE(plain.receive_reservation_bps);
+    CHECK_FALSE(plain.receive_limit_bps);
+    CHECK_FALSE(plain.receive_shares);
+    CHECK(has_fault(vnic_faults(small_with({{"receive_reservation", "3Gbit"}, {"receive_limit", "2Gbit"}})),
+                    "vnic.receive_reservation", "at most receive_limit, 2Gbit"));
+    CHECK(has_fault(vnic_faults(small_with({{"receive_shares", 0}})), "vnic.receive_shares", "1 to 10000"));
+    CHECK(has_fault(vnic_faults(small_with({{"receive_limit", "1kbit"}})), "vnic.receive_limit", "64kbit"));
+
+    SwitchConfig base;
+    base.uplink.device = "net_ring0";
+    base.uplink.rate_bps = 10'000'000'000;
+    base.workers = {1, 2};
+    VnicConfig other;
+    other.name = "other";
+    other.socket = "/run/other.sock";
+    other.receive_reservation_bps = 6'000'000'000;
+    const json too_much = small_with({{"receive_reservation", "4Gbit"}});
+    const auto added = parse_vnic(too_much, "vnic", base, {other});
+    REQUIRE(std::holds_alternative<Faults>(added));
+    CHECK(has_fault(std::get<Faults>(added), "vnic.receive_reservation",
+                    "allowed: in all at most 9Gbit, the uplink's 10Gbit less 10% headroom"));
+    CHECK(has_fault(std::get<Faults>(added), "vnic.receive_reservation",
+                    "with the other vNICs that would be 10Gbit"));
+    CHECK(std::holds_alternative<VnicConfig>(
+        parse_vnic(small_with({{"receive_reservation", "3Gbit"}}), "vnic", base, {other})));
+    base.overcommit = true;
+    CHECK(std::holds_alternative<VnicConfig>(parse_vnic(too_much, "vnic", base, {other})));
+    base.overcommit = false;
+    const VnicConfig running = std::get<VnicConfig>(parse_vnic(small(), "vnic", base, {other}));
+    const auto change = [&](const json& what) { return change_vnic(running, what, "change", base, {other}); };
+    CHECK(has_fault(std::get<Faults>(change({{"receive_reservation", "4Gbit"}})),
+                    "change.receive_reservation", "with the other vNICs that would be 10Gbit"));
+    const auto changed =
+        change({{"receive_reservation", "3Gbit"}, {"receive_limit", "5Gbit"}, {"receive_shares", 9}});
+    REQUIRE(std::holds_alternative<VnicConfig>(changed));
+    CHECK(std::get<VnicConfig>(changed).receive_reservation_bps == 3'000'000'000U);
+    CHECK(std::get<VnicConfig>(changed).receive_shares == 9U);
+
+    json whole{{"uplink", {{"device", "net_ring0"}, {"rate", "10Gbit"}}}, {"vnics", json::array()}};
+    for (int i = 1; i <= 2; ++i)
+        whole["vnics"].push_back({{"name", "vm" + std::to_string(i)},
+                                  {"socket", "/run/vm" + std::to_string(i)},
+                                  {"mac", "52:54:00:00:00:0" + std::to_string(i)},
+                                  {"receive_reservation", "5Gbit"}});
+    const auto parsed = parse_config(whole.dump());
+    REQUIRE(std::holds_alternative<Faults>(parsed));
+    CHECK(has_fault(std::get<Faults>(parsed), "vnics", "receive reservations of 10Gbit"));
 }
 
 TEST_CASE("kinds of guarantees, what goes with them, and that they read back as themselves") {
@@ -284,7 +338,8 @@ TEST_CASE(
     }
     CHECK(has_fault(change_faults({{"vlan", 3}}), "change.vlan",
                     "allowed: guarantee, reservation, reservation_pps, size, time, limit, limit_pps, shares, "
-                    "cycle_shares, buffers, encrypt_limit, addresses, dhcp, router, appliances; this cannot "
+                    "cycle_shares, buffers, receive_reservation, receive_limit, receive_shares, "
+                    "encrypt_limit, addresses, dhcp, router, appliances; this cannot "
                     "change while the vNIC runs"));
 }
 

@@ -17,9 +17,9 @@ namespace {
 constexpr unsigned kSequencesPerSecondBits = 12;
 
 EndpointProfile endpoint_of(const VnicPath& path) {
-    return {.reservation = path.profile.uplink.reservation,
-            .limit = path.profile.receive_limit,
-            .shares = path.profile.uplink.shares};
+    return {.reservation = path.profile.receive_reservation,
+            .limit = std::min(path.profile.receive_limit, path.drain_rate),
+            .shares = path.profile.receive_shares};
 }
 
 }  // namespace

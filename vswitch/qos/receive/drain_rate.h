@@ -5,7 +5,7 @@
 // A receiver's part of the downlink says what the link may carry, not what the VM empties from its ring.
 // While frames of the wire wait, the VM takes all that it can: what it took of them in a period is its rate,
 // and a little less is advertised, so that the queue drains. When none waits any more the rate is raised by
-// an eighth per period: senders that slow down need not be slow for long, and the queue tells when it was too
+// an eighth per period: senders that slow down need not be slow for long, and the queue shows when it was too
 // much.
 //
 // Example: a VM takes 1 Gbit/s behind a wire of 10. In the first period of 200 us 25 KB of 250 leave, and

@@ -1,7 +1,6 @@
 // source_shares.h - which frames of the wire a receiver that falls behind keeps: those of sources that have
-// sent no more than their equal share. Source: AFD (SIGCOMM CCR 2003); count-min sketch (J. Algorithms 2005);
-// Dietzfelbinger (STACS'96); docs/algorithms.md 4.7. Units: accounted bytes; bytes per second; ns.
-// Threads: one owner (a worker). Allocates only when built.
+// sent no more than their equal share. Source: AFD (SIGCOMM CCR 2003); docs/algorithms.md 4.7. Units:
+// accounted bytes; bytes per second; ns. Threads: one owner (a worker). Allocates only when built.
 //
 // Frames from hosts without Weir cannot be slowed down at their sender. When they come faster than a VM
 // empties its ring they wait in one queue per receiver, so that their order holds, and what matters is which

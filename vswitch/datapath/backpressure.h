@@ -1,0 +1,57 @@
+// backpressure.h - what a sending vNIC knows of receivers on this host that do not keep up with it.
+// Source: docs/algorithms.md 4.6. Units: buffers (mbufs); ns. Threads: owning worker; `pressed` and `holders`
+// also by the workers of the receivers.
+//
+// A VM that sends to one receiver is held back when its frames wait there: its ring is left alone and nothing
+// is lost. A VM that sends to several must not be: one slow receiver would stop all that it sends. Which of
+// the two it is shows in its last bursts. Example: a VM floods vm9 only and is held back. When it begins to
+// send to vm3, too, the change is seen in the next burst; for 100 ms from then on its ring is polled, and of
+// what it sends to vm9 more than 128 KiB do not wait but are dropped.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "common/clock.h"
+#include "vswitch/datapath/mac_table.h"
+
+namespace weir {
+
+/// What every burst asks: four bytes of the vNIC's first cache line.
+struct BurstPressure {
+    std::atomic<bool> pressed{false};  ///< the sender may have to be held back
+    bool receives_slowly = false;      ///< as a receiver: frames wait for it, or may have to
+    Destination last = kToAll;         ///< of what it sends; kToAll: none yet
+};
+static_assert(sizeof(BurstPressure) == 4);
+
+struct Backpressure {
+    /// How long a VM counts as one that sends to several after its frames changed their destination.
+    static constexpr Nanos kMemory = 100'000'000;
+
+    std::uint32_t buffers = 0;              ///< of its frames that wait for receivers of its worker
+    std::atomic<std::uint32_t> holders{0};  ///< receivers of other workers that hold it back
+    Nanos changed = 0;                      ///< when its frames had another destination than before; 0: never
+
+    [[nodiscard]] bool several(Nanos at) const { return changed != 0 && at < changed + kMemory; }
+
+    // By another worker's receiver.
+    void hold(BurstPressure& flags) {
+        holders.fetch_add(1);
+        flags.pressed.store(true);
+    }
+    void release() { holders.fetch_sub(1); }
+
+    /// The owner looks again when the flag is set. @return whether it is still needed
+    bool check(BurstPressure& flags) const {
+        if (buffers != 0 || holders.load() != 0)
+            return true;
+        flags.pressed.store(false);
+        if (holders.load() == 0)
+            return false;
+        flags.pressed.store(true);  // one came between the two
+        return true;
+    }
+};
+
+}  // namespace weir

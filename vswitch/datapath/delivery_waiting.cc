@@ -1,0 +1,318 @@
+// delivery_waiting.cc - Delivery: frames that a VM does not take at once wait for it, and senders on this
+// host are held back meanwhile. Source: EyeQ 3.3; docs/algorithms.md 4.6, 4.7.
+//
+// How much may wait depends on who sent it. A vNIC of this worker is held back at 64 KiB, so that what waits
+// is that and one burst; of one that sends to several receivers 128 KiB wait for each, and the rest is
+// dropped. vNICs of other workers share one claim; at 64 KiB of it their rings are left alone, too. Frames
+// of the wire cannot be held back: 256 KiB of them wait, chosen by their sources' shares.
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+
+#include "common/byte_order.h"
+#include "vswitch/datapath/delivery.h"
+#include "vswitch/datapath/frame.h"
+
+namespace weir {
+namespace {
+
+/// Bytes to one receiver from which on the sender's ring is left alone: half a millisecond at 1 Gbit/s, more
+/// than a turn of the poll loop at 10.
+constexpr std::uint32_t kHoldBytes = 64 * 1024;
+/// Bytes to one receiver of a sender that is not held back.
+constexpr std::uint32_t kSeveralBytes = 128 * 1024;
+/// Of a sender's floods, so that they do not hold it back.
+constexpr std::uint32_t kFloodBytes = kHoldBytes / 2;
+/// Bytes of all other workers' vNICs: seven of them are held back at 64 KiB in one moment, each with a burst
+/// on its way.
+constexpr std::uint32_t kWorkersBytes = 1024 * 1024;
+constexpr std::uint32_t kWireBytes = 256 * 1024;
+/// A VM that takes nothing for so long is not waited for: those that send to it, too, need not.
+constexpr Nanos kStall = 100'000'000;
+/// Frames that are picked at once: what a reservation may have to wait for, besides the ring.
+constexpr std::uint32_t kPicked = 8;
+/// Frames for one receiver, and for all, and receivers, in one turn of the poll loop.
+constexpr unsigned kPerVisit = 64;
+constexpr unsigned kPerTurn = 1024;
+constexpr std::size_t kVisitsPerTurn = 64;
+
+/// The address that a source is known by: of IP, else of Ethernet.
+SourceAddress source_address(const rte_mbuf* frame) {
+    constexpr std::size_t kSource4 = kEthernetHeaderBytes + 12;
+    constexpr std::size_t kSource6 = kEthernetHeaderBytes + 8;
+    const FrameHead head = read_head(frame);
+    const std::span<const std::uint8_t> bytes = first_buffer(frame);
+    if (head.type == kTypeIp4 && bytes.size() >= kSource4 + 4)
+        return {1, load_little<std::uint32_t>(&bytes[kSource4])};
+    if (head.type == kTypeIp6 && bytes.size() >= kSource6 + 16)
+        return {load_little<std::uint64_t>(&bytes[kSource6]),
+                load_little<std::uint64_t>(&bytes[kSource6 + 8])};
+    return {2, head.source};
+}
+
+}  // namespace
+
+Delivery::~Delivery() {
+    while (!fan_in_.empty())
+        fan_in_.drain_receiver(fan_in_.waiting().front(), [](const PacketRef& ref, SenderId) {
+            rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
+        });
+}
+
+void Delivery::change(VnicPath& path, Nanos now) {
+    const VnicId id = path.fixed.id;
+    fan_in_.set_limit(id, path.profile.receive_bucket, now);
+    fan_in_.change(id, {path.profile.uplink.reservation, path.profile.uplink.shares}, now);
+    refresh(path);
+}
+
+void Delivery::remove(VnicPath& path) {
+    const VnicId id = path.fixed.id;
+    for (const VnicId receiver : fan_in_.waiting())
+        waiting_[receiver].held.clear(id);
+    if (path.fixed.owner != setup_.worker)
+        return;
+    fan_in_.drain_sender(id, [&](const PacketRef& ref, VnicId receiver) {
+        drop_left(*setup_.directory[receiver], ref, id, DropReason::kVnicRemoved);
+        refresh(*setup_.directory[receiver]);
+    });
+    drop_waiting(path, DropReason::kVnicRemoved);
+    std::erase(measured_, id);
+    waiting_[id] = {};
+    source_shares_.forget(id);
+}
+
+/// The flag that every delivery asks.
+void Delivery::refresh(VnicPath& to) {
+    const VnicId id = to.fixed.id;
+    to.pressure.receives_slowly = to.receive_limited() || fan_in_.waits(id) || waiting_[id].measured;
+}
+
+/// To a receiver with a limit, or for which frames wait, or did until lately.
+[[gnu::noinline]] void Delivery::send_slowly(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
+                                             std::uint64_t bytes) {
+    const VnicId id = to.fixed.id;
+    std::uint16_t sent = 0;
+    if (fan_in_.admit(id, static_cast<std::uint32_t>(bytes), origin_.now)) {
+        sent = to.fixed.port->tx_burst(frames, count);
+        const std::uint64_t rest =
+            accounted_bytes(to, frames + sent, static_cast<std::uint16_t>(count - sent));
+        fan_in_.give_back(id, static_cast<std::uint32_t>(rest));
+        to.stats.to_vm.delivered.add(sent, bytes - rest);
+        if (origin_.vm == nullptr)
+            waiting_[id].drain.took(static_cast<std::uint32_t>(bytes - rest));
+    }
+    if (sent < count)
+        wait_or_drop(to, frames + sent, static_cast<std::uint16_t>(count - sent), sent != 0);
+}
+
+/// @param took_some the VM has taken other frames just now
+void Delivery::wait_or_drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, bool took_some) {
+    Waiting& state = waiting_[to.fixed.id];
+    const bool up = to.fixed.port->up();
+    const bool stalled = !took_some && origin_.now < state.stalled_until;
+    state.stalled_until = stalled ? origin_.now + kStall : 0;
+    const bool waits = up && to.profile.isolated && setup_.directory != nullptr && !stalled;
+    if (waits && !fan_in_.waits(to.fixed.id))
+        state.progress = origin_.now;
+    for (std::uint16_t i = 0; i < count; ++i)
+        if (!waits || !wait(to, frames[i]))
+            drop(to, frames + i, 1, up ? DropReason::kVmRingFull : DropReason::kVmDown);
+    refresh(to);
+}
+
+/// @return false when the frame may not wait; it is the caller's
+bool Delivery::wait(VnicPath& to, rte_mbuf* frame) {
+    const PacketRef ref{frame, origin_.now, frame->pkt_len + to.fixed.overhead_bytes, 1, buffers_of(frame)};
+    const auto bytes = ref.bytes;  // the frame may be another's once it was taken
+    bool taken = false;
+    if (origin_.vm != nullptr)
+        taken = wait_from_vm(to, ref);
+    else if (origin_.inbox && origin_of(frame) == FrameOrigin::kVm && source_of(frame) != kNoVnic)
+        taken = wait_from_worker(to, ref, source_of(frame));
+    else
+        taken = wait_from_wire(to, ref);
+    if (taken)
+        to.stats.to_vm.queued.add(1, bytes);
+    return taken;
+}
+
+bool Delivery::wait_from_vm(VnicPath& to, const PacketRef& ref) {
+    VnicPath& from = *origin_.vm;
+    const VnicId id = from.fixed.id;
+    if (from.queued_buffers + ref.buffers > from.profile.buffers_max)
+        return false;
+    const std::uint32_t bytes = fan_in_.bytes(to.fixed.id, id) + ref.bytes;
+    const auto* frame = static_cast<const rte_mbuf*>(ref.packet);
+    const bool flooded = (read_head(frame).destination & kMacGroupBit) != 0;
+    // Half of its quota is for what it sends to others.
+    if ((flooded || from.backpressure.several(origin_.now)) &&
+        (bytes > (flooded ? kFloodBytes : kSeveralBytes) ||
+         2 * (from.backpressure.buffers + ref.buffers) > from.profile.buffers_max))
+        return false;
+    const SenderClaim claim{from.profile.uplink.reservation, from.profile.uplink.shares};
+    if (!fan_in_.push(to.fixed.id, id, claim, ref, origin_.now))
+        return false;
+    from.queued_buffers += ref.buffers;
+    from.backpressure.buffers += ref.buffers;
+    from.pressure.pressed.store(true, std::memory_order_relaxed);
+    return true;
+}
+
+bool Delivery::wait_from_worker(VnicPath& to, const PacketRef& ref, std::uint16_t source) {
+    const VnicId id = to.fixed.id;
+    const std::uint32_t bytes = fan_in_.bytes(id, kFromWorkers) + ref.bytes;
+    const bool taken = bytes <= kWorkersBytes && outside_buffers_ + ref.buffers <= limits::kReceiveBuffers &&
+                       fan_in_.push(id, kFromWorkers, {}, ref, origin_.now);
+    outside_buffers_ += taken ? ref.buffers : 0U;
+    if (bytes > kHoldBytes && fan_in_.waits(id))  // serve() will release it
+        hold_other(waiting_[id], source);
+    return taken;
+}
+
+bool Delivery::wait_from_wire(VnicPath& to, const PacketRef& ref) {
+    const VnicId id = to.fixed.id;
+    const auto* frame = static_cast<const rte_mbuf*>(ref.packet);
+    if (outside_buffers_ + ref.buffers > limits::kReceiveBuffers ||
+        !source_shares_.may_enter(id, source_address(frame), ref.bytes, fan_in_.bytes(id, kFromWire),
+                                  kWireBytes, origin_.now) ||
+        !fan_in_.push(id, kFromWire, {}, ref, origin_.now))
+        return false;
+    outside_buffers_ += ref.buffers;
+    Waiting& state = waiting_[id];
+    if (setup_.line_rate != 0 && !state.measured) {
+        state.measured = true;
+        measured_.push_back(id);
+        state.drain.update(true, setup_.line_rate, origin_.now);
+    }
+    return true;
+}
+
+bool Delivery::holds(VnicPath& sender, Nanos now) const {
+    const Backpressure& pressure = sender.backpressure;
+    if (!pressure.check(sender.pressure))
+        return false;
+    const bool held = sender.held && sender.held_for == HoldReason::kReceiver;
+    if (pressure.several(held ? sender.held_since : now))
+        return false;
+    if (pressure.holders.load(std::memory_order_relaxed) != 0)
+        return true;
+    const std::uint32_t most = fan_in_.room() > limits::kReceivePackets / 2 ? kHoldBytes : 1;
+    return fan_in_.most_bytes(sender.fixed.id) >= most;
+}
+
+/// The vNIC of another worker sees it at its next poll.
+void Delivery::hold_other(Waiting& receiver, std::uint16_t vnic) {
+    if (setup_.directory[vnic] == nullptr || receiver.held.test(vnic))
+        return;
+    receiver.held.set(vnic);
+    VnicPath& sender = *setup_.directory[vnic];
+    sender.backpressure.hold(sender.pressure);
+}
+
+void Delivery::release_others(Waiting& receiver) {
+    while (!receiver.held.empty()) {
+        const std::size_t vnic = receiver.held.find_from(0);
+        receiver.held.clear(vnic);
+        setup_.directory[vnic]->backpressure.release();
+    }
+}
+
+/// A frame waits no more.
+void Delivery::left(VnicPath& to, const PacketRef& ref, SenderId sender) {
+    to.stats.to_vm.queued.remove(1, ref.bytes);
+    if (sender >= kFromWorkers) {
+        outside_buffers_ -= ref.buffers;
+        return;
+    }
+    VnicPath& from = *setup_.directory[sender];
+    from.queued_buffers -= ref.buffers;
+    from.backpressure.buffers -= ref.buffers;
+}
+
+void Delivery::drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, DropReason reason) {
+    left(to, ref, sender);
+    to.stats.to_vm.drop(reason, 1, ref.bytes);
+    rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
+}
+
+void Delivery::drop_waiting(VnicPath& to, DropReason reason) {
+    fan_in_.drain_receiver(
+        to.fixed.id, [&](const PacketRef& ref, SenderId sender) { drop_left(to, ref, sender, reason); });
+    release_others(waiting_[to.fixed.id]);
+    refresh(to);
+}
+
+unsigned Delivery::serve_waiting(Nanos now) {
+    unsigned moved = 0;
+    origin_ = {nullptr, false, now};
+    setup_.bill.start(rte_rdtsc());
+    for (std::size_t visits = std::min(fan_in_.waiting().size(), kVisitsPerTurn);
+         visits != 0 && moved < kPerTurn; --visits) {
+        turn_ = turn_ < fan_in_.waiting().size() ? turn_ : 0;
+        VnicPath& to = *setup_.directory[fan_in_.waiting()[turn_]];
+        moved += serve(to);
+        setup_.bill.charge(to);
+        turn_ += fan_in_.waits(to.fixed.id);  // else another has its place
+    }
+    for (const VnicId id : measured_) {
+        Waiting& state = waiting_[id];
+        state.drain.update(fan_in_.bytes(id, kFromWire) != 0, setup_.line_rate, now);
+        setup_.directory[id]->drain_rate = state.drain.rate();
+    }
+    setup_.bill.start(rte_rdtsc());
+    return moved;
+}
+
+/// Gives the VM what it takes of what waits for it. @return frames
+unsigned Delivery::serve(VnicPath& to) {
+    const VnicId id = to.fixed.id;
+    Waiting& state = waiting_[id];
+    if (!to.fixed.port->up()) {
+        drop_waiting(to, DropReason::kVmDown);
+        return 0;
+    }
+    unsigned moved = 0;
+    bool full = false;
+    while (!full && moved < kPerVisit) {
+        std::array<rte_mbuf*, kPicked> frames;
+        std::uint16_t count = 0;
+        if (fan_in_.stage(id, kPicked, origin_.now) == 0)
+            break;
+        fan_in_.staged(id,
+                       [&](const PacketRef& ref) { frames[count++] = static_cast<rte_mbuf*>(ref.packet); });
+        const std::uint16_t sent = to.fixed.port->tx_burst(frames.data(), count);
+        for (std::uint16_t i = 0; i < sent; ++i)
+            fan_in_.pop(id, [&](const PacketRef& ref, SenderId sender) {
+                left(to, ref, sender);
+                to.stats.to_vm.delivered.add(1, ref.bytes);
+                if (sender == kFromWire)
+                    state.drain.took(ref.bytes);
+            });
+        moved += sent;
+        full = sent < count;
+    }
+    if (moved != 0 || !full)
+        state.progress = origin_.now;
+    if (!state.held.empty() && fan_in_.bytes(id, kFromWorkers) < kHoldBytes / 2)
+        release_others(state);
+    if (origin_.now - state.progress >= kStall) {
+        state.stalled_until = origin_.now + kStall;
+        drop_waiting(to, DropReason::kVmRingFull);
+    }
+    refresh(to);
+    return moved;
+}
+
+void Delivery::forget_free() {
+    std::erase_if(measured_, [this](VnicId id) {
+        Waiting& state = waiting_[id];
+        state.measured = !state.drain.idle();
+        if (!state.measured)
+            refresh(*setup_.directory[id]);
+        return !state.measured;
+    });
+}
+
+}  // namespace weir
