@@ -54,7 +54,7 @@ inline nlohmann::json canned_vnic() {
                     "dropped": {"packets": 10, "bytes": 15240}, "drops": {"foreign_mac": 8, "queue_full": 2}},
         "to_vm": {"offered": {"packets": 500, "bytes": 50000}, "delivered": {"packets": 500, "bytes": 50000},
                   "dropped": {"packets": 0, "bytes": 0}, "drops": {}},
-        "held_back_ns": {"total": 1500000000, "limit": 1000000000, "uplink": 500000000, "buffers": 0},
+        "held_back_ns": {"total": 1500000000, "limit": 1000000000, "uplink": 500000000, "buffers": 0, "receiver": 0},
         "cycles": 140000, "bursts": 80, "mean_burst": 12.5, "ring_errors": 0,
         "queue_delay_ns": {"p50": 1800, "p99": 9400, "max": 21000}})");
 }
@@ -153,8 +153,11 @@ inline nlohmann::json canned_why_later() {
     vnic["from_vm"]["admitted"]["bytes"] = 1'508'760 + 75'000'000;
     vnic["from_vm"]["delivered"]["bytes"] = 1'493'520 + 50'000'000;
     vnic["from_vm"]["drops"]["destination_congested"] = 24;
-    vnic["held_back_ns"] = {
-        {"total", 2'750'000'000}, {"limit", 1'250'000'000}, {"uplink", 1'500'000'000}, {"buffers", 0}};
+    vnic["held_back_ns"] = {{"total", 2'750'000'000},
+                            {"limit", 1'250'000'000},
+                            {"uplink", 1'500'000'000},
+                            {"buffers", 0},
+                            {"receiver", 0}};
     vnic["limiters"] = 1;
     return why;
 }

@@ -63,7 +63,7 @@ TEST_CASE("one vNIC is shown with its rates, its traffic and what held it back")
   rates         reservation 2Gbit, 500kpps, limit 8Gbit, 2Mpps, shares 100, cycle shares 50
   features      mrg_rxbuf ring_packed
   steering      software (net_tap has no rules)
-  held back     1.5 s: own limit 1 s, uplink 500 ms, buffers 0 ns
+  held back     1.5 s: own limit 1 s, uplink 500 ms, buffers 0 ns, receivers 0 ns
   queue delay   p50 1.8 us, p99 9.4 us, max 21 us
   worker        140 k cycles, mean burst 12.5, ring errors 0
   PACKETS (BYTES)       OFFERED      ADMITTED     DELIVERED       QUEUED      DROPPED

@@ -32,7 +32,7 @@ TEST_CASE("why has every bucket on the vNIC's path, with its other users") {
     CHECK(sample["offered_bps"] == 3e8);
     CHECK(sample["delivered_bps"] == 2e8);
     CHECK(sample["destination_congested_per_second"] == 12.0);
-    CHECK(sample["buckets"].size() == 6);
+    CHECK(sample["buckets"].size() == 7);
     const json uplink = bucket(sample, "uplink");
     CHECK(uplink["blocked_percent"] == 50.0);
     CHECK(uplink["used"] == 9e8);
@@ -63,6 +63,7 @@ BUCKET           BLOCKED  USED                          OTHER USERS
 own limit          12.5%  300 Mbit/s of 8 Gbit/s        -
 uplink             50.0%  900 Mbit/s of 900 Mbit/s      batch 600 Mbit/s
 buffers             0.0%  -                             -
+receiver            0.0%  -                             -
 disk: appliance    41.0%  800 tokens/s of 800 tokens/s  batch 600 tokens/s
 disk: uplink        0.0%  6.4 kbit/s                    batch 4.8 kbit/s
 disk: downlink     10.2%  38.4 kbit/s of 40 kbit/s      batch 28.8 kbit/s
@@ -88,6 +89,7 @@ BUCKET     BLOCKED  USED                   OTHER USERS
 own limit     0.0%  0 bit/s of 8 Gbit/s    -
 uplink        0.0%  0 bit/s of 900 Mbit/s  -
 buffers       0.0%  -                      -
+receiver      0.0%  -                      -
 )");
     after["vnic"]["state"] = "down";
     after["isolation"] = false;

@@ -11,6 +11,7 @@
 #include "test/support/catch.h"
 #include "test/support/random.h"
 #include "test/vswitch/datapath/switch_harness.h"
+#include "vswitch/datapath/feedback/feedback_frame.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -89,8 +90,8 @@ rte_mbuf* from_address(rte_mbuf* frame, std::uint32_t address) {
 }  // namespace
 
 TEST_CASE(
-    "eight VMs flood a ninth that takes 1 Gbit/s: the one with a reservation has its 250 Mbit/s after 1 ms "
-    "and no frame is lost") {
+    "eight VMs flood a ninth that takes 1 Gbit/s: the reserved one has its 250 Mbit/s in 1 ms and no frame "
+    "is lost") {
     const unsigned before = buffers_in_use();
     {
         SwitchHarness host;
@@ -400,6 +401,55 @@ TEST_CASE("an outside flood of 10,000 invented sources costs the others neither 
     const double share = 0.3 * kGbit / 10'001;
     CHECK(static_cast<double>(slow.bytes[mac(0x77)]) > share);
     CHECK(balanced(host.stats(vm9).to_vm));
+}
+
+TEST_CASE("with feedback the rate at which a VM takes frames is advertised, and few are lost") {
+    constexpr FeedbackKey kKey{};
+    RingNic nic(1, 4096);
+    SwitchConfig config;
+    config.uplink.rate_bps = 10'000'000'000;
+    config.feedback.enabled = true;
+    SwitchHarness host(config, &nic);
+    const VnicId vm9 = host.add(vm(9));
+    SlowVm slow(host.port(vm9), kGbit);
+    slow.port.ring_frames = 256;
+    const FrameBytes full =
+        ethernet(mac(9), kFar, 0x0800, ipv4(17, udp(pattern(kFullBytes - 14 - 20 - 8 - 4))));
+    std::uint64_t rate = 10 * kGbit;  // of the far sender, which obeys
+    std::uint64_t wanted = 10 * kGbit;
+    double due = 0;
+    double advertised = 0;
+    unsigned steps = 0;
+    const auto run_for = [&](Nanos duration) {
+        for (const Nanos end = host.now + duration; host.now < end; host.now += kStep, ++steps) {
+            for (due += static_cast<double>(rate) * kStep / 1e9; due > 0; due -= kWireFrame)
+                nic.arrive(to_mbuf(buffer_pool(), full));
+            host.turn();
+            slow.take(kStep);
+            for (rte_mbuf* frame : nic.take()) {
+                FeedbackMessage message;
+                if (is_feedback(bytes_of(frame).data()) &&
+                    read_feedback(bytes_of(frame), 0, kKey, message) == FeedbackVerdict::kValid)
+                    rate = std::min(message.rate, wanted);
+                rte_pktmbuf_free(frame);
+            }
+            advertised += static_cast<double>(rate);
+        }
+    };
+    run_for(20 * kMs);
+    const DirectionStats before = host.stats(vm9).to_vm;
+    advertised = steps = 0;
+    run_for(500 * kMs);
+    const DirectionStats& after = host.stats(vm9).to_vm;
+    CHECK(advertised / steps == Approx(1.0 * kGbit).epsilon(0.1));
+    CHECK(static_cast<double>(after.dropped.packets - before.dropped.packets) <
+          0.01 * static_cast<double>(after.offered.packets - before.offered.packets));
+    CHECK(static_cast<double>(after.delivered.bytes - before.delivered.bytes) > 0.9 * 0.5 * kGbit);
+    CHECK(balanced(after));
+    rate = wanted = kGbit / 10;
+    run_for(10 * kMs);
+    CHECK(host.path(vm9).drain_rate == UINT64_MAX);
+    CHECK_FALSE(host.path(vm9).pressure.receives_slowly);
 }
 
 TEST_CASE("without isolation nothing waits: a full ring is a drop") {

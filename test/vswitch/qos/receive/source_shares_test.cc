@@ -29,14 +29,15 @@ struct Flooded {
     std::uint64_t others = 0;
     Nanos now = kNanosPerSec;
 
-    void enter(std::uint64_t source, bool watched) {
+    bool enter(std::uint64_t source, bool watched) {
         offered += watched;
         const auto queued = static_cast<std::uint32_t>(queue.size() * kFloodFrame);
         if (!shares->may_enter(kFloodedVm, {0, source}, kFloodFrame, queued, kFloodQueue, now))
-            return;
+            return false;
         queue.push_back(watched);
         entered += watched;
         longest = std::max(longest, queue.size());
+        return true;
     }
     /// @param flood gives the source of the next frame of a flood of 10 Gbit/s
     /// @param mbit what the watched source sends
@@ -77,6 +78,27 @@ TEST_CASE("10,000 invented sources leave another one its equal share of what the
     vm.restart();
     vm.run(4'000'000'000, 10, flood);  // a source that asks for more gets no less
     CHECK(static_cast<double>(vm.taken) * 8 / 4 > 0.09e6);
+}
+
+TEST_CASE("a TCP sender behind 10,000 invented sources has at least its equal share") {
+    Flooded vm;
+    // Its window doubles with each round trip of 2 ms without loss; a loss is found by a timer of 200 ms.
+    unsigned window = 1;
+    Nanos next = vm.now;
+    const auto flood = [&] {
+        if (vm.now >= next) {
+            unsigned lost = 0;
+            for (unsigned i = 0; i < window; ++i)
+                lost += !vm.enter(1'000'000, true);
+            next = vm.now + (lost != 0 ? 200'000'000 : 2'000'000);
+            window = lost != 0 ? 1 : std::min(window * 2, 64U);
+        }
+        return vm.random() % 10'000;
+    };
+    vm.run(1'000'000'000, 0, flood);
+    vm.restart();
+    vm.run(8'000'000'000, 0, flood);
+    CHECK(static_cast<double>(vm.taken) * 8 / 8 >= 1e9 / 10'001);
 }
 
 TEST_CASE("sources that never come again leave a steady one all it asks for") {
