@@ -137,7 +137,7 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
     reader.read_quantity("mac_aging", Quantity::kDuration, config.mac_aging,
                          {kNanosPerSec, 86'400 * kNanosPerSec});
     reader.read_quantity("flood_limit", Quantity::kPacketRate, config.flood_limit_pps, {100, 100'000'000});
-    reader.read_integer("buffers", config.buffers, {4'096, 8'388'608});
+    reader.read_integer("buffers", config.buffers, {8'192, 8'388'608});
 }
 
 void read_vnics(ObjectReader& reader, SwitchConfig& config, Faults& faults) {

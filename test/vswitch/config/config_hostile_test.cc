@@ -59,7 +59,7 @@ constexpr Case kRoot[] = {
     {R"("mac_aging": "25h")", "mac_aging", "out of range"},
     {R"("flood_limit": "20Kpps")", "flood_limit", "unknown unit"},
     {R"("flood_limit": "1Mbit")", "flood_limit", "unknown unit"},
-    {R"("buffers": 1)", "buffers", "4096 to 8388608"},
+    {R"("buffers": 1)", "buffers", "8192 to 8388608"},
     {R"("buffers": 1e6)", "buffers", "wrong type"},
     {R"("buffers": 99999999999999999999999)", "buffers", "whole number"},
     {R"("feedback": true)", "feedback", "must be an object"},

@@ -29,7 +29,7 @@ TEST_CASE("every key of the switch reaches its field") {
     const SwitchConfig config = valid(R"({ // a comment
         "host": "h1", "eal": ["--no-pci"], "workers": [2, 3], "agent_core": 0, "isolation": false, "overcommit": true,
         "accounting": "l2", "control_socket": "/tmp/s", "poll": "adaptive", "poll_sleep_max": "50us",
-        "mac_aging": "60s", "flood_limit": "1kpps", "buffers": 16384,
+        "mac_aging": "60s", "flood_limit": "1kpps", "buffers": 32768,
         "uplink": {"device": "net_vhost0,iface=/tmp/wire", "rate": "1Gbit", "headroom": "5%", "scheduler": "wrr",
                    "flow_offload": "off", "mtu": 9000, "descriptors": 256} /* and another */ })");
     CHECK(config.host == "h1");
@@ -44,7 +44,7 @@ TEST_CASE("every key of the switch reaches its field") {
     CHECK(config.poll_sleep_max == 50'000);
     CHECK(config.mac_aging == 60 * kNanosPerSec);
     CHECK(config.flood_limit_pps == 1'000);
-    CHECK(config.buffers == 16'384);
+    CHECK(config.buffers == 32'768);
     CHECK(config.uplink.device == "net_vhost0,iface=/tmp/wire");
     CHECK(config.uplink.rate_bps == 1'000'000'000);
     CHECK(config.uplink.headroom == Approx(0.05));
