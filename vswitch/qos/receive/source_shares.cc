@@ -15,6 +15,8 @@ constexpr double kSaved = 0.02;
 constexpr double kSavedLeast = 8 * 1538;
 /// A source that was silent for longer may lose its places: a second.
 constexpr std::uint32_t kForgotten = 976'563;
+/// One that has come only once, sooner: 100 ms.
+constexpr std::uint32_t kForgottenOnce = 97'656;
 /// How the share follows the queue, per period: by its distance from a half, and by its change.
 constexpr double kByDistance = 0.06;
 constexpr double kByChange = 1.0;
@@ -71,7 +73,8 @@ bool SourceShares::may_enter(VnicId receiver, const SourceAddress& source, std::
         const std::uint64_t hash = (row % 2 == 0 ? first : second) >> (row / 2 * kPlaceBits);
         Place& place = places_[row << kPlaceBits | (hash & kPlaceMask)];
         const std::uint32_t since = at - place.seen;
-        if (place.tag != tag && place.seen != 0 && since < kForgotten)
+        const std::uint32_t kept = place.credit > 0 ? kForgotten : kForgottenOnce;
+        if (place.tag != tag && place.seen != 0 && since < kept)
             continue;
         const bool new_here = place.tag != tag || place.seen == 0;
         const double credit = new_here ? 0 : std::min(saved, place.credit + since * per_tick);

@@ -19,8 +19,8 @@
 // When four sources flood it instead, the share is 250 Mbit/s for each.
 //
 // The credits are kept in a table of four rows of 16,384 places. A source has a place in each row, by another
-// keyed hash, unless another source that was seen in the last second has it; its best place counts. With
-// 10,000 sources one in 250 has none of its four.
+// keyed hash, unless another source has it that was seen in the last second, or in the last 100 ms if it came
+// only once; its best place counts. With 10,000 sources one in 250 has none of its four.
 #pragma once
 
 #include <array>
