@@ -105,6 +105,19 @@ std::string duration_at(const json& vnic, const char* pointer) {
     return human_duration(number_at(vnic, pointer));
 }
 
+/// What is configured for receiving, where that differs from sending.
+std::string receives_text(const json& vnic) {
+    std::string text;
+    const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
+    if (at(vnic, "/receive_reservation_bps").is_number())
+        add("reservation " + human_rate(number_at(vnic, "/receive_reservation_bps")));
+    if (at(vnic, "/receive_limit_bps").is_number())
+        add("limit " + human_rate(number_at(vnic, "/receive_limit_bps")));
+    if (at(vnic, "/receive_shares").is_number())
+        add("shares " + whole_text(number_at(vnic, "/receive_shares")));
+    return text;
+}
+
 std::string settings_text(const json& vnic) {
     std::string text = line("port", port_text(vnic) + " (" + port_kind_text(vnic) + "), queue pairs " +
                                         whole_text(number_at(vnic, "/queues")) + ", MTU " +
@@ -117,6 +130,8 @@ std::string settings_text(const json& vnic) {
     text += line("rates", "reservation " + exact_reservations_text(vnic) + ", limit " +
                               exact_limits_text(vnic) + ", shares " + whole_text(number_at(vnic, "/shares")) +
                               ", cycle shares " + whole_text(number_at(vnic, "/cycle_shares")));
+    if (const std::string receives = receives_text(vnic); !receives.empty())
+        text += line("receives", receives);
     if (at(vnic, "/guarantee").is_object())
         text += line("guarantee", guarantee_text(vnic));
     text += line("features", features_text(list_at(vnic, "/features")));

@@ -69,6 +69,8 @@ void Delivery::change(VnicPath& path, Nanos now) {
 
 void Delivery::remove(VnicPath& path) {
     const VnicId id = path.fixed.id;
+    if (origin_.vm == &path)
+        origin_.vm = nullptr;
     for (const VnicId receiver : fan_in_.waiting())
         waiting_[receiver].held.clear(id);
     if (path.fixed.owner != setup_.worker)

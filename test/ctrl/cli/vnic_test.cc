@@ -75,6 +75,17 @@ TEST_CASE("one vNIC is shown with its rates, its traffic and what held it back")
 )");
 }
 
+TEST_CASE("what a vNIC may receive is shown where it differs from what it may send") {
+    json vnic = canned_vnic();
+    vnic["receive_limit_bps"] = nullptr;
+    CHECK(vnic_text(vnic, "wire", kPipe).find("  receives ") == std::string::npos);
+    vnic["receive_reservation_bps"] = 1'000'000'000;
+    vnic["receive_limit_bps"] = 3'000'000'000;
+    vnic["receive_shares"] = 7;
+    CHECK(vnic_text(vnic, "wire", kPipe)
+              .find("  receives      reservation 1 Gbit/s, limit 3 Gbit/s, shares 7\n") != std::string::npos);
+}
+
 TEST_CASE("key=value pairs become an object of the right types") {
     CHECK(
         object_of_pairs(

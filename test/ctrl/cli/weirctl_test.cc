@@ -261,7 +261,7 @@ TEST_CASE("flow list and why compare two readings, of one vNIC when it is named"
     CHECK(why.status == 0);
     CHECK(why.output.find("db: up, offered") == 0);
     CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "why", "args": {"name": "db"}})"));
-    CHECK(json::parse(fake.ctl("why db --json --interval 50ms").output)["data"]["buckets"].size() == 6);
+    CHECK(json::parse(fake.ctl("why db --json --interval 50ms").output)["data"]["buckets"].size() == 7);
 }
 
 TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {

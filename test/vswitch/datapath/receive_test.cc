@@ -452,6 +452,48 @@ TEST_CASE("with feedback the rate at which a VM takes frames is advertised, and 
     CHECK_FALSE(host.path(vm9).pressure.receives_slowly);
 }
 
+TEST_CASE("the downlink is divided by what vNICs may receive, where that differs from what they may send") {
+    RingNic nic(1, 4096);
+    SwitchConfig config;
+    config.uplink.rate_bps = 1'000'000'000;
+    config.feedback.enabled = true;
+    SwitchHarness host(config, &nic);
+    VnicConfig first = vm(1);
+    first.reservation_bps = 100'000'000;
+    first.receive_reservation_bps = 600'000'000;
+    VnicConfig second = vm(2);
+    const VnicId vm1 = host.add(first);
+    const VnicId vm2 = host.add(second);
+    host.port(vm1).read_at_once();
+    host.port(vm2).read_at_once();
+    const auto run_both = [&] {
+        for (unsigned i = 0; i < 1000; ++i, host.now += kWireFrame * 8) {  // each at 1 Gbit/s
+            nic.arrive(frame(mac(1), kFar, i, kFullBytes));
+            nic.arrive(frame(mac(2), kFar, i, kFullBytes));
+            host.turn();
+            nic.drain();
+        }
+    };
+    const auto part = [&](VnicId id) {
+        return static_cast<double>(host.snapshot(id).receive_capacity) * 8 / 1e6;
+    };
+    run_both();
+    CHECK(part(vm1) == Approx(600).epsilon(0.1));  // and what is lent of the headroom
+    CHECK(part(vm2) == Approx(300).epsilon(0.1));
+    first.receive_reservation_bps = 0;
+    first.receive_shares = 200;
+    host.change(vm1, first);
+    run_both();
+    CHECK(part(vm1) == Approx(600).epsilon(0.1));
+    first.receive_shares = 100;
+    second.receive_limit_bps = 100'000'000;
+    host.change(vm1, first);
+    host.change(vm2, second);
+    run_both();
+    CHECK(part(vm1) == Approx(800).epsilon(0.1));
+    CHECK(part(vm2) == Approx(100).epsilon(0.01));
+}
+
 TEST_CASE("without isolation nothing waits: a full ring is a drop") {
     SwitchHarness host(without_cycle_shares());
     const VnicId vm1 = host.add(vm(1));
