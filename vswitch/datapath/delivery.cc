@@ -3,6 +3,8 @@
 
 #include <rte_mbuf.h>
 
+#include <utility>
+
 #include "vswitch/datapath/offload.h"
 #include "vswitch/datapath/requests/request_path.h"
 
@@ -150,8 +152,11 @@ void Delivery::send(VnicPath& to, const Run& run) {
 
 void Delivery::stage(VnicPath& to, const Run& run) {
     Staging& staging = to.staging;
-    if (staging.count == 0)
+    if (staging.count != 0 && staging.copies != origin_.copies)
+        flush(to);
+    else if (staging.count == 0)
         staged_.push_back(&to);
+    staging.copies = origin_.copies;
     for (std::uint16_t i = 0; i < run.count; ++i) {
         if (staging.count == limits::kBurst)
             flush(to);
@@ -173,7 +178,9 @@ void Delivery::flush(VnicPath& to) {
     staging.bytes = 0;
     staging.longest = 0;
     staging.offload_flags = 0;
+    const bool copies = std::exchange(origin_.copies, staging.copies);
     send(to, run);
+    origin_.copies = copies;
 }
 
 void Delivery::flush() {

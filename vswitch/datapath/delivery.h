@@ -51,6 +51,8 @@ class Delivery {
     // Whose frames the next calls deliver.
     void begin_vm(VnicPath& from, Nanos now) { origin_ = {&from, false, now}; }
     void begin_wire(Nanos now) { origin_ = {nullptr, false, now}; }
+    /// Whether the next frames are copies of a flooded one, which hold buffers besides the original's.
+    void deliver_copies(bool copies) { origin_.copies = copies; }
     /// Each frame says where it came from.
     void begin_inbox(Nanos now) { origin_ = {nullptr, true, now}; }
 
@@ -95,6 +97,7 @@ class Delivery {
         VnicPath* vm = nullptr;  ///< of this worker; nullptr: the wire, or with `inbox` what the frame says
         bool inbox = false;
         Nanos now = 0;
+        bool copies = false;  ///< of a flooded frame
     };
     /// Of a receiver for which frames wait.
     struct Waiting {

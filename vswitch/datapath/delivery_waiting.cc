@@ -146,11 +146,14 @@ bool Delivery::wait_from_vm(VnicPath& to, const PacketRef& ref) {
     if (from.queued_buffers + ref.buffers > from.profile.buffers_max)
         return false;
     const std::uint32_t bytes = fan_in_.bytes(to.fixed.id, id) + ref.bytes;
-    const auto* frame = static_cast<const rte_mbuf*>(ref.packet);
-    const bool flooded = (read_head(frame).destination & kMacGroupBit) != 0;
+    // The poll that took its last burst from the ring made sure that the quota has room for that, but not for
+    // copies, too.
+    constexpr std::uint32_t kBurstBuffers = limits::kBurst * limits::kFrameBuffersMax;
+    if (origin_.copies && from.queued_buffers + ref.buffers + kBurstBuffers > from.profile.buffers_max)
+        return false;
     // Half of its quota is for what it sends to others.
-    if ((flooded || from.backpressure.several(origin_.now)) &&
-        (bytes > (flooded ? kFloodBytes : kSeveralBytes) ||
+    if ((origin_.copies || from.backpressure.several(origin_.now)) &&
+        (bytes > (origin_.copies ? kFloodBytes : kSeveralBytes) ||
          2 * (from.backpressure.buffers + ref.buffers) > from.profile.buffers_max))
         return false;
     const SenderClaim claim{from.profile.uplink.reservation, from.profile.uplink.shares};

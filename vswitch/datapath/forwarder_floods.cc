@@ -160,8 +160,10 @@ bool Forwarder::copy_to(VnicPath& to, rte_mbuf* frame, Nanos now) {
         ++delivery_.handoff.copies_without_buffer;
         return false;
     }
+    delivery_.deliver_copies(true);
     if (!deliver_one(to, copy, now))
         ++delivery_.handoff.copies_ring_full;
+    delivery_.deliver_copies(false);
     return true;
 }
 

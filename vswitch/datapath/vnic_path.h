@@ -99,6 +99,7 @@ inline void set_destination(rte_mbuf* frame, const VnicFixed& to, FrameOrigin or
 /// Frames on their way to one VM, gathered while one port is polled.
 struct Staging {
     std::uint16_t count = 0;
+    bool copies = false;  ///< of flooded frames
     std::uint32_t bytes = 0;
     std::uint32_t longest = 0;
     std::uint64_t offload_flags = 0;

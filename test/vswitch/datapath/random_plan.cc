@@ -60,10 +60,13 @@ void RandomPlan::change_promises(VnicConfig& vnic) {
     vnic.buffers = of<std::uint32_t>({0, 64, limits::kVnicBuffersMin, 1000, limits::kVnicBuffers});
     vnic.limit_bps = std::nullopt;
     vnic.limit_pps = std::nullopt;
+    vnic.receive_limit_bps = std::nullopt;
     if (one_in(2))
         vnic.limit_bps = std::uint64_t{10'000'000} << pick(9);
     if (one_in(4))
         vnic.limit_pps = std::uint64_t{10'000} << pick(6);
+    if (one_in(4))
+        vnic.receive_limit_bps = std::uint64_t{10'000'000} << pick(9);
 }
 
 /// Half of the frames go to few addresses, so that much happens to one flow.
