@@ -9,6 +9,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "test/support/locked_pool.h"
+#include "test/support/sanitized.h"
+
 namespace weir::testing {
 namespace {
 
@@ -28,8 +31,9 @@ rte_mempool* start() {
         argv[i] = arguments[i].data();
     if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) < 0)
         throw std::runtime_error("EAL does not start");
-    rte_mempool* pool =
-        rte_pktmbuf_pool_create("test_buffers", kBuffers, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+    const char* const kind = kThreadSanitized ? (register_locked_pool(), kLockedPool) : nullptr;
+    rte_mempool* pool = rte_pktmbuf_pool_create_by_ops("test_buffers", kBuffers, 0, 0,
+                                                       RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, kind);
     if (pool == nullptr)
         throw std::runtime_error("no memory for the test's buffers");
     return pool;

@@ -1,4 +1,4 @@
-// random_oracle.h - which of a random switch's frames may reach which VM: order, VLANs, addresses, offloads.
+// random_oracle.h - what of a random switch's frames may arrive where: order, VLANs, addresses, offloads.
 // Source: IEEE 802.1Q 8.6. Units: bytes. Threads: tests only.
 //
 // The oracle stamps each frame and knows nothing of how the switch works. A frame carries its sender's number
