@@ -51,15 +51,27 @@ class FloodQueue {
     [[nodiscard]] bool push(const Flood& flood) {
         if (size() == kMax)
             return false;
+        unknown_ += !flood.group;
         floods_[tail_++ % kMax] = flood;
         return true;
     }
     [[nodiscard]] Flood& front() { return floods_[head_ % kMax]; }
     void pop() {
+        unknown_ -= !front().group;
         ++head_;
         begun = false;
         copies = 0;
     }
+
+    /// Whether which(flood) holds for one of those to unknown addresses.
+    template <class Which>
+    [[nodiscard]] bool any_unknown(Which&& which) const {
+        for (std::uint32_t at = head_; unknown_ != 0 && at != tail_; ++at)
+            if (const Flood& flood = floods_[at % kMax]; !flood.group && which(flood))
+                return true;
+        return false;
+    }
+    [[nodiscard]] bool has_unknown() const { return unknown_ != 0; }
 
     // Of the first frame.
     bool begun = false;
@@ -70,6 +82,7 @@ class FloodQueue {
     static_assert((kMax & (kMax - 1)) == 0, "indices wrap");
     std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;
+    std::uint32_t unknown_ = 0;
     std::array<Flood, kMax> floods_;
 };
 

@@ -134,12 +134,28 @@ void Forwarder::forward(VnicPath& from, Batch& batch, Nanos now) {
 }
 
 void Forwarder::route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now) {
+    if (to == kToAll)
+        flood_from_vm(from, run, true, now);
+    else if (!floods_.idle() && reached_by_floods(from, to)) [[unlikely]]
+        route_behind_floods(from, run, to, now);
+    else
+        route_known(from, run, to, whole, now);
+}
+
+void Forwarder::route_known(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now) {
     if (to == kToUplink)
         uplink_->send(from, run, now);
-    else if (to == kToAll)
-        flood_from_vm(from, run, now);
     else
         to_local(from, run, to, whole, now);
+}
+
+[[gnu::noinline]] void Forwarder::route_behind_floods(VnicPath& from, const Run& run, Destination to,
+                                                      Nanos now) {
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        OneFrame one(run.frames[i], run.bytes[i]);
+        if (!flood_behind(from, one.run(), to, now))
+            route_known(from, one.run(), to, false, now);
+    }
 }
 
 /// To a VM on this host: delivered when the sender's limit pays for the whole run, else queued for the limit.

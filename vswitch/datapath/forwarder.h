@@ -126,6 +126,8 @@ class Forwarder {
     // forwarder.cc: per burst
     void forward(VnicPath& from, Batch& batch, Nanos now);
     void route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
+    void route_known(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
+    void route_behind_floods(VnicPath& from, const Run& run, Destination to, Nanos now);
     void to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
     void from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now);
     void from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now);
@@ -143,7 +145,9 @@ class Forwarder {
     /// Where unknown addresses are behind the uplink anyway, nothing is learned from it.
     [[nodiscard]] bool learns_wire() const { return unknown_ != kToUplink; }
     // forwarder_floods.cc: frames for all of a VLAN
-    void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
+    void flood_from_vm(VnicPath& from, const Run& run, bool limited, Nanos now);
+    [[nodiscard]] bool reached_by_floods(const VnicPath& from, Destination to) const;
+    bool flood_behind(VnicPath& from, const Run& run, Destination to, Nanos now);
     void flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan,
                             bool encrypted, Nanos now);
     void copy_floods_now(Nanos now);

@@ -45,7 +45,8 @@ Forwarder::~Forwarder() {
 }
 
 /// Copies for the VMs of the VLAN; the frame itself goes to the uplink, if there is one.
-void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
+/// @param limited by the sender's bound on floods
+void Forwarder::flood_from_vm(VnicPath& from, const Run& run, bool limited, Nanos now) {
     DirectionStats& stats = from.stats.from_vm;
     const bool at_once = floods_.idle();
     for (std::uint16_t i = 0; i < run.count; ++i) {
@@ -58,17 +59,41 @@ void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
                           .vlan = from.fixed.vlan,
                           .buffers = split != 0 ? static_cast<std::uint16_t>(split) : buffers_of(frame),
                           .group = is_group(frame)};
-        if (!from.flood.can_pay(1, now) || !floods_.push(from.floods, flood)) {
+        if ((limited && !from.flood.can_pay(1, now)) || !floods_.push(from.floods, flood)) {
             stats.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
             rte_pktmbuf_free(frame);
             continue;
         }
-        from.flood.pay(1, now);
+        if (limited)
+            from.flood.pay(1, now);
         from.queued_buffers += flood.buffers;
         stats.queued.add(1, run.bytes[i]);
     }
     if (at_once)
         copy_floods_now(now);
+}
+
+/// Whether frames of the sender that wait to be flooded will go there, too.
+bool Forwarder::reached_by_floods(const VnicPath& from, Destination to) const {
+    return from.floods.has_unknown() && (to == kToUplink || !directory_[to]->fixed.anti_spoofing);
+}
+
+/// A frame to an address that was learned while others to it wait to be flooded: it is flooded behind them,
+/// so that it does not overtake them. @return false when none waits
+bool Forwarder::flood_behind(VnicPath& from, const Run& run, Destination to, Nanos now) {
+    const auto address = [](const rte_mbuf* frame) { return read_head(frame).destination; };
+    const std::uint64_t wanted = address(run.frames[0]);
+    if (!from.floods.any_unknown([&](const Flood& flood) { return address(flood.frame) == wanted; }))
+        return false;
+    const std::uint32_t tags =
+        to == kToUplink ? run.wire_frames_total * std::uint32_t{from.fixed.tag_bytes} : 0;
+    const std::uint32_t bytes = run.bytes[0] - tags;  // they count when it goes to the wire
+    from.stats.from_vm.offered.remove(0, tags);
+    Run untagged = run;
+    untagged.bytes = &bytes;
+    untagged.bytes_total = bytes;
+    flood_from_vm(from, untagged, false, now);
+    return true;
 }
 
 /// A frame from the wire or from a tunnel, within the bound on such floods. vNICs that encrypt get what came

@@ -167,6 +167,40 @@ TEST_CASE("floods that do not fit the queue are dropped as flood_limited, the se
     CHECK(vlan.host.stats(vlan.second).to_vm.delivered.packets == stats.delivered.packets);
 }
 
+TEST_CASE("a frame to an address that is learned while others to it wait does not overtake them") {
+    constexpr unsigned kTaps = 60;
+    constexpr std::uint32_t kBefore = 32;
+    constexpr std::uint32_t kBehind = 8;
+    SwitchHarness host(without_cycle_shares());
+    const VnicId sender = host.add(vm(1));
+    std::vector<VnicId> taps;
+    for (unsigned n = 0; n < kTaps; ++n) {
+        VnicConfig tap = vm(0x20 + n);
+        tap.anti_spoofing = false;
+        taps.push_back(host.add(tap));
+    }
+    const std::uint64_t there = mac(0x99);  // behind the last one
+    for (std::uint32_t i = 0; i < kBefore; ++i)
+        host.port(sender).offered.push_back(frame(there, mac(1), i));
+    host.turn();
+    host.port(taps.back()).offered.push_back(frame(mac(1), there, 0));
+    host.turn();
+    CHECK(host.stats(sender).to_vm.delivered.packets == 1);
+    CHECK(host.stats(sender).from_vm.queued.packets > 0);
+    for (std::uint32_t i = 0; i < kBehind; ++i)
+        host.port(sender).offered.push_back(frame(there, mac(1), kBefore + i));
+    host.settle();
+    std::vector<std::uint32_t> numbers;
+    for (const rte_mbuf* received : host.port(taps.back()).received)
+        numbers.push_back(number_of(received));
+    CHECK(numbers.size() == kBefore + kBehind);
+    CHECK(std::ranges::is_sorted(numbers));
+    CHECK(balanced(host.stats(sender).from_vm));
+    host.port(sender).offered.push_back(frame(there, mac(1), 99));
+    host.settle();
+    CHECK(host.port(taps.front()).received.size() == kBefore + kBehind);  // it is flooded no more
+}
+
 TEST_CASE("super-frames that are flooded keep to their sender's quota when the uplink splits them") {
     const unsigned before = buffers_in_use();
     {
