@@ -29,6 +29,7 @@ constexpr std::uint32_t kCommandFlags = 0x3f;
 constexpr std::uint16_t kDone = 1 << 0;
 constexpr std::uint16_t kErrorChunk = 1 << 15;
 constexpr std::uint32_t kErrorReply = 1U << 31;
+constexpr std::uint32_t kUnsupported = kErrorReply | 1;  // an answer: clients ask what a server can
 constexpr std::uint32_t kAck = 1;
 constexpr std::uint32_t kExportName = 1;
 constexpr std::uint32_t kStartTls = 5;
@@ -167,11 +168,11 @@ Parsed parse_option_reply(Bytes bytes, ParserState& state) {
     const auto length = big_endian<std::uint32_t>(bytes, 16);
     if (state.phase > kNegotiation || length > kMessageMax - kOptionReplyHeader)
         return out_of_step();
-    const bool failed = (type & kErrorReply) != 0;
+    const bool refused = (type & kErrorReply) != 0;
     state.phase = option == kStartTls && type == kAck ? kSealed : kNegotiation;
     return a_response(kOptionReplyHeader + length, {.bytes = kOptionReplyHeader + length,
-                                                    .failed = failed,
-                                                    .last = failed || type == kAck,
+                                                    .failed = refused && type != kUnsupported,
+                                                    .last = refused || type == kAck,
                                                     .cookie = option});
 }
 
