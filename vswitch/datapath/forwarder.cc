@@ -135,7 +135,7 @@ void Forwarder::forward(VnicPath& from, Batch& batch, Nanos now) {
 
 void Forwarder::route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now) {
     if (to == kToAll)
-        flood_from_vm(from, run, true, now);
+        flood_from_vm(from, run, now);
     else if (!floods_.idle() && reached_by_floods(from, to)) [[unlikely]]
         route_behind_floods(from, run, to, now);
     else

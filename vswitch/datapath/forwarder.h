@@ -145,7 +145,7 @@ class Forwarder {
     /// Where unknown addresses are behind the uplink anyway, nothing is learned from it.
     [[nodiscard]] bool learns_wire() const { return unknown_ != kToUplink; }
     // forwarder_floods.cc: frames for all of a VLAN
-    void flood_from_vm(VnicPath& from, const Run& run, bool limited, Nanos now);
+    void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
     [[nodiscard]] bool reached_by_floods(const VnicPath& from, Destination to) const;
     bool flood_behind(VnicPath& from, const Run& run, Destination to, Nanos now);
     void flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan,

@@ -45,8 +45,7 @@ Forwarder::~Forwarder() {
 }
 
 /// Copies for the VMs of the VLAN; the frame itself goes to the uplink, if there is one.
-/// @param limited by the sender's bound on floods
-void Forwarder::flood_from_vm(VnicPath& from, const Run& run, bool limited, Nanos now) {
+void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
     DirectionStats& stats = from.stats.from_vm;
     const bool at_once = floods_.idle();
     for (std::uint16_t i = 0; i < run.count; ++i) {
@@ -59,13 +58,12 @@ void Forwarder::flood_from_vm(VnicPath& from, const Run& run, bool limited, Nano
                           .vlan = from.fixed.vlan,
                           .buffers = split != 0 ? static_cast<std::uint16_t>(split) : buffers_of(frame),
                           .group = is_group(frame)};
-        if ((limited && !from.flood.can_pay(1, now)) || !floods_.push(from.floods, flood)) {
+        if (!from.flood.can_pay(1, now) || !floods_.push(from.floods, flood)) {
             stats.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
             rte_pktmbuf_free(frame);
             continue;
         }
-        if (limited)
-            from.flood.pay(1, now);
+        from.flood.pay(1, now);
         from.queued_buffers += flood.buffers;
         stats.queued.add(1, run.bytes[i]);
     }
@@ -79,7 +77,8 @@ bool Forwarder::reached_by_floods(const VnicPath& from, Destination to) const {
 }
 
 /// A frame to an address that was learned while others to it wait to be flooded: it is flooded behind them,
-/// so that it does not overtake them. @return false when none waits
+/// so that it does not overtake them. It counts for the sender's bound on floods: else a sender that keeps
+/// its queue filled could flood what it likes. @return false when none waits
 bool Forwarder::flood_behind(VnicPath& from, const Run& run, Destination to, Nanos now) {
     const auto address = [](const rte_mbuf* frame) { return read_head(frame).destination; };
     const std::uint64_t wanted = address(run.frames[0]);
@@ -92,7 +91,7 @@ bool Forwarder::flood_behind(VnicPath& from, const Run& run, Destination to, Nan
     Run untagged = run;
     untagged.bytes = &bytes;
     untagged.bytes_total = bytes;
-    flood_from_vm(from, untagged, false, now);
+    flood_from_vm(from, untagged, now);
     return true;
 }
 
