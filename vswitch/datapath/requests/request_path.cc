@@ -238,7 +238,7 @@ RequestPath::Tracked RequestPath::track(const Lookup& lookup, TrackedConnection*
     if (!continues) {
         // They are not at the service: finish() must not count them.
         tracker_.pending().hold(connection, tracked.first);
-        forget(connection, &flow, now);
+        forget(connection, &flow, side == Side::kRequests && (view.flags & Segment::kRst) != 0, now);
         connections_.remove(lookup.connection);
         (void)closed_.open(lookup.flow, lookup.connection);
         tracked.connection = nullptr;

@@ -134,6 +134,7 @@ class RequestPath {
     struct alignas(64) ServiceFlow {
         ServiceFlow(VnicId of, std::uint16_t to, CostFunction price, const Segments& cut)
             : vnic(of), appliance(to), segments(cut), cost(std::move(price)) {}
+        [[nodiscard]] Nanos answer_time() const;
         VnicId vnic;
         std::uint16_t appliance;
         bool open = true;
@@ -141,6 +142,10 @@ class RequestPath {
         std::uint8_t slot = 0;  ///< position among its vNIC's service flows
         Segments segments;
         std::uint64_t at_service = 0;  ///< tokens of requests that were forwarded and not answered yet
+        /// Of these: the clients of the requests have reset their connections, but the appliance works on.
+        /// The first are given back when `given_back_at` comes, the second one answer's time later.
+        std::array<std::uint64_t, 2> abandoned{};
+        Nanos given_back_at = kNever;
         std::unique_ptr<Histogram> latency = std::make_unique<Histogram>();
         /// Average bytes of responses whose size the request does not state, by operation.
         std::array<std::uint32_t, kOperations> expected{};
@@ -208,8 +213,11 @@ class RequestPath {
     [[nodiscard]] ServiceFlow* flow_of(const TrackedConnection& connection);
     [[nodiscard]] ApplianceGate* window_of(std::uint16_t appliance);
     void on_release(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
-    void forget(TrackedConnection& connection, ServiceFlow* flow, Nanos now);
+    void forget(TrackedConnection& connection, ServiceFlow* flow, bool by_client, Nanos now);
     void finish(ServiceFlow* flow);
+    void abandon(ServiceFlow& flow, Nanos now);
+    void give_back_abandoned(Nanos now);
+    [[nodiscard]] std::uint64_t newly_finished(const ServiceFlow* flow);
     void finish(ServiceFlow& flow, std::uint64_t tokens);
     void divide_windows(Nanos now);
     void sweep(Nanos now);
@@ -231,6 +239,7 @@ class RequestPath {
     std::uint32_t overhead_bytes_;
     ConnectionTable connections_;
     Tracker tracker_;
+    Nanos give_back_due_ = kNever;  // the first flow's given_back_at
     std::uint64_t finished_ = 0;  // the part of the tracker's finished_tokens() that flows have been credited
     RequestGate gate_;
     ClosedWindows closed_;
@@ -246,6 +255,7 @@ void RequestPath::remove(const VnicPath& path, Nanos now, Drop&& drop) {
     for (const Service& service : services_[path.fixed.id]) {
         ServiceFlow& flow = flows_[service.flow];
         finish(flow, flow.at_service);
+        flow.given_back_at = kNever;
         gate_.close(service.flow, now, drop);
         closed_.forget(service.flow);
         flow.open = false;

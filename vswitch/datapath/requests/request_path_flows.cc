@@ -1,6 +1,7 @@
 // request_path_flows.cc - RequestPath: service flows, their requests at the appliances, and the appliances'
 // windows.
 #include <algorithm>
+#include <utility>
 
 #include "cost_functions/protocols/registry.h"
 #include "vswitch/datapath/requests/request_path.h"
@@ -132,7 +133,8 @@ RequestPath::ServiceFlow* RequestPath::flow_of(const TrackedConnection& connecti
 
 /// Removes a connection from the tracker and its open requests from the counters, and charges what passed
 /// beyond a hole.
-void RequestPath::forget(TrackedConnection& connection, ServiceFlow* flow, Nanos now) {
+/// @param by_client it reset the connection, of which the appliance need not know yet
+void RequestPath::forget(TrackedConnection& connection, ServiceFlow* flow, bool by_client, Nanos now) {
     if (flow != nullptr)
         flow->stats.outstanding -= std::min<std::uint64_t>(flow->stats.outstanding, connection.outstanding());
     const std::uint32_t kept = tracker_.forget(connection);
@@ -141,17 +143,59 @@ void RequestPath::forget(TrackedConnection& connection, ServiceFlow* flow, Nanos
         gate_.settle(static_cast<std::uint32_t>(flow - flows_.data()), PathResource::kAppliance, 0,
                      flow->cost.tokens(bytes, 0, now), now);
     }
-    finish(flow);
+    if (by_client)
+        abandon(*flow, now);
+    else
+        finish(flow);
 }
 
-/// Credits the flow with the tokens of requests that the tracker closed since the last call.
-void RequestPath::finish(ServiceFlow* flow) {
+/// Tokens of requests that the tracker closed since the last call.
+std::uint64_t RequestPath::newly_finished(const ServiceFlow* flow) {
     const std::uint64_t finished = tracker_.pending().finished_tokens();
-    if (finished == finished_)
+    if (finished == finished_) [[likely]]
+        return 0;
+    const std::uint64_t tokens = finished - std::exchange(finished_, finished);
+    if (flow == nullptr)
+        return 0;
+    // Bounded, as a new vNIC may have the id of the one that sent the requests.
+    return std::min(tokens, flow->at_service - flow->abandoned[0] - flow->abandoned[1]);
+}
+
+/// Credits the flow with the tokens of requests that the tracker closed.
+void RequestPath::finish(ServiceFlow* flow) {
+    if (const std::uint64_t tokens = newly_finished(flow); tokens != 0)
+        finish(*flow, tokens);
+}
+
+/// The time that an answer usually takes.
+Nanos RequestPath::ServiceFlow::answer_time() const {
+    constexpr Nanos kLeast = 1'000'000;
+    return std::max(kLeast, latency->snapshot().percentile(0.5));
+}
+
+/// The client has reset the connection of requests that the tracker closed. The appliance works on them until
+/// it has answered: a client that could free its tokens with a reset would have as much outstanding there as
+/// it likes.
+void RequestPath::abandon(ServiceFlow& flow, Nanos now) {
+    const std::uint64_t tokens = newly_finished(&flow);
+    if (tokens == 0)
         return;
-    if (flow != nullptr)  // bounded, as a new vNIC may have the id of the one that sent the requests
-        finish(*flow, std::min(finished - finished_, flow->at_service));
-    finished_ = finished;
+    flow.abandoned[1] += tokens;
+    if (flow.given_back_at == kNever)
+        flow.given_back_at = now + flow.answer_time();
+    give_back_due_ = std::min(give_back_due_, flow.given_back_at);
+}
+
+void RequestPath::give_back_abandoned(Nanos now) {
+    give_back_due_ = kNever;
+    for (ServiceFlow& flow : flows_) {
+        if (now >= flow.given_back_at) {
+            finish(flow, flow.abandoned[0]);
+            flow.abandoned = {flow.abandoned[1], 0};
+            flow.given_back_at = flow.abandoned[0] != 0 ? now + flow.answer_time() : kNever;
+        }
+        give_back_due_ = std::min(give_back_due_, flow.given_back_at);
+    }
 }
 
 void RequestPath::finish(ServiceFlow& flow, std::uint64_t tokens) {
@@ -180,12 +224,14 @@ void RequestPath::housekeeping(Nanos now) {
     if (!shared_)
         for (Window& window : windows_)  // the controller may have changed the share
             window.gate.set_window(appliances_[window.appliance].window_share->allocation(worker_));
+    if (now >= give_back_due_)
+        give_back_abandoned(now);
     sweep(now);
 }
 
 void RequestPath::sweep(Nanos now) {
     connections_.sweep(now, kSweepPlaces, [this, now](TrackedConnection& connection) {
-        forget(connection, flow_of(connection), now);
+        forget(connection, flow_of(connection), false, now);
     });
 }
 

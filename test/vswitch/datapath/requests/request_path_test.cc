@@ -103,6 +103,15 @@ struct Host {
     VnicId vm;
 };
 
+/// Of `get k`.
+FrameBytes answer_of_900() {
+    FrameBytes value = text("VALUE k 0 900\r\n");
+    value.resize(value.size() + 902, 'v');
+    const FrameBytes end = text("END\r\n");
+    value.insert(value.end(), end.begin(), end.end());
+    return value;
+}
+
 const FrameBytes kSet = text("set k 0 0 100\r\n");  // and 102 bytes of data
 
 }  // namespace
@@ -214,10 +223,7 @@ TEST_CASE("a payload in several buffers is one stream") {
 TEST_CASE("no more is outstanding than the window takes; answers and resets make room") {
     Host host(vm_with({}), 2'000);  // of `get k`, which is expected to bring what the last one brought
     const FrameBytes get = text("get k\r\n");
-    FrameBytes value = text("VALUE k 0 900\r\n");
-    value.resize(value.size() + 902, 'v');
-    const FrameBytes end = text("END\r\n");
-    value.insert(value.end(), end.begin(), end.end());
+    const FrameBytes value = answer_of_900();
     for (std::uint16_t port = 5000; port < 5005; ++port) {
         host.send(port, 0, {}, 0x02);
         host.nic.arrive(segment(false, port, 0, {}, 0x12));
@@ -248,6 +254,32 @@ TEST_CASE("no more is outstanding than the window takes; answers and resets make
     CHECK(host.flow().held == 0);
     CHECK(host.flow().outstanding_tokens == 0);
     CHECK(host.flow().blocked_ns[kWindowHold] == 0);  // the clock stood still
+    CHECK(balanced(host.host.stats(host.vm).from_vm));
+}
+
+TEST_CASE("after a client's reset its tokens are outstanding for as long as an answer takes") {
+    Host host(vm_with({}), 1'000);
+    const FrameBytes value = answer_of_900();
+    for (std::uint16_t port = 5000; port < 5002; ++port) {
+        host.send(port, 0, {}, 0x02);
+        host.nic.arrive(segment(false, port, 0, {}, 0x12));
+    }
+    host.send(5000, 1, text("get k\r\n"));
+    host.host.now += 4 * kMs;
+    host.answer(5000, 1, value);
+    host.send(5000, 8, text("get k\r\n"));
+    (void)host.left();
+    host.send(5000, 15, {}, 0x04);
+    CHECK(host.left().size() == 1);
+    CHECK(host.flow().outstanding_tokens == 929);
+    host.send(5001, 1, text("get k\r\n"));
+    host.host.run(3 * kMs);
+    CHECK(host.left().empty());
+    host.host.run(6 * kMs);
+    CHECK(host.left().size() == 1);
+    CHECK(host.flow().outstanding_tokens == 929);
+    host.answer(5001, 1, value);
+    CHECK(host.flow().outstanding_tokens == 0);
     CHECK(balanced(host.host.stats(host.vm).from_vm));
 }
 
