@@ -38,9 +38,9 @@ class Delivery {
         std::span<const std::unique_ptr<Inbox>> inboxes;  ///< of all workers, by id
         CycleBill& bill;
         VnicPath* const* directory = nullptr;  ///< by VnicId
-        SourceKey source_key = kSourceKey;
-        std::uint64_t line_rate = 0;      ///< of the wire, bytes per second
-        RequestPath* requests = nullptr;  ///< sees the frames of vNICs that have appliances first
+        SourceKey source_key;                  ///< random
+        std::uint64_t line_rate = 0;           ///< of the wire, bytes per second
+        RequestPath* requests = nullptr;       ///< sees the frames of vNICs that have appliances first
     };
     explicit Delivery(const Setup& setup);
     /// Frees what waits.

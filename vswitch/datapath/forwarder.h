@@ -50,8 +50,8 @@ class Forwarder {
         Nanos mac_aging;
         std::optional<UplinkPart> uplink;
         const std::vector<Appliance>* appliances = nullptr;  ///< outlive the forwarder; null or empty: none
-        ConnectionKey connection_key{};
-        SourceKey source_key = kSourceKey;     ///< random, of the hash table of the wire's sources
+        ConnectionKey connection_key;          ///< random, of the hash table of requests' connections
+        SourceKey source_key;                  ///< random, of the hash table of the wire's sources
         std::span<const TunnelEnd> tunnels{};  ///< outlive the forwarder; empty: none
         std::vector<EspEngine*> engines{};     ///< of this worker, one for each tunnel
     };

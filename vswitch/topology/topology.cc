@@ -6,10 +6,10 @@
 #include <chrono>
 #include <ctime>
 #include <optional>
-#include <random>
 
 #include "common/error.h"
 #include "common/ip_address.h"
+#include "common/random_key.h"
 #include "common/units.h"
 #include "cost_functions/protocols/registry.h"
 
@@ -29,17 +29,6 @@ constexpr Nanos kRoundMax = 50'000;
 int run_worker(void* thread) {
     static_cast<WorkerThread*>(thread)->run();
     return 0;
-}
-
-/// Secret of the hash tables of connections and of senders, so that neither guests nor hosts on the wire can
-/// choose where theirs collide.
-template <typename Key>
-Key random_key() {
-    std::random_device device;
-    Key key{};
-    for (std::uint64_t& word : key)
-        word = std::uint64_t{device()} << 32 | device();
-    return key;
 }
 
 /// The configuration's appliances as the data path needs them.

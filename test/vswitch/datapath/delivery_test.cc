@@ -17,7 +17,9 @@ namespace {
 
 /// A VM that receives, and the runs that are sent to it.
 struct ReceivingVm {
-    explicit ReceivingVm(std::uint32_t mtu = 1500) : delivery({0, buffer_pool(), {}, bill}) {
+    explicit ReceivingVm(std::uint32_t mtu = 1500)
+        : delivery(
+              {.worker = 0, .pool = buffer_pool(), .inboxes = {}, .bill = bill, .source_key = kSourceKey}) {
         VnicConfig config = vm(2);
         config.mtu = mtu;
         path = std::make_unique<VnicPath>(make_fixed(2, 0, &port, config, {}), make_vnic_profile(config, {}),

@@ -51,6 +51,7 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
                                     .uplink = std::nullopt,
                                     .appliances = &appliances_,
                                     .connection_key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                                    .source_key = kSourceKey,
                                     .tunnels = tunnels.ends,
                                     .engines = tunnels.engines};
         if (nic != nullptr)

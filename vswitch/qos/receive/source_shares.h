@@ -39,7 +39,7 @@ struct SourceAddress {
     std::uint64_t low = 0;
 };
 
-/// Random words; the default is for tests and simulations.
+/// Random words; the constant is for tests and simulations.
 using SourceKey = std::array<std::uint64_t, 3>;
 inline constexpr SourceKey kSourceKey{0x9E37'79B9'7F4A'7C15, 0xC2B2'AE3D'27D4'EB4F, 0x1656'67B1'9E37'79F9};
 
