@@ -74,6 +74,9 @@ struct alignas(64) DirectionStats {
 
 /// What a VM's ring was held back by.
 enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kReceiver, kCount };
+inline constexpr auto kHoldReasons = static_cast<std::size_t>(HoldReason::kCount);
+inline constexpr std::array<const char*, kHoldReasons> kHoldReasonNames{"limit", "uplink", "buffers",
+                                                                        "encryption", "receiver"};
 
 /// An address that a guest may use because a frame to it assigned it.
 struct LearnedAddress {
@@ -92,7 +95,7 @@ struct VnicStats {
     std::uint64_t uplink_bytes = 0;  ///< of from_vm.delivered: sent to the wire
     std::uint64_t bursts = 0;
     std::uint64_t cycles = 0;
-    std::array<Nanos, static_cast<std::size_t>(HoldReason::kCount)> held_ns{};
+    std::array<Nanos, kHoldReasons> held_ns{};
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
     std::uint64_t encryption_tokens = 0;  ///< charged for encryption

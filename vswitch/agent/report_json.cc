@@ -1,6 +1,8 @@
 // report_json.cc - JSON of the status, the vNICs, the uplink and the drops.
 #include "vswitch/agent/report_json.h"
 
+#include <numeric>
+
 #include "common/config/field_kinds.h"
 #include "common/units.h"
 #include "cost_functions/cycle_costs.h"
@@ -142,18 +144,11 @@ json receive_json(const VnicStats& stats) {
 }
 
 json held_json(const VnicStats& stats) {
-    const auto of = [&](HoldReason reason) { return stats.held_ns[static_cast<std::size_t>(reason)]; };
-    const Nanos limit = of(HoldReason::kLimit);
-    const Nanos uplink = of(HoldReason::kUplink);
-    const Nanos buffers = of(HoldReason::kBuffers);
-    const Nanos encryption = of(HoldReason::kEncryption);
-    const Nanos receiver = of(HoldReason::kReceiver);
-    return {{"total", limit + uplink + buffers + encryption + receiver},
-            {"limit", limit},
-            {"uplink", uplink},
-            {"buffers", buffers},
-            {"encryption", encryption},
-            {"receiver", receiver}};
+    const auto& held = stats.held_ns;
+    json members = {{"total", std::accumulate(held.begin(), held.end(), Nanos{0})}};
+    for (std::size_t i = 0; i < kHoldReasons; ++i)
+        members[kHoldReasonNames[i]] = held[i];
+    return members;
 }
 
 template <typename T>
