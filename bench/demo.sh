@@ -10,7 +10,14 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$root/test/support/progress.sh"
 source "$root/test/support/build.sh"
 
-"$root/test/support/setup.sh" --guests
+"$root/test/support/setup.sh"
 trap '"$root/test/support/setup.sh" --release' EXIT
+# What the guests need is installed while the switch is built.
+"$root/test/support/setup.sh" --guests >"$root/build/setup-guests.log" 2>&1 &
+guests=$!
 build "$root/build" release vswitch/weir-switch || fail "the build failed; see build/build.log"
+step "waiting for the guests' packages" /dev/null wait "$guests" || {
+    tail -n 20 "$root/build/setup-guests.log" >&2
+    fail "the guests' packages could not be installed; see build/setup-guests.log"
+}
 python3 "$root/bench/demo.py" "$@"
