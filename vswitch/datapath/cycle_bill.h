@@ -18,17 +18,22 @@ namespace weir {
 
 class CycleBill {
   public:
-    CycleBill() : share_(limits::kVnicsMax) {}
+    /// @param counter of cycles, instead of the TSC: a test's; outlives the bill
+    explicit CycleBill(const std::uint64_t* counter = nullptr)
+        : share_(limits::kVnicsMax), counter_(counter) {}
 
     [[nodiscard]] CycleShare& share() { return share_; }
 
+    [[nodiscard]] std::uint64_t read() const { return counter_ == nullptr ? rte_rdtsc() : *counter_; }
     /// Begins work at `cycles`, to be charged by the next charge().
     void start(std::uint64_t cycles) { mark_ = cycles; }
+    /// Begins work now: what was done since the mark is charged to nothing.
+    void restart() { start(read()); }
     [[nodiscard]] std::uint64_t mark() const { return mark_; }
 
     /// Charges the cycles since the mark to the vNIC.
     void charge(VnicPath& payer) {
-        const std::uint64_t after = rte_rdtsc();
+        const std::uint64_t after = read();
         if (after > mark_)
             enter(payer, after - mark_);
         mark_ = after;
@@ -37,7 +42,7 @@ class CycleBill {
     /// Counts the cycles since the mark for the vNIC without a charge: its promise of packets pays for them.
     /// @return how many
     std::uint64_t count(VnicPath& vnic) {
-        const std::uint64_t after = rte_rdtsc();
+        const std::uint64_t after = read();
         const std::uint64_t cycles = after > mark_ ? after - mark_ : 0;
         vnic.stats.cycles += cycles;
         mark_ = after;
@@ -57,6 +62,7 @@ class CycleBill {
     }
 
     CycleShare share_;
+    const std::uint64_t* counter_;
     std::uint64_t mark_ = 0;
 };
 

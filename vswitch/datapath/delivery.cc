@@ -67,14 +67,14 @@ void Delivery::drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropRe
 /// @param sent frames that the first attempt sent  @param bytes of all `count` frames
 [[gnu::noinline]] void Delivery::retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
                                        std::uint16_t sent, std::uint64_t bytes) {
-    const std::uint64_t start = rte_rdtsc();
+    const std::uint64_t start = setup_.bill.read();
     sent = static_cast<std::uint16_t>(
         sent + to.fixed.port->tx_burst(frames + sent, static_cast<std::uint16_t>(count - sent)));
     const auto left = static_cast<std::uint16_t>(count - sent);
     to.stats.to_vm.delivered.add(sent, bytes - accounted_bytes(to, frames + sent, left));
     if (left != 0)
         wait_or_drop(to, frames + sent, left, sent != 0);
-    setup_.bill.divert(to, rte_rdtsc() - start);
+    setup_.bill.divert(to, setup_.bill.read() - start);
 }
 
 void Delivery::send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes) {
@@ -195,7 +195,7 @@ void Delivery::flush_to_receivers() {
         setup_.bill.charge(*to);
     }
     staged_.clear();
-    setup_.bill.start(rte_rdtsc());
+    setup_.bill.restart();
 }
 
 }  // namespace weir

@@ -252,7 +252,7 @@ void Delivery::drop_waiting(VnicPath& to, DropReason reason) {
 unsigned Delivery::serve_waiting(Nanos now) {
     unsigned moved = 0;
     origin_ = {nullptr, false, now};
-    setup_.bill.start(rte_rdtsc());
+    setup_.bill.restart();
     for (std::size_t visits = std::min(fan_in_.waiting().size(), kVisitsPerTurn);
          visits != 0 && moved < kPerTurn; --visits) {
         turn_ = turn_ < fan_in_.waiting().size() ? turn_ : 0;
@@ -266,7 +266,7 @@ unsigned Delivery::serve_waiting(Nanos now) {
         state.drain.update(fan_in_.bytes(id, kFromWire) != 0, setup_.line_rate, now);
         setup_.directory[id]->drain_rate = state.drain.rate();
     }
-    setup_.bill.start(rte_rdtsc());
+    setup_.bill.restart();
     return moved;
 }
 

@@ -118,7 +118,7 @@ void Forwarder::flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::
     if (!at_once)
         return;
     copy_floods_now(now);
-    bill_.start(rte_rdtsc());
+    bill_.restart();
 }
 
 /// Of the only sender, with what is left of this turn's copies; the caller flushes and charges.
@@ -128,7 +128,7 @@ void Forwarder::copy_floods_now(Nanos now) {
 
 unsigned Forwarder::serve_waiting_floods(Nanos now) {
     unsigned used_in_all = 0;
-    bill_.start(rte_rdtsc());
+    bill_.restart();
     floods_.serve([&](FloodQueue& queue, std::uint32_t budget) {
         VnicPath* const payer = queue.front().from;
         if (payer != nullptr)
@@ -138,7 +138,7 @@ unsigned Forwarder::serve_waiting_floods(Nanos now) {
         const std::uint32_t used = copy_floods(queue, budget, now);
         used_in_all += used;
         if (payer == nullptr) {
-            bill_.start(rte_rdtsc());
+            bill_.restart();
             delivery_.flush_to_receivers();
         } else {
             delivery_.flush();

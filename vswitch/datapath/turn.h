@@ -4,8 +4,8 @@
 // A turn polls every VM's ring. With 28 busy VMs that takes some 40 us, in which a wire with 1 million frames
 // per second delivers 40: more than one burst. So the wire, and the frames of other workers, are polled again
 // between two VMs when the VMs have used the core for `outside_every` since, but for no less than the last
-// such poll took: each side gets half of the core when both are busy. A turn that has lasted `length_max`
-// ends, and the next one continues with the VM behind.
+// such poll took: each side gets half of the core when both are busy. Frames for the wire leave then, too. A
+// turn that has lasted `length_max` ends, and the next one continues with the VM behind.
 //
 // Example, with polls of VMs that take 4 us, outside_every 10 us and bursts of the wire that take 3 us: after
 // three VMs the wire is polled, and so on. Were a burst of the wire 30 us (decryption), eight VMs would come

@@ -4,7 +4,6 @@
 // A frame is priced with the bytes that it will have on the wire when it is offered, and encrypted when it
 // leaves the scheduler. So sequence numbers follow the order on the wire, and a frame that the scheduler
 // drops costs no encryption.
-#include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
@@ -125,9 +124,9 @@ std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
         pending_tunnel_[i] = kNoTunnel;
     }
     EspOutcomes outcomes;
-    const std::uint64_t began = rte_rdtsc();
+    const std::uint64_t began = bill_->read();
     tunnels_->encrypt(tunnel, std::span(frames).first(count), outcomes);
-    bill_encryption(std::span(frames).first(count), rte_rdtsc() - began);
+    bill_encryption(std::span(frames).first(count), bill_->read() - began);
     TunnelStats& tunnel_stats = tunnels_->stats[tunnel];
     for (std::uint16_t i = 0; i < count; ++i) {
         const bool done = outcomes[i] == EspOutcome::kDone;

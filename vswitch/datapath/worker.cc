@@ -39,6 +39,7 @@ Worker::Worker(const Setup& setup)
       coalesce_cycles_(setup.coalesce_cycles),
       turn_(setup.turn),
       wheel_(Forwarder::kWheelIds),
+      bill_(setup.counter),
       out_share_(setup.forwarding.uplink ? &setup.forwarding.uplink->out : nullptr),
       in_share_(setup.forwarding.uplink ? &setup.forwarding.uplink->in : nullptr),
       forwarder_(setup.forwarding, wheel_, bill_) {
@@ -118,6 +119,18 @@ unsigned Worker::poll_outside(Nanos now) {
     if (shared_)
         moved += forwarder_.poll_inbox(now);
     turn_.outside_polled(from, bill_.mark());
+    return moved;
+}
+
+/// Between two VMs of a long turn: what was promised, or comes from outside, does not wait for its end; nor
+/// do frames that may leave.
+unsigned Worker::serve_between(Nanos now) {
+    unsigned moved = poll_outside(now);
+    moved += poll_promised(now);
+    if (forwarder_.uplink()) {
+        moved += forwarder_.uplink()->flush(now);
+        bill_.restart();  // the next busy vNIC does not pay for it
+    }
     return moved;
 }
 
@@ -232,7 +245,7 @@ unsigned Worker::poll_promised(Nanos now) {
         if (turn_.outside_due(bill_.mark()))
             moved += poll_outside(now);
     }
-    bill_.start(rte_rdtsc());  // the next busy vNIC does not pay for rings that were empty
+    bill_.restart();  // the next busy vNIC does not pay for rings that were empty
     return moved;
 }
 
@@ -250,7 +263,7 @@ unsigned Worker::poll_vnics(Nanos now) {
             (vnic->profile.isolated && !share.may_poll(vnic->fixed.id)))
             continue;
         if (at - marked >= kUnmarkedVnicsMax) {
-            bill_.start(rte_rdtsc());
+            bill_.restart();
             marked = at;
         }
         const unsigned count = poll_vnic(*vnic, now);
@@ -269,10 +282,8 @@ unsigned Worker::poll_vnics(Nanos now) {
             next_ = at + 1;
             return moved;
         }
-        if (turn_.outside_due(bill_.mark())) {
-            moved += poll_outside(now);
-            moved += poll_promised(now);
-        }
+        if (turn_.outside_due(bill_.mark()))
+            moved += serve_between(now);
     }
     next_ = 0;
     share.end_round();

@@ -10,8 +10,6 @@
 // is kept (packet_promise.h).
 #pragma once
 
-#include <rte_cycles.h>
-
 #include <atomic>
 #include <vector>
 
@@ -33,13 +31,14 @@ class Worker {
         Quiescence& quiescence;
         std::uint64_t coalesce_cycles;  ///< how long a ring that gave a small burst is left to fill
         Turn::Profile turn{};
+        const std::uint64_t* counter = nullptr;  ///< of cycles: a test's; absent: the TSC
     };
     explicit Worker(const Setup& setup);
 
     /// One iteration of the poll loop. @param start the cycle counter at its beginning @return frames moved;
     /// 0: idle
     unsigned run_once(Nanos now, std::uint64_t start);
-    unsigned run_once(Nanos now) { return run_once(now, rte_rdtsc()); }
+    unsigned run_once(Nanos now) { return run_once(now, bill_.read()); }
     /// No frame waits in any queue of this worker; the VMs' rings are not looked at.
     [[nodiscard]] bool drained();
     /// Makes the next iteration do the housekeeping: the thread has slept.
@@ -60,6 +59,7 @@ class Worker {
     void resume(VnicPath& vnic, Nanos now);
     unsigned poll_outside(Nanos now);
     unsigned poll_promised(Nanos now);
+    unsigned serve_between(Nanos now);
     unsigned poll_vnics(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
     unsigned forward_piece(VnicPath& vnic, Nanos now);

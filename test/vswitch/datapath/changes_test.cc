@@ -12,7 +12,6 @@ namespace {
 /// vm1 sends numbered frames to vm2 for ever; vm2 checks that none is missing.
 struct Witness {
     explicit Witness(SwitchHarness& host) : from(host.add(vm(1))), to(host.add(vm(2))) {
-        host.path(from).profile.isolated = false;  // cycles are real
         host.port(from).source = [this, budget = 0]() mutable -> rte_mbuf* {
             return ++budget % 4 == 0 ? nullptr : frame(mac(2), mac(1), sent++);
         };

@@ -24,7 +24,7 @@ std::vector<VnicId> members(const FloodMembers& of, std::uint16_t vlan, bool gro
 /// vm1 and vm2, and readers that count.
 struct Flooded {
     explicit Flooded(unsigned readers, const SwitchConfig& config = {}, RingNic* nic = nullptr)
-        : host(without_cycle_shares(config), nic), first(host.add(vm(1))), second(host.add(vm(2))) {
+        : host(config, nic), first(host.add(vm(1))), second(host.add(vm(2))) {
         for (unsigned n = 0; n < readers; ++n) {
             VnicConfig reader = vm(3);
             reader.mac = MacAddress{mac(3) | std::uint64_t{n} << 16};
@@ -171,7 +171,7 @@ TEST_CASE("a frame to an address that is learned while others to it wait does no
     constexpr unsigned kTaps = 60;
     constexpr std::uint32_t kBefore = 32;
     constexpr std::uint32_t kBehind = 8;
-    SwitchHarness host(without_cycle_shares());
+    SwitchHarness host;
     const VnicId sender = host.add(vm(1));
     std::vector<VnicId> taps;
     for (unsigned n = 0; n < kTaps; ++n) {

@@ -21,11 +21,6 @@ namespace {
 constexpr std::size_t kFullBytes = 1514;
 constexpr Nanos kStep = 10 * kUs;
 
-/// Its cycles are not charged, which depend on the machine.
-void poll_always(SwitchHarness& host, VnicId id) {
-    host.path(id).profile.isolated = false;
-}
-
 /// A VM that takes frames from its ring at a rate, and keeps count of each sender's.
 struct SlowVm {
     SlowVm(FakePort& vm_port, std::uint64_t bytes_per_sec) : port(vm_port), rate(bytes_per_sec) {
@@ -71,7 +66,6 @@ void run(SwitchHarness& host, SlowVm& slow, Nanos duration) {
 
 /// vm<n> has always another frame for vm<to>.
 void flood(SwitchHarness& host, VnicId id, unsigned n, unsigned to) {
-    poll_always(host, id);
     host.port(id).source = [n, to, number = 0U]() mutable {
         return frame(mac(to), mac(n), ++number, kFullBytes);
     };
@@ -186,7 +180,6 @@ TEST_CASE("a VM that sends to several is not held back by one of them that takes
     const VnicId vm1 = host.add(vm(1));
     const VnicId vm2 = host.add(vm(2));
     const VnicId vm9 = host.add(vm(9));
-    poll_always(host, vm1);
     host.port(vm2).read_at_once();
     SlowVm slow(host.port(vm9), 10 * kMbit);
     host.port(vm1).source = [number = 0U]() mutable {
@@ -314,7 +307,6 @@ TEST_CASE(
     "copies of floods wait, too, while their sender's quota has room for a burst, and hold it back nowhere") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
-    poll_always(host, vm1);
     std::array<VnicId, 24> slow{};
     for (unsigned n = 3; n < 24; ++n) {
         slow[n] = host.add(vm(n));
@@ -370,7 +362,6 @@ TEST_CASE("an outside flood of 10,000 invented sources costs the others neither 
     SwitchHarness host(config, &nic);
     const VnicId vm9 = host.add(vm(9));
     const VnicId vm2 = host.add(vm(2));
-    poll_always(host, vm2);
     SlowVm slow(host.port(vm9), kGbit);
     host.port(vm2).read_at_once();
     Random32 random(3);
@@ -495,7 +486,9 @@ TEST_CASE("the downlink is divided by what vNICs may receive, where that differs
 }
 
 TEST_CASE("without isolation nothing waits: a full ring is a drop") {
-    SwitchHarness host(without_cycle_shares());
+    SwitchConfig config;
+    config.isolation = false;
+    SwitchHarness host(config);
     const VnicId vm1 = host.add(vm(1));
     const VnicId vm9 = host.add(vm(9));
     SlowVm slow(host.port(vm9), kGbit);

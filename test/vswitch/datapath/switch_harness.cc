@@ -11,7 +11,7 @@
 namespace weir::testing {
 namespace {
 
-/// Rings are polled at every turn: the tests' clock is not the cycle counter.
+/// Rings are polled at every turn.
 constexpr std::uint64_t kCoalesceCycles = 0;
 /// Until a thread that gets no core counts as stuck.
 constexpr Nanos kThreadPatience = 300 * kNanosPerSec;
@@ -63,7 +63,7 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
                                       .in = in_share_,
                                       .feedback = config.feedback.enabled ? &feedback : nullptr});
         workers_.push_back(
-            std::make_unique<Worker>(Worker::Setup{forwarding, quiescence_, kCoalesceCycles, turn}));
+            std::make_unique<Worker>(Worker::Setup{forwarding, quiescence_, kCoalesceCycles, turn, &cycles}));
         quiescence_.online(id);
     }
 }

@@ -20,12 +20,6 @@ namespace weir::testing {
 /// A host on the wire.
 inline constexpr std::uint64_t kFar = mac(0x99);
 inline constexpr std::uint32_t kOverhead = limits::kWireOverheadBytes;
-/// A VM in debt for its cycles is not polled, which depends on the machine's load: for tests that count
-/// polls.
-[[nodiscard]] inline SwitchConfig without_cycle_shares(SwitchConfig config = {}) {
-    config.isolation = false;
-    return config;
-}
 /// numbered(), in a buffer.
 [[nodiscard]] rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number = 0,
                               std::size_t bytes = 60);
@@ -38,7 +32,7 @@ class SwitchHarness {
         std::vector<EspEngine*> engines;  ///< of every worker
     };
     /// @param nic the uplink; nullptr = none
-    /// @param turn in real cycles; absent: the wire is polled once a turn, which goes over all VMs
+    /// @param turn in cycles; absent: the wire is polled once a turn, which goes over all VMs
     /// @param appliances as many as the configuration's, for vNICs that name them
     explicit SwitchHarness(const SwitchConfig& config = {}, RingNic* nic = nullptr,
                            std::vector<Appliance> appliances = {}, const TunnelPart& tunnels = {},
@@ -77,6 +71,8 @@ class SwitchHarness {
     [[nodiscard]] std::size_t ids() const { return vnics_.size(); }
     [[nodiscard]] Quiescence& quiescence() { return quiescence_; }
 
+    /// The workers' cycle counter: work costs what a test adds here.
+    std::uint64_t cycles = 0;
     Nanos now = kNanosPerSec;
     /// Each turn does commands until the one that was posted is done, so that what waits still waits; else a
     /// command takes one housekeeping period.
