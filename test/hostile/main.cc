@@ -30,6 +30,7 @@ struct Options {
 };
 
 Tally run(const Attack& attack, const Endpoint& endpoint, const Options& options, double seconds) {
+    std::fprintf(stderr, "weir-hostile: %s begins\n", attack.name.data());
     Tally tally;
     Scene scene(endpoint, tally, vm_mac(static_cast<std::uint8_t>(options.own)),
                 vm_mac(static_cast<std::uint8_t>(options.peer)));

@@ -45,6 +45,8 @@ class Run {
 
     void advance_phase(std::uint64_t now);
     void enter(Phase phase, std::uint64_t now, std::uint64_t cycles);
+    /// What is measured is polled now. A long time since the last such poll was a pause of the generator.
+    void note_poll(std::uint64_t now);
     /// Serves what is measured while many other ports take their time: inspected ports, paced streams.
     void serve_measured();
     void receive(std::size_t port, std::uint64_t gap);
@@ -59,6 +61,7 @@ class Run {
     std::vector<std::unique_ptr<Stream>> streams_;
     std::vector<Tally> tallies_;
     std::uint64_t tsc_hz_;
+    std::uint64_t pause_cycles_;
     std::uint64_t series_cycles_;
     std::uint64_t begun_tsc_;
     std::uint64_t begun_monotonic_ns_;
@@ -68,6 +71,8 @@ class Run {
     std::uint64_t gap_max_ =
         0;  ///< longest time between two steps while measuring: the generator's own pause
     std::uint64_t last_step_ = 0;
+    std::uint64_t last_poll_ = 0;
+    std::uint64_t pause_end_ = 0;  ///< of the latest pause: frames sent before it are not timed
     std::atomic<Phase> phase_{Phase::kWarmUp};
 };
 

@@ -73,7 +73,7 @@ Stream::Stream(const StreamSpec& spec, Port& from, const Port& to, rte_mempool* 
 }
 
 void Stream::start_counting(std::uint64_t now) {
-    accepted = refused = received = 0;
+    accepted = refused = received = untimed = 0;
     delay = Histogram{};
     counting_since_ = now;
 }

@@ -28,19 +28,24 @@ class Stream {
     /// Sets the counters to zero; frames stamped before `now` no longer count as received.
     void start_counting(std::uint64_t now);
 
-    /// Counts a frame of this stream that arrived at an inspecting port. @param stamped its stamp, TSC cycles
-    void arrived(std::uint64_t stamped, std::uint64_t now) {
+    /// Counts a frame of this stream that arrived at an inspecting port, and times it unless the generator
+    /// paused while it was on its way. @param stamped its stamp, TSC cycles
+    void arrived(std::uint64_t stamped, std::uint64_t now, std::uint64_t pause_end) {
         if (!stamp_) {
             ++received;
         } else if (stamped >= counting_since_) {
             ++received;
-            delay.record(now - stamped);
+            if (stamped >= pause_end)
+                delay.record(now - stamped);
+            else
+                ++untimed;
         }
     }
 
     std::uint64_t accepted = 0;  ///< frames that the ring took
     std::uint64_t refused = 0;   ///< frames that were due while the ring was full for more than a millisecond
     std::uint64_t received = 0;  ///< frames seen at inspecting ports
+    std::uint64_t untimed = 0;   ///< of those received: the generator paused while they were on their way
     Histogram delay;             ///< TSC cycles
 
   private:

@@ -32,7 +32,7 @@ class HostileTest(Case):
         command = [HOSTILE, "--socket", self.path("vm3.sock"), "--vm", "3", "--peer", "4", "--seed", str(seed), "--attack", attack,
                    "--seconds", str(seconds), "--json"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 30, check=False)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def open_files(self):
