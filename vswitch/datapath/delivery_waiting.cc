@@ -32,10 +32,10 @@ constexpr std::uint32_t kWireBytes = 256 * 1024;
 constexpr Nanos kStall = 100'000'000;
 /// Frames that are picked at once: what a reservation may have to wait for, besides the ring.
 constexpr std::uint32_t kPicked = 8;
-/// Frames for one receiver, and for all, and receivers, in one turn of the poll loop.
+/// Frames for one receiver, and for all, and receivers, in one call: 10 us at most, in which the wire waits.
 constexpr unsigned kPerVisit = 64;
-constexpr unsigned kPerTurn = 1024;
-constexpr std::size_t kVisitsPerTurn = 64;
+constexpr unsigned kPerCall = 128;
+constexpr std::size_t kVisitsPerCall = 16;
 
 /// The address that a source is known by: of IP, else of Ethernet.
 SourceAddress source_address(const rte_mbuf* frame) {
@@ -253,8 +253,8 @@ unsigned Delivery::serve_waiting(Nanos now) {
     unsigned moved = 0;
     origin_ = {nullptr, false, now};
     setup_.bill.restart();
-    for (std::size_t visits = std::min(fan_in_.waiting().size(), kVisitsPerTurn);
-         visits != 0 && moved < kPerTurn; --visits) {
+    for (std::size_t visits = std::min(fan_in_.waiting().size(), kVisitsPerCall);
+         visits != 0 && moved < kPerCall; --visits) {
         turn_ = turn_ < fan_in_.waiting().size() ? turn_ : 0;
         VnicPath& to = *setup_.directory[fan_in_.waiting()[turn_]];
         moved += serve(to);

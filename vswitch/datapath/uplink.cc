@@ -332,7 +332,7 @@ unsigned Uplink::depart(Nanos now) {
 unsigned Uplink::flush(Nanos now) {
     transmit();
     unsigned moved = 0;
-    while (egress_.backlogged() && pending_count_ < kPendingMax) {
+    while (moved < kDeparturesMax && egress_.backlogged() && pending_count_ < kPendingMax) {
         const unsigned picked = depart(now);
         moved += picked;
         transmit();

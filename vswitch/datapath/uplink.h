@@ -48,8 +48,8 @@ class Uplink {
 
     /// Consumes all frames: they are pending for the NIC, queued, or dropped with a reason.
     void send(VnicPath& from, const Run& run, Nanos now);
-    /// Gives the NIC what is pending and what the scheduler lets leave now. @return frames that left the
-    /// scheduler
+    /// Gives the NIC what is pending and what the scheduler lets leave now, at most kDeparturesMax frames.
+    /// @return frames that left the scheduler
     unsigned flush(Nanos now);
 
     void add(VnicPath& path, Nanos now) {
@@ -97,6 +97,8 @@ class Uplink {
   private:
     /// Frames that left the scheduler and wait for the NIC.
     static constexpr std::uint16_t kPendingMax = 2 * limits::kBurst;
+    /// Frames that leave the scheduler in one call of flush(): 10 us at most, in which the VMs wait.
+    static constexpr unsigned kDeparturesMax = 4 * limits::kBurst;
 
     // uplink.cc
     static void count_sent(VnicPath& from, std::uint64_t packets, std::uint64_t bytes) {

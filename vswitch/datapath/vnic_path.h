@@ -3,6 +3,7 @@
 // `fixed` parts (const), which every worker reads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -122,10 +123,11 @@ struct VnicPath {
     bool parked = false;                        ///< in the timing wheel: the limit cannot pay
     bool held = false;                          ///< the ring is left alone since held_since, for held_for
     HoldReason held_for = HoldReason::kLimit;
-    bool promised = false;                  ///< `promise` is given
-    std::uint32_t queued_buffers = 0;       ///< of frames that wait in queues of this worker
-    std::uint32_t frame_bytes_mean = 1538;  ///< of the last burst, to ask for no more than the tokens pay
-    BurstPressure pressure;                 ///< of what it sends and receives
+    bool promised = false;                     ///< `promise` is given
+    std::uint32_t queued_buffers = 0;          ///< of frames that wait in queues of this worker
+    std::uint32_t frame_bytes_mean = 1538;     ///< of the last burst, to ask for no more than the tokens pay
+    std::uint32_t burst_max = limits::kBurst;  ///< frames of one poll, so that copying them takes some 20 us
+    BurstPressure pressure;                    ///< of what it sends and receives
     Nanos held_since = 0;
     Intake intake;
     VnicProfile profile;
@@ -142,6 +144,17 @@ struct VnicPath {
         UINT64_MAX;         ///< bytes per second that the VM takes of the wire, if it is behind
     Histogram queue_delay;  ///< of what waited; what did not is admitted less these
     AddressGuard guard;
+
+    /// The frames of a burst had this length in the mean. A burst of long ones shrinks the next at once,
+    /// others let it grow by a frame each, so that a VM that alternates gains little.
+    void note_frame_bytes(std::uint32_t mean) {
+        constexpr std::uint32_t kBurstBytes = 128 * 1024;
+        frame_bytes_mean = mean;
+        if (mean > kBurstBytes / limits::kBurst) [[unlikely]]
+            burst_max = std::max(kBurstBytes / mean, 1U);
+        else
+            burst_max += burst_max < limits::kBurst;
+    }
 
     /// A burst goes to this destination. Floods do not count: every VM sends some.
     void note_destination(Destination to, Nanos now) {

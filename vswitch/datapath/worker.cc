@@ -22,12 +22,12 @@ constexpr std::uint32_t burst_buffers(std::uint32_t frames) {
 std::uint32_t burst_within_quota(const VnicPath& vnic) {
     const std::uint32_t quota = vnic.profile.buffers_max;
     if (vnic.queued_buffers == 0 && quota >= burst_buffers(limits::kBurst)) [[likely]]
-        return limits::kBurst;
+        return vnic.burst_max;
     const std::uint32_t room = quota - std::min(quota, vnic.queued_buffers);
     const std::uint32_t beside_split =
         1 + (std::max(quota, limits::kVnicBuffersMin) - limits::kVnicBuffersMin) / limits::kFrameBuffersMax;
     const std::uint32_t frames = std::min(room / limits::kFrameBuffersMax, beside_split);
-    return std::min<std::uint32_t>(frames != 0 || vnic.queued_buffers != 0 ? frames : 1, limits::kBurst);
+    return std::min<std::uint32_t>(frames != 0 || vnic.queued_buffers != 0 ? frames : 1, vnic.burst_max);
 }
 
 }  // namespace
@@ -123,10 +123,12 @@ unsigned Worker::poll_outside(Nanos now) {
 }
 
 /// Between two VMs of a long turn: what was promised, or comes from outside, does not wait for its end; nor
-/// do frames that may leave.
+/// do frames that may leave, or that a VM takes now.
 unsigned Worker::serve_between(Nanos now) {
     unsigned moved = poll_outside(now);
     moved += poll_promised(now);
+    if (forwarder_.frames_wait_for_vms())
+        moved += forwarder_.serve_waiting(now);
     if (forwarder_.uplink()) {
         moved += forwarder_.uplink()->flush(now);
         bill_.restart();  // the next busy vNIC does not pay for it

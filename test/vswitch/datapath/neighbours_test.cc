@@ -71,6 +71,31 @@ TEST_CASE("a turn forwards at most one piece of a VM's super-frames") {
     }
 }
 
+TEST_CASE("a poll copies 128 KiB of long frames; behind short ones it grows by a frame each") {
+    SwitchHarness host;
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm2 = host.add(vm(2));
+    host.port(vm2).read_at_once();
+    FakePort& from = host.port(vm1);
+    const auto taken_in_a_turn = [&] {
+        const std::size_t before = from.offered.size();
+        host.turn();
+        return before - from.offered.size();
+    };
+    const auto offer = [&](unsigned count, std::size_t bytes) {
+        for (unsigned i = 0; i < count; ++i)
+            from.offered.push_back(frame(mac(2), mac(1), i, bytes));
+    };
+    offer(32 + 14 + 14, 9'014);
+    CHECK(taken_in_a_turn() == 32);  // before it is known how long they are
+    CHECK(taken_in_a_turn() == 14);
+    CHECK(taken_in_a_turn() == 14);
+    offer(14 + 15 + 16, 60);
+    CHECK(taken_in_a_turn() == 14);
+    CHECK(taken_in_a_turn() == 15);
+    CHECK(taken_in_a_turn() == 16);
+}
+
 TEST_CASE("the wire is polled between the rings of busy VMs") {
     constexpr unsigned kVms = 16;
     RingNic nic(1, 1024);
