@@ -1,6 +1,8 @@
 // random_key.h - secrets of hash tables, so that neither guests nor hosts on the wire can choose where theirs
 // collide.
-// Threads: any.
+// Source: docs/algorithms.md 4.7. Units: words of 64 bits. Threads: any.
+//
+// A known key would let a sender pick addresses that all fall into one place of the table.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +10,7 @@
 
 namespace weir {
 
+/// Call it where the table is made, once in its life, and give all workers that share the table the same key.
 /// @param Key a std::array of std::uint64_t
 /// @return random words, other ones with each call
 /// @throws std::exception when the system has no source of randomness
