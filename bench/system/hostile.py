@@ -93,7 +93,7 @@ def figures(load, what):
             delay = stream.get("delay_us", {})
             found |= {f"{name}_percent": 100 * stream["received"] / offered, f"{name}_mpps": offered / result["seconds"] / 1e6,
                       f"{name}_refused_percent": 100 * stream["refused"] / offered,
-                      f"{name}_p50_us": delay.get("p50"), f"{name}_p99_us": delay.get("p99")}
+                      f"{name}_p50_us": delay.get("p50"), f"{name}_p99_us": delay.get("p99_typical", delay.get("p99"))}
     return found | {"others_mpps": (result["rx_packets"] / result["seconds"] / 1e6) - found["in_mpps"] - found["out_mpps"]}
 
 
@@ -132,7 +132,7 @@ def attack_all(record, number_of_round):
 
     def measure(system, load):
         what = traffic(record.options.seconds, wire, ATTACKED_RATES, [])
-        for attack in (NONE, *attacks()):
+        for attack in (NONE, *(record.options.attacks or attacks())):
             record.stretch(lambda attack=attack: attacked(system, load, attack, what), part="attacks", attack=attack)
     record.visit(Attacked, measure, system="weir", round=number_of_round)
 
@@ -211,6 +211,7 @@ PARTS = {"floods": flood, "attacks": attack_all}
 def main():
     options = parser("hostile", __doc__, rounds=3, seconds=2.0)
     options.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="(default: all)")
+    options.add_argument("--attacks", nargs="+", metavar="NAME", help="of test/hostile/weir-hostile --list (default: all)")
     options = options.parse_args()
     prepare()
     record = Record(options)

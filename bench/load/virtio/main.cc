@@ -32,7 +32,7 @@ struct Poller {
         while (!poller.stop.load(std::memory_order_relaxed)) {
             Run* run = poller.current.load(std::memory_order_acquire);
             if (run == nullptr) {
-                rte_pause();
+                std::this_thread::sleep_for(std::chrono::microseconds(100));  // others may need the core now
                 continue;
             }
             poller.current.store(nullptr, std::memory_order_relaxed);

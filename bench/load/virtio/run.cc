@@ -29,6 +29,12 @@ std::uint64_t monotonic_ns() {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+std::uint64_t median_of(std::vector<std::uint64_t> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
 std::uint64_t cycles(double seconds, std::uint64_t hz) {
     return static_cast<std::uint64_t>(seconds * static_cast<double>(hz));
 }
@@ -239,6 +245,8 @@ nlohmann::json Run::stream_result(std::size_t index, double seconds) const {
                            {"p99", at(0.99)},
                            {"p999", at(0.999)},
                            {"max", at(1.0)}};
+        if (!stream.window_p99.empty())
+            out["delay_us"]["p99_typical"] = static_cast<double>(median_of(stream.window_p99)) * us;
     }
     return out;
 }

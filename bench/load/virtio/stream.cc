@@ -64,7 +64,8 @@ Stream::Stream(const StreamSpec& spec, Port& from, const Port& to, rte_mempool* 
       burst_min_(spec.whole_bursts ? spec.burst : std::uint16_t{1}),
       l2_bytes_(l2_bytes(spec.vlan != 0)),
       stamp_(spec.stamp),
-      paced_(spec.pps.has_value()) {
+      paced_(spec.pps.has_value()),
+      window_cycles_(tsc_hz / 10) {
     if (paced_) {
         frames_per_cycle_ = *spec.pps / static_cast<double>(tsc_hz);
         due_max_ = std::max(*spec.pps / 1000.0, static_cast<double>(burst_));
@@ -75,7 +76,17 @@ Stream::Stream(const StreamSpec& spec, Port& from, const Port& to, rte_mempool* 
 void Stream::start_counting(std::uint64_t now) {
     accepted = refused = received = untimed = 0;
     delay = Histogram{};
+    window_p99.clear();
     counting_since_ = now;
+    close_window(now);
+}
+
+void Stream::close_window(std::uint64_t now) {
+    constexpr std::uint64_t kFramesLeast = 1000;
+    if (now != counting_since_ && window_.total() >= kFramesLeast)
+        window_p99.push_back(window_.quantile(0.99));
+    window_ = Histogram{};
+    window_end_ = now + window_cycles_;
 }
 
 std::uint16_t Stream::due(std::uint64_t now) {

@@ -36,7 +36,7 @@ class Stream {
         } else if (stamped >= counting_since_) {
             ++received;
             if (stamped >= pause_end)
-                delay.record(now - stamped);
+                record(now - stamped, now);
             else
                 ++untimed;
         }
@@ -47,8 +47,18 @@ class Stream {
     std::uint64_t received = 0;  ///< frames seen at inspecting ports
     std::uint64_t untimed = 0;   ///< of those received: the generator paused while they were on their way
     Histogram delay;             ///< TSC cycles
+    /// The 99th percentile of each tenth of a second with 1,000 frames or more: a pause of the machine is in
+    /// one of them, not in all.
+    std::vector<std::uint64_t> window_p99;
 
   private:
+    void record(std::uint64_t cycles, std::uint64_t now) {
+        delay.record(cycles);
+        window_.record(cycles);
+        if (now >= window_end_)
+            close_window(now);
+    }
+    void close_window(std::uint64_t now);
     [[nodiscard]] std::uint16_t due(std::uint64_t now);
     void patch(rte_mbuf** packets, std::uint16_t count, std::uint64_t now);
     void advance(std::uint32_t& index, std::uint32_t count);
@@ -77,6 +87,9 @@ class Stream {
         0;  ///< cycles; what a longer gap adds is the generator's own pause, and not due
     std::uint64_t last_ = 0;
     std::uint64_t counting_since_ = 0;
+    std::uint64_t window_cycles_;
+    std::uint64_t window_end_ = 0;
+    Histogram window_;
 };
 
 /// The pool of stream slot `id`, in which every buffer holds the frame of `spec`. A pool lives as long as the
