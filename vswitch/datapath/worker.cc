@@ -211,9 +211,9 @@ inline void Worker::finish_poll(VnicPath& vnic, unsigned frames) {
     // (`poll_coalesce`): a burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's
     // cache lines travel either way. A ring with single frames is polled at once: there latency counts, and
     // waiting gains nothing.
-    constexpr unsigned kSmallBurst = limits::kBurst * 3 / 4;
+    const unsigned small_burst = vnic.burst_max * 3 / 4;
     vnic.quiet_until =
-        frames > 1 && frames < kSmallBurst && vnic.intake.empty() ? bill_.mark() + coalesce_cycles_ : 0;
+        frames > 1 && frames < small_burst && vnic.intake.empty() ? bill_.mark() + coalesce_cycles_ : 0;
     stats.packets += frames;
     ++stats.bursts;
 }
