@@ -2,6 +2,7 @@
 // snapshot makes up for it.
 #include "vswitch/agent/ctrl_link.h"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -19,8 +20,6 @@ constexpr int kMessagesInFlight = 4;
 constexpr int kMessagesPerTick = 64;
 /// How often the configuration is compared with the last HELLO.
 constexpr Nanos kHelloRefresh = 500'000'000;
-/// Time that a removed vNIC stays in HELLO.
-constexpr Nanos kVnicAbsenceMax = 2'000'000'000;
 
 std::string read_secret(const std::string& path) {
     std::ifstream file(path);
@@ -31,13 +30,17 @@ std::string read_secret(const std::string& path) {
     return key;
 }
 
-wire::Hello hello_of(const SwitchConfig& config) {
+/// @param removed vNICs that are stated besides the configuration's, so that they keep their rates
+wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& removed) {
     wire::Hello hello{.host = config.host, .version = WEIR_VERSION};
     if (!config.uplink.device.empty())
         hello.uplink_bps = config.uplink.capacity_bps();
-    for (const VnicConfig& vnic : config.vnics)
-        hello.vnics.push_back({vnic.name, is_name(vnic.tenant) ? vnic.tenant : "",
-                               vnic.mac ? vnic.mac->to_string() : "", vnic.vlan});
+    for (const auto* vnics : {&config.vnics, &removed})
+        for (const VnicConfig& vnic : *vnics)
+            hello.vnics.push_back({vnic.name, is_name(vnic.tenant) ? vnic.tenant : "",
+                                   vnic.mac ? vnic.mac->to_string() : "", vnic.vlan});
+    // In an order that stays when a vNIC is removed and added again: another HELLO starts a new session.
+    std::ranges::sort(hello.vnics, {}, &wire::HelloVnic::name);
     for (const ApplianceConfig& appliance : config.appliances)
         hello.appliances.push_back({appliance.name, appliance.address, appliance.port});
     return hello;
@@ -80,20 +83,7 @@ void CtrlLink::refresh_hello(Nanos now) {
     if (now < hello_due_)
         return;
     hello_due_ = now + kHelloRefresh;
-    wire::Hello hello = hello_of(control_.config());
-    keep_recent_vnics(hello, now);
-    session_.set_hello(hello);
-}
-
-/// Keeps removed vNICs in HELLO for kVnicAbsenceMax, so that a vNIC that is removed and added again, to
-/// change its port, keeps its rates.
-void CtrlLink::keep_recent_vnics(wire::Hello& hello, Nanos now) {
-    for (const wire::HelloVnic& vnic : hello.vnics)
-        seen_[vnic.name] = {vnic, now};
-    std::erase_if(seen_, [&](const auto& each) { return now - each.second.at >= kVnicAbsenceMax; });
-    hello.vnics.clear();
-    for (const auto& [name, seen] : seen_)
-        hello.vnics.push_back(seen.vnic);
+    session_.set_hello(hello_of(control_.config(), control_.recently_removed()));
 }
 
 void CtrlLink::receive(Nanos now) {

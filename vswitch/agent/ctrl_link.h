@@ -2,7 +2,6 @@
 // Source: docs/design.md 5.5; docs/protocol.md. Threads: agent. Never waits.
 #pragma once
 
-#include <map>
 #include <string>
 #include <zmq.hpp>
 
@@ -24,18 +23,11 @@ class CtrlLink {
 
   private:
     void refresh_hello(Nanos now);
-    void keep_recent_vnics(wire::Hello& hello, Nanos now);
     void receive(Nanos now);
     void sample(Nanos now);
     void send();
     void apply_allocations();
     void note_state() const;
-
-    /// A vNIC, and when it was last part of the configuration.
-    struct Seen {
-        wire::HelloVnic vnic;
-        Nanos at = 0;
-    };
 
     SwitchControl& control_;
     zmq::context_t context_{1};
@@ -45,7 +37,6 @@ class CtrlLink {
     std::uint64_t unsent_ = 0;
     Nanos billing_period_ = 0;
     Nanos hello_due_ = 0;
-    std::map<std::string, Seen> seen_;  ///< by the vNIC's name
 };
 
 }  // namespace weir

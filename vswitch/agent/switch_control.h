@@ -150,6 +150,10 @@ struct HostWindows {
     bool operator==(const HostWindows&) const = default;
 };
 
+/// For this long a removed vNIC counts as one that changes its port: the controller is not informed, and the
+/// vNIC keeps its rates when it is added again.
+inline constexpr Nanos kVnicAbsenceMax = 2 * kNanosPerSec;
+
 struct SwitchReport {
     const SwitchConfig* config = nullptr;
     std::uint64_t uptime_ns = 0;
@@ -174,6 +178,8 @@ class SwitchControl {
     virtual void add_vnic(const VnicConfig& vnic) = 0;
     virtual void change_vnic(const VnicConfig& vnic) = 0;
     virtual void remove_vnic(const std::string& name) = 0;
+    /// vNICs that were removed less than kVnicAbsenceMax ago and are not added again.
+    [[nodiscard]] virtual std::vector<VnicConfig> recently_removed() { return {}; }
     /// Counters of all service flows, and of the traffic to all peers in the last set_rates().
     /// @throws HostError as report()
     [[nodiscard]] virtual std::vector<FlowSample> sample_flows() = 0;

@@ -49,6 +49,7 @@ class Topology final : public SwitchControl {
     void add_vnic(const VnicConfig& vnic) override;
     void change_vnic(const VnicConfig& vnic) override;
     void remove_vnic(const std::string& name) override;
+    [[nodiscard]] std::vector<VnicConfig> recently_removed() override;
     [[nodiscard]] std::vector<FlowSample> sample_flows() override;
     void set_rates(const FlowRates& rates) override;
     void set_windows(const HostWindows& windows) override;
@@ -81,6 +82,12 @@ class Topology final : public SwitchControl {
         std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended
     };
 
+    /// What is left of a vNIC that may be added again.
+    struct Removed {
+        VnicConfig config;
+        Nanos at = 0;
+    };
+
     // topology.cc
     void build_uplink();
     void build_workers(const ConfigFiles& files);
@@ -102,6 +109,7 @@ class Topology final : public SwitchControl {
     std::unique_ptr<Vnic> make_vnic(const VnicConfig& config, VnicId id, WorkerId owner);
     void add(const VnicConfig& config);
     void remove(VnicId id);
+    void forget_removed();
     /// The configuration's limits, the guarantee's current rate, and the controller's rates below both.
     [[nodiscard]] VnicProfile profile_of(const VnicConfig& config, const Vnic& vnic) const;
     /// @return number of the command
@@ -141,7 +149,8 @@ class Topology final : public SwitchControl {
     MacRelay mac_relay_;
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
     std::array<VnicGeneration, limits::kVnicsMax>
-        generations_{};  // of the vNIC that has the id, or gets it next
+        generations_{};                       // of the vNIC that has the id, or gets it next
+    std::map<std::string, Removed> removed_;  // by the vNIC's name
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
     Nanos guarantees_ended_ = 0;  // end of the last guarantee period

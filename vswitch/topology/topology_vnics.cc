@@ -51,6 +51,7 @@ SwitchConfig Topology::config() const {
 void Topology::add_vnic(const VnicConfig& vnic) {
     const std::scoped_lock lock(mutex_);
     add(vnic);
+    removed_.erase(vnic.name);
     spdlog::info("vNIC {} added", vnic.name);
 }
 
@@ -77,8 +78,23 @@ void Topology::remove_vnic(const std::string& name) {
     const DirectionStats& from_vm = vnic.snapshot.from_vm;
     record_usage(
         vnic, vnic.guarantee->end_period(from_vm.delivered.bytes, now(), from_vm.queued.packets != 0), true);
+    forget_removed();
+    removed_[name] = {vnic.config, now()};
     remove(id);
     spdlog::info("vNIC {} removed", name);
+}
+
+void Topology::forget_removed() {
+    std::erase_if(removed_, [&](const auto& each) { return now() - each.second.at >= kVnicAbsenceMax; });
+}
+
+std::vector<VnicConfig> Topology::recently_removed() {
+    const std::scoped_lock lock(mutex_);
+    forget_removed();
+    std::vector<VnicConfig> vnics;
+    for (const auto& [name, removed] : removed_)
+        vnics.push_back(removed.config);
+    return vnics;
 }
 
 WorkerId Topology::pick_worker(const VnicConfig& config) const {
