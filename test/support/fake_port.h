@@ -22,7 +22,7 @@ class FakePort final : public Port {
     [[nodiscard]] bool up() const override { return attached; }
     [[nodiscard]] PortOffloads offloads() const override { return taken; }
     [[nodiscard]] std::vector<std::string> features() const override { return {"fake"}; }
-    void housekeeping() override { ++housekeepings; }
+    void housekeeping(Nanos /*now*/) override { ++housekeepings; }
 
     /// Makes the VM one that takes each frame at once and forgets it.
     void read_at_once() {

@@ -107,7 +107,7 @@ void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, 
     }
     // Frames in the ring are as long as these were, not as their segments are.
     from.note_frame_bytes(
-        static_cast<std::uint32_t>((from.stats.from_vm.offered.bytes - offered_before) / count));
+        static_cast<std::uint32_t>((from.stats.from_vm.offered.bytes - offered_before) / count), now);
     delivery_.flush();
 }
 
@@ -119,7 +119,7 @@ void Forwarder::forward(VnicPath& from, Batch& batch, Nanos now) {
     }
     if (batch.count == 0)
         return;
-    from.note_frame_bytes(batch.bytes_total / batch.count);
+    from.note_frame_bytes(batch.bytes_total / batch.count, now);
     if (batch.same_destination) [[likely]] {
         from.note_destination(batch.to[0], now);
         route(from, whole_run(batch), batch.to[0], true, now);

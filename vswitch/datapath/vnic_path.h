@@ -128,6 +128,7 @@ struct VnicPath {
     std::uint32_t frame_bytes_mean = 1538;     ///< of the last burst, to ask for no more than the tokens pay
     std::uint32_t burst_max = limits::kBurst;  ///< frames of one poll, so that copying them takes some 20 us
     BurstPressure pressure;                    ///< of what it sends and receives
+    Nanos burst_changed = 0;                   ///< when burst_max did
     Nanos held_since = 0;
     Intake intake;
     VnicProfile profile;
@@ -145,15 +146,20 @@ struct VnicPath {
     Histogram queue_delay;  ///< of what waited; what did not is admitted less these
     AddressGuard guard;
 
-    /// The frames of a burst had this length in the mean. A burst of long ones shrinks the next at once,
-    /// others let it grow by a frame each, so that a VM that alternates gains little.
-    void note_frame_bytes(std::uint32_t mean) {
+    /// The frames of a burst had this length in the mean. A burst of long ones shrinks the next at once, and
+    /// without long ones it grows by a frame per 2 ms, so that a VM that alternates gains little: 32 small
+    /// bursts and one of 2 MiB, again and again, are no more than a burst of 2 MiB per 64 ms.
+    void note_frame_bytes(std::uint32_t mean, Nanos now) {
         constexpr std::uint32_t kBurstBytes = 128 * 1024;
+        constexpr Nanos kGrowth = 2'000'000;
         frame_bytes_mean = mean;
-        if (mean > kBurstBytes / limits::kBurst) [[unlikely]]
+        if (mean > kBurstBytes / limits::kBurst) [[unlikely]] {
             burst_max = std::max(kBurstBytes / mean, 1U);
-        else
-            burst_max += burst_max < limits::kBurst;
+            burst_changed = now;
+        } else if (burst_max < limits::kBurst && now - burst_changed >= kGrowth) [[unlikely]] {
+            ++burst_max;
+            burst_changed = now;
+        }
     }
 
     /// A burst goes to this destination. Floods do not count: every VM sends some.

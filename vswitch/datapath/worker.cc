@@ -328,7 +328,7 @@ void Worker::housekeeping(Nanos now) {
     run_commands(now);
     forwarder_.housekeeping(now);
     for (VnicPath* vnic : mine_)
-        vnic->fixed.port->housekeeping();
+        vnic->fixed.port->housekeeping(now);
 }
 
 void WorkerThread::run() {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
+
 struct rte_mbuf;
 
 namespace weir {
@@ -41,7 +43,7 @@ class Port {
     /// Descriptors of the far side that had an error. Any thread.
     [[nodiscard]] virtual std::uint64_t ring_errors() const { return 0; }
     /// Bookkeeping that is too expensive for every burst; the worker calls it once in 256 iterations.
-    virtual void housekeeping() {}
+    virtual void housekeeping(Nanos /*now*/) {}
 
   protected:
     bool wasted_ = false;

@@ -101,7 +101,7 @@ class VhostPort final : public Port {
     [[nodiscard]] PortOffloads offloads() const override;
     [[nodiscard]] std::vector<std::string> features() const override;
     [[nodiscard]] std::uint64_t ring_errors() const override { return ring_errors_.value(); }
-    void housekeeping() override;
+    void housekeeping(Nanos now) override;
 
     // What happens to connection `vid`; any thread.
 
@@ -132,6 +132,7 @@ class VhostPort final : public Port {
     [[nodiscard]] Connection& connection(int vid);
     void publish();
     bool refresh();
+    void poll_carefully();
     std::uint16_t tx_ring(std::uint16_t ring, rte_mbuf** frames, std::uint16_t count);
     std::uint16_t tx_spread(rte_mbuf** frames, std::uint16_t count);
 
@@ -140,7 +141,9 @@ class VhostPort final : public Port {
     // The worker's copy of the connection.
     std::uint64_t seen_ = 0;
     int vid_ = -1;
-    bool one_by_one_ = false;  ///< a chain was longer than any frame: one frame per burst until housekeeping
+    bool one_by_one_ = false;  ///< a chain was longer than any frame: one frame per burst, for a second
+    bool refused_ = false;     ///< such a chain came since the last housekeeping
+    Nanos one_by_one_until_ = 0;
     Rings from_vm_;
     Rings to_vm_;
     Counter ring_errors_;

@@ -103,7 +103,7 @@ TEST_CASE("a port without a connection gives and takes nothing") {
     CHECK(port.tx_burst(&frame, 0) == 0);
     CHECK_FALSE(port.up());
     CHECK(port.features().empty());
-    port.housekeeping();
+    port.housekeeping(0);
     CHECK(port.ring_errors() == 0);
 }
 

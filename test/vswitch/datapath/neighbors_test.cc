@@ -1,4 +1,4 @@
-// neighbours_test.cc - one VM does its worst, and the others' buffers and turns of the loop stay theirs.
+// neighbors_test.cc - one VM does its worst, and the others' buffers and turns of the loop stay theirs.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ TEST_CASE("a turn forwards at most one piece of a VM's super-frames") {
     }
 }
 
-TEST_CASE("a poll copies 128 KiB of long frames; behind short ones it grows by a frame each") {
+TEST_CASE("a poll copies 128 KiB of long frames; behind short ones it grows by a frame per 2 ms") {
     SwitchHarness host;
     host.cycles = 1000;
     const VnicId vm1 = host.add(vm(1));
@@ -92,8 +92,12 @@ TEST_CASE("a poll copies 128 KiB of long frames; behind short ones it grows by a
     CHECK(taken_in_a_turn() == 14);
     CHECK(taken_in_a_turn() == 14);
     CHECK(host.path(vm1).quiet_until == 0);  // not left to fill: these 14 are a whole burst
-    offer(14 + 15 + 16, 60);
+    offer(14 + 14 + 15 + 15 + 16, 60);
     CHECK(taken_in_a_turn() == 14);
+    host.now += 2'000'000;
+    CHECK(taken_in_a_turn() == 14);  // grows behind it
+    CHECK(taken_in_a_turn() == 15);
+    host.now += 2'000'000;
     CHECK(taken_in_a_turn() == 15);
     CHECK(taken_in_a_turn() == 16);
 }
