@@ -24,7 +24,8 @@ SOURCES = (".h", ".cc", ".py", ".sh")
 PRODUCTION = ("common/", "cost_functions/", "vswitch/", "ctrl/")
 
 # These list words of others: the glossary's own table, keys of earlier commits, a licence.
-MAY_SAY_ANYTHING = ("docs/glossary.md", "bench/system/compare.py", "LICENSE")
+MAY_SAY_ANYTHING = ("docs/glossary.md", "bench/system/compare.py", "LICENSE",
+                    "common/config/config_reader.h", "test/vswitch/config/config_test.cc")  # the old names of keys
 # Production files below LEAST_LINES, and why they are files.
 SMALL = {
 }

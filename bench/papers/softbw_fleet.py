@@ -51,7 +51,7 @@ def round_trips(way, load, vms):
 
 def scenarios():
     """Every run of this part: name -> scenario."""
-    runs = {f"fig2-{use}-{ratio}": fleet(servers=500, dynamic="0%", utilisation=f"{use}%", overcommit=f"{ratio * 100:g}%",
+    runs = {f"fig2-{use}-{ratio}": fleet(servers=500, dynamic="0%", utilization=f"{use}%", overcommit=f"{ratio * 100:g}%",
                                          guarantee=f"{ratio * 62_500:.0f}kbit")
             for use in MODEL for ratio in MODEL_RATIOS}
     runs |= {f"fig9-{load}-{vms}-{way}": round_trips(way, load, vms)
@@ -102,11 +102,11 @@ def overcommitted(found, results, scheme, seeds, ratios=RATIOS):
     result = {}
     for ratio in ratios:
         name = f"fig11-{scheme}-{ratio}"
-        means = {"utilisation": statistics.fmean(of(ratio, lambda s: s["utilisation"])),
+        means = {"utilization": statistics.fmean(of(ratio, lambda s: s["utilization"])),
                  "late": statistics.fmean(of(ratio, lambda s: s["dynamic"]["late"])),
                  "failed": statistics.fmean(of(ratio, lambda s: s["strict"]["failed"]))}
         found |= {f"{name}.{key}": percent(value) for key, value in means.items()}
-        means["times"] = means["utilisation"] / statistics.fmean(of(1, lambda s: s["utilisation"]))
+        means["times"] = means["utilization"] / statistics.fmean(of(1, lambda s: s["utilization"]))
         found[f"{name}.times"] = f"{means['times']:.2f}"
         worst = means["worst"] = max(of(ratio, lambda s: max(s["dynamic"]["late_relative"], default=1)))
         found[f"{name}.worst"] = f"{worst:.1f}"
@@ -135,12 +135,12 @@ def fig11(found, results, speeds, plots, claims):
     claims += bounds_of("by deadline", deadline[4], NO_REASON)
     claims += bounds_of("s' / t'", alone[4], WHY["softbw"])
     claims += bounds_of("by deadline, every VM sends again", again[4], WHY["again"])
-    claims.append(Claim("Fig. 11", "network used at 1, percentage points from the paper's 9.5 %", abs(100 * deadline[1]["utilisation"] - 9.5), 1,
+    claims.append(Claim("Fig. 11", "network used at 1, percentage points from the paper's 9.5 %", abs(100 * deadline[1]["utilization"] - 9.5), 1,
                         unit=" points", why=WHY["used"]))
     seconds = max(float(re.search(r"in ([\d.e+-]+) s", speed)[1]) for name, speed in speeds.items() if name.startswith("fig11-"))
     found["fleet.seconds"] = f"{seconds:.0f}"
     claims.append(Claim("Fig. 11", "CPU time of the longest run", seconds, 60, "<", " s", 0, NO_REASON))
-    panel = {LINES[ratio]: (list(range(1, 601)), [100 * each for each in results[f"fig11-weir-{ratio}-1"]["series"]["utilisation"]])
+    panel = {LINES[ratio]: (list(range(1, 601)), [100 * each for each in results[f"fig11-weir-{ratio}-1"]["series"]["utilization"]])
              for ratio in RATIOS}
     plot.draw_lines(plots / "softbw-fig11.svg", {"2,000 servers": panel}, "% of all links used")
 

@@ -85,7 +85,7 @@ UdpSource::UdpSource(const Site& site, const SourceSpec& spec, std::uint64_t ind
                 others.push_back(to);
         if (others.empty())
             continue;
-        // Senders begin with different neighbours.
+        // Senders begin with different neighbors.
         std::rotate(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(from % others.size()),
                     others.end());
         if (spec.in_turn) {

@@ -41,9 +41,11 @@ struct RenamedKey {
     std::string_view new_name;
 };
 
-/// Renamed keys of all files that an ObjectReader reads: switch, cluster, scenario. The fault of an old name
-/// contains the new one, where the section's parser knows that.
-inline constexpr std::array kRenamedKeys{RenamedKey{"", "mac_ageing", "mac_aging"}};
+/// Renamed keys of all files that an ObjectReader reads: switch, cluster, scenario, fleet scenario. The fault
+/// of an old name contains the new one, where the section's parser knows that.
+inline constexpr std::array kRenamedKeys{RenamedKey{"", "mac_ageing", "mac_aging"},
+                                         RenamedKey{"", "overcommit_utilisation", "overcommit_utilization"},
+                                         RenamedKey{"fleet", "utilisation", "utilization"}};
 
 class ObjectReader {
   public:

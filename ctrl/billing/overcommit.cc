@@ -43,8 +43,8 @@ struct Sum {
 
 }  // namespace
 
-double failure_probability(std::uint32_t vms, double utilisation, double ratio) {
-    const double load = utilisation * ratio;
+double failure_probability(std::uint32_t vms, double utilization, double ratio) {
+    const double load = utilization * ratio;
     if (load <= 0 || vms == 0)
         return 0;
     const double k = vms / load;
@@ -66,14 +66,14 @@ double failure_probability(std::uint32_t vms, double utilisation, double ratio) 
     return std::min(sum, 1.0);
 }
 
-double ratio_within(std::uint32_t vms, double utilisation, double bound, double ratio_max) {
-    if (failure_probability(vms, utilisation, ratio_max) <= bound)
+double ratio_within(std::uint32_t vms, double utilization, double bound, double ratio_max) {
+    if (failure_probability(vms, utilization, ratio_max) <= bound)
         return ratio_max;
     double low = 0;
     double high = ratio_max;
     for (int i = 0; i < kHalvings; ++i) {
         const double middle = (low + high) / 2;
-        (failure_probability(vms, utilisation, middle) <= bound ? low : high) = middle;
+        (failure_probability(vms, utilization, middle) <= bound ? low : high) = middle;
     }
     return low;
 }

@@ -4,9 +4,9 @@
 // Threads: one at a time.
 //
 // The model: n equal VMs with independent, exponentially distributed demands share a link. When exactly the
-// link is promised they use the part `utilisation` of it on average; `ratio` times the link is promised. The
+// link is promised they use the part `utilization` of it on average; `ratio` times the link is promised. The
 // link fails while the sum of the demands exceeds it, with probability e^-k * sum of k^j / j! for j = 0 to n
-// - 1, where k = n / (utilisation * ratio). Example: 16 VMs at utilisation 0.15 with 4 times the link
+// - 1, where k = n / (utilization * ratio). Example: 16 VMs at utilization 0.15 with 4 times the link
 // promised fail 1.0 % of the time.
 //
 // Measured use replaces the model where a day of billing periods has been seen: each vNIC has a histogram of
@@ -33,12 +33,12 @@ inline constexpr std::uint32_t kVmsMax = 100'000;
 
 /// Probability that the VMs together want more than the link.
 /// @param vms         1 to kVmsMax
-/// @param utilisation of the link, were exactly the link promised
+/// @param utilization of the link, were exactly the link promised
 /// @param ratio       promised rate over the link's rate
-[[nodiscard]] double failure_probability(std::uint32_t vms, double utilisation, double ratio);
+[[nodiscard]] double failure_probability(std::uint32_t vms, double utilization, double ratio);
 
 /// The largest ratio whose failure probability is within `bound`, at most `ratio_max`.
-[[nodiscard]] double ratio_within(std::uint32_t vms, double utilisation, double bound, double ratio_max);
+[[nodiscard]] double ratio_within(std::uint32_t vms, double utilization, double bound, double ratio_max);
 
 /// Histogram of a vNIC's use, as time per part of its promise. Use beyond the promise counts as all of it,
 /// because the excess was not promised.

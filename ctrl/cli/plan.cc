@@ -189,7 +189,7 @@ std::string plan_text(const json& plan, const Terminal& terminal) {
     std::string text = "cluster " + text_at(plan, "/cluster") + ", hosts " + text_at(plan, "/hosts") + ", ";
     text += at(over, "/allowed") == true
                 ? "over-commitment with failures at most " + part_text(number_at(over, "/failure_max")) +
-                      " of the time when vNICs use " + part_text(number_at(over, "/utilisation")) +
+                      " of the time when vNICs use " + part_text(number_at(over, "/utilization")) +
                       " of their reservations\n"
                 : std::string("no over-commitment\n");
     return text + '\n' + tenants_text(plan, terminal) + resources_text(plan, terminal) +

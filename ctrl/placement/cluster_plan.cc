@@ -303,7 +303,7 @@ Failure failure_of(const ClusterConfig& config, const SharedNeed& shared, const 
             return {.probability = *measured, .measured = true};
     const auto vnics =
         static_cast<std::uint32_t>(std::clamp<std::size_t>(shared.sharers.size(), 1, billing::kVmsMax));
-    return {.probability = billing::failure_probability(vnics, config.overcommit_utilisation, need / have)};
+    return {.probability = billing::failure_probability(vnics, config.overcommit_utilization, need / have)};
 }
 
 bool may_need(const ClusterConfig& config, const SharedNeed& shared, const Failure& failure) {
@@ -376,7 +376,7 @@ json plan_json(const ClusterConfig& config, const ClusterPlan& made, const Runni
              {"admitted", made.admitted()},
              {"overcommit",
               {{"allowed", config.overcommit},
-               {"utilisation", config.overcommit_utilisation},
+               {"utilization", config.overcommit_utilization},
                {"failure_max", config.overcommit_failure_max}}},
              {"tenants", json::array()},
              {"resources", json::array()},

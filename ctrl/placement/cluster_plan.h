@@ -41,7 +41,7 @@ struct SharedNeed {
 /// How often a constraint fails its promises.
 struct Failure {
     double probability = 0;  ///< 0: the constraint is not over-committed
-    bool measured = false;   ///< from measured use; otherwise from the model with the file's utilisation
+    bool measured = false;   ///< from measured use; otherwise from the model with the file's utilization
 };
 /// @param use measured use, or null
 [[nodiscard]] Failure failure_of(const ClusterConfig& config, const SharedNeed& shared,

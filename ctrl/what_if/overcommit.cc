@@ -18,19 +18,19 @@ constexpr Bounds kRatios{0, 1e6};
 
 json solve_overcommit(ObjectReader& problem, Faults& faults) {
     std::uint32_t vms = 0;
-    double utilisation = 0;
+    double utilization = 0;
     double ratio = 0;
     double bound = 0;
     require(problem, "vms", "a whole number, 1 to 100000");
     problem.read_integer("vms", vms, {1, billing::kVmsMax});
-    require_number(problem, "utilisation", utilisation, {0, 1});
+    require_number(problem, "utilization", utilization, {0, 1});
     require_number(problem, "ratio", ratio, kRatios);
     const bool bounded = read_number(problem, "bound", bound, {0, 1});
     if (!faults.empty())
         return {};
-    json answer{{"failure_probability", billing::failure_probability(vms, utilisation, ratio)}};
+    json answer{{"failure_probability", billing::failure_probability(vms, utilization, ratio)}};
     if (bounded)
-        answer["ratio_within"] = billing::ratio_within(vms, utilisation, bound, kRatios.max);
+        answer["ratio_within"] = billing::ratio_within(vms, utilization, bound, kRatios.max);
     return answer;
 }
 

@@ -9,7 +9,7 @@
 
 using namespace weir;
 
-TEST_CASE("every bucket holds exactly the values between its neighbour's bound and its own") {
+TEST_CASE("every bucket holds exactly the values between its neighbor's bound and its own") {
     for (std::size_t bucket = 0; bucket < HistogramScale::kBuckets; ++bucket) {
         const Nanos last = HistogramScale::upper_bound(bucket);
         REQUIRE(HistogramScale::bucket_of(last) == bucket);

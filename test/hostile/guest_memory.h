@@ -2,7 +2,7 @@
 // Source: vhost-user protocol (memory regions). Units: bytes. Threads: one at a time; what lies in the memory
 // belongs to all.
 //
-// Two regions of 4 MiB are neighbours in guest addresses and in nothing else: a buffer at 4 MiB - 100 of 200
+// Two regions of 4 MiB are neighbors in guest addresses and in nothing else: a buffer at 4 MiB - 100 of 200
 // bytes is in guest memory, but in two mappings of the switch.
 #pragma once
 

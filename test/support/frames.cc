@@ -117,7 +117,7 @@ FrameBytes arp_request() {
     return packet;
 }
 
-FrameBytes neighbour_solicitation() {
+FrameBytes neighbor_solicitation() {
     FrameBytes message(24);
     message[0] = 135;
     return ipv6(58, message);

@@ -40,7 +40,7 @@ inline constexpr std::uint8_t kAck = 0x10;
 [[nodiscard]] FrameBytes ipv4(std::uint8_t protocol, const FrameBytes& content, std::uint16_t id = 1);
 [[nodiscard]] FrameBytes ipv6(std::uint8_t protocol, const FrameBytes& content);
 [[nodiscard]] FrameBytes arp_request();
-[[nodiscard]] FrameBytes neighbour_solicitation();
+[[nodiscard]] FrameBytes neighbor_solicitation();
 [[nodiscard]] FrameBytes ethernet(std::uint64_t to, std::uint64_t from, std::uint16_t type,
                                   const FrameBytes& content);
 /// Puts a tag behind the MAC addresses.

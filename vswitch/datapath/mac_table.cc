@@ -18,7 +18,7 @@ constexpr Nanos kRefreshMax = kNanosPerSec;
 /// An address that found no room in the table or in the ring is tried again after this time: not at each
 /// frame.
 constexpr Nanos kRetry = 10'000'000;
-/// Parts of the ageing time after which an update is posted again, and for which the other workers keep
+/// Parts of the aging time after which an update is posted again, and for which the other workers keep
 /// entries longer.
 constexpr Nanos kPostParts = 4;
 /// Entries looked at per housekeeping call.
@@ -35,10 +35,10 @@ std::uint32_t secret_hash(const void* key, std::uint32_t, std::uint32_t secret) 
 
 }  // namespace
 
-MacTable::MacTable(WorkerId worker, Nanos ageing, MacUpdateRing* updates)
-    : ageing_(ageing),
-      refresh_(std::min(kRefreshMax, ageing / kPostParts)),
-      post_period_(ageing / kPostParts),
+MacTable::MacTable(WorkerId worker, Nanos aging, MacUpdateRing* updates)
+    : aging_(aging),
+      refresh_(std::min(kRefreshMax, aging / kPostParts)),
+      post_period_(aging / kPostParts),
       updates_(updates) {
     const std::string name = "weir_mac_" + std::to_string(worker);
     rte_hash_parameters parameters{};
@@ -184,7 +184,7 @@ void MacTable::age(Nanos now) {
         Entry& entry = entries_[age_cursor_];
         if (!entry.learned())
             continue;
-        if (now >= entry.last_seen + ageing_ + (entry.kind == Kind::kReceived ? post_period_ : 0)) {
+        if (now >= entry.last_seen + aging_ + (entry.kind == Kind::kReceived ? post_period_ : 0)) {
             remove_at(age_cursor_);
             continue;
         }

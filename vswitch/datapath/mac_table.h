@@ -1,4 +1,4 @@
-// mac_table.h - the vNIC or uplink behind each MAC address of a VLAN: static and learned entries, ageing.
+// mac_table.h - the vNIC or uplink behind each MAC address of a VLAN: static and learned entries, aging.
 // Source: IEEE 802.1Q 8.7, 8.8; AccelNet (NSDI'18); docs/algorithms.md 3.8. Units: ns. Threads: the owning
 // worker; every worker has its own table.
 //
@@ -8,9 +8,9 @@
 // Static addresses always find room. Learned ones are bounded: in total, for the wire, and per vNIC
 // (limits.h), so that no vNIC can fill the table for the others.
 //
-// What a worker learns it posts for the others: at once, again every quarter of the ageing time as long as
+// What a worker learns it posts for the others: at once, again every quarter of the aging time as long as
 // the address sends, and what the ring refused again until the ring takes it. They keep what they received
-// for a quarter longer, so that an address ages first where it was seen. Example, with an ageing time of 300
+// for a quarter longer, so that an address ages first where it was seen. Example, with an aging time of 300
 // s: updates of an address are posted at 0, 75, 150 s and so on, and when it is silent from 200 s on, its own
 // worker forgets it at 500 s and the others at 525 s.
 #pragma once
@@ -53,9 +53,9 @@ using MacUpdateRing = SpscRing<MacUpdate, 1024>;
 
 class MacTable {
   public:
-    /// @param ageing learned entries unseen for this long are forgotten
+    /// @param aging learned entries unseen for this long are forgotten
     /// @param updates takes learned addresses for the other workers; nullptr: there are none
-    MacTable(WorkerId worker, Nanos ageing, MacUpdateRing* updates);
+    MacTable(WorkerId worker, Nanos aging, MacUpdateRing* updates);
     ~MacTable();
     MacTable(const MacTable&) = delete;
     MacTable& operator=(const MacTable&) = delete;
@@ -134,7 +134,7 @@ class MacTable {
     template <class Which>
     void remove_learned(Which&& which);
 
-    Nanos ageing_;
+    Nanos aging_;
     Nanos refresh_;      // a known address is looked up once in this time
     Nanos post_period_;  // and posted to the others once in this time
     MacUpdateRing* updates_;

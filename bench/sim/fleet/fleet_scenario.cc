@@ -31,7 +31,7 @@ void read_fleet(ObjectReader& root, FleetScenario& scenario, Faults& faults) {
     reader.read_quantity("link", Quantity::kBitRate, scenario.link_bps, kRates);
     reader.read_quantity("guarantee", Quantity::kBitRate, scenario.guarantee_bps, kRates);
     read_part(reader, "overcommit", scenario.overcommit, {10'000, 100'000'000});
-    read_part(reader, "utilisation", scenario.utilisation, {1, 1'000'000});
+    read_part(reader, "utilization", scenario.utilization, {1, 1'000'000});
     read_part(reader, "dynamic", scenario.dynamic);
     reader.read_word<FleetStarts>("starts", scenario.starts, kStarts);
     reader.read_flag("by_deadline", scenario.by_deadline);

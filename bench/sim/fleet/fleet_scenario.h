@@ -29,7 +29,7 @@ struct FleetScenario {
     std::uint64_t link_bps = 1'000'000'000;
     std::uint64_t guarantee_bps = 250'000'000;  ///< of every VM: B, and S / T
     double overcommit = 1;                      ///< sum of guarantees over the links
-    double utilisation = 0.15;                  ///< mean use of a VM, of its guarantee
+    double utilization = 0.15;                  ///< mean use of a VM, of its guarantee
     double dynamic = 0.5;                       ///< part of the VMs
     FleetStarts starts = FleetStarts::kOnce;
     bool by_deadline = true;  ///< dynamic guarantees that do not fit: the earliest deadline first

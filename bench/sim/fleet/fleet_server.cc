@@ -76,7 +76,7 @@ void FleetServer::begin_interval(FleetTally& tally) {
     for (Vm& vm : vms_) {
         if (vm.spec.dynamic)
             continue;
-        vm.demand = vm.random.exponential(scenario_.utilisation * guarantee_);
+        vm.demand = vm.random.exponential(scenario_.utilization * guarantee_);
         vm.short_of = 0;
         together += vm.demand;
         tally.wanted += vm.demand * to_seconds(scenario_.interval);

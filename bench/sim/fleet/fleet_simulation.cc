@@ -62,7 +62,7 @@ void FleetSimulation::give_starts() {
         return;
     const double duration = to_seconds(scenario_.duration);
     const double mean =
-        scenario_.utilisation * static_cast<double>(scenario_.guarantee_bps) / kBitsPerByte * duration;
+        scenario_.utilization * static_cast<double>(scenario_.guarantee_bps) / kBitsPerByte * duration;
     Random random(scenario_.seed, kStartTimes);
     const double gap = duration / static_cast<double>(senders.size());
     for (double at = random.exponential(gap); at < duration; at += random.exponential(gap)) {
@@ -79,7 +79,7 @@ void FleetSimulation::run() {
     std::sort(tally_.relative.begin(), tally_.relative.end());
 }
 
-double FleetSimulation::utilisation() const {
+double FleetSimulation::utilization() const {
     const double most = static_cast<double>(scenario_.link_bps) / kBitsPerByte *
                         static_cast<double>(scenario_.servers) * to_seconds(scenario_.duration);
     return std::accumulate(tally_.sent.begin(), tally_.sent.end(), 0.0) / most;
@@ -140,10 +140,10 @@ json FleetSimulation::result() const {
             {"events", events()},
             {"model",
              {{"failure_probability",
-               billing::failure_probability(vms, scenario_.utilisation, scenario_.overcommit)}}},
-            {"series", {{"utilisation", std::move(series)}}},
+               billing::failure_probability(vms, scenario_.utilization, scenario_.overcommit)}}},
+            {"series", {{"utilization", std::move(series)}}},
             {"summary",
-             {{"utilisation", utilisation()},
+             {{"utilization", utilization()},
               {"peak", tally_.peak},
               {"bytes",
                {{"wanted", tally_.wanted + tally_.begun},

@@ -19,7 +19,7 @@ class FleetSimulation {
     [[nodiscard]] const FleetTally& tally() const { return tally_; }
     [[nodiscard]] const std::vector<std::vector<FleetVm>>& servers() const { return servers_; }
     /// Of all links, on average.
-    [[nodiscard]] double utilisation() const;
+    [[nodiscard]] double utilization() const;
     [[nodiscard]] std::uint64_t strict_vms() const;
     /// Strict VMs whose guarantee failed in some interval.
     [[nodiscard]] double failed() const;

@@ -192,7 +192,7 @@ TEST_CASE("by deadline fewer transmissions are late", "[fleet]") {
     CHECK(alike.late() > 0);
     CHECK(by_deadline.late() < alike.late());
     CHECK(by_deadline.failed() <= alike.failed());
-    CHECK(by_deadline.utilisation() == Approx(alike.utilisation()).epsilon(0.01));
+    CHECK(by_deadline.utilization() == Approx(alike.utilization()).epsilon(0.01));
 }
 
 TEST_CASE("who was ahead needs less, and leaves it to those who begin", "[fleet]") {
@@ -242,17 +242,17 @@ TEST_CASE("without over-commitment every promise is kept", "[fleet]") {
 }
 
 TEST_CASE("SoftBW eq. 2 is how often strict VMs want more than the link", "[fleet]") {
-    for (const auto& [utilisation, overcommit] :
+    for (const auto& [utilization, overcommit] :
          {std::pair{0.10, 6.9}, std::pair{0.15, 4.6}, std::pair{0.15, 4.0}, std::pair{0.15, 6.0}}) {
         FleetScenario scenario = small_fleet(overcommit);
         scenario.dynamic = 0;
-        scenario.utilisation = utilisation;
+        scenario.utilization = utilization;
         scenario.guarantee_bps =
             static_cast<std::uint64_t>(overcommit * static_cast<double>(scenario.link_bps) / 16);
         FleetSimulation simulation(scenario);
         simulation.run();
         CHECK(simulation.result()["vms_per_server"] == 16);
-        const double expected = billing::failure_probability(16, utilisation, overcommit);
+        const double expected = billing::failure_probability(16, utilization, overcommit);
         const double draws = 100 * 200;
         const double found = simulation.result()["summary"]["strict"]["overloaded"];
         CHECK(found == Approx(expected).margin(4 * std::sqrt(expected * (1 - expected) / draws)));

@@ -54,7 +54,7 @@ TEST_CASE("a schema has the new name of every renamed key, and none has the old 
     for (const RenamedKey& key : kRenamedKeys) {
         INFO(key.section << ' ' << key.old_name);
         bool is_known = false;
-        for (const char* file : {"switch", "cluster", "scenario"}) {
+        for (const char* file : {"switch", "cluster", "scenario", "fleet_scenario"}) {
             const std::string schema = text_of(file);
             REQUIRE_FALSE(schema.empty());
             CHECK(schema.find('"' + std::string(key.old_name) + '"') == std::string::npos);

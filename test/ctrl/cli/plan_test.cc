@@ -11,7 +11,7 @@ namespace {
 
 json canned_plan() {
     return json::parse(R"({"cluster": "weir", "hosts": 2, "admitted": false,
-        "overcommit": {"allowed": true, "utilisation": 0.15, "failure_max": 0.05},
+        "overcommit": {"allowed": true, "utilization": 0.15, "failure_max": 0.05},
         "tenants": [
             {"name": "A", "standing": "unchanged", "fits": true, "appliances": [],
              "vnics": [{"name": "a1", "host": "h1"}, {"name": "a2", "host": "h1"}, {"name": "a3", "host": "h2"}]},

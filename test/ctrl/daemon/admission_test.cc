@@ -86,6 +86,6 @@ TEST_CASE("with over-commitment overcommit_failure_max decides", "[admission]") 
     AdmissionWorld seldom(R"("overcommit": true, )");
     CHECK(seldom.why_not("b1", 0).empty());
     AdmissionWorld often(
-        R"("overcommit": true, "overcommit_utilisation": "100%", "overcommit_failure_max": "10%", )");
+        R"("overcommit": true, "overcommit_utilization": "100%", "overcommit_failure_max": "10%", )");
     CHECK(often.why_not("b1", 0).find("the uplink of host h1") != std::string::npos);
 }

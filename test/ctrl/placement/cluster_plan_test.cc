@@ -110,7 +110,7 @@ TEST_CASE("with over-commitment a file is admitted as long as it fails seldom", 
     CHECK(plan["broken"].size() == 2);  // when all want theirs at once
     const std::string busy =
         two_hosts(kSecondTenant,
-                  R"("overcommit": true, "overcommit_utilisation": "80%", "overcommit_failure_max": "1%",)");
+                  R"("overcommit": true, "overcommit_utilization": "80%", "overcommit_failure_max": "1%",)");
     CHECK(plan_of(busy)["admitted"] == false);
     CHECK(test::has_fault(std::get<Faults>(parse_cluster(busy, placement_faults)), "topology.hosts[0].uplink",
                           "12Gbit"));

@@ -217,15 +217,15 @@ TEST_CASE("solve price: impossible values are refused with their paths") {
 }
 
 TEST_CASE("solve overcommit: the points of SoftBW Fig. 2, and faults") {
-    json problem{{"kind", "overcommit"}, {"vms", 16}, {"utilisation", 0.1}, {"ratio", 6.9}};
+    json problem{{"kind", "overcommit"}, {"vms", 16}, {"utilization", 0.1}, {"ratio", 6.9}};
     CHECK(answer_of(problem)["failure_probability"].get<double>() == Approx(0.0482).margin(5e-5));
     CHECK_FALSE(answer_of(problem).contains("ratio_within"));
     problem["vms"] = 0;
-    problem["utilisation"] = 1.1;
+    problem["utilization"] = 1.1;
     problem["ratio"] = -1;
     const Faults faults = faults_of(problem);
     CHECK(has_fault(faults, "vms", "1 to 100000"));
-    CHECK(has_fault(faults, "utilisation", "out of range"));
+    CHECK(has_fault(faults, "utilization", "out of range"));
     CHECK(has_fault(faults, "ratio", "out of range"));
 }
 

@@ -76,7 +76,7 @@ class FeedbackTest(TwoHosts):
         self.assert_both_accounts()
 
     def victims_share(self, feedback):
-        """What a receiver with a reservation gets of its 30 Mbit/s beside a neighbour that is flooded with 120, both
+        """What a receiver with a reservation gets of its 30 Mbit/s beside a neighbor that is flooded with 120, both
         behind a wire of 40. Their senders share a host whose own link has room for both."""
         self.join("40mbit")
         self.hosts({3: {"reservation": "32Mbit"}}, uplink="400Mbit", downlink="40Mbit", feedback_a=feedback,
@@ -94,7 +94,7 @@ class FeedbackTest(TwoHosts):
         until(lambda: host.vnic(name)["to_vm"]["delivered"]["packets"] >= least, 60, f"{name}: {least} packets")
 
     @timed
-    def test_a_reservation_holds_across_the_wire_beside_a_flood_to_a_neighbour(self):
+    def test_a_reservation_holds_across_the_wire_beside_a_flood_to_a_neighbor(self):
         self.assertGreater(self.victims_share(FEEDBACK), 0.9)
         self.assertGreater(self.drops_of(self.a, "vm2")["destination_congested"], 0)
         # When the machine stalls, frames arrive together, and the receiver's meter takes them for a rate above the

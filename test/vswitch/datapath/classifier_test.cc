@@ -169,7 +169,7 @@ TEST_CASE("link-local multicast stays on its link, other groups go to all") {
     CHECK(sender.send(to(kBroadcast)) == 1);
     CHECK(sender.batch.to[0] == kToAll);
     CHECK(sender.send(ethernet(kBroadcast, mac(1), kArp, arp_request())) == 1);
-    CHECK(sender.send(ethernet(0x0100'00FF'3333, mac(1), kIpv6, neighbour_solicitation())) == 1);
+    CHECK(sender.send(ethernet(0x0100'00FF'3333, mac(1), kIpv6, neighbor_solicitation())) == 1);
     CHECK(sender.batch.to[0] == kToAll);
 }
 

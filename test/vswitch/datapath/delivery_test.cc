@@ -119,7 +119,7 @@ TEST_CASE("what is sent to a VM that is not there is dropped as vm_down") {
     CHECK(buffers_in_use() == before);
 }
 
-TEST_CASE("a frame longer than the receiver's MTU is dropped, its neighbours are not") {
+TEST_CASE("a frame longer than the receiver's MTU is dropped, its neighbors are not") {
     ReceivingVm vm2;
     std::vector<rte_mbuf*> frames = numbers(0, 3, 1514);
     rte_pktmbuf_free(frames[1]);

@@ -1,4 +1,4 @@
-// mac_table_test.cc - static and learned addresses, ageing by a clock of our own, and the cache's honesty.
+// mac_table_test.cc - static and learned addresses, aging by a clock of our own, and the cache's honesty.
 #include "vswitch/datapath/mac_table.h"
 
 #include "test/support/catch.h"
@@ -11,10 +11,10 @@ using namespace weir::testing;
 
 namespace {
 
-constexpr Nanos kAgeing = 300 * kNanosPerSec;
+constexpr Nanos kAging = 300 * kNanosPerSec;
 
 struct Table {
-    explicit Table(WorkerId id = 0) : macs((buffer_pool(), id), kAgeing, &updates) {}
+    explicit Table(WorkerId id = 0) : macs((buffer_pool(), id), kAging, &updates) {}
     MacUpdateRing updates;
     MacTable macs;
     /// Looks at every entry once.
@@ -79,20 +79,20 @@ TEST_CASE("an update of another worker is known and not passed on again") {
     CHECK_FALSE(table.updates.pop(update));
 }
 
-TEST_CASE("a learned address unseen for the ageing time is forgotten, one that is seen is not") {
+TEST_CASE("a learned address unseen for the aging time is forgotten, one that is seen is not") {
     Table table;
     const MacKey quiet = mac_key(mac(2), 10);
     table.macs.set_static(mac_key(mac(3), 10), 3);
     table.macs.learn(kKey, kToUplink, 0);
     table.macs.learn(quiet, kToUplink, 0);
-    for (Nanos now = 0; now < kAgeing; now += kNanosPerSec)
+    for (Nanos now = 0; now < kAging; now += kNanosPerSec)
         table.macs.learn(kKey, kToUplink, now);
-    table.age_all(kAgeing - 1);
+    table.age_all(kAging - 1);
     CHECK(table.macs.size() == 3);
-    table.age_all(kAgeing);
+    table.age_all(kAging);
     CHECK(table.macs.find(quiet) == kNowhere);
     CHECK(table.macs.find(kKey) == kToUplink);
-    table.age_all(3 * kAgeing);
+    table.age_all(3 * kAging);
     CHECK(table.macs.find(kKey) == kNowhere);
     CHECK(table.macs.find(mac_key(mac(3), 10)) == 3);
     CHECK(table.macs.size() == 1);
@@ -101,9 +101,9 @@ TEST_CASE("a learned address unseen for the ageing time is forgotten, one that i
 TEST_CASE("an address that aged out is learned again at its next frame") {
     Table table;
     table.macs.learn(kKey, kToUplink, 0);
-    table.age_all(kAgeing);
+    table.age_all(kAging);
     CHECK(table.macs.find(kKey) == kNowhere);
-    table.macs.learn(kKey, kToUplink, kAgeing);
+    table.macs.learn(kKey, kToUplink, kAging);
     CHECK(table.macs.find(kKey) == kToUplink);
 }
 
@@ -156,9 +156,9 @@ TEST_CASE("what is learned is bounded for the wire, for each vNIC and in all, an
     CHECK(table.macs.find(kKey) == 5);
     CHECK(table.macs.find(mac_key(0, 1)) == kToUplink);
     CHECK(table.macs.find(mac_key(mac(9), 1)) == 7);
-    table.age_all(kAgeing);
+    table.age_all(kAging);
     CHECK(table.macs.size() == 1);
-    table.macs.learn(mac_key(mac(9), 1), 7, kAgeing);
+    table.macs.learn(mac_key(mac(9), 1), 7, kAging);
     CHECK(table.macs.find(mac_key(mac(9), 1)) == 7);
     CHECK(claim(kToUplink, 100) == 100);
 }
@@ -196,7 +196,7 @@ TEST_CASE("an address that keeps sending is posted to the others again before th
     Table other(1);
     MacUpdate update{};
     unsigned posted = 0;
-    for (Nanos now = 0; now < 4 * kAgeing; now += kNanosPerSec) {
+    for (Nanos now = 0; now < 4 * kAging; now += kNanosPerSec) {
         table.macs.learn(kKey, 3, now, 9);
         for (; table.updates.pop(update); ++posted) {
             CHECK(update.generation == 9);
@@ -209,12 +209,12 @@ TEST_CASE("an address that keeps sending is posted to the others again before th
     CHECK(posted == 16);  // every 75 s
     CHECK_FALSE(other.updates.pop(update));
     // Silent since: it ages where it was seen, and then elsewhere.
-    const Nanos silent = 4 * kAgeing - kNanosPerSec;
-    table.age_all(silent + kAgeing);
-    other.age_all(silent + kAgeing - 75 * kNanosPerSec);
+    const Nanos silent = 4 * kAging - kNanosPerSec;
+    table.age_all(silent + kAging);
+    other.age_all(silent + kAging - 75 * kNanosPerSec);
     CHECK(table.macs.find(kKey) == kNowhere);
     CHECK(other.macs.find(kKey) == 3);
-    other.age_all(silent + kAgeing + kAgeing / 4);
+    other.age_all(silent + kAging + kAging / 4);
     CHECK(other.macs.find(kKey) == kNowhere);
 }
 

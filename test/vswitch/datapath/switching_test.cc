@@ -54,7 +54,7 @@ TEST_CASE("a group frame from the wire reaches the VMs of its VLAN only") {
     SwitchHarness host({}, &nic);
     const VnicId vm1 = host.add(in_vlan(1, 10));
     const VnicId vm2 = host.add(vm(2));
-    const FrameBytes solicitation = ethernet(0x0100'00FF'3333, kFar, kIpv6, neighbour_solicitation());
+    const FrameBytes solicitation = ethernet(0x0100'00FF'3333, kFar, kIpv6, neighbor_solicitation());
     nic.arrive(to_mbuf(buffer_pool(), tagged(solicitation, 10)));
     nic.arrive(to_mbuf(buffer_pool(), tagged(solicitation, 30)));
     host.settle();

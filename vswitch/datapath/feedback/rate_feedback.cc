@@ -58,7 +58,7 @@ void RateFeedback::change(const VnicPath& path) {
     receiver_.change(path.fixed.id, endpoint_of(path));
 }
 
-/// Neighbours from the same sender are metered as one.
+/// Neighbors from the same sender are metered as one.
 void RateFeedback::meter(const VnicPath& to, const Run& run, Nanos now) {
     for (std::uint16_t at = 0; at < run.count;) {
         const std::uint64_t sender = read_head(run.frames[at]).source;

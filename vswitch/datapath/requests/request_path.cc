@@ -115,7 +115,7 @@ std::uint32_t RequestPath::look_up(VnicId vnic, Side side, rte_mbuf* const* fram
                                    Lookups& lookups) const {
     static_assert(limits::kBurst <= 32);
     std::uint32_t unreadable = 0;
-    const Lookup* last = nullptr;  // neighbours in a burst are often of one connection
+    const Lookup* last = nullptr;  // neighbors in a burst are often of one connection
     for (std::uint16_t at = 0; at < count; ++at) {
         Lookup& lookup = lookups[at];
         lookup.flow = kNoFlow;

@@ -88,7 +88,7 @@ TEST_CASE("link-local and unspecified addresses are not checked, any other sourc
 TEST_CASE("frames that are cut anywhere are read without a look beyond their end") {
     TunnelRoutes table = routes();
     for (const FrameBytes& whole :
-         {packet4(1, 2), tagged(packet4(1, 2), 3), ethernet(mac(2), mac(1), kIpv6, neighbour_solicitation()),
+         {packet4(1, 2), tagged(packet4(1, 2), 3), ethernet(mac(2), mac(1), kIpv6, neighbor_solicitation()),
           ethernet(kBroadcast, mac(1), kArp, arp_request())})
         for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
             const FrameBytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
