@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo.sh - the noisy neighbour, live: three QEMU guests, a 100 Mbit wire; the victim alone, isolation off, on.
+# demo.sh - the noisy neighbor, live: three QEMU guests on a narrow wire; the victim alone, isolation off, on.
 #
 #   bench/demo.sh [--json] [--seconds N]
 #
@@ -10,8 +10,14 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$root/test/support/progress.sh"
 source "$root/test/support/build.sh"
 
+guests=
+finish() {
+    [ -z "$guests" ] || wait "$guests" || true   # an installation that is cut short leaves dpkg locked
+    "$root/test/support/setup.sh" --release
+}
+trap finish EXIT
+mkdir -p "$root/build"
 "$root/test/support/setup.sh"
-trap '"$root/test/support/setup.sh" --release' EXIT
 # What the guests need is installed while the switch is built.
 "$root/test/support/setup.sh" --guests >"$root/build/setup-guests.log" 2>&1 &
 guests=$!

@@ -28,18 +28,19 @@ def rate(before, after):
 def serve(guest, options=""):
     """An iperf3 server in a guest, listening: (its job, its log in the guest)."""
     log = f"/tmp/server{next(NUMBERS)}.log"
-    job = guest.start(f"exec iperf3 -s -i 1 --forceflush {options} >{log}")
+    job = guest.start(f"echo $$ >{log}.pid; exec iperf3 -s -i 1 --forceflush {options} >{log}")
     until(lambda: "listening" in guest.run(f"cat {log}", check=False), 10, f"{guest.name}: iperf3 server")
     return job, log
 
 
 class Flow:
-    """iperf3 over UDP at `bps` from `sender` to a server in `receiver`, which counts by sequence numbers; until stopped."""
+    """iperf3 over UDP at `bps` (0: as fast as the socket takes it) from `sender` to a server in `receiver`, which counts by
+    sequence numbers; until stopped. Each flow to the same receiver has a port of its own."""
 
-    def __init__(self, sender, receiver, address, bps):
+    def __init__(self, sender, receiver, address, bps, port=5201):
         self.sender, self.receiver = sender, receiver
-        self.server, self.log = serve(receiver)
-        self.client = sender.start(f"exec iperf3 -c {address} -u -b {bps} -l {PAYLOAD} -t 0 -i 0")
+        self.server, self.log = serve(receiver, f"-p {port}")
+        self.client = sender.start(f"echo $$ >{self.log}.pid; exec iperf3 -c {address} -p {port} -u -b {bps} -l {PAYLOAD} -t 0 -i 0")
 
     def sample(self):
         """The sum over the whole seconds so far."""
@@ -54,7 +55,7 @@ class Flow:
     def stop(self):
         """Ends both sides: the client first, so that no datagram meets a closed port."""
         for guest, job in ((self.sender, self.client), (self.receiver, self.server)):
-            guest.run("killall iperf3", check=False)
+            guest.run(f"kill $(cat {self.log}.pid)", check=False)
             job.wait(check=False)
 
 

@@ -13,7 +13,8 @@ from unittest import mock
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, ROOT)
 
-from bench.lib import cores, figures, record, report, results_page, summary  # noqa: E402  (the path above comes first)
+from bench import demo_view  # noqa: E402  (the path above comes first)
+from bench.lib import cores, figures, record, report, results_page, summary  # noqa: E402
 from bench.papers import calibrate, claims, htb, memcached_sizes, runs, two_buckets  # noqa: E402
 from bench.system import compare, feedback, forwarding, isolation, latency, requests  # noqa: E402
 
@@ -77,6 +78,32 @@ class Summary(unittest.TestCase):
         self.assertIsNone(summary.table({**measured, "latency": self.measured("far")["latency"]}))
         del measured["isolation"]
         self.assertIsNone(summary.table(measured))
+
+
+class Demo(unittest.TestCase):
+    """The closing sentence credits the switch with what the table shows, and with nothing else."""
+
+    def closing(self, off, on, alone=(1, 2.4)):
+        def phase(name, part, p50):
+            return {"phase": name, "vms": [{"name": "victim", "offered_bps": 100, "delivered_bps": 100 * part, "latency_ms": {"p50": p50}}]}
+        return demo_view.closing({"phases": [phase("alone", *alone), phase("off", *off), phase("on", *on)]})
+
+    def test_frames_and_round_trip_that_isolation_mends_are_named(self):
+        sentence = self.closing(off=(0.62, 24.0), on=(1.0, 2.8))
+        self.assertIn("62 % of the victim's frames arrive and a round trip takes 24.0 ms", sentence)
+        self.assertIn("with isolation on all of them arrive and it takes 2.8 ms", sentence)
+        self.assertTrue(sentence.endswith("brings all of the victim's frames across and shortens its round trip to about what it has alone."))
+
+    def test_a_part_of_the_frames_is_more_and_not_all(self):
+        self.assertIn("brings more of the victim's frames across and shortens its round trip.", self.closing((0.62, 24.0), (0.9, 8.0)))
+
+    def test_a_round_trip_that_stays_long_is_not_credited(self):
+        sentence = self.closing(off=(0.8, 24.0), on=(1.0, 20.0))
+        self.assertTrue(sentence.endswith("brings all of the victim's frames across."))
+
+    def test_without_a_flood_that_hurts_there_is_no_credit(self):
+        for off, on in (((1.0, 2.5), (1.0, 2.4)), ((0.9, 20.0), (0.8, 25.0)), ((1.0, None), (1.0, None))):
+            self.assertIn("this run does not show that the switch helps the victim", self.closing(off, on))
 
 
 class Distance(unittest.TestCase):
