@@ -3,11 +3,12 @@
 
 The victim (VM 0) receives from the wire and sends to it. Floods come from all other VMs; the generator plays them, so that they share its
 core: what it could not offer counts neither for nor against the switch. A guest that breaks the rules of vhost-user and virtio is played by
-test/hostile on a vNIC of its own, one attack after the other, with some 5 % of the generator's core (its priority). The generator does not
-time the frames that were on their way while another program had its core.
+test/hostile on a vNIC of its own, one attack after the other, with some 5 % of the generator's core (its priority); in the row `none` a program that
+only spins has its place. The generator does not time the frames that were on their way while another program had its core.
 """
 import json
 import re
+import sys
 
 from bench.lib.figures import median_of
 from bench.lib.host import LOAD_CORE, parser, prepare, run, tool
@@ -70,10 +71,11 @@ class Attacked(Weir):
         return config
 
     def attack(self, name, seconds):
-        """Starts test/hostile for so many seconds."""
-        return Process([tool(TOOL), "--socket", self.socket, "--vm", str(ATTACKER_MAC_NUMBER), "--peer", str(PEER_MAC_NUMBER),
-                        "--attack", name, "--seconds", str(seconds), "--json"],
-                       self.place.file(f"hostile-{name}.log"), cores=[LOAD_CORE], nice=ATTACKER_NICE)
+        """Starts test/hostile for so many seconds; with NONE a program in its place that spins and touches no ring."""
+        command = ([sys.executable, "-c", "while True: pass"] if name == NONE else
+                   [tool(TOOL), "--socket", self.socket, "--vm", str(ATTACKER_MAC_NUMBER), "--peer", str(PEER_MAC_NUMBER),
+                    "--attack", name, "--seconds", str(seconds), "--json"])
+        return Process(command, self.place.file(f"hostile-{name}.log"), cores=[LOAD_CORE], nice=ATTACKER_NICE)
 
 
 def traffic(seconds, wire, rates, floods):
@@ -114,11 +116,11 @@ def flood(record, number_of_round):
 
 def attacked(system, load, attack, what):
     """The victim's figures during one attack, and what the attacker did in that time."""
-    if attack == NONE:
-        return figures(load, what)
     seconds = what["seconds"] + what["warmup"] + 0.5
     attacker = system.attack(attack, seconds)
     try:
+        if attack == NONE:
+            return figures(load, what)
         attacker.expect("begins", 20)
         found = figures(load, what)
         attacker.child.wait(timeout=seconds + 20)
