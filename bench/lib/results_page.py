@@ -3,7 +3,9 @@
 
     bench/run.sh results [FOLDER]     default: the build folder, where benches write NAME.json
 
-A block begins with `<!-- results:NAME -->` and ends with `<!-- /results -->`; a block of which there is no JSON stays as it is.
+A block begins with `<!-- results:NAME -->` and ends with `<!-- /results -->`; a block of which there is no JSON stays as it is. A page of
+a paper, of which most is simulated, has what the verdicts of its blocks come to between `<!-- measured:count -->` and `<!-- /measured -->`,
+and the rows that missed, as a list, behind `<!-- measured:open -->`.
 """
 import importlib
 import json
@@ -63,7 +65,26 @@ def filled(text, content_of):
     def replaced(found):
         content = content_of(found[1])
         return found[0] if content is None else f"<!-- results:{found[1]} -->\n{content}\n<!-- /results -->"
-    return re.sub(rf"{BEGIN}\n.*?<!-- /results -->", replaced, text, flags=re.DOTALL)
+    return summarized(re.sub(rf"{BEGIN}\n.*?<!-- /results -->", replaced, text, flags=re.DOTALL))
+
+
+def measured_verdicts(text):
+    """(cells before the verdict, verdict) of each judged row in a page's blocks."""
+    rows = [re.findall(r"^\| (.+?) \| +(met|MISSED) \|$", content, re.MULTILINE) for content in blocks(text).values()]
+    return [([cell.strip() for cell in cells.split(" | ")], verdict) for row in rows for cells, verdict in row]
+
+
+def summarized(text):
+    """The page with `<!-- measured:count -->` and `<!-- measured:open -->` followed by what the verdicts of its blocks come to."""
+    verdicts = measured_verdicts(text)
+    missed = [cells for cells, verdict in verdicts if verdict == "MISSED"]
+    parts = {"count": f"{len(verdicts) - len(missed)} met, {len(missed)} MISSED",
+             "open": "\n".join(wrapped(f"- **{', '.join(what)}**: {found} instead of {allowed}.") for *what, found, allowed in missed)}
+    for name, content in parts.items():
+        between = "\n" if name == "open" else ""
+        text = re.sub(rf"(<!-- measured:{name} -->).*?(<!-- /measured -->)", lambda found: between.join([found[1], content, found[2]]),
+                      text, flags=re.DOTALL)
+    return text
 
 
 def main():

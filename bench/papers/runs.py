@@ -100,7 +100,7 @@ def publish(name, options, results, found, judged):
     found |= {"provenance": provenance(name, options, results), "claims": claims.table(judged), "missed": claims.missed(judged),
               "verdicts": claims.counted(judged)}
     page = options.target / f"{name}.md"
-    page.write_text(render((ROOT / "bench" / "papers" / f"{name}.md.in").read_text(), found))
+    page.write_text(results_page.summarized(render((ROOT / "bench" / "papers" / f"{name}.md.in").read_text(), found)))
     (options.work / "numbers.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
     print(f"written: {page} ({time.monotonic() - options.began:.0f} s)", file=sys.stderr)
 

@@ -106,6 +106,24 @@ class Demo(unittest.TestCase):
             self.assertIn("this run does not show that the switch helps the victim", self.closing(off, on))
 
 
+class Measured(unittest.TestCase):
+    """What the verdicts of a page's blocks come to, beside those in virtual time."""
+
+    PAGE = ("Measured: <!-- measured:count -->stale<!-- /measured -->.\n\n| simulated | 1 | 2 | MISSED |\n\n<!-- results:htb -->\n"
+            "| what | found | allowed | verdict |\n|---|---:|---:|---:|\n| fast | 6.1 x | >= 5 x |     met |\n| flat | 1.44 x | <= 1.1 x |  MISSED |\n"
+            "<!-- /results -->\n\n<!-- measured:open -->\n- stale\n<!-- /measured -->\n")
+
+    def test_rows_of_blocks_are_counted_and_the_missed_ones_listed(self):
+        page = results_page.summarized(self.PAGE)
+        self.assertIn("Measured: <!-- measured:count -->1 met, 1 MISSED<!-- /measured -->.", page)
+        self.assertIn("<!-- measured:open -->\n- **flat**: 1.44 x instead of <= 1.1 x.\n<!-- /measured -->", page)
+        self.assertEqual(results_page.summarized(page), page)
+
+    def test_the_pages_state_what_their_blocks_hold(self):
+        for page in results_page.PAGES:
+            self.assertEqual(page.read_text(), results_page.summarized(page.read_text()), page.name)
+
+
 class Distance(unittest.TestCase):
     """The harness with distances from a list."""
 
