@@ -64,7 +64,7 @@ inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
     {"ip_spoof", "source IP address is not the guest's"},
     {"arp_spoof", "ARP with a sender address that is not the guest's"},
     {"nd_spoof", "neighbor discovery with an address that is not the guest's"},
-    {"dhcp_spoof", "a DHCP server's message from a guest that is none"},
+    {"dhcp_spoof", "a DHCP server's message from a guest that is no DHCP server"},
     {"router_spoof", "a router advertisement or redirect from a guest that is no router"},
     {"unreadable", "addresses are guarded, and the guard cannot read the frame's"},
     {"bad_offload", "checksum or segmentation request that does not fit the frame"},
@@ -95,7 +95,7 @@ inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
     {"vm_down", "the receiving VM is not connected"},
     {"vm_ring_full", "the receiving VM did not empty its ring, or more came than its receive_limit"},
     {"worker_ring_full", "the receiving vNIC's worker was behind"},
-    {"vnic_removed", "waiting when its vNIC was removed"},
+    {"vnic_removed", "waited in the switch when its vNIC was removed"},
     {"nic_missed", "lost in the NIC: its ring was full, or there was no buffer for it"},
 }};
 

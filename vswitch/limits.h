@@ -43,7 +43,8 @@ inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
 inline constexpr std::uint64_t kSuperFrameRateMin = 125'000'000;
 /// Frames that may wait for receivers of one worker together: a burst of each vNIC. They take 1 MiB.
 inline constexpr std::uint32_t kReceivePackets = 32'768;
-/// Buffers of these frames that no vNIC's quota counts: those of the wire and of other workers. Per worker.
+/// Buffers per worker of the frames that wait for receivers and that no vNIC's quota counts: frames of the
+/// wire and of other workers.
 inline constexpr std::uint32_t kReceiveBuffers = 4096;
 /// Destinations with a limiter of their own per worker. EyeQ finds a few hundred active on a machine at most
 /// and measures up to 10,000. With their queues they take 1.8 MiB.
@@ -71,10 +72,10 @@ inline constexpr std::uint32_t kWireOverheadBytes = 24;
 inline constexpr std::uint64_t kPromisedPacketCycles = 1024;
 /// MAC entries per worker, learned and static: a power of two.
 inline constexpr std::uint32_t kMacEntriesMax = 65'536;
-/// Learned ones: the rest is for those of the vNICs, which never lack room, and keeps the hash table's
-/// buckets from overflowing.
+/// Learned MAC entries. The last sixteenth is for the addresses of vNICs, which always find room, and keeps
+/// the hash table's buckets from overflowing.
 inline constexpr std::uint32_t kMacLearnedMax = kMacEntriesMax / 16 * 15;
-/// Of these from the wire, and from one vNIC: a guest that invents addresses fills its own part.
+/// Learned MAC entries from the wire, and from one vNIC: a guest that invents addresses fills its own part.
 inline constexpr std::uint32_t kMacLearnedWire = kMacEntriesMax / 2;
 inline constexpr std::uint32_t kMacLearnedVnic = 4096;
 

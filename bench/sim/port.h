@@ -24,7 +24,7 @@ class Node {
     ~Node() = default;
 };
 
-/// Who wants to know that a packet has begun to leave its port's queue.
+/// Informed when a packet has begun to leave its port's queue.
 class DepartureWatcher {
   public:
     virtual void departed(const Packet& packet) = 0;

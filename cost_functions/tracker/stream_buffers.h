@@ -69,7 +69,7 @@ class StreamBuffers {
     }
     struct Kept {
         std::size_t bytes = 0;  ///< that are kept now, of the first
-        std::size_t fresh = 0;  ///< of them those that were not kept before
+        std::size_t fresh = 0;  ///< bytes of `bytes` that were not kept before
     };
     /// Keeps bytes beyond a hole, as far as buffers are free.
     Kept keep(Direction& way, VnicId vnic, std::uint32_t seq, Bytes bytes);

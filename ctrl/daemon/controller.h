@@ -50,7 +50,7 @@ struct ControllerCounters {
     std::uint64_t bytes_out = 0;
     std::uint64_t records_out = 0;
     std::uint64_t solves = 0;
-    std::uint64_t early_solves = 0;  ///< of them, between two ticks
+    std::uint64_t early_solves = 0;  ///< solves between two ticks
 };
 
 class Controller {

@@ -23,10 +23,10 @@ struct RequestFlowReport {
 
 /// The present guarantee of a vNIC.
 struct GuaranteeReport {
-    GuaranteeKind kind = GuaranteeKind::kFairness;  ///< fairness too after a dynamic guarantee ended
-    std::uint64_t rate_bps = 0;                     ///< of a dynamic guarantee the present rate
-    std::uint64_t left_bytes = 0;                   ///< of a dynamic guarantee
-    Nanos time_left = 0;                            ///< of a dynamic guarantee
+    GuaranteeKind kind = GuaranteeKind::kFairness;  ///< kFairness as well once a dynamic guarantee has ended
+    std::uint64_t rate_bps = 0;                     ///< guaranteed; of a dynamic guarantee the present rate
+    std::uint64_t left_bytes = 0;                   ///< that a dynamic guarantee still has to deliver
+    Nanos time_left = 0;                            ///< until a dynamic guarantee's deadline
 };
 
 /// An address that the guest may use because it was assigned to it.

@@ -5,7 +5,7 @@
 // A guest may use what the configuration lists, the IPv6 link-local address that is derived from its MAC
 // address, and, as a DHCP client, what a frame to it assigned. The guard reads every frame from the guest:
 // the source of IP packets, the sender of ARP, source, target and link-layer option of neighbor discovery.
-// What hides its headers from the guard (cut, nested too deep, or beyond the first buffer) is refused.
+// A frame whose headers the guard cannot read (cut, nested too deep, or beyond the first buffer) is dropped.
 //
 // Example: the guest 52:54:00:00:00:01 with the address 10.0.0.1 may send IPv4 from 10.0.0.1, IPv6 from
 // fe80::5054:ff:fe00:1, and ask a DHCP server from 0.0.0.0. An ARP reply that 10.0.0.2 is at its MAC address
@@ -54,7 +54,7 @@ struct AddressRules {
 
 class AddressGuard {
   public:
-    /// What of a frame decides: why it is refused, else where its headers lie.
+    /// What the guard found in a frame: why it is refused, or where its headers lie.
     struct Judgement {
         DropReason refused = DropReason::kCount;  ///< kCount: accepted
         std::uint8_t protocol = 0;                ///< of the IP packet, behind its extension headers

@@ -44,7 +44,7 @@ IpAddress address6(const std::uint8_t* at) {
     return address;
 }
 
-/// What of a DHCP message says who sent it, which client it is for, and what it assigns.
+/// The fields of a DHCP message that name its sender, its client and what it assigns.
 struct Dhcp {
     std::uint8_t operation = 0;  ///< 1: of a client, 2: of a server
     std::uint8_t type = 0;

@@ -2,9 +2,10 @@
 // Source: docs/algorithms.md 4.6. Units: buffers (mbufs); ns. Threads: owning worker; `pressed` and `holders`
 // also by the workers of the receivers.
 //
-// A VM that sends to one receiver is held back when its frames wait there: its ring is left alone and nothing
-// is lost. A VM that sends to several must not be: one slow receiver would stop all that it sends. Which of
-// the two it is shows in its last bursts. Example: a VM floods vm9 only and is held back. When it begins to
+// A VM that sends to one receiver only is held back when its frames wait there: its ring is not polled, and
+// no frame is lost. A VM that sends to several receivers is not held back: one slow receiver would stop what
+// it sends to the others. Its last bursts show whether it sends to one or to several. Example: a VM floods
+// vm9 only and is held back. When it begins to
 // send to vm3, too, the change is seen in the next burst; for 100 ms from then on its ring is polled, and of
 // what it sends to vm9 more than 128 KiB do not wait but are dropped.
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace weir {
 
-/// What every burst asks: four bytes of the vNIC's first cache line.
+/// What is read at every burst: four bytes of the vNIC's first cache line.
 struct BurstPressure {
     std::atomic<bool> pressed{false};  ///< the sender may have to be held back
     bool receives_slowly = false;      ///< as a receiver: frames wait for it, or may have to

@@ -86,7 +86,7 @@ class Delivery {
     [[nodiscard]] bool holds(VnicPath& sender, Nanos now) const;
     /// Receivers whose rate of frames from the wire is measured, VnicPath::drain_rate.
     [[nodiscard]] std::span<const VnicId> measured() const { return measured_; }
-    /// Forgets those of them whose rate is free again.
+    /// Forgets the receivers in measured() that take all frames of the wire again.
     void forget_free();
 
     HandoffStats handoff;
@@ -147,7 +147,7 @@ class Delivery {
     SourceShares source_shares_;
     std::vector<Waiting> waiting_;  // by VnicId
     std::vector<VnicId> measured_;
-    std::size_t turn_ = 0;               // of the waiting receivers: who is served next
+    std::size_t turn_ = 0;               // of the waiting receivers: the next one
     std::uint32_t outside_buffers_ = 0;  // of frames that wait and are of no vNIC of this worker
 };
 

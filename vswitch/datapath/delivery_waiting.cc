@@ -1,7 +1,7 @@
 // delivery_waiting.cc - Delivery: frames that a VM does not take at once wait for it, and senders on this
 // host are held back meanwhile. Source: EyeQ 3.3; docs/algorithms.md 4.6, 4.7.
 //
-// How much may wait depends on who sent it. A vNIC of this worker is held back at 64 KiB, so that what waits
+// How much may wait depends on its sender. A vNIC of this worker is held back at 64 KiB, so that what waits
 // is that and one burst; of one that sends to several receivers 128 KiB wait for each, and the rest is
 // dropped. vNICs of other workers share one claim; at 64 KiB of it their rings are left alone, too. Frames
 // of the wire cannot be held back: 256 KiB of them wait, chosen by their sources' shares.

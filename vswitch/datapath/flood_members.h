@@ -1,5 +1,6 @@
-// flood_members.h - who gets a flooded frame: a list of vNICs for each VLAN, and one of those among them that
-// take unknown addresses, too. Source: IEEE 802.1Q 8.6.1. Threads: one owner. Allocates only when built.
+// flood_members.h - the receivers of a flooded frame: a list of vNICs for each VLAN, and one of those among
+// them that take unknown addresses, too. Source: IEEE 802.1Q 8.6.1. Threads: one owner. Allocates only when
+// built.
 //
 // The lists are linked by id, in the order in which vNICs came. Group addresses reach all of a VLAN, an
 // unknown address only ports whose addresses the switch does not know (anti-spoofing pins them), so that in a

@@ -75,7 +75,7 @@ class FloodQueue {
 
     // Of the first frame.
     bool begun = false;
-    VnicId next = kNoVnic;     ///< who gets the next copy, once it has begun
+    VnicId next = kNoVnic;     ///< receiver of the next copy, once it has begun
     std::uint32_t copies = 0;  ///< made so far
 
   private:

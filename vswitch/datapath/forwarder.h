@@ -169,7 +169,7 @@ class Forwarder {
     CycleBill& bill_;
     TokenBucket wire_flood_;                                // frames
     std::array<VnicPath*, limits::kVnicsMax> directory_{};  // all workers' vNICs, by id
-    std::uint32_t learning_ports_ = 0;                      // of them, without anti-spoofing
+    std::uint32_t learning_ports_ = 0;                      // vNICs without anti-spoofing
     FloodMembers members_;
     FloodQueue floods_outside_;  // from the wire and tunnels
     FloodRound floods_{limits::kVnicsMax + 1};

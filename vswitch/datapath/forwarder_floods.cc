@@ -76,9 +76,9 @@ bool Forwarder::reached_by_floods(const VnicPath& from, Destination to) const {
     return from.floods.has_unknown() && (to == kToUplink || !directory_[to]->fixed.anti_spoofing);
 }
 
-/// A frame to an address that was learned while others to it wait to be flooded: it is flooded behind them,
-/// so that it does not overtake them. It counts for the sender's bound on floods: else a sender that keeps
-/// its queue filled could flood what it likes. @return false when none waits
+/// A frame to an address that was learned while earlier frames to it wait to be flooded: it is flooded behind
+/// them, so that it does not overtake them. It is charged to the sender's limit of floods, because a sender
+/// that keeps its queue filled could flood at any rate otherwise. @return false when no such frame waits
 bool Forwarder::flood_behind(VnicPath& from, const Run& run, Destination to, Nanos now) {
     const auto address = [](const rte_mbuf* frame) { return read_head(frame).destination; };
     const std::uint64_t wanted = address(run.frames[0]);

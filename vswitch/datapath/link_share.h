@@ -23,10 +23,10 @@
 
 namespace weir {
 
-/// What one worker asks of it.
+/// What one worker asks of the link.
 struct LinkDemand {
-    std::uint64_t reservation = 0;  ///< of its vNICs together
-    std::uint32_t shares = 0;       ///< likewise
+    std::uint64_t reservation = 0;  ///< sum over its vNICs
+    std::uint32_t shares = 0;       ///< sum over its vNICs
     std::uint64_t used = 0;         ///< in the last period
     bool backlogged = false;
 };

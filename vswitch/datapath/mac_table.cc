@@ -24,7 +24,8 @@ constexpr Nanos kPostParts = 4;
 /// Entries looked at per housekeeping call.
 constexpr unsigned kAgeBatch = 8;
 
-/// MurmurHash3's finish with a secret: who does not know it cannot choose addresses that share a bucket.
+/// MurmurHash3's finish with a secret: a guest that does not know it cannot choose addresses that share a
+/// bucket.
 std::uint32_t secret_hash(const void* key, std::uint32_t, std::uint32_t secret) {
     std::uint64_t word;
     __builtin_memcpy(&word, key, sizeof(word));

@@ -114,7 +114,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
         profile.promised_packets =
             make_profile(vnic.reservation_pps, burst_for_promise(vnic.reservation_pps));
     profile.uplink.reservation = uplink_reservation_bps(vnic, config.accounting) / kBitsPerByte;
-    // What others were promised does not shut it out (SoftBW 5.2).
+    // Reservations of other vNICs leave it at least this rate (SoftBW 5.2).
     if (vnic.guarantee == GuaranteeKind::kFairness)
         profile.uplink.reservation = std::max({profile.uplink.reservation, kFairnessLeast,
                                                config.uplink.capacity_bps() / kBitsPerByte / kFairnessPart});

@@ -54,7 +54,7 @@ struct VnicProfile {
     std::uint64_t receive_limit = UINT64_MAX;            ///< bytes per second from the wire
     BucketProfile receive_bucket = unlimited_profile();  ///< of all that it receives
     std::uint64_t receive_reservation = 0;               ///< bytes per second of the downlink
-    std::uint32_t receive_shares = 100;                  ///< likewise
+    std::uint32_t receive_shares = 100;                  ///< shares of the downlink
     ClassProfile uplink{};
     /// Appliances whose requests are tracked, and what they may use.
     struct Requests {
@@ -63,7 +63,7 @@ struct VnicProfile {
         std::array<std::uint64_t, kPathResources> limit{};  ///< for people: per second, UINT64_MAX = none
     };
     std::array<Requests, limits::kAppliancesPerVnic> requests{};
-    std::uint8_t request_flows = 0;  ///< of these in use
+    std::uint8_t request_flows = 0;  ///< entries of `requests` in use
     AddressRules addresses;
 };
 
@@ -127,7 +127,7 @@ struct VnicPath {
     std::uint32_t queued_buffers = 0;          ///< of frames that wait in queues of this worker
     std::uint32_t frame_bytes_mean = 1538;     ///< of the last burst, to ask for no more than the tokens pay
     std::uint32_t burst_max = limits::kBurst;  ///< frames of one poll, so that copying them takes some 20 us
-    BurstPressure pressure;                    ///< of what it sends and receives
+    BurstPressure pressure;                    ///< whether it, or a receiver of its frames, is too slow
     Nanos burst_changed = 0;                   ///< when burst_max did
     Nanos held_since = 0;
     Intake intake;
@@ -143,7 +143,7 @@ struct VnicPath {
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
     std::uint64_t drain_rate =
         UINT64_MAX;         ///< bytes per second that the VM takes of the wire, if it is behind
-    Histogram queue_delay;  ///< of what waited; what did not is admitted less these
+    Histogram queue_delay;  ///< of the packets that waited; the other admitted packets waited 0 ns
     AddressGuard guard;
 
     /// The frames of a burst had this length in the mean. A burst of long ones shrinks the next at once, and

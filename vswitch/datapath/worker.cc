@@ -218,16 +218,16 @@ inline void Worker::finish_poll(VnicPath& vnic, unsigned frames) {
     ++stats.bursts;
 }
 
-/// The rings of vNICs that were promised packets, one after the other, while their promises can pay. Neither
-/// the round nor the shares of cycles are asked. Between two of them the wire is polled as between others.
+/// Polls the rings of vNICs with promised packets, one after the other, while their promises can pay. Neither
+/// the round nor the shares of cycles can refuse such a poll. The wire is polled between two rings as in a
+/// round.
 unsigned Worker::poll_promised(Nanos now) {
-    // Rings that are looked at: bounds what this adds to a turn. The next call continues with the ring
-    // behind.
+    // Rings of one call: bounds the time that it adds to a turn. The next call continues with the next ring.
     constexpr unsigned kRingsMax = 16;
     if (promised_.empty())
         return 0;
     unsigned moved = 0;
-    std::size_t idle = 0;  // the last so many had nothing, or their promises could not pay
+    std::size_t idle = 0;  // rings in a row that were empty, or whose promises could not pay
     for (unsigned rings = 0; rings < kRingsMax && idle < promised_.size(); ++rings) {
         ++idle;
         VnicPath& vnic = *promised_[promised_next_];

@@ -4,8 +4,8 @@
 //
 // Both ends have one configured key. It encrypts no traffic, because after a restart the sequence numbers of
 // ESP, which are the IVs of AES-GCM, would start at 1 again under the same key. It only seals the messages of
-// the agreement, and so proves who sent them. The keys of a session come from one fresh X25519 pair of each
-// end, which is used once:
+// the agreement, and so proves which end sent them. The keys of a session come from one fresh X25519 pair of
+// each end, which is used once:
 //   1. A sends its offer, public key a.            2. B answers with its offer b, and with a.
 //   3. A knows both: it computes the session, receives with it, and sends a, b and "adopted".
 //   4. B computes the same session, receives and sends with it, and sends "adopted" too. Now A sends with it.

@@ -19,7 +19,7 @@ namespace weir::calibrate {
 struct CycleReading {
     std::uint64_t cycles = 0;  ///< of iterations with frames, of all workers
     std::uint64_t frames = 0;  ///< taken from VMs' rings and from the wire
-    std::uint64_t bytes = 0;   ///< of these frames
+    std::uint64_t bytes = 0;   ///< of the frames taken
 };
 
 /// @param status, vnics what the switch answers to `status` and `vnic.list`

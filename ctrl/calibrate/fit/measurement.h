@@ -53,8 +53,9 @@ struct Measurement {
     double generator = 0;              ///< largest part of a core that the load generator used, 0..1
     double held_back = 0;  ///< largest part of the time that the switch's buckets held the flow back
 
-    std::uint64_t asked = 0;              ///< requests sent in all rounds
-    std::uint64_t counted_by_switch = 0;  ///< of these, counted by the switch; 0 when it was not read
+    std::uint64_t asked = 0;  ///< requests sent in all rounds
+    std::uint64_t counted_by_switch =
+        0;  ///< the part of `asked` that the switch counted; 0 when it was not read
 
     /// Which size prices such a request: a read is priced by its response.
     [[nodiscard]] CountedSize counted() const {

@@ -142,7 +142,7 @@ class RequestPath {
         std::uint8_t slot = 0;  ///< position among its vNIC's service flows
         Segments segments;
         std::uint64_t at_service = 0;  ///< tokens of requests that were forwarded and not answered yet
-        /// Of these: the clients of the requests have reset their connections, but the appliance works on.
+        /// Part of at_service: clients have reset the connections of these requests; the appliance works on.
         /// The first are given back when `given_back_at` comes, the second one answer's time later.
         std::array<std::uint64_t, 2> abandoned{};
         Nanos given_back_at = kNever;

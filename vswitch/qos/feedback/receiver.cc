@@ -50,24 +50,26 @@ constexpr double kFull = 0.92;
 /// A line-rate sender keeps sending until feedback arrives, one round trip later; those bytes are in the
 /// queue.
 constexpr Nanos kReaction = 25'000;
-/// Most of their part that the senders of a queue do without while it drains.
+/// While a queue drains, its senders are advertised less; at most this fraction of their part is withheld.
 constexpr double kDrainShare = 0.5;
-/// A link that was full for so many periods has a queue even without a flood, as feedback may be late.
+/// A link that was full for this number of periods has a queue even without a flood: feedback may be late.
 constexpr unsigned kFullPeriods = 10;
 
 // A link in use.
-/// While more than this part of the capacity is used, and for so many periods after, no rate exceeds its
+/// While more than this part of the capacity is used, and for kContestedPeriods after, no rate exceeds its
 /// vNIC's part.
 constexpr double kContested = 0.8;
 constexpr unsigned kContestedPeriods = 5;
 
 // Capacity that was left unused although a vNIC wanted it.
-/// It is remembered up to so much time of the capacity, and lent at a rate that uses it up in kUnusedSpent,
+/// Bytes that are remembered at most, as time at the capacity.
 constexpr Nanos kUnusedMax = 4'000'000;
+/// They are lent at a rate that uses them up in this time,
 constexpr Nanos kUnusedSpent = 2'000'000;
-/// ... at most this part of the headroom.
+/// ... and that is at most this part of the headroom.
 constexpr double kHeadroomLent = 0.7;
-/// A byte beyond the capacity uses up this much of it: the average is to be the capacity, no less.
+/// Remembered bytes that a byte beyond the capacity uses up: the link's average is then the capacity, no
+/// less.
 constexpr double kBeyondCounts = 0.9;
 
 // Demand: the rate that a vNIC could use in the next period.

@@ -3,7 +3,7 @@
 // bytes; rates in tokens per second; ns. Threads: one owner (a worker). Allocates only when built.
 //
 // Several senders can overload one receiver's link, and the frames then queue in the network, where no switch
-// of ours sees them. So the receiving switch computes one rate per vNIC and advertises it to all who send to
+// of ours sees them. So the receiving switch computes one rate per vNIC and advertises it to all senders to
 // that vNIC; their switches hold them to it. Once per period (200 us):
 // - measure(): a vNIC's load is what it received. Frames with a congestion mark stand for a queue before the
 //   link, which counts as if it had arrived, too.
@@ -99,7 +99,7 @@ class Receiver {
     [[nodiscard]] bool backlogged() const { return backlogged_; }
 
   private:
-    /// Advertised rates that are remembered: feedback takes up to so many periods to take effect.
+    /// Advertised rates that are remembered, one a period: feedback takes effect within these periods.
     static constexpr std::size_t kHistory = 4;
 
     struct alignas(64) Endpoint {

@@ -3,12 +3,12 @@
 // Source: EyeQ 3.3 (WRR root); DRR (SIGCOMM'95); SoftBW 5.1; docs/algorithms.md 4.6. Units: accounted bytes;
 // bytes per second; ns. Threads: one owner (a worker). Allocates only when built.
 //
-// Frames of several VMs meet at the ring of one. When it is full, whatever comes first would get the next
-// free place: luck, and mostly that of the largest burst. Here every sender to a receiver has a *claim* with
-// a queue of its own. stage() picks the packets that go next: of claims whose reservation is due one packet
-// each in turn, then deficit round robin by shares. Service by shares is charged to reservations, too, so
-// that a reservation is a floor under the division and not an addition to it. A picked packet stays where it
-// is until the ring has taken it.
+// Several VMs send to one VM whose ring is full. First come, first served would give the next free place to
+// the sender with the largest burst. Here every sender to a receiver has a *claim* with a queue of its own.
+// stage() picks the packets that are delivered next: one packet of each claim whose reservation is due, in
+// turn, then deficit round robin by shares. A packet that is picked by shares is charged to the reservation
+// as well: a sender gets its reservation or its part by shares, whichever is more, and not their sum. A
+// picked packet stays in its queue until the ring has taken it.
 //
 // Example: eight senders of equal shares flood a VM that takes 1 Gbit/s, one of them with a reservation of
 // 250 Mbit/s. Round robin alone would give each 125. The reserved one is owed 250; it gets that, and the
@@ -34,7 +34,7 @@
 
 namespace weir {
 
-/// Who sent a packet: a vNIC of this worker by its id, or one of the groups below.
+/// The sender of a packet: a vNIC of this worker by its id, or one of the groups below.
 using SenderId = std::uint16_t;
 inline constexpr SenderId kFromWorkers = limits::kVnicsMax;  ///< vNICs of this host's other workers
 inline constexpr SenderId kFromWire = kFromWorkers + 1;
@@ -62,7 +62,8 @@ class FanIn {
     }
     /// Past the queues: nothing waits for the receiver, and its limit pays for the bytes.
     [[nodiscard]] bool admit(VnicId receiver, std::uint32_t bytes, Nanos now);
-    /// The receiver's ring did not take so many of the bytes that admit() or stage() has paid for.
+    /// Pays `bytes` back to the receiver's limit: admit() or stage() has charged them, and the ring did not
+    /// take them.
     void give_back(VnicId receiver, std::uint32_t bytes) { receivers_[receiver].limit.give_back(bytes); }
 
     /// @return false when there is no place, or no claim; the packet was not taken
@@ -103,7 +104,7 @@ class FanIn {
         const ClaimId at = find(receiver, sender);
         return at == kNone ? 0 : claims_[at].bytes;
     }
-    /// Of the vNIC to the receiver for which most of it waits.
+    /// Bytes of the sender that wait for one receiver: the one for which it has most.
     [[nodiscard]] std::uint32_t most_bytes(SenderId sender) const;
     /// Free places for packets to any receiver.
     [[nodiscard]] std::uint32_t room() const { return places_.room(); }
@@ -128,14 +129,14 @@ class FanIn {
         PlacePool::Chain next;  ///< picked
         TokenBucket limit;
         Members active;    ///< claims with packets that are not picked
-        Members reserved;  ///< of these: with a reservation
+        Members reserved;  ///< active claims with a reservation
         DeficitRoundRobin<kClaimsMax> turns;
         std::size_t reserved_turn = 0;
         std::uint32_t packets = 0;      ///< that wait, with those that are picked
         std::uint32_t most_shares = 0;  ///< of any of its claims
         std::uint32_t place = 0;        ///< in waiting_
         ClaimId claims = kNone;
-        std::array<ClaimId, kSenderIds - kFromWorkers> groups{kNone, kNone};  ///< of them
+        std::array<ClaimId, kSenderIds - kFromWorkers> groups{kNone, kNone};  ///< claims of the groups
     };
 
     [[nodiscard]] ClaimId find(VnicId receiver, SenderId sender) const;

@@ -151,7 +151,7 @@ class RequestGate {
     struct alignas(64) FlowState {
         std::array<TokenBucket, kPathResources> buckets;
         Mask limited = 0;  ///< resources with a limit, which are asked
-        Mask blocked = 0;  ///< of them those that could not pay when last asked
+        Mask blocked = 0;  ///< limited resources that could not pay when last asked
         bool open = false;
         bool granted = false;  ///< the window granted its tokens to the next request
         std::uint32_t packets = 0;

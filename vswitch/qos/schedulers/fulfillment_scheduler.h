@@ -48,7 +48,7 @@ class FulfillmentScheduler final : public LinkScheduler {
     void set_guarantee_quanta();
 
     Members active_;     ///< classes that contend
-    Members due_;        ///< of these: the time-to-send has come
+    Members due_;        ///< active classes whose time-to-send has come
     TimingWheel later_;  ///< classes that become due later; some contend no more
     std::vector<Promise> promises_;
     std::uint64_t wanted_ = 0;  ///< sum of guarantees of the classes that contend, tokens/s

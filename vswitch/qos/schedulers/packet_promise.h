@@ -36,7 +36,7 @@ class PacketPromise {
         const std::uint64_t price = std::max<std::uint64_t>(packets, cycles / limits::kPromisedPacketCycles);
         bucket_.pay(static_cast<std::uint32_t>(std::min(price, kPaymentMax)), now);
     }
-    /// Counts packets whose cycles were paid with credit, as far as that leaves one capacity of debt.
+    /// Charges packets whose cycles the vNIC's credit has paid; the debt stays below one bucket's burst.
     void count(std::uint32_t packets, Nanos now) { bucket_.pay_bounded(packets, now); }
 
     /// @param profile made with burst_for_promise(), or unlimited: no promise

@@ -32,8 +32,8 @@ class WrrScheduler final : public LinkScheduler {
     [[nodiscard]] std::size_t serve_by_shares(Nanos now, std::span<PacketRef> out);
 
     Members active_;                 ///< classes that contend
-    Members paying_;                 ///< of these: the reservation can pay now
-    TimingWheel reservations_;       ///< of these: the reservation can pay later
+    Members paying_;                 ///< active classes whose reservation can pay now
+    TimingWheel reservations_;       ///< active classes whose reservation can pay later
     std::vector<bool> waiting_;      ///< in reservations_
     std::size_t reserved_turn_ = 0;  ///< where the search for the next reserved packet starts
     Turns turns_;                    ///< by shares
