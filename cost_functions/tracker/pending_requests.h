@@ -9,6 +9,10 @@
 // walk through its list; younger ones are also in a hash table with chains of at most 16. Thousands of
 // requests may be outstanding, and the look-up must succeed: an NBD simple reply cannot be parsed without its
 // request's length.
+//
+// Example, in order: a connection sends requests 0 to 4, but no record was free for request 2. The third
+// response answers request 2, for which there is no record: it is counted without a latency. The fourth one
+// finds the record of request 3.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,11 @@
 //
 // A greedy pass fills the smallest part of the tree that takes the tenant, host by host. Only where it fails,
 // a depth-first search tries all layouts within a budget; when it ends within the budget, no layout exists.
+//
+// Example: five vNICs with a reservation of 3 each, and a host with four slots behind an uplink of 4. With k
+// of them behind it the uplink needs 3 * min(k, 5 - k): 3 for one or four, 6 for two or three. So one vNIC
+// fits, two do not, four do: the greedy pass puts four there, though it has to pass through numbers that do
+// not fit.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,12 @@
 // pool_tree.h - tree of pools within pools, with VMs as leaves and the settings of each node.
 // Source: SRP 2.1; docs/algorithms.md 9.2
 // Units: tokens/s. Threads: any (values).
+//
+// A pool is a part of an appliance that several VMs, on any hosts, have together; it may be divided into
+// pools. A child's reservation is within its parent's, and a child's shares count among its siblings only.
+// Example: an appliance of 3,000 has a pool with a reservation of 1,500 and 1,000 shares, and two VMs with
+// 2,000 and 1,000 shares. All are busy: the pool gets 1,500, the VMs 1,000 and 500. The pool's own VMs divide
+// the 1,500.
 #pragma once
 
 #include <cassert>

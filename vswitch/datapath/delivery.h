@@ -7,6 +7,10 @@
 // is served by the senders' claims (fan_in.h); meanwhile all that follows goes behind it. Without isolation,
 // and when the VM has taken nothing for 100 ms, it is dropped. Nothing of this is asked of a receiver for
 // which nothing waits and that has no limit, but one flag.
+//
+// Example: a burst of 32 frames for one VM enters its ring in one call. Of 20 frames for B and 12 for C both
+// rings are written once. B's ring has 5 free places: 5 frames enter, the second attempt takes none, and 15
+// wait with their sender's claim.
 #pragma once
 
 #include <array>

@@ -7,6 +7,10 @@
 // the passing frame keeps the client from sending its next request; the frame's headers are kept as a
 // WindowUpdate, an acknowledgement with the appliance's own window that reopens it later. ClosedWindows holds
 // these updates in the order in which windows will reopen.
+//
+// The field in the header is the window in bytes shifted right by the scale of the appliance's SYN. Example:
+// with scale 7 a window of 8,192 bytes is a field of 64; lowered to 0 and sent again it is 64 once more. The
+// window of a SYN itself is not scaled.
 #pragma once
 
 #include <array>

@@ -1,5 +1,10 @@
 // bitmap_tree.h - a set of small integers with find-next in one word operation per level of 64.
 // Source: Eiffel (NSDI'19); docs/algorithms.md 2.3. Threads: one owner.
+//
+// One bit per member, and above each 64 bits one bit that states whether any of them is set. Example with
+// 4,096 places: 70 and 4,000 are members. find_from(71) finds nothing behind bit 6 of word 1, asks the
+// summary for the next word with a member, which is word 62, and the lowest bit there is 4,000 - 62 * 64
+// = 32.
 #pragma once
 
 #include <array>

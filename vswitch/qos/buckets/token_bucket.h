@@ -1,6 +1,14 @@
 // token_bucket.h - a token bucket with debt as one point in time: when it will be full again.
 // Source: Pulsar 4.4 (passes iff level >= min(cost, capacity), then pays in full) in the form of GCRA (ITU-T
 // I.371). Units: costs in tokens (32 bit), time in Nanos (up to 2 years). Threads: one owner.
+//
+// The bucket stores no level and no time of the last refill, but the moment at which it will be full again. A
+// payment moves this moment by its tokens at the bucket's rate; while the moment lies in the past the bucket
+// is full. Nothing has to be refilled, and an idle bucket costs nothing. A cost above the capacity passes
+// when the bucket is full, and leaves it in debt.
+//
+// Example: 5,000 tokens per second, capacity 5,000. Requests of 9,000 tokens pass at 0 s, which makes it full
+// again at 1.8 s, then at 1.8, 3.6 and 5.4 s.
 #pragma once
 
 #include <algorithm>

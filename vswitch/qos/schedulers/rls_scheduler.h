@@ -13,6 +13,11 @@
 // the last service by shares, and not at the least tag of the others: what these took while a limit left
 // capacity over is not held against them. And service by reservation moves the shares' tag at most one burst
 // beyond the virtual time: a class that gives up a large reservation has no debt.
+//
+// Example: a link of 100 packets per second; A has a reservation of 20 and one share, B two shares and a
+// limit of 40, C one share. By shares they would get 25, 50 and 25. B stops at 40, and A and C get 30 each:
+// A's reservation of 20 is within that and changes nothing. With a reservation of 60 A gets 60, B 27 and
+// C 13.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,12 @@
 // time_to_send.h - a guarantee as the moment from which on its next packet is due.
 // Source: SoftBW 5.1 (time-to-send, deviation within tau_max), mClock (reservation tag). Units: bytes, Nanos,
 // fine time. Threads: one owner.
+//
+// A class with a guarantee of G bytes per second is due while its time-to-send has come. A packet of b bytes
+// moves this time by b / G. Idle time earns credit for at most tau_max, and packets that leave by spare
+// capacity cost at most tau_max. Example: 1 byte per ns, tau_max 4,000 ns. After a long pause a packet of
+// 1,000 bytes leaves at 1,000,000 ns. The time-to-send would be far in the past; it becomes 996,000 ns, so
+// that five more packets are due at once.
 #pragma once
 
 #include <algorithm>
