@@ -10,6 +10,7 @@ import functools
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -20,6 +21,8 @@ LEAST_LINES = 25            # of a production file; SMALL has the exceptions
 MARKDOWN_COLUMNS = 160      # outside of tables and code
 CELL_COLUMNS = 200
 README_LINES = 150
+PRODUCTION_FILES = 400
+MEDIAN_LINES = (90, 160)
 SOURCES = (".h", ".cc", ".py", ".sh")
 PRODUCTION = ("common/", "cost_functions/", "vswitch/", "ctrl/")
 
@@ -34,13 +37,14 @@ ALONE = re.compile(r"(^|/)main\.cc$|^ctrl/what_if/\w+\.cc$|^cost_functions/proto
                    r"|^ctrl/alloc/(drf|hdrf|first_fit|max_min|revenue)\.cc$|^vswitch/qos/feedback/\w+_law\.cc$")
 
 # Which rooms a room may include, besides itself; docs/design.md section 3. A single header is named where the room it
-# stands in may not be seen as a whole. Tests, benches and the mains (vswitch, ctrl) may include everything.
+# stands in may not be seen as a whole. Tests and the benches of single parts may include everything.
 PURE = {"common", "cost_functions"}
 # Plain values that every part of the switch may speak of.
 SWITCH = {"common/config", "vswitch/limits.h", "vswitch/stats.h", "vswitch/drop_reason.h",
           "vswitch/config/config.h"}
 QOS = {"vswitch/qos", "vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qos/schedulers", "vswitch/qos/receive",
        "vswitch/qos/requests", "vswitch/qos/guarantees"}
+SIM = PURE | SWITCH | QOS       # the switch's pure code, in virtual time
 DATAPATH = PURE | SWITCH | QOS | {"cost_functions/protocols", "cost_functions/tracker", "vswitch/esp", "vswitch/ports"}
 MAY_INCLUDE = {
     "common": set(),
@@ -50,6 +54,7 @@ MAY_INCLUDE = {
     "cost_functions/tracker": PURE,
     "cost_functions/protocols": PURE | {"cost_functions/tracker"},
     "cost_functions/program": PURE | {"common/config"},
+    "vswitch": PURE | SWITCH | {"cost_functions/program", "vswitch/agent", "vswitch/config", "vswitch/ports", "vswitch/topology"},
     "vswitch/config": PURE | SWITCH | {"cost_functions/protocols", "vswitch/esp/esp_sizes.h",
                                        "vswitch/qos/feedback/registry.h", "vswitch/qos/schedulers/registry.h"},
     "vswitch/qos": PURE | SWITCH | {"vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qos/schedulers"},
@@ -66,6 +71,8 @@ MAY_INCLUDE = {
     "vswitch/datapath/requests": DATAPATH | {"vswitch/datapath"},
     "vswitch/datapath/tunnels": DATAPATH | {"vswitch/datapath"},
     "vswitch/agent": PURE | SWITCH | {"common/wire"},
+    "vswitch/topology": PURE | SWITCH | QOS | {"cost_functions/protocols", "vswitch/agent", "vswitch/config", "vswitch/datapath", "vswitch/eal.h",
+                                               "vswitch/esp", "vswitch/ports"},
     "ctrl/alloc": PURE, "ctrl/estimate": PURE, "ctrl/billing": PURE,
     "ctrl/pools": PURE | {"ctrl/alloc"},
     "ctrl/config": PURE | {"common/config", "ctrl/alloc", "ctrl/billing", "ctrl/pools"},
@@ -80,6 +87,10 @@ MAY_INCLUDE = {
     "ctrl/calibrate/load": PURE | {"common/config", "cost_functions/protocols", "cost_functions/tracker", "ctrl/calibrate/fit/measurement.h",
                                    "ctrl/cli/failure.h"},
     "ctrl/calibrate": PURE | {"common/config", "ctrl/calibrate/fit", "ctrl/calibrate/load", "ctrl/cli"},
+    "bench/sim": SIM | {"bench/sim/fleet", "bench/sim/pools", "bench/sim/services", "ctrl/estimate", "vswitch/config/config_fields.h"},
+    "bench/sim/services": SIM | {"bench/sim", "common/wire", "ctrl/config", "ctrl/daemon"},
+    "bench/sim/pools": SIM | {"bench/sim", "bench/sim/services", "ctrl/config", "ctrl/estimate", "ctrl/pools"},
+    "bench/sim/fleet": SIM | {"bench/sim", "ctrl/billing", "ctrl/placement"},
 }
 # Libraries that only some places may see: include pattern -> path prefixes.
 LIBRARIES = {
@@ -216,6 +227,17 @@ def rule_production_files_are_no_crumbs(name, text):
         yield 1, f"{text.count(chr(10))} lines; at least {LEAST_LINES}, or a reason in SMALL"
 
 
+def rule_production_files_are_few(name, text):
+    """Counted once, at the top README: files and their median length."""
+    if name != "README.md":
+        return
+    lines = [read(each).count("\n") for each in listing() if is_production(each)]
+    if len(lines) > PRODUCTION_FILES:
+        yield 1, f"{len(lines)} production files; at most {PRODUCTION_FILES}"
+    if not MEDIAN_LINES[0] <= statistics.median(lines) <= MEDIAN_LINES[1]:
+        yield 1, f"production files have {statistics.median(lines):.0f} lines in the median; {MEDIAN_LINES[0]} to {MEDIAN_LINES[1]} are allowed"
+
+
 def rule_parts_of_a_class_have_its_name(name, text):
     """foo_bar.cc has foo_bar.h beside it, or is a part of foo.h's class."""
     if not is_production(name) or not name.endswith(".cc") or ALONE.search(name):
@@ -238,6 +260,8 @@ def includes(name, text):
 def rule_folders_include_downwards_only(name, text):
     folder = os.path.dirname(name)
     if folder not in MAY_INCLUDE:
+        if is_production(name):
+            yield 1, f"{folder} is no room that MAY_INCLUDE knows"
         return
     allowed = MAY_INCLUDE[folder] | {folder}
     for line, what in includes(name, text):
