@@ -1,4 +1,4 @@
-"""analysis.py - what is read out of results of weir-sim: when rates settle, how steady they are, who got how much."""
+"""analysis.py - what is read out of results of weir-sim: when rates settle, how steady they are, which flow got how much."""
 
 
 def windows(result, host, tenant, width_ns):

@@ -26,7 +26,7 @@ PROGRAM_SECONDS_MAX = 200
 GBIT = 8e-3  # Gbit/s of one MT/s
 TESTBED = {1: (5.2, 5.2, 29.9), 2: (7.1, 0.7, 27.1)}  # Fig. 1 without isolation, Gbit/s of A, B, C
 GUARANTEED = {"A": 4.8, "B": 2.4}  # in fig1, Gbit/s
-# Fig. 13: who is short under each other scheme, and by how many percent.
+# Fig. 13: which tenant is short under each other scheme, and by how many percent.
 SHORT = {"off": {"B": 64, "D": 28}, "appliances": {"B": 63, "D": 12}, "network": {"D": 30}}
 NO_REASON = "The cause is not known."
 # Why a claim fails, printed only where it does.
@@ -122,7 +122,7 @@ def short_tenants(least):
 
 
 def fig12_claims(served, least, search):
-    """Who is short under which scheme, and by how much, beside the paper's Fig. 12 and 13."""
+    """Which tenant is short under which scheme, and by how much, beside the paper's Fig. 12 and 13."""
     claims = [Claim("Fig. 12", "Weir: tenants below their guarantees in any interval", short_tenants(least["weir"]), "none", "is", why=NO_REASON),
               Claim("Fig. 12", "Weir: tenant-intervals below a guarantee while capacities are searched", search, 0, digits=0, why=NO_REASON)]
     for scheme, paper in SHORT.items():

@@ -34,13 +34,13 @@ Claim claim(std::uint64_t reservation, std::uint64_t limit, std::uint32_t shares
 }  // namespace
 
 TEST_CASE(
-    "V1: 1200 by shares 3:1 under limits 1000 and 500 is 900 and 300; 300 by 1:1 under 400 and 100 is 200, "
+    "1200 by shares 3:1 under limits 1000 and 500 is 900 and 300; 300 by 1:1 under 400 and 100 is 200, "
     "100") {
     CHECK(fill(1200, {claim(0, 1000, 3), claim(0, 500, 1)}).parts == std::vector<std::uint64_t>{900, 300});
     CHECK(fill(300, {claim(0, 400, 1), claim(0, 100, 1)}).parts == std::vector<std::uint64_t>{200, 100});
 }
 
-TEST_CASE("V2: 1000 over (100,300,1) (400,-,1) (0,150,2) (0,-,4) is 100, 400, 150, 350") {
+TEST_CASE("1000 over (100,300,1) (400,-,1) (0,150,2) (0,-,4) is 100, 400, 150, 350") {
     const Filled f =
         fill(1000, {claim(100, 300, 1), claim(400, kNone, 1), claim(0, 150, 2), claim(0, kNone, 4)});
     CHECK(f.parts == std::vector<std::uint64_t>{100, 400, 150, 350});

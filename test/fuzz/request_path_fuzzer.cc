@@ -126,8 +126,8 @@ class Target {
     /// Everything is as before the first act.
     void end() {
         requests_.remove(path_, now_, [this](const PacketRef& ref) { give(0, ref); });
-        require(held_ == 0, "who leaves takes along what waits");
-        require(wheel_.size() == 0, "who leaves is not woken");
+        require(held_ == 0, "a vNIC that leaves takes along what waits");
+        require(wheel_.size() == 0, "a vNIC that leaves is not woken");
         for (unsigned i = 0; i < kSweeps; ++i)
             requests_.housekeeping(now_);
     }

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 
-from daemon import BUILD, ROOT, WEIRCTL, Daemon, Refused  # noqa: F401 - those who use a switch take them from here
+from daemon import BUILD, ROOT, WEIRCTL, Daemon, Refused  # noqa: F401 - users of a switch take them from here
 from wait import until
 
 SWITCH = os.path.join(BUILD, "vswitch", "weir-switch")

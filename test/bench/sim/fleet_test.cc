@@ -195,7 +195,7 @@ TEST_CASE("by deadline fewer transmissions are late", "[fleet]") {
     CHECK(by_deadline.utilization() == Approx(alike.utilization()).epsilon(0.01));
 }
 
-TEST_CASE("who was ahead needs less, and leaves it to those who begin", "[fleet]") {
+TEST_CASE("a VM that was ahead needs less, and leaves it to those that begin", "[fleet]") {
     // A has 1000 of its 2500 Mbit after a second, so that 1500 / 9 s suffice and the link is not
     // over-promised.
     const FleetTally tally =

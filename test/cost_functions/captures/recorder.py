@@ -77,7 +77,7 @@ class Recorder(threading.Thread):
 
     def write(self, *names):
         """Writes the longest sessions under these names, in the order of their begin; none under None."""
-        self.listener.shutdown(socket.SHUT_RDWR)  # also wakes who waits in accept()
+        self.listener.shutdown(socket.SHUT_RDWR)  # also wakes the thread in accept()
         self.listener.close()
         size = lambda records: sum(map(len, records))
         longest = sorted(self.sessions, key=size, reverse=True)[:len(names)]

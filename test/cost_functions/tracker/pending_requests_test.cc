@@ -142,11 +142,11 @@ TEST_CASE(
     PendingRequests pending(1 << 14, 2, 1 << 14);
     std::vector<TrackedConnection> connections(3);
     std::vector<std::pair<std::size_t, std::uint32_t>> open;
-    for (std::size_t who = 0; who < connections.size(); ++who) {
-        connections[who].vnic = 1;
-        connections[who].id_low = (77 * who) & TrackedConnection::kIdLowMask;
+    for (std::size_t at = 0; at < connections.size(); ++at) {
+        connections[at].vnic = 1;
+        connections[at].id_low = (77 * at) & TrackedConnection::kIdLowMask;
         for (std::uint32_t cookie = 0; cookie < kMany; ++cookie)
-            open.emplace_back(who, cookie);
+            open.emplace_back(at, cookie);
     }
     weir::testing::Random32 random(5);
     const auto shuffle = [&] {
@@ -154,18 +154,18 @@ TEST_CASE(
             std::swap(open[i], open[random() % (i + 1)]);
     };
     shuffle();
-    for (const auto& [who, cookie] : open)
-        pending.add(connections[who], {.response_bytes = cookie, .cookie = cookie << 12}, false,
-                    who * kMany + cookie);
+    for (const auto& [at, cookie] : open)
+        pending.add(connections[at], {.response_bytes = cookie, .cookie = cookie << 12}, false,
+                    at * kMany + cookie);
     shuffle();
-    for (const auto& [who, cookie] : open) {
-        const Pending* const found = pending.find(connections[who], cookie << 12);
+    for (const auto& [at, cookie] : open) {
+        const Pending* const found = pending.find(connections[at], cookie << 12);
         REQUIRE(found != nullptr);
         REQUIRE(found->response_bytes == cookie);
         Response response{.bytes = 5, .cookie = cookie << 12};
-        const Answer answer = pending.close_by_cookie(connections[who], response, 10'000);
+        const Answer answer = pending.close_by_cookie(connections[at], response, 10'000);
         REQUIRE(answer.matched);
-        REQUIRE(answer.latency == 10'000 - static_cast<Nanos>(who * kMany + cookie));
+        REQUIRE(answer.latency == 10'000 - static_cast<Nanos>(at * kMany + cookie));
     }
     CHECK(pending.taken(1) == 0);
     for (const TrackedConnection& connection : connections)

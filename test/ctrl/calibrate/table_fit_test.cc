@@ -118,7 +118,7 @@ TEST_CASE("too few rounds, no saturation, a busy generator and a switch that lim
     CHECK(fit.objections[1].found == "65% of the rate with half of the 16 requests outstanding");
     CHECK(fit.objections[2].path == "read 2KiB");
     CHECK(fit.objections[3].found == "held back 40% of the time");
-    // For those who want it anyway, and those who find it.
+    // For readers that want it anyway, and readers that find it.
     REQUIRE_FALSE(fit.table.is_null());
     CHECK(table_of(fit).facts().source.ends_with("Written in spite of 4 objections."));
 }

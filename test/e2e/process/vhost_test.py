@@ -1,4 +1,4 @@
-"""vhost_test.py - vhost-user ports with testpmd as VMs: who listens, ring layouts, coming and going, a stuck VM."""
+"""vhost_test.py - vhost-user ports with testpmd as VMs: which side listens, ring layouts, coming and going, a stuck VM."""
 
 from case import Case
 from wait import until

@@ -325,7 +325,7 @@ TEST_CASE("the tables that come with the switch are found from its build folder,
     ::unsetenv("WEIR_DATA_DIR");
 }
 
-TEST_CASE("who waits for a window is next by wrr, or by another scheduler") {
+TEST_CASE("a vNIC that waits for a window is next by wrr, or by another scheduler") {
     const auto scheduler_of = [](const json& more) {
         return valid(json{{"appliances", json::array({disk_with(more)})}}.dump()).appliances[0].scheduler;
     };

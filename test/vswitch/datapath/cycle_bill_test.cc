@@ -1,4 +1,5 @@
-// cycle_bill_test.cc - a port that burns time shows who pays for it: the sender, the receiver, the stuck VM.
+// cycle_bill_test.cc - a port that burns time shows which vNIC pays for it: the sender, the receiver, the
+// stuck VM.
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/switch_harness.h"
 

@@ -1,5 +1,5 @@
-// floods_test.cc - frames for all of a VLAN: who gets them, how many copies a turn makes, whose turn it is,
-// and what is left when somebody goes.
+// floods_test.cc - frames for all of a VLAN: which vNICs get them, how many copies a turn makes, whose turn
+// it is, and what is left when somebody goes.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST_CASE("members are listed per VLAN in their order, and those that take unkno
     CHECK((members(of, 10, false) == std::vector<VnicId>{6, 0}));
 }
 
-TEST_CASE("senders are visited in turn, a turn has 256 copies, and who has gone is not visited") {
+TEST_CASE("senders are visited in turn, a turn has 256 copies, and one that has gone is not visited") {
     FloodRound round(3);
     std::array<FloodQueue, 3> senders;
     for (FloodQueue& sender : senders)
@@ -227,8 +227,8 @@ TEST_CASE("super-frames that are flooded keep to their sender's quota when the u
 TEST_CASE("a sender or a receiver that goes while floods wait leaves every sum right") {
     constexpr unsigned kReaders = 60;
     const unsigned before = buffers_in_use();
-    for (unsigned who = 0; who <= kReaders; who += 10) {
-        INFO("who " << who);
+    for (unsigned leaver = 0; leaver <= kReaders; leaver += 10) {
+        INFO("leaver " << leaver);
         RingNic nic(1, 1024);
         Flooded vlan(kReaders, {}, &nic);
         vlan.broadcast(vlan.first, 1, 32, 1000);
@@ -239,7 +239,7 @@ TEST_CASE("a sender or a receiver that goes while floods wait leaves every sum r
         CHECK(vlan.host.stats(vlan.first).from_vm.queued.packets > 0);
         CHECK_FALSE(vlan.host.worker().drained());
         vlan.host.worker().housekeeping_next();
-        vlan.host.remove(who < kReaders ? vlan.ids[who] : vlan.first);
+        vlan.host.remove(leaver < kReaders ? vlan.ids[leaver] : vlan.first);
         vlan.host.settle();
         vlan.host.run(20'000'000, 100'000);
         CHECK(balanced(vlan.host.stats(vlan.second).from_vm));
@@ -282,7 +282,7 @@ TEST_CASE("receivers of a long broadcast share its data, and what the wire's tag
 }
 
 TEST_CASE(
-    "a broadcast that asks for a checksum is finished for those who need it, and only in their copies") {
+    "a broadcast that asks for a checksum is finished for those that need it, and only in their copies") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
     const VnicId plain = host.add(vm(2));

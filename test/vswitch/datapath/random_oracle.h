@@ -22,7 +22,7 @@
 
 namespace weir::testing {
 
-/// Who sends and receives: a vNIC from its start to its removal, or the hosts of one VLAN on the wire.
+/// A sender and receiver: a vNIC from its start to its removal, or the hosts of one VLAN on the wire.
 struct Party {
     std::string name;
     std::uint16_t vlan = 0;

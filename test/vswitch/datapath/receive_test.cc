@@ -1,5 +1,5 @@
-// receive_test.cc - VMs that do not take what is sent to them as fast as it comes: who is held back, who
-// loses.
+// receive_test.cc - VMs that do not take what is sent to them as fast as it comes: which sender is held back,
+// which loses.
 #include <rte_mbuf.h>
 
 #include <algorithm>

@@ -28,7 +28,7 @@ class RingNic {
     void arrive(rte_mbuf* frame, std::uint16_t queue = 0);
     /// The wire takes what the NIC has; the frames are the caller's.
     [[nodiscard]] std::vector<rte_mbuf*> take(std::uint16_t queue = 0);
-    /// The same, for those who only count. @return bytes of the frames, with `overhead` for each
+    /// The same, for tests that only count. @return bytes of the frames, with `overhead` for each
     std::uint64_t drain(std::uint32_t overhead = 0, std::uint16_t queue = 0);
 
   private:

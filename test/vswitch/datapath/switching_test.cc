@@ -1,5 +1,5 @@
-// switching_test.cc - who gets a frame: local delivery, flooding per VLAN within its bound, workers among
-// themselves.
+// switching_test.cc - which vNIC gets a frame: local delivery, flooding per VLAN within its bound, workers
+// among themselves.
 #include <rte_mbuf.h>
 
 #include "test/support/catch.h"

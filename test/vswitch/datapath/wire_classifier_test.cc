@@ -127,7 +127,7 @@ TEST_CASE("a stale, foreign or senseless mark is not believed") {
     CHECK(wire.arrive(marked(from_peer(mac(2)), 2)) == 1);  // by the table alone
 }
 
-TEST_CASE("who sends from the wire lives there, unless the address is a vNIC's") {
+TEST_CASE("an address that sends from the wire is on the wire, unless it is a vNIC's") {
     Wire wire;
     CHECK(wire.arrive(tagged(from_peer(mac(1)), 10)) == 0);
     CHECK(wire.macs.find(mac_key(mac(0x99), 10)) == kToUplink);

@@ -19,7 +19,7 @@ MultiBucket<2> pulsar_example() {
 
 }  // namespace
 
-TEST_CASE("B1: of ten 4 KB READs one passes, the next waits 0.6 s for the second resource") {
+TEST_CASE("of ten 4 KB READs one passes, the next waits 0.6 s for the second resource") {
     MultiBucket<2> m = pulsar_example();
     const MultiBucket<2>::Costs read{80, 4000};
     REQUIRE(m.admit(read, 0));

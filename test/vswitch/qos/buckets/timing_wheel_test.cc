@@ -26,7 +26,7 @@ std::vector<std::uint32_t> fired(TimingWheel& wheel, Nanos now, unsigned budget 
 
 }  // namespace
 
-TEST_CASE("W1: frames 12 us apart fall into slots 0, 2, 3, 5, 6, 8 of 8 us and leave at their starts") {
+TEST_CASE("frames 12 us apart fall into slots 0, 2, 3, 5, 6, 8 of 8 us and leave at their starts") {
     TimingWheel wheel(6, 13);  // slots of 8.192 us: W1's whole numbers hold with a slot of 2^13 ns as well
     for (std::uint32_t i = 0; i < 6; ++i)
         wheel.insert(i, Nanos{i} * 12'000, 0);

@@ -29,7 +29,7 @@ struct PaperBucket {
 
 }  // namespace
 
-TEST_CASE("B2: requests of 9000 to a bucket of 5000 at 5000/s pass at 0, 1.8, 3.6 and 5.4 s") {
+TEST_CASE("requests of 9000 to a bucket of 5000 at 5000/s pass at 0, 1.8, 3.6 and 5.4 s") {
     TokenBucket b(make_profile(5000, 5000));
     for (const Nanos t : {0 * kMs, 1800 * kMs, 3600 * kMs, 5400 * kMs}) {
         CHECK(b.ready_at(9000) == t);

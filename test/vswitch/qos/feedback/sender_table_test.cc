@@ -1,4 +1,4 @@
-// sender_table_test.cc - who gets an entry, and how far a look-up walks.
+// sender_table_test.cc - which sender gets an entry, and how far a look-up walks.
 #include "vswitch/qos/feedback/sender_table.h"
 
 #include <array>

@@ -91,7 +91,8 @@ TEST_CASE("a guarantee that is held for a period has the more afterwards, and is
     CHECK(meter.rate() == 122);
 }
 
-TEST_CASE("property: who was short while it waited, and then gets what is guaranteed, has sent S by T") {
+TEST_CASE(
+    "property: a vNIC that was short while it waited, and then gets what is guaranteed, has sent S by T") {
     weir::testing::Random32 random(418);
     for (int trial = 0; trial < 200; ++trial) {
         Promise promise{.kind = GuaranteeKind::kDynamic};
@@ -155,7 +156,8 @@ TEST_CASE("periods of one promise add up to one of the bill; another promise beg
     CHECK(period.ended == 40);
 }
 
-TEST_CASE("property: who gets at least what is guaranteed has sent S by T, and it never exceeds S / T") {
+TEST_CASE(
+    "property: a vNIC that gets at least what is guaranteed has sent S by T, and it never exceeds S / T") {
     weir::testing::Random32 random(417);
     for (int trial = 0; trial < 200; ++trial) {
         Promise promise{.kind = GuaranteeKind::kDynamic};

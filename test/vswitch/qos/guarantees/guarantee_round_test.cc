@@ -1,4 +1,4 @@
-// guarantee_round_test.cc - who is held when more is promised than the link has, by worked numbers.
+// guarantee_round_test.cc - which class is held when more is promised than the link has, by worked numbers.
 #include "test/support/catch.h"
 #include "vswitch/qos/guarantees/guarantee_meter.h"
 

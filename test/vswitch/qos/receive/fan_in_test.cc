@@ -1,4 +1,4 @@
-// fan_in_test.cc - who gets the next place in a receiver's ring.
+// fan_in_test.cc - which sender gets the next place in a receiver's ring.
 #include "vswitch/qos/receive/fan_in.h"
 
 #include <algorithm>

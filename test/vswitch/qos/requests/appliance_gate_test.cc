@@ -67,7 +67,7 @@ class Service {
 
     std::vector<Client> clients;
     Nanos now = 1;
-    Nanos idle = 0;  ///< while somebody waited who could have entered
+    Nanos idle = 0;  ///< while a request waited that could have entered
 
   private:
     void send(std::uint32_t client) {
@@ -157,7 +157,7 @@ TEST_CASE("window: a request larger than the window enters when nothing else is 
     CHECK(service.share(1) < 0.55);
 }
 
-TEST_CASE("window: who is held by a bucket of its own leaves the window to others") {
+TEST_CASE("window: a flow that is held by a bucket of its own leaves the window to others") {
     Service service(8, 10 * kUs, {{.promised = {}, .limit = make_profile(10'000, 100)}, {}});
     service.run(1'000'000 * kUs);
     CHECK(service.clients[0].served > 9'900);

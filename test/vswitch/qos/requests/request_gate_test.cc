@@ -74,7 +74,7 @@ class Gate {
 }  // namespace
 
 TEST_CASE(
-    "B1: of ten reads of 4 KB by a flow with (800, 5000) one passes, the next after 0.6 s, then every 0.8 "
+    "of ten reads of 4 KB by a flow with (800, 5000) one passes, the next after 0.6 s, then every 0.8 "
     "s") {
     Gate gate(limits_of(800, 5000));
     for (std::uintptr_t i = 0; i < 10; ++i)

@@ -80,7 +80,7 @@ TEST_CASE("8 and 4 on a link of 10 get 6.7 and 3.3 (SoftBW 1)") {
     CHECK(h.rate(1) / kGbit == Approx(10.0 / 3).epsilon(0.01));
 }
 
-TEST_CASE("a guarantee counts in full as long as those who are there fit, however many were promised") {
+TEST_CASE("a guarantee counts in full as long as those that are there fit, however many were promised") {
     std::vector<Source> sources(16, promised(kGbit / 4));  // 4 times the link
     sources[0].profile.reservation = kGbit / 2;
     for (std::size_t i = 2; i < 15; ++i)
@@ -189,7 +189,7 @@ TEST_CASE("1000 classes that are promised four times the link share alike") {
         REQUIRE(h.rate(i) / (0.1 * kGbit) == Approx(1).epsilon(0.01));
 }
 
-TEST_CASE("property: beyond the link all have the same fulfillment, except who wants less") {
+TEST_CASE("property: beyond the link all have the same fulfillment, except one that wants less") {
     weir::testing::Random32 random(631);
     constexpr std::array<std::uint32_t, 4> kFrames{88, 300, 1538, 9000};
     for (int trial = 0; trial < 15; ++trial) {

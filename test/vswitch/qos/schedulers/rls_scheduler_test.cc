@@ -45,7 +45,7 @@ class Server {
         return {.reservation = reservation * kRequest, .reservation_burst = 4 * kRequest, .shares = shares};
     }
 
-    /// Who is served, in order: A, B, ...
+    /// The classes that are served, in order: A, B, ...
     std::string serve(Nanos duration, std::uint64_t per_second) {
         std::string order;
         for (const Nanos end = now + duration; now < end; now += kNanosPerSec / per_second) {
@@ -84,24 +84,25 @@ using Counts = std::vector<long>;
 
 }  // namespace
 
-TEST_CASE("M1: 100 requests/s, A(r20,w1) B(w2,l40) C(w1) get 30, 40, 30, in mClock's order") {
+TEST_CASE("100 requests/s, A(r20,w1) B(w2,l40) C(w1) get 30, 40, 30, in mClock's order") {
     Server server({{20, 1, 0}, {0, 2, 40}, {0, 1, 0}});
     const std::string order = server.serve(kNanosPerSec, 100);
     CHECK(order.substr(0, 16) == "ABCBAABCBCABCBAA");
     CHECK(Server::counts(order) == Counts{30, 40, 30});
 }
 
-TEST_CASE("M2: with a reservation of 60 A gets it, B and C the rest by shares: 60, 27, 13") {
+TEST_CASE("with a reservation of 60 A gets it, B and C the rest by shares: 60, 27, 13") {
     Server server({{60, 1, 0}, {0, 2, 40}, {0, 1, 0}});
     CHECK(Server::counts(server.serve(kNanosPerSec, 100)) == Counts{60, 27, 13});
 }
 
-TEST_CASE("M3: over-booked at 50 requests/s: 50, 0, 0") {
+TEST_CASE("over-booked at 50 requests/s: 50, 0, 0") {
     Server server({{60, 1, 0}, {0, 2, 40}, {0, 1, 0}});
     CHECK(Server::counts(server.serve(kNanosPerSec, 50)) == Counts{50, 0, 0});
 }
 
-TEST_CASE("M4: who took what a limit left over is not behind who comes later: 15, 20, 15 from there on") {
+TEST_CASE(
+    "a class that took what a limit left over is not behind one that comes later: 15, 20, 15 from there on") {
     Server server({{20, 1, 0}, {0, 2, 40}, {0, 1, 0, false}});
     CHECK(Server::counts(server.serve(kNanosPerSec / 2, 100)) == Counts{30, 20, 0});
     server.busy[2] = true;
