@@ -3,11 +3,10 @@
 // run_once() and what it calls by the worker's thread only; the agent posts commands.
 //
 // One iteration: limits that can pay again, the wire, other workers' frames, every VM's ring in turn with the
-// wire again between them (turn.h), floods, requests, the uplink. A ring is left alone while its vNIC's limit
-// cannot pay, its queue to the uplink is full, it holds too many buffers, it used its share of the core's
-// cycles, or its last burst was so small that it is left to fill.
-// Rings of vNICs that were promised packets come first, and again whenever the wire does, until the promise
-// is kept (packet_promise.h).
+// wire again between them (poll_turn.h), floods, requests, the uplink. A ring is left alone while its vNIC's
+// limit cannot pay, its queue to the uplink is full, it holds too many buffers, it used its share of the
+// core's cycles, or its last burst was so small that it is left to fill. Rings of vNICs that were promised
+// packets come first, and again whenever the wire does, until the promise is kept (packet_promise.h).
 #pragma once
 
 #include <atomic>
@@ -17,7 +16,7 @@
 #include "vswitch/config/config.h"
 #include "vswitch/datapath/cycle_bill.h"
 #include "vswitch/datapath/forwarder.h"
-#include "vswitch/datapath/turn.h"
+#include "vswitch/datapath/poll_turn.h"
 #include "vswitch/datapath/worker_control.h"
 #include "vswitch/ports/quiescence.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
@@ -30,7 +29,7 @@ class Worker {
         Forwarder::Setup forwarding;
         Quiescence& quiescence;
         std::uint64_t coalesce_cycles;  ///< how long a ring that gave a small burst is left to fill
-        Turn::Profile turn{};
+        PollTurn::Profile turn{};
         const std::uint64_t* counter = nullptr;  ///< of cycles: a test's; absent: the TSC
     };
     explicit Worker(const Setup& setup);
@@ -85,7 +84,7 @@ class Worker {
     std::size_t next_ = 0;             // of mine_: where the round continues
     std::vector<VnicPath*> promised_;  // those of mine_ with a promise of packets
     std::size_t promised_next_ = 0;    // of promised_
-    Turn turn_;
+    PollTurn turn_;
     TimingWheel wheel_;
     CycleBill bill_;
     LinkShare* out_share_;  // nullptr: there is no uplink

@@ -35,7 +35,7 @@ struct BusySwitch {
         std::uint64_t promised_pps = 0;
         std::uint32_t shares = 1;  ///< of the core, the victim's; each neighbor has 10,000
         std::uint64_t burn = 0;
-        Turn::Profile turn{};
+        PollTurn::Profile turn{};
     };
     SwitchHarness host;
     VnicConfig victim_config = vm(kVictim);
@@ -94,7 +94,7 @@ TEST_CASE("promised packets pass beside neighbors whose bursts are expensive, an
 }
 
 TEST_CASE("a round that is cut short does not delay promised packets") {
-    const Turn::Profile one_vm_per_turn{.outside_every = UINT64_MAX, .length_max = 0};
+    const PollTurn::Profile one_vm_per_turn{.outside_every = UINT64_MAX, .length_max = 0};
     BusySwitch busy({.neighbors = 24, .shares = 10'000, .turn = one_vm_per_turn});
     CHECK(busy.run(kTurns, kFramesPerTurn) < kAll / 2);
     busy.promise(kPromised);

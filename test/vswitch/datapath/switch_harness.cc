@@ -30,7 +30,7 @@ VnicConfig vm(unsigned n) {
 }
 
 SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vector<Appliance> appliances,
-                             const TunnelPart& tunnels, const Turn::Profile& turn)
+                             const TunnelPart& tunnels, const PollTurn::Profile& turn)
     : config_(config),
       appliances_(std::move(appliances)),
       quiescence_((buffer_pool(), static_cast<unsigned>(config.workers.size()))),

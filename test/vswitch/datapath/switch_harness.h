@@ -36,7 +36,7 @@ class SwitchHarness {
     /// @param appliances as many as the configuration's, for vNICs that name them
     explicit SwitchHarness(const SwitchConfig& config = {}, RingNic* nic = nullptr,
                            std::vector<Appliance> appliances = {}, const TunnelPart& tunnels = {},
-                           const Turn::Profile& turn = {});
+                           const PollTurn::Profile& turn = {});
     ~SwitchHarness();
     SwitchHarness(const SwitchHarness&) = delete;
     SwitchHarness& operator=(const SwitchHarness&) = delete;

@@ -1,5 +1,5 @@
-// turn.h - one turn of the poll loop in time: how long it may last, and how often the wire is polled in it.
-// Source: docs/algorithms.md 3.7. Units: TSC cycles. Threads: owning worker.
+// poll_turn.h - one turn of the poll loop in time: how long it may last, and how often the wire is polled in
+// it. Source: docs/algorithms.md 3.7. Units: TSC cycles. Threads: owning worker.
 //
 // A turn polls every VM's ring. With 28 busy VMs that takes some 40 us, in which a wire with 1 million frames
 // per second delivers 40: more than one burst. So the wire, and the frames of other workers, are polled again
@@ -17,13 +17,13 @@
 
 namespace weir {
 
-class Turn {
+class PollTurn {
   public:
     struct Profile {
         std::uint64_t outside_every = UINT64_MAX;
         std::uint64_t length_max = UINT64_MAX;
     };
-    explicit Turn(const Profile& profile) : profile_(profile) {}
+    explicit PollTurn(const Profile& profile) : profile_(profile) {}
 
     void begin(std::uint64_t cycles) { begun_ = cycles; }
     [[nodiscard]] bool over(std::uint64_t cycles) const { return cycles - begun_ >= profile_.length_max; }
