@@ -17,10 +17,10 @@ state=/run/weir-setup.owner
 pages_wanted=1024
 pages_least=256
 
-base="g++ meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev cppzmq-dev libsodium-dev nlohmann-json3-dev
+base="g++ ccache meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev cppzmq-dev libsodium-dev nlohmann-json3-dev
       libspdlog-dev libssl-dev libsqlite3-dev libcli11-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
-tests="clang-$clang clang-format-$clang libclang-rt-$clang-dev ccache tshark nbdkit libnbd-bin qemu-utils memcached iptables"
+tests="clang-$clang clang-format-$clang libclang-rt-$clang-dev tshark nbdkit libnbd-bin qemu-utils memcached iptables"
 memory="valgrind"
 bench="libbenchmark-dev python3-matplotlib memcached"
 peers="openvswitch-switch-dpdk"
