@@ -124,7 +124,7 @@ TEST_CASE("frames in a worker's inbox are not delivered to the next vNIC of the 
     constexpr std::uint64_t kInFlight = 100;
     for (std::uint32_t i = 0; i < kInFlight; ++i)
         host.port(vm2).offered.push_back(frame(mac(1), mac(2), i));
-    host.remove(vm1);  // worker 0 hears of it first: worker 1 goes on sending
+    host.remove(vm1);  // worker 0 takes the command first: worker 1 goes on sending
     host.worker(0).housekeeping_next();
     host.add_again(vm1, vm(3));  // while most of the frames are in the inbox
     host.settle();

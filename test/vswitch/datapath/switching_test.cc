@@ -224,7 +224,7 @@ TEST_CASE("frames on their way to a vNIC that has gone are freed and counted") {
         const VnicId vm2 = host.add(second);
         for (std::uint32_t i = 0; i < 10; ++i)
             host.port(vm2).offered.push_back(frame(mac(1), mac(2), i));
-        host.remove(vm1);  // worker 0 hears of it first: worker 1 goes on sending
+        host.remove(vm1);  // worker 0 takes the command first: worker 1 goes on sending
         CHECK(host.stats(vm2).from_vm.delivered.packets == 10);
         CHECK(host.snapshot_worker(0).handoff.vnic_gone == 10);
     }

@@ -1,4 +1,4 @@
-// destination_limits_property_test.cc - whatever is heard, in whatever order and however late: rates stay
+// destination_limits_property_test.cc - whatever rates arrive, in whatever order and however late: rates stay
 // between floor and line, what is stale changes nothing, silence halves, and no flow sends more than the
 // rates that held have paid.
 #include <algorithm>
