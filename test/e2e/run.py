@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""run.py - the end-to-end tests: `run.py process|guests [WORD]`, WORD a part of the wanted tests' names.
+"""run.py - the end-to-end tests of one folder: `run.py process|smoke|rates|guests|installed [--lane=LANE] [--test=WORDS]`.
 
-Tests that are @timed measure rates of the product as it is shipped: WEIR_SANITIZED=1 skips them.
+`--lane=poll`: tests that run poll-mode programs (`POLLS` of their class), `beside`: all others. WORDS: a part of the wanted tests' names.
 Needs root and hugepages, which test/run.sh sees to; network and mounts are the program's own. WEIR_BUILD names
 the build folder. The last line is `N passed, N failed`, before it stands `N skipped`: a skipped test has not passed.
 """
 
+import argparse
 import atexit
 import os
 import signal
@@ -48,26 +49,39 @@ class Report(unittest.TestResult):
         self.line("skipped", test)
 
 
-def wanted(tests, word):
+def wanted(tests, lane, words):
     for test in tests:
         if isinstance(test, unittest.TestSuite):
-            yield from wanted(test, word)
-        elif word in test.id():
+            yield from wanted(test, lane, words)
+        elif words in test.id() and lane in (None, "poll" if getattr(test, "POLLS", True) else "beside"):
             yield test
 
 
-def main(suite, word=""):
-    import links
+def parse():
+    parser = argparse.ArgumentParser(description="end-to-end tests of one folder")
+    parser.add_argument("suite")
+    parser.add_argument("--lane", choices=["poll", "beside"])
+    parser.add_argument("--test", default="", metavar="WORDS")
+    return parser.parse_args()
+
+
+def prefer():
+    """This process, and what it starts, come before others: their rates are judged. Given back at the end."""
     from processes import come_first
-    links.enter_own_namespace()
-    # What asks the pollers must come before them; the autogroup is our session's, so it is given back, when ended too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     had = come_first(-20)
     if had is not None:
         atexit.register(come_first, had)
-    found = unittest.defaultTestLoader.discover(os.path.join(HERE, suite), pattern="*_test.py")
+
+
+def main(options):
+    import links
+    links.enter_own_namespace()
+    if options.suite == "rates":
+        prefer()
+    found = unittest.defaultTestLoader.discover(os.path.join(HERE, options.suite), pattern="*_test.py")
     report = Report()
-    unittest.TestSuite(test for test in wanted(found, word.replace(" ", "_"))).run(report)
+    unittest.TestSuite(wanted(found, options.lane, options.test.replace(" ", "_"))).run(report)
     failed, skipped = len(report.failures) + len(report.errors), len(report.skipped)
     print(f"{skipped} skipped")
     print(f"{report.testsRun - failed - skipped} passed, {failed} failed")
@@ -75,4 +89,4 @@ def main(suite, word=""):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(parse()))

@@ -6,13 +6,17 @@ clang=$(. /etc/os-release && [ "${VERSION_ID:-12}" -ge 13 ] && echo 19 || echo 1
 # Every compiler runs behind ccache. Paths below the checkout are hashed relative to it, so that another clone finds the same objects.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
-# build FOLDER KIND TARGETS...: KIND is release, thread or address; no targets = everything. `address` is by clang, so
-# that both compilers see all of it, and has the fuzzers. It is the longest build: what does not run hot at -O0, line
-# tables alone, and the files of a target in units (meson.build), so that the same headers are read less often.
-# A failure is reported on standard error and is the exit status.
-build() {
-    local folder=$1 kind=$2 log=$1/build.log options=(--buildtype=release) compiler=g++
-    shift 2
+# configure FOLDER KIND: makes the build folder, or brings its lists up to date. KIND is release, thread or address. `address` is by clang, so that
+# both compilers see all of it, and has the fuzzers. It is the longest build: what does not run hot at -O0, line tables alone, and the
+# files of a target in units (meson.build), so that the same headers are read less often. A failure is reported on standard error and is
+# the exit status.
+configure() {
+    local folder=$1 kind=$2 options=(--buildtype=release) compiler=g++
+    if [ -e "$folder/build.ninja" ]; then
+        ninja -C "$folder" build.ninja >"$folder/build.log" 2>&1 && return      # the lists of meson.build files may have changed
+        tail -n 20 "$folder/build.log" >&2
+        return 1
+    fi
     mkdir -p "$folder"
     case $kind in
         thread) options=(--buildtype=debugoptimized "-Dsanitize=thread") ;;
@@ -22,9 +26,14 @@ build() {
                      -Dsanitize=address -Db_lundef=false -Dunity=on)
             ;;
     esac
-    if [ ! -e "$folder/build.ninja" ]; then
-        step "configuring $(basename "$folder")" "$log" \
-            env CXX="ccache $compiler" meson setup "${options[@]}" "$folder" "$root" || return
-    fi
-    step "building $(basename "$folder")" "$log" ninja -C "$folder" "$@"
+    step "configuring $(basename "$folder")" "$folder/build.log" \
+        env CXX="ccache $compiler" meson setup "${options[@]}" "$folder" "$root"
+}
+
+# build FOLDER KIND TARGETS...: configures and builds; no targets = everything.
+build() {
+    local folder=$1 kind=$2
+    shift 2
+    configure "$folder" "$kind" || return
+    step "building $(basename "$folder")" "$folder/build.log" ninja -C "$folder" "$@"
 }

@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
-# fresh.sh - commands of the README on a minimal Debian: `fresh.sh SUITE COMMAND...`, by `test/run.sh --only fresh`.
+# fresh.sh - commands of the README on a minimal Debian: `fresh.sh [--kept] SUITE COMMAND...`, by `test/run.sh --deep`.
 #
 # The machine is a minimal Debian (debootstrap) in a folder with a clean clone of HEAD; each COMMAND runs there in turn, as root.
 # /dev, /proc, /sys and the hugepages are this machine's, so nothing else that uses hugepages may run meanwhile. Packages come from
 # the mirror that this machine's apt uses. All mounts are in a namespace of their own and end with it, however it ends. The minimal
-# system is kept as an archive in WEIR_FRESH (default: weir-fresh in the temporary folder). The last line is `N passed, N failed`.
+# system is kept as an archive in WEIR_FRESH (default: weir-fresh in the temporary folder). A run without --kept begins without packages
+# and objects of the compiler and keeps those that it downloads and makes; one with --kept has those. The last line is `N passed, N failed`.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 source "$root/test/support/progress.sh"
 
-suite=${1:?usage: fresh.sh SUITE COMMAND...; SUITE is a Debian release such as bookworm}
+kept=
+[ "${1:-}" != --kept ] || { kept=yes; shift; }
+suite=${1:?usage: fresh.sh [--kept] SUITE COMMAND...; SUITE is a Debian release such as bookworm}
 shift
 work=${WEIR_FRESH:-${TMPDIR:-/tmp}/weir-fresh}
 machine=$work/machine
 archive=$work/$suite.tar.gz
+caches=$work/$suite-caches
 
 mirror() {
     cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null \
@@ -47,9 +51,12 @@ inside() {
     mount -t proc proc "$machine/proc"
     mount --rbind /dev "$machine/dev"
     mount --rbind /sys "$machine/sys"
+    mkdir -p "$machine/var/cache/ccache" "$machine/var/cache/apt/archives"
+    mount --bind "$caches/ccache" "$machine/var/cache/ccache"
+    mount --bind "$caches/packages" "$machine/var/cache/apt/archives"
     for command in "$@"; do
         began=$SECONDS
-        if chroot "$machine" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 bash -c "cd /src/weir && $command"; then
+        if chroot "$machine" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 CCACHE_DIR=/var/cache/ccache bash -c "cd /src/weir && $command"; then
             passed=$((passed + 1))
             report "fresh $suite: $command passed after $((SECONDS - began)) s"
         else
@@ -67,7 +74,8 @@ if [ "${WEIR_FRESH_INSIDE:-}" = yes ]; then
 fi
 [ "$(id -u)" -eq 0 ] || fail "fresh.sh must run as root: it makes a root folder and mounts"
 rm -rf --one-file-system "$machine"
-mkdir -p "$machine"
+[ -n "$kept" ] || rm -rf --one-file-system "$caches"
+mkdir -p "$machine" "$caches/ccache" "$caches/packages/partial"
 minimal_debian || fail "no minimal $suite; see $work/debootstrap.log"
 same_network
 git clone -q "$root" "$machine/src/weir"
