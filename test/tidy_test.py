@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """tidy_test.py - the house rules that no compiler checks: lengths, includes, headers, words, sources, layout.
 
+    tidy_test.py [TREE]      judges this repository, or another git tree by the documents of this one
+
 Each rule is one test. A fault is printed as FILE:LINE: what is wrong. The last line is `N passed, N failed`.
 """
 
@@ -14,6 +16,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TREE = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ROOT      # what is judged
 FILE_LINES = 600
 FUNCTION_LINES = 70
 MARKDOWN_COLUMNS = 160      # outside of tables and code
@@ -124,15 +127,15 @@ BANNED = banned_words()
 
 
 def listing():
-    """The repository's text files, tracked or new, relative to the root; a fuzzer's inputs are no texts of ours."""
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True,
+    """The tree's text files, tracked or new, relative to its root; a fuzzer's inputs are no texts of ours."""
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TREE, capture_output=True, text=True,
                            check=True).stdout.split("\n")
     return sorted(name for name in names
-                  if name and "/corpus/" not in name and os.path.isfile(os.path.join(ROOT, name)))
+                  if name and "/corpus/" not in name and os.path.isfile(os.path.join(TREE, name)))
 
 
-def read(name):
-    with open(os.path.join(ROOT, name), errors="replace") as stream:
+def read(name, root=ROOT):
+    with open(os.path.join(root, name), errors="replace") as stream:
         return stream.read()
 
 
@@ -355,7 +358,7 @@ def format_faults():
             raise Unjudged("skipped", f"the format is judged by {FORMATTER} alone, which Debian {debian()} does not have; Debian 12 judges it")
         raise Unjudged("FAILED", f"{FORMATTER} is not installed: apt-get install {FORMATTER}")
     names = [name for name in listing() if name.endswith((".h", ".cc"))]
-    done = subprocess.run([FORMATTER, "--dry-run", *names], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run([FORMATTER, "--dry-run", *names], cwd=TREE, capture_output=True, text=True, check=False)
     faults = collections.defaultdict(list)
     for name, line in set(re.findall(r"^(\S+?):(\d+):\d+: warning: code should be clang-formatted", done.stderr, re.MULTILINE)):
         faults[name].append(int(line))
@@ -399,7 +402,7 @@ def judge(rule, files):
 
 
 def main():
-    files = {name: read(name) for name in listing()}
+    files = {name: read(name, TREE) for name in listing()}
     verdicts = collections.Counter()
     for title, rule in sorted(globals().items()):
         if title.startswith("rule_"):

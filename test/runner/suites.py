@@ -56,7 +56,7 @@ def script(name, *words, lane=BESIDE, seconds=10):
 
 CANARY = unit(RELEASE, "canary", seconds=1)
 CANARY_END_TO_END = end_to_end("canary", lane=BESIDE, seconds=1)
-CANARY_CHECKER = script("test/tidy_test.py", "--canary", seconds=1)
+CANARY_CHECKER = script("test/canary/tidy_canary.py", seconds=1)
 ROOT_NEEDS = ("--tests",)
 
 DEFAULT = (
