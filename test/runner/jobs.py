@@ -20,7 +20,7 @@ LOGS = os.path.join(ROOT, "build")
 TIMES = os.path.join(LOGS, "times.json")
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$")
 SKIPPED = re.compile(r"^(\d+) skipped$")
-TEST = re.compile(r"^(?:ok|FAILED)\s+(.*?) \((\d+\.\d+) s\)$")
+TEST = re.compile(r"^(?:ok|FAILED|slow)\s+(.*?) \((\d+\.\d+) s\)$")
 FAILED = re.compile(r"^FAILED (.*)$")
 SLOWEST = 10
 
@@ -66,7 +66,8 @@ def read_report(suite, status, seconds, lines):
     return Result(suite, passed, failed, skipped, seconds, tests, [found[1] for found in map(FAILED.match, lines) if found])
 
 
-def run_job(suite, job):
+def run_job(suite, job, shown=True):
+    """Runs one job to its end. `shown`: its output is printed, not only kept."""
     began, lines = time.monotonic(), []
     program = os.path.join(ROOT, job.command[0])
     words = [sys.executable, program] if program.endswith(".py") else [program]
@@ -81,7 +82,8 @@ def run_job(suite, job):
         for line in child.stdout:
             lines.append(line.rstrip("\n"))
             log.write(line)
-            say(f"{suite.name:<10} {lines[-1]}")
+            if shown:
+                say(f"{suite.name:<10} {lines[-1]}")
     status = child.wait()
     watch.cancel()
     running.discard(child)
@@ -138,7 +140,7 @@ def run_canaries(suites):
     results = []
     for suite in suites:
         for job in suite.canaries:
-            bad = run_job(suite, job)
+            bad = run_job(suite, job, shown=False)
             seen = len(bad.failures) == bad.failed > 0 == bad.passed and all("canary" in line for line in bad.failures)
             say(f"{'ok    ' if seen else 'FAILED'} {suite.name}: {os.path.basename(job.command[0])} reports its canary ({bad.seconds:.1f} s)")
             results.append(Result(f"{suite.name}, canary", int(seen), int(not seen), 0, bad.seconds))
