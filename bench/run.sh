@@ -48,8 +48,8 @@ all_benches() {
     bench softbw           "5 min"  plot papers.softbw           "SoftBW's evaluation in virtual time" bench/sim/weir-sim
     bench srp              "10 s"   plot papers.srp              "Storage Resource Pools' evaluation in virtual time" \
         bench/sim/weir-sim ctrl/cli/weirctl
-    bench pulsar           "5 min"  plot papers.pulsar           "Pulsar's evaluation in virtual time, and the solver's times" \
-        bench/sim/weir-sim bench/sim/demand-error bench/micro/alloc-bench bench/control/interval-bench ctrl/cli/weirctl
+    bench pulsar           "5 min"  plot papers.pulsar           "Pulsar's evaluation in virtual time" \
+        bench/sim/weir-sim bench/sim/demand-error bench/control/interval-bench ctrl/cli/weirctl
     bench pulsar-dataplane "20 min" root papers.pulsar-dataplane "what Pulsar's data plane takes, with real packets and services" \
         $switch bench/load/weir-requests bench/load/kv-load bench/micro/esp-bench bench/micro/tracker-bench test/rough-wire
     bench calibrate        "6 min"  root papers.calibrate        "Pulsar's Fig. 4: what requests take of a memcached and an NBD store" \

@@ -95,13 +95,24 @@ def _cpu():
     return platform.machine()
 
 
+def _source_of(build):
+    """The source folder of a build folder; this one where that is not known."""
+    try:
+        return json.loads((pathlib.Path(build) / "meson-info" / "meson-info.json").read_text())["directories"]["source"]
+    except (OSError, KeyError, ValueError):
+        return str(ROOT)
+
+
 def commit_of(build):
     """The short hash of the commit that a build folder's sources are at; None where that is not known."""
-    try:
-        source = json.loads((pathlib.Path(build) / "meson-info" / "meson-info.json").read_text())["directories"]["source"]
-    except (OSError, KeyError, ValueError):
-        source = str(ROOT)
-    return _output("git", "-C", source, "rev-parse", "--short", "HEAD")
+    return _output("git", "-C", _source_of(build), "rev-parse", "--short", "HEAD")
+
+
+def last_change(build, paths):
+    """(short hash of the last commit that changed one of the paths in a build folder's sources, None where git does not know; whether they have
+    changes that are not committed)."""
+    git = ("git", "-C", _source_of(build))
+    return _output(*git, "log", "-1", "--format=%h", "--", *paths), bool(_output(*git, "status", "--porcelain", "--untracked-files=no", "--", *paths))
 
 
 def machine():

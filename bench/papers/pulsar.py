@@ -8,9 +8,6 @@ import os
 import subprocess
 import sys
 
-from bench.lib.host import machine
-from bench.lib.micro import cases
-from bench.micro import allocation
 from bench.papers import pulsar_plots as plots
 from bench.papers.claims import Claim
 from bench.papers.runs import ROOT, Runner, arguments, publish, read_scenario
@@ -21,7 +18,6 @@ SETTLED = 10  # intervals: from here on, means of Fig. 12
 ARRIVALS = (0, 15, 30)  # s, of Fig. 14
 COSTS = ROOT / "configs" / "costs"
 SIZES = ("web-search", "data-mining", "eyeq-fabric")
-BENCH = r"^(drf|hdrf)/vms:(6000|12000|18000|24000|48000|96000)/load:100/"
 PROGRAM_SECONDS_MAX = 200
 GBIT = 8e-3  # Gbit/s of one MT/s
 TESTBED = {1: (5.2, 5.2, 29.9), 2: (7.1, 0.7, 27.1)}  # Fig. 1 without isolation, Gbit/s of A, B, C
@@ -228,25 +224,6 @@ def fig8(found, programs, target, claims):
     plots.draw_search(target / "pulsar-fig8.svg", searches, real)
 
 
-def fig16(found, programs, target, claims):
-    report = run_json([programs["alloc-bench"], f"--benchmark_filter={BENCH}", "--benchmark_format=json", "--benchmark_min_time=0.05",
-                       "--benchmark_repetitions=3", "--benchmark_report_aggregates_only=true"])
-    samples = cases(report, "median")
-    curves = {}
-    for mechanism in ("drf", "hdrf"):
-        for vms in (6000, 12000, 18000, 24000):
-            found[f"fig16-{mechanism}.{vms}"] = " | ".join(
-                f"{allocation.milliseconds(samples, mechanism, vms, part):.2f}" for part in allocation.ACTIVE)
-        whole = allocation.milliseconds(samples, mechanism, 24000, allocation.ACTIVE[-1])
-        claims.append(Claim("Fig. 16", f"{mechanism.upper()}, 24,000 VMs, all active, on the machine below", whole, {"drf": 5, "hdrf": 100}[mechanism],
-                            unit=" ms", digits=2, why=NO_REASON))
-        series, exponent = allocation.growth(samples, mechanism)
-        found[f"fig16-{mechanism}.growth"] = ", ".join(f"{flows // 1000}k: {ms:.1f}" for flows, ms in series)
-        found[f"fig16-{mechanism}.exponent"] = f"{exponent:.2f}"
-        curves[{"drf": "DRF", "hdrf": "H-DRF"}[mechanism]] = series
-    plots.draw_lines(target / "pulsar-fig16.svg", curves, "flows", "ms")
-
-
 def fig17(found, programs, target, claims):
     curves, table = {}, []
     for name in SIZES:
@@ -263,7 +240,7 @@ def fig17(found, programs, target, claims):
 
 def control_plane(found, programs, quick, claims):
     result = run_json([programs["interval-bench"], 200 if quick else 2000, 3])
-    for key in ("bytes_up_per_flow", "bytes_down_per_flow", "header_bytes_per_switch", "cpu_ms", "peak_memory_mib"):
+    for key in ("bytes_up_per_flow", "bytes_down_per_flow", "header_bytes_per_switch"):
         found[f"interval.{key}"] = f"{result[key]:.0f}"
     for way, most in (("up", 64), ("down", 32)):
         claims.append(Claim("6.3", f"bytes {way} per changed flow and interval", result[f"bytes_{way}_per_flow"], most, digits=0, why=NO_REASON))
@@ -275,18 +252,16 @@ def main():
     runs = scenarios(options.work.resolve())
     if options.quick:
         runs |= {name: scenario | {"duration": "12s"} for name, scenario in runs.items() if name.startswith("fig12")}
-    results, _ = Runner(options.sim, options.work, "--costs", COSTS).run_all(runs)
+    results = Runner(options.sim, options.work, "--costs", COSTS).run_all(runs)
     build = options.sim.resolve().parents[2]
-    programs = {"weirctl": build / "ctrl/cli/weirctl", "alloc-bench": build / "bench/micro/alloc-bench",
-                "demand-error": build / "bench/sim/demand-error", "interval-bench": build / "bench/control/interval-bench"}
+    programs = {"weirctl": build / "ctrl/cli/weirctl", "demand-error": build / "bench/sim/demand-error",
+                "interval-bench": build / "bench/control/interval-bench"}
     found, claims = {}, []
     for figure in (fig1, fig3, fig12, fig14):
         figure(found, results, options.target, claims)
-    for figure in (fig8, fig16, fig17):
+    for figure in (fig8, fig17):
         figure(found, programs, options.target, claims)
     control_plane(found, programs, options.quick, claims)
-    on = machine()
-    found["machine"] = f"{on['cpu']}, {on['cores']} cores, Linux {on['kernel']}"
     publish("pulsar", options, results, found, claims)
     return 0
 

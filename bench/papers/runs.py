@@ -10,12 +10,14 @@ import sys
 import time
 
 from bench.lib import results_page
-from bench.lib.host import BUILD, ROOT, commit_of
+from bench.lib.host import BUILD, ROOT, last_change
 from bench.papers import claims
 
 SCENARIOS = ROOT / "bench" / "scenarios"
 RESULTS = ROOT / "docs" / "results"
 RUN_SECONDS_MAX = 1800  # a run takes seconds on a quiet core, and minutes beside builds
+# What figures in virtual time follow from: code, scenarios and costs.
+SIMULATED = ("bench/control", "bench/scenarios", "bench/sim", "common", "configs/costs", "cost_functions", "ctrl", "vswitch")
 
 
 def read_scenario(name):
@@ -70,8 +72,9 @@ def measured(options, name):
     or what the page has already. `bench/run.sh results` fills the block too."""
     content = results_page.block(options.work.parents[1], name)
     if content is None:
-        content = next((kept for page in sorted(RESULTS.glob("*.md"))
-                        if (kept := results_page.blocks(page.read_text()).get(name)) is not None), "Not measured yet.")
+        content = next((kept for page in sorted(RESULTS.glob("*.md")) if (kept := results_page.blocks(page.read_text()).get(name)) is not None), None)
+    if content is None:
+        raise SystemExit(f"results:{name} was measured nowhere: bench/run.sh {name.replace('_', '-')} first, or take the block out of the template")
     return f"<!-- results:{name} -->\n{content}\n<!-- /results -->"
 
 
@@ -82,14 +85,15 @@ def seeds_of(results):
 
 
 def provenance(name, options, results):
-    """The line that states how a page came about: command, commit, date, seeds, runs, events."""
-    dirty = subprocess.run(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/results"], capture_output=True,
-                           text=True, check=False).stdout
-    changed = " with changes" if dirty.strip() else ""
+    """The line that states how a page came about: command, commit, date, seeds, runs, events. The commit is the last one that changed anything
+    that the figures follow from."""
+    commit, changed = last_change(options.sim.resolve().parents[2], SIMULATED)
+    if not commit:
+        raise SystemExit(f"{name}: git knows no commit of {', '.join(SIMULATED)}, and the page must name one: run the bench in a clone")
     events = sum(result["events"] for result in results.values()) / 1e6
-    return (f"Written by `bench/run.sh {name}` at commit {commit_of(options.sim.resolve().parents[2]) or 'not recorded'}{changed}, "
-            f"{time.strftime('%Y-%m-%d', time.gmtime())}; {seeds_of(results)}; {len(results)} runs in virtual time, {events:,.0f} million "
-            "events. The same commit\nand seeds give the same numbers.")
+    return (f"Written by `bench/run.sh {name}`, {time.strftime('%Y-%m-%d', time.gmtime())}; the simulated code is that of commit {commit}"
+            f"{' with changes' if changed else ''}; {seeds_of(results)};\n{len(results)} runs in virtual time, {events:,.0f} million events. The same "
+            "code and seeds give the same numbers.")
 
 
 def publish(name, options, results, found, judged):
@@ -125,14 +129,14 @@ class Runner:
         return json.loads(done.stdout), done.stderr.strip()
 
     def run_all(self, scenarios):
-        """@return {name: result}, {name: events and seconds}"""
+        """{name: result} of all scenarios; the events and seconds of each are progress."""
         began = time.monotonic()
-        results, speeds = {}, {}
+        results = {}
         with concurrent.futures.ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(scenarios))) as pool:
             jobs = {pool.submit(self.run_one, name, scenario): name for name, scenario in scenarios.items()}
             for job in concurrent.futures.as_completed(jobs):
                 name = jobs[job]
-                results[name], speeds[name] = job.result()
-                print(f"[{len(results)}/{len(scenarios)}, {time.monotonic() - began:.0f} s] {name}: {speeds[name]}",
+                results[name], speed = job.result()
+                print(f"[{len(results)}/{len(scenarios)}, {time.monotonic() - began:.0f} s] {name}: {speed}",
                       file=sys.stderr)
-        return results, speeds
+        return results

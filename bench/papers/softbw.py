@@ -125,9 +125,9 @@ def fig8(found, results, claims):
 def main():
     options = arguments("softbw", __doc__)
     runner = Runner(options.sim, options.work)
-    results, speeds = runner.run_all(scenarios() | rate_limits.trials(SHORT) | softbw_fleet.scenarios())
+    results = runner.run_all(scenarios() | rate_limits.trials(SHORT) | softbw_fleet.scenarios())
     best = rate_limits.choose(results, SHORT)
-    results |= runner.run_all(rate_limits.comparisons(best))[0]
+    results |= runner.run_all(rate_limits.comparisons(best))
     found, claims = {}, []
     fig5(found, results, claims)
     fig6(found, results, options.target, claims)
@@ -135,7 +135,7 @@ def main():
     claims += rate_limits.fill(found, results, best, SHORT, BURST, BACK)
     fig8(found, results, claims)
     found["fig10"] = measured(options, "vm_count")
-    claims += softbw_fleet.report(found, results, speeds, options.target)
+    claims += softbw_fleet.report(found, results, options.target)
     publish("softbw", options, results, found, claims)
     return 0
 

@@ -2,7 +2,6 @@
 
 Part of softbw.py, which runs it and writes the page.
 """
-import re
 import statistics
 
 from bench import plot
@@ -128,7 +127,7 @@ def bounds_of(scheme, means, why):
             Claim("Fig. 13", f"{scheme}: the most such seconds of a VM", means["longest"], 10, digits=0, why=why)]
 
 
-def fig11(found, results, speeds, plots, claims):
+def fig11(found, results, plots, claims):
     alone = overcommitted(found, results, "softbw", SEEDS)
     again = overcommitted(found, results, "again", (1,), AGAIN)
     deadline = overcommitted(found, results, "weir", SEEDS)
@@ -137,9 +136,6 @@ def fig11(found, results, speeds, plots, claims):
     claims += bounds_of("by deadline, every VM sends again", again[4], WHY["again"])
     claims.append(Claim("Fig. 11", "network used at 1, percentage points from the paper's 9.5 %", abs(100 * deadline[1]["utilization"] - 9.5), 1,
                         unit=" points", why=WHY["used"]))
-    seconds = max(float(re.search(r"in ([\d.e+-]+) s", speed)[1]) for name, speed in speeds.items() if name.startswith("fig11-"))
-    found["fleet.seconds"] = f"{seconds:.0f}"
-    claims.append(Claim("Fig. 11", "CPU time of the longest run", seconds, 60, "<", " s", 0, NO_REASON))
     panel = {LINES[ratio]: (list(range(1, 601)), [100 * each for each in results[f"fig11-weir-{ratio}-1"]["series"]["utilization"]])
              for ratio in RATIOS}
     plot.draw_lines(plots / "softbw-fig11.svg", {"2,000 servers": panel}, "% of all links used")
@@ -168,11 +164,11 @@ def fig12(results, plots):
     plot.save(figure, plots / "softbw-fig12.svg")
 
 
-def report(found, results, speeds, plots):
+def report(found, results, plots):
     """@return the claims"""
     claims = []
     fig2(found, results, plots, claims)
     fig9(found, results, claims)
-    fig11(found, results, speeds, plots, claims)
+    fig11(found, results, plots, claims)
     fig12(results, plots)
     return claims

@@ -195,7 +195,7 @@ def fig10(found, results, claims):
 
 def main():
     options = arguments("srp", __doc__, weirctl="ctrl/cli/weirctl")
-    results, _ = Runner(options.sim, options.work, "--costs", ROOT / "configs" / "costs").run_all(scenarios())
+    results = Runner(options.sim, options.work, "--costs", ROOT / "configs" / "costs").run_all(scenarios())
     found, claims = {}, []
     fig3(found, options.weirctl, claims)
     fig5(found, results, options.target, claims)

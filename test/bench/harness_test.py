@@ -274,9 +274,18 @@ class Verdicts(unittest.TestCase):
     def test_a_page_names_command_commit_date_and_seeds(self):
         options = argparse.Namespace(sim=runs.ROOT / "build" / "bench" / "sim" / "weir-sim")
         results = {"a": {"seed": 1, "events": 1_000_000}, "b": {"seed": 5, "events": 2_000_000}}
-        with mock.patch.object(runs, "commit_of", return_value="abc1234"):
-            text = runs.provenance("eyeq", options, results)
-        self.assertRegex(text, r"`bench/run.sh eyeq` at commit abc1234( with changes)?, \d{4}-\d\d-\d\d; seeds 1 to 5; 2 runs .* 3 million")
+        for changed, words in ((False, ""), (True, " with changes")):
+            with mock.patch.object(runs, "last_change", return_value=("abc1234", changed)):
+                text = runs.provenance("eyeq", options, results)
+            self.assertRegex(text, rf"`bench/run.sh eyeq`, \d{{4}}-\d\d-\d\d; the simulated code is that of commit abc1234{words}; seeds 1 to 5;\n2 runs .* 3 m")
+        with mock.patch.object(runs, "last_change", return_value=(None, False)), self.assertRaisesRegex(SystemExit, "run the bench in a clone"):
+            runs.provenance("eyeq", options, results)
+
+    def test_a_block_that_was_measured_nowhere_ends_the_bench_with_the_command_that_measures_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            options = argparse.Namespace(work=runs.pathlib.Path(folder) / "papers" / "eyeq")
+            with self.assertRaisesRegex(SystemExit, "bench/run.sh no-such first"):
+                runs.measured(options, "no_such")
 
     def test_a_template_names_nothing_that_is_not_computed(self):
         with self.assertRaisesRegex(KeyError, "b"):
