@@ -10,6 +10,10 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "test", "support"))
+
+from rules import run  # noqa: E402  (the path above comes first)
+
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "vswitch", "ctrl", "cost_functions", "bench", "test")
 SOURCE_PAGES = ("vswitch/README.md", "vswitch/qos/README.md", "vswitch/datapath/README.md", "ctrl/calibrate/README.md",
                 "bench/sim/README.md")
@@ -108,15 +112,7 @@ def rule_the_picture_is_true():
 
 
 def main():
-    rules = [(name, rule) for name, rule in sorted(globals().items()) if name.startswith("rule_")]
-    failed = 0
-    for title, rule in rules:
-        faults = list(rule())
-        print("FAILED" if faults else "ok    ", title.removeprefix("rule_").replace("_", " "))
-        print("".join(f"       {fault}\n" for fault in faults), end="")
-        failed += bool(faults)
-    print(f"{len(rules) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return run({name: rule for name, rule in globals().items() if name.startswith("rule_")})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,10 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TREE = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ROOT      # what is judged
+sys.path.insert(0, os.path.join(ROOT, "test", "support"))
+
+from rules import Unjudged, run  # noqa: E402  (the path above comes first)
+
 FILE_LINES = 600
 FUNCTION_LINES = 70
 MARKDOWN_COLUMNS = 160      # outside of tables and code
@@ -99,10 +103,6 @@ UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debia
 # A page of docs/ and the numbers of its sections: docs/design.md 3, 5.2 and 7; design 6.
 REFERENCE = re.compile(r"\bdocs/(\w+)\.md(_*)|\b(algorithms|design)(?:\.md)?(_+)".replace("_", r"(?:(?:,| to| and)? \d+(?:\.\d+)*)"))
 FORMATTER = "clang-format-16"
-
-
-class Unjudged(Exception):
-    """A rule cannot be judged on this machine: (skipped or FAILED, why)."""
 
 
 def known_sources():
@@ -391,29 +391,14 @@ def rule_nothing_is_left_unfinished_or_tied_to_one_machine(name, text):
             yield number, f"'{found[0]}' must not be here"
 
 
-def judge(rule, files):
-    """(word of the verdict, lines to print) of one rule over all files."""
-    try:
-        faults = [f"{name}:{line}: {what}" for name, text in files.items() for line, what in rule(name, text)]
-    except Unjudged as reason:
-        verdict, why = reason.args
-        return verdict, [why]
-    return ("FAILED", faults) if faults else ("ok", [])
+def over(rule, files):
+    """The rule as one call that gives FILE:LINE: what is wrong, over all files."""
+    return lambda: (f"{name}:{line}: {what}" for name, text in files.items() for line, what in rule(name, text))
 
 
 def main():
     files = {name: read(name, TREE) for name in listing()}
-    verdicts = collections.Counter()
-    for title, rule in sorted(globals().items()):
-        if title.startswith("rule_"):
-            verdict, lines = judge(rule, files)
-            print(f"{verdict:7}", title.removeprefix("rule_").replace("_", " "))
-            print("".join(f"        {line}\n" for line in lines), end="")
-            verdicts[verdict] += 1
-    if verdicts["skipped"]:
-        print(f"{verdicts['skipped']} skipped")
-    print(f"{verdicts['ok']} passed, {verdicts['FAILED']} failed")
-    return 1 if verdicts["FAILED"] else 0
+    return run({name: over(rule, files) for name, rule in globals().items() if name.startswith("rule_")})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,30 @@
+"""rules.py - runs the rules of tidy_test.py and docs_test.py: a line for each with ok, FAILED or skipped, its faults, the sums."""
+import collections
+
+
+class Unjudged(Exception):
+    """A rule cannot be judged on this machine: (skipped or FAILED, why)."""
+
+
+def judge(rule):
+    """(word of the verdict, lines to print) of a rule, which is called and gives its faults."""
+    try:
+        faults = list(rule())
+    except Unjudged as reason:
+        verdict, why = reason.args
+        return verdict, [why]
+    return ("FAILED", faults) if faults else ("ok", [])
+
+
+def run(rules):
+    """Judges {name: rule} in the order of names, prints, and returns the exit status. A skipped rule is no passed one."""
+    verdicts = collections.Counter()
+    for name, rule in sorted(rules.items()):
+        verdict, lines = judge(rule)
+        print(f"{verdict:7}", name.removeprefix("rule_").replace("_", " "))
+        print("".join(f"        {line}\n" for line in lines), end="")
+        verdicts[verdict] += 1
+    if verdicts["skipped"]:
+        print(f"{verdicts['skipped']} skipped")
+    print(f"{verdicts['ok']} passed, {verdicts['FAILED']} failed")
+    return 1 if verdicts["FAILED"] else 0
