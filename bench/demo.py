@@ -16,10 +16,11 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(ROOT, "test", "support"), os.path.join(ROOT, "bench", "guest")]
+sys.path[:0] = [ROOT, os.path.join(ROOT, "test", "support"), os.path.join(ROOT, "bench", "guest")]
 
 import links  # noqa: E402  (the path above comes first)
-from demo_view import View, result_table  # noqa: E402
+from bench.demo_view import View, result_table  # noqa: E402
+from bench.lib.host import BUILD, machine  # noqa: E402
 from guest import Guest, Nic, accelerator  # noqa: E402
 from processes import stop_all  # noqa: E402
 from switch import TelemetrySwitch, other_cores  # noqa: E402
@@ -121,7 +122,7 @@ def run(folder, seconds, view):
             wait_reachable(guests[vm], RECEIVER)
         phases.append(phase(guests, switch, name, floods, seconds, view))
     switch.stop()
-    return {"schema": 2, "accelerator": accelerator(), "wire_bps": WIRE_BPS, "seconds": seconds, "phases": phases}
+    return {"schema": 2, "accelerator": accelerator(), "wire_bps": WIRE_BPS, "seconds": seconds, "phases": phases, "machine": machine()}
 
 
 def main():
@@ -142,8 +143,10 @@ def main():
         stop_all()
         shutil.rmtree(folder)
     print(result_table(result), file=sys.stderr)
+    text = json.dumps(result, indent=2)
+    (BUILD / "demo.json").write_text(text + "\n")
     if options.json:
-        print(json.dumps(result, indent=2))
+        print(text)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 #
 #   bench/run.sh                    the names, each with its duration and a phrase
 #   bench/run.sh NAME [OPTIONS]     installs what is missing, builds what NAME needs, measures; prints tables, writes JSON
+#   bench/run.sh NAME --publish     the same, and writes the tables into their blocks of README.md and docs/results
 #   bench/run.sh NAME --help        the options of NAME
+#   bench/run.sh --stale [--json]   what README.md and docs/results publish: its commit, and how many commits old it is, oldest first
 #
 # With WEIR_BUILD=FOLDER nothing is installed or built, and the programs of that folder are measured.
 set -euo pipefail
@@ -100,18 +102,27 @@ prepare() {
 }
 
 main() {
-    local wanted=${1:-} names="" needs="" module="" targets=() python
+    local wanted=${1:-} names="" needs="" module="" targets=() options=() publish="" option python
+    if [ "$wanted" = --stale ]; then
+        PYTHONPATH=$root python3 -m bench.lib.published "${@:2}"
+        return
+    fi
     # shellcheck disable=SC2086  # lists of targets
     all_benches
     if [ -z "$wanted" ]; then
         echo "bench/demo.sh     1 min   the noisy neighbor with three QEMU guests"
+        echo "--stale           1 s     what README.md and docs/results publish, and how many commits old it is; also --json"
         return
     fi
     [ -n "$module" ] || fail "unknown bench $wanted; there are:$names"
     shift
+    for option in "$@"; do
+        if [ "$option" = --publish ]; then publish=1; else options+=("$option"); fi
+    done
     python=$(interpreter "$needs")
-    if [ -z "${WEIR_BUILD:-}" ] && [[ " $* " != *" --help "* ]]; then prepare "$@"; fi
-    PYTHONPATH=$root "$python" -m "bench.$module" "$@"
+    if [ -z "${WEIR_BUILD:-}" ] && [[ " $* " != *" --help "* ]]; then prepare "${options[@]}"; fi
+    PYTHONPATH=$root "$python" -m "bench.$module" "${options[@]}"
+    if [ -n "$publish" ]; then PYTHONPATH=$root python3 -m bench.lib.results_page; fi
 }
 
 main "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs_test.py - the documentation names what the code has: links, drop reasons, counters, commands, the picture.
+"""docs_test.py - the documentation names what the code has: links, drop reasons, counters, commands, the picture; pages of results name their commits.
 
 Each rule is one test; a fault is one line. The last line is `N passed, N failed`.
 """
@@ -10,9 +10,10 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "test", "support"))
+sys.path[:0] = [ROOT, os.path.join(ROOT, "test", "support")]
 
-from rules import run  # noqa: E402  (the path above comes first)
+from bench.lib import published, results_page  # noqa: E402  (the paths above come first)
+from rules import Unjudged, run  # noqa: E402
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "vswitch", "ctrl", "cost_functions", "bench", "test")
 SOURCE_PAGES = ("vswitch/README.md", "vswitch/qos/README.md", "vswitch/datapath/README.md", "ctrl/calibrate/README.md",
@@ -102,6 +103,36 @@ def rule_result_blocks_can_be_filled():
             benches = [f"bench/{folder}/{bench}.py" for folder in ("system", "micro", "control", "papers")] + [f"bench/{bench}.py"]
             if not any(os.path.exists(os.path.join(ROOT, bench)) for bench in benches):
                 yield f"{page}: no bench writes results:{name}; looked for {', '.join(benches)}"
+
+
+def rule_what_is_published_names_a_commit_of_this_history():
+    every = published.published()
+    silent = set(names("docs/results", ending=".md")) - {each.page for each in every}
+    yield from (f"{page}: publishes no block; a page of results has one that names its commit" for page in sorted(silent))
+    yield from (f"{each.page}: {each.block} names no commit; `bench/run.sh NAME --publish` writes it" for each in every if each.commit is None)
+    if not published.history_is_known():
+        raise Unjudged("skipped", "whether the commits that pages name are of this history: git is not here, or has a part of the history alone")
+    yield from (f"{each.page}: {each.block} names the commit {each.commit}, which is no ancestor of HEAD" for each in every
+                if each.commit and published.age(each.commit) is None)
+
+
+def rule_nothing_is_published_that_was_not_measured():
+    for page in [*names("README.md", "docs", "bench", ending=".md"), *names("bench/papers", ending=".md.in"), *names("bench", ending=".py")]:
+        for number, line in enumerate(read(page).split("\n"), start=1):
+            if re.search(r"not measured yet|\| *not measured *\|", line, re.IGNORECASE):
+                yield f"{page}:{number}: measured or removed; `not measured` is no result"
+
+
+def rule_verdicts_are_computed_and_not_typed():
+    """Templates, and what is written by hand in a page of results: a verdict stands in a block or in a table of claims."""
+    typed = re.compile(r"\b(met|missed|reached|unreached|holds?|confirmed|reproduced)\b", re.IGNORECASE)
+    by_hand = {str(page.relative_to(ROOT)): results_page.without_blocks(page.read_text())
+               for page in results_page.PAGES if page.parent == results_page.FOLDER and not published.is_generated(page)}
+    by_hand |= {page: read(page).replace("{{missed}}", "") for page in names("bench/papers", ending=".md.in")}
+    for page, text in by_hand.items():
+        beside_headings = re.sub(r"\bnot[\s-]+reproduced\b", "", text, flags=re.IGNORECASE)      # the list that each page ends with
+        yield from (f"{page}: '{line.strip()}' has a typed verdict; compute it from the figure and its bound"
+                    for line in beside_headings.split("\n") if typed.search(line))
 
 
 def rule_the_picture_is_true():

@@ -21,6 +21,7 @@ LOAD_CORE = 1     # the generator's polling thread; its other threads go to the 
 EAL = ["--no-pci", "--single-file-segments"]
 EAL_SWITCH = [*EAL, "--in-memory", "--lcores", f"0@{LOAD_CORE},1@{SWITCH_CORE}"]
 EAL_LOAD = [*EAL, "--in-memory", "--lcores", f"0@{SWITCH_CORE},1@{LOAD_CORE}"]
+CODE = (".", ":!docs", ":!*.md")  # what figures may follow from
 PACKAGES = ("libdpdk-dev", "openvswitch-switch-dpdk")
 
 
@@ -116,8 +117,8 @@ def last_change(build, paths):
 
 
 def machine():
-    """What stands beside every figure: commit, time, processor, kernel and packages."""
-    return {"commit": commit_of(BUILD), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "cpu": _cpu(),
+    """What stands beside every figure: commit, whether anything but documents has changes beside it, time, processor, kernel and packages."""
+    return {"commit": commit_of(BUILD), "changed": last_change(BUILD, CODE)[1], "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "cpu": _cpu(),
             "cores": os.cpu_count(), "kernel": platform.release(),
             "packages": {name: _output("dpkg-query", "-W", "-f=${Version}", name) for name in PACKAGES}}
 

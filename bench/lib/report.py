@@ -77,11 +77,8 @@ def mark(what, found, allowed, unit="", least=False, digits=2):
 
 def marks_table(marks):
     """What was found, what is allowed and the verdict, one mark a row."""
-    rows = []
-    for each in marks:
-        found = "-" if each["found"] is None else number(each["found"], each["digits"]) + each["unit"]
-        rows.append([each["what"] + (f", {each['cores']} cores" if each["cores"] else ""), found,
-                     f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", each["verdict"]])
+    rows = [[each["what"], number(each["found"], each["digits"]) + each["unit"],
+             f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", each["verdict"]] for each in marks]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in collections.Counter(each["verdict"] for each in marks).items())
     return Table(f"Against the targets ({counts})", ["what", "found", "allowed", "verdict"], rows)
 
@@ -93,18 +90,18 @@ def by_distance(samples):
 
 
 def marks_of(bench, samples):
-    """The marks of every distance; one that was not measured at a distance is left out when it was at the other."""
-    every = [{**each, "cores": distance} for distance, part in by_distance(samples) for each in bench.marks(part)]
-    measured = {each["what"] for each in every if each["found"] is not None}
-    return [each for each in every if each["found"] is not None or each["what"] not in measured]
+    """The marks of every distance that were measured at it."""
+    return [{**each, "cores": distance} for distance, part in by_distance(samples) for each in bench.marks(part) if each["found"] is not None]
 
 
 def tables_of(bench, samples):
-    """All tables of a bench: those of near cores, those of far cores, the marks."""
-    tables = [dataclasses.replace(table, title=table.title + (f"; {distance} cores" if distance else ""))
-              for distance, part in by_distance(samples) for table in bench.tables(part)]
-    marks = marks_of(bench, samples)
-    return tables + ([marks_table(marks)] if marks else [])
+    """All tables of a bench: those of near cores with their marks, then those of far cores with theirs."""
+    tables = []
+    for distance, part in by_distance(samples):
+        marks = marks_of(bench, part)
+        tables += [dataclasses.replace(table, title=table.title + (f"; {distance} cores" if distance else ""))
+                   for table in [*bench.tables(part), *([marks_table(marks)] if marks else [])]]
+    return tables
 
 
 def finish(record, module):

@@ -3,8 +3,8 @@
 
     bench/run.sh results [FOLDER]     default: the build folder, where benches write NAME.json
 
-A block begins with `<!-- results:NAME -->` and ends with `<!-- /results -->`; a block of which there is no JSON stays as it is. A page of
-a paper, of which most is simulated, has what the verdicts of its blocks come to between `<!-- measured:count -->` and `<!-- /measured -->`,
+A block begins with `<!-- results:NAME -->` and ends with `<!-- /results -->`; it stays as it is where there is no JSON, or where the JSON is of
+no commit: measured with changes, or outside of a clone. A page of a paper, of which most is simulated, has what the verdicts of its blocks come to between `<!-- measured:count -->` and `<!-- /measured -->`,
 and the rows that missed, as a list, behind `<!-- measured:open -->`.
 """
 import importlib
@@ -39,12 +39,25 @@ def block(folder, name):
     if not path.exists():
         return None
     measured = json.loads(path.read_text())
+    if not is_of_a_commit(measured):
+        return None
     if name == "demo":
-        return "```text\n" + demo_view.result_table(measured).strip("\n") + "\n```"
+        return "\n".join(["```text", demo_view.result_table(measured).strip("\n"), "```", "", origin(measured)])
     if "module" not in measured:
         return wrapped("\n".join([*measured["table"], "", origin(measured)]))
     bench = importlib.import_module(measured["module"])
     return wrapped("\n\n".join([*(table.markdown() for table in tables_of(bench, measured["samples"])), origin(measured)]))
+
+
+def is_of_a_commit(measured):
+    """Whether the figures are those of a commit. What is not is never published."""
+    on = measured["machine"]
+    return bool(on["commit"]) and not on.get("changed")
+
+
+def without_blocks(text):
+    """A page's text beside its blocks."""
+    return re.sub(rf"{BEGIN}.*?<!-- /results -->", "", text, flags=re.DOTALL)
 
 
 def blocks(text):
@@ -53,9 +66,11 @@ def blocks(text):
 
 
 def summary_block(folder):
-    """The README's table, or None where one of its benches was not measured."""
+    """The README's table, or None where one of its benches was not measured, or not all at one commit."""
     paths = {name: folder / f"{name}.json" for name in summary.BENCHES}
     measured = {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+    if not all(map(is_of_a_commit, measured.values())):
+        return None
     table = summary.table(measured)
     return None if table is None else "\n\n".join([table.markdown(), origin(measured["forwarding"])])
 
@@ -95,7 +110,9 @@ def main():
         contents = {name: block(folder, name) for name in names}
         page.write_text(filled(before, contents.get))
         for name, content in contents.items():
-            print(f"{page.name}: {name}: {'written' if content else 'not measured'}")
+            print(f"{page.name}: {name}: {'written' if content else 'stays'}")
+    print(f"A block stays where {folder} has no JSON of it, or one of no commit: measured with changes. The summary stays, too, where one of\n"
+          f"{', '.join(summary.BENCHES)} has no near cores or is of another commit than the others.")
 
 
 if __name__ == "__main__":

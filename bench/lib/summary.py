@@ -1,20 +1,14 @@
 """summary.py - the README's one table: Weir beside OVS-DPDK and the bare rte_vhost loop, from the JSON of three benches.
 
-Every row is of one distance of the cores, the same for all rows: near where all three benches have it, else far.
+Every row is of near cores, those that share a cache, and of one commit.
 """
-from bench.lib.cores import DISTANCES
+from bench.lib.cores import NEAR
 from bench.lib.figures import median_of, ratio_to_raw, select
 from bench.lib.report import Table, number, number_or_doubt
 from bench.system import forwarding, isolation, latency
 
 BENCHES = ("forwarding", "latency", "isolation")
-TITLE = "Medians; two VMs on one worker, {distance} cores. `x` is the ratio to the bare loop, measured just before and just after"
-
-
-def common_distance(measured):
-    """The first distance of the cores that all benches have, or None."""
-    return next((distance for distance in DISTANCES
-                 if all(select(each["samples"], cores=distance) for each in measured.values())), None)
+TITLE = f"Medians; two VMs on one worker, {NEAR} cores. `x` is the ratio to the bare loop, measured just before and just after"
 
 
 def beside_raw(value, ratio, digits):
@@ -46,10 +40,10 @@ def victim_rows(samples):
 
 
 def table(measured):
-    """The table of {bench: content of its JSON}, or None where a bench or a common distance is missing."""
-    distance = common_distance(measured) if set(measured) == set(BENCHES) else None
-    if distance is None:
+    """The table of {bench: content of its JSON}; None where a bench or its near cores are missing, or where the benches are not of one commit."""
+    samples = {name: select(each["samples"], cores=NEAR) for name, each in measured.items()}
+    commits = {each["machine"]["commit"] for each in measured.values()}
+    if set(measured) != set(BENCHES) or not all(samples.values()) or len(commits) > 1:
         return None
-    samples = {name: select(each["samples"], cores=distance) for name, each in measured.items()}
-    return Table(TITLE.format(distance=distance), ["", "Weir", "OVS-DPDK", "bare rte_vhost loop"],
+    return Table(TITLE, ["", "Weir", "OVS-DPDK", "bare rte_vhost loop"],
                  [*cycles_rows(samples["forwarding"]), round_trip_row(samples["latency"]), *victim_rows(samples["isolation"])])
