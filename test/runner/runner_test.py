@@ -3,6 +3,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import suites
 import verdicts
 
 COMMAND = os.path.join(verdicts.ROOT, "test", "runner", "run.py")
+ENDS_WITHIN_SECONDS = 60
 
 
 def verdict(tree, failed=0, at="2026-01-01T00:00:00Z"):
@@ -65,6 +67,21 @@ class CanaryTest(unittest.TestCase):
     def test_a_canary_that_could_not_run_is_not_reported(self):
         self.assertEqual(self.outcome("echo 'not built'; echo '0 passed, 1 failed'; exit 1"), (0, 1))
         self.assertEqual(self.outcome("echo 'FAILED another test'; echo '0 passed, 1 failed'; exit 1"), (0, 1))
+
+
+class KilledTest(unittest.TestCase):
+    def test_a_job_ends_with_the_command_that_is_killed(self):
+        with tempfile.TemporaryDirectory() as logs:
+            job = os.path.join(logs, "job.sh")
+            with open(job, "w", opener=lambda path, flags: os.open(path, flags, 0o700)) as stream:
+                stream.write("#!/bin/sh\necho $$\nexec tail -f /dev/null\n")
+            script = f"import jobs, suites; jobs.LOGS = {logs!r}; jobs.run_job(suites.Suite('s', '', ()), suites.Job(({job!r},)))"
+            command = subprocess.Popen([sys.executable, "-c", script], cwd=os.path.dirname(COMMAND), stdout=subprocess.PIPE, text=True)
+            child = os.pidfd_open(int(command.stdout.readline().split()[1]))
+            self.addCleanup(os.close, child)
+            command.kill()
+            command.communicate()
+            self.assertEqual(select.select([child], [], [], ENDS_WITHIN_SECONDS)[0], [child])
 
 
 class VerdictTest(unittest.TestCase):
