@@ -8,11 +8,13 @@ class Unjudged(Exception):
 
 def judge(rule):
     """(word of the verdict, lines to print) of a rule, which is called and gives its faults."""
+    faults = []
     try:
-        faults = list(rule())
+        for fault in rule():
+            faults.append(fault)
     except Unjudged as reason:
         verdict, why = reason.args
-        return verdict, [why]
+        return "FAILED" if faults else verdict, [*faults, why]
     return ("FAILED", faults) if faults else ("ok", [])
 
 
