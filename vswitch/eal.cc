@@ -94,7 +94,7 @@ void require_hugepages(const SwitchConfig& config) {
         "no free hugepage; reserve some: echo 512 > /proc/sys/vm/nr_hugepages (1 GiB in pages of 2 MiB)");
 }
 
-std::uint64_t start(const SwitchConfig& config) {
+void start(const SwitchConfig& config) {
     require_hugepages(config);
     std::vector<std::string> arguments = make_arguments(config);
     std::vector<char*> argv;
@@ -103,7 +103,6 @@ std::uint64_t start(const SwitchConfig& config) {
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
         throw HostError(std::string("DPDK does not start (") + rte_strerror(rte_errno) +
                         "); the lines of DPDK above have the reason; `weirctl doctor` checks the host");
-    return rte_get_tsc_hz();
 }
 
 /// Called before DPDK's heap grows, on the thread that allocates. The poll loop allocates nothing, but the
@@ -127,8 +126,11 @@ void keep_workers_from_allocating() {
 
 }  // namespace
 
-Eal::Eal(const SwitchConfig& config)
-    : ticks_per_sec_(start(config)), ticks_(ticks_per_sec_, rte_rdtsc()), buffers_(pool_buffers(config)) {
+Eal::Eal(const SwitchConfig& config, SteppedClock* clock)
+    : clock_(clock),
+      ticks_per_sec_((start(config), clock == nullptr ? rte_get_tsc_hz() : kNanosPerSec)),
+      ticks_(ticks_per_sec_, clock == nullptr ? rte_rdtsc() : 0),
+      buffers_(pool_buffers(config)) {
     constexpr unsigned kCache = 512;
     pool_ = rte_pktmbuf_pool_create("weir_buffers", buffers_, kCache, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
                                     static_cast<int>(SOCKET_ID_ANY));
@@ -139,6 +141,10 @@ Eal::Eal(const SwitchConfig& config)
                         "); reserve more hugepages: echo 1024 > /proc/sys/vm/nr_hugepages");
     }
     keep_workers_from_allocating();
+}
+
+Nanos Eal::now() const {
+    return clock_ == nullptr ? ticks_.to_nanos(rte_rdtsc()) : clock_->now();
 }
 
 Eal::~Eal() {

@@ -1,10 +1,12 @@
 // eal.h - start of DPDK: arguments, cores and the packet pool.
-// Source: DPDK EAL guide. Units: ticks of the TSC; buffers. Threads: main, at start and end.
+// Source: DPDK EAL guide. Units: ticks of the TSC, or of a stepped clock, where one is 1 ns; buffers.
+// Threads: main, at start and end; now() any.
 #pragma once
 
 #include <cstdint>
 
 #include "common/clock.h"
+#include "common/stepped_clock.h"
 #include "vswitch/config/config.h"
 
 struct rte_mempool;
@@ -13,14 +15,19 @@ namespace weir {
 
 class Eal {
   public:
+    /// @param clock takes the place of the TSC; null: real time
     /// @throws HostError with one line that names the problem and the remedy
-    explicit Eal(const SwitchConfig& config);
+    explicit Eal(const SwitchConfig& config, SteppedClock* clock = nullptr);
     ~Eal();
     Eal(const Eal&) = delete;
     Eal& operator=(const Eal&) = delete;
 
     [[nodiscard]] rte_mempool* pool() const { return pool_; }
     [[nodiscard]] std::uint32_t buffers() const { return buffers_; }
+    /// Time since the start.
+    [[nodiscard]] Nanos now() const;
+    /// null: time is real.
+    [[nodiscard]] SteppedClock* clock() const { return clock_; }
     [[nodiscard]] const TickConverter& ticks() const { return ticks_; }
     [[nodiscard]] std::uint64_t ticks_per_sec() const { return ticks_per_sec_; }
     [[nodiscard]] std::uint64_t cycles(Nanos span) const {
@@ -30,6 +37,7 @@ class Eal {
     [[nodiscard]] static unsigned lcore_of(unsigned index) { return index + 1; }
 
   private:
+    SteppedClock* clock_;
     std::uint64_t ticks_per_sec_;
     TickConverter ticks_;
     std::uint32_t buffers_;

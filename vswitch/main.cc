@@ -30,12 +30,13 @@ int refuse(const weir::Faults& faults, const std::string& file) {
     return weir::kBadConfiguration;
 }
 
-int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files) {
+/// @param clock null: time is real
+int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files, weir::SteppedClock* clock) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
     try {
         if (config.feedback.enabled && !config.feedback.is_on())
             spdlog::warn("feedback is off: {}", weir::kFeedbackWithoutKey);
-        weir::Eal eal(config);
+        weir::Eal eal(config, clock);
         weir::Topology topology(eal, config, files);
         const weir::TelemetryEndpoint telemetry(weir::telemetry_commands(),
                                                 [&](const std::string& path, const std::string& parameter) {
@@ -44,7 +45,9 @@ int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files) {
         std::optional<weir::CtrlLink> link;
         if (!config.controller.connect.empty())
             link.emplace(topology, config.controller);
-        weir::Agent agent(topology, config.control_socket, link ? &*link : nullptr);
+        weir::Agent agent(topology, config.control_socket, link ? &*link : nullptr, clock);
+        if (clock != nullptr)
+            spdlog::warn("{}", weir::kSteppedWarning);
         spdlog::info("weir-switch {}: {} vNIC(s), {} worker(s), commands on {}", WEIR_VERSION,
                      config.vnics.size(), config.workers.size(), config.control_socket);
         agent.run(stop);
@@ -62,8 +65,12 @@ int main(int argc, char** argv) {
     CLI::App app{"weir-switch - the virtual switch that keeps its promises"};
     std::string file;
     bool check = false;
+    std::string clock = "real";
     app.add_option("--config", file, "configuration file (JSON with comments)")->required();
     app.add_flag("--check", check, "validate the configuration and exit");
+    app.add_option("--clock", clock, weir::kClockHelp)
+        ->check(CLI::IsMember({"real", "stepped"}))
+        ->capture_default_str();
     app.set_version_flag("--version", WEIR_VERSION);
     CLI11_PARSE(app, argc, argv);
 
@@ -78,5 +85,6 @@ int main(int argc, char** argv) {
         std::printf("%s: valid\n", file.c_str());
         return 0;
     }
-    return run(config, std::get<weir::ConfigFiles>(files));
+    weir::SteppedClock stepped;
+    return run(config, std::get<weir::ConfigFiles>(files), clock == "stepped" ? &stepped : nullptr);
 }

@@ -41,7 +41,8 @@
     COMMAND(plan,   "plan",        add_plan,        "whether the promises of a cluster file can be kept") \
     COMMAND(plan,   "apply",       add_apply,       "controller: what a new cluster file would change") \
     COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
-    COMMAND(doctor, "doctor",      add_doctor,      "what this host lacks, and the command to mend it")
+    COMMAND(doctor, "doctor",      add_doctor,      "what this host lacks, and the command to mend it") \
+    COMMAND(clock,  "clock step",  add_clock_step,  "move the time of a switch or controller under test")
 // clang-format on
 
 namespace CLI {

@@ -30,6 +30,14 @@ std::string uplink_text(const json& uplink, const Terminal& terminal) {
     return text + (reasons.empty() ? std::string() : ", dropped: " + reasons) + '\n';
 }
 
+/// Empty while time is real.
+std::string clock_text(const json& status, const Terminal& terminal) {
+    if (text_at(status, "/clock") != "stepped")
+        return {};
+    return "clock " + styled("stepped", Style::kWarn, terminal.color) + ", for tests, at " +
+           text_at(status, "/now_ns") + " ns; only `weirctl clock step` moves it\n";
+}
+
 /// Why feedback is off although it is enabled; empty otherwise.
 std::string feedback_off_text(const json& reason, const Terminal& terminal) {
     if (!reason.is_string())
@@ -206,6 +214,7 @@ std::string switch_text(const json& status, const Terminal& terminal) {
         uptime_text(number_at(status, "/uptime_s")) + ", isolation " +
         styled(isolation ? "on" : "off", isolation ? Style::kGood : Style::kWarn, terminal.color) +
         ", accounting " + text_at(status, "/accounting") + ", poll " + text_at(status, "/poll") + '\n';
+    text += clock_text(status, terminal);
     text += uplink_text(at(status, "/uplink"), terminal);
     text += feedback_off_text(at(status, "/feedback_off"), terminal);
     text += cycles_off_text(at(status, "/cycles_off"));
@@ -227,7 +236,8 @@ std::string controller_text(const json& status, const Terminal& terminal) {
     text += whole_text(number_at(status, "/flows")) + " service flows, allocated " +
             human_count(number_at(counters, "/solves")) + " times (" +
             human_count(number_at(counters, "/early_solves")) + " between intervals), " +
-            human_count(number_at(counters, "/messages")) + " messages received\n\n";
+            human_count(number_at(counters, "/messages")) + " messages received\n";
+    text += clock_text(status, terminal) + '\n';
     return text + hosts_text(status, terminal) + '\n' + appliances_text(status, terminal) +
            refused_text(status);
 }

@@ -1,6 +1,7 @@
-// clock_test.cc - ticks are converted to nanoseconds without drift and without a division.
+// clock_test.cc - ticks are converted to nanoseconds without drift and without a division; stepped time.
 #include "common/clock.h"
 
+#include "common/stepped_clock.h"
 #include "test/support/catch.h"
 
 using namespace weir;
@@ -17,4 +18,20 @@ TEST_CASE("a tick converter survives ten years of ticks") {
     const std::uint64_t ten_years = 315'360'000;
     const TickConverter clock(1'000'000'000, 0);
     CHECK(clock.to_nanos(ten_years * kNanosPerSec) == ten_years * kNanosPerSec);
+}
+
+TEST_CASE("a stepped clock moves by advance() alone, and a cycle is a nanosecond on it") {
+    SteppedClock clock;
+    CHECK(clock.now() == SteppedClock::kStart);
+    clock.advance(250);
+    CHECK(clock.now() == SteppedClock::kStart + 250);
+    CHECK(clock.cycles().load() == clock.now());
+    CHECK(TickConverter(kNanosPerSec, 0).to_nanos(clock.cycles()) == clock.now());
+}
+
+TEST_CASE("a step of 100 ms is 10,000 poll turns of 10 us, and one of 25 us is none of whole turns") {
+    CHECK(ClockStep{.span = 100'000'000}.turns() == 10'000);
+    CHECK(ClockStep{.span = 100'000'000}.whole());
+    CHECK_FALSE(ClockStep{.span = 25'000}.whole());
+    CHECK(ClockStep{.span = 25'000, .turn = 5'000}.turns() == 5);
 }

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -12,10 +13,11 @@
 #include <cstring>
 
 #include "common/error.h"
-#include "vswitch/agent/commands.h"
 
 namespace weir {
 namespace {
+
+constexpr std::chrono::milliseconds kTick{10};
 
 Nanos clock_now() {
     return static_cast<Nanos>(
@@ -69,17 +71,40 @@ void ServiceNotifier::send(std::string_view state) const {
     ::close(descriptor);
 }
 
+Agent::Agent(SwitchControl& control, const std::string& socket_path, CtrlLink* link,
+             const SteppedClock* clock)
+    : control_(control), socket_(socket_path), link_(link), clock_(clock) {
+    if (clock_ != nullptr)
+        step_ = [this](const ClockStep& step) { return this->step(step); };
+}
+
 void Agent::run(const std::atomic<bool>& stop) {
-    constexpr std::chrono::milliseconds kTick{10};
     notifier_.ready(clock_now());
     while (!stop.load(std::memory_order_relaxed)) {
-        socket_.serve(kTick, [&](std::string_view request) { return answer(control_, request); });
-        control_.tick();
-        if (link_ != nullptr)
-            link_->tick(clock_now());
+        socket_.serve(kTick, [&](std::string_view request) { return answer(control_, request, step_); });
+        tick();
         feed_watchdog();
     }
     notifier_.stopping();
+}
+
+void Agent::tick() {
+    control_.tick();
+    if (link_ != nullptr)
+        link_->tick(clock_ == nullptr ? clock_now() : clock_->now());
+}
+
+Nanos Agent::step(const ClockStep& step) {
+    constexpr Nanos kPeriod = std::chrono::nanoseconds(kTick).count();
+    std::uint64_t count = 0;
+    for (std::uint64_t left = step.turns(); left != 0; left -= count) {
+        const Nanos due = (clock_->now() / kPeriod + 1) * kPeriod;
+        count = std::min(left, (due - clock_->now() + step.turn - 1) / step.turn);
+        control_.turns(count, step.turn);
+        if (clock_->now() >= due)
+            tick();
+    }
+    return clock_->now();
 }
 
 /// A report needs an answer of every worker: without it the watchdog is not fed.

@@ -5,6 +5,9 @@
 // A tick every 10 ms: requests on the command socket, the topology's tick, the link to the controller. When
 // systemd supervises the switch (WATCHDOG_USEC), the agent feeds its watchdog twice in that time, but only
 // while all workers answer: with WatchdogSec=30 a switch whose worker stands still is restarted after 30 s.
+//
+// On a stepped clock a tick every 10 ms of its time, too, between two poll turns. Ticks of real time go on,
+// so that messages arrive, commands are answered and vNICs come up while time stands still.
 #pragma once
 
 #include <atomic>
@@ -13,7 +16,9 @@
 #include <string_view>
 
 #include "common/clock.h"
+#include "common/stepped_clock.h"
 #include "vswitch/agent/command_socket.h"
+#include "vswitch/agent/commands.h"
 #include "vswitch/agent/ctrl_link.h"
 #include "vswitch/agent/switch_control.h"
 
@@ -43,18 +48,24 @@ class ServiceNotifier {
 class Agent {
   public:
     /// @param link to the controller, or null; outlives the agent
-    Agent(SwitchControl& control, const std::string& socket_path, CtrlLink* link = nullptr)
-        : control_(control), socket_(socket_path), link_(link) {}
+    /// @param clock moved by commands; null: time is real
+    Agent(SwitchControl& control, const std::string& socket_path, CtrlLink* link = nullptr,
+          const SteppedClock* clock = nullptr);
 
     /// Returns soon after `stop` becomes true.
     void run(const std::atomic<bool>& stop);
+    /// Moves the stepped clock: poll turns of all workers, and the ticks that become due. @return its time
+    Nanos step(const ClockStep& step);
 
   private:
+    void tick();
     void feed_watchdog();
 
     SwitchControl& control_;
     CommandSocket socket_;
     CtrlLink* link_;
+    const SteppedClock* clock_;
+    StepClock step_;  // empty: time is real
     ServiceNotifier notifier_;
 };
 

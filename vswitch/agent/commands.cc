@@ -7,13 +7,22 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "common/config/config_reader.h"
 #include "common/config/config_text.h"
+#include "common/config/field_kinds.h"
 #include "vswitch/agent/report_json.h"
 
 namespace weir {
 namespace {
 
 using nlohmann::json;
+
+/// What a handler is given.
+struct Request {
+    SwitchControl& control;
+    const json& args;
+    const StepClock& step;
+};
 
 /// Faults of a request, thrown by its handler.
 struct Refused {
@@ -52,68 +61,94 @@ VnicReport& vnic_in(SwitchReport& report, const json& args) {
     return vnic_named(report.vnics, name_in(args), [](const VnicReport& vnic) { return vnic.config.name; });
 }
 
-json show(SwitchControl& control, const json& args) {
-    SwitchReport report = control.report();
-    return vnic_json(vnic_in(report, args));
+json show(const Request& request) {
+    SwitchReport report = request.control.report();
+    return vnic_json(vnic_in(report, request.args));
 }
 
-json flow_list(SwitchControl& control, const json& args) {
-    SwitchReport report = control.report();
-    return flows_json(report, args.contains("name") ? &vnic_in(report, args) : nullptr);
+json flow_list(const Request& request) {
+    SwitchReport report = request.control.report();
+    return flows_json(report, request.args.contains("name") ? &vnic_in(report, request.args) : nullptr);
 }
 
-json why(SwitchControl& control, const json& args) {
-    SwitchReport report = control.report();
-    return why_json(report, vnic_in(report, args));
+json why(const Request& request) {
+    SwitchReport report = request.control.report();
+    return why_json(report, vnic_in(report, request.args));
 }
 
-json add(SwitchControl& control, const json& args) {
-    const SwitchConfig config = control.config();
-    const VnicConfig vnic = accepted(
-        parse_vnic(args.contains("vnic") ? args["vnic"] : json::object(), "vnic", config, config.vnics));
-    control.add_vnic(vnic);
+json add(const Request& request) {
+    const SwitchConfig config = request.control.config();
+    const VnicConfig vnic =
+        accepted(parse_vnic(request.args.value("vnic", json::object()), "vnic", config, config.vnics));
+    request.control.add_vnic(vnic);
     return vnic_to_json(vnic);
 }
 
-json set(SwitchControl& control, const json& args) {
-    const SwitchConfig config = control.config();
-    const std::string name = name_in(args);
+json set(const Request& request) {
+    const SwitchConfig config = request.control.config();
+    const std::string name = name_in(request.args);
     const VnicConfig& current =
         vnic_named(config.vnics, name, [](const VnicConfig& vnic) { return vnic.name; });
     std::vector<VnicConfig> others = config.vnics;
     std::erase_if(others, [&](const VnicConfig& vnic) { return vnic.name == name; });
-    const json change = args.contains("change") ? args["change"] : json::object();
+    const json change = request.args.value("change", json::object());
     const VnicConfig changed = accepted(change_vnic(current, change, "change", config, others));
-    control.change_vnic(changed);
+    request.control.change_vnic(changed);
     return vnic_to_json(changed);
 }
 
-json remove(SwitchControl& control, const json& args) {
-    const SwitchConfig config = control.config();
-    const std::string name = name_in(args);
+json remove(const Request& request) {
+    const SwitchConfig config = request.control.config();
+    const std::string name = name_in(request.args);
     vnic_named(config.vnics, name, [](const VnicConfig& vnic) { return vnic.name; });
-    control.remove_vnic(name);
+    request.control.remove_vnic(name);
     return {{"removed", name}};
 }
 
-using Handler = json (*)(SwitchControl&, const json&);
+json clock_step(const Request& request) {
+    if (!request.step)
+        refuse("command", "clock.step", "a switch that was started with --clock stepped",
+               "the time of this switch is real, and no command moves it");
+    Faults faults;
+    ClockStep step;
+    ObjectReader args(request.args, "args", faults);
+    if (require(args, "span", "a time, such as 100ms"))
+        args.read_quantity("span", Quantity::kDuration, step.span,
+                           {ClockStep::kTurnMin, ClockStep::kSpanMax});
+    args.read_quantity("turn", Quantity::kDuration, step.turn, {ClockStep::kTurnMin, ClockStep::kTurnMax});
+    args.finish();
+    if (faults.empty() && !step.whole())
+        args.fault("span", "whole poll turns of " + format_duration(step.turn) + " each",
+                   "the clock moves by whole poll turns; give another span or turn");
+    else if (faults.empty() && step.turns() > ClockStep::kTurnsMax)
+        args.fault("span",
+                   "at most " + std::to_string(ClockStep::kTurnsMax) + " poll turns of " +
+                       format_duration(step.turn),
+                   "a longer step takes several commands, or longer turns");
+    if (!faults.empty())
+        throw Refused{std::move(faults)};
+    return {{"now_ns", request.step(step)}};
+}
+
+using Handler = json (*)(const Request&);
 
 const std::map<std::string, Handler, std::less<>>& handlers() {
     static const std::map<std::string, Handler, std::less<>> table{
-        {"status", [](SwitchControl& control, const json&) { return status_json(control.report()); }},
-        {"drops", [](SwitchControl& control, const json&) { return drops_json(control.report()); }},
+        {"status", [](const Request& request) { return status_json(request.control.report()); }},
+        {"drops", [](const Request& request) { return drops_json(request.control.report()); }},
         {"flow.list", flow_list},
         {"why", why},
-        {"vnic.list", [](SwitchControl& control, const json&) { return vnics_json(control.report()); }},
+        {"vnic.list", [](const Request& request) { return vnics_json(request.control.report()); }},
         {"vnic.show", show},
         {"vnic.add", add},
         {"vnic.set", set},
         {"vnic.remove", remove},
+        {"clock.step", clock_step},
     };
     return table;
 }
 
-json run(SwitchControl& control, const json& request) {
+json run(SwitchControl& control, const StepClock& step, const json& request) {
     if (!request.is_object())
         refuse("", request.type_name(), "an object", R"(send {"schema":1,"command":"status","args":{}})");
     if (request.value("schema", json()) != kSchemaVersion)
@@ -128,7 +163,7 @@ json run(SwitchControl& control, const json& request) {
     const json args = request.value("args", json::object());
     if (!args.is_object())
         refuse("args", args.type_name(), "an object", "arguments have names");
-    return handler->second(control, args);
+    return handler->second({control, args, step});
 }
 
 json refusal(const Faults& faults) {
@@ -191,14 +226,14 @@ const std::map<std::string, TelemetryQuery>& telemetry_queries() {
 
 }  // namespace
 
-std::string answer(SwitchControl& control, std::string_view request) {
+std::string answer(SwitchControl& control, std::string_view request, const StepClock& step) {
     json reply;
     try {
         // Strictly, with bounds: copying or printing a value nested 30,000 deep would exhaust the stack.
         JsonText text = read_json_text(request);
         if (!text.faults.empty())
             throw Refused{std::move(text.faults)};
-        reply = {{"schema", kSchemaVersion}, {"ok", true}, {"data", run(control, text.value)}};
+        reply = {{"schema", kSchemaVersion}, {"ok", true}, {"data", run(control, step, text.value)}};
     } catch (const Refused& refused) {
         reply = refusal(refused.faults);
     } catch (const HostError& error) {

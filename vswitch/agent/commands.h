@@ -3,20 +3,28 @@
 // Threads: answer() on the agent; telemetry_answer() on DPDK's telemetry thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "common/stepped_clock.h"
 #include "vswitch/agent/switch_control.h"
 
 namespace weir {
 
+/// Moves a stepped clock. @return its time then
+using StepClock = std::function<Nanos(const ClockStep&)>;
+
 /// Answers one request, such as {"schema":1,"command":"vnic.show","args":{"name":"vm1"}}. The commands are
 /// `status`, `drops`, `flow.list`, `why`, `vnic.list`, `vnic.show`, `vnic.add`, `vnic.set` and `vnic.remove`;
-/// each has a view of the same name in ctrl/cli. Sizes are bounded before anything is parsed. A request with
-/// a fault changes nothing. Never throws: faults are in the reply, {"schema":1,"ok":false,"faults":[...]}.
-[[nodiscard]] std::string answer(SwitchControl& control, std::string_view request);
+/// each has a view of the same name in ctrl/cli, and `clock.step`. Sizes are bounded before anything is
+/// parsed. A request with a fault changes nothing. Never throws: faults are in the reply,
+/// {"schema":1,"ok":false,"faults":[...]}.
+/// @param step empty: time is real, and `clock.step` is refused
+[[nodiscard]] std::string answer(SwitchControl& control, std::string_view request,
+                                 const StepClock& step = {});
 
 /// Help of each telemetry command by its path: /weir/status, /weir/vnics, /weir/vnic, /weir/drops.
 [[nodiscard]] std::map<std::string, std::string> telemetry_commands();

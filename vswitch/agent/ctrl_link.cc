@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <utility>
 #include <zmq_addon.hpp>
 
 #include "common/config/field_kinds.h"
@@ -103,7 +104,9 @@ void CtrlLink::sample(Nanos now) {
         control_.set_billing_period(billing_period_ = session_.billing_period());
     for (const UsageReport& usage : control_.take_usage())
         session_.add_usage(usage);
-    session_.add_samples(control_.sample_flows(), now);
+    // Samples have the same weight each: a stepped clock that stands still gives one, not one a tick.
+    if (now != std::exchange(sampled_, now))
+        session_.add_samples(control_.sample_flows(), now);
 }
 
 void CtrlLink::send() {

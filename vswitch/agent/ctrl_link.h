@@ -37,6 +37,7 @@ class CtrlLink {
     std::uint64_t unsent_ = 0;
     Nanos billing_period_ = 0;
     Nanos hello_due_ = 0;
+    Nanos sampled_ = kNever;  ///< when the last sample was taken
 };
 
 }  // namespace weir

@@ -334,6 +334,8 @@ json status_json(const SwitchReport& report) {
     return {{"host", report.config->host},
             {"version", WEIR_VERSION},
             {"uptime_s", to_seconds(report.uptime_ns)},
+            {"clock", report.stepped ? "stepped" : "real"},
+            {"now_ns", report.uptime_ns},
             {"accounting", report.config->accounting == Accounting::kWire ? "wire" : "l2"},
             {"isolation", report.config->isolation},
             {"poll", report.config->poll == PollMode::kBusy ? "busy" : "adaptive"},

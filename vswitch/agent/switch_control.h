@@ -157,6 +157,7 @@ inline constexpr Nanos kVnicAbsenceMax = 2 * kNanosPerSec;
 struct SwitchReport {
     const SwitchConfig* config = nullptr;
     std::uint64_t uptime_ns = 0;
+    bool stepped = false;  ///< the clock: time moves by commands alone
     std::uint64_t tsc_hz = 0;
     std::uint32_t buffers = 0;
     std::uint32_t buffers_free = 0;
@@ -198,6 +199,9 @@ class SwitchControl {
     virtual void note_controller(const ControllerReport& controller) = 0;
     /// Every 10 ms: link states, MAC updates between workers, tunnels, guarantee periods.
     virtual void tick() = 0;
+    /// On a stepped clock: so many poll turns of every worker, before each of which the clock moves by
+    /// `span`.
+    virtual void turns(std::uint64_t /*count*/, Nanos /*span*/) {}
 };
 
 }  // namespace weir

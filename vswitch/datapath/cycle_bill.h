@@ -13,6 +13,7 @@
 
 #include <rte_cycles.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "vswitch/datapath/vnic_path.h"
@@ -23,12 +24,14 @@ namespace weir {
 class CycleBill {
   public:
     /// @param counter of cycles, instead of the TSC: a test's; outlives the bill
-    explicit CycleBill(const std::uint64_t* counter = nullptr)
+    explicit CycleBill(const std::atomic<std::uint64_t>* counter = nullptr)
         : share_(limits::kVnicsMax), counter_(counter) {}
 
     [[nodiscard]] CycleShare& share() { return share_; }
 
-    [[nodiscard]] std::uint64_t read() const { return counter_ == nullptr ? rte_rdtsc() : *counter_; }
+    [[nodiscard]] std::uint64_t read() const {
+        return counter_ == nullptr ? rte_rdtsc() : counter_->load(std::memory_order_relaxed);
+    }
     /// Begins work at `cycles`, to be charged by the next charge().
     void start(std::uint64_t cycles) { mark_ = cycles; }
     /// Begins work now: what was done since the mark is charged to nothing.
@@ -66,7 +69,7 @@ class CycleBill {
     }
 
     CycleShare share_;
-    const std::uint64_t* counter_;
+    const std::atomic<std::uint64_t>* counter_;
     std::uint64_t mark_ = 0;
 };
 

@@ -30,7 +30,7 @@ class Worker {
         Quiescence& quiescence;
         std::uint64_t coalesce_cycles;  ///< how long a ring that gave a small burst is left to fill
         PollTurn::Profile turn{};
-        const std::uint64_t* counter = nullptr;  ///< of cycles: a test's; absent: the TSC
+        const std::atomic<std::uint64_t>* counter = nullptr;  ///< of cycles: a stepped clock's; null: the TSC
     };
     explicit Worker(const Setup& setup);
 
@@ -38,6 +38,8 @@ class Worker {
     /// 0: idle
     unsigned run_once(Nanos now, std::uint64_t start);
     unsigned run_once(Nanos now) { return run_once(now, bill_.read()); }
+    /// What the agent posted, a few at a time; housekeeping does it. @return whether there may be more
+    bool run_commands(Nanos now);
     /// No frame waits in any queue of this worker; the VMs' rings are not looked at.
     [[nodiscard]] bool drained();
     /// Makes the next iteration do the housekeeping: the thread has slept.
@@ -68,7 +70,6 @@ class Worker {
     void negotiate_share(Nanos now);
     void housekeeping(Nanos now);
     // worker_commands.cc: what the agent posts
-    void run_commands(Nanos now);
     void add_vnic(VnicPath& path, Nanos now);
     void change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now);
     void remove_vnic(VnicId vnic, Nanos now);

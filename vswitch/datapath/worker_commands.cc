@@ -17,7 +17,7 @@ Overloads(Functions...) -> Overloads<Functions...>;
 
 }  // namespace
 
-void Worker::run_commands(Nanos now) {
+bool Worker::run_commands(Nanos now) {
     // Commands per housekeeping; bounds the time that the agent can take from the guests.
     constexpr unsigned kCommandsPerTick = 16;
     const Overloads run{
@@ -47,10 +47,13 @@ void Worker::run_commands(Nanos now) {
             forwarder_.tunnels()->send_with(with.tunnel, with.session);
         }};
     WorkerCommand command;
-    for (unsigned i = 0; i < kCommandsPerTick && control_.take(command); ++i) {
+    for (unsigned i = 0; i < kCommandsPerTick; ++i) {
+        if (!control_.take(command))
+            return false;
         std::visit(run, command);
         control_.done();
     }
+    return true;
 }
 
 void Worker::add_vnic(VnicPath& path, Nanos now) {

@@ -86,7 +86,18 @@ using WorkerCommand =
 class WorkerControl {
   public:
     /// @return the command's number; 0 when the ring is full (try again later)
-    std::uint64_t post(const WorkerCommand& command) { return commands_.push(command) ? ++posted_ : 0; }
+    std::uint64_t post(const WorkerCommand& command) {
+        const bool has_room = commands_.push(command);
+        ring();
+        return has_room ? ++posted_ : 0;
+    }
+    /// Wakes a worker that is parked at the bell.
+    void ring() {
+        bell_.fetch_add(1, std::memory_order_release);
+        bell_.notify_one();
+    }
+    /// Changes with each ring().
+    [[nodiscard]] const std::atomic<std::uint32_t>& bell() const { return bell_; }
     /// Number of the last command.
     [[nodiscard]] std::uint64_t posted() const { return posted_; }
     /// Sleeps until the worker has done the command. @return false when it did not within `patience`
@@ -107,6 +118,7 @@ class WorkerControl {
   private:
     SpscRing<WorkerCommand, 256> commands_;
     std::uint64_t posted_ = 0;
+    std::atomic<std::uint32_t> bell_{0};
     alignas(64) std::atomic<std::uint64_t> done_{0};
 };
 

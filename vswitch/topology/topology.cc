@@ -26,9 +26,16 @@ constexpr Nanos kOutsideEvery = 10'000;
 /// so that a turn is shorter than 200 us.
 constexpr Nanos kRoundMax = 50'000;
 
-int run_worker(void* thread) {
-    static_cast<WorkerThread*>(thread)->run();
-    return 0;
+/// @param Thread WorkerThread or SteppedWorker
+template <class Thread>
+void launch(Thread& thread, std::size_t worker, unsigned core) {
+    const auto run = [](void* argument) {
+        static_cast<Thread*>(argument)->run();
+        return 0;
+    };
+    if (rte_eal_remote_launch(run, &thread, Eal::lcore_of(static_cast<unsigned>(worker))) != 0)
+        throw HostError("worker " + std::to_string(worker) + " does not start on core " +
+                        std::to_string(core));
 }
 
 /// The configuration's appliances as the data path needs them.
@@ -145,24 +152,29 @@ void Topology::build_workers(const ConfigFiles& files) {
             .forwarding = std::move(forwarding),
             .quiescence = quiescence_,
             .coalesce_cycles = eal_.cycles(config_.poll_coalesce),
-            .turn = {.outside_every = eal_.cycles(kOutsideEvery), .length_max = eal_.cycles(kRoundMax)}}));
+            .turn = {.outside_every = eal_.cycles(kOutsideEvery), .length_max = eal_.cycles(kRoundMax)},
+            .counter = eal_.clock() == nullptr ? nullptr : &eal_.clock()->cycles()}));
     }
 }
 
 void Topology::start_workers() {
     for (std::size_t i = 0; i < workers_.size(); ++i) {
+        if (eal_.clock() != nullptr) {
+            stepped_.push_back(std::make_unique<SteppedWorker>(*workers_[i], quiescence_, *eal_.clock()));
+            launch(*stepped_.back(), i, config_.workers[i]);
+            continue;
+        }
         threads_.push_back(std::make_unique<WorkerThread>(*workers_[i], quiescence_, eal_.ticks(),
                                                           config_.poll, config_.poll_sleep_max));
-        const unsigned lcore = Eal::lcore_of(static_cast<unsigned>(i));
-        if (rte_eal_remote_launch(run_worker, threads_.back().get(), lcore) != 0)
-            throw HostError("worker " + std::to_string(i) + " does not start on core " +
-                            std::to_string(config_.workers[i]));
+        launch(*threads_.back(), i, config_.workers[i]);
     }
 }
 
 /// Returns when no worker polls any more.
 void Topology::stop_workers() {
     for (auto& thread : threads_)
+        thread->stop();
+    for (auto& thread : stepped_)
         thread->stop();
     rte_eal_mp_wait_lcore();
 }
@@ -198,6 +210,15 @@ void Topology::run_on_owners(const std::function<std::uint64_t(VnicId, Vnic&)>& 
     for (WorkerId id = 0; id < workers_.size(); ++id)
         if (last[id] != 0)
             await(id, last[id]);
+}
+
+/// One worker after the other, so that frames change workers in the same order every time. The first one
+/// moves the clock; alone, it makes all poll turns at once.
+void Topology::turns(std::uint64_t count, Nanos span) {
+    const std::uint64_t at_once = stepped_.size() == 1 ? count : 1;
+    for (std::uint64_t made = 0; made < count; made += at_once)
+        for (const auto& worker : stepped_)
+            worker->turns(at_once, worker == stepped_.front() ? span : 0);
 }
 
 void Topology::tick() {

@@ -8,8 +8,6 @@
 // usage.
 #pragma once
 
-#include <rte_cycles.h>
-
 #include <array>
 #include <deque>
 #include <functional>
@@ -24,6 +22,7 @@
 #include "vswitch/config/config_files.h"
 #include "vswitch/datapath/inbox.h"
 #include "vswitch/datapath/mac_relay.h"
+#include "vswitch/datapath/stepped_worker.h"
 #include "vswitch/datapath/worker.h"
 #include "vswitch/eal.h"
 #include "vswitch/ports/burst_pool.h"
@@ -57,6 +56,7 @@ class Topology final : public SwitchControl {
     void set_billing_period(Nanos period) override;
     void note_controller(const ControllerReport& controller) override;
     void tick() override;
+    void turns(std::uint64_t count, Nanos span) override;
 
   private:
     /// Rates that the controller allocates to one vNIC.
@@ -93,7 +93,7 @@ class Topology final : public SwitchControl {
     void build_workers(const ConfigFiles& files);
     void start_workers();
     void stop_workers();
-    [[nodiscard]] Nanos now() const { return eal_.ticks().to_nanos(rte_rdtsc()); }
+    [[nodiscard]] Nanos now() const { return eal_.now(); }
     /// Hands a command to a worker. @return its number, for await() @throws HostError as await()
     std::uint64_t post(WorkerId worker, const WorkerCommand& command);
     /// @throws HostError when the worker does not carry out the command within 5 s
@@ -144,7 +144,8 @@ class Topology final : public SwitchControl {
     std::vector<Appliance> appliances_;                    // by index as in config_
     std::unique_ptr<Tunnels> tunnels_;                     // outlives the workers
     std::vector<std::unique_ptr<Worker>> workers_;
-    std::vector<std::unique_ptr<WorkerThread>> threads_;
+    std::vector<std::unique_ptr<WorkerThread>> threads_;   // while time is real
+    std::vector<std::unique_ptr<SteppedWorker>> stepped_;  // on a stepped clock
     std::vector<WorkerSnapshot> worker_snapshots_;
     MacRelay mac_relay_;
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;

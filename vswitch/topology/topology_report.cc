@@ -54,6 +54,7 @@ SwitchReport Topology::report() {
     SwitchReport report;
     report.config = &config_;
     report.uptime_ns = now();
+    report.stepped = eal_.clock() != nullptr;
     report.tunnels = tunnels_->report(report.uptime_ns);
     report.tsc_hz = eal_.ticks_per_sec();
     report.buffers = eal_.buffers();

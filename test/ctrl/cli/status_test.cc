@@ -32,6 +32,15 @@ TEST_CASE("status has the reason why feedback is off") {
     CHECK_FALSE(has(switch_text(status, kPipe), "feedback"));
 }
 
+TEST_CASE("status has a line for a clock that only commands move") {
+    json status = canned_status();
+    CHECK_FALSE(has(switch_text(status, kPipe), "clock"));
+    status["clock"] = "stepped";
+    status["now_ns"] = 1'000'010'000;
+    CHECK(has(switch_text(status, kPipe),
+              "\nclock stepped, for tests, at 1000010000 ns; only `weirctl clock step` moves it\n"));
+}
+
 TEST_CASE("status has the reason why cycles of requests are not charged") {
     json status = canned_status();
     status["cycles_off"] = "no cycle_costs: a reason";

@@ -1,4 +1,4 @@
-// agent_test.cc - reports to systemd: ready, the watchdog while the workers answer, stopping.
+// agent_test.cc - reports to systemd: ready, the watchdog while the workers answer, stopping; stepped time.
 #include "vswitch/agent/agent.h"
 
 #include <sys/socket.h>
@@ -137,4 +137,15 @@ TEST_CASE("signs of life are due at half of the time that systemd waits, to the 
     alone.ready(kStart);
     CHECK_FALSE(alone.alive_due(kNever));
     alone.stopping();
+}
+
+TEST_CASE("a step of 25 ms is 2,500 poll turns of 10 us and two ticks, and the next 5 ms have the third") {
+    FakeControl control;
+    Agent agent(control, path_of(".sock"), nullptr, &control.clock);
+    CHECK(agent.step({.span = 25'000'000}) == SteppedClock::kStart + 25'000'000);
+    CHECK(control.turns_made == 2'500);
+    CHECK(control.ticks == 2);
+    CHECK(agent.step({.span = 5'000'000, .turn = 1'000'000}) == SteppedClock::kStart + 30'000'000);
+    CHECK(control.turns_made == 2'505);
+    CHECK(control.ticks == 3);
 }

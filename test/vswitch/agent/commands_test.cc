@@ -14,7 +14,7 @@ namespace {
 
 struct Console {
     json send(const std::string& text) {
-        json reply = json::parse(answer(control, text));
+        json reply = json::parse(answer(control, text, step));
         CHECK(reply.at("schema") == 1);
         return reply;
     }
@@ -36,6 +36,7 @@ struct Console {
         return refused(send(json{{"schema", 1}, {"command", command}, {"args", args}}.dump()));
     }
     FakeControl control;
+    StepClock step;  ///< absent: time is real
 };
 
 // vm1 asks a disk and a cache, vm2 the disk.
@@ -256,7 +257,8 @@ TEST_CASE("what is no request is refused, with the place and what is allowed") {
     const json unknown = console.refused("vnic.explode", json::object());
     CHECK(unknown.at("path") == "command");
     CHECK(unknown.at("allowed") ==
-          "drops, flow.list, status, vnic.add, vnic.list, vnic.remove, vnic.set, vnic.show, why");
+          "clock.step, drops, flow.list, status, vnic.add, vnic.list, vnic.remove, vnic.set, vnic.show, "
+          "why");
     CHECK(console.refused(console.send(R"({"schema":1,"command":"status","args":[]})")).at("path") == "args");
 }
 
@@ -323,4 +325,39 @@ TEST_CASE("a request nested as deep as its size allows is refused, not fatal") {
         text += std::string(30'000, '[') + std::string(30'000, ']') + "}";
         CHECK_FALSE(console.refused(console.send(text)).at("message").get<std::string>().empty());
     }
+}
+
+TEST_CASE(
+    "clock.step moves a stepped clock by the given time in poll turns, of 10 us unless another is given") {
+    Console console;
+    ClockStep asked;
+    console.step = [&asked](const ClockStep& step) {
+        asked = step;
+        return 7 * kNanosPerSec;
+    };
+    CHECK(console.ask("clock.step", {{"span", "100ms"}}) == json{{"now_ns", 7 * kNanosPerSec}});
+    CHECK(asked.span == 100'000'000);
+    CHECK(asked.turn == 10'000);
+    console.ask("clock.step", {{"span", "2s"}, {"turn", "100us"}});
+    CHECK(asked.turns() == 20'000);
+}
+
+TEST_CASE("clock.step refuses real time, parts of poll turns, and more poll turns than a command may take") {
+    Console console;
+    CHECK(console.refused("clock.step", {{"span", "1ms"}}).at("allowed") ==
+          "a switch that was started with --clock stepped");
+    bool moved = false;
+    console.step = [&moved](const ClockStep&) {
+        moved = true;
+        return Nanos{0};
+    };
+    const auto path_of = [&](const json& args) { return console.refused("clock.step", args).at("path"); };
+    CHECK(path_of(json::object()) == "args.span");
+    CHECK(path_of({{"span", "100"}}) == "args.span");
+    CHECK(path_of({{"span", "0ms"}}) == "args.span");
+    CHECK(path_of({{"span", "15us"}}) == "args.span");
+    CHECK(path_of({{"span", "200010us"}}) == "args.span");
+    CHECK(path_of({{"span", "1ms"}, {"turn", "11ms"}}) == "args.turn");
+    CHECK(path_of({{"span", "1ms"}, {"turns", 5}}) == "args.turns");
+    CHECK_FALSE(moved);
 }

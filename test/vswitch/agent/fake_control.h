@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/stepped_clock.h"
 #include "vswitch/agent/switch_control.h"
 
 namespace weir::testing {
@@ -68,7 +69,11 @@ class FakeControl final : public SwitchControl {
     void set_rates(const FlowRates&) override {}
     std::vector<UsageReport> take_usage() override { return {}; }
     void note_controller(const ControllerReport&) override {}
-    void tick() override {}
+    void tick() override { ++ticks; }
+    void turns(std::uint64_t count, Nanos span) override {
+        turns_made += count;
+        clock.advance(count * span);
+    }
 
     SwitchConfig state;
     std::vector<WorkerReport> workers;
@@ -76,6 +81,9 @@ class FakeControl final : public SwitchControl {
     std::vector<LearnedReport> learned;  ///< of every vNIC
     std::string complaint;               ///< what the host refuses with
     std::atomic<unsigned> reports{0};    ///< asked for so far
+    std::atomic<unsigned> ticks{0};
+    std::uint64_t turns_made = 0;
+    SteppedClock clock;  ///< that turns() moves
 
   private:
     std::uint16_t index_of(const std::string& appliance) const {

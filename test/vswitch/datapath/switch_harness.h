@@ -2,6 +2,7 @@
 // Units: ns. Threads: tests only; the one thread plays agent and workers.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -72,7 +73,7 @@ class SwitchHarness {
     [[nodiscard]] Quiescence& quiescence() { return quiescence_; }
 
     /// The workers' cycle counter: work costs what a test adds here.
-    std::uint64_t cycles = 0;
+    std::atomic<std::uint64_t> cycles = 0;
     Nanos now = kNanosPerSec;
     /// Each turn does commands until the one that was posted is done, so that what waits still waits; else a
     /// command takes one housekeeping period.
