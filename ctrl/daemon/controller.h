@@ -15,6 +15,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
@@ -53,6 +54,9 @@ struct ControllerCounters {
     std::uint64_t early_solves = 0;  ///< solves between two ticks
 };
 
+/// Moves a stepped clock by a span, with all that becomes due in it. @return its time
+using StepTime = std::function<Nanos(Nanos span)>;
+
 class Controller {
   public:
     /// Begins an epoch. @param config, solver, store outlive the controller
@@ -75,9 +79,10 @@ class Controller {
     [[nodiscard]] const ControllerCounters& counters() const { return counters_; }
 
     /// One command of weirctl (controller_commands.cc). Never throws on input.
+    /// @param step empty: time is real, and `clock.step` is refused
     /// @return {"schema":1,"ok":true,"data":...} or {"schema":1,"ok":false,"faults":[...]}
     [[nodiscard]] std::string on_command(std::string_view request, const ConnectionCounters& connections,
-                                         Nanos now);
+                                         Nanos now, const StepTime& step = {});
     /// The data of the commands `status` (without its connections) and `running`.
     [[nodiscard]] nlohmann::json status(Nanos now) const;
     [[nodiscard]] nlohmann::json running() const;

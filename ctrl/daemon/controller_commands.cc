@@ -4,6 +4,7 @@
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
+#include "common/stepped_clock.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/controller.h"
 
@@ -62,14 +63,16 @@ const char* state_of(const Session* session) {
 /// One request. Each command reads its arguments, and returns its data unless there are faults.
 class Controller::Commands {
   public:
-    Commands(Controller& controller, const ConnectionCounters& connections, Nanos now, Faults& faults)
-        : controller_(controller), connections_(connections), now_(now), faults_(faults) {}
+    Commands(Controller& controller, const ConnectionCounters& connections, Nanos now, const StepTime& step,
+             Faults& faults)
+        : controller_(controller), connections_(connections), now_(now), step_(step), faults_(faults) {}
 
     json run(const json& request);
 
   private:
     json audit(ObjectReader& args);
     json bill(ObjectReader& args);
+    json clock_step(ObjectReader& args);
     json pool_reset(ObjectReader& args);
     json pool_set(ObjectReader& args);
     json pool_show(ObjectReader& args);
@@ -86,6 +89,7 @@ class Controller::Commands {
     Controller& controller_;
     const ConnectionCounters& connections_;
     Nanos now_;
+    const StepTime& step_;
     Faults& faults_;
 };
 
@@ -96,9 +100,9 @@ json Controller::Commands::run(const json& request) {
     };
     constexpr std::array kAll{
         Entry{"audit", &Commands::audit},           Entry{"bill", &Commands::bill},
-        Entry{"pool.reset", &Commands::pool_reset}, Entry{"pool.set", &Commands::pool_set},
-        Entry{"pool.show", &Commands::pool_show},   Entry{"running", &Commands::running},
-        Entry{"status", &Commands::status}};
+        Entry{"clock.step", &Commands::clock_step}, Entry{"pool.reset", &Commands::pool_reset},
+        Entry{"pool.set", &Commands::pool_set},     Entry{"pool.show", &Commands::pool_show},
+        Entry{"running", &Commands::running},       Entry{"status", &Commands::status}};
     ObjectReader reader(request, "", faults_);
     std::uint64_t schema = 0;
     std::string name;
@@ -166,6 +170,20 @@ json Controller::Commands::bill(ObjectReader& args) {
         data["first_altered"] = altered ? json(*altered) : json(nullptr);
     }
     return data;
+}
+
+json Controller::Commands::clock_step(ObjectReader& args) {
+    Nanos span = 0;
+    if (require(args, "span", "a time, such as 1s"))
+        args.read_quantity("span", Quantity::kDuration, span, {1, ClockStep::kSpanMax});
+    if (!are_valid(args))
+        return {};
+    if (!step_) {
+        faults_.push_back({"command", "clock.step", "a controller that was started with --clock stepped",
+                           "the time of this controller is real, and no command moves it"});
+        return {};
+    }
+    return {{"now_ns", step_(span)}};
 }
 
 void Controller::Commands::read_pool_name(ObjectReader& args, PoolChange& change) {
@@ -239,6 +257,8 @@ json Controller::Commands::status(ObjectReader& args) {
     json data = controller_.status(now_);
     data["role"] = "controller";
     data["version"] = WEIR_VERSION;
+    data["clock"] = step_ ? "stepped" : "real";
+    data["now_ns"] = now_;
     data["sockets"] = {{"admitted", connections_.admitted},
                        {"denied", connections_.denied},
                        {"odd_frames", connections_.odd_frames},
@@ -247,13 +267,13 @@ json Controller::Commands::status(ObjectReader& args) {
     return data;
 }
 
-std::string Controller::on_command(std::string_view request, const ConnectionCounters& connections,
-                                   Nanos now) {
+std::string Controller::on_command(std::string_view request, const ConnectionCounters& connections, Nanos now,
+                                   const StepTime& step) {
     JsonText text = read_json_text(request);
     Faults faults = std::move(text.faults);
     json data;
     if (faults.empty())
-        data = Commands(*this, connections, now, faults).run(text.value);
+        data = Commands(*this, connections, now, step, faults).run(text.value);
     json reply{{"schema", kSchema}, {"ok", faults.empty()}};
     if (faults.empty())
         reply["data"] = std::move(data);

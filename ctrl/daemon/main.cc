@@ -31,7 +31,8 @@ void raise_file_limit() {
     }
 }
 
-int serve(const weir::ClusterConfig& config, const std::string& text) {
+/// @param clock null: time is real
+int serve(const weir::ClusterConfig& config, const std::string& text, weir::SteppedClock* clock) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
     raise_file_limit();
     const std::string key = config.secret_key_file.empty() ? "" : weir::read_key(config.secret_key_file);
@@ -45,12 +46,14 @@ int serve(const weir::ClusterConfig& config, const std::string& text) {
     spdlog::info("weir-ctrl {}: cluster {}, epoch {}, {} host(s), {} tenant(s), commands on {}", WEIR_VERSION,
                  config.name, controller.epoch(), config.hosts.size(), config.tenants.size(),
                  config.control_socket);
-    weir::run_intervals(config, controller, server, stop);
+    if (clock != nullptr)
+        spdlog::warn("{}", weir::kSteppedWarning);
+    weir::run_intervals(config, controller, server, stop, clock);
     spdlog::info("stopping");
     return 0;
 }
 
-int run(const std::string& file, bool check_only) {
+int run(const std::string& file, bool check_only, weir::SteppedClock* clock) {
     const auto text = weir::read_text_file(file);
     if (const auto* fault = std::get_if<weir::Fault>(&text))
         return refuse({*fault}, file);
@@ -58,7 +61,7 @@ int run(const std::string& file, bool check_only) {
     if (const auto* faults = std::get_if<weir::Faults>(&outcome))
         return refuse(*faults, file);
     if (!check_only)
-        return serve(std::get<weir::ClusterConfig>(outcome), std::get<std::string>(text));
+        return serve(std::get<weir::ClusterConfig>(outcome), std::get<std::string>(text), clock);
     std::printf("%s: valid\n", file.c_str());
     return 0;
 }
@@ -70,11 +73,16 @@ int main(int argc, char** argv) {
     std::string file;
     std::string key;
     bool check = false;
+    std::string clock = "real";
+    weir::SteppedClock stepped;
     auto* config_option = app.add_option("--config", file, "cluster file (JSON with comments)");
     app.add_flag("--check", check, "validate the cluster file and exit");
     app.add_option("--make-key", key,
                    "make a CURVE key pair: writes the secret key to this file, prints the public key")
         ->excludes(config_option);
+    app.add_option("--clock", clock, weir::kClockHelp)
+        ->check(CLI::IsMember({"real", "stepped"}))
+        ->capture_default_str();
     app.set_version_flag("--version", WEIR_VERSION);
     CLI11_PARSE(app, argc, argv);
     if (key.empty() && file.empty()) {
@@ -83,7 +91,7 @@ int main(int argc, char** argv) {
     }
     try {
         if (key.empty())
-            return run(file, check);
+            return run(file, check, clock == "stepped" ? &stepped : nullptr);
         std::printf("%s\n", weir::make_key(key).c_str());
         return 0;
     } catch (const weir::HostError& error) {

@@ -61,6 +61,34 @@ std::chrono::milliseconds wait_until(Nanos when, Nanos now) {
     return std::chrono::milliseconds((wait + 999'999) / 1'000'000);
 }
 
+/// The solves of a controller by the time that it is given.
+class Schedule {
+  public:
+    Schedule(Controller& controller, Nanos interval, Nanos now)
+        : controller_(controller), interval_(interval), next_tick_(now + interval) {}
+
+    [[nodiscard]] Nanos next_due() const {
+        return std::min(next_tick_, controller_.early_solve_due() ? next_early_ : kNever);
+    }
+    void run_due(Nanos now) {
+        if (now < next_due())
+            return;
+        if (now >= next_tick_) {
+            controller_.tick(now, std::time(nullptr));
+            next_tick_ += (now - next_tick_) / interval_ * interval_ + interval_;
+        } else {
+            controller_.solve_early(now);
+        }
+        next_early_ = now + interval_ / kEarlySolves;
+    }
+
+  private:
+    Controller& controller_;
+    Nanos interval_;
+    Nanos next_tick_;
+    Nanos next_early_ = 0;
+};
+
 }  // namespace
 
 Server::Server(const ClusterConfig& config, const std::string& secret_key)
@@ -250,28 +278,31 @@ std::string read_key(const std::string& path) {
 }
 
 void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
-                   const std::atomic<bool>& stop) {
+                   const std::atomic<bool>& stop, SteppedClock* clock) {
+    const auto time = [clock] { return clock == nullptr ? clock_now() : clock->now(); };
+    Schedule schedule(controller, config.interval, time());
+    StepTime step;
+    if (clock != nullptr)
+        step = [&](Nanos span) {
+            const Nanos end = clock->now() + span;
+            for (Nanos due = schedule.next_due(); due <= end; due = schedule.next_due()) {
+                clock->advance(std::max(due, clock->now()) - clock->now());
+                schedule.run_due(clock->now());
+                server.send(controller.take_outgoing());
+            }
+            clock->advance(end - clock->now());
+            return end;
+        };
     const Server::Handlers handlers{
         [&](const Peer& peer, std::span<const std::uint8_t> header, std::span<const std::uint8_t> body) {
-            controller.on_message(peer, header, body, clock_now());
+            controller.on_message(peer, header, body, time());
         },
         [&](std::string_view request) {
-            return controller.on_command(request, server.counters(), clock_now());
+            return controller.on_command(request, server.counters(), time(), step);
         }};
-    Nanos next_tick = clock_now() + config.interval;
-    Nanos next_early = 0;
     while (!stop.load(std::memory_order_relaxed)) {
-        const Nanos early = controller.early_solve_due() ? next_early : kNever;
-        server.serve(wait_until(std::min(next_tick, early), clock_now()), handlers);
-        const Nanos now = clock_now();
-        if (now >= next_tick) {
-            controller.tick(now, std::time(nullptr));
-            next_tick += (now - next_tick) / config.interval * config.interval + config.interval;
-            next_early = now + config.interval / kEarlySolves;
-        } else if (controller.early_solve_due() && now >= next_early) {
-            controller.solve_early(now);
-            next_early = now + config.interval / kEarlySolves;
-        }
+        server.serve(wait_until(schedule.next_due(), time()), handlers);
+        schedule.run_due(time());
         server.send(controller.take_outgoing());
     }
 }

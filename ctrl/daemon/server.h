@@ -15,6 +15,7 @@
 #include <vector>
 #include <zmq.hpp>
 
+#include "common/stepped_clock.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/controller.h"
 
@@ -66,8 +67,9 @@ class Server {
 /// A tick is due every `interval`. One that is missed (the process was stopped, a solve took too long) is not
 /// made up for: the next one has all demands that the missed one would have had. Early solves are at least a
 /// tenth of the interval apart.
+/// @param clock moved by the command `clock.step`, with all that becomes due; null: time is real
 void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
-                   const std::atomic<bool>& stop);
+                   const std::atomic<bool>& stop, SteppedClock* clock = nullptr);
 
 /// Makes a CURVE key pair: the secret key goes into a new file (mode 0600), the public key is returned.
 /// @throws HostError: the file exists or cannot be written

@@ -244,3 +244,44 @@ TEST_CASE("a key is made once, read again, and never overwritten") {
     CHECK_THROWS_AS(read_key(folder.file("bad")), HostError);
     CHECK_THROWS_AS(read_key(folder.file("none")), HostError);
 }
+
+TEST_CASE(
+    "on a stepped clock the loop solves at the ends of the intervals that are stepped over, and else never") {
+    Cell cell(false);
+    cell.config.interval = kNanosPerSec;
+    SteppedClock clock;
+    std::atomic<bool> stop = false;
+    std::thread loop([&] { run_intervals(cell.config, *cell.controller, *cell.server, stop, &clock); });
+    const auto ask = [&cell](const std::string& command) {
+        zmq::context_t context;
+        zmq::socket_t socket(context, zmq::socket_type::req);
+        socket.set(zmq::sockopt::linger, 0);
+        socket.connect("ipc://" + cell.config.control_socket);
+        socket.send(zmq::buffer(R"({"schema":1,"command":)" + command + "}"), zmq::send_flags::none);
+        zmq::message_t reply;
+        (void)socket.recv(reply, zmq::recv_flags::none);
+        return nlohmann::json::parse(reply.to_string());
+    };
+    const auto intervals = [&] { return ask(R"("status")").at("data").at("interval"); };
+    CHECK(intervals() == 0);
+    const auto step = [&](const std::string& span) {
+        return ask(R"("clock.step","args":{"span":")" + span + "\"}");
+    };
+    CHECK(step("999ms").at("data").at("now_ns") == SteppedClock::kStart + 999'000'000);
+    CHECK(intervals() == 0);
+    step("1ms");
+    CHECK(intervals() == 1);
+    step("5500ms");
+    CHECK(intervals() == 6);
+    CHECK(clock.now() == SteppedClock::kStart + 6'500'000'000);
+    CHECK(step("61s").at("faults")[0].at("path") == "args.span");
+    stop = true;
+    loop.join();
+}
+
+TEST_CASE("clock.step is refused while time is real") {
+    Cell cell(false);
+    const auto reply = nlohmann::json::parse(cell.controller->on_command(
+        R"({"schema":1,"command":"clock.step","args":{"span":"1s"}})", cell.server->counters(), 0));
+    CHECK(reply.at("faults")[0].at("allowed") == "a controller that was started with --clock stepped");
+}
