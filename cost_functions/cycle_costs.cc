@@ -8,6 +8,7 @@
 
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
+#include "common/config/json_text.h"
 #include "cost_functions/cost_table_reader.h"
 
 namespace weir {

@@ -12,6 +12,7 @@
 #include "bench/sim/services/service_simulation.h"
 #include "bench/sim/simulation.h"
 #include "common/config/config_text.h"
+#include "common/config/json_text.h"
 #include "common/process.h"
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "bench/sim/scenario_fields.h"
 #include "common/config/field_kinds.h"
+#include "common/config/json_text.h"
 
 namespace weir::sim {
 namespace {

@@ -2,6 +2,7 @@
 #include "common/config/config_reader.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "common/config/config_text.h"
@@ -96,6 +97,14 @@ const json* ObjectReader::take(std::string_view key) {
     if (std::find(known_.begin(), known_.end(), key) == known_.end())
         known_.push_back(key);
     return find(key);
+}
+
+bool ObjectReader::take_null(std::string_view key) {
+    const json* value = find(key);
+    if (value == nullptr || !value->is_null())
+        return false;
+    (void)take(key);
+    return true;
 }
 
 void ObjectReader::fault(std::string_view key, std::string allowed, std::string message) {

@@ -9,7 +9,7 @@
 
 #include <array>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -118,13 +118,13 @@ class ObjectReader {
     [[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view key, Range range);
     [[nodiscard]] std::optional<std::size_t> word_index(std::string_view key,
                                                         const std::vector<std::string_view>& texts);
+    /// Whether the member is null; it is taken then.
+    bool take_null(std::string_view key);
     /// Resets the optional when the member is null.
     template <typename T>
     bool clears(std::string_view key, std::optional<T>& out) {
-        const nlohmann::json* value = find(key);
-        if (value == nullptr || !value->is_null())
+        if (!take_null(key))
             return false;
-        (void)take(key);
         out.reset();
         return true;
     }

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_reader.h"
-#include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
+#include "common/config/json_text.h"
 
 namespace weir::wire {
 namespace {

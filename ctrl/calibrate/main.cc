@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "common/config/config_text.h"
+#include "common/config/json_text.h"
 #include "cost_functions/cycle_costs.h"
 #include "ctrl/calibrate/fit/cycle_fit.h"
 #include "ctrl/calibrate/measure.h"

@@ -3,7 +3,7 @@
 // Units: named in titles and keys. Threads: any (pure functions)
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "ctrl/calibrate/fit/table_fit.h"

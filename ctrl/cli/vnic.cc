@@ -6,7 +6,7 @@
 #include <memory>
 #include <sstream>
 
-#include "common/config/config_text.h"
+#include "common/config/json_text.h"
 #include "common/units.h"
 #include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"

@@ -8,6 +8,7 @@
 
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
+#include "common/config/json_text.h"
 
 namespace weir {
 namespace {

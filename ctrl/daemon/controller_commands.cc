@@ -4,6 +4,7 @@
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
+#include "common/config/json_text.h"
 #include "common/stepped_clock.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/controller.h"

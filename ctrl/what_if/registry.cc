@@ -1,7 +1,7 @@
 // registry.cc - solution of one problem by its kind.
 #include "ctrl/what_if/registry.h"
 
-#include "common/config/config_text.h"
+#include "common/config/json_text.h"
 #include "ctrl/what_if/fields.h"
 
 namespace weir::what_if {

@@ -10,6 +10,7 @@
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
+#include "common/config/json_text.h"
 #include "vswitch/agent/report_json.h"
 
 namespace weir {

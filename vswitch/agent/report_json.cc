@@ -1,6 +1,7 @@
 // report_json.cc - JSON of the status, the vNICs, the uplink and the drops.
 #include "vswitch/agent/report_json.h"
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "common/config/field_kinds.h"

@@ -2,7 +2,7 @@
 // Source: docs/design.md 5.3; docs/design.md 5.6. Units: in the keys. Threads: any (pure).
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "vswitch/agent/switch_control.h"
 

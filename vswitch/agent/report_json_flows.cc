@@ -1,5 +1,6 @@
 // report_json_flows.cc - JSON of service flows, and of the reasons that held a vNIC back.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "vswitch/agent/report_json.h"
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
+#include "common/config/json_text.h"
 #include "vswitch/config/config_fields.h"
 #include "vswitch/limits.h"
 

@@ -7,6 +7,7 @@
 
 #include "bench/sim/services/service_fields.h"
 #include "common/config/config_text.h"
+#include "common/config/json_text.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/pools/pool_layout.h"
 

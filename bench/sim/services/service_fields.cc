@@ -2,6 +2,7 @@
 #include "bench/sim/services/service_fields.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
 #include "cost_functions/cost_table_reader.h"

@@ -6,6 +6,7 @@
 #include "bench/sim/services/service_fields.h"
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
+#include "common/config/json_text.h"
 
 namespace weir::sim {
 namespace {

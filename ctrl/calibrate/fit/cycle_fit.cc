@@ -2,6 +2,7 @@
 #include "ctrl/calibrate/fit/cycle_fit.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace weir::calibrate {
 namespace {

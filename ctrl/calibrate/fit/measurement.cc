@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "common/config/config_reader.h"
 #include "common/config/config_text.h"

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "test/support/catch.h"
 

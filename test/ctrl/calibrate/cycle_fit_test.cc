@@ -1,6 +1,8 @@
 // cycle_fit_test.cc - the price of a frame from the switch's counters, and the file that a switch accepts.
 #include "ctrl/calibrate/fit/cycle_fit.h"
 
+#include <nlohmann/json.hpp>
+
 #include "cost_functions/cost_table_reader.h"
 #include "cost_functions/cycle_costs.h"
 #include "test/support/catch.h"

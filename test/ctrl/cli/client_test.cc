@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "ctrl/cli/failure.h"
 #include "test/ctrl/cli/fake_switch.h"

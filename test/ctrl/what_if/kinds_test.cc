@@ -1,4 +1,5 @@
 // kinds_test.cc - worked numbers and faults of every kind of problem, as JSON.
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "ctrl/what_if/registry.h"

@@ -1,4 +1,5 @@
 // solve_test.cc - faulty problems: every fault with its path, in the order of the text.
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "ctrl/what_if/registry.h"

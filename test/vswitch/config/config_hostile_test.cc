@@ -1,6 +1,7 @@
 // config_hostile_test.cc - a table of wrong configurations: each fault must name the place and the reason
 // with it.
 #include <array>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
