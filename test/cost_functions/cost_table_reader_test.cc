@@ -10,6 +10,7 @@
 
 #include "common/config/config_text.h"
 #include "test/cost_functions/table_support.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -17,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kConfigs = std::string(WEIR_SOURCE_ROOT) + "/configs/";
+const std::string kConfigs = source_path("configs/");
 const std::string kRow = R"({"size": "sum", "shape": "linear", "tokens": 1, "per": "1B"})";
 
 const json& schema() {

@@ -8,6 +8,7 @@
 #include "cost_functions/cost_table_reader.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
+#include "test/support/places.h"
 
 namespace weir::test {
 
@@ -33,7 +34,7 @@ inline std::string table_of(const std::string& row, const std::string& more = ""
 }
 
 inline CostTable shipped_table(const std::string& name) {
-    auto loaded = read_cost_table(std::string(WEIR_SOURCE_ROOT) + "/configs/costs/" + name + ".json");
+    auto loaded = read_cost_table(source_path("configs/costs/" + name + ".json"));
     if (const Faults* faults = std::get_if<Faults>(&loaded))
         FAIL(lines_of(*faults));
     return std::get<CostTable>(loaded);

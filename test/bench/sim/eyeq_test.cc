@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "test/bench/sim/sim_support.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using namespace weir::sim;
@@ -12,7 +13,7 @@ using nlohmann::json;
 namespace {
 
 Scenario shipped(const char* name) {
-    auto loaded = load_scenario(std::string(WEIR_SOURCE_ROOT) + "/bench/scenarios/" + name + ".jsonc");
+    auto loaded = load_scenario(weir::test::source_path("bench/scenarios/" + std::string(name) + ".jsonc"));
     if (const Faults* faults = std::get_if<Faults>(&loaded))
         FAIL(faults->front().to_line());
     return std::get<Scenario>(loaded);

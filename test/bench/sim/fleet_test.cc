@@ -7,6 +7,7 @@
 #include "ctrl/billing/overcommit.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
+#include "test/support/places.h"
 #include "test/vswitch/qos/schedulers/link_harness.h"
 
 using namespace weir;
@@ -262,7 +263,8 @@ TEST_CASE("SoftBW eq. 2 is how often strict VMs want more than the link", "[flee
 TEST_CASE("wrong scenarios of fleets are refused with the place", "[fleet]") {
     using weir::test::has_fault;
     CHECK(fleet_faults(R"({"fleet": {}})").empty());
-    const auto shipped = load_fleet_scenario(WEIR_SOURCE_ROOT "/bench/scenarios/fleet/softbw-fig11.jsonc");
+    const auto shipped =
+        load_fleet_scenario(weir::test::source_path("bench/scenarios/fleet/softbw-fig11.jsonc"));
     REQUIRE(std::get_if<Faults>(&shipped) == nullptr);
     CHECK(std::get<FleetScenario>(shipped).vms_per_server() == 16);
     CHECK(has_fault(fleet_faults("{}"), "fleet", "this is needed"));

@@ -6,17 +6,18 @@
 #include "test/bench/sim/sim_support.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using namespace weir::sim;
 using weir::sim::test::kCosts;
-using weir::sim::test::kRoot;
 using weir::test::has_fault;
 
 namespace {
 
 PoolScenario shipped_pools(const char* name) {
-    auto read = load_pool_scenario(kRoot + "/bench/scenarios/srp/" + name + ".jsonc", kCosts);
+    auto read = load_pool_scenario(
+        weir::test::source_path("bench/scenarios/srp/" + std::string(name) + ".jsonc"), kCosts);
     if (const Faults* faults = std::get_if<Faults>(&read))
         FAIL(weir::test::lines_of(*faults));
     return std::get<PoolScenario>(read);

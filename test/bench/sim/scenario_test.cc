@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "test/bench/sim/sim_support.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using namespace weir::sim;
@@ -17,7 +18,7 @@ namespace {
 
 const json& schema() {
     static const json parsed = [] {
-        std::ifstream file(kRoot + "/configs/schema/scenario.schema.json");
+        std::ifstream file(weir::test::source_path("configs/schema/scenario.schema.json"));
         return json::parse(file);
     }();
     return parsed;
@@ -99,7 +100,8 @@ TEST_CASE("the same scenario and seed give the same bytes, another seed gives ot
 
 TEST_CASE("every shipped scenario is valid") {
     std::size_t count = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(kRoot + "/bench/scenarios")) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(weir::test::source_path("bench/scenarios"))) {
         // Those of services, of pools and of fleets have readers and tests of their own.
         const auto folder = entry.path().parent_path().filename();
         if (entry.path().extension() != ".jsonc" || folder == "pulsar" || folder == "srp" ||

@@ -5,12 +5,12 @@
 #include "bench/sim/services/service_scenario.h"
 #include "test/bench/sim/sim_support.h"
 #include "test/support/config_schema.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using namespace weir::sim;
 using nlohmann::json;
 using weir::sim::test::kCosts;
-using weir::sim::test::kRoot;
 using weir::test::check_bounds;
 using weir::test::check_values;
 using weir::test::contents;
@@ -21,7 +21,8 @@ namespace {
 /// One kind of scenario: its schema, a good scenario, and its parser.
 struct ScenarioKind {
     ScenarioKind(const char* name, json scenario, std::function<Faults(const std::string&)> parse)
-        : schema(json::parse(contents(kRoot + "/configs/schema/" + name + "_scenario.schema.json"))),
+        : schema(json::parse(contents(
+              weir::test::source_path("configs/schema/" + std::string(name) + "_scenario.schema.json")))),
           good(std::move(scenario)),
           faults_of(std::move(parse)) {}
 

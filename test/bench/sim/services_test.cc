@@ -9,6 +9,7 @@
 #include "test/bench/sim/sim_support.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using namespace weir::sim;
@@ -27,7 +28,7 @@ ServiceScenario valid_services(std::variant<ServiceScenario, Faults> read) {
 /// events.
 ServiceScenario shipped(const char* name, double times) {
     ServiceScenario scenario = valid_services(
-        load_service_scenario(std::string(WEIR_SOURCE_ROOT) + "/bench/scenarios/" + name, kCosts));
+        load_service_scenario(weir::test::source_path("bench/scenarios/" + std::string(name)), kCosts));
     const auto smaller = [times](std::uint64_t& value) {
         value = static_cast<std::uint64_t>(static_cast<double>(value) / times);
     };

@@ -10,21 +10,21 @@
 
 #include "bench/sim/simulation.h"
 #include "test/support/catch.h"
+#include "test/support/places.h"
 
 namespace weir::sim::test {
 
-inline const std::string kRoot = WEIR_SOURCE_ROOT;
-inline const std::string kCosts = kRoot + "/configs/costs";
+inline const std::string kCosts = weir::test::source_path("configs/costs");
 
 inline Scenario valid(std::string_view text) {
-    auto parsed = parse_scenario(text, WEIR_SOURCE_ROOT "/bench/scenarios");
+    auto parsed = parse_scenario(text, weir::test::source_path("bench/scenarios"));
     if (const Faults* faults = std::get_if<Faults>(&parsed))
         FAIL(faults->front().to_line());
     return std::get<Scenario>(parsed);
 }
 
 inline Faults faults_of(std::string_view text) {
-    auto parsed = parse_scenario(text, WEIR_SOURCE_ROOT "/bench/scenarios");
+    auto parsed = parse_scenario(text, weir::test::source_path("bench/scenarios"));
     const Faults* faults = std::get_if<Faults>(&parsed);
     return faults == nullptr ? Faults{} : *faults;
 }

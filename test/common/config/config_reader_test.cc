@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/support/catch.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using nlohmann::json;
@@ -32,7 +33,7 @@ std::string path_in(const RenamedKey& key) {
 }
 
 std::string text_of(const std::string& file) {
-    std::ifstream stream(std::string(WEIR_SOURCE_ROOT "/configs/schema/") + file + ".schema.json");
+    std::ifstream stream(test::source_path("configs/schema/" + file + ".schema.json"));
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 

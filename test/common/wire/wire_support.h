@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/wire/records.h"
+#include "test/support/places.h"
 
 namespace weir::test {
 
@@ -27,7 +28,7 @@ inline std::string hex(std::span<const std::uint8_t> bytes) {
 
 /// The text of docs/protocol.md, without the indentation of its dumps.
 inline std::string protocol_page() {
-    std::ifstream file(std::string(WEIR_SOURCE_ROOT) + "/docs/protocol.md");
+    std::ifstream file(source_path("docs/protocol.md"));
     const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     std::string out;
     for (std::size_t i = 0; i < page.size(); ++i)

@@ -9,6 +9,7 @@
 #include "configs/cost_programs/weir_cost.h"
 #include "cost_functions/cost_function.h"
 #include "test/cost_functions/program/program_support.h"
+#include "test/support/places.h"
 #include "test/support/random.h"
 
 using namespace weir;
@@ -27,7 +28,7 @@ static_assert(offsetof(weir_request, access) == offsetof(CostArguments, access))
 constexpr std::uint32_t kRead = 0;
 constexpr std::uint32_t kWrite = 1;
 
-const std::string kExample = std::string(WEIR_SOURCE_ROOT) + "/test/fuzz/corpus/cost_program/dear_writes.o";
+const std::string kExample = source_path("test/fuzz/corpus/cost_program/dear_writes.o");
 
 std::string bytes_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);

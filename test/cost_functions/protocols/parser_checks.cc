@@ -9,6 +9,7 @@
 #include <random>
 
 #include "test/support/catch.h"
+#include "test/support/places.h"
 
 namespace weir {
 
@@ -178,7 +179,8 @@ std::uint64_t Walk::answer(const Parsed& parsed) {
 }
 
 std::vector<Sent> load_capture(const std::string& name) {
-    std::ifstream stream(CAPTURES "/" + name + ".bin", std::ios::binary);
+    std::ifstream stream(test::source_path("test/cost_functions/captures/" + name + ".bin"),
+                         std::ios::binary);
     INFO(name);
     REQUIRE(stream.good());
     const Octets recorded{std::istreambuf_iterator<char>(stream), {}};

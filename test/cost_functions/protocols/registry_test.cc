@@ -8,13 +8,14 @@
 #include <string>
 
 #include "test/support/catch.h"
+#include "test/support/places.h"
 
 using namespace weir;
 
 namespace {
 
 std::string contents(const std::string& name) {
-    std::ifstream file(std::string(WEIR_SOURCE_ROOT) + "/" + name);
+    std::ifstream file(test::source_path(name));
     REQUIRE(file.is_open());
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }

@@ -16,6 +16,7 @@
 #include "test/ctrl/cli/canned.h"
 #include "test/ctrl/cli/fake_switch.h"
 #include "test/support/catch.h"
+#include "test/support/places.h"
 
 using namespace weir::cli::test;
 using nlohmann::json;
@@ -29,8 +30,10 @@ struct Result {
 
 Result run(const std::string& arguments) {
     Result result;
-    FILE* pipe =
-        ::popen((std::string("env -u WEIR_SOCKET ") + WEIR_WEIRCTL + " " + arguments + " 2>&1").c_str(), "r");
+    FILE* pipe = ::popen(
+        ("env -u WEIR_SOCKET " + weir::test::build_path("ctrl/cli/weirctl") + " " + arguments + " 2>&1")
+            .c_str(),
+        "r");
     REQUIRE(pipe != nullptr);
     std::array<char, 4096> buffer{};
     for (std::size_t n = 1; n > 0;) {
@@ -265,7 +268,7 @@ TEST_CASE("flow list and why compare two readings, of one vNIC when it is named"
 }
 
 TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {
-    const std::string example = std::string(WEIR_SOURCE_ROOT) + "/configs/cluster.jsonc";
+    const std::string example = weir::test::source_path("configs/cluster.jsonc");
     const Result fits = run("plan " + example);
     CHECK(fits.status == 0);
     CHECK(fits.output.find("the controller accepts this file\n") != std::string::npos);
@@ -298,7 +301,7 @@ TEST_CASE("the arguments for QEMU describe a vNIC of the switch or of a configur
     CannedSwitch fake;
     CHECK(fake.ctl("qemu-args vm1").output.find("path=/run/weir/vm1.sock,server=on,wait=off \\\n") !=
           std::string::npos);
-    const std::string config = std::string(" --config ") + WEIR_SOURCE_ROOT + "/configs/qos.jsonc";
+    const std::string config = " --config " + weir::test::source_path("configs/qos.jsonc");
     CHECK(run("qemu-args db" + config).output.find(",mq=on,vectors=10,") != std::string::npos);
     CHECK(run("libvirt-xml db" + config).output.find("<driver queues='4'") != std::string::npos);
     const Result missing = run("qemu-args vm9" + config);
@@ -307,8 +310,7 @@ TEST_CASE("the arguments for QEMU describe a vNIC of the switch or of a configur
 }
 
 TEST_CASE("doctor works without a switch and names each check with its state") {
-    const Result result =
-        run(std::string("doctor --json --config ") + WEIR_SOURCE_ROOT + "/configs/minimal.jsonc");
+    const Result result = run("doctor --json --config " + weir::test::source_path("configs/minimal.jsonc"));
     CHECK((result.status == 0 || result.status == 1));
     const json report = json::parse(result.output);
     CHECK(report["ok"] == (result.status == 0));

@@ -5,6 +5,7 @@
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/placement/cluster_plan.h"
 #include "test/support/config_schema.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -12,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kConfigs = std::string(WEIR_SOURCE_ROOT) + "/configs/";
+const std::string kConfigs = source_path("configs/");
 
 const json& schema() {
     static const json parsed = json::parse(contents(kConfigs + "schema/cluster.schema.json"));

@@ -5,6 +5,7 @@
 #include "ctrl/pools/pool_layout.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
+#include "test/support/places.h"
 
 using namespace weir;
 
@@ -49,7 +50,7 @@ TEST_CASE("prices count only as a whole, and none is negative") {
 }
 
 TEST_CASE("the documented example is read with its values") {
-    auto outcome = load_cluster(WEIR_SOURCE_ROOT "/configs/cluster.jsonc", placement_faults);
+    auto outcome = load_cluster(test::source_path("configs/cluster.jsonc"), placement_faults);
     const Faults* faults = std::get_if<Faults>(&outcome);
     INFO((faults == nullptr ? "" : test::lines_of(*faults)));
     REQUIRE(faults == nullptr);

@@ -11,6 +11,7 @@
 #include "ctrl/what_if/registry.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
+#include "test/support/places.h"
 
 using namespace weir;
 using nlohmann::json;
@@ -35,7 +36,7 @@ std::string block(const std::string& page, const std::string& word, std::size_t&
 }
 
 std::string page() {
-    std::ifstream file(WEIR_SOURCE_ROOT "/docs/what_if.md");
+    std::ifstream file(test::source_path("docs/what_if.md"));
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/support/config_schema.h"
+#include "test/support/places.h"
 #include "test/vswitch/config/config_support.h"
 #include "vswitch/config/config_files.h"
 
@@ -13,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kConfigs = std::string(WEIR_SOURCE_ROOT) + "/configs/";
+const std::string kConfigs = source_path("configs/");
 
 const json& schema() {
     static const json parsed = json::parse(contents(kConfigs + "schema/switch.schema.json"));

@@ -7,12 +7,13 @@
 
 #include "test/support/catch.h"
 #include "test/support/faults.h"
+#include "test/support/places.h"
 #include "vswitch/config/config.h"
 
 namespace weir::test {
 
 /// The cost tables that come with the switch.
-inline const std::string kShipped = std::string(WEIR_SOURCE_ROOT) + "/configs/costs";
+inline const std::string kShipped = source_path("configs/costs");
 
 inline SwitchConfig valid(std::string_view text) {
     auto parsed = parse_config(text);
