@@ -14,13 +14,12 @@
 #include "test/ctrl/daemon/max_min_solver.h"
 #include "test/support/catch.h"
 #include "test/support/temp_folder.h"
+#include "test/support/wait.h"
 
 using namespace weir;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr auto kPatience = 20s;
 
 struct Keys {
     char open[41];
@@ -68,13 +67,7 @@ struct Cell {
     }
     template <typename Condition>
     bool turn_until(Condition holds) {
-        const auto deadline = std::chrono::steady_clock::now() + kPatience;
-        while (!holds()) {
-            if (std::chrono::steady_clock::now() > deadline)
-                return false;
-            turn();
-        }
-        return true;
+        return testing::until(holds, [this] { turn(); });
     }
 };
 
@@ -218,11 +211,9 @@ TEST_CASE("the loop solves once an interval and stops when asked") {
     std::atomic<bool> stop{false};
     const auto began = std::chrono::steady_clock::now();
     std::thread loop([&] { run_intervals(cell.config, controller, *cell.server, stop); });
-    while (solver.solved < 3 && std::chrono::steady_clock::now() < began + kPatience)
-        std::this_thread::sleep_for(5ms);
+    CHECK(testing::until([&] { return solver.solved >= 3; }));
     stop = true;
     loop.join();
-    CHECK(solver.solved >= 3);
     CHECK(std::chrono::steady_clock::now() - began >= 300ms);
     CHECK(controller.interval() == static_cast<std::uint32_t>(solver.solved));
 }

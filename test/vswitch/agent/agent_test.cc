@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "test/support/catch.h"
+#include "test/support/wait.h"
 #include "test/vswitch/agent/fake_control.h"
 
 using namespace weir;
@@ -32,8 +33,8 @@ class Manager {
             address.sun_path[0] = '\0';
         const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
         REQUIRE(::bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) == 0);
-        const timeval patience{5, 0};
-        ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        const timeval bound{testing::wait_bound() / std::chrono::seconds(1), 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
         ::setenv("NOTIFY_SOCKET", name_.c_str(), 1);
         if (watchdog_usec != nullptr)
             ::setenv("WATCHDOG_USEC", watchdog_usec, 1);
@@ -114,8 +115,7 @@ TEST_CASE("a watched agent shows life while its workers answer, and none when th
     control.complaint = "worker 0 does not answer";
     Running stuck(control);
     CHECK(systemd.receive() == "READY=1");
-    while (control.reports < 2)
-        std::this_thread::yield();
+    CHECK(testing::until([&] { return control.reports >= 2; }));
     stuck.stop();
     CHECK(systemd.received_now() == "STOPPING=1");
 }

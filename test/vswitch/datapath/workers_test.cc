@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "test/support/catch.h"
+#include "test/support/wait.h"
 #include "test/vswitch/datapath/switch_harness.h"
 #include "vswitch/datapath/feedback/feedback_frame.h"
 #include "vswitch/datapath/mac_relay.h"
@@ -25,8 +26,7 @@ constexpr unsigned kFramesOfGuest = 2000;
 constexpr unsigned kFramesAtOnce = 4;
 constexpr unsigned kPollsBetween = 64;
 constexpr unsigned kAgentRounds = 20;
-constexpr unsigned kPatience = 1'000'000;  // looks of the agent
-constexpr unsigned kTapHosts = 4;          // behind the guest that may use any address
+constexpr unsigned kTapHosts = 4;  // behind the guest that may use any address
 
 /// A guest; its worker's thread calls it while the thread runs.
 struct Talker {
@@ -90,16 +90,14 @@ class ThreadedSwitch {
     }
     /// Until every guest has sent its frames and none waits.
     [[nodiscard]] bool finish() {
-        for (unsigned looks = 0; looks < kPatience; ++looks) {
+        const auto finished = [this] {
             take();
             const auto done = [](const Talker& talker) {
                 return talker.silent.load(std::memory_order_acquire);
             };
-            if (std::ranges::all_of(talkers_, done) && nothing_waits())
-                return true;
-            std::this_thread::yield();
-        }
-        return false;
+            return std::ranges::all_of(talkers_, done) && nothing_waits();
+        };
+        return until(finished, [] { std::this_thread::yield(); });
     }
     void stop() {
         stop_.store(true, std::memory_order_relaxed);

@@ -14,6 +14,7 @@
 #include "test/hostile/attacks.h"
 #include "test/support/catch.h"
 #include "test/support/temp_folder.h"
+#include "test/support/wait.h"
 #include "test/vswitch/datapath/switch_harness.h"
 #include "vswitch/ports/burst_pool.h"
 #include "vswitch/ports/memory_fault.h"
@@ -29,7 +30,6 @@ using hostile::Endpoint;
 using hostile::Guest;
 using hostile::Tally;
 using hostile::vm_mac;
-constexpr auto kBound = std::chrono::seconds(20);
 
 /// vNICs vm1, vm2 ... of one switch, each with the socket vm<n>.sock, which the switch listens on.
 class VhostSwitch {
@@ -97,16 +97,6 @@ class VhostSwitch {
     std::atomic<bool> stop_{false};
     std::thread worker_;
 };
-
-template <typename Condition>
-bool until(Condition condition) {
-    for (const auto end = Clock::now() + kBound; Clock::now() < end;) {
-        if (condition())
-            return true;
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-    return false;
-}
 
 /// A guest and its connection.
 struct Vm {
@@ -216,8 +206,10 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
                     hostile::Scene scene(attacker.endpoint, attacker.tally, vm_mac(3), vm_mac(4));
                     std::uint32_t step = 0;
                     const auto attack_for = [&](std::chrono::milliseconds time) {
-                        for (const auto end = Clock::now() + time; Clock::now() < end; ++step)
-                            hostile::take_step(attack, scene, kSeed, step);
+                        const auto end = Clock::now() + time;
+                        do
+                            hostile::take_step(attack, scene, kSeed, step++);
+                        while (Clock::now() < end);
                     };
                     attack_for(kPerAttack / 2);
                     CHECK(newcomer.start(where, 4));  // frames reach it from here on, and it does not read
@@ -227,7 +219,7 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
                 CHECK(attacker.start(where, 3));
                 const hostile::Frame frame = hostile::ipv4_frame(vm_mac(2), vm_mac(3), 100, false);
                 CHECK(attacker.guest.transmit({}, frame));
-                CHECK(attacker.guest.taken(kBound));
+                CHECK(attacker.guest.taken(wait_bound()));
                 victims.end();
                 CHECK(victims.sent > 0);
                 CHECK(victims.arrived.size() == victims.sent);
@@ -280,7 +272,7 @@ TEST_CASE("a second front-end is refused while the first one talks, and replaces
     CHECK(until([&] { return !second.connected(); }));
     const hostile::Frame frame = hostile::ipv4_frame(vm_mac(2), vm_mac(3), 100, false);
     CHECK(first.guest.transmit({}, frame));
-    CHECK(first.guest.taken(kBound));
+    CHECK(first.guest.taken(wait_bound()));
     first.guest.stop();
     CHECK(until([&] { return !where.port(3).up(); }));
     where.stop();
