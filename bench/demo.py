@@ -22,7 +22,7 @@ import links  # noqa: E402  (the path above comes first)
 from bench.demo_view import View, result_table  # noqa: E402
 from bench.lib.host import BUILD, machine  # noqa: E402
 from guest import Guest, Nic, accelerator  # noqa: E402
-from processes import stop_all  # noqa: E402
+from processes import Process, stop_all  # noqa: E402
 from switch import TelemetrySwitch, other_cores  # noqa: E402
 from traffic import Flow, Ping, rate, wait_reachable  # noqa: E402
 from wait import until  # noqa: E402
@@ -80,7 +80,7 @@ def phase(guests, switch, name, floods, seconds, view):
         sources["neighbor"] = Flow(neighbor, receiver, RECEIVER, 0, FLOOD_PORT)
     flow = sources["victim"]
     for vm, source in sources.items():
-        until(lambda: source.sample().sent.time >= LEAD_SECONDS, 20, f"the {vm}'s flow starting")
+        until(lambda: source.sample().sent.time >= LEAD_SECONDS, f"the {vm}'s flow starting")
     ping = Ping(victim, RECEIVER, interval=0.1)
 
     def sample():
@@ -90,7 +90,7 @@ def phase(guests, switch, name, floods, seconds, view):
         return {vm: switch.vnic(vm).get("held_back_ns", {}).get("total", 0) / 1e9 for vm in sources}
     samples, held = [sample()], [held_back()]
     for second in range(1, seconds + 1):
-        until(lambda: flow.sample().sent.time > samples[-1]["victim"].sent.time, 20, "the victim's flow continuing")
+        until(lambda: flow.sample().sent.time > samples[-1]["victim"].sent.time, "the victim's flow continuing")
         samples.append(sample())
         held.append(held_back())
         view.second(name, second, {vm: rate(samples[-2][vm], samples[-1][vm]) for vm in sources}, ping.latest(),
@@ -131,6 +131,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=8, help="length of each of the three phases (default 8)")
     options = parser.parse_args()
     links.enter_own_namespace()
+    Process.first = True
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("demo: stopped"))
     folder = tempfile.mkdtemp(prefix="weir-demo-")
     try:

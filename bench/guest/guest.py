@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import image
 from processes import Process, tail
-from wait import until
+from wait import BOUND_SECONDS, until
 
 PROBE_SECONDS = 4
-BOOT_SECONDS = 60
 OFFLOADS = ["csum", "gso", "host_tso4", "host_tso6", "host_ecn", "host_ufo",
             "guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo"]
 
@@ -65,12 +64,12 @@ class Job:
         self.guest, self.command = guest, command
         self.answer = queue.Queue(1)
 
-    def wait(self, seconds=30, check=True):
+    def wait(self, after=0, check=True):
         """Its output, once it has ended; a CommandError when it failed and `check`."""
         try:
-            status, output = self.answer.get(timeout=seconds)
+            status, output = self.answer.get(timeout=after + BOUND_SECONDS)
         except queue.Empty:
-            raise TimeoutError(f"{self.guest.name}: '{self.command}' not ended within {seconds:g} s") from None
+            raise TimeoutError(f"{self.guest.name}: '{self.command}' not ended within {after + BOUND_SECONDS:g} s") from None
         if status is None:
             raise CommandError(f"{self.guest.name}: stopped during '{self.command}'")
         if check and status != 0:
@@ -137,7 +136,7 @@ class Guest:
         self.ready.clear()
         self.process = Process(self.arguments(accelerator()), os.path.join(self.folder, f"{self.name}.log"), self.cores)
         self.line = socket.socket(socket.AF_UNIX)
-        until(self.connected, 10, f"{self.name}: QEMU's command socket")
+        until(self.connected, f"{self.name}: QEMU's command socket")
         threading.Thread(target=self.listen, args=(self.line,), daemon=True).start()
         return self.wait_ready() if wait else self
 
@@ -156,7 +155,7 @@ class Guest:
                 raise ChildProcessError(f"{self.name}: QEMU ended: {tail(self.process.log)}")
             return self.ready.is_set()
         try:
-            until(up, BOOT_SECONDS, f"{self.name}: boot")
+            until(up, f"{self.name}: boot")
         except TimeoutError as late:
             raise TimeoutError(f"{late}; console: {tail(self.console)}; QEMU: {tail(self.process.log)}") from None
         return self
@@ -189,9 +188,9 @@ class Guest:
         self.line.sendall(f"{identity} {command}\n".encode())
         return job
 
-    def run(self, command, seconds=30, check=True):
+    def run(self, command, after=0, check=True):
         """Runs a command to its end and returns its output."""
-        return self.start(command).wait(seconds, check)
+        return self.start(command).wait(after, check)
 
     def reboot(self):
         """A reset by the guest's own kernel; QEMU lives on. Waits until it takes commands again."""

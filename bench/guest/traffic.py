@@ -29,7 +29,7 @@ def serve(guest, options=""):
     """An iperf3 server in a guest, listening: (its job, its log in the guest)."""
     log = f"/tmp/server{next(NUMBERS)}.log"
     job = guest.start(f"echo $$ >{log}.pid; exec iperf3 -s -i 1 --forceflush {options} >{log}")
-    until(lambda: "listening" in guest.run(f"cat {log}", check=False), 10, f"{guest.name}: iperf3 server")
+    until(lambda: "listening" in guest.run(f"cat {log}", check=False), f"{guest.name}: iperf3 server")
     return job, log
 
 
@@ -117,7 +117,7 @@ class Ping:
         return {"p50": at(0.5), "p99": at(0.99), "max": at(1.0), "answers": len(times)}
 
 
-def wait_reachable(guest, address, seconds=30):
+def wait_reachable(guest, address):
     """Waits until a guest gets an answer to a ping."""
-    until(lambda: "1 packets received" in guest.run(f"ping -c 1 -W 1 {address}", check=False), seconds,
+    until(lambda: "1 packets received" in guest.run(f"ping -c 1 -W 1 {address}", check=False),
           f"{guest.name} reaching {address}")

@@ -72,7 +72,7 @@ def serve(site, inside, name):
         if not server.alive():
             raise ChildProcessError(f"{name} ended: {tail(server.log)}")
         return f":{what['port']:04X} 00000000:0000 0A" in pathlib.Path(f"/proc/{server.pid}/net/tcp").read_text()
-    until(listens, 10, f"{name} listening")
+    until(listens, f"{name} listening")
     return server
 
 
@@ -110,7 +110,7 @@ def measure(name):
         finally:
             stop_all()
             if group:
-                until(lambda: not group.joinpath("cgroup.procs").read_text(), 5, "memcached's end")
+                until(lambda: not group.joinpath("cgroup.procs").read_text(), "memcached's end")
                 group.rmdir()
     return {**answer["data"], "objections": []}
 

@@ -62,7 +62,7 @@ class Bench:
         for number, peer in ((CLIENTS, MEMCACHED), (MEMCACHED, CLIENTS), (FLOOD, SINK)):
             self.inside(number, f"ip neigh add 10.0.0.{peer} lladdr {mac(peer)} nud permanent dev eth{number}")
         self.server = self.start(MEMCACHED, "memcached", "-u", "root", "-l", f"10.0.0.{MEMCACHED}", "-p", LISTEN, "-t", 1)
-        until(self.serves, 10, "memcached listening")
+        until(self.serves, "memcached listening")
 
     def serves(self):
         if not self.server.alive():
@@ -93,7 +93,7 @@ class Bench:
         log.unlink(missing_ok=True)
         load = self.start(CLIENTS, tool("bench/load/set-load"), f"10.0.0.{MEMCACHED}", LISTEN, CONNECTIONS, PER_SECOND,
                           BYTES, seconds, seed)
-        until(lambda: not load.alive(), seconds + 60, "the clients' end")
+        until(lambda: not load.alive(), "the clients' end", seconds)
         if load.stop() != 0:
             raise RuntimeError(f"set-load ended badly: {tail(load.log)}")
         return json.loads(log.read_text())

@@ -59,7 +59,7 @@ class Bench:
         log = self.site.path("memcached.log")
         self.server = Process([*self.kernels[SERVER], *FIRST, "memcached", "-u", "root", "-l", f"10.0.0.{SERVER}", "-p", str(PORT), "-t", "1",
                                "-c", "4096"], log, cores=OTHERS)
-        until(lambda: f":{PORT} " in self.listening(), 20, f"memcached listening: {tail(log)}")
+        until(lambda: f":{PORT} " in self.listening(), f"memcached listening: {tail(log)}")
 
     def listening(self):
         return subprocess.run([*self.kernels[SERVER], "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout
@@ -71,7 +71,7 @@ class Bench:
         before, interrupts = self.worker(), function_calls()
         load = Process([*self.kernels[number], *FIRST, tool("bench/load/kv-load"), f"10.0.0.{SERVER}", str(PORT), str(self.connections), operation,
                         str(size), str(seconds)], str(log), cores=OTHERS)
-        until(lambda: not load.alive(), seconds + 30, "the client's end")
+        until(lambda: not load.alive(), "the client's end", seconds)
         if load.stop() != 0:
             raise RuntimeError(f"kv-load ended badly: {tail(str(log))}")
         answer, after, interrupts = json.loads(log.read_text()), self.worker(), function_calls() - interrupts

@@ -68,8 +68,8 @@ class Bench:
         self.store = Process([*self.kernels[SERVER], "nbdkit", "--foreground", "--exit-with-parent", "--port", str(PORT),
                               "--threads", "64", "--filter", "rate", "memory", "64M", f"rate={PER_SECOND * SIZE * 8}", "burstiness=0.1"],
                              self.site.path("nbdkit.log"))
-        until(self.serves, 20, f"nbdkit listening: {tail(self.store.log)}")
-        until(lambda: all(switch.ctl("status")["controller"]["state"] == "connected" for switch in self.switches), 20,
+        until(self.serves, f"nbdkit listening: {tail(self.store.log)}")
+        until(lambda: all(switch.ctl("status")["controller"]["state"] == "connected" for switch in self.switches),
               "both switches connected to the controller")
 
     def serves(self):
@@ -89,7 +89,7 @@ class Bench:
             time.sleep(TURN)  # the load goes on meanwhile
             self.controller.ctl("pool", "set", "RP1", "reservation=0tokens", f"limit={limit}tokens")
         for number, client in clients.items():
-            until(lambda client=client: not client.alive(), began + END + 40 - time.monotonic(), f"the end of client {number}")
+            until(lambda client=client: not client.alive(), f"the end of client {number}", END)
         times = {number: json.loads(pathlib.Path(client.log).read_text().splitlines()[-1])["reads"][0]["times"]
                  for number, client in clients.items()}
         return {name: {number: sum(begin < at <= end for at in each) / (end - begin) for number, each in times.items()}

@@ -47,7 +47,7 @@ def reads(buckets):
             client, server = site.kernel(CLIENT), site.kernel(SERVER)
             nbdkit = Process([*server, "nbdkit", "--foreground", "--exit-with-parent", "--port", str(PORT), "memory", "64M"],
                              site.path("nbdkit.log"))
-            until(lambda: f":{PORT} " in listening(server), 20, f"nbdkit listening: {tail(nbdkit.log)}")
+            until(lambda: f":{PORT} " in listening(server), f"nbdkit listening: {tail(nbdkit.log)}")
             rates = asked(client)
             if switch.stop() != 0:
                 raise RuntimeError("the switch ended badly")

@@ -121,7 +121,7 @@ def attacked(system, load, attack, what):
     try:
         if attack == NONE:
             return figures(load, what)
-        attacker.expect("begins", 20)
+        attacker.expect("begins")
         found = figures(load, what)
         attacker.child.wait(timeout=seconds + 20)
         return found | {f"attack_{key}": value for key, value in json.loads(attacker.output().splitlines()[-1]).items() if key != "attack"}

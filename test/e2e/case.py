@@ -8,21 +8,22 @@ import unittest
 
 from frames import mac
 from processes import stop_all, tail
-from span import Span
 from switch import Switch
 from testpmd import Testpmd
 from wait import until
-
-def timed(test):
-    """Marks a test of rates or delays of the product as it is shipped: builds with sanitizers leave it out."""
-    return unittest.skipIf(os.environ.get("WEIR_SANITIZED") == "1", "measures rates")(test)
 
 
 SANITIZERS = ("AddressSanitizer", "LeakSanitizer", "runtime error:")
 
 
 class Case(unittest.TestCase):
-    """One test in a folder of its own. Its programs are stopped at its end; a switch must end with 0 and log no error."""
+    """One test in a folder of its own. Its programs are stopped at its end; a switch must end with 0 and log no error.
+
+    POLLS: it runs a program that polls, a busy worker or a testpmd, and so a core of its own; a class without one says False
+    and may run beside others.
+    """
+
+    POLLS = True
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="weir-test-")
@@ -93,21 +94,21 @@ class Case(unittest.TestCase):
         """The reasons that are not zero."""
         return {reason: count for reason, count in self.switch.vnic(name)[direction]["drops"].items() if count}
 
-    def wait_packets(self, name, direction, kind, least, seconds=20):
-        return until(lambda: self.packets(name, direction, kind) >= least and self.packets(name, direction, kind),
-                     seconds, f"{name}: {least} packets {kind} {direction}")
+    def wait_packets(self, name, direction, kind, least):
+        until(lambda: self.packets(name, direction, kind) >= least, f"{name}: {least} packets {kind} {direction}")
 
-    def assert_rate(self, names, unit, at_least, at_most, seconds=30):
-        """These vNICs' delivered frames together, in `unit` (bits or packets) per second: never above `at_most`, and at
-        `at_least` in one second of the next `seconds`, because a busy machine takes the workers' time away."""
-        scale, counter = (8, "bytes") if unit == "bits" else (1, unit)
+    def wait_more(self, *names, packets=1000, direction="to_vm"):
+        """Waits until so many more packets of each of these vNICs were delivered."""
+        before = {name: self.packets(name, direction, "delivered") for name in names}
+        for name in names:
+            self.wait_packets(name, direction, "delivered", before[name] + packets)
 
-        def reached():
-            span = Span(self.switch, 1.0)
-            low, high = (scale * sum(column) for column in zip(*(span.rate(name, counter) for name in names)))
-            self.assertLess(low, at_most, f"{names}: too fast")
-            return high > at_least
-        until(reached, seconds, f"{names} reaching {at_least:g} {unit}/s")
+    def wait_held_back(self, name, reason, nanoseconds=1):
+        """Waits until this `reason` has held the vNIC back for so much longer. It may drop nothing for it."""
+        def held():
+            return self.switch.vnic(name)["held_back_ns"][reason]
+        before = held()
+        until(lambda: held() >= before + nanoseconds, f"{name} held back by its {reason}")
 
     def assert_accounts(self):
         """offered = delivered + queued + dropped, and the drops have reasons: each vNIC, each direction."""

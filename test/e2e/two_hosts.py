@@ -26,7 +26,7 @@ class TwoHosts(Case):
         super().setUp()
         self.a = self.b = None
         self.site = Hosts(self.folder)
-        self.join, self.kernel = self.site.join, self.site.kernel
+        self.join, self.kernel, self.serve = self.site.join, self.site.kernel, self.site.serve
         self.addCleanup(self.site.unplug)
         self.addCleanup(self.stop_hosts)
 
@@ -62,7 +62,7 @@ class TwoHosts(Case):
         path = self.path(f"{interface}.pcap")
         shark = Process(["tshark", "-n", "-i", interface, "-f", wanted, "-F", "pcap", "-w", path, *options],
                         self.path(f"{interface}.log"))
-        until(lambda: os.path.exists(path) or not shark.alive(), 30, f"a capture on {interface}")
+        until(lambda: os.path.exists(path) or not shark.alive(), f"a capture on {interface}")
         self.assertTrue(os.path.exists(path), shark.output())
         return shark, path
 
@@ -82,8 +82,8 @@ class TwoHosts(Case):
     def feedback(self, host):
         return host.ctl("status")["feedback"]
 
-    def wait_feedback(self, host, name, least=1, seconds=20):
-        until(lambda: self.feedback(host)[name] >= least, seconds, f"{host.config['host']}: {least} {name}")
+    def wait_feedback(self, host, name, least=1):
+        until(lambda: self.feedback(host)[name] >= least, f"{host.config['host']}: {least} {name}")
 
     def settle(self):
         """Waits until all frames of A's VMs have been delivered or dropped."""
@@ -95,7 +95,7 @@ class TwoHosts(Case):
             before = counts()
             return all(not self.a.vnic(f"vm{number}")["from_vm"]["queued"]["packets"] for number in (1, 2)) \
                 and counts() == before
-        until(still, 20, "the end of all traffic")
+        until(still, "the end of all traffic")
 
     def assert_both_accounts(self):
         for self.switch in (self.a, self.b):

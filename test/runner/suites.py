@@ -78,7 +78,8 @@ DEFAULT = (
 PRODUCT = ("common", "cost_functions", "vswitch", "ctrl", "configs", "meson.build", "meson_options.txt", "test/meson.build", "test/support",
            "test/canary")
 UNIT = (*PRODUCT, "test/common", "test/cost_functions", "test/ctrl", "test/vswitch", "test/hostile", "test/runner/meson_tests.py")
-END_TO_END = (*PRODUCT, "test/hostile", "test/e2e/run.py", "test/e2e/case.py", "test/e2e/two_hosts.py")
+END_TO_END = (*PRODUCT, "test/hostile", "test/e2e/run.py", "test/e2e/case.py", "test/e2e/two_hosts.py", "test/e2e/nbd_store.py",
+              "test/e2e/calibration.py", "test/e2e/controller_case.py", "test/e2e/guests_case.py")
 FRESH = (*UNIT, *END_TO_END, "bench", "docs", "README.md", "test")
 
 

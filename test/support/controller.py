@@ -6,19 +6,18 @@ One at a time per folder; the folder holds its cluster file, log, store and sock
 import contextlib
 import os
 import sqlite3
-import subprocess
 
 from daemon import BUILD, Daemon
+from processes import run
 from wait import until
 
 CONTROLLER = os.path.join(BUILD, "ctrl", "weir-ctrl")
-INTERVAL = 0.2
+INTERVAL_MS = 200
 
 
 def make_key(path):
     """A key pair: the secret in the file; returns the public key."""
-    done = subprocess.run([CONTROLLER, "--make-key", path], capture_output=True, text=True, timeout=20, check=True)
-    return done.stdout.strip()
+    return run([CONTROLLER, "--make-key", path]).stdout.strip()
 
 
 class Controller(Daemon):
@@ -30,14 +29,19 @@ class Controller(Daemon):
         super().__init__(folder, "cluster.jsonc", "ctrl.log", "ctrl.sock")
         self.store = os.path.join(folder, "ctrl.db")
         self.endpoint = f"ipc://{folder}/ctrl.ipc"
-        self.settings = self.cluster = {"interval": f"{int(INTERVAL * 1000)}ms", "listen": [self.endpoint],
+        self.settings = self.cluster = {"interval": f"{INTERVAL_MS}ms", "listen": [self.endpoint],
                                         "control_socket": self.socket, "store": self.store, **cluster}
 
     def host(self, name):
         return next(host for host in self.ctl("status")["hosts"] if host["name"] == name)
 
-    def wait_host(self, name, state, seconds=20):
-        until(lambda: self.host(name)["state"] == state, seconds, f"host {name} {state}")
+    def wait_host(self, name, state):
+        until(lambda: self.host(name)["state"] == state, f"host {name} {state}")
+
+    def wait_intervals(self, count):
+        """Waits until so many of its intervals have ended."""
+        before = self.ctl("status")["interval"]
+        until(lambda: self.ctl("status")["interval"] >= before + count, f"{count} intervals")
 
     def stored(self, question):
         """The rows that the store answers with; only while no controller has it."""

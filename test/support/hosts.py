@@ -4,14 +4,16 @@ VM N is a veth: the switch has the end `vmN`, the VM the end `ethN`. Only inside
 """
 
 import os
+import sys
 
 import links
 from frames import mac
-from processes import Process
+from processes import RUNNING, Process, run, tail
 from switch import BUILD, Switch
 from wait import until
 
 STARTS = 5
+NBD_PORT = 10809
 
 
 def start(switch):
@@ -67,7 +69,7 @@ class Hosts:
         self.made += [f"vm{number}", f"far{number}"]
         program = os.path.join(BUILD, "test", "rough-wire")
         wire = Process([program, f"near{number}", f"far{number}", *map(str, (lost, late, seed))], self.path(f"wire{number}.log"))
-        wire.expect("ready", 10)
+        wire.expect("ready")
         return wire
 
     def start(self, name, core, uplink, vnics, **keys):
@@ -84,9 +86,29 @@ class Hosts:
     def kernel(self, number):
         """Makes VM `number` a kernel of its own, 10.0.0.`number`. Returns the words before a command to run in it."""
         holder = Process(["unshare", "--net", "--", "sleep", "infinity"], self.path(f"kernel{number}.log"))
-        until(lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"), 10, "a namespace")
+        until(lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"), "a namespace")
         inside, name = f"nsenter --net=/proc/{holder.pid}/ns/net --", f"eth{number}"
         links.whole_checksums(name)
         links.command(f"ip link set {name} address {mac(number)} netns {holder.pid}", f"{inside} ip link set {name} up",
                       f"{inside} ip address add 10.0.0.{number}/24 dev {name}")
         return inside.split()
+
+    def serve(self, inside, port, program, *arguments):
+        """Starts a server in the kernel that the words `inside` reach, and waits until it listens on `port`. Returns it."""
+        server = Process([*inside, program, *map(str, arguments)], self.path(f"{program}{port}.log"))
+
+        def listening():
+            if not server.alive():
+                raise ChildProcessError(f"{program} ended with {server.child.returncode}: {tail(server.log)}")
+            return f":{port} " in run([*inside, "ss", "-Hltn"]).stdout
+        until(listening, f"{program} listening on port {port}")
+        return server
+
+    def serve_nbd(self, inside, *arguments):
+        """An NBD store in memory; `arguments`: its size and its filters."""
+        return self.serve(inside, NBD_PORT, "nbdkit", "--foreground", "--exit-with-parent", "--port", NBD_PORT, *arguments)
+
+    def client(self, inside, program, *arguments):
+        """Starts a Python program of this folder in a kernel. Returns it; its output is what it prints."""
+        path = os.path.join(os.path.dirname(__file__), f"{program}.py")
+        return Process([*inside, sys.executable, path, *map(str, arguments)], self.path(f"{program}{len(RUNNING)}.log"))

@@ -14,7 +14,8 @@ import socket
 import sys
 import threading
 
-ANSWER_SECONDS = 60
+from wait import BOUND_SECONDS
+
 AT_ONCE = 40
 KEYS = 50
 SIZES = (0, 10, 100, 1_000, 3_000, 8_000)
@@ -27,7 +28,7 @@ COUNTERS = {"get": ("get", "mg"), "set": ("set", "set_quiet", "ms", "count"), "d
 
 class Link:
     def __init__(self, address, port):
-        self.socket = socket.create_connection((address, port), ANSWER_SECONDS)
+        self.socket = socket.create_connection((address, port), BOUND_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         self.stream = self.socket.makefile("rb")

@@ -13,8 +13,8 @@ import sys
 import threading
 import time
 
-CONNECT_SECONDS = 20
-ANSWER_SECONDS = 30
+from wait import BOUND_SECONDS, until
+
 FIXED_NEWSTYLE, NO_ZEROES = 1, 2
 OPTION_EXPORT_NAME = 1
 READ, DISCONNECT = 0, 2
@@ -22,16 +22,14 @@ REQUEST_MAGIC, REPLY_MAGIC = 0x25609513, 0x67446698
 
 
 def connected(address, port):
-    deadline = time.monotonic() + CONNECT_SECONDS
-    while True:
+    def connect():
         try:
-            link = socket.create_connection((address, port), ANSWER_SECONDS)
-            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return link
+            return socket.create_connection((address, port), BOUND_SECONDS)
         except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
+            return None
+    link = until(connect, f"a connection to {address} port {port}")
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return link
 
 
 def receive(link, count):
@@ -63,10 +61,10 @@ def read(link, cookie, size):
 
 
 def run(link, phases, began, reads):
-    cookie, until = 0, began
+    cookie, end = 0, began
     for phase, (size, seconds) in zip(reads, phases):
-        until += seconds
-        while time.monotonic() < until:
+        end += seconds
+        while time.monotonic() < end:
             cookie += 1
             failed = not read(link, cookie, size)
             phase["failed"] += failed

@@ -1,23 +1,34 @@
-"""processes.py - child processes that never outlive us, with their output in a file."""
+"""processes.py - child processes that never outlive us, with their output in a file; commands that run to their end."""
 
 import os
 import signal
 import subprocess
 
-from wait import until
+from wait import BOUND_SECONDS, until
 
 AUTOGROUP = "/proc/self/autogroup"
 # What a child does before it becomes its program: the kernel is to kill it when we die; then its priority ($0), and that of
 # its session. A preexec_fn would do so between fork and exec, where a lock that another of our threads holds stays locked.
-PREPARE = ["setpriv", "--pdeathsig", "KILL", "sh", "-ec",
-           'renice --priority "$0" --pid $$ >/dev/null; [ ! -e ' + AUTOGROUP + ' ] || echo "$0" >' + AUTOGROUP + '; exec "$@"']
+DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
+COME_FIRST = ["sh", "-ec", 'renice --priority "$0" --pid $$ >/dev/null; [ ! -e ' + AUTOGROUP + ' ] || echo "$0" >' + AUTOGROUP
+              + '; exec "$@"']
 RUNNING = []
 
 
+def run(words, after=0, check=True, **keys):
+    """Runs a command to its end, with its output as text; at most the bound of wait.py, and `after` seconds that it takes in
+    any case. With `check`, a failure is an error that quotes what it wrote."""
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=after + BOUND_SECONDS, check=False, **keys)
+    if check and done.returncode != 0:
+        raise ChildProcessError(f"'{' '.join(map(str, words))}' ended with {done.returncode}: {(done.stderr or done.stdout)[-2000:]}")
+    return done
+
+
 def come_first(nice):
-    """This process, and what it starts, before what else this machine does: nice alone stays within an autogroup, where
-    sessions compete before processes do. Returns the autogroup's before, None where there is none: the kernel has no such
-    file, or this session is the machine's first, for which it is empty."""
+    """This process, and what it starts, before what else this machine does, for measurements of rates and times: nice alone
+    stays within an autogroup, where sessions compete before processes do. Returns the autogroup's before, None where there is
+    none: the kernel has no such file, or this session is the machine's first, for which it is empty."""
+    Process.first = nice < 0
     os.setpriority(os.PRIO_PROCESS, 0, nice)
     if not os.path.exists(AUTOGROUP):
         return None
@@ -43,17 +54,19 @@ def tail(path, lines=5):
 class Process:
     """One child: output in `log`, its own process group, killed by the kernel when we die.
 
-    `cores`: where it may run; absent = anywhere. `nice`: before whatever else this machine does, because a poll-mode
-    worker or a guest that waits for its core is a slow one.
+    `cores`: where it may run; absent = anywhere. `nice`: its priority where rates are measured (`first`), because a
+    poll-mode worker or a guest that waits for its core is a slow one; elsewhere it has the priority of any other program.
     """
+
+    first = False
 
     def __init__(self, arguments, log, cores=None, nice=-10):
         self.name = os.path.basename(arguments[0])
         self.log = log
         pinned = ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
         with open(log, "ab") as output:
-            self.child = subprocess.Popen([*PREPARE, str(nice), *pinned, *arguments], stdin=subprocess.PIPE, stdout=output,
-                                          stderr=output, start_new_session=True)
+            self.child = subprocess.Popen([*DIE_WITH_US, *([*COME_FIRST, str(nice)] if self.first else []), *pinned, *arguments],
+                                          stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True)
         RUNNING.append(self)
 
     @property
@@ -80,7 +93,7 @@ class Process:
         with open(self.log, errors="replace") as stream:
             return stream.read()
 
-    def expect(self, text, seconds):
+    def expect(self, text):
         """Waits until its output holds `text`; an early end is an error that quotes the log."""
         def printed():
             if text in self.output():
@@ -88,14 +101,14 @@ class Process:
             if not self.alive():
                 raise ChildProcessError(f"{self.name} ended with {self.child.returncode}: {tail(self.log)}")
             return False
-        until(printed, seconds, f"{self.name} printing '{text}'")
+        until(printed, f"{self.name} printing '{text}'")
 
-    def stop(self, how=signal.SIGTERM, seconds=10):
+    def stop(self, how=signal.SIGTERM):
         """Ends it with a signal, then by force; returns its exit status. Harmless when it has ended already."""
         if self.alive():
             self.child.send_signal(how)
             try:
-                self.child.wait(seconds)
+                self.child.wait(BOUND_SECONDS)
             except subprocess.TimeoutExpired:
                 self.child.kill()
         status = self.child.wait()

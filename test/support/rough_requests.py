@@ -8,13 +8,11 @@ them and some behind it.
 import json
 import os
 import signal
-import subprocess
 import sys
 
 import links
-from processes import Process, tail
+from processes import run
 from switch import ROOT
-from wait import until
 
 CLIENT, SERVER, PORT = 1, 3, 11211
 LOST = 50  # of 10,000, on each of two wires: 1 % of what a side sends
@@ -43,29 +41,20 @@ class RoughRequests:
         self.client, self.server = site.kernel(CLIENT), site.kernel(SERVER)
         for number, inside in ((CLIENT, self.client), (SERVER, self.server)):
             links.command(f"{' '.join(inside)} ip route change 10.0.0.0/24 dev eth{number} src 10.0.0.{number} rto_min {RTO_MIN}")
-            subprocess.run([*inside, "sh", "-c", f"echo 4096 {WINDOW_BYTES} {WINDOW_BYTES} >/proc/sys/net/ipv4/tcp_rmem"],
-                           check=True, timeout=10)
+            run([*inside, "sh", "-c", f"echo 4096 {WINDOW_BYTES} {WINDOW_BYTES} >/proc/sys/net/ipv4/tcp_rmem"])
 
-    def run(self, connections, requests, seed, seconds):
-        """Plays so many requests, in `seconds` at most. Returns what each of the three has counted."""
-        log = self.site.path("memcached.log")
-        server = Process([*self.server, "memcached", "-u", "root", "-l", f"10.0.0.{SERVER}", "-p", str(PORT), "-c", "4096",
-                          "-m", "1024"], log)
-        until(lambda: f":{PORT} " in self.listening(), 20, f"memcached listening: {tail(log)}")
+    def run(self, connections, requests, seed, seconds=0):
+        """Plays so many requests, which take some `seconds`. Returns what each of the three has counted."""
+        server = self.site.serve(self.server, PORT, "memcached", "-u", "root", "-l", f"10.0.0.{SERVER}", "-p", PORT, "-c", 4096,
+                                 "-m", 1024)
         program = os.path.join(ROOT, "test", "support", "memcached_client.py")
-        done = subprocess.run([*self.client, sys.executable, program, f"10.0.0.{SERVER}", str(PORT), str(connections), str(requests),
-                               str(seed)], capture_output=True, text=True, timeout=seconds, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"the client failed: {done.stderr[-2000:]}")
-        result = json.loads(done.stdout)
+        result = json.loads(run([*self.client, sys.executable, program, f"10.0.0.{SERVER}", PORT, connections, requests, seed],
+                                seconds).stdout)
         flow, = self.switch.ctl("flow", "list", "--interval", "100ms")["flows"]
         result["switch"] = {**flow["total"], "outstanding": flow["outstanding"]}
         server.stop()
         result["wires"] = [self.ended(wire) for wire in self.wires]
         return result
-
-    def listening(self):
-        return subprocess.run([*self.server, "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout
 
     @staticmethod
     def ended(wire):

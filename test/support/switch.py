@@ -8,11 +8,11 @@ import os
 import socket
 
 from daemon import BUILD, ROOT, WEIRCTL, Daemon, Refused  # noqa: F401 - users of a switch take them from here
-from wait import until
+from wait import BOUND_SECONDS, until
 
 SWITCH = os.path.join(BUILD, "vswitch", "weir-switch")
 WORKER_CORE = 1
-TELEMETRY_BYTES, TELEMETRY_SECONDS = 1 << 16, 10
+TELEMETRY_BYTES = 1 << 16
 
 
 def other_cores():
@@ -39,18 +39,18 @@ class Switch(Daemon):
         """The answer of the switch on DPDK's own telemetry socket."""
         prefix = next(word for word in self.config["eal"] if word.startswith("--file-prefix=")).split("=")[1]
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
-            line.settimeout(TELEMETRY_SECONDS)
+            line.settimeout(BOUND_SECONDS)
             line.connect(f"/run/dpdk/{prefix}/dpdk_telemetry.v2")
             line.recv(TELEMETRY_BYTES)              # the greeting
             line.send(command.encode())
             return json.loads(line.recv(TELEMETRY_BYTES))[command.split(",")[0]]
 
-    def wait_up(self, *names, seconds=20):
+    def wait_up(self, *names):
         """Waits until the vNICs' guests have their drivers running."""
         def up():
             states = {vnic["name"]: vnic["state"] for vnic in self.ctl("vnic", "list")["vnics"]}
             return all(states.get(name) == "up" for name in names)
-        until(up, seconds, f"vNICs {names} up")
+        until(up, f"vNICs {names} up")
         return self
 
 

@@ -41,7 +41,7 @@ class Testpmd:
     def ready(self):
         """Waits for its first prompt: it has all its ports then, and the switch at each."""
         if not self.up:
-            until(self.prompting, 30, f"{self.name} coming up")
+            until(self.prompting, f"{self.name} coming up")
             self.up = True
         return self
 
@@ -55,7 +55,7 @@ class Testpmd:
         self.ready()
         mark = len(self.process.output())
         self.process.write(text + "\n")
-        until(lambda: self.prompting(mark), 20, f"testpmd: {text}")
+        until(lambda: self.prompting(mark), f"testpmd: {text}")
         return self.process.output()[mark:]
 
     def start(self, bursts=0):
@@ -81,7 +81,7 @@ class Testpmd:
     def stop(self):
         """Leaves as a guest that shuts down; returns the exit status."""
         self.ready().process.write("quit\n")
-        until(lambda: not self.process.alive(), 20, "testpmd quitting")
+        until(lambda: not self.process.alive(), "testpmd quitting")
         return self.process.stop()
 
     def kill(self):

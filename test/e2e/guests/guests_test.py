@@ -1,45 +1,15 @@
 """guests_test.py - real QEMU guests through the switch: traffic, limits, and restarts of either side."""
 
-import json
-
-from case import Case, mac
+from case import mac
 from guest import Guest, Nic
-from span import Span
+from guests_case import GuestsCase, address
+from span import Span, reach_rate
 from switch import other_cores
 from traffic import Flood, serve, wait_reachable
 from wait import until
 
 MBIT = 1_000_000
-
-
-def address(number):
-    return f"10.0.0.{number}"
-
-
-class GuestsCase(Case):
-    def guests(self, *numbers, cpus=1, listens=True, **keys):
-        """Boots these VMs, all at once, on the vNICs of the same numbers."""
-        found = [Guest(f"vm{number}", self.folder, [Nic(mac(number), f"{address(number)}/24",
-                                                        socket=self.path(f"vm{number}.sock"), listens=listens, **keys)],
-                       other_cores(), cpus=cpus) for number in numbers]
-        for guest in found:
-            guest.boot(wait=False)
-        for guest in found:
-            guest.wait_ready()
-        return found
-
-    def iperf(self, guest, number, seconds, options=""):
-        """Runs iperf3 to VM `number`; its own report."""
-        text = guest.run(f"iperf3 -J -c {address(number)} -t {seconds} {options}", seconds + 40)
-        return json.loads(text)["end"]
-
-    def wait_more(self, name, packets=1000, seconds=40):
-        """Waits until the VM has received so many more."""
-        self.wait_packets(name, "to_vm", "delivered", self.packets(name, "to_vm", "delivered") + packets, seconds)
-
-    def begin(self, guest, number, options=""):
-        """A TCP flow to VM `number` that lasts as long as the test."""
-        return guest.start(f"exec iperf3 -c {address(number)} -t 120 {options} >/dev/null")
+BYTES = 4 << 20
 
 
 class TwoGuestsTest(GuestsCase):
@@ -50,11 +20,11 @@ class TwoGuestsTest(GuestsCase):
         self.assertIn(" 0% packet loss", one.run(f"ping -q -c 20 -i 0.05 {address(2)}"))
         self.assertIn(" 0% packet loss", one.run(f"ping -q -c 3 -s 8000 {address(2)}"))
         link_local = two.run("ip -6 addr show dev eth0 | grep -o 'fe80[^/]*'").strip()
-        until(lambda: "0% packet loss" in one.run(f"ping -q -c 1 -W 1 -I eth0 {link_local}", check=False), 20, "IPv6")
+        until(lambda: "0% packet loss" in one.run(f"ping -q -c 1 -W 1 -I eth0 {link_local}", check=False), "IPv6")
         serve(two)
-        self.assertGreater(self.iperf(one, 2, 3)["sum_received"]["bytes"], MBIT)
-        self.assertGreater(self.iperf(one, 2, 3, "-R")["sum_received"]["bytes"], MBIT)
-        udp = self.iperf(one, 2, 3, "-u -b 5M")["sum"]
+        self.transfer(one, 2, BYTES)
+        self.transfer(one, 2, BYTES, "-R")
+        udp = self.iperf(one, 2, "-u -b 5M -t 3")["sum"]
         self.assertLess(udp["lost_percent"], 1.0)
         self.assert_accounts()
 
@@ -66,8 +36,8 @@ class TwoGuestsTest(GuestsCase):
         serve(three)
         for guest in (one, two):
             wait_reachable(guest, address(3))
-            self.assertGreater(self.iperf(guest, 3, 2)["sum_received"]["bytes"], MBIT)
-            self.assertGreater(self.iperf(guest, 3, 2, "-R")["sum_received"]["bytes"], MBIT)
+            self.transfer(guest, 3, BYTES)
+            self.transfer(guest, 3, BYTES, "-R")
         self.assertIn("multiqueue", self.switch.vnic("vm1")["features"])
         self.assertIn("packed", self.switch.vnic("vm2")["features"])
         self.assertNotIn("checksum", self.switch.vnic("vm3")["features"])
@@ -80,7 +50,7 @@ class TwoGuestsTest(GuestsCase):
         serve(two)
         self.begin(one, 2)
         self.wait_packets("vm1", "from_vm", "delivered", 2000)
-        self.assert_rate(["vm1"], "bits", 95 * MBIT, 101 * MBIT, seconds=60)
+        reach_rate(self.switch, ["vm1"], "bits", 95 * MBIT, 101 * MBIT)
         for _ in range(5):
             low, _ = Span(self.switch, 1.0).rate("vm1")
             self.assertLess(8 * low, 101 * MBIT)
@@ -93,8 +63,8 @@ class TwoGuestsTest(GuestsCase):
         one.start(f"exec ping -i 0.02 {address(2)} >/dev/null")
         for fall in (two.reboot, lambda: (two.kill(), two.boot())):
             fall()
-            wait_reachable(one, address(2), 60)
-            self.wait_more("vm2", 50)
+            wait_reachable(one, address(2))
+            self.wait_more("vm2", packets=50)
         self.assert_accounts()
 
     def test_a_tcp_flow_outlives_a_switch_that_is_killed_or_restarted_under_it(self):
@@ -129,8 +99,8 @@ class ThreeGuestsTest(GuestsCase):
         self.begin(two, 9, "-p 5202 -P 4")
         for name in ("vm1", "vm2"):
             self.wait_packets(name, "from_vm", "delivered", 2000)
-        self.assert_rate(["vm1"], "bits", 55 * MBIT, 91 * MBIT)
-        self.assert_rate(["vm1", "vm2"], "bits", 80 * MBIT, 91 * MBIT)
+        reach_rate(self.switch, ["vm1"], "bits", 55 * MBIT, 91 * MBIT)
+        reach_rate(self.switch, ["vm1", "vm2"], "bits", 80 * MBIT, 91 * MBIT)
         self.assert_accounts()
 
     def test_two_guests_go_on_while_a_third_that_is_flooded_dies_and_comes_back(self):

@@ -47,7 +47,7 @@ class SteeringTest(Case):
         self.guest.run(f"/usr/bin/ip tuntap add {WIRE} mode tap multi_queue")
         self.guest.run(f"echo '{json.dumps(config)}' >/tmp/switch.json")
         self.inside = self.guest.start("exec weir-switch --config /tmp/switch.json")
-        until(self.answers, 20, "the switch in the guest")
+        until(self.answers, "the switch in the guest")
 
     def answers(self):
         if not self.inside.answer.empty():
@@ -73,7 +73,7 @@ class SteeringTest(Case):
         arrived = self.ctl("vnic", "show", f"vm{number}")["to_vm"]["delivered"]["packets"]
         generate(self.guest, WIRE, "xmit_mode queue_xmit", f"count {FRAMES}", "delay 200000", "pkt_size 60",
                  "dst_min 10.0.0.1", "dst_max 10.0.0.254", f"dst_mac {mac(number)}", *settings).wait()
-        until(lambda: self.ctl("vnic", "show", f"vm{number}")["to_vm"]["delivered"]["packets"] == arrived + FRAMES, 10,
+        until(lambda: self.ctl("vnic", "show", f"vm{number}")["to_vm"]["delivered"]["packets"] == arrived + FRAMES,
               f"{FRAMES} frames at vm{number}")
         return self.crossed() - before
 

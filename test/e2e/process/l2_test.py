@@ -14,6 +14,11 @@ BRIDGE_GROUP = "01:80:c2:00:00:00"
 
 
 class L2Test(Case):
+    POLLS = False
+
+    def start_switch(self, *vnics, **keys):
+        return super().start_switch(*vnics, poll="adaptive", **keys)
+
     def listener(self, number, **keys):
         """VM `number` writes what it receives to a file."""
         return self.vnic(number, device=f"net_pcap{number},tx_pcap={self.path(f'vm{number}.out')}", **keys)
@@ -25,7 +30,7 @@ class L2Test(Case):
         self.switch.ctl("vnic", "add", *(f"{key}={str(value).lower() if isinstance(value, bool) else value}"
                                          for key, value in vnic.items()))
         self.wait_packets(f"vm{number}", "from_vm", "offered", len(sent))
-        until(lambda: self.packets(f"vm{number}", "from_vm", "queued") == 0, 10, "nothing queued")
+        until(lambda: self.packets(f"vm{number}", "from_vm", "queued") == 0, "nothing queued")
         self.assert_accounts()
 
     def received(self, *numbers):

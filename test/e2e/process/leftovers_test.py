@@ -25,6 +25,8 @@ def runtime_folders():
 
 
 class LeftoversTest(Case):
+    POLLS = False
+
     def setUp(self):
         super().setUp()
         self.before = hugepage_files() | runtime_folders()
@@ -37,7 +39,7 @@ class LeftoversTest(Case):
         return (hugepage_files() | runtime_folders() | self.sockets()) - self.before
 
     def start(self):
-        self.start_switch(self.vnic(1, mode="server"))
+        self.start_switch(self.vnic(1, mode="server"), poll="adaptive")
 
     def test_an_ordinary_end_leaves_nothing(self):
         self.start()

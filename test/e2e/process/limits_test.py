@@ -1,39 +1,34 @@
-"""limits_test.py - limits, reservations and shares with real processes, by the switch's own wire counters.
+"""limits_test.py - limits, reservations, shares and guarantees with real processes: what holds a VM back, and which one gets more.
 
-Nothing passes faster than promised in any second; the promise must be reached in one of them, however busy the machine.
+Nothing is timed: how much passes in a second is asserted in virtual time (test/vswitch/datapath/limits_test.cc), on a stepped
+clock, and in real time by e2e/rates.
 """
 
-from case import Case, mac, timed
-from span import Span
+from case import Case, mac
 from testpmd import Testpmd
 from wait import until
 
-MBIT = 1_000_000
-
 
 class LimitsTest(Case):
-    @timed
-    def test_a_limit_in_bits_holds_at_small_and_large_frames_without_a_drop(self):
-        receiver, sender = self.vm(2, begin=False), self.sender(1, 2, 64, begin=False)
-        self.start_switch(self.vnic(1, limit="20Mbit"), self.vnic(2))
-        self.begin(receiver)
-        for size in (64, 1518):
-            sender, = self.begin(sender if size == 64 else self.sender(1, 2, size, begin=False))
-            self.wait_packets("vm2", "to_vm", "delivered", self.packets("vm2", "to_vm", "delivered") + 1000)
-            self.assert_rate(["vm1"], "bits", 19 * MBIT, 20.2 * MBIT)
-            sender.stop()
-        self.assertGreater(self.switch.vnic("vm1")["held_back_ns"]["limit"], 10**9)
-        self.assertEqual(self.drops("vm1"), {})
+    def test_a_limit_in_bits_holds_small_and_large_frames_back_without_a_drop(self):
+        receiver, *senders = self.vm(2, begin=False), self.sender(1, 2, 64, begin=False), self.sender(3, 2, 1518, begin=False)
+        self.start_switch(self.vnic(1, limit="20Mbit"), self.vnic(3, limit="20Mbit"), self.vnic(2))
+        self.begin(receiver, *senders)
+        for name in ("vm1", "vm3"):
+            self.wait_more(name, direction="from_vm")
+            self.wait_held_back(name, "limit")
+            self.assertEqual(self.drops(name), {})
+        self.wait_more("vm2")
         self.assert_accounts()
 
-    @timed
-    def test_a_limit_in_packets_holds_beside_one_in_bits(self):
+    def test_a_limit_in_packets_holds_back_beside_one_in_bits(self):
         guests = self.vm(2, begin=False), self.sender(1, 2, begin=False)
         self.start_switch(self.vnic(1, limit="1Gbit", limit_pps="20kpps"), self.vnic(2))
         self.begin(*guests)
-        self.wait_packets("vm1", "from_vm", "delivered", 1000)
-        self.assert_rate(["vm1"], "packets", 18_600, 20_200)
+        self.wait_more("vm1", direction="from_vm")
+        self.wait_held_back("vm1", "limit")
         self.assertEqual(self.drops("vm1"), {})
+        self.assert_accounts()
 
 
 class ContentionTest(Case):
@@ -44,51 +39,50 @@ class ContentionTest(Case):
         self.start_switch(*(self.vnic(number, **promises.get(f"vm{number}", {})) for number in (1, 2)),
                           uplink={"device": f"net_vhost0,iface={self.path('wire.sock')}", "rate": "40Mbit",
                                   "headroom": "10%", "scheduler": scheduler})
-        Testpmd(self.folder, [{"path": self.path("wire.sock"), "mac": mac(9)}], "rxonly").start()
-        until(lambda: self.switch.ctl("status")["uplink"]["state"] == "up", 20, "the uplink coming up")
-        for number, sender in enumerate(senders, start=1):   # vm1 alone at first: beside vm2 it may get next to nothing
-            self.begin(sender)
-            self.wait_packets(f"vm{number}", "from_vm", "delivered", 1000)
+        wire = Testpmd(self.folder, [{"path": self.path("wire.sock"), "mac": mac(9)}], "rxonly")
+        until(lambda: self.switch.ctl("status")["uplink"]["state"] == "up", "the uplink coming up")
+        wire.start()
+        self.begin(*senders)
 
-    @timed
-    def test_the_wire_is_filled_to_its_rate_less_the_headroom_and_no_more(self):
-        self.contend()
-        self.assert_rate(["vm1", "vm2"], "bits", 34 * MBIT, 36.4 * MBIT)
+    def wait_ahead(self, ahead, behind):
+        """Waits until `ahead` has sent twice as much since now as `behind`, and 1 MB at least."""
+        def sent():
+            return [self.switch.vnic(name)["from_vm"]["delivered"]["bytes"] for name in (ahead, behind)]
+        before = sent()
 
-    @timed
-    def test_shares_divide_the_wire(self):
+        def leads():
+            more, less = (now - then for now, then in zip(sent(), before))
+            return more > max(2 * less, 1_000_000)
+        until(leads, f"{ahead} sending twice as much as {behind}")
+
+    def test_shares_reservation_and_limit_decide_which_vm_gets_more_of_a_wire_and_may_change(self):
         self.contend(vm1={"shares": 300}, vm2={"shares": 100})
-        span = Span(self.switch)
-        ratio = span.amount("vm1") / span.amount("vm2")
-        self.assertGreater(ratio, 2.7)
-        self.assertLess(ratio, 3.3)
-
-    @timed
-    def test_a_reservation_comes_before_shares(self):
-        self.contend(vm1={"reservation": "30Mbit", "shares": 1}, vm2={"shares": 1000})
-        span = Span(self.switch)
-        part = span.amount("vm1") / (span.amount("vm1") + span.amount("vm2"))
-        self.assertGreater(part, 0.80)              # 30 of 36 Mbit are 0.83; of the other 6, vm1 gets next to nothing
-        self.assertLess(part, 0.88)
+        for name in ("vm1", "vm2"):
+            self.wait_more(name, direction="from_vm", packets=100)
+            self.wait_held_back(name, "uplink")
+        self.wait_ahead("vm1", "vm2")
+        self.switch.ctl("vnic", "set", "vm2", "shares=900")
+        self.wait_ahead("vm2", "vm1")
+        # A reservation comes before shares, and what a limit leaves goes to the other. A worker that loses its core loses what the
+        # wire could have carried meanwhile: the reservation is most of the wire, the limit little of it.
+        self.switch.ctl("vnic", "set", "vm1", "shares=1", "reservation=30Mbit")
+        self.wait_ahead("vm1", "vm2")
+        self.switch.ctl("vnic", "set", "vm1", "reservation=1Mbit", "limit=1Mbit", "shares=10000")
+        self.wait_ahead("vm2", "vm1")
+        self.wait_held_back("vm1", "limit")
+        self.assertEqual((self.drops("vm1"), self.drops("vm2")), ({}, {}))
+        self.assert_accounts()
 
     def test_a_dynamic_guarantee_given_live_is_kept_by_rls_and_ends_in_fairness(self):
         self.contend("rls", vm1={"shares": 1}, vm2={"shares": 10_000})
-        self.switch.ctl("vnic", "set", "vm1", "guarantee=dynamic", "size=12MB", "time=6s")
+        self.switch.ctl("vnic", "set", "vm1", "guarantee=dynamic", "size=4MB", "time=2s")
         guarantee = self.switch.vnic("vm1")["guarantee"]
         self.assertEqual(guarantee["kind"], "dynamic")
         self.assertGreater(guarantee["rate_bps"], 0)
-        self.assertLessEqual(guarantee["rate_bps"], 16 * MBIT)    # less when a second has ended since
-        guarantee = until(lambda: self.ended("vm1"), 40, "the dynamic guarantee being over")
-        self.assertLess(guarantee["dynamic"]["left_bytes"], 6_000_000)    # by its share it would be nearly all
+        guarantee = until(lambda: self.ended("vm1"), "the dynamic guarantee being over")
+        self.assertLess(guarantee["dynamic"]["left_bytes"], 2_000_000)    # by its share it would be nearly all
         self.assertEqual(guarantee["rate_bps"], 0)
 
     def ended(self, name):
         guarantee = self.switch.vnic(name)["guarantee"]
         return guarantee if guarantee["kind"] == "fairness" else None
-
-    @timed
-    def test_capacity_that_one_vm_leaves_goes_to_the_other(self):
-        self.contend(vm1={"reservation": "10Mbit", "limit": "10Mbit"})
-        self.assert_rate(["vm1"], "bits", 9 * MBIT, 10.1 * MBIT)
-        self.assert_rate(["vm2"], "bits", 24 * MBIT, 26.4 * MBIT)
-        self.assert_accounts()

@@ -5,14 +5,20 @@ import socket
 from unittest import mock
 
 from case import Case
+from wait import BOUND_SECONDS
 
 
 class ServiceTest(Case):
+    POLLS = False
+
+    def start_switch(self, *vnics, **keys):
+        return super().start_switch(*vnics, poll="adaptive", **keys)
+
     def test_the_service_manager_is_notified_when_the_switch_is_ready_alive_and_stopping(self):
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(manager.close)
         manager.bind(self.path("notify"))
-        manager.settimeout(20)
+        manager.settimeout(BOUND_SECONDS)
         with mock.patch.dict(os.environ, NOTIFY_SOCKET=self.path("notify"), WATCHDOG_USEC="200000"):
             self.start_switch(self.vnic(1))
         self.assertEqual([manager.recv(64) for _ in range(3)], [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"])

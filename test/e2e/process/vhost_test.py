@@ -15,10 +15,9 @@ ENOUGH = 20_000
 class VhostTest(Case):
     def pass_traffic(self, sender, receiver, name="vm2"):
         """Frames go from one VM to the other and arrive there."""
-        before = self.packets(name, "to_vm", "delivered")
-        self.wait_packets(name, "to_vm", "delivered", before + ENOUGH)
+        self.wait_more(name, packets=ENOUGH)
         sender.halt()
-        until(lambda: receiver.received() >= ENOUGH, 20, "the receiving VM counting them")
+        until(lambda: receiver.received() >= ENOUGH, "the receiving VM counting them")
         self.assert_accounts()
 
     def test_two_vms_that_own_their_sockets_exchange_frames(self):
@@ -65,8 +64,8 @@ class VhostTest(Case):
         _, victim, _ = self.begin(*guests)
         for _ in range(2):
             victim.kill()
-            until(lambda: self.switch.vnic("vm3")["state"] == "down", 20, "vm3 down")
-            self.wait_packets("vm2", "to_vm", "delivered", self.packets("vm2", "to_vm", "delivered") + ENOUGH)
+            until(lambda: self.switch.vnic("vm3")["state"] == "down", "vm3 down")
+            self.wait_more("vm2", packets=ENOUGH)
             victim = self.vm(3)
         self.assert_accounts()
 
@@ -78,7 +77,7 @@ class VhostTest(Case):
         switch.kill()
         before = receiver.received()
         switch.start().wait_up("vm1", "vm2")
-        until(lambda: receiver.received() >= before + ENOUGH, 20, "frames after the restart")
+        until(lambda: receiver.received() >= before + ENOUGH, "frames after the restart")
         self.assert_accounts()
 
     def test_a_vm_that_does_not_drain_its_ring_hurts_no_other(self):
@@ -87,6 +86,6 @@ class VhostTest(Case):
         self.start_switch(*map(self.vnic, (1, 2, 3, 4)))
         self.begin(stuck)[0].halt()
         receiver, _, sender = self.begin(*guests)
-        until(lambda: self.drops("vm2", "to_vm").get("vm_ring_full", 0) >= ENOUGH, 20, "vm2's ring full")
+        until(lambda: self.drops("vm2", "to_vm").get("vm_ring_full", 0) >= ENOUGH, "vm2's ring full")
         self.pass_traffic(sender, receiver, "vm4")
         self.assertEqual(self.drops("vm4", "to_vm").get("vm_down", 0), 0)

@@ -13,6 +13,8 @@ SCENARIO = os.path.join(ROOT, "bench", "scenarios", "pulsar", "fig3.jsonc")  # a
 
 
 class InstalledTest(Case):
+    POLLS = False
+
     def setUp(self):
         super().setUp()
         self.config = self.path("switch.jsonc")

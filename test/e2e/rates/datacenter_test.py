@@ -2,31 +2,25 @@
 a memcached, four tenants. On each service a tenant with two connections stands beside one with 24.
 
 The services are slow in truth (the store by a filter, memcached by its VM's limit), so that a tenant without isolation takes from
-the others. No moment is fixed: rates are read until they are as they should be, within a bound.
+the others. No moment is fixed: rates are read until they are as they should be.
 """
 
 import json
 import os
 import socket
-import subprocess
-import sys
 
 import links
-from case import timed
 from controller import Controller, make_key
-from hosts import start
-from processes import Process, tail
-from switch import ROOT
+from hosts import NBD_PORT, start
 from two_hosts import TwoHosts
 from wait import until
 
-NBD, MEMCACHED = ("10.0.0.5", 10809), ("10.0.0.6", 11211)
+NBD, MEMCACHED = ("10.0.0.5", NBD_PORT), ("10.0.0.6", 11211)
 TOKENS = 10             # of a request, whatever it asks
 READ_BYTES = 512
 STORE_BPS = 110 * READ_BYTES * 8    # what the store can really do: 1.1 of what the controller gives out
 RESERVED = {"vm1": 500, "vm2": 200, "vm3": 1000, "vm4": 300}
 USERS = {"a": {"vm1", "vm2", "vm3"}, "b": {"vm4"}}
-SECONDS = 90            # for rates to settle on a machine that does other things
 
 
 def request_cost():
@@ -74,29 +68,14 @@ class DatacenterTest(TwoHosts):
         self.b = self.host("b", 0, {"rate": "1Gbit"}, None, {4: uses("cache"), 5: {}, 6: {"limit": "3Mbit"}}, keys("b"))
         self.a = self.host("a", 1, {"rate": "1Gbit"}, None, {1: uses("disk"), 2: uses("disk"), 3: uses("cache")}, keys("a"))
         self.kernels = {number: self.kernel(number) for number in range(1, 7)}
-        self.serve(5, NBD[1], "nbdkit", "--foreground", "--exit-with-parent", "--port", str(NBD[1]), "--filter=rate", "memory",
-                   "1M", f"rate={STORE_BPS}")
-        self.serve(6, MEMCACHED[1], "memcached", "-u", "root", "-l", MEMCACHED[0], "-p", str(MEMCACHED[1]), "-t", "1")
-
-    def serve(self, number, port, *command):
-        server = Process([*self.kernels[number], *command], self.path(f"server{number}.log"))
-
-        def listening():
-            if not server.alive():
-                raise ChildProcessError(f"{command[0]} ended: {tail(server.log)}")
-            return f":{port} " in subprocess.run([*self.kernels[number], "ss", "-Hltn"], capture_output=True, text=True,
-                                                 timeout=10, check=False).stdout
-        until(listening, 20, command[0])
-
-    def client(self, number, program, *arguments):
-        return Process([*self.kernels[number], sys.executable, os.path.join(ROOT, "test", "support", program),
-                        *map(str, arguments)], self.path(f"client{number}.log"))
+        self.site.serve_nbd(self.kernels[5], "--filter=rate", "memory", "1M", f"rate={STORE_BPS}")
+        self.serve(self.kernels[6], MEMCACHED[1], "memcached", "-u", "root", "-l", MEMCACHED[0], "-p", MEMCACHED[1], "-t", 1)
 
     def load(self):
         for number, connections in ((1, 2), (2, 24)):
-            self.client(number, "nbd_client.py", *NBD, "--connections", connections, f"{READ_BYTES}:600")
+            self.site.client(self.kernels[number], "nbd_client", *NBD, "--connections", connections, f"{READ_BYTES}:600")
         for number, connections in ((3, 2), (4, 24)):
-            self.client(number, "memcached_reader.py", *MEMCACHED, connections, 1000)
+            self.site.client(self.kernels[number], "memcached_reader", *MEMCACHED, connections, 1000)
 
     def used(self, host):
         """Tokens per second that the requests of each of its vNICs took in a second."""
@@ -112,14 +91,13 @@ class DatacenterTest(TwoHosts):
             return not short & USERS[host.config["host"]]
         for host in (self.a, self.b):
             if short & USERS[host.config["host"]]:
-                until(lambda host=host: held(host), SECONDS, f"the guarantees of {names or list(RESERVED)}")
+                until(lambda host=host: held(host), f"the guarantees of {names or list(RESERVED)}")
 
     def wait_links(self, state, *hosts):
         for host in hosts or (self.a, self.b):
-            until(lambda host=host: host.ctl("status")["controller"]["state"] == state, 30,
+            until(lambda host=host: host.ctl("status")["controller"]["state"] == state,
                   f"the link of {host.config['host']} {state}")
 
-    @timed
     def test_guarantees_hold_while_the_controller_runs_is_killed_and_returns(self):
         self.controller = self.control(self.path("first"))
         self.switches(isolated=True)
@@ -136,7 +114,7 @@ class DatacenterTest(TwoHosts):
         self.controller.kill()
         epoch = self.a.ctl("status")["controller"]["epoch"]
         self.controller = self.control(self.path("second"))
-        until(lambda: self.a.ctl("status")["controller"]["epoch"] > epoch, 30, "the new controller's epoch")
+        until(lambda: self.a.ctl("status")["controller"]["epoch"] > epoch, "the new controller's epoch")
         self.wait_links("connected")
         self.wait_guarantees("vm1", "vm3")
         # Cut off, while both ends live.
@@ -152,7 +130,6 @@ class DatacenterTest(TwoHosts):
         self.wait_guarantees("vm1", "vm3")
         self.assertEqual(self.controller.stop(), 0)
 
-    @timed
     def test_without_isolation_the_greedy_take_from_the_others(self):
         self.switches(isolated=False)
         self.load()
@@ -163,4 +140,4 @@ class DatacenterTest(TwoHosts):
             pairs[:] = [(name, greedy) for name, greedy in pairs
                         if not (0 < rates[name] < 0.6 * RESERVED[name] and rates[greedy] > RESERVED[greedy])]
             return not pairs
-        until(taken_from, SECONDS, f"each below its guarantee beside the greedy: {pairs}")
+        until(taken_from, f"each below its guarantee beside the greedy: {pairs}")
