@@ -1,12 +1,21 @@
-"""clock_test.py - real processes on a stepped clock: a limit, shares and a reservation to the byte.
+"""clock_test.py - real processes on a stepped clock: a limit, shares and a reservation to the byte, a window to the request,
+decay to the step.
 
 A VM fills its ring while time stands still. What leaves it then follows from the buckets alone (docs/algorithms.md 2.1, 2.4, 3.2):
 one that is full at the first poll turn has paid for floor((burst + rate * time since then) / frame) frames.
 """
 
+import json
+import os
+import sys
+
+import hosts
 from case import Case, mac
-from stepped import SteppedSwitch
-from switch import WORKER_CORE
+from processes import Process
+from stepped import SteppedController, SteppedSwitch
+from switch import ROOT, WORKER_CORE
+from two_hosts import TwoHosts
+from wait import until
 
 SECOND = 1_000_000_000
 START = SECOND                  # of the stepped clock, ns
@@ -98,3 +107,111 @@ class ContentionTest(ClockTest):
         # 3,750,000 bytes/s are 30 frames in 10.4 ms. Of the other 6, shares of 1 to 1,000 give vm1 none in this time.
         self.contend({"reservation": "30Mbit", "shares": 1}, {"shares": 1000})
         self.assert_divided(30, 6)
+
+
+NBD_PORT = 10809
+COST = 80                       # tokens of a read, whatever its size (Pulsar 4.4)
+CLIENTS = 8                     # connections with a read ready on each
+
+
+class StoreTest(TwoHosts):
+    """vm1's kernel reads from vm3's, a store that answers when it is asked to. Both kernels' own time is real."""
+
+    def start_store(self, part, disk=None, **keys):
+        """The switch, with vm1's `part` of the appliance `disk`, and the store."""
+        cost, folder = self.path("cost.json"), self.path("a")
+        os.makedirs(folder)
+        with open(cost, "w") as stream:
+            json.dump({"name": "80 a read", "unit": "tokens", "source": "Pulsar 4.4", "operations": {
+                "read": {"size": "response", "shape": "linear", "base": COST, "tokens": 0, "per": "1B"},
+                "otherwise": {"size": "sum", "shape": "linear", "base": 1, "tokens": 0, "per": "1B"}}}, stream)
+        for number in (1, 3):
+            self.site.plug(number)
+        self.a = hosts.start(SteppedSwitch(folder, {
+            "host": "a", "vnics": [hosts.vnic(1, appliances=[{"name": "disk", **part}]), hosts.vnic(3)],
+            "appliances": [{"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd", "cost": cost, **(disk or {})}],
+            **keys}))
+        self.client, server = self.site.kernel(1), self.site.kernel(3)
+        self.store = Process([*server, sys.executable, self.program("held_store"), str(NBD_PORT)], self.path("store.log"))
+        self.store.expect("listening")
+
+    def program(self, name):
+        return os.path.join(ROOT, "test", "support", f"{name}.py")
+
+    def start_clients(self):
+        """Each has one read ready, and the next when that is answered."""
+        command = [self.program("nbd_client"), "10.0.0.3", str(NBD_PORT), "--connections", str(CLIENTS), "512:600"]
+        self.reader = Process([*self.client, sys.executable, *command], self.path("reader.log"))
+
+    def received(self):
+        """Reads that the store has received."""
+        return self.store.output().count("read")
+
+    def flow(self):
+        flow, = self.a.ctl("flow", "list", "vm1", "--interval", "50ms")["flows"]
+        return flow
+
+    def step_until(self, condition, what, span="100us"):
+        """Lets time pass, `span` at once, until it holds: frames of the kernels cross the switch in its poll turns alone."""
+        until(lambda: self.a.step(span) and condition(), what)
+
+
+class WindowTest(StoreTest):
+    WINDOW = 4
+
+    def test_of_8_reads_a_window_of_4_lets_pass_4_and_each_answer_one_more(self):
+        self.start_store({}, {"window": f"{COST * self.WINDOW}tokens"})
+        self.start_clients()
+        self.step_until(lambda: self.flow()["held"] == CLIENTS - self.WINDOW, "all reads in the switch, and those beyond the window held")
+        for answers in range(CLIENTS - self.WINDOW + 1):
+            self.step_until(lambda: self.received() == self.WINDOW + answers, f"{self.WINDOW} reads at the store after {answers} answers")
+            self.a.step("100ms")
+            self.assertEqual(self.received(), self.WINDOW + answers)
+            self.assertEqual(self.flow()["outstanding_tokens"], COST * self.WINDOW)
+            self.store.write("answer\n")
+        self.reader.stop()
+
+
+class DecayTest(StoreTest):
+    """vm1 reserves 400 tokens/s of a disk that has 1,000. With reads of 640 tokens at a store that does not answer it is allocated
+    more than that."""
+
+    def link(self):
+        return self.a.ctl("status")["controller"]
+
+    def limit(self):
+        return self.flow()["limit_per_second"]["appliance"]
+
+    def interval(self):
+        """One second of both: a DEMAND and its ALLOCATION."""
+        messages = lambda: self.controller.ctl("status")["counters"]["messages"]
+        before = messages()
+        self.a.step("1s", "--turn", "1ms")
+        until(lambda: messages() > before, "a demand")
+        self.controller.step("1s")
+        number = self.controller.ctl("status")["interval"]
+        until(lambda: self.link()["interval"] == number, "an allocation")
+
+    def test_3_intervals_after_the_last_allocation_the_guarantee_holds_and_not_before(self):
+        self.controller = SteppedController(self.folder, {
+            "interval": "1s", "topology": {"hosts": [{"name": "a"}]},
+            "appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "1ktokens"}],
+            "tenants": [{"name": "A", "vnics": [{"name": "vm1"}], "appliances": [{"name": "disk", "reservation": "400tokens"}]}]})
+        self.addCleanup(self.controller.stop)
+        self.controller.start()
+        self.start_store({"limit": "5ktokens"}, controller={"connect": self.controller.endpoint})
+        until(lambda: self.link()["state"] == "welcomed", "the controller's welcome")
+        self.assertEqual(self.limit(), 400)
+        self.start_clients()
+        self.step_until(lambda: self.received() == CLIENTS, "all reads at the store", span="10ms")
+        for _ in range(3):
+            self.interval()
+        allocated = self.limit()
+        self.assertGreater(allocated, 400)
+        self.controller.kill()
+        last = self.a.ctl("status")["now_ns"]
+        self.assertEqual(self.a.step("3s", "--turn", "1ms"), last + 3 * SECOND)
+        self.assertEqual((self.link()["state"], self.limit()), ("connected", allocated))
+        self.a.step("10ms", "--turn", "1ms")        # the agent's next tick
+        self.assertEqual((self.link()["state"], self.limit()), ("silent", 400))
+        self.reader.stop()
