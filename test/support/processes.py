@@ -1,5 +1,6 @@
 """processes.py - child processes that never outlive us, with their output in a file; commands that run to their end."""
 
+import glob
 import os
 import signal
 import subprocess
@@ -49,6 +50,20 @@ def tail(path, lines=5):
     except OSError:
         return ""
     return "".join("".join(c for c in line if c.isprintable()) + "\n" for line in text).strip()
+
+
+def threads(pid):
+    """Where each thread of a process is: its name, state, processor time and system call, for a message."""
+    rows = []
+    for task in sorted(glob.glob(f"/proc/{pid}/task/*")):
+        try:
+            with open(f"{task}/stat") as stat, open(f"{task}/syscall") as call, open(f"{task}/wchan") as place:
+                name, _, rest = stat.read().partition("(")[2].rpartition(")")
+                state = rest.split()
+                rows.append(f"  {name}: {state[0]}, {int(state[11]) + int(state[12])} ticks, call {call.read().strip()}, in {place.read()}")
+        except OSError:
+            continue                                # it has ended
+    return "\n".join(rows)
 
 
 class Process:
@@ -110,6 +125,7 @@ class Process:
             try:
                 self.child.wait(BOUND_SECONDS)
             except subprocess.TimeoutExpired:
+                print(f"{self.name} goes on after signal {how} and {BOUND_SECONDS:g} s:\n{threads(self.pid)}", flush=True)
                 self.child.kill()
         status = self.child.wait()
         self.child.stdin.close()
