@@ -165,9 +165,9 @@ class ThreadedSwitch {
         port.sink = [&talker](const rte_mbuf*) { ++talker.received; };
     }
     void poll(Worker& worker) {
-        constexpr Nanos kTurn = 2000;
+        constexpr Nanos kStep = 2000;
         Nanos now = kNanosPerSec;
-        for (; !stop_.load(std::memory_order_relaxed); now += kTurn) {
+        for (; !stop_.load(std::memory_order_relaxed); now += kStep) {
             worker.run_once(now);
             std::this_thread::yield();
         }
