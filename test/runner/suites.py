@@ -80,7 +80,7 @@ PRODUCT = ("common", "cost_functions", "vswitch", "ctrl", "configs", "meson.buil
 UNIT = (*PRODUCT, "test/common", "test/cost_functions", "test/ctrl", "test/vswitch", "test/hostile", "test/runner/meson_tests.py")
 END_TO_END = (*PRODUCT, "test/hostile", "test/e2e/run.py", "test/e2e/case.py", "test/e2e/two_hosts.py", "test/e2e/nbd_store.py",
               "test/e2e/calibration.py", "test/e2e/controller_case.py", "test/e2e/guests_case.py")
-FRESH = (*UNIT, *END_TO_END, "bench", "docs", "README.md", "test")
+FRESH = (*PRODUCT, "test", "bench/demo.sh", "bench/demo.py", "bench/demo_view.py", "bench/guest", "bench/sim", "bench/lib")
 
 
 def fresh(name, phrase, *words):
