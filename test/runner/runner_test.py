@@ -125,6 +125,11 @@ class VerdictTest(unittest.TestCase):
             for path in suite.paths:
                 self.assertTrue(os.path.exists(os.path.join(verdicts.ROOT, path)), f"{suite.name}: {path}")
 
+    def test_shards_of_processes_depend_on_every_common_module_of_theirs(self):
+        folder = os.path.join(verdicts.ROOT, "test", "e2e")
+        modules = {f"test/e2e/{name}" for name in os.listdir(folder) if name.endswith(".py")}
+        self.assertLessEqual(modules, set(suites.END_TO_END))
+
     def test_a_commit_has_one_shard_and_all_shards_of_ci_are_reached(self):
         self.assertEqual(suites.chosen_for("00000002ff"), suites.FOR_CI[2 % len(suites.FOR_CI)])
         self.assertEqual({suites.chosen_for(f"{number:08x}") for number in range(8)}, set(suites.FOR_CI))
