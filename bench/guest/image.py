@@ -6,6 +6,7 @@ guest needs beyond that is its Extras.
 
 import glob
 import hashlib
+import lzma
 import os
 import subprocess
 from dataclasses import dataclass
@@ -59,13 +60,27 @@ def contents(extras):
         files[program.lstrip("/") if own else f"usr/bin/{os.path.basename(program)}"] = program
         for path in libraries(program):
             files[path.lstrip("/")] = path
-    _, folder = kernel()
-    for name in [*MODULES, *extras.modules]:
-        found = glob.glob(f"{folder}/kernel/**/{name}.ko", recursive=True)
-        if not found:
+    return files | modules(kernel()[1], [*MODULES, *extras.modules])
+
+
+def modules(folder, names):
+    """The modules among these that the kernel does not have built in, in this order: path inside -> path on this machine.
+    Debian 13 compresses them."""
+    files = {}
+    with open(os.path.join(folder, "modules.builtin")) as stream:
+        built_in = {os.path.basename(line.strip()).removesuffix(".ko") for line in stream}
+    for name in names:
+        found = glob.glob(f"{folder}/kernel/**/{name}.ko", recursive=True) + glob.glob(f"{folder}/kernel/**/{name}.ko.xz", recursive=True)
+        if found:
+            files[f"modules/{name}.ko"] = found[0]
+        elif name not in built_in:
             raise ImageError(f"the guest kernel has no module {name} in {folder}")
-        files[f"modules/{name}.ko"] = found[0]
     return files
+
+
+def data_of(path):
+    with (lzma.open if path.endswith(".xz") else open)(path, "rb") as stream:
+        return stream.read()
 
 
 def key(files):
@@ -88,7 +103,7 @@ def entry(name, data, mode, number):
     return pad(head) + pad(data)
 
 
-def archive(files, modules):
+def archive(files):
     """The initramfs as bytes; not compressed, because unpacking is slow under software emulation."""
     members = [(folder, b"", 0o040755) for folder in FOLDERS]
     parents = {os.path.dirname(inside) for inside in files} - set(FOLDERS)
@@ -96,11 +111,10 @@ def archive(files, modules):
         steps = parent.split("/")
         members += [("/".join(steps[:depth]), b"", 0o040755) for depth in range(1, len(steps) + 1)]
     for inside, path in files.items():
-        with open(path, "rb") as stream:
-            members.append((inside, stream.read(), 0o100755))
-    with open(os.path.join(HERE, "init"), "rb") as stream:
-        members.append(("init", stream.read(), 0o100755))
-    members.append(("modules/order", " ".join(modules).encode(), 0o100644))
+        members.append((inside, data_of(path), 0o100755))
+    members.append(("init", data_of(os.path.join(HERE, "init")), 0o100755))
+    order = [inside.removeprefix("modules/").removesuffix(".ko") for inside in files if inside.startswith("modules/")]
+    members.append(("modules/order", " ".join(order).encode(), 0o100644))
     parts = [entry(*member, number) for number, member in enumerate(members, start=1)]
     return b"".join(parts) + entry("TRAILER!!!", b"", 0, 0)
 
@@ -115,7 +129,7 @@ def build(extras=Extras()):
             os.unlink(stale)
         part = f"{path}.{os.getpid()}"
         with open(part, "wb") as stream:
-            stream.write(archive(files, [*MODULES, *extras.modules]))
+            stream.write(archive(files))
         os.replace(part, path)
     return kernel()[0], path
 
