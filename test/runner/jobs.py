@@ -25,7 +25,7 @@ FAILED = re.compile(r"^FAILED (.*)$")
 SLOWEST = 10
 
 # tests: (seconds, suite, title) of each; failures: the lines of those that failed.
-Result = collections.namedtuple("Result", "suite passed failed skipped seconds tests failures", defaults=[(), ()])
+Result = collections.namedtuple("Result", "suite passed failed skipped seconds tests failures lane", defaults=[(), (), BESIDE])
 
 printing = threading.Lock()
 running = set()
@@ -71,7 +71,8 @@ def run_job(suite, job, shown=True):
     began, lines = time.monotonic(), []
     program = os.path.join(ROOT, job.command[0])
     words = [sys.executable, program] if program.endswith(".py") else [program]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", **dict(job.environment)}
+    places = {name: os.path.join(ROOT, value) if name == "WEIR_BUILD" else value for name, value in job.environment}
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", **places}
     # The kernel ends the job when this command is killed.
     child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words, *job.command[1:]], cwd=ROOT, env=environment, text=True, errors="replace",
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
@@ -87,7 +88,7 @@ def run_job(suite, job, shown=True):
     status = child.wait()
     watch.cancel()
     running.discard(child)
-    return read_report(suite.name, status, time.monotonic() - began, [line for line in lines if line])
+    return read_report(suite.name, status, time.monotonic() - began, [line for line in lines if line])._replace(lane=job.lane)
 
 
 def end(child, reason=None):

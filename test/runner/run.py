@@ -16,7 +16,7 @@ import time
 
 import jobs
 import verdicts
-from suites import DEEP, DEFAULT, KINDS, chosen_for
+from suites import DEEP, DEFAULT, KINDS, POLL, chosen_for
 
 ROOT = jobs.ROOT
 SETUP = os.path.join(ROOT, "test", "support", "setup.sh")
@@ -121,7 +121,8 @@ class Run:
     def count(self, results):
         self.results += results
         for result in results:
-            self.rows.append((result.suite, result.passed, result.failed, result.skipped, result.seconds))
+            part = f"{result.suite}, poll lane" if result.lane == POLL else result.suite
+            self.rows.append((part, result.passed, result.failed, result.skipped, result.seconds))
 
     def fail(self, suite):
         self.count([jobs.Result(suite.name, 0, 1, 0, 0.0)])
@@ -178,13 +179,13 @@ def show_status(suites):
         print("{:<14} {:<8} {:>7} {:>7} {:>8}  {:<14} {}".format(suite.name, state, *cells))
 
 
-def deep(run, options):
+def shards(options):
     names = [chosen_for(verdicts.git("rev-parse", "HEAD") or "0")] if options.for_commit else options.deep
-    suites = pick(DEEP, names, "shard")
-    if options.status:
-        return show_status(suites)
-    if options.publish:
-        return print(f"{verdicts.publish(DEEP)} verdicts are in test/runner/proved.json")
+    return pick(DEEP, names, "shard")
+
+
+def deep(run, options):
+    suites = shards(options)
     if options.test:
         suites = narrow(suites, options.test)
     else:
@@ -197,12 +198,20 @@ def deep(run, options):
             continue
         if not suite.bare and not run.set_up:
             run.setup([each for each in suites if not each.bare])
-        before, began = len(run.results), time.monotonic()
+        before, began, judged = len(run.results), time.monotonic(), verdicts.subject(suite.paths)
         run.run([suite])
         passed, failed = (sum(getattr(result, name) for result in run.results[before:]) for name in ("passed", "failed"))
         if not options.test:
-            verdicts.keep(suite.name, suite.paths, passed, failed, time.monotonic() - began)
-    return None
+            verdicts.keep(suite.name, judged, passed, failed, time.monotonic() - began)
+
+
+def show(options):
+    """Carries out an option that runs nothing. @return whether there was one"""
+    if options.status:
+        show_status(shards(options))
+    elif options.publish:
+        print(f"{verdicts.publish(DEEP)} verdicts are in test/runner/proved.json")
+    return options.status or options.publish
 
 
 def lock():
@@ -225,6 +234,8 @@ def main(words):
     run = Run()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        if show(options):
+            return 0
         with lock():
             (default if options.deep is None else deep)(run, options)
         return run.end() if run.results else 0

@@ -34,10 +34,15 @@ def changes():
     return None if status is None else status.splitlines()
 
 
-def keep(shard, paths, passed, failed, seconds):
-    """Writes a verdict for HEAD."""
-    verdict = {"shard": shard, "tree": tree(paths), "commit": git("rev-parse", "--short=12", "HEAD"), "passed": passed, "failed": failed,
-               "seconds": round(seconds), "at": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
+def subject(paths):
+    """What a run that begins now will judge: the contents of these paths, and the commit."""
+    return {"tree": tree(paths), "commit": git("rev-parse", "--short=12", "HEAD")}
+
+
+def keep(shard, judged, passed, failed, seconds):
+    """Writes a verdict. `judged`: subject() when the run began."""
+    verdict = {"shard": shard, **judged, "passed": passed, "failed": failed, "seconds": round(seconds),
+               "at": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
     folder = os.path.join(STORE, shard)
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f"{verdict['tree']}.json")
