@@ -103,11 +103,16 @@ struct Vm {
     Vm(const VhostSwitch& where, unsigned number)
         : endpoint(where.socket(number), false), guest(endpoint, tally) {}
 
+    /// Connects again, as QEMU does, when connections of an attack still fill the socket's backlog or an
+    /// answer was late.
     bool start(VhostSwitch& where, unsigned number) {
-        if (!guest.restart())
-            return false;
-        guest.offer_buffers();
-        return until([&] { return where.port(number).up(); });
+        return until([&] {
+            if (!guest.restart())
+                return false;
+            guest.offer_buffers();
+            return until([&] { return where.port(number).up() || !guest.frontend.connected(); }) &&
+                   where.port(number).up();
+        });
     }
     Tally tally;
     Endpoint endpoint;
