@@ -47,7 +47,10 @@ def kernel():
 def libraries(program):
     """The shared libraries that a program needs, by path; none for a static one."""
     listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
-    return [word for word in listing.split() if word.startswith("/")]
+    linked = [word for word in listing.split() if word.startswith("/")]
+    # The C library loads this one when a thread is cancelled.
+    late = [os.path.join(os.path.dirname(path), "libgcc_s.so.1") for path in linked if os.path.basename(path) == "libc.so.6"]
+    return linked + [path for path in late if os.path.exists(path)]
 
 
 def contents(extras):
