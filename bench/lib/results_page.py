@@ -50,7 +50,7 @@ def block(folder, name):
 
 
 def is_of_a_commit(measured):
-    """Whether the figures are those of a commit. What is not is never published."""
+    """Whether the figures are those of a commit: no others are published."""
     on = measured["machine"]
     return bool(on["commit"]) and not on.get("changed")
 

@@ -16,7 +16,7 @@ from bench.papers import claims
 SCENARIOS = ROOT / "bench" / "scenarios"
 RESULTS = ROOT / "docs" / "results"
 RUN_SECONDS_MAX = 1800  # a run takes seconds on a quiet core, and minutes beside builds
-# What figures in virtual time follow from: code, scenarios and costs.
+# The paths that decide figures in virtual time: code, scenarios and costs.
 SIMULATED = ("bench/control", "bench/scenarios", "bench/sim", "common", "configs/costs", "cost_functions", "ctrl", "vswitch")
 
 

@@ -1,7 +1,7 @@
 """clock_test.py - real processes on a stepped clock: a limit, shares and a reservation to the byte, a window to the request,
 decay to the step.
 
-A VM fills its ring while time stands still. What leaves it then follows from the buckets alone (docs/algorithms.md 2.1, 2.4, 3.2):
+A VM fills its ring while time stands still. The frames that leave it then follow from the buckets alone (docs/algorithms.md 2.1, 2.4, 3.2):
 one that is full at the first poll turn has paid for floor((burst + rate * time since then) / frame) frames.
 """
 

@@ -29,7 +29,7 @@ class HostileTest(Case):
         return self.switch.ctl("status")["memory"]["buffers_free"]
 
     def attack(self, seed):
-        """All attacks of the tool; what each did."""
+        """All attacks of the tool; the steps and connections of each."""
         done = run([HOSTILE, "--socket", self.path("vm3.sock"), "--vm", 3, "--peer", 4, "--seed", seed, "--attack", "all", "--steps", STEPS,
                     "--seconds", UNLIMITED, "--json"])
         return [json.loads(line) for line in done.stdout.splitlines()]
