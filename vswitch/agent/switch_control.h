@@ -44,6 +44,7 @@ struct VnicReport {
     Steering steering;
     std::vector<std::string> features;
     std::uint64_t ring_errors = 0;
+    std::string ring_fault;  ///< why a ring is stopped; empty: none is
     VnicStats stats;
     GuaranteeReport guarantee;
     Nanos queue_delay_p50 = 0;

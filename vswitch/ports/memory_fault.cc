@@ -5,11 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <utility>
 
 namespace weir {
 namespace {
@@ -19,15 +17,7 @@ std::atomic<std::uint64_t> faults{0};
 struct Mapping {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;
-    bool readable = false;
     bool shared = false;  ///< and writable, as all guests' memory and DPDK's is
-};
-
-/// What is mapped at an address and around it.
-struct Surroundings {
-    Mapping last;                       ///< the last mapping that begins there or before
-    Mapping shared;                     ///< the last shared one of these
-    std::uintptr_t next = UINTPTR_MAX;  ///< where the first mapping behind begins
 };
 
 /// Reads lines of /proc/self/maps, `begin-end rwxs ...`, character by character.
@@ -38,24 +28,19 @@ class MapsReader {
     MapsReader(const MapsReader&) = delete;
     MapsReader& operator=(const MapsReader&) = delete;
 
-    Surroundings find(std::uintptr_t address) {
-        Surroundings found;
+    /// The mapping that holds an address; an empty one when none does.
+    Mapping find(std::uintptr_t address) {
         for (;;) {
             Mapping mapping;
             mapping.begin = number();
             mapping.end = number();
-            mapping.readable = next() == 'r';
+            (void)next();
             const bool writable = next() == 'w';
             mapping.shared = (next(), next()) == 's' && writable;
-            if (at_ == 0)
-                return found;
-            if (mapping.begin > address) {
-                found.next = mapping.begin;
-                return found;
-            }
-            found.last = mapping;
-            if (mapping.shared)
-                found.shared = mapping;
+            if (at_ == 0 || mapping.begin > address)
+                return {};
+            if (address < mapping.end)
+                return mapping;
             int character = next();
             while (character > 0 && character != '\n')
                 character = next();
@@ -105,39 +90,15 @@ bool replace(const Mapping& mapping, std::uintptr_t address) {
     return false;
 }
 
-/// Makes zeros readable at `address` when a table of descriptors that begins in shared memory may reach it:
-/// where nothing is mapped, and where DPDK keeps addresses for its heap to grow into.
-bool extend(const Surroundings& around, std::uintptr_t address) {
-    constexpr std::uintptr_t kTableBytesMax = 32'768 * 16;
-    if (around.shared.end == 0 || address < around.shared.end ||
-        address - around.shared.end >= kTableBytesMax)
-        return false;
-    const std::uintptr_t reach = around.shared.end + kTableBytesMax;
-    if (address < around.last.end) {
-        auto* const page = reinterpret_cast<void*>(address & ~std::uintptr_t{4095});
-        return !around.last.readable && mprotect(page, 4096, PROT_READ) == 0;
-    }
-    return mmap(reinterpret_cast<void*>(around.last.end), std::min(reach, around.next) - around.last.end,
-                PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1,
-                0) != MAP_FAILED;
-}
-
-struct sigaction bus_before {};
-struct sigaction segv_before {};
+struct sigaction before {};
 
 void on_fault(int signal, siginfo_t* info, void*) {
     const int saved_errno = errno;
-    bool survived = false;
-    if (signal == SIGBUS ? info->si_code == BUS_ADRERR
-                         : info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR) {
-        const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-        const Surroundings around = MapsReader().find(address);
-        survived = signal == SIGBUS ? replace(around.last, address) : extend(around, address);
-    }
-    if (survived)
+    const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+    if (info->si_code == BUS_ADRERR && replace(MapsReader().find(address), address))
         faults.fetch_add(1, std::memory_order_relaxed);
     else  // the access is repeated, and goes to what handled it before
-        sigaction(signal, signal == SIGBUS ? &bus_before : &segv_before, nullptr);
+        sigaction(signal, &before, nullptr);
     errno = saved_errno;
 }
 
@@ -147,12 +108,10 @@ void survive_memory_faults() {
     struct sigaction action {};
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO;
-    struct sigaction before {};
-    for (const auto& [signal, keep] : {std::pair{SIGBUS, &bus_before}, std::pair{SIGSEGV, &segv_before}}) {
-        sigaction(signal, &action, &before);
-        if (before.sa_sigaction != on_fault)
-            *keep = before;
-    }
+    struct sigaction found {};
+    sigaction(SIGBUS, &action, &found);
+    if (found.sa_sigaction != on_fault)
+        before = found;
 }
 
 std::uint64_t memory_faults() {

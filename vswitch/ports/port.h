@@ -42,6 +42,9 @@ class Port {
     [[nodiscard]] virtual std::vector<std::string> features() const = 0;
     /// Descriptors of the far side that had an error. Any thread.
     [[nodiscard]] virtual std::uint64_t ring_errors() const { return 0; }
+    /// Why a ring of the far side is stopped until its driver sets it up again; empty when none is. Any
+    /// thread.
+    [[nodiscard]] virtual std::string ring_fault() const { return {}; }
     /// Bookkeeping that is too expensive for every burst; the worker calls it once in 256 iterations.
     virtual void housekeeping(Nanos /*now*/) {}
 

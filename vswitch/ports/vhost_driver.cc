@@ -2,9 +2,11 @@
 #include "vswitch/ports/vhost_driver.h"
 
 #include <rte_eal.h>
+#include <rte_ether.h>
 #include <rte_vhost.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -15,9 +17,12 @@
 
 #include "common/error.h"
 #include "vswitch/ports/memory_fault.h"
+#include "vswitch/ports/vhost_request.h"
 
 namespace weir {
 namespace {
+
+using namespace vhost_request;
 
 VhostDriver* driver = nullptr;  // the callbacks carry no user pointer
 
@@ -41,6 +46,48 @@ rte_vhost_device_ops make_callbacks() {
 }
 
 const rte_vhost_device_ops kCallbacks = make_callbacks();
+
+const rte_vhost_user_extern_ops kMessageCallbacks{
+    .pre_msg_handle =
+        [](int vid, void* message) {
+            driver->before_message(vid, message);
+            return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+        },
+    .post_msg_handle =
+        [](int vid, void* message) {
+            driver->after_message(vid, message);
+            return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+        },
+};
+
+// A message as the library shows it begins with request, flags and bytes of the payload, 32 bits each.
+constexpr std::size_t kMessagePayloadAt = 12;
+
+std::uint32_t request_of(const void* message) {
+    std::uint32_t request = 0;
+    std::memcpy(&request, message, sizeof(request));
+    return request;
+}
+
+std::uint64_t mac_of(const void* message) {
+    std::uint64_t mac = 0;
+    std::memcpy(&mac, static_cast<const char*>(message) + kMessagePayloadAt, sizeof(rte_ether_addr));
+    return mac;
+}
+
+/// Requests after which memory, rings, files or features may be others.
+bool changes_rings(std::uint32_t request) {
+    constexpr std::uint32_t kRequests[] = {kSetFeatures,  kResetOwner,   kSetMemTable,   kSetLogBase,
+                                           kSetVringNum,  kSetVringAddr, kSetVringBase,  kGetVringBase,
+                                           kSetVringKick, kSetVringCall, kSetVringEnable};
+    return std::ranges::find(kRequests, request) != std::end(kRequests);
+}
+
+std::uint64_t negotiated_features(int vid) {
+    std::uint64_t features = 0;
+    rte_vhost_get_negotiated_features(vid, &features);
+    return features;
+}
 
 /// Features that the vNIC's configuration disables, and those that the switch cannot honor: rte_gso has no
 /// TCP over IPv6, and UDP fragmentation offload is obsolete.
@@ -158,28 +205,34 @@ VhostPort* VhostDriver::find(int vid) {
 }
 
 void VhostDriver::connected(int vid) {
+    rte_vhost_extern_callback_register(vid, &kMessageCallbacks, nullptr);
     if (VhostPort* port = find(vid))
         port->connected(vid);
 }
 
 void VhostDriver::attached(int vid) {
-    std::uint64_t features = 0;
-    rte_vhost_get_negotiated_features(vid, &features);
     VhostPort* port = find(vid);
     if (port == nullptr)
         return;
     // A poll-mode switch needs no kicks: without them the guest has fewer exits.
     for (std::uint16_t ring = 0; ring < rte_vhost_get_vring_num(vid); ++ring)
         rte_vhost_enable_guest_notification(vid, ring, 0);
-    port->attach(vid, features);
+    port->attach(vid, negotiated_features(vid));
+}
+
+/// No worker takes a lock of the library, so that this may wait while the library holds them.
+void VhostDriver::withdraw(VhostPort& port, int vid) {
+    if (port.hide(vid))
+        quiescence_.wait();
+    port.reclaim(vid);
 }
 
 void VhostDriver::detached(int vid) {
     VhostPort* port = find(vid);
     if (port == nullptr)
         return;
-    if (port->detach(vid))
-        quiescence_.wait();
+    withdraw(*port, vid);
+    port->detach(vid);
 }
 
 void VhostDriver::disconnected(int vid) {
@@ -187,11 +240,35 @@ void VhostDriver::disconnected(int vid) {
         port->disconnected(vid);
 }
 
-/// The library calls this with the rings' locks held, which a worker may wait for, so it must not wait for
-/// quiescence. It need not: bursts on a disabled ring return 0 under the same lock.
 void VhostDriver::ring_changed(int vid, std::uint16_t ring, bool enabled) {
-    if (VhostPort* port = find(vid))
-        port->set_ring(vid, ring, enabled);
+    VhostPort* port = find(vid);
+    if (port == nullptr)
+        return;
+    port->set_ring(vid, ring, enabled);
+    if (vid == changing_)
+        return;
+    withdraw(*port, vid);
+    port->show(vid, negotiated_features(vid));
+}
+
+void VhostDriver::before_message(int vid, const void* message) {
+    VhostPort* port = find(vid);
+    if (port == nullptr || !changes_rings(request_of(message)))
+        return;
+    changing_ = vid;
+    withdraw(*port, vid);
+}
+
+/// Not called for a message that the library refuses. The front-end may go on nevertheless: its rings then
+/// stand still until a message is accepted.
+void VhostDriver::after_message(int vid, const void* message) {
+    changing_ = -1;
+    VhostPort* port = find(vid);
+    if (port == nullptr)
+        return;
+    if (request_of(message) == kSendRarp)
+        port->announce(mac_of(message));
+    port->show(vid, negotiated_features(vid));
 }
 
 }  // namespace weir

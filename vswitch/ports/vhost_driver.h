@@ -3,8 +3,8 @@
 // Threads: add and remove by the agent; the callbacks run on the library's control thread.
 //
 // The library listens on sockets in a private folder; vhost_gate.h connects them with the guests' sockets.
-// When a guest disconnects, the port is marked detached first; then the callback waits until every worker has
-// passed a checkpoint (quiescence.h), and only after its return the library frees the rings.
+// Before the library changes or frees anything that a worker reads, the port's device is withdrawn: hidden,
+// and given back when every worker has passed a checkpoint (quiescence.h).
 #pragma once
 
 #include <mutex>
@@ -38,9 +38,12 @@ class VhostDriver {
     void detached(int vid);
     void disconnected(int vid);
     void ring_changed(int vid, std::uint16_t ring, bool enabled);
+    void before_message(int vid, const void* message);
+    void after_message(int vid, const void* message);
 
   private:
     VhostPort* find(int vid);
+    void withdraw(VhostPort& port, int vid);
 
     struct Registered {
         std::string outside;  // the guest's socket
@@ -52,6 +55,7 @@ class VhostDriver {
     unsigned added_ = 0;
     std::mutex mutex_;
     std::unordered_map<std::string, Registered> ports_;  // by the library's socket
+    int changing_ = -1;  // the connection whose message the library is at; control thread
     VhostGate gate_;
 };
 

@@ -12,36 +12,13 @@
 #include <string_view>
 #include <utility>
 
-#include "vswitch/ports/vhost_port.h"
+#include "vswitch/ports/vhost_feature.h"
+#include "vswitch/ports/vhost_request.h"
 
 namespace weir {
 namespace {
 
-enum Request : std::uint32_t {
-    kGetFeatures = 1,
-    kSetFeatures = 2,
-    kSetOwner = 3,
-    kResetOwner = 4,
-    kSetMemTable = 5,
-    kSetLogBase = 6,
-    kSetLogFd = 7,
-    kSetVringNum = 8,
-    kSetVringAddr = 9,
-    kSetVringBase = 10,
-    kGetVringBase = 11,
-    kSetVringKick = 12,
-    kSetVringCall = 13,
-    kSetVringErr = 14,
-    kGetProtocolFeatures = 15,
-    kSetProtocolFeatures = 16,
-    kGetQueueNum = 17,
-    kSetVringEnable = 18,
-    kSendRarp = 19,
-    kSetMtu = 20,
-    kSetBackendRequestFd = 21,
-    kSetStatus = 39,
-    kGetStatus = 40,
-};
+using namespace vhost_request;
 
 constexpr std::size_t kPayloadAt = VhostMessage::kHeaderBytes;
 constexpr std::uint32_t kVersionMask = 3;

@@ -110,10 +110,8 @@ void Topology::build_uplink() {
 
 void Topology::build_workers(const ConfigFiles& files) {
     const auto count = static_cast<WorkerId>(config_.workers.size());
-    for (WorkerId id = 0; id < count; ++id) {
+    for (WorkerId id = 0; id < count; ++id)
         inboxes_.push_back(std::make_unique<Inbox>(id));
-        burst_pools_.push_back(std::make_unique<BurstPool>(eal_.pool()));
-    }
     const std::uint64_t capacity = config_.uplink.capacity_bps() / kBitsPerByte;
     out_share_ = std::make_unique<LinkShare>(count, capacity);
     in_share_ = std::make_unique<LinkShare>(count, capacity);
@@ -231,6 +229,7 @@ void Topology::tick() {
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;
+    name_ring_faults(now);
     if (uplink_)
         uplink_->poll_link();
     for (const auto& vnic : vnics_)

@@ -25,7 +25,6 @@
 #include "vswitch/datapath/stepped_worker.h"
 #include "vswitch/datapath/worker.h"
 #include "vswitch/eal.h"
-#include "vswitch/ports/burst_pool.h"
 #include "vswitch/ports/flow_offload.h"
 #include "vswitch/ports/nic_port.h"
 #include "vswitch/ports/quiescence.h"
@@ -80,6 +79,8 @@ class Topology final : public SwitchControl {
         std::vector<PeerReading> peers;
         std::optional<GuaranteeMeter> guarantee;
         std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended
+        std::string fault_named;                       // as last logged
+        Nanos fault_named_at = 0;
     };
 
     /// What is left of a vNIC that may be added again.
@@ -125,6 +126,7 @@ class Topology final : public SwitchControl {
     void take_snapshots();
     [[nodiscard]] VnicReport report_vnic(VnicId id) const;
     void end_guarantee_periods(Nanos now);
+    void name_ring_faults(Nanos now);
     /// @param ends the billing period ends with `period`; also when the guarantee changes, so that reports
     /// are in the order of their ends, by which the controller acknowledges them
     void record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends);
@@ -140,9 +142,8 @@ class Topology final : public SwitchControl {
     std::unique_ptr<LinkShare> out_share_;
     std::unique_ptr<LinkShare> in_share_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;
-    std::vector<std::unique_ptr<BurstPool>> burst_pools_;  // by worker
-    std::vector<Appliance> appliances_;                    // by index as in config_
-    std::unique_ptr<Tunnels> tunnels_;                     // outlives the workers
+    std::vector<Appliance> appliances_;  // by index as in config_
+    std::unique_ptr<Tunnels> tunnels_;   // outlives the workers
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;   // while time is real
     std::vector<std::unique_ptr<SteppedWorker>> stepped_;  // on a stepped clock

@@ -2,6 +2,7 @@
 // Source: SoftBW 4.1; SoftBW 4.2; docs/algorithms.md 6.2.
 // Units: bytes, bytes per second, Nanos.
 #include <rte_mempool.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -89,6 +90,7 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.steering = vnic.steering;
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
+    report.ring_fault = vnic.port->ring_fault();
     report.stats = stats;
     if (vnic.device)
         report.stats.from_vm.add_missed(vnic.device->missed());
@@ -105,6 +107,23 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.queue_delay_p99 = delay.percentile(0.99);
     report.queue_delay_max = delay.max();
     return report;
+}
+
+/// Once for each fault, and at most every 10 s for a vNIC, whatever its guest does.
+void Topology::name_ring_faults(Nanos now) {
+    constexpr Nanos kGap = 10 * kNanosPerSec;
+    for (const auto& vnic : vnics_) {
+        if (!vnic || (vnic->fault_named_at != 0 && now - vnic->fault_named_at < kGap))
+            continue;
+        std::string fault = vnic->port->ring_fault();
+        if (fault == vnic->fault_named)
+            continue;
+        if (!fault.empty()) {
+            spdlog::warn("vNIC {}: stopped until its driver sets it up again: {}", vnic->config.name, fault);
+            vnic->fault_named_at = now;
+        }
+        vnic->fault_named = std::move(fault);
+    }
 }
 
 void Topology::note_controller(const ControllerReport& controller) {

@@ -10,7 +10,6 @@
 #include "common/error.h"
 #include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
-#include "vswitch/ports/burst_pool.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -30,8 +29,7 @@ struct Folder {
 struct Driver {
     Quiescence quiescence{(buffer_pool(), 1U)};
     VhostDriver driver{quiescence};
-    BurstPool pool{buffer_pool()};
-    VhostPort port{pool, 1};
+    VhostPort port{buffer_pool(), 1};
 
     std::string refusal(const VnicConfig& vnic) {
         try {
@@ -96,8 +94,7 @@ TEST_CASE("a socket that a killed switch left is taken over") {
 }
 
 TEST_CASE("a port without a connection gives and takes nothing") {
-    BurstPool pool(buffer_pool());
-    VhostPort port(pool, 1);
+    VhostPort port(buffer_pool(), 1);
     rte_mbuf* frame = nullptr;
     CHECK(port.rx_burst(&frame, 1) == 0);
     CHECK(port.tx_burst(&frame, 0) == 0);
@@ -109,8 +106,13 @@ TEST_CASE("a port without a connection gives and takes nothing") {
 
 TEST_CASE("a second connection neither resets nor ends the live one, and takes over when that goes") {
     using namespace weir::vhost;
-    BurstPool pool(buffer_pool());
-    VhostPort port(pool, 1);
+    VhostPort port(buffer_pool(), 1);
+    const auto detach = [&port](int vid) {
+        const bool used = port.hide(vid);
+        port.reclaim(vid);
+        port.detach(vid);
+        return used;
+    };
     port.connected(3);
     port.set_ring(3, 0, true);
     port.attach(3, mask({kMergeable}));
@@ -119,19 +121,24 @@ TEST_CASE("a second connection neither resets nor ends the live one, and takes o
     port.set_ring(4, 0, false);
     port.attach(4, mask({kChecksum}));
     CHECK(port.features() == std::vector<std::string>{"mergeable"});
-    CHECK_FALSE(port.detach(4));
+    CHECK_FALSE(detach(4));
     port.disconnected(4);
     CHECK(port.up());
     port.connected(4);
     port.attach(4, mask({kChecksum}));
-    CHECK(port.detach(3));  // late, of a guest that was killed: the new one is there already
+    CHECK(detach(3));  // late, of a guest that was killed: the new one is there already
     port.disconnected(3);
     CHECK(port.features() == std::vector<std::string>{"checksum"});
-    CHECK_FALSE(port.detach(3));
+    CHECK_FALSE(detach(3));
     CHECK(port.up());
-    CHECK(port.detach(4));
+    CHECK(detach(4));
     CHECK_FALSE(port.up());
     port.attach(4, mask({kChecksum}));  // the guest rebooted: the same connection
     CHECK(port.up());
-    CHECK(port.detach(4));
+    CHECK(port.hide(4));
+    CHECK(port.up());  // a message changes its rings
+    port.reclaim(4);
+    port.show(4, mask({kMtu}));
+    CHECK(port.features() == std::vector<std::string>{"mtu"});
+    CHECK(detach(4));
 }

@@ -1,0 +1,249 @@
+// device_test.cc - bursts on split and packed rings: worked frames, and random bytes in all that a guest can
+// write.
+#include "vswitch/ports/virtio/device.h"
+
+#include <rte_mbuf.h>
+
+#include <random>
+
+#include "test/support/eal_fixture.h"
+#include "test/support/frames.h"
+#include "test/vswitch/ports/virtio/guest_area.h"
+
+using namespace weir;
+using namespace weir::virtio;
+using namespace weir::testing;
+using namespace weir::virtio::descriptor_flag;
+
+namespace {
+
+/// One ring of a device, at the very end of a region.
+struct OneLane {
+    OneLane(std::uint16_t entries, bool is_packed, bool mergeable = false)
+        : size(entries), packed(is_packed), parts(parts_at(GuestArea::kRegionBytes, entries, is_packed)) {
+        terms.mergeable = mergeable;
+        terms.rights = {.checksum = true, .tso4 = true};
+        REQUIRE(place());
+    }
+    bool place() {
+        RingPlace at = place_of(area, parts, size);
+        at.event_index = at.indirect = true;
+        at.avail = at.used = packed ? kWrap : 0;
+        lane.named = false;
+        return packed ? lane.ring.emplace<PackedRing>().place(at, area.memory)
+                      : lane.ring.emplace<SplitRing>().place(at, area.memory);
+    }
+    /// Offers one buffer, of the first round of a packed ring.
+    void offer(std::uint64_t at, std::uint32_t bytes, std::uint16_t flags = 0) {
+        const std::uint16_t index = offered++;
+        if (packed) {
+            (&area.as<PackedDescriptor>(parts.descriptors))[index] = {
+                GuestArea::kAddress + at, bytes, index, static_cast<std::uint16_t>(flags | kAvailable)};
+            return;
+        }
+        (&area.as<Descriptor>(parts.descriptors))[index] = {GuestArea::kAddress + at, bytes, flags,
+                                                            static_cast<std::uint16_t>(index + 1)};
+        auto* avail = &area.as<std::uint16_t>(parts.driver);
+        if (!chained)
+            avail[2 + avail[1]++] = index;
+        chained = (flags & kNext) != 0;
+    }
+    /// Bytes that the device says it wrote into the nth chain.
+    std::uint32_t written(std::size_t index) {
+        return packed ? (&area.as<PackedDescriptor>(parts.descriptors))[index].bytes
+                      : reinterpret_cast<UsedElement*>(area.host(parts.device + 4))[index].bytes;
+    }
+    BurstResult take(rte_mbuf** frames, std::uint16_t most) {
+        return virtio::take(lane, terms, area.memory, buffer_pool(), frames, most);
+    }
+    BurstResult put(std::span<rte_mbuf* const> frames) {
+        return virtio::put(lane, terms, area.memory, frames);
+    }
+
+    GuestArea area;
+    std::uint16_t size;
+    bool packed;
+    RingParts parts;
+    Terms terms;
+    Lane lane;
+    std::uint16_t offered = 0;
+    bool chained = false;
+};
+
+void write_frame(GuestArea& area, std::uint64_t at, const FrameBytes& bytes, const NetHeader& header = {}) {
+    std::memcpy(area.host(at), &header, sizeof(header));
+    std::memcpy(area.host(at) + sizeof(header), bytes.data(), bytes.size());
+}
+
+FrameBytes content(GuestArea& area, std::uint64_t at, std::size_t bytes) {
+    return {area.host(at), area.host(at) + bytes};
+}
+
+}  // namespace
+
+TEST_CASE("virtio: a guest's frames in one buffer, in several, and none where a chain is wrong") {
+    for (const bool packed : {false, true}) {
+        OneLane guest(8, packed);
+        const FrameBytes small = numbered(mac(2), mac(1), 60, 7);
+        const FrameBytes large = pattern(5000);
+        write_frame(guest.area, kBuffersAt, small);
+        guest.offer(kBuffersAt, 12 + 60);
+        guest.offer(GuestArea::kBytes, 100);  // outside
+        write_frame(guest.area, kBuffersAt + 0x1000, large);
+        guest.offer(kBuffersAt + 0x1000, 7, kNext);
+        guest.offer(kBuffersAt + 0x1007, 12 + 5000 - 7);
+        guest.offer(kBuffersAt, 12);  // a header and no frame
+        std::array<rte_mbuf*, 32> frames{};
+        const BurstResult result = guest.take(frames.data(), 32);
+        REQUIRE(result.frames == 2);
+        CHECK(result.refused == 2);
+        CHECK(result.notify);
+        CHECK(result.fault == RingFault::kNone);
+        CHECK(bytes_of(frames[0]) == small);
+        CHECK(bytes_of(frames[1]) == large);
+        CHECK(frames[1]->nb_segs == 3);
+        rte_pktmbuf_free_bulk(frames.data(), result.frames);
+        CHECK(buffers_in_use() == 0);
+        CHECK(guest.take(frames.data(), 32).frames == 0);
+    }
+}
+
+TEST_CASE("virtio: the longest frame is 33 buffers, and one byte more is refused") {
+    OneLane guest(2, false);
+    const std::uint32_t most = limits::kFrameBuffersMax * 2048;
+    guest.offer(kBuffersAt, 12 + most);
+    guest.offer(kBuffersAt, 12 + most + 1);
+    std::array<rte_mbuf*, 32> frames{};
+    const BurstResult result = guest.take(frames.data(), 32);
+    REQUIRE(result.frames == 1);
+    CHECK(result.refused == 1);
+    CHECK(frames[0]->pkt_len == most);
+    CHECK(frames[0]->nb_segs == limits::kFrameBuffersMax);
+    rte_pktmbuf_free(frames[0]);
+}
+
+TEST_CASE("virtio: frames to a guest with mergeable buffers fill as many as they need") {
+    for (const bool packed : {false, true}) {
+        OneLane guest(8, packed, true);
+        for (unsigned i = 0; i < 5; ++i)
+            guest.offer(kBuffersAt + i * 0x1000, 600, kWrite);
+        const FrameBytes frame = pattern(1500);
+        const std::array<rte_mbuf*, 3> frames{to_mbuf(buffer_pool(), frame),
+                                              to_mbuf(buffer_pool(), pattern(100), 40),
+                                              to_mbuf(buffer_pool(), frame)};
+        const BurstResult result = guest.put(frames);
+        CHECK(result.frames == 2);  // 1 buffer is left, and the third frame needs 3
+        CHECK(result.notify);
+        CHECK((guest.written(0) == 600 && guest.written(1) == 600 && guest.written(2) == 312));
+        CHECK(guest.written(3) == 112);
+        CHECK(guest.area.as<NetHeader>(kBuffersAt).buffers == 3);
+        FrameBytes arrived = content(guest.area, kBuffersAt + 12, 588);
+        for (const FrameBytes& more :
+             {content(guest.area, kBuffersAt + 0x1000, 600), content(guest.area, kBuffersAt + 0x2000, 312)})
+            arrived.insert(arrived.end(), more.begin(), more.end());
+        CHECK(arrived == frame);
+        CHECK(content(guest.area, kBuffersAt + 0x3000 + 12, 100) == pattern(100));
+        for (rte_mbuf* one : frames)
+            rte_pktmbuf_free(one);
+    }
+}
+
+TEST_CASE("virtio: a header over buffers of one byte each, and a frame behind it, stay in the buffers") {
+    for (const bool packed : {false, true}) {
+        OneLane guest(32, packed, true);
+        for (unsigned i = 0; i < 13; ++i)
+            guest.offer(kBuffersAt + 2 * i, 1, kWrite);
+        guest.offer(kBuffersAt + 0x1000, 59, kWrite);
+        std::memset(guest.area.host(kBuffersAt), 0xEE, 64);
+        rte_mbuf* frame = to_mbuf(buffer_pool(), pattern(60));
+        CHECK(guest.put({&frame, 1}).frames == 1);
+        for (unsigned i = 0; i < 13; ++i)
+            CHECK(*guest.area.host(kBuffersAt + 2 * i + 1) == 0xEE);
+        CHECK(*guest.area.host(kBuffersAt + 24) == pattern(60)[0]);
+        CHECK(guest.written(13) == 59);
+        rte_pktmbuf_free(frame);
+    }
+}
+
+TEST_CASE("virtio: without mergeable buffers a frame that its buffer cannot hold waits and takes nothing") {
+    OneLane guest(8, false);
+    guest.offer(kBuffersAt, 512, kWrite);
+    rte_mbuf* frame = to_mbuf(buffer_pool(), pattern(501));
+    CHECK(guest.put({&frame, 1}).frames == 0);
+    rte_mbuf* fits = to_mbuf(buffer_pool(), pattern(500));
+    CHECK(guest.put({&fits, 1}).frames == 1);
+    CHECK(guest.written(0) == 512);
+    rte_pktmbuf_free(frame);
+    rte_pktmbuf_free(fits);
+}
+
+TEST_CASE("virtio: a receive buffer outside of memory stops the ring and is named") {
+    OneLane guest(8, false);
+    guest.offer(kBuffersAt, 2048, kWrite);
+    guest.offer(GuestArea::kBytes - 100, 2048, kWrite);
+    const std::array<rte_mbuf*, 2> frames{to_mbuf(buffer_pool(), pattern(100)),
+                                          to_mbuf(buffer_pool(), pattern(200))};
+    const BurstResult result = guest.put(frames);
+    CHECK(result.frames == 1);
+    CHECK(result.fault == RingFault::kReceive);
+    for (rte_mbuf* one : frames)
+        rte_pktmbuf_free(one);
+}
+
+TEST_CASE("virtio: property: no bytes of a guest lead a burst outside of its memory, and no buffer is lost") {
+    std::mt19937_64 random(35);
+    const auto below = [&](std::uint64_t end) { return random() % end; };
+    const unsigned held = buffers_in_use();
+    for (unsigned round = 0; round < 4000; ++round) {
+        const bool packed = below(2) != 0;
+        const auto size = static_cast<std::uint16_t>(packed ? 1 + below(40) : 1U << below(9));
+        OneLane guest(size, packed, below(2) != 0);
+        guest.terms.header_bytes =
+            !guest.terms.mergeable && below(4) == 0 ? kShortNetHeaderBytes : kNetHeaderBytes;
+        const auto scramble = [&] {
+            for (std::uint16_t i = 0; i < size; ++i) {
+                const std::uint64_t addresses[] = {
+                    GuestArea::kAddress + below(GuestArea::kBytes),
+                    GuestArea::kAddress + GuestArea::kBytes - below(64),
+                    GuestArea::kAddress + GuestArea::kRegionBytes - below(3000), random()};
+                const std::uint32_t lengths[] = {
+                    static_cast<std::uint32_t>(below(40)), static_cast<std::uint32_t>(below(3000)),
+                    16 * static_cast<std::uint32_t>(below(300)), static_cast<std::uint32_t>(random())};
+                const auto flags = static_cast<std::uint16_t>(
+                    below(3) == 0 ? random() : below(8) | (packed ? kAvailable : 0));
+                const std::uint64_t address = addresses[below(4)];
+                const std::uint32_t bytes = lengths[below(4)];
+                if (packed)
+                    (&guest.area.as<PackedDescriptor>(guest.parts.descriptors))[i] = {
+                        address, bytes, static_cast<std::uint16_t>(random()), flags};
+                else
+                    (&guest.area.as<Descriptor>(guest.parts.descriptors))[i] = {
+                        address, bytes, flags, static_cast<std::uint16_t>(below(size + 1U))};
+            }
+            auto* avail = &guest.area.as<std::uint16_t>(guest.parts.driver);
+            if (packed) {
+                avail[0] = static_cast<std::uint16_t>(random());
+                avail[1] = static_cast<std::uint16_t>(random());
+                return;
+            }
+            for (std::uint16_t i = 0; i < size; ++i)
+                avail[2 + i] = static_cast<std::uint16_t>(below(20) == 0 ? random() : below(size));
+            avail[1] = static_cast<std::uint16_t>(below(10) == 0 ? random() : avail[1] + below(size + 1U));
+        };
+        for (unsigned burst = 0; burst < 4; ++burst) {
+            scramble();
+            std::array<rte_mbuf*, 32> frames{};
+            const std::uint16_t taken =
+                guest.take(frames.data(), static_cast<std::uint16_t>(1 + below(32))).frames;
+            rte_pktmbuf_free_bulk(frames.data(), taken);
+            scramble();
+            const auto count = static_cast<std::uint16_t>(1 + below(32));
+            for (std::uint16_t i = 0; i < count; ++i)
+                frames[i] = to_mbuf(buffer_pool(), pattern(14 + below(below(8) == 0 ? 9000 : 1500)),
+                                    below(4) == 0 ? 500 : 0);
+            CHECK(guest.put({frames.data(), count}).frames <= count);
+            rte_pktmbuf_free_bulk(frames.data(), count);
+        }
+    }
+    CHECK(buffers_in_use() == held);
+}

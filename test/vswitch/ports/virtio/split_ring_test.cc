@@ -1,0 +1,215 @@
+// split_ring_test.cc - indices that lie, chains that break rules, and wishes for notifications, with worked
+// numbers.
+#include "vswitch/ports/virtio/split_ring.h"
+
+#include "test/vswitch/ports/virtio/guest_area.h"
+
+using namespace weir;
+using namespace weir::virtio;
+using namespace weir::testing;
+using namespace weir::virtio::descriptor_flag;
+
+namespace {
+
+constexpr std::uint16_t kEntries = 8;
+
+/// A ring of 8 entries in a guest's memory, as its driver writes it.
+struct SplitDriver {
+    explicit SplitDriver(bool event_index = false, std::uint16_t used = 0) {
+        RingPlace at = place_of(area, parts, kEntries);
+        at.event_index = event_index;
+        at.indirect = true;
+        at.avail = used;
+        at.used = used;
+        avail(1) = used;
+        REQUIRE(ring.place(at, area.memory));
+    }
+    std::uint16_t& avail(std::size_t half) { return (&area.as<std::uint16_t>(parts.driver))[half]; }
+    Descriptor& descriptor(std::size_t index) { return (&area.as<Descriptor>(parts.descriptors))[index]; }
+    void publish(std::uint16_t head) {
+        avail(2 + avail(1) % kEntries) = head;
+        ++avail(1);
+    }
+    /// What the next chain's buffers are; none when it breaks a rule.
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> collect(std::uint16_t direction) {
+        Chain chain{};
+        Pieces pieces;
+        pieces.clear();
+        REQUIRE(ring.ready(1) == 1);
+        REQUIRE(ring.peek(chain));
+        std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
+        if (ring.collect(chain, direction, area.memory, pieces))
+            for (const Piece& piece : pieces.all())
+                found.emplace_back(piece.address - GuestArea::kAddress, piece.bytes);
+        ring.advance(chain);
+        return found;
+    }
+
+    GuestArea area;
+    RingParts parts = parts_at(GuestArea::kRegionBytes, kEntries, false);
+    SplitRing ring;
+};
+
+constexpr std::uint64_t address(std::uint64_t at) {
+    return GuestArea::kAddress + at;
+}
+using Buffers = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
+
+}  // namespace
+
+TEST_CASE("virtio: a split ring that claims one entry more than it has is stopped") {
+    SplitDriver driver;
+    driver.avail(1) = kEntries;
+    CHECK(driver.ring.ready(32) == kEntries);
+    CHECK(driver.ring.ready(4) == 4);
+    for (const std::uint16_t claim :
+         {std::uint16_t{kEntries + 1}, std::uint16_t{64}, std::uint16_t{30'000}, std::uint16_t{65'535}}) {
+        SplitDriver liar;
+        liar.avail(1) = claim;
+        CHECK(liar.ring.ready(32) == 0);
+        CHECK(liar.ring.fault() == RingFault::kIndex);
+        liar.avail(1) = 1;
+        CHECK(liar.ring.ready(32) == 0);  // until it is set up again
+    }
+}
+
+TEST_CASE("virtio: the avail index of a split ring wraps at 65,536") {
+    SplitDriver driver(false, 65'534);
+    for (int i = 0; i < 4; ++i)
+        driver.publish(0);
+    CHECK(driver.avail(1) == 2);
+    CHECK(driver.ring.ready(32) == 4);
+}
+
+TEST_CASE("virtio: an avail entry beyond the split ring stops it") {
+    SplitDriver driver;
+    driver.publish(kEntries);
+    Chain chain{};
+    REQUIRE(driver.ring.ready(32) == 1);
+    CHECK_FALSE(driver.ring.peek(chain));
+    CHECK(driver.ring.fault() == RingFault::kHead);
+}
+
+TEST_CASE("virtio: a split ring has to lie in one region, aligned, with a size that is a power of two") {
+    GuestArea area;
+    const RingParts parts = parts_at(GuestArea::kRegionBytes, kEntries, false);
+    SplitRing ring;
+    CHECK(ring.place(place_of(area, parts, kEntries), area.memory));
+    CHECK_FALSE(ring.place(place_of(area, parts, 0), area.memory));
+    CHECK_FALSE(ring.place(place_of(area, parts, 6), area.memory));
+    CHECK_FALSE(ring.place(place_of(area, parts, 2 * kEntries), area.memory));  // its used ring ends outside
+    RingPlace odd = place_of(area, parts, kEntries);
+    odd.descriptors = area.host(parts.descriptors - 8);
+    CHECK_FALSE(ring.place(odd, area.memory));
+    RingPlace nowhere = place_of(area, parts, kEntries);
+    nowhere.driver_area = nullptr;
+    CHECK_FALSE(ring.place(nowhere, area.memory));
+}
+
+TEST_CASE("virtio: the buffers of a split ring's chain, in one region and in two") {
+    SplitDriver driver;
+    driver.descriptor(3) = {address(kBuffersAt), 100, kNext, 5};
+    driver.descriptor(5) = {address(GuestArea::kRegionBytes - 10), 30, 0, 7};
+    driver.publish(3);
+    CHECK(driver.collect(0) ==
+          Buffers{{kBuffersAt, 100}, {GuestArea::kRegionBytes - 10, 10}, {GuestArea::kRegionBytes, 20}});
+    driver.publish(3);
+    CHECK(driver.collect(kWrite).empty());
+}
+
+TEST_CASE("virtio: chains of a split ring that break a rule are refused") {
+    SplitDriver driver;
+    SECTION("a loop") {
+        driver.descriptor(0) = {address(kBuffersAt), 1, kNext, 1};
+        driver.descriptor(1) = {address(kBuffersAt), 1, kNext, 0};
+    }
+    SECTION("a next beyond the ring") {
+        driver.descriptor(0) = {address(kBuffersAt), 1, kNext, kEntries};
+    }
+    SECTION("an address outside") {
+        driver.descriptor(0) = {address(GuestArea::kBytes), 1, 0, 0};
+    }
+    SECTION("an end outside") {
+        driver.descriptor(0) = {address(GuestArea::kBytes - 1), 2, 0, 0};
+    }
+    SECTION("a sum that overflows") {
+        driver.descriptor(0) = {~0ULL - 3, 8, 0, 0};
+    }
+    SECTION("a device-writable one") {
+        driver.descriptor(0) = {address(kBuffersAt), 1, kWrite, 0};
+    }
+    SECTION("a table of no whole entry") {
+        driver.descriptor(0) = {address(kBuffersAt), 15, kIndirect, 0};
+    }
+    SECTION("an empty table") {
+        driver.descriptor(0) = {address(kBuffersAt), 0, kIndirect, 0};
+    }
+    SECTION("a table larger than the ring") {
+        driver.descriptor(0) = {address(kBuffersAt), 16 * (kEntries + 1), kIndirect, 0};
+    }
+    SECTION("a table that goes on") {
+        driver.descriptor(0) = {address(kBuffersAt), 16, kIndirect | kNext, 1};
+    }
+    SECTION("a table in a table") {
+        driver.descriptor(0) = {address(kBuffersAt), 16, kIndirect, 0};
+        driver.area.as<Descriptor>(kBuffersAt) = {address(kBuffersAt), 16, kIndirect, 0};
+    }
+    SECTION("more parts than a frame may have") {
+        driver.descriptor(0) = {address(kBuffersAt), 16 * kEntries, kIndirect, 0};
+        for (std::uint16_t i = 0; i < kEntries; ++i)
+            (&driver.area.as<Descriptor>(kBuffersAt))[i] = {address(kBuffersAt), 1, kNext,
+                                                            static_cast<std::uint16_t>((i + 1) % kEntries)};
+    }
+    driver.publish(0);
+    CHECK(driver.collect(0).empty());
+    CHECK(driver.ring.fault() == RingFault::kNone);
+}
+
+TEST_CASE("virtio: an indirect table of a split ring") {
+    SplitDriver driver;
+    auto* table = &driver.area.as<Descriptor>(kBuffersAt);
+    table[0] = {address(kBuffersAt + 0x1000), 12, kNext, 2};
+    table[2] = {address(kBuffersAt + 0x2000), 60, 0, 0};
+    driver.descriptor(1) = {address(kBuffersAt), 3 * 16, kIndirect, 0};
+    driver.publish(1);
+    CHECK(driver.collect(0) == Buffers{{kBuffersAt + 0x1000, 12}, {kBuffersAt + 0x2000, 60}});
+}
+
+TEST_CASE("virtio: a split ring's used entries and index") {
+    SplitDriver driver(false, 65'535);
+    driver.ring.use({.id = 3, .descriptors = 1, .flags = 0, .bytes = 0, .address = 0}, 0);
+    driver.ring.use({.id = 5, .descriptors = 1, .flags = 0, .bytes = 0, .address = 0}, 1500);
+    auto* used = &driver.area.as<std::uint16_t>(driver.parts.device);
+    const auto* elements = reinterpret_cast<const UsedElement*>(used + 2);
+    CHECK(driver.ring.publish());
+    CHECK(used[1] == 1);
+    CHECK((elements[7].head == 3 && elements[7].bytes == 0));
+    CHECK((elements[0].head == 5 && elements[0].bytes == 1500));
+}
+
+TEST_CASE("virtio: notifications of a split ring: by flag, and by index when the used index passes it") {
+    const Chain chain{};
+    SplitDriver flag;
+    flag.ring.use(chain, 0);
+    CHECK(flag.ring.publish());
+    flag.avail(0) = 1;
+    flag.ring.use(chain, 0);
+    CHECK_FALSE(flag.ring.publish());
+
+    SplitDriver index(true, 0);
+    std::uint16_t& event = index.avail(2 + kEntries);
+    event = 30'000;
+    index.ring.use(chain, 0);
+    CHECK(index.ring.publish());  // the first time nothing is known
+    index.ring.use(chain, 0);
+    CHECK_FALSE(index.ring.publish());  // used goes from 1 to 2
+    event = 2;
+    index.ring.use(chain, 0);
+    CHECK(index.ring.publish());  // 2 to 3 passes 2
+    index.ring.use(chain, 0);
+    CHECK_FALSE(index.ring.publish());
+    event = 5;
+    for (int i = 0; i < 3; ++i)
+        index.ring.use(chain, 0);
+    CHECK(index.ring.publish());  // 4 to 7 passes 5
+}

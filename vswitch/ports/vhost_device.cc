@@ -1,0 +1,82 @@
+// vhost_device.cc - what the vhost library knows of a connection.
+#include "vswitch/ports/vhost_device.h"
+
+#include <rte_vhost.h>
+
+#include <cstdlib>
+
+#include "vswitch/ports/vhost_feature.h"
+
+namespace weir {
+namespace {
+
+bool add_memory(int vid, virtio::GuestMemory& memory) {
+    rte_vhost_memory* table = nullptr;
+    if (rte_vhost_get_mem_table(vid, &table) != 0)
+        return false;
+    const std::unique_ptr<rte_vhost_memory, decltype(&std::free)> owner(table, &std::free);
+    bool complete = true;
+    for (std::uint32_t i = 0; i < table->nregions; ++i) {
+        const rte_vhost_mem_region& region = table->regions[i];
+        complete &= memory.add(
+            {region.guest_phys_addr, region.size, reinterpret_cast<std::uint8_t*>(region.host_user_addr)});
+    }
+    return complete;
+}
+
+bool place(virtio::Lane& lane, int vid, std::uint16_t number, std::uint64_t negotiated,
+           const virtio::GuestMemory& memory) {
+    rte_vhost_vring ring{};
+    virtio::RingPlace at;
+    if (rte_vhost_get_vhost_vring(vid, number, &ring) != 0 ||
+        rte_vhost_get_vring_base(vid, number, &at.avail, &at.used) != 0)
+        return false;
+    at.descriptors = ring.desc;
+    at.driver_area = ring.avail;
+    at.device_area = ring.used;
+    at.size = ring.size;
+    at.event_index = vhost::has(negotiated, vhost::kEventIndex);
+    at.indirect = vhost::has(negotiated, vhost::kIndirect);
+    lane.number = number;
+    lane.call = ring.callfd;
+    if (vhost::has(negotiated, vhost::kRingPacked))
+        return lane.ring.emplace<virtio::PackedRing>().place(at, memory);
+    return lane.ring.emplace<virtio::SplitRing>().place(at, memory);
+}
+
+}  // namespace
+
+std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, std::uint32_t rings) {
+    auto device = std::make_unique<virtio::Device>();
+    const bool mergeable = vhost::has(negotiated, vhost::kMergeable);
+    device->terms = {.vid = vid,
+                     .rights = {.checksum = vhost::has(negotiated, vhost::kChecksum),
+                                .tso4 = vhost::has(negotiated, vhost::kHostTso4)},
+                     .header_bytes = mergeable || vhost::has(negotiated, vhost::kVersion1)
+                                         ? virtio::kNetHeaderBytes
+                                         : virtio::kShortNetHeaderBytes,
+                     .mergeable = mergeable,
+                     .logs = vhost::has(negotiated, vhost::kLogAll)};
+    if (!add_memory(vid, device->memory))
+        return device;
+    for (std::uint16_t number = 0; number < 2 * limits::kQueuesMax; ++number) {
+        if ((rings >> number & 1) == 0)
+            continue;
+        virtio::Device::Lanes& lanes = (number & 1) != 0 ? device->from_vm : device->to_vm;
+        if (place(lanes.lanes[lanes.count], vid, number, negotiated, device->memory))
+            ++lanes.count;
+    }
+    return device;
+}
+
+void return_indices(virtio::Device& device) {
+    for (virtio::Device::Lanes* lanes : {&device.from_vm, &device.to_vm})
+        for (const virtio::Lane& lane : lanes->all())
+            std::visit(
+                [&](const auto& ring) {
+                    rte_vhost_set_vring_base(device.terms.vid, lane.number, ring.avail(), ring.used());
+                },
+                lane.ring);
+}
+
+}  // namespace weir

@@ -1,0 +1,25 @@
+// vhost_device.h - a connection of the vhost library as a virtio::Device, and back.
+// Source: DPDK vhost library guide; vhost-user protocol. Units: rings.
+// Threads: vhost's control thread, while no worker has the device.
+//
+// The library negotiates, maps memory and keeps the indices of rings that stand still. While a ring runs its
+// indices are the Device's: return_indices() gives them back before the library answers GET_VRING_BASE.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "vswitch/ports/virtio/device.h"
+
+namespace weir {
+
+/// @param vid of a connection that is ready
+/// @param rings bit n: ring n is enabled; odd ones are the guest's transmit rings
+/// @return the rings that lie in the guest's memory as virtio asks; a ring that does not is left out
+[[nodiscard]] std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated,
+                                                          std::uint32_t rings);
+
+/// Gives the library the indices of all rings. No worker has the device any more.
+void return_indices(virtio::Device& device);
+
+}  // namespace weir

@@ -1,0 +1,348 @@
+// device.cc - bursts: simple chains are looked up and prefetched together and then copied, others one by one.
+#include "vswitch/ports/virtio/device.h"
+
+#include <rte_mbuf.h>
+#include <rte_memcpy.h>
+#include <rte_prefetch.h>
+#include <rte_vhost.h>
+
+#include <type_traits>
+#include <utility>
+
+namespace weir::virtio {
+namespace {
+
+constexpr std::uint64_t kWishes = RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IP_CKSUM;
+
+/// A chain whose buffer is one piece, prefetched.
+struct Found {
+    Chain chain;
+    std::uint8_t* at;
+};
+
+template <typename R>
+constexpr std::uint64_t kUsedBytes =
+    std::is_same_v<R, SplitRing> ? sizeof(UsedElement) : sizeof(PackedDescriptor);
+
+/// One burst on one ring of one device.
+template <typename R>
+class Burst {
+  public:
+    Burst(R& ring, const Lane& lane, const Terms& terms, const GuestMemory& memory)
+        : ring_(ring), lane_(lane), terms_(terms), memory_(memory) {}
+
+    BurstResult take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most);
+    BurstResult put(std::span<rte_mbuf* const> frames);
+
+  private:
+    enum class Outcome : std::uint8_t { kDone, kRefused, kNoRoom };
+
+    Outcome take_one(Chain& chain, rte_mempool* pool, rte_mbuf* frame);
+    bool put_one(rte_mbuf* frame);
+    std::uint16_t find_run(std::span<rte_mbuf* const> frames, Found* found);
+    void write(const Found& to, rte_mbuf* frame);
+
+    void use(const Chain& chain, std::uint32_t bytes) {
+        if (terms_.logs) [[unlikely]]
+            rte_vhost_log_used_vring(terms_.vid, lane_.number, ring_.used_offset(ring_.used()),
+                                     kUsedBytes<R>);
+        ring_.use(chain, bytes);
+        used_ = true;
+    }
+    void log(const Piece& piece, std::uint32_t bytes) const {
+        if (terms_.logs) [[unlikely]]
+            rte_vhost_log_write(terms_.vid, piece.address, bytes);
+    }
+    void finish() {
+        result_.fault = ring_.fault();
+        if (!used_)
+            return;
+        result_.notify = ring_.publish();
+        if (terms_.logs) [[unlikely]]  // the index of a split ring; a descriptor of a packed one once more
+            rte_vhost_log_used_vring(terms_.vid, lane_.number, sizeof(std::uint16_t), sizeof(std::uint16_t));
+    }
+
+    R& ring_;
+    const Lane& lane_;
+    const Terms& terms_;
+    const GuestMemory& memory_;
+    BurstResult result_;
+    std::uint16_t left_ = 0;  ///< chains that are ready
+    bool used_ = false;
+};
+
+/// The header of a frame, whose last field the device does not read.
+NetHeader read_header(const std::uint8_t* at) {
+    NetHeader header{};
+    std::memcpy(&header, at, kShortNetHeaderBytes);
+    asm volatile("" : "+m"(header));
+    return header;
+}
+
+/// Goes along pieces from the front.
+class Cursor {
+  public:
+    explicit Cursor(std::span<const Piece> pieces) : pieces_(pieces) {}
+
+    /// Calls `move(piece, bytes)` for each part of the next `bytes` bytes, which are there.
+    template <typename Move>
+    void next(std::uint32_t bytes, Move move) {
+        while (bytes != 0) {
+            const Piece& piece = pieces_.front();
+            const std::uint32_t part = RTE_MIN(bytes, piece.bytes - done_);
+            move(Piece{piece.at + done_, part, piece.address + done_});
+            bytes -= part;
+            done_ += part;
+            if (done_ == piece.bytes) {
+                pieces_ = pieces_.subspan(1);
+                done_ = 0;
+            }
+        }
+    }
+
+  private:
+    std::span<const Piece> pieces_;
+    std::uint32_t done_ = 0;
+};
+
+/// Chains buffers until there is room for `bytes`. @return false when the pool is empty
+bool extend(rte_mbuf* frame, rte_mempool* pool, std::uint32_t bytes) {
+    const std::uint32_t room = rte_pktmbuf_tailroom(frame);
+    rte_mbuf* last = frame;
+    for (; bytes > room; bytes -= room) {
+        last->data_len = static_cast<std::uint16_t>(room);
+        rte_mbuf* further = rte_pktmbuf_alloc(pool);
+        if (further == nullptr)
+            return false;
+        last->next = further;
+        last = further;
+        ++frame->nb_segs;
+    }
+    last->data_len = static_cast<std::uint16_t>(bytes);
+    return true;
+}
+
+/// Without buffers besides its own.
+void shorten(rte_mbuf* frame) {
+    rte_pktmbuf_free(frame->next);
+    frame->next = nullptr;
+    frame->nb_segs = 1;
+}
+
+template <typename R>
+auto Burst<R>::take_one(Chain& chain, rte_mempool* pool, rte_mbuf* frame) -> Outcome {
+    Pieces pieces;
+    pieces.clear();
+    if (!ring_.collect(chain, 0, memory_, pieces) || pieces.bytes() <= terms_.header_bytes ||
+        pieces.bytes() - terms_.header_bytes >
+            std::uint64_t{limits::kFrameBuffersMax} * rte_pktmbuf_tailroom(frame))
+        return Outcome::kRefused;
+    const auto bytes = static_cast<std::uint32_t>(pieces.bytes() - terms_.header_bytes);
+    if (!extend(frame, pool, bytes)) {
+        shorten(frame);
+        return Outcome::kNoRoom;
+    }
+    Cursor cursor(pieces.all());
+    std::array<std::uint8_t, kNetHeaderBytes> head;
+    std::uint8_t* to = head.data();
+    const auto copy = [&to](const Piece& part) {
+        rte_memcpy(to, part.at, part.bytes);
+        to += part.bytes;
+    };
+    cursor.next(terms_.header_bytes, copy);
+    for (rte_mbuf* part = frame; part != nullptr; part = part->next) {
+        to = rte_pktmbuf_mtod(part, std::uint8_t*);
+        cursor.next(part->data_len, copy);
+    }
+    frame->pkt_len = bytes;
+    const NetHeader header = read_header(head.data());
+    if (!is_plain(header))
+        apply(header, terms_.rights, frame);
+    return Outcome::kDone;
+}
+
+/// Moves the frames that have bytes to the front, in order. @return how many there are
+std::uint16_t gather(rte_mbuf** frames, std::uint16_t count) {
+    std::uint16_t kept = 0;
+    for (std::uint16_t i = 0; i < count; ++i)
+        if (frames[i]->pkt_len != 0)
+            std::swap(frames[kept++], frames[i]);
+    return kept;
+}
+
+template <typename R>
+BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most) {
+    const std::uint16_t ready = ring_.ready(most);
+    if (ready == 0 || rte_pktmbuf_alloc_bulk(pool, frames, ready) != 0) {
+        result_.fault = ring_.fault();
+        return result_;
+    }
+    const std::uint32_t header = terms_.header_bytes;
+    const std::uint32_t room = rte_pktmbuf_tailroom(frames[0]);
+    std::array<Found, limits::kBurst> found;
+    std::uint16_t count = 0;
+    for (; count < ready; ++count) {
+        Found& one = found[count];
+        if (!ring_.peek(one.chain))
+            break;
+        one.at = one.chain.simple(0) && one.chain.bytes > header && one.chain.bytes - header <= room
+                     ? memory_.find(one.chain.address, one.chain.bytes)
+                     : nullptr;
+        if (one.at != nullptr) [[likely]] {
+            rte_prefetch0(one.at);
+        } else {
+            const Outcome outcome = take_one(one.chain, pool, frames[count]);
+            if (outcome == Outcome::kNoRoom)
+                break;
+            result_.refused = static_cast<std::uint16_t>(result_.refused + (outcome == Outcome::kRefused));
+        }
+        ring_.advance(one.chain);
+    }
+    for (std::uint16_t i = 0; i < count; ++i) {
+        const Found& one = found[i];
+        rte_mbuf* frame = frames[i];
+        if (one.at != nullptr) [[likely]] {
+            const std::uint32_t bytes = one.chain.bytes - header;
+            frame->data_len = static_cast<std::uint16_t>(bytes);
+            frame->pkt_len = bytes;
+            rte_memcpy(rte_pktmbuf_mtod(frame, void*), one.at + header, bytes);
+            const NetHeader wishes = read_header(one.at);
+            if (!is_plain(wishes))
+                apply(wishes, terms_.rights, frame);
+        }
+        use(one.chain, 0);
+    }
+    result_.frames = count;
+    if (result_.refused != 0) [[unlikely]]
+        result_.frames = gather(frames, count);
+    if (result_.frames != ready)
+        rte_pktmbuf_free_bulk(frames + result_.frames, static_cast<unsigned>(ready - result_.frames));
+    finish();
+    return result_;
+}
+
+/// Simple chains for as many frames of one buffer as follow each other, at most.
+template <typename R>
+std::uint16_t Burst<R>::find_run(std::span<rte_mbuf* const> frames, Found* found) {
+    const auto most = static_cast<std::uint16_t>(RTE_MIN(frames.size(), std::size_t{left_}));
+    std::uint16_t count = 0;
+    for (; count < most; ++count) {
+        Found& one = found[count];
+        const rte_mbuf* frame = frames[count];
+        const std::uint32_t bytes = frame->pkt_len + terms_.header_bytes;
+        if (frame->nb_segs != 1 || !ring_.peek(one.chain) || !one.chain.simple(descriptor_flag::kWrite) ||
+            one.chain.bytes < bytes)
+            break;
+        one.at = memory_.find(one.chain.address, bytes);
+        if (one.at == nullptr)
+            break;
+        __builtin_prefetch(one.at, 1);
+        ring_.advance(one.chain);
+    }
+    left_ = static_cast<std::uint16_t>(left_ - count);
+    return count;
+}
+
+template <typename R>
+void Burst<R>::write(const Found& to, rte_mbuf* frame) {
+    const std::uint32_t header_bytes = terms_.header_bytes;
+    NetHeader header{};
+    header.buffers = 1;
+    if ((frame->ol_flags & kWishes) != 0) [[unlikely]]
+        header = header_of(frame);
+    if (header_bytes == kNetHeaderBytes) [[likely]]
+        std::memcpy(to.at, &header, kNetHeaderBytes);
+    else
+        std::memcpy(to.at, &header, kShortNetHeaderBytes);
+    rte_memcpy(to.at + header_bytes, rte_pktmbuf_mtod(frame, const void*), frame->data_len);
+    log({to.at, 0, to.chain.address}, frame->pkt_len + header_bytes);
+    use(to.chain, frame->pkt_len + header_bytes);
+}
+
+/// A frame, or a chain, of several parts. @return false when there is no room for it
+template <typename R>
+bool Burst<R>::put_one(rte_mbuf* frame) {
+    struct Taken {
+        Chain chain;
+        std::uint32_t bytes;
+    };
+    std::array<Taken, Pieces::kMost> chains;
+    std::size_t count = 0;
+    Pieces pieces;
+    pieces.clear();
+    std::uint32_t left = frame->pkt_len + terms_.header_bytes;
+    const std::size_t most = RTE_MIN(terms_.mergeable ? chains.size() : std::size_t{1}, std::size_t{left_});
+    while (pieces.bytes() < left && count < most && ring_.peek(chains[count].chain)) {
+        const std::uint64_t before = pieces.bytes();
+        if (!ring_.collect(chains[count].chain, descriptor_flag::kWrite, memory_, pieces)) {
+            if (!pieces.full())
+                ring_.stop(RingFault::kReceive);
+            break;
+        }
+        chains[count].bytes =
+            static_cast<std::uint32_t>(RTE_MIN(pieces.bytes() - before, std::uint64_t{UINT32_MAX}));
+        ring_.advance(chains[count++].chain);
+    }
+    if (pieces.bytes() < left || ring_.fault() != RingFault::kNone) {
+        while (count != 0)
+            ring_.retreat(chains[--count].chain);
+        return false;
+    }
+    NetHeader header = header_of(frame);
+    header.buffers = static_cast<std::uint16_t>(count);
+    Cursor cursor(pieces.all());
+    const auto* from = reinterpret_cast<const std::uint8_t*>(&header);
+    const auto copy = [&](const Piece& part) {
+        rte_memcpy(part.at, from, part.bytes);
+        log(part, part.bytes);
+        from += part.bytes;
+    };
+    cursor.next(terms_.header_bytes, copy);
+    for (const rte_mbuf* part = frame; part != nullptr; part = part->next) {
+        from = rte_pktmbuf_mtod(part, const std::uint8_t*);
+        cursor.next(part->data_len, copy);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t bytes = RTE_MIN(chains[i].bytes, left);
+        use(chains[i].chain, bytes);
+        left -= bytes;
+    }
+    left_ = static_cast<std::uint16_t>(left_ - count);
+    return true;
+}
+
+template <typename R>
+BurstResult Burst<R>::put(std::span<rte_mbuf* const> frames) {
+    left_ = ring_.ready(ring_.size());
+    std::array<Found, limits::kBurst> found;
+    while (left_ != 0 && result_.frames < frames.size()) {
+        const auto rest = frames.subspan(result_.frames);
+        const std::uint16_t run = find_run(rest, found.data());
+        for (std::uint16_t i = 0; i < run; ++i)
+            write(found[i], rest[i]);
+        result_.frames = static_cast<std::uint16_t>(result_.frames + run);
+        if (run == rest.size() || left_ == 0 || !put_one(rest[run]))
+            break;
+        ++result_.frames;
+    }
+    finish();
+    return result_;
+}
+
+}  // namespace
+
+BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_mempool* pool,
+                 rte_mbuf** frames, std::uint16_t most) {
+    if (auto* split = std::get_if<SplitRing>(&lane.ring)) [[likely]]
+        return Burst(*split, lane, terms, memory).take(pool, frames, most);
+    return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).take(pool, frames, most);
+}
+
+BurstResult put(Lane& lane, const Terms& terms, const GuestMemory& memory,
+                std::span<rte_mbuf* const> frames) {
+    if (auto* split = std::get_if<SplitRing>(&lane.ring)) [[likely]]
+        return Burst(*split, lane, terms, memory).put(frames);
+    return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).put(frames);
+}
+
+}  // namespace weir::virtio

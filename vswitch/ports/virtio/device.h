@@ -1,0 +1,77 @@
+// device.h - one guest's network device: its memory and its rings, and bursts between them and mbufs.
+// Source: virtio 1.2 5.1.6; docs/algorithms.md 3.11. Units: frames; bytes.
+// Threads: built and read back by vhost's control thread while no worker has it; bursts by the owning worker.
+//
+// Safe by construction: a copy goes to or from a Piece, which GuestMemory has cut to the guest's memory; each
+// number that the guest wrote is copied before it is looked at; used entries are written at indices of our
+// own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <variant>
+
+#include "vswitch/limits.h"
+#include "vswitch/ports/virtio/guest_memory.h"
+#include "vswitch/ports/virtio/net_header.h"
+#include "vswitch/ports/virtio/packed_ring.h"
+#include "vswitch/ports/virtio/split_ring.h"
+
+struct rte_mbuf;
+struct rte_mempool;
+
+namespace weir::virtio {
+
+using Ring = std::variant<SplitRing, PackedRing>;
+
+/// What a driver negotiated, as far as bursts depend on it.
+struct Terms {
+    int vid = -1;  ///< of the vhost library, for the log of dirty pages
+    HeaderRights rights;
+    std::uint32_t header_bytes = kNetHeaderBytes;
+    bool mergeable = false;
+    bool logs = false;  ///< a migration is under way: written pages are logged
+};
+
+struct Lane {
+    Ring ring;
+    std::uint16_t number = 0;  ///< of vhost-user
+    int call = -1;             ///< eventfd of the driver; -1: it polls
+    bool named = false;        ///< its fault was counted
+};
+
+/// What a burst did besides moving frames.
+struct BurstResult {
+    std::uint16_t frames = 0;
+    std::uint16_t refused = 0;           ///< chains of the driver that break a rule, returned without a frame
+    bool notify = false;                 ///< the driver wants an interrupt
+    RingFault fault = RingFault::kNone;  ///< why the ring is stopped
+};
+
+/// Frames that the guest sent, copied into buffers of `pool`.
+/// @param frames room for `most` (<= limits::kBurst), which belong to the caller
+[[nodiscard]] BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_mempool* pool,
+                               rte_mbuf** frames, std::uint16_t most);
+
+/// Copies frames to the guest. The first `frames` of them were copied and still belong to the caller.
+[[nodiscard]] BurstResult put(Lane& lane, const Terms& terms, const GuestMemory& memory,
+                              std::span<rte_mbuf* const> frames);
+
+struct Device {
+    /// Lanes of one direction.
+    struct Lanes {
+        std::array<Lane, limits::kQueuesMax> lanes;
+        std::uint16_t count = 0;
+        std::uint16_t next = 0;  ///< of round robin: the lane of the next burst
+
+        [[nodiscard]] std::span<Lane> all() { return {lanes.data(), count}; }
+    };
+
+    Terms terms;
+    GuestMemory memory;
+    Lanes from_vm;
+    Lanes to_vm;
+};
+
+}  // namespace weir::virtio

@@ -1,0 +1,66 @@
+// layout.h - what a driver and a device write into shared memory: descriptors, rings, the header of a frame.
+// Source: virtio 1.2 2.7; virtio 1.2 2.8; virtio 1.2 5.1.6. Units: bytes; entries. Threads: any (values).
+//
+// The guest may change any of it at any time. read() makes a private copy, and only copies are looked at.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace weir::virtio {
+
+/// Of a split ring, and of an indirect table of one.
+struct Descriptor {
+    std::uint64_t address;  ///< in the guest
+    std::uint32_t bytes;
+    std::uint16_t flags;
+    std::uint16_t next;
+};
+
+/// Of a packed ring, and of an indirect table of one.
+struct PackedDescriptor {
+    std::uint64_t address;  ///< in the guest
+    std::uint32_t bytes;
+    std::uint16_t id;
+    std::uint16_t flags;
+};
+inline constexpr std::uintptr_t kDescriptorsAlignment = 16;  ///< of a ring's table
+static_assert(sizeof(Descriptor) == 16 && sizeof(PackedDescriptor) == 16);
+
+namespace descriptor_flag {
+inline constexpr std::uint16_t kNext = 1;
+inline constexpr std::uint16_t kWrite = 2;  ///< the device writes, the driver reads
+inline constexpr std::uint16_t kIndirect = 4;
+inline constexpr std::uint16_t kAvailable = 1U << 7;  // packed rings
+inline constexpr std::uint16_t kUsed = 1U << 15;
+}  // namespace descriptor_flag
+
+struct UsedElement {
+    std::uint32_t head;
+    std::uint32_t bytes;
+};
+
+/// Before each frame. `buffers` is there when VERSION_1 or MRG_RXBUF is negotiated.
+struct NetHeader {
+    std::uint8_t flags;
+    std::uint8_t segmentation;
+    std::uint16_t header_bytes;
+    std::uint16_t segment_bytes;
+    std::uint16_t checksum_start;
+    std::uint16_t checksum_offset;
+    std::uint16_t buffers;
+};
+inline constexpr std::uint32_t kNetHeaderBytes = sizeof(NetHeader);
+inline constexpr std::uint32_t kShortNetHeaderBytes = 10;
+static_assert(kNetHeaderBytes == 12);
+
+/// A private copy of what is in guest memory. The barrier keeps the compiler from reading the original again.
+template <typename T>
+[[nodiscard]] inline T read(const T* shared) {
+    T value;
+    std::memcpy(&value, shared, sizeof(value));
+    asm volatile("" : "+m"(value));
+    return value;
+}
+
+}  // namespace weir::virtio

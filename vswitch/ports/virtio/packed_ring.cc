@@ -1,0 +1,127 @@
+// packed_ring.cc - places, chains of several descriptors, returns and notifications.
+#include "vswitch/ports/virtio/packed_ring.h"
+
+#include <atomic>
+
+namespace weir::virtio {
+namespace {
+
+constexpr std::uint16_t kRingSizeMax = 32'768;
+// Wishes of the driver about notifications.
+constexpr std::uint16_t kNever = 1;
+constexpr std::uint16_t kAtPosition = 2;
+constexpr std::uint16_t kWishMask = 3;
+constexpr std::uint64_t kEventsBytes = 2 * sizeof(std::uint16_t);
+
+}  // namespace
+
+bool PackedRing::place(const RingPlace& at, const GuestMemory& memory) {
+    if (at.size == 0 || at.size > kRingSizeMax || (at.avail & Position::kIndexMask) >= at.size ||
+        (at.used & Position::kIndexMask) >= at.size ||
+        !memory.holds(at.descriptors, at.size * sizeof(PackedDescriptor), kDescriptorsAlignment) ||
+        !memory.holds(at.driver_area, kEventsBytes, alignof(std::uint16_t)) ||
+        !memory.holds(at.device_area, kEventsBytes, alignof(std::uint16_t)))
+        return false;
+    *this = PackedRing();
+    descriptors_ = static_cast<PackedDescriptor*>(at.descriptors);
+    driver_events_ = static_cast<std::uint16_t*>(at.driver_area);
+    size_ = at.size;
+    avail_.set(at.avail);
+    used_.set(at.used);
+    shown_ = used_;
+    event_index_ = at.event_index;
+    indirect_ = at.indirect;
+    return true;
+}
+
+/// Counts the descriptors of a chain of several, and finds its id, which is in the last one. All of them are
+/// available when the first one is. @return false when it does not end within what is left of the ring
+bool PackedRing::measure(Chain& chain) {
+    Position at = avail_;
+    for (std::uint16_t count = 1; count <= size_ - taken_; ++count) {
+        const PackedDescriptor one = read(&descriptors_[at.index]);
+        if ((one.flags & descriptor_flag::kNext) == 0) {
+            chain.id = one.id;
+            chain.descriptors = count;
+            return true;
+        }
+        at.add(1, size_);
+    }
+    if (taken_ == 0)
+        fault_ = RingFault::kChain;
+    return false;
+}
+
+bool PackedRing::collect_table(const PackedDescriptor& one, std::uint16_t direction,
+                               const GuestMemory& memory, Pieces& pieces) const {
+    using namespace descriptor_flag;
+    const std::uint32_t entries = one.bytes / sizeof(PackedDescriptor);
+    const auto* table = reinterpret_cast<const PackedDescriptor*>(memory.find(one.address, one.bytes));
+    if (!indirect_ || one.bytes % sizeof(PackedDescriptor) != 0 || entries == 0 || entries > size_ ||
+        table == nullptr)
+        return false;
+    for (std::uint32_t i = 0; i < entries; ++i) {
+        const PackedDescriptor entry = read(&table[i]);
+        if ((entry.flags & (kWrite | kIndirect)) != direction ||
+            !memory.collect(entry.address, entry.bytes, pieces))
+            return false;
+    }
+    return true;
+}
+
+bool PackedRing::collect(Chain& chain, std::uint16_t direction, const GuestMemory& memory,
+                         Pieces& pieces) const {
+    using namespace descriptor_flag;
+    Position at = avail_;
+    for (std::uint16_t i = 0; i < chain.descriptors; ++i) {
+        const PackedDescriptor one = read(&descriptors_[at.index]);
+        if ((one.flags & kIndirect) != 0) {
+            if (chain.descriptors != 1)  // never together with `next`
+                return false;
+            return collect_table(one, direction, memory, pieces);
+        }
+        if ((one.flags & kWrite) != direction || !memory.collect(one.address, one.bytes, pieces))
+            return false;
+        at.add(1, size_);
+    }
+    return true;
+}
+
+/// The driver looks at descriptors in order: the first one of a burst is marked last, in publish().
+void PackedRing::use(const Chain& chain, std::uint32_t bytes) {
+    using namespace descriptor_flag;
+    PackedDescriptor& slot = descriptors_[used_.index];
+    slot.id = chain.id;
+    slot.bytes = bytes;
+    const auto flags =
+        static_cast<std::uint16_t>((used_.wrap ? kAvailable | kUsed : 0) | (bytes != 0 ? kWrite : 0));
+    if (used_.word() == shown_.word())
+        first_flags_ = flags;
+    else
+        __atomic_store_n(&slot.flags, flags, __ATOMIC_RELEASE);
+    used_.add(chain.descriptors, size_);
+}
+
+bool PackedRing::publish() {
+    const Position before = shown_;
+    shown_ = used_;
+    __atomic_store_n(&descriptors_[before.index].flags, first_flags_, __ATOMIC_RELEASE);
+    return wants_notification(before);
+}
+
+bool PackedRing::wants_notification(const Position& before) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const auto wish =
+        static_cast<std::uint16_t>(__atomic_load_n(&driver_events_[1], __ATOMIC_RELAXED) & kWishMask);
+    if (wish != kAtPosition || !event_index_)
+        return wish != kNever;
+    Position wanted;
+    wanted.set(__atomic_load_n(&driver_events_[0], __ATOMIC_RELAXED));
+    // All three as positions on a line that grows: what has the other wrap counter is one ring behind.
+    const int end = used_.index;
+    const int begin = before.index - (before.wrap != used_.wrap ? size_ : 0);
+    const int event = wanted.index - (wanted.wrap != used_.wrap ? size_ : 0);
+    return begin <= event && event < end;
+}
+
+}  // namespace weir::virtio

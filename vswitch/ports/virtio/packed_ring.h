@@ -1,0 +1,108 @@
+// packed_ring.h - the device's side of a packed virtqueue, which no contents of guest memory lead outside.
+// Source: virtio 1.2 2.8. Units: entries; bytes. Threads: built by vhost's control thread; then the owning
+// worker.
+//
+// The calls and their order are those of SplitRing. A driver makes a descriptor available by its flags, so
+// that a chain is found by looking at it; there is no index that could lie.
+#pragma once
+
+#include <cstdint>
+
+#include "vswitch/ports/virtio/split_ring.h"
+
+namespace weir::virtio {
+
+class PackedRing {
+  public:
+    PackedRing() = default;
+    /// @return false when it does not lie in the guest's memory, or an index is beyond its end
+    [[nodiscard]] bool place(const RingPlace& at, const GuestMemory& memory);
+
+    [[nodiscard]] std::uint16_t size() const { return size_; }
+    [[nodiscard]] RingFault fault() const { return fault_; }
+    void stop(RingFault why) { fault_ = why; }
+    /// Bit 15 is the wrap counter.
+    [[nodiscard]] std::uint16_t avail() const { return avail_.word(); }
+    [[nodiscard]] std::uint16_t used() const { return used_.word(); }
+
+    /// As SplitRing::ready(), but only whether there is one is known: `most` stands for at least one.
+    [[nodiscard]] std::uint16_t ready(std::uint16_t most) {
+        taken_ = 0;
+        return fault_ == RingFault::kNone && is_available() ? (most < size_ ? most : size_)
+                                                            : std::uint16_t{0};
+    }
+    /// @return false when none is available, or the burst would take more descriptors than the ring has
+    [[nodiscard]] bool peek(Chain& chain) {
+        if (!is_available() || taken_ == size_) [[unlikely]]
+            return false;
+        const PackedDescriptor first = read(&descriptors_[avail_.index]);
+        chain = {first.id, 1, first.flags, first.bytes, first.address};
+        return (first.flags & descriptor_flag::kNext) == 0 || measure(chain);
+    }
+    void advance(const Chain& chain) {
+        avail_.add(chain.descriptors, size_);
+        taken_ = static_cast<std::uint16_t>(taken_ + chain.descriptors);
+    }
+    void retreat(const Chain& chain) {
+        avail_.subtract(chain.descriptors, size_);
+        taken_ = static_cast<std::uint16_t>(taken_ - chain.descriptors);
+    }
+    [[nodiscard]] bool collect(Chain& chain, std::uint16_t direction, const GuestMemory& memory,
+                               Pieces& pieces) const;
+    void use(const Chain& chain, std::uint32_t bytes);
+    [[nodiscard]] bool publish();
+    /// Bytes of the ring up to the descriptor of `used`, for the log.
+    [[nodiscard]] std::uint64_t used_offset(std::uint16_t used) const {
+        return std::uint64_t{static_cast<std::uint16_t>(used & Position::kIndexMask)} *
+               sizeof(PackedDescriptor);
+    }
+
+  private:
+    struct Position {
+        static constexpr std::uint16_t kIndexMask = 0x7FFF;
+        std::uint16_t index = 0;
+        bool wrap = true;
+
+        [[nodiscard]] std::uint16_t word() const {
+            return static_cast<std::uint16_t>(index | (wrap ? kIndexMask + 1 : 0));
+        }
+        void set(std::uint16_t word) {
+            index = word & kIndexMask;
+            wrap = (word & ~kIndexMask) != 0;
+        }
+        /// @param count at most `size`
+        void add(std::uint16_t count, std::uint16_t size) {
+            const std::uint32_t sum = std::uint32_t{index} + count;
+            wrap ^= sum >= size;
+            index = static_cast<std::uint16_t>(sum >= size ? sum - size : sum);
+        }
+        void subtract(std::uint16_t count, std::uint16_t size) {
+            wrap ^= index < count;
+            index = static_cast<std::uint16_t>(index < count ? index + size - count : index - count);
+        }
+    };
+
+    [[nodiscard]] bool is_available() const {
+        using namespace descriptor_flag;
+        const std::uint16_t flags = __atomic_load_n(&descriptors_[avail_.index].flags, __ATOMIC_ACQUIRE);
+        return ((flags & kAvailable) != 0) == avail_.wrap && ((flags & kUsed) != 0) != avail_.wrap;
+    }
+    [[nodiscard]] bool measure(Chain& chain);
+    [[nodiscard]] bool collect_table(const PackedDescriptor& one, std::uint16_t direction,
+                                     const GuestMemory& memory, Pieces& pieces) const;
+    [[nodiscard]] bool wants_notification(const Position& before);
+
+    PackedDescriptor* descriptors_ = nullptr;
+    std::uint16_t* driver_events_ = nullptr;  ///< position, flags
+    std::uint16_t size_ = 0;
+    std::uint16_t taken_ = 0;  ///< descriptors of this burst
+    Position avail_;
+    Position used_;
+    Position shown_;                 ///< `used_` at the last publish()
+    std::uint16_t first_flags_ = 0;  ///< of the descriptor at shown_, which is written last
+    bool event_index_ = false;
+    bool indirect_ = false;
+    RingFault fault_ = RingFault::kNone;
+};
+
+}  // namespace weir::virtio

@@ -1,0 +1,35 @@
+// ring_fault.h - what a driver did wrong to a ring.
+// Source: virtio 1.2 2.7; virtio 1.2 2.8. Threads: any (values).
+#pragma once
+
+#include <cstdint>
+
+namespace weir::virtio {
+
+/// A ring with one of these is stopped until the driver sets it up again: where its next descriptors are can
+/// no longer be known. A chain that is wrong in itself is returned to the driver instead, and counted.
+enum class RingFault : std::uint8_t {
+    kNone,
+    kIndex,    ///< the avail index is further ahead than the ring has entries
+    kHead,     ///< an avail entry that is no descriptor of the ring
+    kChain,    ///< a chain of a packed ring that is as long as the ring and goes on
+    kReceive,  ///< a receive buffer that is not in the guest's memory, or not for the device to write
+};
+
+[[nodiscard]] constexpr const char* phrase(RingFault fault) {
+    switch (fault) {
+        case RingFault::kNone:
+            break;
+        case RingFault::kIndex:
+            return "its avail index is further ahead than the ring has entries";
+        case RingFault::kHead:
+            return "an avail entry is no descriptor of the ring";
+        case RingFault::kChain:
+            return "a chain of descriptors has no end";
+        case RingFault::kReceive:
+            return "a receive buffer is outside of the guest's memory, endless or not writable";
+    }
+    return "";
+}
+
+}  // namespace weir::virtio

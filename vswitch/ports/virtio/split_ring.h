@@ -1,0 +1,122 @@
+// split_ring.h - the device's side of a split virtqueue, which no contents of guest memory lead outside.
+// Source: virtio 1.2 2.7. Units: entries; bytes. Threads: built by vhost's control thread; then the owning
+// worker.
+//
+// Order of calls for a burst: ready(), then for each chain peek() and collect(), use(), and at the end
+// publish(): its result is whether the driver wants a notification. Nothing of what was used is seen before
+// publish().
+#pragma once
+
+#include <cstdint>
+
+#include "vswitch/ports/virtio/guest_memory.h"
+#include "vswitch/ports/virtio/layout.h"
+#include "vswitch/ports/virtio/ring_fault.h"
+
+namespace weir::virtio {
+
+/// Where a ring is in this process, and how far it was read and written before.
+struct RingPlace {
+    void* descriptors = nullptr;
+    void* driver_area = nullptr;  ///< the avail ring; of a packed ring the driver's event suppression
+    void* device_area = nullptr;  ///< the used ring; of a packed ring the device's event suppression
+    std::uint16_t size = 0;
+    std::uint16_t avail = 0;  ///< of a packed ring bit 15 is the wrap counter
+    std::uint16_t used = 0;   ///< likewise
+    bool event_index = false;
+    bool indirect = false;
+};
+
+/// A chain that the driver has made available. Private copies.
+struct Chain {
+    std::uint16_t id;           ///< what the driver knows it by
+    std::uint16_t descriptors;  ///< of the ring, that it takes
+    std::uint16_t flags;        ///< of the first descriptor
+    std::uint32_t bytes;        ///< of the first descriptor
+    std::uint64_t address;      ///< likewise
+
+    /// It is this one buffer.
+    [[nodiscard]] bool simple(std::uint16_t direction) const {
+        using namespace descriptor_flag;
+        return (flags & (kNext | kIndirect | kWrite)) == direction;
+    }
+};
+
+class SplitRing {
+  public:
+    SplitRing() = default;
+    /// @return false when it does not lie in the guest's memory, or its size is no power of two up to 32,768
+    [[nodiscard]] bool place(const RingPlace& at, const GuestMemory& memory);
+
+    [[nodiscard]] std::uint16_t size() const { return size_; }
+    [[nodiscard]] RingFault fault() const { return fault_; }
+    void stop(RingFault why) { fault_ = why; }
+    /// For the library, and for the next place().
+    [[nodiscard]] std::uint16_t avail() const { return avail_; }
+    [[nodiscard]] std::uint16_t used() const { return used_; }
+
+    /// Chains that may be read, at most `most`; 0 also for a ring that is stopped.
+    [[nodiscard]] std::uint16_t ready(std::uint16_t most) {
+        const auto claimed =
+            static_cast<std::uint16_t>(__atomic_load_n(&avail_ring_[1], __ATOMIC_ACQUIRE) - avail_);
+        if (claimed > size_ || fault_ != RingFault::kNone) [[unlikely]]
+            return refuse_claim();
+        return claimed < most ? claimed : most;
+    }
+    /// The next chain; one was ready. @return false when the ring has to stop
+    [[nodiscard]] bool peek(Chain& chain) {
+        const std::uint16_t head = __atomic_load_n(&avail_ring_[2 + (avail_ & mask_)], __ATOMIC_RELAXED);
+        if (head >= size_) [[unlikely]] {
+            fault_ = RingFault::kHead;
+            return false;
+        }
+        const Descriptor first = read(&descriptors_[head]);
+        chain = {head, 1, first.flags, first.bytes, first.address};
+        return true;
+    }
+    /// Goes on behind a chain.
+    void advance(const Chain&) { ++avail_; }
+    /// Goes back behind chains of which nothing was used, the last one first.
+    void retreat(const Chain&) { --avail_; }
+    /// The buffers of the chain, added to `pieces`. @param direction descriptor_flag::kWrite or 0
+    /// @return false when it breaks a rule
+    [[nodiscard]] bool collect(Chain& chain, std::uint16_t direction, const GuestMemory& memory,
+                               Pieces& pieces) const;
+    /// Returns a chain to the driver, of which `bytes` were written.
+    void use(const Chain& chain, std::uint32_t bytes) {
+        UsedElement& element = used_elements_[used_ & mask_];
+        element.head = chain.id;
+        element.bytes = bytes;
+        ++used_;
+    }
+    /// Shows the driver what was used. @return whether the driver wants a notification
+    [[nodiscard]] bool publish() {
+        __atomic_store_n(&used_ring_[1], used_, __ATOMIC_RELEASE);
+        return wants_notification();
+    }
+    /// Bytes of the used ring from its begin to the element of `used`, and of an element, for the log.
+    [[nodiscard]] std::uint64_t used_offset(std::uint16_t used) const {
+        return 2 * sizeof(std::uint16_t) +
+               std::uint64_t{static_cast<std::uint16_t>(used & mask_)} * sizeof(UsedElement);
+    }
+
+  private:
+    std::uint16_t refuse_claim();
+    [[nodiscard]] bool wants_notification();
+
+    Descriptor* descriptors_ = nullptr;
+    std::uint16_t* avail_ring_ = nullptr;  ///< flags, index, entries, used_event
+    std::uint16_t* used_ring_ = nullptr;   ///< flags, index, elements, avail_event
+    UsedElement* used_elements_ = nullptr;
+    std::uint16_t size_ = 0;
+    std::uint16_t mask_ = 0;
+    std::uint16_t avail_ = 0;
+    std::uint16_t used_ = 0;
+    std::uint16_t notified_ = 0;  ///< `used` when the driver was asked last
+    bool event_index_ = false;
+    bool indirect_ = false;
+    bool asked_ = false;
+    RingFault fault_ = RingFault::kNone;
+};
+
+}  // namespace weir::virtio
