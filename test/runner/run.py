@@ -107,7 +107,8 @@ class Run:
             targets = {target for suite in chosen for target in suite.targets}
             for name in sorted({name for suite in chosen for name in suite.tests}) if good else ():
                 listed = subprocess.run([sys.executable, os.path.join(ROOT, "test/runner/meson_tests.py"), folder, name, "--list"], cwd=ROOT,
-                                        capture_output=True, text=True, check=False)
+                                        stdout=subprocess.PIPE, text=True, check=False)
+                good = good and listed.returncode == 0
                 targets |= set(listed.stdout.split())
             if not good or not self.shell("build", path, KINDS[folder], *sorted(targets)):
                 bad.add(folder)

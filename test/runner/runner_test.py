@@ -176,6 +176,24 @@ class RefusalTest(unittest.TestCase):
             self.assertIn("of 256 hugepages of 2 MiB that are needed 0 are free: programs that run hold the other pages", line)
             self.assertFalse(os.path.exists(f"{folder}/owner"))
 
+    def test_hugepages_go_back_with_the_last_user_that_ends_or_releases_them(self):
+        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(["sleep", "60"]) as other:
+            for name, count in (("nr_hugepages", 7), ("surplus_hugepages", 0)):
+                with open(os.path.join(folder, name), "w") as stream:
+                    stream.write(str(count))
+            setup = f"source {run.SETUP}; pages={folder}; state={folder}/owner; free_pages() {{ reserved_pages; }}; report() {{ :; }}; "
+            def pages(user, command):
+                subprocess.run(["bash", "-c", f"{setup} user={user}; {command}"], check=True)
+                with open(os.path.join(folder, "nr_hugepages")) as stream:
+                    return int(stream.read())
+            self.assertEqual(pages(os.getpid(), "reserve_hugepages"), 7 + 1024)
+            self.assertEqual(pages(other.pid, "reserve_hugepages"), 7 + 1024)
+            self.assertEqual(pages(os.getpid(), "release_hugepages"), 7 + 1024)
+            other.kill()
+            other.wait()
+            self.assertEqual(pages(os.getpid(), "release_hugepages"), 7)
+            self.assertFalse(os.path.exists(f"{folder}/owner"))
+
     def test_single_tests_need_a_suite_that_can_be_divided(self):
         unit, tidy = run.pick(suites.DEFAULT, ["unit", "tidy"], "suite")[::-1]
         self.assertEqual(run.narrow([unit], "debt")[0].jobs[0].command[-1], "--test=debt")

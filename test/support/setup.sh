@@ -2,10 +2,11 @@
 # setup.sh - makes a Debian machine ready: packages, hugepages, hugetlbfs. Idempotent; instant when nothing is missing.
 #
 #   test/support/setup.sh [--guests] [--tests] [--memory] [--bench] [--peers]   what builds and runs Weir, and what is named
-#   test/support/setup.sh --release                                              gives back the hugepages that the caller reserved
+#   test/support/setup.sh --release                                              ends the caller's use of the hugepages that were reserved
 #
-# Hugepages that are free already are used as they are; what is missing is reserved on top and belongs to the calling process: --release
-# frees it for its owner, or when the owner has ended, and does nothing for others. Pages that files without a process hold are named.
+# Hugepages that are free already are used as they are; what is missing is reserved on top. Each caller is noted as a user until it calls
+# --release or has ended, and what was reserved goes back with the last user, so that two checkouts may run tests at once. Pages that
+# files without a process hold are named.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -14,6 +15,7 @@ source "$here/build.sh"
 
 pages=/sys/kernel/mm/hugepages/hugepages-2048kB
 state=/run/weir-setup.owner
+user=$PPID
 pages_wanted=1024
 pages_least=256
 
@@ -51,10 +53,25 @@ free_pages() { cat "$pages/free_hugepages"; }
 # Without the surplus: pages that the kernel takes back as soon as they are free.
 reserved_pages() { echo $(($(cat "$pages/nr_hugepages") - $(cat "$pages/surplus_hugepages"))); }
 
-# The reservation in `state`: its owner's process id, and how many pages it added.
-owner_alive() {
-    local owner
-    read -r owner _ 2>/dev/null <"$state" && [ -d "/proc/$owner" ]
+# `state` has a line for each user: its process id, and how many pages were reserved for it. Users that have ended, and the process $1, become
+# one line of process 0. When no other line is left, all these pages go back.
+settle_users() {
+    local process count others="" ended=0 now
+    [ -e "$state" ] || return 0
+    while read -r process count; do
+        if [ "$process" != "${1:-}" ] && [ "$process" != 0 ] && [ -d "/proc/$process" ]; then
+            others+="$process $count"$'\n'
+        else
+            ended=$((ended + count))
+        fi
+    done <"$state"
+    if [ -n "$others" ]; then
+        printf '%s0 %d\n' "$others" "$ended" >"$state"
+    else
+        now=$(reserved_pages)
+        echo "$((now > ended ? now - ended : 0))" >"$pages/nr_hugepages"
+        rm -f "$state"
+    fi
 }
 
 # Hugepage files that no process has open or mapped, one path a line: left by programs that were killed.
@@ -79,8 +96,14 @@ why_too_few() {
 reserve_hugepages() {
     local free_kib count before
     [ -w "$pages/nr_hugepages" ] || fail "this kernel has no 2 MiB hugepages (no $pages)"
-    if [ -e "$state" ] && ! owner_alive; then release_hugepages; fi
-    [ "$(free_pages)" -lt "$pages_least" ] || return 0
+    exec 9>"$state.lock"
+    flock 9
+    settle_users
+    if [ "$(free_pages)" -ge "$pages_least" ]; then
+        echo "$user 0" >>"$state"
+        exec 9>&-
+        return
+    fi
     free_kib=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
     count=$((free_kib / 2 / 2048))
     [ "$count" -le "$pages_wanted" ] || count=$pages_wanted
@@ -89,23 +112,20 @@ reserve_hugepages() {
     before=$(reserved_pages)
     echo "$((before + count))" >"$pages/nr_hugepages"
     count=$(($(reserved_pages) - before))
-    echo "$PPID $count" >"$state"
+    echo "$user $count" >>"$state"
     if [ "$(free_pages)" -lt "$pages_least" ]; then
-        release_hugepages
+        settle_users "$user"
         fail "of $pages_least hugepages of 2 MiB that are needed $(free_pages) are free: $(why_too_few)"
     fi
+    exec 9>&-
     report "reserved $count hugepages of 2 MiB"
 }
 
 release_hugepages() {
-    local owner count now
-    [ -e "$state" ] || return 0
-    read -r owner count <"$state"
-    if [ "$owner" = "$PPID" ] || ! owner_alive; then
-        now=$(reserved_pages)
-        echo "$((now > count ? now - count : 0))" >"$pages/nr_hugepages"
-        rm -f "$state"
-    fi
+    exec 9>"$state.lock"
+    flock 9
+    settle_users "$user"
+    exec 9>&-
 }
 
 mount_hugetlbfs() {
