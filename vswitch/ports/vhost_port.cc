@@ -4,7 +4,6 @@
 #include <rte_arp.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -149,7 +148,7 @@ std::uint16_t VhostPort::settle(virtio::Lane& lane, const virtio::BurstResult& r
     if (result.fault != virtio::RingFault::kNone && !lane.named) [[unlikely]]
         note_fault(lane, result.fault);
     if (result.notify && lane.call >= 0)
-        eventfd_write(lane.call, 1);
+        notifier_.notify(lane.call);
     return result.frames;
 }
 

@@ -23,6 +23,7 @@
 
 #include "common/metrics.h"
 #include "vswitch/limits.h"
+#include "vswitch/ports/notifier.h"
 #include "vswitch/ports/port.h"
 #include "vswitch/ports/vhost_feature.h"
 #include "vswitch/ports/virtio/device.h"
@@ -32,9 +33,11 @@ namespace weir {
 class VhostPort final : public Port {
   public:
     /// @param pool of packet buffers; outlives this
+    /// @param notifier of the owning worker; outlives this
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax; the guest's other rings are
     /// ignored
-    VhostPort(rte_mempool* pool, std::uint32_t queues) : pool_(pool), queues_(queues) {}
+    VhostPort(rte_mempool* pool, Notifier& notifier, std::uint32_t queues)
+        : pool_(pool), notifier_(notifier), queues_(queues) {}
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
@@ -82,6 +85,7 @@ class VhostPort final : public Port {
     std::uint16_t tx_spread(virtio::Device& device, rte_mbuf** frames, std::uint16_t count);
 
     rte_mempool* pool_;
+    Notifier& notifier_;
     std::uint32_t queues_;
     Counter ring_errors_;
     std::atomic<std::uint32_t> fault_{0};  ///< of a ring that is stopped: its number << 8 | RingFault

@@ -110,8 +110,10 @@ void Topology::build_uplink() {
 
 void Topology::build_workers(const ConfigFiles& files) {
     const auto count = static_cast<WorkerId>(config_.workers.size());
-    for (WorkerId id = 0; id < count; ++id)
+    for (WorkerId id = 0; id < count; ++id) {
         inboxes_.push_back(std::make_unique<Inbox>(id));
+        notifiers_.push_back(std::make_unique<Notifier>());
+    }
     const std::uint64_t capacity = config_.uplink.capacity_bps() / kBitsPerByte;
     out_share_ = std::make_unique<LinkShare>(count, capacity);
     in_share_ = std::make_unique<LinkShare>(count, capacity);

@@ -112,7 +112,7 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
     vnic->config = config;
     vnic->requests.reserve(limits::kAppliancesPerVnic);  // the worker fills it and must not allocate
     if (config.device.empty()) {
-        vnic->port = std::make_unique<VhostPort>(eal_.pool(), config.queues);
+        vnic->port = std::make_unique<VhostPort>(eal_.pool(), *notifiers_[owner], config.queues);
     } else {
         const NicSettings settings{.device = config.device,
                                    .descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors),

@@ -29,7 +29,8 @@ struct Folder {
 struct Driver {
     Quiescence quiescence{(buffer_pool(), 1U)};
     VhostDriver driver{quiescence};
-    VhostPort port{buffer_pool(), 1};
+    Notifier notifier;
+    VhostPort port{buffer_pool(), notifier, 1};
 
     std::string refusal(const VnicConfig& vnic) {
         try {
@@ -94,7 +95,8 @@ TEST_CASE("a socket that a killed switch left is taken over") {
 }
 
 TEST_CASE("a port without a connection gives and takes nothing") {
-    VhostPort port(buffer_pool(), 1);
+    Notifier notifier;
+    VhostPort port(buffer_pool(), notifier, 1);
     rte_mbuf* frame = nullptr;
     CHECK(port.rx_burst(&frame, 1) == 0);
     CHECK(port.tx_burst(&frame, 0) == 0);
@@ -106,7 +108,8 @@ TEST_CASE("a port without a connection gives and takes nothing") {
 
 TEST_CASE("a second connection neither resets nor ends the live one, and takes over when that goes") {
     using namespace weir::vhost;
-    VhostPort port(buffer_pool(), 1);
+    Notifier notifier;
+    VhostPort port(buffer_pool(), notifier, 1);
     const auto detach = [&port](int vid) {
         const bool used = port.hide(vid);
         port.reclaim(vid);

@@ -2,6 +2,7 @@
 // does not.
 #include "vswitch/ports/vhost_port.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -38,7 +39,7 @@ class VhostSwitch {
             VnicConfig config = vm(n);
             config.mode = VhostMode::kServer;
             config.socket = socket(n);
-            ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), 1));
+            ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), notifier_, 1));
             ids_.push_back(harness_.add(config, *ports_.back()));
             driver_.add(config, *ports_.back());
         }
@@ -89,6 +90,7 @@ class VhostSwitch {
     weir::test::TempFolder folder_;
     SwitchHarness harness_;
     VhostDriver driver_;
+    Notifier notifier_;
     std::vector<std::unique_ptr<VhostPort>> ports_;
     std::vector<VnicId> ids_;
     Clock::time_point began_ = Clock::now();
@@ -256,6 +258,30 @@ TEST_CASE("a memory file that shrinks under traffic is replaced by zeros") {
     REQUIRE(ftruncate(file.number(), 0) == 0);
     CHECK(until([&] { return memory_faults() > before; }));
     guest.stop();
+    where.stop();
+}
+
+TEST_CASE("a front-end that makes interrupts block, and full, does not hold up the worker") {
+    VhostSwitch& where = attacked_switch();
+    where.start();
+    Victims victims(where);
+    Vm blocking(where, 3);
+    REQUIRE(blocking.start(where, 3));
+    const hostile::File full = hostile::File::event(~0ULL - 1, true);
+    for (const std::uint64_t ring : {Guest::kReceive, Guest::kTransmit})
+        CHECK(blocking.guest.frontend.send(hostile::kSetVringCall, ring, {full.number()}));
+    REQUIRE(blocking.guest.frontend.ask(hostile::kGetFeatures).has_value());  // the switch has seen both
+    REQUIRE(fcntl(full.number(), F_SETFL, 0) == 0);
+    blocking.guest.tx.unmute();
+    const std::uint32_t before = victims.sent;
+    for (int i = 0; i < 3; ++i) {
+        CHECK(blocking.guest.transmit({}, hostile::ipv4_frame(vm_mac(2), vm_mac(3), 100, false)));
+        CHECK(blocking.guest.taken(wait_bound()));
+    }
+    CHECK(until([&] { return victims.sent > before; }));
+    victims.end();
+    CHECK(victims.arrived.size() == victims.sent);
+    blocking.guest.stop();
     where.stop();
 }
 
