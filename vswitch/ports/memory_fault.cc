@@ -90,7 +90,7 @@ bool replace(const Mapping& mapping, std::uintptr_t address) {
     return false;
 }
 
-struct sigaction before {};
+struct sigaction handled_before {};
 
 void on_fault(int signal, siginfo_t* info, void*) {
     const int saved_errno = errno;
@@ -98,7 +98,7 @@ void on_fault(int signal, siginfo_t* info, void*) {
     if (info->si_code == BUS_ADRERR && replace(MapsReader().find(address), address))
         faults.fetch_add(1, std::memory_order_relaxed);
     else  // the access is repeated, and goes to what handled it before
-        sigaction(signal, &before, nullptr);
+        sigaction(signal, &handled_before, nullptr);
     errno = saved_errno;
 }
 
@@ -111,7 +111,7 @@ void survive_memory_faults() {
     struct sigaction found {};
     sigaction(SIGBUS, &action, &found);
     if (found.sa_sigaction != on_fault)
-        before = found;
+        handled_before = found;
 }
 
 std::uint64_t memory_faults() {

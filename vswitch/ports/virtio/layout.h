@@ -9,6 +9,8 @@
 
 namespace weir::virtio {
 
+inline constexpr std::uint16_t kRingSizeMax = 32'768;
+
 /// Of a split ring, and of an indirect table of one.
 struct Descriptor {
     std::uint64_t address;  ///< in the guest

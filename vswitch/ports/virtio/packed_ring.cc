@@ -6,7 +6,6 @@
 namespace weir::virtio {
 namespace {
 
-constexpr std::uint16_t kRingSizeMax = 32'768;
 // Wishes of the driver about notifications.
 constexpr std::uint16_t kNever = 1;
 constexpr std::uint16_t kAtPosition = 2;

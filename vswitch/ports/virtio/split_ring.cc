@@ -7,7 +7,6 @@
 namespace weir::virtio {
 namespace {
 
-constexpr std::uint16_t kRingSizeMax = 32'768;
 constexpr std::uint16_t kNoInterrupt = 1;  // flag of the avail ring
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
 #include "test/support/frames.h"
 #include "test/vswitch/ports/virtio/guest_area.h"

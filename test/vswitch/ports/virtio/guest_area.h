@@ -7,12 +7,13 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <system_error>
 #include <vector>
 
-#include "test/support/catch.h"
 #include "vswitch/ports/virtio/device.h"
 
 namespace weir::testing {
@@ -30,10 +31,10 @@ class GuestArea {
         for (std::size_t i = 0; i < hosts_.size(); ++i) {
             void* room =
                 mmap(nullptr, kRegionBytes + 2 * kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            REQUIRE(room != MAP_FAILED);
             hosts_[i] = static_cast<std::uint8_t*>(room) + kPageBytes;
-            REQUIRE(mprotect(hosts_[i], kRegionBytes, PROT_READ | PROT_WRITE) == 0);
-            REQUIRE(memory.add({kAddress + i * kRegionBytes, kRegionBytes, hosts_[i]}));
+            if (room == MAP_FAILED || mprotect(hosts_[i], kRegionBytes, PROT_READ | PROT_WRITE) != 0 ||
+                !memory.add({kAddress + i * kRegionBytes, kRegionBytes, hosts_[i]}))
+                throw std::system_error(errno, std::generic_category(), "memory of a guest");
         }
     }
     ~GuestArea() {

@@ -73,7 +73,7 @@ TEST_CASE("virtio: a checksum over other headers is filled in at once") {
     // Ones' complement: 0x0001 + 0x0203 + the field's 0 + 0x0600 (an odd byte at the end) = 0x0804, inverted
     // 0xF7FB.
     FrameBytes frame = ethernet(mac(2), mac(1), 0x88B5, {0x00, 0x01, 0x02, 0x03, 0x00, 0x00, 0x06});
-    for (const std::size_t piece : {0, 20}) {
+    for (const std::size_t piece : {std::size_t{0}, std::size_t{20}}) {
         const Applied odd(frame, checksum(14, 4), kAll, piece);
         CHECK_FALSE(odd.refused());
         CHECK(odd.frame->ol_flags == 0);

@@ -1,6 +1,7 @@
 // packed_ring_test.cc - wraps, chains that break rules, and wishes for notifications, with worked numbers.
 #include "vswitch/ports/virtio/packed_ring.h"
 
+#include "test/support/catch.h"
 #include "test/vswitch/ports/virtio/guest_area.h"
 
 using namespace weir;

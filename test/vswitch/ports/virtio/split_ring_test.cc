@@ -2,6 +2,7 @@
 // numbers.
 #include "vswitch/ports/virtio/split_ring.h"
 
+#include "test/support/catch.h"
 #include "test/vswitch/ports/virtio/guest_area.h"
 
 using namespace weir;
