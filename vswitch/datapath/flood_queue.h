@@ -1,14 +1,16 @@
 // flood_queue.h - frames that wait to be copied for all of a VLAN: a queue per sender, served in turn, so
 // many copies per turn of the poll loop. Source: DRR (SIGCOMM'95); docs/algorithms.md 3.9. Units: copies,
-// weighed by their buffers; accounted bytes; ns. Threads: owning worker. Allocates only when built.
+// weighed by offload::weight(); accounted bytes; ns. Threads: owning worker. Allocates only when built.
 //
 // A broadcast among 1,000 vNICs is 1,000 copies, and a burst of them 32,000, some 8 ms of a core. The floods
 // of a sender wait in its queue. A turn makes kPerTurn copies, kPerVisit for one sender and then for the
-// next. So a turn spends 60 us on copies at most, and a sender with one frame waits for others' visits, not
-// for their frames.
+// next. So a turn spends 60 us on copies in the mean, and a sender with one frame waits for others' visits,
+// not for their frames. A copy of a super-frame is not begun and left: a visit may exceed its part by one
+// such copy, and the sender and the turn are in debt for the excess, which later visits and turns pay.
 //
 // Example: vm1 floods 32 frames among 1,000 vNICs, vm2 then one in a VLAN of 11. vm2's ten copies are made in
-// the next turn, behind 32 of vm1's; those 31,968 of vm1 need 125 turns.
+// the next turn, behind 32 of vm1's; those 31,968 of vm1 need 125 turns. If vm1 floods super-frames of 256
+// segments, each copy is 256 of a turn: it takes the next seven visits of vm1 to pay for it.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +36,7 @@ struct Flood {
     DirectionStats* stats = nullptr;  ///< that count it
     std::uint32_t bytes = 0;
     std::uint16_t vlan = 0;
+    std::uint16_t weight = 1;   ///< of each copy
     std::uint16_t buffers = 0;  ///< of a vNIC's quota: for a super-frame, what the uplink may split it into
     bool group = false;         ///< a group address; else an unknown one
     bool encrypted = false;     ///< out of a tunnel: for vNICs that encrypt, and only for them
@@ -78,6 +81,8 @@ class FloodQueue {
     VnicId next = kNoVnic;     ///< receiver of the next copy, once it has begun
     std::uint32_t copies = 0;  ///< made so far
 
+    std::uint32_t debt = 0;  ///< copies beyond what its visits allowed
+
   private:
     static_assert((kMax & (kMax - 1)) == 0, "indices wrap");
     std::uint32_t head_ = 0;
@@ -96,7 +101,10 @@ class FloodRound {
     explicit FloodRound(std::size_t senders) { waiting_.reserve(senders); }
 
     [[nodiscard]] bool idle() const { return waiting_.empty(); }
-    void begin_turn() { left_ = kPerTurn; }
+    void begin_turn() {
+        left_ = kPerTurn - std::min(debt_, kPerTurn);
+        debt_ -= kPerTurn - left_;
+    }
     /// @return false when the sender's queue is full
     [[nodiscard]] bool push(FloodQueue& sender, const Flood& flood) {
         const bool waits = !sender.empty();
@@ -118,15 +126,22 @@ class FloodRound {
     /// The senders with waiting frames.
     [[nodiscard]] const std::vector<FloodQueue*>& waiting() const { return waiting_; }
 
-    /// Visits senders until this turn's copies are made: visit(FloodQueue&, budget) makes copies for about
-    /// `budget`, pops frames that are done, and returns what it used, 1 at least.
+    /// Visits senders until this turn's copies are made: visit(FloodQueue&, budget) makes copies until they
+    /// weigh `budget` or more, pops frames that are done, and returns what it used, 1 at least. To pass over
+    /// a sender in debt counts 1.
     template <class Visit>
     void serve(Visit&& visit) {
         while (left_ != 0 && !waiting_.empty()) {
             if (at_ >= waiting_.size())
                 at_ = 0;
             FloodQueue& sender = *waiting_[at_];
-            left_ -= std::min(left_, visit(sender, std::min(left_, kPerVisit)));
+            const std::uint32_t part = std::min(left_, kPerVisit);
+            const bool passed_over = sender.debt >= part;
+            const std::uint32_t used = passed_over ? 1 : visit(sender, part - sender.debt);
+            sender.debt += passed_over ? 0 : used;
+            sender.debt -= std::min(sender.debt, part);
+            debt_ += used - std::min(left_, used);
+            left_ -= std::min(left_, used);
             if (sender.empty())
                 waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(at_));
             else
@@ -136,7 +151,8 @@ class FloodRound {
 
   private:
     std::uint32_t left_ = kPerTurn;
-    std::size_t at_ = 0;  // whose visit is next
+    std::uint32_t debt_ = 0;  // copies beyond those of past turns
+    std::size_t at_ = 0;      // whose visit is next
     std::vector<FloodQueue*> waiting_;
 };
 

@@ -167,7 +167,7 @@ class Forwarder {
     Destination unknown_ = kToAll;  // where a VM's frame to an unknown address goes
     TimingWheel& wheel_;
     CycleBill& bill_;
-    TokenBucket wire_flood_;                                // frames
+    TokenBucket wire_flood_;                                // weights of frames
     std::array<VnicPath*, limits::kVnicsMax> directory_{};  // all workers' vNICs, by id
     std::uint32_t learning_ports_ = 0;                      // vNICs without anti-spoofing
     FloodMembers members_;

@@ -56,14 +56,15 @@ void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
                           .stats = &stats,
                           .bytes = run.bytes[i],
                           .vlan = from.fixed.vlan,
+                          .weight = offload::weight(frame),
                           .buffers = split != 0 ? static_cast<std::uint16_t>(split) : buffers_of(frame),
                           .group = is_group(frame)};
-        if (!from.flood.can_pay(1, now) || !floods_.push(from.floods, flood)) {
+        if (!from.flood.can_pay(flood.weight, now) || !floods_.push(from.floods, flood)) {
             stats.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
             rte_pktmbuf_free(frame);
             continue;
         }
-        from.flood.pay(1, now);
+        from.flood.pay(flood.weight, now);
         from.queued_buffers += flood.buffers;
         stats.queued.add(1, run.bytes[i]);
     }
@@ -104,16 +105,17 @@ void Forwarder::flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::
                       .stats = &stats,
                       .bytes = bytes,
                       .vlan = vlan,
+                      .weight = offload::weight(frame),
                       .group = is_group(frame),
                       .encrypted = encrypted};
     const bool no_member = members_.first(vlan, flood.group) == kNoVnic;
     const bool at_once = floods_.idle();
-    if (no_member || !wire_flood_.can_pay(1, now) || !floods_.push(floods_outside_, flood)) {
+    if (no_member || !wire_flood_.can_pay(flood.weight, now) || !floods_.push(floods_outside_, flood)) {
         stats.drop(no_member ? DropReason::kNoSuchMac : DropReason::kFloodLimited, 1, bytes);
         rte_pktmbuf_free(frame);
         return;
     }
-    wire_flood_.pay(1, now);
+    wire_flood_.pay(flood.weight, now);
     stats.queued.add(1, bytes);
     if (!at_once)
         return;
@@ -149,8 +151,9 @@ unsigned Forwarder::serve_waiting_floods(Nanos now) {
     return used_in_all;
 }
 
-/// Copies one sender's frames, in order. @return what was used of the budget, 1 at least: each member that
-/// was looked at and each frame that was finished counts 1, and each buffer of a copy after its first
+/// Copies one sender's frames, in order, until the budget is used or exceeded by the last copy. @return what
+/// was used, 1 at least: the weight of each copy and of each frame that goes to the uplink, 1 for each member
+/// without a copy
 std::uint32_t Forwarder::copy_floods(FloodQueue& queue, std::uint32_t budget, Nanos now) {
     std::uint32_t used = 0;
     while (!queue.empty() && used < budget) {
@@ -163,15 +166,15 @@ std::uint32_t Forwarder::copy_floods(FloodQueue& queue, std::uint32_t budget, Na
             queue.next = members_.next(queue.next, flood.group);
             if (&to == flood.from || (flood.from == nullptr && to.fixed.encrypted != flood.encrypted))
                 continue;
-            used += flood.frame->nb_segs - 1U;
+            used += flood.weight - 1U;
             queue.copies += copy_to(to, flood.frame, now);
         }
-        if (queue.next != kNoVnic)
+        if (queue.next != kNoVnic || used >= budget)
             break;
         const std::uint32_t copies = queue.copies;
         queue.pop();
         end_flood(flood, copies, now);
-        ++used;
+        used += uplink_ && flood.from != nullptr ? flood.weight : 1U;
     }
     return used;
 }

@@ -22,6 +22,12 @@ using Segments = std::array<rte_mbuf*, kSegmentsMax>;
 /// Wire frames that the frame becomes: 1, or the segments of a super-frame. The frame is valid().
 [[nodiscard]] std::uint16_t wire_frames(const rte_mbuf* frame);
 
+/// What the frame costs where it is split or copied, with a plain frame in one buffer as the unit: its wire
+/// frames, or its buffers if they are more. The frame is valid().
+[[nodiscard]] inline std::uint16_t weight(const rte_mbuf* frame) {
+    return RTE_MAX(wire_frames(frame), frame->nb_segs);
+}
+
 /// Header bytes that each further segment repeats.
 [[nodiscard]] inline std::uint32_t header_bytes(const rte_mbuf* frame) {
     return static_cast<std::uint32_t>(frame->l2_len + frame->l3_len + frame->l4_len);

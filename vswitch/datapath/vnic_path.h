@@ -67,7 +67,7 @@ struct VnicProfile {
     AddressRules addresses;
 };
 
-/// Flooded frames that may come at once.
+/// Flooded frames of weight 1 (offload.h) that may come at once.
 inline constexpr std::uint64_t kFloodBurst = FloodQueue::kMax;
 
 /// The profile of a configured vNIC. Agent.
@@ -138,7 +138,7 @@ struct VnicPath {
     Backpressure backpressure;  ///< of the receivers of what it sends
     TokenBucket encryption;     ///< in debt the ring is left alone
     PacketPromise promise;      ///< packets that are taken from its ring whatever other vNICs do
-    TokenBucket flood;          ///< packets/s of broadcast, multicast, unknown
+    TokenBucket flood;          ///< weights/s of broadcast, multicast, unknown
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
     std::uint64_t drain_rate =

@@ -3,11 +3,13 @@
 
 #include <rte_ip.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
 #include "test/support/frames.h"
+#include "test/support/random.h"
 #include "vswitch/datapath/frame.h"
 
 using namespace weir;
@@ -210,4 +212,28 @@ TEST_CASE("a receiver takes as it is what it has the offloads for") {
     CHECK(accepted_as_is(RTE_MBUF_F_TX_UDP_CKSUM, kSums));
     CHECK_FALSE(accepted_as_is(kSegments, kSums));
     CHECK(accepted_as_is(kSegments, kAll));
+}
+
+TEST_CASE("the weight of a random frame is no less than the pieces and the buffers that are made of it") {
+    Random32 random(1);
+    for (unsigned i = 0; i < 300; ++i) {
+        const std::uint32_t payload = 1 + random() % 65'000;
+        const std::uint32_t least = std::max(48U, payload / offload::kSegmentsMax + 1);
+        const auto segment = static_cast<std::uint16_t>(std::max(least, random() % 20'000));
+        rte_mbuf* frame = ask_segments(
+            to_mbuf(buffer_pool(), ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(payload))))),
+            segment);
+        REQUIRE(offload::valid(frame));
+        const std::uint32_t weight = offload::weight(frame);
+        rte_mbuf* copy = rte_pktmbuf_copy(frame, buffer_pool(), 0, UINT32_MAX);
+        REQUIRE(copy != nullptr);
+        CHECK(copy->nb_segs <= weight);
+        rte_pktmbuf_free(copy);
+        offload::Segments segments;
+        const std::uint16_t made = offload::split(frame, buffer_pool(), segments);
+        REQUIRE(made != 0);
+        CHECK(made <= weight);
+        CHECK(weight <= offload::kSegmentsMax);
+        rte_pktmbuf_free_bulk(segments.data(), made);
+    }
 }
