@@ -26,7 +26,8 @@ std::uint64_t buffers_held(const SwitchConfig& config, const std::vector<VnicCon
     constexpr std::uint32_t kThreadCache = 2 * 512;  // mempool caches
     const std::uint64_t workers = config.workers.size();
     const std::uint64_t uplink = config.uplink.device.empty() ? 0 : 2 * config.uplink.descriptors;
-    const std::uint64_t inbox = workers > 1 ? limits::kInboxBuffers : 0;
+    constexpr std::uint32_t kPieces = limits::kBurst * limits::kFrameBuffersMax;  // taken out of an inbox
+    const std::uint64_t inbox = workers > 1 ? limits::kInboxBuffers + kPieces : 0;
     std::uint64_t held = workers * (uplink + inbox + kInFlight + kThreadCache + limits::kReceiveBuffers);
     for (const VnicConfig& vnic : vnics)
         held += buffers_of_vnic(vnic, config);

@@ -322,16 +322,23 @@ void Forwarder::from_wire_to(VnicPath& to, const Run& run, bool whole, Nanos now
 
 unsigned Forwarder::poll_inbox(Nanos now) {
     std::array<rte_mbuf*, limits::kBurst> frames;
-    const std::uint16_t count = inboxes_[worker_]->take(frames.data(), limits::kBurst);
-    if (count == 0)
-        return 0;
+    std::span<rte_mbuf*> piece;
+    if (inbox_pieces_.empty()) {
+        piece = std::span(frames).first(inboxes_[worker_]->take(frames.data(), limits::kBurst));
+        if (piece.empty())
+            return 0;
+        if (Intake::needed_for(piece)) [[unlikely]]
+            inbox_pieces_.fill(piece);
+    }
+    if (!inbox_pieces_.empty()) [[unlikely]]
+        piece = inbox_pieces_.next(UINT32_MAX, true);
     delivery_.begin_inbox(now);
     EspBurst esp;
-    for (std::uint16_t i = 0; i < count; ++i) {
-        if (origin_of(frames[i]) == FrameOrigin::kTunnel)
-            esp.add(frames[i], frames[i]->pkt_len + overhead_bytes_);
+    for (rte_mbuf* frame : piece) {
+        if (origin_of(frame) == FrameOrigin::kTunnel)
+            esp.add(frame, frame->pkt_len + overhead_bytes_);
         else
-            from_worker(frames[i], now);
+            from_worker(frame, now);
     }
     if (esp.count != 0) {
         ClearBurst clear;
@@ -339,7 +346,7 @@ unsigned Forwarder::poll_inbox(Nanos now) {
         from_tunnels(clear, now);
     }
     delivery_.flush_to_receivers();
-    return count;
+    return static_cast<unsigned>(piece.size());
 }
 
 /// Does for a frame what the worker that received it could not: frames of the wire are metered by their

@@ -89,7 +89,7 @@ class Forwarder {
     void release_local(VnicPath& from, Nanos now);
     /// Receives one burst of the NIC's queue and counts it in `stats`. @return frames
     unsigned poll_wire(Nanos now, WorkerStats& stats);
-    /// Receives one burst of other workers. @return frames
+    /// Receives one burst of other workers, or the next piece of one that holds super-frames. @return frames
     unsigned poll_inbox(Nanos now);
     /// Forwards requests that fit their appliances' windows, then reopens the TCP windows of clients that
     /// were stopped. @return requests. With appliances only.
@@ -103,6 +103,8 @@ class Forwarder {
         return floods_.idle() ? 0 : serve_waiting_floods(now);
     }
     [[nodiscard]] bool floods_wait() const { return !floods_.idle(); }
+    /// Of the last burst of other workers pieces are left.
+    [[nodiscard]] bool inbox_pieces_wait() const { return !inbox_pieces_.empty(); }
 
     /// Frames wait for VMs of this worker that did not take them at once.
     [[nodiscard]] bool frames_wait_for_vms() const { return delivery_.busy(); }
@@ -173,6 +175,7 @@ class Forwarder {
     FloodMembers members_;
     FloodQueue floods_outside_;  // from the wire and tunnels
     FloodRound floods_{limits::kVnicsMax + 1};
+    Intake inbox_pieces_;  // a burst of other workers with super-frames, which may be split here
     MacUpdateRing mac_updates_;
     MacTable macs_;
     std::optional<TunnelPath> tunnels_;

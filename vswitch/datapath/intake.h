@@ -1,11 +1,12 @@
-// intake.h - a burst taken from a VM's ring that is forwarded in pieces, because it holds super-frames.
+// intake.h - a burst of a VM's ring or of other workers that is forwarded in pieces: it holds super-frames.
 // Source: docs/algorithms.md 3.7. Units: buffers (mbufs); segments (wire frames). Threads: owning worker.
 //
 // A guest that has a ring full of super-frames of 64,000 bytes in segments of 250 bytes offers 8,192 wire
 // frames per burst. Split at once they would hold 24,000 buffers of the shared pool and keep the core busy
 // for more than 2 ms. The intake keeps such a burst and gives it out in pieces: at most kSegmentsMax
 // segments, and no more than fit into the vNIC's quota of buffers if every super-frame is split. The ring is
-// not polled until the last piece is out.
+// not polled until the last piece is out. A burst that other workers have handed over is given out likewise,
+// without a quota: its segments are delivered before the next super-frame is split.
 //
 // Example: with a quota of 1,920 buffers, 32 of these super-frames hold 32 x 32 = 1,024. Splitting one takes
 // 3 x 256 + 2 x 32 = 832 more at most, 1,856 in all. The next one waits until these segments have left.

@@ -75,8 +75,8 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
 }
 
 bool Worker::drained() {
-    return wheel_.size() == 0 && !forwarder_.floods_wait() && !forwarder_.frames_wait_for_vms() &&
-           (!forwarder_.uplink() || !forwarder_.uplink()->backlogged());
+    return wheel_.size() == 0 && !forwarder_.floods_wait() && !forwarder_.inbox_pieces_wait() &&
+           !forwarder_.frames_wait_for_vms() && (!forwarder_.uplink() || !forwarder_.uplink()->backlogged());
 }
 
 unsigned Worker::wake_due(Nanos now) {

@@ -34,7 +34,7 @@ TEST_CASE("the pool is the sum of what all may hold, with room for eight vNICs m
     CHECK(pool_buffers(valid(two_vnics("", R"(, "buffers": 4000)"))) == kBeside + 4'000 + 9 * 1'920);
     CHECK(pool_buffers(valid(two_vnics("", R"(, "buffers": 64)"))) == kBeside + 867 + 9 * 1'920);
     CHECK(pool_buffers(valid(two_vnics("\"workers\": [1, 2], "))) ==
-          2 * (kBeside + 1'024 + 2'112) + 10 * 1'920);
+          2 * (kBeside + 1'024 + 2'112 + 1'056) + 10 * 1'920);
     CHECK(pool_buffers(valid(two_vnics("\"buffers\": 20000, "))) == 20'000);
 }
 

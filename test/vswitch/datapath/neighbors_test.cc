@@ -71,6 +71,39 @@ TEST_CASE("a turn forwards at most one piece of a VM's super-frames") {
     }
 }
 
+TEST_CASE("a turn splits at most one piece of the super-frames that other workers hand over") {
+    constexpr unsigned kSenders = 4;
+    const unsigned before = buffers_in_use();
+    {
+        SwitchConfig config;
+        config.workers = {1, 2};
+        SwitchHarness host(config);
+        VnicConfig receiver = vm(1);
+        receiver.worker = 1;
+        const VnicId vm1 = host.add(receiver);
+        host.port(vm1).read_at_once();
+        for (unsigned n = 2; n < 2 + kSenders; ++n)
+            flood_super_frames(host.port(host.add(vm(n))), mac(1), mac(n));
+        for (unsigned turns = 0; turns < 5;
+             ++turns)  // 20 super-frames of 256 segments, while worker 1 is behind
+            host.worker(0).run_once(host.now);
+        for (unsigned turns = 0; turns < 10; ++turns) {
+            const std::uint64_t received = host.stats(vm1).to_vm.delivered.packets;
+            host.worker(1).run_once(host.now);
+            CHECK(host.stats(vm1).to_vm.delivered.packets - received == 256);
+            CHECK_FALSE(host.worker(1).drained());
+        }
+        for (unsigned n = 2; n < 2 + kSenders; ++n)
+            host.port(static_cast<VnicId>(n - 1)).source = nullptr;
+        host.settle();
+        CHECK(host.worker(1).drained());
+        CHECK(balanced(host.stats(vm1).to_vm));
+        CHECK(host.stats(vm1).to_vm.dropped.packets == 0);
+        CHECK(host.stats(vm1).to_vm.delivered.packets % 256 == 0);
+    }
+    CHECK(buffers_in_use() == before);
+}
+
 TEST_CASE("a poll copies 128 KiB of long frames; behind short ones it grows by a frame per 2 ms") {
     SwitchHarness host;
     host.cycles = 1000;
