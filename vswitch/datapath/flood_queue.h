@@ -39,7 +39,10 @@ struct Flood {
     std::uint16_t weight = 1;   ///< of each copy
     std::uint16_t buffers = 0;  ///< of a vNIC's quota: for a super-frame, what the uplink may split it into
     bool group = false;         ///< a group address; else an unknown one
+    bool wire_only = false;     ///< not for VMs here: it goes into every tunnel
     bool encrypted = false;     ///< out of a tunnel: for vNICs that encrypt, and only for them
+
+    [[nodiscard]] bool unknown() const { return !group && !wire_only; }
 };
 
 /// One sender's frames, in order, and how far the first of them is.
@@ -54,23 +57,24 @@ class FloodQueue {
     [[nodiscard]] bool push(const Flood& flood) {
         if (size() == kMax)
             return false;
-        unknown_ += !flood.group;
+        unknown_ += flood.unknown();
         floods_[tail_++ % kMax] = flood;
         return true;
     }
     [[nodiscard]] Flood& front() { return floods_[head_ % kMax]; }
     void pop() {
-        unknown_ -= !front().group;
+        unknown_ -= front().unknown();
         ++head_;
         begun = false;
         copies = 0;
+        tunnel = 0;
     }
 
     /// Whether which(flood) holds for one of those to unknown addresses.
     template <class Which>
     [[nodiscard]] bool any_unknown(Which&& which) const {
         for (std::uint32_t at = head_; unknown_ != 0 && at != tail_; ++at)
-            if (const Flood& flood = floods_[at % kMax]; !flood.group && which(flood))
+            if (const Flood& flood = floods_[at % kMax]; flood.unknown() && which(flood))
                 return true;
         return false;
     }
@@ -79,7 +83,8 @@ class FloodQueue {
     // Of the first frame.
     bool begun = false;
     VnicId next = kNoVnic;     ///< receiver of the next copy, once it has begun
-    std::uint32_t copies = 0;  ///< made so far
+    std::uint32_t tunnel = 0;  ///< that the next copy is for, downwards; 0: none, the frame itself goes there
+    std::uint32_t copies = 0;  ///< made so far for VMs
 
     std::uint32_t debt = 0;  ///< copies beyond what its visits allowed
 

@@ -135,7 +135,7 @@ void Forwarder::forward(VnicPath& from, Batch& batch, Nanos now) {
 
 void Forwarder::route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now) {
     if (to == kToAll)
-        flood_from_vm(from, run, now);
+        flood_from_vm(from, run, false, now);
     else if (!floods_.idle() && reached_by_floods(from, to)) [[unlikely]]
         route_behind_floods(from, run, to, now);
     else
@@ -143,10 +143,24 @@ void Forwarder::route(VnicPath& from, const Run& run, Destination to, bool whole
 }
 
 void Forwarder::route_known(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now) {
-    if (to == kToUplink)
-        uplink_->send(from, run, now);
-    else
+    if (to != kToUplink)
         to_local(from, run, to, whole, now);
+    else if (copies_for_tunnels(from)) [[unlikely]]
+        to_tunnels(from, run, now);
+    else
+        uplink_->send(from, run, now);
+}
+
+/// Some frames to one host are for all hosts by their IP addresses. They are copied for every tunnel, so they
+/// are floods: bounded, and copied in turn.
+[[gnu::noinline]] void Forwarder::to_tunnels(VnicPath& from, const Run& run, Nanos now) {
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        OneFrame one(run.frames[i], run.bytes[i]);
+        if (tunnels_->route(run.frames[i]) == kAllTunnels)
+            flood_routed(from, one.run(), kToUplink, true, now);
+        else
+            uplink_->send(from, one.run(), now);
+    }
 }
 
 [[gnu::noinline]] void Forwarder::route_behind_floods(VnicPath& from, const Run& run, Destination to,

@@ -129,6 +129,7 @@ class Forwarder {
     void forward(VnicPath& from, Batch& batch, Nanos now);
     void route(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
     void route_known(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
+    void to_tunnels(VnicPath& from, const Run& run, Nanos now);
     void route_behind_floods(VnicPath& from, const Run& run, Destination to, Nanos now);
     void to_local(VnicPath& from, const Run& run, Destination to, bool whole, Nanos now);
     void from_wire(Batch& batch, const std::uint16_t* vlans, Nanos now);
@@ -147,7 +148,8 @@ class Forwarder {
     /// Where unknown addresses are behind the uplink anyway, nothing is learned from it.
     [[nodiscard]] bool learns_wire() const { return unknown_ != kToUplink; }
     // forwarder_floods.cc: frames for all of a VLAN
-    void flood_from_vm(VnicPath& from, const Run& run, Nanos now);
+    void flood_from_vm(VnicPath& from, const Run& run, bool wire_only, Nanos now);
+    void flood_routed(VnicPath& from, const Run& run, Destination to, bool wire_only, Nanos now);
     [[nodiscard]] bool reached_by_floods(const VnicPath& from, Destination to) const;
     bool flood_behind(VnicPath& from, const Run& run, Destination to, Nanos now);
     void flood_from_outside(DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t vlan,
@@ -155,7 +157,17 @@ class Forwarder {
     void copy_floods_now(Nanos now);
     unsigned serve_waiting_floods(Nanos now);
     [[nodiscard]] std::uint32_t copy_floods(FloodQueue& queue, std::uint32_t budget, Nanos now);
+    void begin_flood(FloodQueue& queue, const Flood& flood);
+    [[nodiscard]] std::uint32_t copy_to_members(FloodQueue& queue, const Flood& flood, std::uint32_t budget,
+                                                Nanos now);
+    [[nodiscard]] std::uint32_t copy_into_tunnels(FloodQueue& queue, const Flood& flood, std::uint32_t budget,
+                                                  Nanos now);
     bool copy_to(VnicPath& to, rte_mbuf* frame, Nanos now);
+    void copy_into(TunnelId tunnel, const Flood& flood, Nanos now);
+    /// What the vNIC sends to all is copied for tunnels: all but the first, which the frame itself takes.
+    [[nodiscard]] bool copies_for_tunnels(const VnicPath& from) const {
+        return from.fixed.encrypted && uplink_ && tunnels_->tunnels() > 1;
+    }
     void send_flooded(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
     void end_flood(const Flood& flood, std::uint32_t copies, Nanos now);
     void remove_from_floods(VnicPath& path);

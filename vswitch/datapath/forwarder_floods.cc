@@ -44,10 +44,11 @@ Forwarder::~Forwarder() {
         rte_pktmbuf_free(floods_outside_.front().frame);
 }
 
-/// Copies for the VMs of the VLAN; the frame itself goes to the uplink, if there is one.
-void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
+/// Copies for the VMs of the VLAN and the tunnels; the frame itself goes to the uplink, if there is one.
+/// Copies for tunnels are made between two polls of the sender's ring: then all that it holds is counted.
+void Forwarder::flood_from_vm(VnicPath& from, const Run& run, bool wire_only, Nanos now) {
     DirectionStats& stats = from.stats.from_vm;
-    const bool at_once = floods_.idle();
+    const bool at_once = floods_.idle() && !copies_for_tunnels(from);
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
         const std::uint32_t split = uplink_ ? Intake::split_buffers(frame) : 0;
@@ -58,7 +59,8 @@ void Forwarder::flood_from_vm(VnicPath& from, const Run& run, Nanos now) {
                           .vlan = from.fixed.vlan,
                           .weight = offload::weight(frame),
                           .buffers = split != 0 ? static_cast<std::uint16_t>(split) : buffers_of(frame),
-                          .group = is_group(frame)};
+                          .group = is_group(frame),
+                          .wire_only = wire_only};
         if (!from.flood.can_pay(flood.weight, now) || !floods_.push(from.floods, flood)) {
             stats.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
             rte_pktmbuf_free(frame);
@@ -85,6 +87,12 @@ bool Forwarder::flood_behind(VnicPath& from, const Run& run, Destination to, Nan
     const std::uint64_t wanted = address(run.frames[0]);
     if (!from.floods.any_unknown([&](const Flood& flood) { return address(flood.frame) == wanted; }))
         return false;
+    flood_routed(from, run, to, false, now);
+    return true;
+}
+
+/// Floods a frame that was routed already, and counted with the tags that it gets on the wire.
+void Forwarder::flood_routed(VnicPath& from, const Run& run, Destination to, bool wire_only, Nanos now) {
     const std::uint32_t tags =
         to == kToUplink ? run.wire_frames_total * std::uint32_t{from.fixed.tag_bytes} : 0;
     const std::uint32_t bytes = run.bytes[0] - tags;  // they count when it goes to the wire
@@ -92,8 +100,7 @@ bool Forwarder::flood_behind(VnicPath& from, const Run& run, Destination to, Nan
     Run untagged = run;
     untagged.bytes = &bytes;
     untagged.bytes_total = bytes;
-    flood_from_vm(from, untagged, now);
-    return true;
+    flood_from_vm(from, untagged, wire_only, now);
 }
 
 /// A frame from the wire or from a tunnel, within the bound on such floods. vNICs that encrypt get what came
@@ -159,17 +166,11 @@ std::uint32_t Forwarder::copy_floods(FloodQueue& queue, std::uint32_t budget, Na
     while (!queue.empty() && used < budget) {
         const Flood flood = queue.front();
         if (!queue.begun)
-            queue.next = members_.first(flood.vlan, flood.group);
-        queue.begun = true;
-        for (; queue.next != kNoVnic && used < budget; ++used) {
-            VnicPath& to = *directory_[queue.next];
-            queue.next = members_.next(queue.next, flood.group);
-            if (&to == flood.from || (flood.from == nullptr && to.fixed.encrypted != flood.encrypted))
-                continue;
-            used += flood.weight - 1U;
-            queue.copies += copy_to(to, flood.frame, now);
-        }
-        if (queue.next != kNoVnic || used >= budget)
+            begin_flood(queue, flood);
+        used += copy_to_members(queue, flood, budget - used, now);
+        if (used < budget)
+            used += copy_into_tunnels(queue, flood, budget - used, now);
+        if (used >= budget)
             break;
         const std::uint32_t copies = queue.copies;
         queue.pop();
@@ -177,6 +178,55 @@ std::uint32_t Forwarder::copy_floods(FloodQueue& queue, std::uint32_t budget, Na
         used += uplink_ && flood.from != nullptr ? flood.weight : 1U;
     }
     return used;
+}
+
+void Forwarder::begin_flood(FloodQueue& queue, const Flood& flood) {
+    queue.begun = true;
+    queue.next = flood.wire_only ? kNoVnic : members_.first(flood.vlan, flood.group);
+    if (flood.from != nullptr && copies_for_tunnels(*flood.from) &&
+        tunnels_->route(flood.frame) == kAllTunnels)
+        queue.tunnel = static_cast<std::uint32_t>(tunnels_->tunnels() - 1);
+}
+
+std::uint32_t Forwarder::copy_to_members(FloodQueue& queue, const Flood& flood, std::uint32_t budget,
+                                         Nanos now) {
+    std::uint32_t used = 0;
+    for (; queue.next != kNoVnic && used < budget; ++used) {
+        VnicPath& to = *directory_[queue.next];
+        queue.next = members_.next(queue.next, flood.group);
+        if (&to == flood.from || (flood.from == nullptr && to.fixed.encrypted != flood.encrypted))
+            continue;
+        used += flood.weight - 1U;
+        queue.copies += copy_to(to, flood.frame, now);
+    }
+    return used;
+}
+
+std::uint32_t Forwarder::copy_into_tunnels(FloodQueue& queue, const Flood& flood, std::uint32_t budget,
+                                           Nanos now) {
+    std::uint32_t used = 0;
+    for (; queue.tunnel != 0 && used < budget; --queue.tunnel) {
+        const auto tunnel = static_cast<TunnelId>(queue.tunnel);
+        const bool ready = tunnels_->ready(tunnel);
+        used += ready ? flood.weight : 1U;
+        if (ready)
+            copy_into(tunnel, flood, now);
+    }
+    return used;
+}
+
+/// A copy counts as a frame that its sender offers. What it may be split into must fit into the sender's
+/// quota beside all that the sender holds, of which the frame itself is a part.
+void Forwarder::copy_into(TunnelId tunnel, const Flood& flood, Nanos now) {
+    VnicPath& from = *flood.from;
+    const std::uint32_t held = from.queued_buffers + from.intake.buffers();
+    const bool fits = held + flood.buffers <= from.profile.buffers_max;
+    rte_mbuf* copy = fits ? rte_pktmbuf_copy(flood.frame, pool_, 0, UINT32_MAX) : nullptr;
+    flood.stats->offered.add(1, flood.bytes);
+    if (copy != nullptr)
+        uplink_->send_copy(from, copy, flood.bytes, tunnel, now);
+    else
+        flood.stats->drop(fits ? DropReason::kNoBuffer : DropReason::kBufferQuota, 1, flood.bytes);
 }
 
 /// A copy that does not fit into another worker's inbox is counted in HandoffStats only: the frame itself

@@ -187,14 +187,15 @@ bool Uplink::passes_whole(const VnicPath& from, const rte_mbuf* frame) const {
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
         if (!passes_whole(from, frame))
-            send_split(from, frame, run.bytes[i], now);
+            send_split(from, frame, run.bytes[i], kNoTunnel, now);
         else if (prepare(from, frame, run.bytes[i]))
             send_one(from, frame, run.bytes[i], run.wire_frames[i], now);
     }
 }
 
 /// Splits a super-frame and sends its segments, each with its part of `bytes`.
-void Uplink::send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now) {
+/// @param tunnel kNoTunnel for a vNIC that does not encrypt
+void Uplink::send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now) {
     offload::Segments segments;
     const std::uint16_t made = offload::split(frame, pool_, segments);
     if (made == 0) {
@@ -207,8 +208,8 @@ void Uplink::send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Na
         const std::uint32_t own = segments[at]->pkt_len + overhead_bytes_ + from.fixed.tag_bytes;
         const std::uint32_t share = at + 1 == made ? bytes : std::min(bytes, own);
         bytes -= share;
-        if (from.fixed.encrypted)
-            encrypt_one(from, segments[at], share, now);
+        if (tunnel != kNoTunnel)
+            send_whole_into(from, segments[at], share, tunnel, now);
         else if (prepare(from, segments[at], share))
             send_one(from, segments[at], share, 1, now);
     }

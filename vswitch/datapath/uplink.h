@@ -48,6 +48,9 @@ class Uplink {
 
     /// Consumes all frames: they are pending for the NIC, queued, or dropped with a reason.
     void send(VnicPath& from, const Run& run, Nanos now);
+    /// Sends a copy, made for this tunnel, of a frame that goes into every tunnel; consumes it likewise.
+    /// @param bytes of it that were counted as offered
+    void send_copy(VnicPath& from, rte_mbuf* copy, std::uint32_t bytes, TunnelId tunnel, Nanos now);
     /// Gives the NIC what is pending and what the scheduler lets leave now, at most kDeparturesMax frames.
     /// @return frames that left the scheduler
     unsigned flush(Nanos now);
@@ -117,7 +120,7 @@ class Uplink {
     void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
     void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     void send_adapted(VnicPath& from, const Run& run, Nanos now);
-    void send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
+    void send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
     void send_by_destination(VnicPath& from, const Run& run, Nanos now);
     void enqueue(VnicPath& from, DestinationId destination, rte_mbuf* frame, const PacketRef& ref, Nanos now);
     [[nodiscard]] bool passes_whole(const VnicPath& from, const rte_mbuf* frame) const;
@@ -131,8 +134,8 @@ class Uplink {
     unsigned depart(Nanos now);
     // uplink_tunnels.cc
     void send_encrypted(VnicPath& from, const Run& run, Nanos now);
-    void encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now);
     void send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
+    void send_whole_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
     void encrypt_pending();
     std::uint16_t encrypt_alike(std::uint16_t first);
     void undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outcome);

@@ -11,51 +11,50 @@
 
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/traffic_class.h"
 #include "vswitch/datapath/uplink.h"
 
 namespace weir {
 
-/// Splits super-frames and fills in checksums, frame by frame: after encryption neither NIC nor peer could.
 [[gnu::noinline]] void Uplink::send_encrypted(VnicPath& from, const Run& run, Nanos now) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
-        if ((run.frames[i]->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0)
-            encrypt_one(from, run.frames[i], run.bytes[i], now);
-        else
-            send_split(from, run.frames[i], run.bytes[i], now);
+        const TunnelId tunnel = tunnels_->route(run.frames[i]);
+        if (tunnel == kNoTunnel)
+            drop(from, run.frames[i], run.bytes[i], DropReason::kTunnelNone);
+        else  // of a frame for all the sender has copies made for the other tunnels
+            send_into(from, run.frames[i], run.bytes[i], tunnel == kAllTunnels ? TunnelId{0} : tunnel, now);
     }
 }
 
+void Uplink::send_copy(VnicPath& from, rte_mbuf* copy, std::uint32_t bytes, TunnelId tunnel, Nanos now) {
+    if (!device_.link_up()) {
+        drop(from, copy, bytes, DropReason::kUplinkDown);
+        return;
+    }
+    if (from.profile.dscp)
+        set_dscp(copy, *from.profile.dscp);
+    send_into(from, copy, bytes, tunnel, now);
+}
+
+/// Splits a super-frame: after encryption neither NIC nor peer could.
 /// @param bytes of the frame that were counted as offered
-void Uplink::encrypt_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Nanos now) {
-    const TunnelId tunnel = tunnels_->route(frame);
-    if (tunnel == kNoTunnel) {
-        drop(from, frame, bytes, DropReason::kTunnelNone);
+void Uplink::send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now) {
+    if ((frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0)
+        send_split(from, frame, bytes, tunnel, now);
+    else
+        send_whole_into(from, frame, bytes, tunnel, now);
+}
+
+/// Fills in checksums, and counts and charges the frame with its bytes after encryption.
+void Uplink::send_whole_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel,
+                             Nanos now) {
+    if (!tunnels_->ready(tunnel)) {
+        drop(from, frame, bytes, DropReason::kTunnelDown);
         return;
     }
     offload::fill_checksums(frame);
     if (!tag(from, frame, bytes))
         return;
-    if (tunnel != kAllTunnels) {
-        send_into(from, frame, bytes, tunnel, now);
-        return;
-    }
-    for (std::size_t other = 1; other < tunnels_->tunnels(); ++other) {
-        if (!tunnels_->ready(static_cast<TunnelId>(other)))
-            continue;
-        if (rte_mbuf* copy = rte_pktmbuf_copy(frame, pool_, 0, UINT32_MAX); copy != nullptr) {
-            from.stats.from_vm.offered.add(1, 0);
-            send_into(from, copy, 0, static_cast<TunnelId>(other), now);
-        }
-    }
-    send_into(from, frame, bytes, 0, now);
-}
-
-/// Counts and charges the frame with its bytes after encryption.
-void Uplink::send_into(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now) {
-    if (!tunnels_->ready(tunnel)) {
-        drop(from, frame, bytes, DropReason::kTunnelDown);
-        return;
-    }
     if (frame->pkt_len > tunnels_->frame_max(tunnel)) {
         drop(from, frame, bytes, DropReason::kMtuExceeded);
         return;

@@ -3,6 +3,8 @@
 
 #include <rte_mbuf.h>
 
+#include <string>
+
 #include "vswitch/esp/key_agreement.h"
 
 namespace weir::testing {
@@ -14,10 +16,17 @@ SwitchConfig with_workers(SwitchConfig config, unsigned workers) {
     return config;
 }
 
+std::vector<TunnelEnd> ends(bool left, unsigned tunnels) {
+    std::vector<TunnelEnd> made;
+    for (unsigned n = 0; n < tunnels; ++n)
+        made.push_back(tunnel_end(left, n));
+    return made;
+}
+
 }  // namespace
 
 CryptoDevice& tunnel_device() {
-    static CryptoDevice made((buffer_pool(), "crypto_openssl"), 1, 64);
+    static CryptoDevice made((buffer_pool(), "crypto_openssl"), 1, 2 * limits::kTunnelsMax);
     return made;
 }
 
@@ -33,26 +42,29 @@ EspKeys tunnel_keys(std::uint32_t spi, std::uint8_t worker) {
     return made;
 }
 
-TunnelEnd tunnel_end(bool left) {
+TunnelEnd tunnel_end(bool left, unsigned n) {
+    constexpr std::uint32_t kSpiOfEach = 0x10000;
     const auto here = static_cast<std::uint8_t>(left ? 1 : 2);
     const auto there = static_cast<std::uint8_t>(3 - here);
     TunnelEnd made;
     made.local = {192, 0, 2, here};
-    made.spi_in = left ? kSpiRight : kSpiLeft;
+    made.spi_in = (left ? kSpiRight : kSpiLeft) + n * kSpiOfEach;
     made.frame_max = esp_frame_max(made.algorithm, false, 1500);
     made.header = ethernet(mac(0xA0U + there), mac(0xA0U + here), kIpv4,
                            {0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 50, 0, 0, 192, 0, 2, here, 192, 0, 2, there});
-    made.networks = {*IpNetwork::parse(left ? "10.0.2.0/24" : "10.0.1.0/24")};
+    made.networks = {*IpNetwork::parse("10." + std::to_string(n) + (left ? ".2.0/24" : ".1.0/24"))};
     made.cost = std::make_shared<const CostTable>();
     return made;
 }
 
-TunnelHost::TunnelHost(bool left, unsigned workers, SwitchConfig base)
+TunnelHost::TunnelHost(bool left, unsigned workers, SwitchConfig base, unsigned tunnels)
     : left_(left),
       workers_(workers),
-      ends_{tunnel_end(left)},
+      ends_(ends(left, tunnels)),
+      sessions_(tunnels),
       nic(static_cast<std::uint16_t>(workers)),
-      host(with_workers(std::move(base), workers), &nic, {}, {ends_, {&tunnel_engine()}}) {
+      host(with_workers(std::move(base), workers), &nic, {},
+           {ends_, std::vector<EspEngine*>(tunnels, &tunnel_engine())}) {
     VnicConfig encrypting = vm(left ? 1 : 2);
     encrypting.encrypt = true;
     encrypting.mtu = 1430;
@@ -66,16 +78,19 @@ TunnelHost::~TunnelHost() {
 
 void TunnelHost::agree() {
     CryptoDevice& device = tunnel_device();
-    const std::uint32_t out = left_ ? kSpiLeft : kSpiRight;
-    session_.tag = kTag;
-    for (std::uint8_t worker = 0; worker < workers_; ++worker)
-        session_.out.push_back(std::make_unique<EspSa>(device, tunnel_keys(out, worker),
-                                                       EspSa::Parameters{.header = ends_[0].header}));
-    session_.in.push_back(
-        std::make_unique<EspSa>(device, tunnel_keys(ends_[0].spi_in, 0),
-                                EspSa::Parameters{.outbound = false, .replay_window = 64, .header = {}}));
-    post_to_all(command::ReceiveSession{0, &session_});
-    post_to_all(command::SendSession{0, &session_});
+    for (TunnelId tunnel = 0; tunnel < ends_.size(); ++tunnel) {
+        const std::uint32_t out = tunnel_end(!left_, tunnel).spi_in;
+        EspSession& session = sessions_[tunnel];
+        session.tag = kTag;
+        for (std::uint8_t worker = 0; worker < workers_; ++worker)
+            session.out.push_back(std::make_unique<EspSa>(device, tunnel_keys(out, worker),
+                                                          EspSa::Parameters{.header = ends_[tunnel].header}));
+        session.in.push_back(
+            std::make_unique<EspSa>(device, tunnel_keys(ends_[tunnel].spi_in, 0),
+                                    EspSa::Parameters{.outbound = false, .replay_window = 64, .header = {}}));
+        post_to_all(command::ReceiveSession{tunnel, &session});
+        post_to_all(command::SendSession{tunnel, &session});
+    }
 }
 
 void TunnelHost::post_to_all(const WorkerCommand& command) {

@@ -17,18 +17,20 @@ inline constexpr std::uint8_t kTag = 3;
 [[nodiscard]] EspEngine& tunnel_engine();
 /// What a worker of the end with this spi_out encrypts with.
 [[nodiscard]] EspKeys tunnel_keys(std::uint32_t spi, std::uint8_t worker);
-/// 192.0.2.1 (left) and 192.0.2.2; behind them 10.0.1.0/24 and 10.0.2.0/24.
-[[nodiscard]] TunnelEnd tunnel_end(bool left);
+/// 192.0.2.1 (left) and 192.0.2.2; behind them 10.0.1.0/24 and 10.0.2.0/24. Further tunnels, 1 and more, have
+/// other SPIs and 10.n.1.0/24 and 10.n.2.0/24.
+[[nodiscard]] TunnelEnd tunnel_end(bool left, unsigned n = 0);
 
-/// A switch with one tunnel. VM 0 (mac(1), or mac(2) on the right) encrypts, VM 1 (mac(3), mac(4)) does not.
+/// A switch with one tunnel, or several. VM 0 (mac(1), or mac(2) on the right) encrypts, VM 1 (mac(3),
+/// mac(4)) does not.
 class TunnelHost {
   public:
-    explicit TunnelHost(bool left, unsigned workers = 1, SwitchConfig base = {});
+    explicit TunnelHost(bool left, unsigned workers = 1, SwitchConfig base = {}, unsigned tunnels = 1);
     ~TunnelHost();
     TunnelHost(const TunnelHost&) = delete;
     TunnelHost& operator=(const TunnelHost&) = delete;
 
-    /// From now on it has the keys.
+    /// From now on it has the keys of all tunnels.
     void agree();
     [[nodiscard]] TunnelStats tunnel();
     [[nodiscard]] DirectionStats from_wire();
@@ -43,7 +45,7 @@ class TunnelHost {
     bool left_;
     unsigned workers_;
     std::vector<TunnelEnd> ends_;
-    EspSession session_;
+    std::vector<EspSession> sessions_;  // by tunnel
 
   public:
     RingNic nic;
