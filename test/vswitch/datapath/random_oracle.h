@@ -2,7 +2,7 @@
 // Source: IEEE 802.1Q 8.6. Units: bytes. Threads: tests only.
 //
 // The oracle stamps each frame and knows nothing of how the switch works. A frame carries its sender's number
-// as its IP source, what is special about it as its IP destination, and a sequence number that counts its
+// in its IP source, what is special about it in its IP destination, and a sequence number that counts its
 // flow's payload as TCP does. So a super-frame and its segments are judged alike. A flow is what one sender
 // sends to one address; at each receiver its sequence numbers rise.
 //
@@ -29,6 +29,8 @@ struct Party {
     std::uint64_t mac = 0;
     bool pinned = false;  ///< anti-spoofing: it gets no other address's frames
     bool on_wire = false;
+    bool encrypted = false;     ///< on the wire only in tunnels
+    bool guarded = false;       ///< may use the addresses of kSources alone
     std::uint32_t longest = 0;  ///< frame that it may get
     PortOffloads taken{};
 };
@@ -43,10 +45,19 @@ class RandomOracle {
         kOwnTag = 2,     ///< its guest has put a VLAN tag into it
     };
 
+    /// Networks of IP addresses: all senders; destinations of most frames.
+    static constexpr const char* kSources = "10.64.0.0/16";
+    static constexpr const char* kToHosts = "10.237.254.0/24";
+    /// First bytes of IP destinations: of kToHosts, of hosts behind no tunnel, of groups.
+    enum class To : std::uint8_t { kHosts = 10, kNowhere = 11, kGroup = 239 };
+    /// In kSources.
+    [[nodiscard]] static std::uint32_t address_of(PartyId party) { return 0x0A40'0000U | party; }
+
     PartyId add(const Party& party);
     /// @param payload 6 at least, so that the frame has 60 bytes
     [[nodiscard]] FrameBytes stamped(PartyId from, std::uint64_t to, std::uint64_t source,
-                                     std::size_t payload, std::uint32_t special = kNothing);
+                                     std::size_t payload, std::uint32_t special = kNothing,
+                                     To address = To::kHosts);
 
     /// A vNIC has received the frame.
     void on_received(PartyId by, const rte_mbuf* frame);

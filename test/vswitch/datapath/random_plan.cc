@@ -33,6 +33,13 @@ SwitchConfig RandomPlan::switch_config() {
     config.uplink.mtu = of<std::uint32_t>({1500, 1500, 9000});
     config.uplink.scheduler = &kSchedulers[pick(static_cast<unsigned>(kSchedulers.size()))];
     config.flood_limit_pps = of<std::uint64_t>({200, 20'000, 1'000'000});
+    config.feedback.enabled = one_in(2);
+    if (one_in(2)) {
+        ApplianceConfig& appliance = config.appliances.emplace_back();
+        appliance.name = kPlanAppliance;
+        appliance.address = "10.9.9.9";
+        appliance.port = 11211;
+    }
     if (one_in(4))
         config.uplink.best_effort_dscp = static_cast<std::uint8_t>(pick(64));
     if (one_in(4))
@@ -40,7 +47,7 @@ SwitchConfig RandomPlan::switch_config() {
     return config;
 }
 
-VnicConfig RandomPlan::vnic(unsigned n, const SwitchConfig& config) {
+VnicConfig RandomPlan::vnic(unsigned n, const SwitchConfig& config, bool tunnels) {
     VnicConfig vnic = vm(n);
     vnic.vlan = kPlanVlans[one_in(3) ? pick(3) : 0];
     vnic.worker = static_cast<std::uint16_t>(pick(static_cast<unsigned>(config.workers.size())));
@@ -48,11 +55,16 @@ VnicConfig RandomPlan::vnic(unsigned n, const SwitchConfig& config) {
     vnic.mtu = of<std::uint32_t>({0, 1500, 1500, 600, 9000});
     vnic.tso = one_in(2);
     vnic.checksum = vnic.tso || one_in(2);
-    change_promises(vnic);
+    vnic.encrypt = tunnels && one_in(3);
+    if (one_in(3))
+        vnic.addresses.push_back(*IpNetwork::parse(RandomOracle::kSources));
+    if (!vnic.addresses.empty() && one_in(3))
+        vnic.dhcp = one_in(2) ? DhcpRole::kClient : DhcpRole::kServer;
+    change_promises(vnic, config);
     return vnic;
 }
 
-void RandomPlan::change_promises(VnicConfig& vnic) {
+void RandomPlan::change_promises(VnicConfig& vnic, const SwitchConfig& config) {
     vnic.reservation_bps = pick(3) * 100'000'000;
     vnic.reservation_pps = one_in(4) ? 10'000 : 0;
     vnic.shares = 1 + pick(1000);
@@ -67,6 +79,18 @@ void RandomPlan::change_promises(VnicConfig& vnic) {
         vnic.limit_pps = std::uint64_t{10'000} << pick(6);
     if (one_in(4))
         vnic.receive_limit_bps = std::uint64_t{10'000'000} << pick(9);
+    vnic.encrypt_limit = vnic.encrypt && one_in(3) ? std::optional(std::uint64_t{1'000'000}) : std::nullopt;
+    vnic.appliances.clear();
+    if (config.appliances.empty() || one_in(3))
+        return;
+    VnicApplianceConfig& requests = vnic.appliances.emplace_back();
+    requests.name = kPlanAppliance;
+    if (one_in(2))
+        requests.limit_tokens = std::uint64_t{10'000} << pick(8);
+    if (one_in(4))
+        requests.downlink_bps = std::uint64_t{1'000'000} << pick(8);
+    requests.reservation_tokens = one_in(3) ? 10'000 : 0;
+    requests.shares = 1 + pick(1000);
 }
 
 /// Half of the frames go to few addresses, so that much happens to one flow.
@@ -97,11 +121,17 @@ std::uint64_t RandomPlan::source_of(const Sender& from) {
     return from.facts->pinned || one_in(2) ? from.facts->mac : mac(kTapAddresses + own);
 }
 
+RandomOracle::To RandomPlan::any_network() {
+    using To = RandomOracle::To;
+    return one_in(8) ? (one_in(4) ? To::kNowhere : To::kGroup) : To::kHosts;
+}
+
 rte_mbuf* RandomPlan::super_frame(RandomOracle& oracle, const Sender& from, std::uint64_t to) {
     const std::size_t payload = 1000 + pick(one_in(3) ? 64'000 : 8'000);
     const std::size_t least = payload / offload::kSegmentsMax + 1;
     const auto segment = static_cast<std::uint16_t>(std::max<std::size_t>(least, 100 + pick(1300)));
-    return ask_segments(to_mbuf(buffer_pool(), oracle.stamped(from.party, to, source_of(from), payload)),
+    return ask_segments(to_mbuf(buffer_pool(), oracle.stamped(from.party, to, source_of(from), payload,
+                                                              RandomOracle::kNothing, any_network())),
                         segment);
 }
 
@@ -119,7 +149,8 @@ std::vector<rte_mbuf*> RandomPlan::burst(RandomOracle& oracle, const Sender& fro
             frames.push_back(super_frame(oracle, from, next));
             continue;
         }
-        FrameBytes bytes = oracle.stamped(from.party, next, source_of(from), kPayloadMin + pick(longest));
+        FrameBytes bytes = oracle.stamped(from.party, next, source_of(from), kPayloadMin + pick(longest),
+                                          RandomOracle::kNothing, any_network());
         if (priority_tags)
             bytes = tagged(bytes, static_cast<std::uint16_t>(pick(8) << 13));
         const std::size_t piece = in_pieces ? std::max(bytes.size() / kBuffersMost + 1, kPieceMin) : 0;
@@ -150,7 +181,13 @@ rte_mbuf* RandomPlan::torn() {
 rte_mbuf* RandomPlan::hostile(RandomOracle& oracle, const Sender& from) {
     const std::size_t payload = kPayloadMin + pick(200);
     const std::uint32_t unless_trusted = from.facts->pinned ? RandomOracle::kForbidden : 0U;
-    switch (pick(5)) {
+    switch (pick(6)) {
+        case 5: {  // of another's IP address
+            FrameBytes bytes = oracle.stamped(from.party, address(), from.facts->mac, payload,
+                                              from.facts->guarded ? RandomOracle::kForbidden : 0U);
+            write16(bytes, 26, 0x0A41);
+            return to_mbuf(buffer_pool(), bytes);
+        }
         case 0:  // of another's address; a guest that may use any may also use that
             return to_mbuf(buffer_pool(),
                            oracle.stamped(from.party, address(), mac(0x70), payload, unless_trusted));

@@ -15,6 +15,8 @@ namespace weir::testing {
 inline constexpr std::uint16_t kPlanVlans[]{0, 10, 20};
 inline constexpr std::uint16_t kForeignVlan = 30;
 inline constexpr unsigned kPlanVnics = 8;
+/// The appliance in the configuration, if there is one.
+inline constexpr const char* kPlanAppliance = "kv";
 
 class RandomPlan {
   public:
@@ -28,10 +30,11 @@ class RandomPlan {
     }
 
     [[nodiscard]] SwitchConfig switch_config();
-    /// vNIC n, 1 .. kPlanVnics. Its place (VLAN, MTU, worker) and its promises.
-    [[nodiscard]] VnicConfig vnic(unsigned n, const SwitchConfig& config);
+    /// vNIC n, 1 .. kPlanVnics. Its place (VLAN, MTU, worker), its addresses, and its promises.
+    /// @param tunnels there are any
+    [[nodiscard]] VnicConfig vnic(unsigned n, const SwitchConfig& config, bool tunnels);
     /// Other promises in the same place.
-    void change_promises(VnicConfig& vnic);
+    void change_promises(VnicConfig& vnic, const SwitchConfig& config);
 
     /// A burst of a guest, or of the wire's hosts of a VLAN. The party's frames are from `sources`.
     struct Sender {
@@ -45,10 +48,13 @@ class RandomPlan {
     /// A frame of the wire, with the tag that it has there.
     [[nodiscard]] rte_mbuf* from_wire(RandomOracle& oracle, PartyId party, std::uint64_t& to);
 
-  private:
+    /// An address that frames may go to.
     [[nodiscard]] std::uint64_t address();
+
+  private:
     [[nodiscard]] std::uint64_t any_address();
     [[nodiscard]] std::uint64_t source_of(const Sender& from);
+    [[nodiscard]] RandomOracle::To any_network();
     [[nodiscard]] rte_mbuf* super_frame(RandomOracle& oracle, const Sender& from, std::uint64_t to);
     [[nodiscard]] rte_mbuf* torn();
 

@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint16_t kPlanQueues = 2;
 /// Frames of the wire that come at once: no more than its ring has.
 constexpr unsigned kWireBurst = 48;
+constexpr unsigned kRequestsBurst = 24;
 constexpr unsigned kFinishTurns = 2000;
 constexpr Nanos kFinishStep = 2'000'000;
 
@@ -33,12 +34,19 @@ RandomSwitch::RandomSwitch(std::uint32_t seed, RingNic& nic)
       config_(drawn(plan_)),
       nic_(nic),
       uplink_(!plan_.one_in(4)),
-      host_(config_, uplink_ ? &nic : nullptr) {
+      tunnels_(uplink_ && plan_.one_in(2)),
+      peers_(plan_, !config_.appliances.empty(), config_.workers.size()),
+      host_(config_, uplink_ ? &nic : nullptr, peers_.appliances(),
+            tunnels_ ? SwitchHarness::TunnelPart{RandomPeers::tunnel_ends(), RandomPeers::engines()}
+                     : SwitchHarness::TunnelPart{}) {
     host_.prompt = true;
-    for (const std::uint16_t vlan : {kPlanVlans[0], kPlanVlans[1], kPlanVlans[2], kForeignVlan})
+    for (const std::uint16_t vlan : {kPlanVlans[0], kPlanVlans[1], kPlanVlans[2], kForeignVlan}) {
         wire_parties_.push_back(oracle_.add({.name = "the wire", .vlan = vlan, .on_wire = true}));
+        tunnel_parties_.push_back(
+            oracle_.add({.name = "a tunnel", .vlan = vlan, .on_wire = true, .encrypted = true}));
+    }
     for (unsigned n = 1; n <= kPlanVnics; ++n) {
-        guests_[n].config = plan_.vnic(n, config_);
+        guests_[n].config = plan_.vnic(n, config_, tunnels_);
         if (!plan_.one_in(3))
             add(guests_[n]);
     }
@@ -66,7 +74,7 @@ void RandomSwitch::act() {
     Guest& guest = guests_[1 + plan_.pick(kPlanVnics)];
     const unsigned what = plan_.pick(100);
     if (what < 6)
-        operate(guest);
+        plan_.one_in(4) ? operate_host() : operate(guest);
     else if (what < 50 && guest.present)
         offer(guest);
     else if (what < 65 && uplink_)
@@ -83,10 +91,10 @@ void RandomSwitch::act() {
 
 void RandomSwitch::operate(Guest& guest) {
     if (!guest.present) {
-        guest.config = plan_.vnic(static_cast<unsigned>(&guest - guests_.data()), config_);
+        guest.config = plan_.vnic(static_cast<unsigned>(&guest - guests_.data()), config_, tunnels_);
         return add(guest);
     }
-    switch (plan_.pick(6)) {
+    switch (plan_.pick(5)) {
         case 0:
         case 1:
             return remove(guest);
@@ -96,13 +104,21 @@ void RandomSwitch::operate(Guest& guest) {
         case 3:
             host_.port(guest.id).ring_frames = plan_.of<std::size_t>({1, 16, 256});
             return;
-        case 4:
-            nic_.set_link(!plan_.one_in(3));
-            return;
         default:
-            plan_.change_promises(guest.config);
+            plan_.change_promises(guest.config, config_);
             guest.quota = std::max(guest.quota, make_vnic_profile(guest.config, config_).buffers_max);
             host_.change(guest.id, guest.config);
+    }
+}
+
+/// The link goes or comes back; the ends of a tunnel agree on keys.
+void RandomSwitch::operate_host() {
+    if (!tunnels_ || plan_.one_in(4))
+        return nic_.set_link(!plan_.one_in(3));
+    const auto tunnel = static_cast<TunnelId>(plan_.pick(RandomPeers::kTunnels));
+    for (const auto& worker : host_.workers()) {
+        host_.post(worker->id(), command::ReceiveSession{tunnel, &RandomPeers::session(tunnel)});
+        host_.post(worker->id(), command::SendSession{tunnel, &RandomPeers::session(tunnel)});
     }
 }
 
@@ -114,8 +130,12 @@ void RandomSwitch::add(Guest& guest) {
          .vlan = config.vlan,
          .mac = config.mac->bits,
          .pinned = config.anti_spoofing,
+         .encrypted = config.encrypt,
+         .guarded = !config.addresses.empty(),
          .longest = (config.mtu != 0 ? config.mtu : config_.uplink.mtu) + limits::kEthernetHeaderBytes,
          .taken = {.checksum = config.checksum, .tso = config.tso}});
+    guest.sent_whole = !config.encrypt;
+    guest.client = {.address = RandomOracle::address_of(guest.party), .mac = config.mac->bits};
     for (VnicId id = 0; id < host_.ids() && guest.id == kNoVnic; ++id)
         if (!host_.has(id))
             host_.add_again(guest.id = id, config);
@@ -133,20 +153,44 @@ void RandomSwitch::remove(Guest& guest) {
 
 void RandomSwitch::offer(Guest& guest) {
     const RandomPlan::Sender sender{guest.party, &oracle_.party(guest.party), guest.config.checksum};
-    std::vector<rte_mbuf*> frames =
-        plan_.one_in(6) ? std::vector{plan_.hostile(oracle_, sender)} : plan_.burst(oracle_, sender);
+    std::vector<rte_mbuf*> frames;
+    if (plan_.one_in(6))
+        frames.push_back(plan_.hostile(oracle_, sender));
+    else if (!config_.appliances.empty() && plan_.one_in(3))
+        for (unsigned i = 1 + plan_.pick(kRequestsBurst); i > 0; --i)
+            frames.push_back(peers_.request(guest.client, plan_.one_in(4) ? plan_.address() : kFar));
+    else
+        frames = plan_.burst(oracle_, sender);
     guest.sent += frames.size();
     guest.sent_whole = guest.sent_whole && std::ranges::none_of(frames, may_be_split);
     FakePort& port = host_.port(guest.id);
     port.offered.insert(port.offered.end(), frames.begin(), frames.end());
 }
 
+/// What a peer sends that is no plain frame of a host: rates, answers of the appliance, frames in tunnels.
+/// @return nullptr: nothing  @param to the address that it is for
+rte_mbuf* RandomSwitch::from_peers(PartyId party, std::uint64_t& to) {
+    Guest& guest = guests_[1 + plan_.pick(kPlanVnics)];
+    to = guest.config.mac->bits;
+    if (oracle_.party(party).encrypted) {
+        rte_mbuf* frame = plan_.from_wire(oracle_, party, to);
+        return peers_.through_tunnel(frame, party ^ to >> 40);
+    }
+    if (!config_.appliances.empty() && plan_.one_in(2))
+        return guest.present ? peers_.answer(guest.client) : nullptr;
+    return peers_.feedback(to, guest.config.vlan, plan_.address());
+}
+
 /// A flow of the wire comes through one queue of the NIC.
 void RandomSwitch::arrive() {
-    const PartyId party = wire_parties_[plan_.pick(static_cast<unsigned>(wire_parties_.size()))];
+    const bool peers = plan_.one_in(3);
+    const auto& parties = peers && tunnels_ && plan_.one_in(2) ? tunnel_parties_ : wire_parties_;
+    const PartyId party = parties[plan_.pick(static_cast<unsigned>(parties.size()))];
     for (unsigned i = 1 + plan_.pick(kWireBurst); i > 0 && buffers_in_use() < kBuffers / 2; --i) {
         std::uint64_t to = 0;
-        rte_mbuf* frame = plan_.from_wire(oracle_, party, to);
+        rte_mbuf* frame = peers ? from_peers(party, to) : plan_.from_wire(oracle_, party, to);
+        if (frame == nullptr)
+            continue;
         nic_.arrive(frame, static_cast<std::uint16_t>((party ^ to >> 40) % config_.workers.size()));
         ++arrived_wire_;
     }
@@ -193,6 +237,7 @@ bool RandomSwitch::waits() const {
 /// Every VM reads, the wire takes, and what waits leaves.
 void RandomSwitch::finish() {
     nic_.set_link(true);
+    peers_.open_window();
     for (Guest& guest : guests_) {
         if (!guest.present)
             continue;
@@ -206,6 +251,8 @@ void RandomSwitch::finish() {
     }
     for (unsigned turns = 0; turns < kFinishTurns && (turns < 3 || waits()); ++turns) {
         host_.now += kFinishStep;
+        for (const auto& worker : host_.workers())
+            worker->housekeeping_next();
         host_.turn();
         take_from_wire();
         for (Guest& guest : guests_)
@@ -218,6 +265,32 @@ void RandomSwitch::finish() {
             require(host_.stats(guest.id).from_vm.offered.packets == guest.sent,
                     guest.config.name + ": a frame that was sent is not counted");
     check_wire();
+    for (const Guest& guest : guests_)
+        if (guest.present)
+            look(guest);
+    seen_.arrived = oracle_.arrived();
+}
+
+void RandomSwitch::Seen::add(const Seen& more) {
+    arrived += more.arrived;
+    requests += more.requests;
+    into_tunnels += more.into_tunnels;
+    out_of_tunnels += more.out_of_tunnels;
+    rates += more.rates;
+    spoofed += more.spoofed;
+    in_quota += more.in_quota;
+}
+
+void RandomSwitch::look(const Guest& guest) {
+    const DirectionStats& sent = host_.stats(guest.id).from_vm;
+    seen_.spoofed += drops(sent, DropReason::kIpSpoof);
+    seen_.in_quota += drops(sent, DropReason::kBufferQuota);
+    std::vector<RequestPath::Reading> readings;
+    readings.reserve(limits::kAppliancesPerVnic);
+    if (!config_.appliances.empty())
+        host_.post(host_.path(guest.id).fixed.owner, command::ReadRequests{guest.id, &readings});
+    for (const RequestPath::Reading& reading : readings)
+        seen_.requests += reading.stats.held_total;
 }
 
 void RandomSwitch::require(bool holds, const std::string& what) {
@@ -259,9 +332,17 @@ void RandomSwitch::check_wire() {
         return;
     UplinkStats sum;
     for (const auto& worker : host_.workers()) {
-        const UplinkStats part = host_.snapshot_worker(worker->id()).uplink;
-        sum.tx.add(part.tx);
-        sum.rx.add(part.rx);
+        WorkerSnapshot part;
+        std::vector<TunnelStats> tunnels(RandomPeers::kTunnels);
+        host_.post(worker->id(), command::ReadWorker{&part, tunnels_ ? &tunnels : nullptr});
+        sum.tx.add(part.uplink.tx);
+        sum.rx.add(part.uplink.rx);
+        for (const TunnelStats& tunnel : tunnels) {
+            require(balanced(tunnel.in), "what came through a tunnel is not accounted for");
+            seen_.into_tunnels += tunnel.out.packets;
+            seen_.out_of_tunnels += tunnel.in.delivered.packets;
+        }
+        seen_.rates += part.feedback.received;
     }
     require(balanced(sum.tx) && balanced(sum.rx), "the uplink's frames are not accounted for");
     require(sum.rx.offered.packets == arrived_wire_, "a frame of the wire is not counted");

@@ -23,13 +23,13 @@ std::uint32_t number_from(const char* variable, std::uint32_t otherwise) {
 }
 
 /// @return what was wrong; empty: nothing
-std::string fault_of(std::uint32_t seed, RingNic& nic, std::uint64_t& arrived) {
+std::string fault_of(std::uint32_t seed, RingNic& nic, RandomSwitch::Seen& seen) {
     const unsigned before = buffers_in_use();
     std::optional<std::string> fault;
     {
         RandomSwitch random(seed, nic);
         fault = random.run(kRandomSteps);
-        arrived += random.arrived();
+        seen.add(random.seen());
     }
     nic.set_link(true);
     nic.drain(0, 0);
@@ -44,11 +44,19 @@ TEST_CASE("random switches account for every frame, keep the order of flows and 
     const std::uint32_t only = number_from("WEIR_SEED", 0);
     const std::uint32_t seeds = number_from("WEIR_SEEDS", kSanitized ? 100 : 1000);
     RingNic nic(2, 128);
-    std::uint64_t arrived = 0;
+    RandomSwitch::Seen seen;
     const std::uint32_t first = only != 0 ? only : 1;
     const std::uint32_t last = only != 0 ? only : seeds;
     for (std::uint32_t seed = first; seed <= last; ++seed)
-        if (const std::string fault = fault_of(seed, nic, arrived); !fault.empty())
+        if (const std::string fault = fault_of(seed, nic, seen); !fault.empty())
             FAIL("WEIR_SEED=" << seed << ": " << fault);
-    CHECK((only != 0 || arrived > std::uint64_t{100} * seeds));
+    if (only != 0 || seeds < 100)  // too few to see everything
+        return;
+    CHECK(seen.arrived > std::uint64_t{100} * seeds);
+    CHECK(seen.requests > seeds);
+    CHECK(seen.into_tunnels > seeds);
+    CHECK(seen.out_of_tunnels > seeds);
+    CHECK(seen.rates > seeds);
+    CHECK(seen.spoofed > 0);
+    CHECK(seen.in_quota > 0);
 }
