@@ -86,7 +86,7 @@ class Delivery {
     [[nodiscard]] bool busy() const { return !fan_in_.empty() || !measured_.empty(); }
     /// Delivers what waiting receivers take, some of them per call, and charges them. @return frames
     unsigned serve_waiting(Nanos now);
-    /// The sender is to be left alone: its frames wait, and all go to one receiver.
+    /// The sender is to be left alone: all its frames go to one receiver, and enough of them wait there.
     [[nodiscard]] bool holds(VnicPath& sender, Nanos now) const;
     /// Receivers whose rate of frames from the wire is measured, VnicPath::drain_rate.
     [[nodiscard]] std::span<const VnicId> measured() const { return measured_; }
@@ -140,8 +140,8 @@ class Delivery {
     void drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, DropReason reason);
     unsigned serve(VnicPath& to);
     void drop_waiting(VnicPath& to, DropReason reason);
-    void hold_other(Waiting& receiver, std::uint16_t vnic);
-    void release_others(Waiting& receiver);
+    void hold_other(const VnicPath& receiver, std::uint16_t vnic);
+    void release_others(VnicId receiver);
     void refresh(VnicPath& to);
 
     Setup setup_;

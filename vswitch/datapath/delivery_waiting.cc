@@ -2,9 +2,10 @@
 // host are held back meanwhile. Source: EyeQ 3.3; docs/algorithms.md 4.6, 4.7.
 //
 // How much may wait depends on its sender. A vNIC of this worker is held back at 64 KiB, so that what waits
-// is that and one burst; of one that sends to several receivers 128 KiB wait for each, and the rest is
-// dropped. vNICs of other workers share one claim; at 64 KiB of it their rings are left alone, too. Frames
-// of the wire cannot be held back: 256 KiB of them wait, chosen by their sources' shares.
+// is that, one burst, and half a burst for each 5 ms that the receiver needs longer, up to 512 KiB; of one
+// that sends to several receivers 128 KiB wait for each, and the rest is dropped. vNICs of other workers
+// share one claim; at 64 KiB of it their rings are left alone, too. Frames of the wire cannot be held back:
+// 256 KiB of them wait, chosen by their sources' shares.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "common/byte_order.h"
 #include "vswitch/datapath/delivery.h"
 #include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/traffic_class.h"
 
 namespace weir {
 namespace {
@@ -20,8 +22,13 @@ namespace {
 /// Bytes to one receiver from which on the sender's ring is left alone: half a millisecond at 1 Gbit/s, more
 /// than a turn of the poll loop at 10.
 constexpr std::uint32_t kHoldBytes = 64 * 1024;
+/// Bytes to one receiver of a sender that is held back: what looks at its ring find in 100 ms, 20 half
+/// bursts.
+constexpr std::uint32_t kSingleBytes = 512 * 1024;
 /// Bytes to one receiver of a sender that is not held back.
-constexpr std::uint32_t kSeveralBytes = 128 * 1024;
+constexpr std::uint32_t kSeveralBytes = limits::kQueueBytesMax;
+/// Bytes to one receiver above which frames that wait for it are marked.
+constexpr std::uint32_t kMarkBytes = kSeveralBytes * 3 / 4;
 /// Of a sender's floods, so that they do not hold it back.
 constexpr std::uint32_t kFloodBytes = kHoldBytes / 2;
 /// Bytes of all other workers' vNICs: seven of them are held back at 64 KiB in one moment, each with a burst
@@ -151,14 +158,18 @@ bool Delivery::wait_from_vm(VnicPath& to, const PacketRef& ref) {
     constexpr std::uint32_t kBurstBuffers = limits::kBurst * limits::kFrameBuffersMax;
     if (origin_.copies && from.queued_buffers + ref.buffers + kBurstBuffers > from.profile.buffers_max)
         return false;
-    // Half of its quota is for what it sends to others.
-    if ((origin_.copies || from.backpressure.several(origin_.now)) &&
-        (bytes > (origin_.copies ? kFloodBytes : kSeveralBytes) ||
-         2 * (from.backpressure.buffers + ref.buffers) > from.profile.buffers_max))
+    const bool single = !origin_.copies && !from.backpressure.several(origin_.now);
+    if (bytes > (single ? kSingleBytes : origin_.copies ? kFloodBytes : kSeveralBytes))
+        return false;
+    // Half of its quota is for what it sends to others, or will when it turns to them.
+    if ((!single || bytes > kSeveralBytes) &&
+        2 * (from.backpressure.buffers + ref.buffers) > from.profile.buffers_max)
         return false;
     const SenderClaim claim{from.profile.uplink.reservation, from.profile.uplink.shares};
     if (!fan_in_.push(to.fixed.id, id, claim, ref, origin_.now))
         return false;
+    if (bytes > kMarkBytes)  // copies may share their data; of them less waits
+        from.stats.ecn_marked += mark_congestion(static_cast<rte_mbuf*>(ref.packet));
     from.queued_buffers += ref.buffers;
     from.backpressure.buffers += ref.buffers;
     from.pressure.pressed.store(true, std::memory_order_relaxed);
@@ -172,7 +183,7 @@ bool Delivery::wait_from_worker(VnicPath& to, const PacketRef& ref, std::uint16_
                        fan_in_.push(id, kFromWorkers, {}, ref, origin_.now);
     outside_buffers_ += taken ? ref.buffers : 0U;
     if (bytes > kHoldBytes && fan_in_.waits(id))  // serve() will release it
-        hold_other(waiting_[id], source);
+        hold_other(to, source);
     return taken;
 }
 
@@ -196,31 +207,36 @@ bool Delivery::wait_from_wire(VnicPath& to, const PacketRef& ref) {
 
 bool Delivery::holds(VnicPath& sender, Nanos now) const {
     const Backpressure& pressure = sender.backpressure;
-    if (!pressure.check(sender.pressure))
+    if (!pressure.check(sender.pressure) || pressure.several(now))
         return false;
-    const bool held = sender.held && sender.held_for == HoldReason::kReceiver;
-    if (pressure.several(held ? sender.held_since : now))
+    const Destination to = sender.pressure.last;
+    if (to >= limits::kVnicsMax)
         return false;
-    if (pressure.holders.load(std::memory_order_relaxed) != 0)
+    if (pressure.held_for(to))
         return true;
     const std::uint32_t most = fan_in_.room() > limits::kReceivePackets / 2 ? kHoldBytes : 1;
-    return fan_in_.most_bytes(sender.fixed.id) >= most;
+    return fan_in_.bytes(static_cast<VnicId>(to), sender.fixed.id) >= most;
 }
 
 /// The vNIC of another worker sees it at its next poll.
-void Delivery::hold_other(Waiting& receiver, std::uint16_t vnic) {
-    if (setup_.directory[vnic] == nullptr || receiver.held.test(vnic))
+void Delivery::hold_other(const VnicPath& receiver, std::uint16_t vnic) {
+    if (setup_.directory[vnic] == nullptr)
         return;
-    receiver.held.set(vnic);
     VnicPath& sender = *setup_.directory[vnic];
+    sender.backpressure.holder.store(receiver.fixed.id, std::memory_order_relaxed);
+    BitmapTree<limits::kVnicsMax>& held = waiting_[receiver.fixed.id].held;
+    if (held.test(vnic))
+        return;
+    held.set(vnic);
     sender.backpressure.hold(sender.pressure);
 }
 
-void Delivery::release_others(Waiting& receiver) {
-    while (!receiver.held.empty()) {
-        const std::size_t vnic = receiver.held.find_from(0);
-        receiver.held.clear(vnic);
-        setup_.directory[vnic]->backpressure.release();
+void Delivery::release_others(VnicId receiver) {
+    BitmapTree<limits::kVnicsMax>& held = waiting_[receiver].held;
+    while (!held.empty()) {
+        const std::size_t vnic = held.find_from(0);
+        held.clear(vnic);
+        setup_.directory[vnic]->backpressure.release(receiver);
     }
 }
 
@@ -245,7 +261,7 @@ void Delivery::drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, Dr
 void Delivery::drop_waiting(VnicPath& to, DropReason reason) {
     fan_in_.drain_receiver(
         to.fixed.id, [&](const PacketRef& ref, SenderId sender) { drop_left(to, ref, sender, reason); });
-    release_others(waiting_[to.fixed.id]);
+    release_others(to.fixed.id);
     refresh(to);
 }
 
@@ -301,7 +317,7 @@ unsigned Delivery::serve(VnicPath& to) {
     if (moved != 0 || !full)
         state.progress = origin_.now;
     if (!state.held.empty() && fan_in_.bytes(id, kFromWorkers) < kHoldBytes / 2)
-        release_others(state);
+        release_others(id);
     if (origin_.now - state.progress >= kStall) {
         state.stalled_until = origin_.now + kStall;
         drop_waiting(to, DropReason::kVmRingFull);

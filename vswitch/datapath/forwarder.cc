@@ -345,7 +345,7 @@ unsigned Forwarder::poll_inbox(Nanos now) {
             inbox_pieces_.fill(piece);
     }
     if (!inbox_pieces_.empty()) [[unlikely]]
-        piece = inbox_pieces_.next(UINT32_MAX, true);
+        piece = inbox_pieces_.next(UINT32_MAX, limits::kBurst, true);
     delivery_.begin_inbox(now);
     EspBurst esp;
     for (rte_mbuf* frame : piece) {

@@ -40,11 +40,11 @@ void Intake::fill(std::span<rte_mbuf* const> burst) {
         buffers_ += frame->nb_segs;
 }
 
-std::span<rte_mbuf*> Intake::next(std::uint32_t room, bool one) {
+std::span<rte_mbuf*> Intake::next(std::uint32_t room, std::size_t most, bool one) {
     const std::uint16_t first = next_;
     std::uint32_t segments = 0;
     std::uint32_t taken = 0;
-    for (; next_ < count_; ++next_) {
+    for (; next_ < count_ && next_ < first + most; ++next_) {
         const rte_mbuf* frame = (*frames_)[next_];
         taken += split_buffers(frame);
         segments += segments_of(frame);

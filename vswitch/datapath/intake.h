@@ -45,8 +45,9 @@ class Intake {
     void fill(std::span<rte_mbuf* const> burst);
     /// The next piece, of which the caller becomes the owner; valid until fill().
     /// @param room buffers that the vNIC may take besides those that it holds
+    /// @param most frames
     /// @param one  at least one frame, though it may not fit: the vNIC has nothing else that could leave
-    [[nodiscard]] std::span<rte_mbuf*> next(std::uint32_t room, bool one);
+    [[nodiscard]] std::span<rte_mbuf*> next(std::uint32_t room, std::size_t most, bool one);
     /// Frees what is left. @return frames
     std::uint16_t drop_all();
 

@@ -180,6 +180,10 @@ struct VnicPath {
         held_for = reason;
         held_since = now;
     }
+    /// The ring has been held back for this reason, and no other, for `span` now.
+    [[nodiscard]] bool held_for_as_long(HoldReason reason, Nanos span, Nanos now) const {
+        return held && held_for == reason && now - held_since >= span;
+    }
     void release(Nanos now) {
         if (!held)
             return;

@@ -142,11 +142,6 @@ std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
         vnic.hold(HoldReason::kUplink, now);
         return 0;
     }
-    if (vnic.pressure.pressed.load(std::memory_order_relaxed) && forwarder_.held_by_receiver(vnic, now))
-        [[unlikely]] {
-        vnic.hold(HoldReason::kReceiver, now);
-        return 0;
-    }
     const std::uint32_t most = burst_within_quota(vnic);
     if (most == 0) {
         vnic.hold(HoldReason::kBuffers, now);
@@ -174,29 +169,37 @@ std::uint16_t Worker::allowance(VnicPath& vnic, Nanos now) {
 
 /// @return frames that moved, for which the caller charges; 0: none
 unsigned Worker::poll_vnic(VnicPath& vnic, Nanos now) {
+    const bool looks =
+        vnic.pressure.pressed.load(std::memory_order_relaxed) && forwarder_.held_by_receiver(vnic, now);
+    if (looks && !vnic.held_for_as_long(HoldReason::kReceiver, Backpressure::kLookPeriod, now)) [[unlikely]] {
+        vnic.hold(HoldReason::kReceiver, now);
+        return 0;
+    }
     const std::uint16_t most = allowance(vnic, now);
     if (most == 0)
         return 0;
     if (!vnic.intake.empty()) [[unlikely]]
-        return forward_piece(vnic, now);
+        return forward_piece(vnic, looks ? 1 : limits::kBurst, now);
     std::array<rte_mbuf*, limits::kBurst> frames;
-    const std::uint16_t count = vnic.fixed.port->rx_burst(frames.data(), most);
+    const auto asked = static_cast<std::uint16_t>(looks ? (most + 1) / 2 : most);
+    const std::uint16_t count = vnic.fixed.port->rx_burst(frames.data(), asked);
     if (count == 0)
         return 0;
     ++vnic.stats.bursts;
     if (Intake::needed_for({frames.data(), count})) [[unlikely]] {
         vnic.intake.fill({frames.data(), count});
-        return forward_piece(vnic, now);
+        return forward_piece(vnic, looks ? 1 : limits::kBurst, now);
     }
     forwarder_.from_vm(vnic, frames.data(), count, now);
     return count;
 }
 
-/// A piece of a burst with super-frames, if the vNIC's quota has room for what they may become.
-unsigned Worker::forward_piece(VnicPath& vnic, Nanos now) {
+/// A piece of a burst with super-frames, of at most so many, if the vNIC's quota has room for what they may
+/// become.
+unsigned Worker::forward_piece(VnicPath& vnic, std::size_t most, Nanos now) {
     const std::uint32_t held = vnic.queued_buffers + vnic.intake.buffers();
     const std::uint32_t room = vnic.profile.buffers_max - std::min(vnic.profile.buffers_max, held);
-    const std::span<rte_mbuf*> piece = vnic.intake.next(room, vnic.queued_buffers == 0);
+    const std::span<rte_mbuf*> piece = vnic.intake.next(room, most, vnic.queued_buffers == 0);
     if (piece.empty()) {
         vnic.hold(HoldReason::kBuffers, now);
         return 0;

@@ -63,7 +63,7 @@ class Worker {
     unsigned serve_between(Nanos now);
     unsigned poll_vnics(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
-    unsigned forward_piece(VnicPath& vnic, Nanos now);
+    unsigned forward_piece(VnicPath& vnic, std::size_t most, Nanos now);
     void finish_poll(VnicPath& vnic, unsigned frames);
     std::uint16_t allowance(VnicPath& vnic, Nanos now);
     void sum_claims();

@@ -26,7 +26,7 @@ rte_mbuf* plain() {
 }
 
 std::size_t take(Intake& intake, std::uint32_t room = kPlenty, bool one = false) {
-    const std::span<rte_mbuf*> piece = intake.next(room, one);
+    const std::span<rte_mbuf*> piece = intake.next(room, limits::kBurst, one);
     rte_pktmbuf_free_bulk(piece.data(), static_cast<unsigned>(piece.size()));
     return piece.size();
 }
@@ -54,7 +54,7 @@ TEST_CASE("a piece has at most 256 segments, and all frames come out in order") 
     std::vector<rte_mbuf*> out;
     std::vector<std::size_t> sizes;
     while (!intake.empty()) {
-        const std::span<rte_mbuf*> piece = intake.next(kPlenty, false);
+        const std::span<rte_mbuf*> piece = intake.next(kPlenty, limits::kBurst, false);
         sizes.push_back(piece.size());
         out.insert(out.end(), piece.begin(), piece.end());
     }

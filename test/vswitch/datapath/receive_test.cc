@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::size_t kFullBytes = 1514;
 constexpr Nanos kStep = 10 * kUs;
+/// Between two looks at a ring that a receiver holds back.
+constexpr Nanos kLookPeriod = 5 * kMs;
 
 /// A VM that takes frames from its ring at a rate, and keeps count of each sender's.
 struct SlowVm {
@@ -201,6 +203,93 @@ TEST_CASE("a VM that sends to several is not held back by one of them that takes
     CHECK(balanced(host.stats(vm1).from_vm));
 }
 
+TEST_CASE("a VM that turns from a slow receiver to another one waits for one look at its ring, 5 ms") {
+    const WorkerId slow_worker = GENERATE(WorkerId{0}, WorkerId{1});
+    SwitchConfig config;
+    config.workers = {1, 2};
+    SwitchHarness host(config);
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm2 = host.add(vm(2));
+    VnicConfig receiver = vm(9);
+    receiver.worker = slow_worker;
+    const VnicId vm9 = host.add(receiver);
+    host.port(vm2).read_at_once();
+    SlowVm slow(host.port(vm9), kMbit);
+    flood(host, vm1, 1, 9);
+    run(host, slow, 20 * kMs);
+    CHECK(held_by_receiver(host.snapshot(vm1)) > 10 * kMs);
+    flood(host, vm1, 1, 2);
+    run(host, slow, kLookPeriod + 2 * kStep);
+    CHECK(host.stats(vm2).to_vm.delivered.packets > 0);
+    const std::uint64_t before = host.stats(vm2).to_vm.delivered.packets;
+    run(host, slow, 100 * kMs);  // 10,000 turns; half of the cycles are for the wire
+    CHECK(host.stats(vm2).to_vm.delivered.packets - before > 300'000);
+    CHECK(host.stats(vm9).to_vm.queued.packets > 0);
+    CHECK(host.stats(vm9).to_vm.dropped.packets == 0);
+    CHECK(slow.disordered == 0);
+    CHECK(balanced(host.stats(vm1).from_vm));
+}
+
+TEST_CASE("a ring full of frames for a slow receiver is passed in 16 looks, and none of them is lost") {
+    SwitchHarness host;
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm2 = host.add(vm(2));
+    const VnicId vm9 = host.add(vm(9));
+    host.port(vm2).read_at_once();
+    SlowVm slow(host.port(vm9), kMbit);
+    for (std::uint32_t i = 1; i <= 64 + 256; ++i)
+        host.port(vm1).offered.push_back(frame(mac(9), mac(1), i, kFullBytes));
+    host.port(vm1).offered.push_back(frame(mac(2), mac(1), 1, kFullBytes));
+    Nanos passed = 0;
+    for (; host.stats(vm2).to_vm.delivered.packets == 0 && passed < kNanosPerSec; passed += kStep)
+        run(host, slow, kStep);
+    CHECK(passed <= 16 * (kLookPeriod + kStep) + 3 * kStep);
+    CHECK(passed > 12 * kLookPeriod);  // what the first polls took waits before
+    CHECK(host.stats(vm9).to_vm.dropped.packets == 0);
+}
+
+TEST_CASE(
+    "for a receiver that is slower than the looks at its ring 512 KiB of one sender wait, of short frames "
+    "128 "
+    "KiB") {
+    const std::size_t bytes = GENERATE(std::size_t{60}, kFullBytes);
+    SwitchHarness host;
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm9 = host.add(vm(9));
+    SlowVm slow(host.port(vm9), kMbit / 4);
+    host.port(vm1).source = [bytes, number = 0U]() mutable { return frame(mac(9), mac(1), ++number, bytes); };
+    std::uint64_t most = 0;
+    for (unsigned i = 0; i < 50'000; ++i) {
+        run(host, slow, kStep);
+        most = std::max(most, host.stats(vm9).to_vm.queued.bytes);
+    }
+    const DirectionStats& to = host.stats(vm9).to_vm;
+    const std::uint64_t bound = (bytes == kFullBytes ? 512 : 128) * 1024;
+    CHECK(most <= bound);
+    CHECK(most > bound - kWireFrame);
+    CHECK(drops(to, DropReason::kVmRingFull) == to.dropped.packets);
+    CHECK(to.dropped.packets > 0);
+    CHECK(held_by_receiver(host.snapshot(vm1)) > 450 * kMs);
+    CHECK(slow.disordered == 0);
+    CHECK(balanced(to));
+}
+
+TEST_CASE("frames behind 96 KiB that wait for a receiver are marked, those before are not") {
+    SwitchHarness host;
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm9 = host.add(vm(9));
+    SlowVm slow(host.port(vm9), 0);
+    FrameBytes capable = ethernet(mac(9), mac(1), 0x0800, ipv4(17, udp(pattern(kFullBytes - 14 - 20 - 8))));
+    capable[15] = 2;  // ECT(0)
+    host.port(vm1).source = [capable] { return to_mbuf(buffer_pool(), capable); };
+    run(host, slow, 12 * kMs);
+    const DirectionStats& to = host.stats(vm9).to_vm;
+    const std::uint64_t beyond = to.queued.bytes - 96 * 1024;
+    CHECK(to.queued.bytes > 96 * 1024);
+    CHECK(host.stats(vm1).ecn_marked == beyond / kWireFrame + 1);
+    CHECK(to.dropped.packets == 0);
+}
+
 TEST_CASE("no sender waits for a VM that takes nothing for 100 ms, until it takes frames again") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
@@ -210,7 +299,8 @@ TEST_CASE("no sender waits for a VM that takes nothing for 100 ms, until it take
     run(host, slow, 50 * kMs);
     CHECK(host.stats(vm9).to_vm.dropped.packets == 0);
     const std::uint64_t waiting = host.stats(vm9).to_vm.queued.packets;
-    CHECK(waiting * kWireFrame < 64 * 1024 + 32 * kWireFrame);
+    constexpr std::uint64_t kLooks = 50 * kMs / kLookPeriod;
+    CHECK(waiting * kWireFrame < 64 * 1024 + (32 + kLooks * 16) * kWireFrame);
     run(host, slow, 100 * kMs);
     CHECK(host.stats(vm9).to_vm.queued.packets == 0);
     CHECK(drops(host.stats(vm9).to_vm, DropReason::kVmRingFull) > 10 * waiting);

@@ -227,11 +227,4 @@ void FanIn::remove(Receiver& r, ClaimId at) {
     free_ = at;
 }
 
-std::uint32_t FanIn::most_bytes(SenderId sender) const {
-    std::uint32_t most = 0;
-    for (ClaimId at = of_sender_[sender]; at != kNone; at = claims_[at].next_of_sender)
-        most = std::max(most, claims_[at].bytes);
-    return most;
-}
-
 }  // namespace weir

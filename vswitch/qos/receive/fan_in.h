@@ -104,8 +104,6 @@ class FanIn {
         const ClaimId at = find(receiver, sender);
         return at == kNone ? 0 : claims_[at].bytes;
     }
-    /// Bytes of the sender that wait for one receiver: the one for which it has most.
-    [[nodiscard]] std::uint32_t most_bytes(SenderId sender) const;
     /// Free places for packets to any receiver.
     [[nodiscard]] std::uint32_t room() const { return places_.room(); }
 
