@@ -58,6 +58,15 @@ SourceAddress source_address(const rte_mbuf* frame) {
     return {2, head.source};
 }
 
+SenderClaim claim_of(const VnicPath& sender) {
+    return {sender.profile.uplink.reservation, sender.profile.uplink.shares};
+}
+
+/// What the receiver's vNIC has reserved of the downlink is no use if VMs of this host take its ring.
+SenderClaim wire_claim(const VnicPath& receiver) {
+    return {.reservation = receiver.profile.receive_reservation};
+}
+
 }  // namespace
 
 Delivery::~Delivery() {
@@ -70,7 +79,8 @@ Delivery::~Delivery() {
 void Delivery::change(VnicPath& path, Nanos now) {
     const VnicId id = path.fixed.id;
     fan_in_.set_limit(id, path.profile.receive_bucket, now);
-    fan_in_.change(id, {path.profile.uplink.reservation, path.profile.uplink.shares}, now);
+    fan_in_.change(id, claim_of(path), now);
+    fan_in_.change(id, kFromWire, wire_claim(path), now);
     refresh(path);
 }
 
@@ -165,8 +175,7 @@ bool Delivery::wait_from_vm(VnicPath& to, const PacketRef& ref) {
     if ((!single || bytes > kSeveralBytes) &&
         2 * (from.backpressure.buffers + ref.buffers) > from.profile.buffers_max)
         return false;
-    const SenderClaim claim{from.profile.uplink.reservation, from.profile.uplink.shares};
-    if (!fan_in_.push(to.fixed.id, id, claim, ref, origin_.now))
+    if (!fan_in_.push(to.fixed.id, id, claim_of(from), ref, origin_.now))
         return false;
     if (bytes > kMarkBytes)  // copies may share their data; of them less waits
         from.stats.ecn_marked += mark_congestion(static_cast<rte_mbuf*>(ref.packet));
@@ -193,7 +202,7 @@ bool Delivery::wait_from_wire(VnicPath& to, const PacketRef& ref) {
     if (outside_buffers_ + ref.buffers > limits::kReceiveBuffers ||
         !source_shares_.may_enter(id, source_address(frame), ref.bytes, fan_in_.bytes(id, kFromWire),
                                   kWireBytes, origin_.now) ||
-        !fan_in_.push(id, kFromWire, {}, ref, origin_.now))
+        !fan_in_.push(id, kFromWire, wire_claim(to), ref, origin_.now))
         return false;
     outside_buffers_ += ref.buffers;
     Waiting& state = waiting_[id];

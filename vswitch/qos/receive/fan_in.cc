@@ -88,17 +88,25 @@ void FanIn::set_quanta(Receiver& r) {
             std::max<std::uint64_t>(1, kQuantum * claims_[at].shares / r.most_shares);
 }
 
-void FanIn::change(SenderId sender, const SenderClaim& claim, Nanos now) {
-    for (ClaimId at = of_sender_[sender]; at != kNone; at = claims_[at].next_of_sender) {
-        Claim& c = claims_[at];
-        const bool had = !c.reserved.never();
-        set_claim(c, claim, now);
-        if (!had)
-            c.reserved.begin(now);
-        Members& reserved = receivers_[c.receiver].reserved;
-        if (!c.queue.empty())
-            c.reserved.never() ? reserved.clear(at) : reserved.set(at);
-    }
+void FanIn::change_claim(ClaimId at, const SenderClaim& claim, Nanos now) {
+    Claim& c = claims_[at];
+    const bool had = !c.reserved.never();
+    set_claim(c, claim, now);
+    if (!had)
+        c.reserved.begin(now);
+    Members& reserved = receivers_[c.receiver].reserved;
+    if (!c.queue.empty())
+        c.reserved.never() ? reserved.clear(at) : reserved.set(at);
+}
+
+void FanIn::change(VnicId sender, const SenderClaim& claim, Nanos now) {
+    for (ClaimId at = of_sender_[sender]; at != kNone; at = claims_[at].next_of_sender)
+        change_claim(at, claim, now);
+}
+
+void FanIn::change(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now) {
+    if (const ClaimId at = find(receiver, sender); at != kNone)
+        change_claim(at, claim, now);
 }
 
 bool FanIn::push(VnicId receiver, SenderId sender, const SenderClaim& claim, const PacketRef& packet,

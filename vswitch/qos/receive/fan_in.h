@@ -69,8 +69,10 @@ class FanIn {
     /// @return false when there is no place, or no claim; the packet was not taken
     [[nodiscard]] bool push(VnicId receiver, SenderId sender, const SenderClaim& claim,
                             const PacketRef& packet, Nanos now);
-    /// The sender's claims changed; those of its packets that wait follow.
-    void change(SenderId sender, const SenderClaim& claim, Nanos now);
+    /// The vNIC's claims at all receivers changed; those of its packets that wait follow.
+    void change(VnicId sender, const SenderClaim& claim, Nanos now);
+    /// That of one sender at one receiver.
+    void change(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now);
 
     /// Picks packets for the receiver until `most` are picked, its limit does not pay, or none waits.
     /// @return how many are picked now
@@ -140,6 +142,7 @@ class FanIn {
     [[nodiscard]] ClaimId find(VnicId receiver, SenderId sender) const;
     [[nodiscard]] ClaimId find_or_add(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now);
     void set_claim(Claim& claim, const SenderClaim& what, Nanos now);
+    void change_claim(ClaimId at, const SenderClaim& what, Nanos now);
     void set_quanta(Receiver& r);
     [[nodiscard]] bool pick(Receiver& r, ClaimId at, Nanos now);
     void stage_reserved(Receiver& r, std::uint32_t most, Nanos now);
