@@ -11,7 +11,7 @@ MEMCACHED_PORT = 11211
 CALIBRATE = os.path.join(BUILD, "ctrl", "calibrate", "weir-calibrate")
 PLAIN = {"name": "bytes", "unit": "bytes", "source": "as they are",
          "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 0, "tokens": 1, "per": "1B"}}}
-# What a busy machine may do to a rate; refusals for noise have tests of their own without a clock.
+# A busy machine makes rates uneven, and these bounds allow it; refusals for noise have tests of their own without a clock.
 PATIENT = ("--noise", "100%", "--error", "30%", "--anyway")
 FEW = ("--connections", "2", "--outstanding", "32")
 SHORT = ("--time", "100ms", "--warmup", "50ms", *FEW)

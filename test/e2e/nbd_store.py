@@ -9,7 +9,7 @@ from hosts import NBD_PORT
 from two_hosts import TwoHosts
 
 READ_TOKENS = 80
-# Every read costs the same here, whatever its size (Pulsar 4.4).
+# A read of any size has the same price here (Pulsar 4.4).
 FLAT = {"name": "80 a read", "unit": "tokens", "source": "Pulsar 4.4",
         "operations": {"read": {"size": "response", "shape": "linear", "base": READ_TOKENS, "tokens": 0, "per": "1B"},
                        "otherwise": {"size": "sum", "shape": "linear", "base": 1, "tokens": 0, "per": "1B"}}}
