@@ -92,7 +92,8 @@ json ask_program(const std::string& path, const std::string& command, const json
         if (!socket.send(zmq::buffer(request), zmq::send_flags::none) ||
             !socket.recv(reply_frame, zmq::recv_flags::none))
             refuse(endpoint, "no reply within " + std::to_string(timeout.count()) + " ms",
-                   "the program hangs or is stopping; see its log (journalctl -u weir-switch, or weir-ctrl)");
+                   "the program is busy, hangs or is stopping: wait longer (--timeout 10s), or see its log "
+                   "(journalctl -u weir-switch, or weir-ctrl)");
     } catch (const zmq::error_t& error) {
         refuse(endpoint, error.what(), "the connection failed");
     }

@@ -13,6 +13,9 @@
 
 namespace weir::cli {
 
+/// Time for sending a request, and again for its reply, where the caller states none.
+inline constexpr std::chrono::milliseconds kReplyTimeout{2000};
+
 /// Sends one command and returns the `data` of its reply. Each call makes a new connection, so that the
 /// program may restart between two calls.
 /// @param socket path of the program's control_socket
@@ -21,6 +24,6 @@ namespace weir::cli {
 /// program's own faults
 [[nodiscard]] nlohmann::json ask_program(const std::string& socket, const std::string& command,
                                          const nlohmann::json& args,
-                                         std::chrono::milliseconds timeout = std::chrono::seconds(2));
+                                         std::chrono::milliseconds timeout = kReplyTimeout);
 
 }  // namespace weir::cli

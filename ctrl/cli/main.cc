@@ -78,8 +78,11 @@ void add_command(CLI::App& app, const Command& command, Session& session) {
 
 int run(int argc, char** argv) {
     Session session;
-    session.transport = [](const std::string& socket, const std::string& command,
-                           const nlohmann::json& args) { return ask_program(socket, command, args); };
+    std::chrono::milliseconds timeout = kReplyTimeout;
+    session.transport = [&timeout](const std::string& socket, const std::string& command,
+                                   const nlohmann::json& args) {
+        return ask_program(socket, command, args, timeout);
+    };
     CLI::App app("weirctl - shows and changes the state of weir-switch and weir-ctrl", "weirctl");
     app.formatter(std::make_shared<CommandList>());
     app.footer(kFooter);
@@ -88,10 +91,18 @@ int run(int argc, char** argv) {
         ->envname("WEIR_SOCKET")
         ->type_name("PATH")
         ->capture_default_str();
+    app.add_option_function<std::string>(
+           "--timeout",
+           [&timeout](const std::string& text) {
+               timeout = std::chrono::duration_cast<std::chrono::milliseconds>(parse_time("--timeout", text));
+           },
+           "how long the program may take for its reply")
+        ->type_name("TIME")
+        ->default_str("2s");
     app.add_flag("--json", session.json_output,
                  "print {\"schema\":1,\"ok\":true,\"data\":...} on one line instead of text");
     require_command(app);
-    app.fallthrough();  // --json and --socket may also stand after the command
+    app.fallthrough();  // the options above may also stand after the command
     for (const Command& command : kCommands)
         add_command(app, command, session);
     try {

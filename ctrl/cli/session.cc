@@ -42,7 +42,7 @@ void print_faults(const Faults& faults, bool json_output) {
 }
 
 Readings Session::ask_twice(const std::string& command, const json& args, const std::string& interval) const {
-    const auto nanoseconds = parse_interval(interval);
+    const auto nanoseconds = parse_time("--interval", interval);
     json before = ask(command, args);
     std::this_thread::sleep_for(nanoseconds);
     return {std::move(before), ask(command, args)};
@@ -54,14 +54,14 @@ std::shared_ptr<std::string> add_interval(CLI::App& command, const char* meaning
     return interval;
 }
 
-std::chrono::nanoseconds parse_interval(const std::string& text) {
+std::chrono::nanoseconds parse_time(const char* option, const std::string& text) {
     constexpr std::uint64_t kMin = 50'000'000;
     constexpr std::uint64_t kMax = 3'600'000'000'000;
     const ParsedQuantity parsed = parse_quantity(Quantity::kDuration, text);
     if (!parsed.ok())
-        throw bad_input("--interval", text, units_of(Quantity::kDuration), "it " + std::string(parsed.fault));
+        throw bad_input(option, text, units_of(Quantity::kDuration), "it " + std::string(parsed.fault));
     if (parsed.value < kMin || parsed.value > kMax)
-        throw bad_input("--interval", text, "50ms to 3600s", "out of range");
+        throw bad_input(option, text, "50ms to 3600s", "out of range");
     return std::chrono::nanoseconds(parsed.value);
 }
 

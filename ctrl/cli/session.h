@@ -59,8 +59,9 @@ void print_faults(const Faults& faults, bool json_output);
 
 /// Adds the option --interval and returns its value as the operator writes it.
 [[nodiscard]] std::shared_ptr<std::string> add_interval(CLI::App& command, const char* meaning);
-/// Value of --interval, from 50ms to 3600s. @throws Failure
-[[nodiscard]] std::chrono::nanoseconds parse_interval(const std::string& text);
+/// Value of an option that is a time with its unit, from 50ms to 3600s.
+/// @param option its name, for the message. @throws Failure
+[[nodiscard]] std::chrono::nanoseconds parse_time(const char* option, const std::string& text);
 
 /// Content of a file; "-" is standard input.
 /// @param allowed what may be given instead, for the message. @throws Failure

@@ -174,7 +174,7 @@ struct TopOptions {
 
 /// The loop of the command: read, wait for the interval, read again, print the rates between the two.
 void run(const Session& session, const TopOptions& options) {
-    const std::chrono::nanoseconds interval = parse_interval(*options.interval);
+    const std::chrono::nanoseconds interval = parse_time("--interval", *options.interval);
     const auto read = [&] { return Snapshot{session.ask("status"), session.ask("vnic.list")}; };
     Snapshot before = read();
     SteadyClock::time_point before_at = SteadyClock::now();

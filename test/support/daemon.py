@@ -16,7 +16,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build"))
 WEIRCTL = os.path.join(BUILD, "ctrl", "cli", "weirctl")
 LATE = "no reply within"
-CHANGES = {"set", "add", "remove", "reset", "apply"}
+CHANGES = {"set", "add", "remove", "reset", "apply", "step"}
+# Less than the time that a command may take in all, so that it is weirctl that reports.
+CHANGE_BOUND = f"{min(BOUND_SECONDS / 2, 3600)}s"
 
 
 class Refused(Exception):
@@ -75,18 +77,19 @@ class Daemon:
             return False
 
     def ctl(self, *words):
-        """A weirctl command; its `data`, or Refused. weirctl waits 2 s for a reply: a reading that came too late, on a machine
-        that does other things, is asked for again."""
+        """A weirctl command; its `data`, or Refused. On a machine that does other things a reply may come late: a reading is asked
+        for again after weirctl's 2 s, a change is asked for once and waited for."""
+        changes = bool(CHANGES & set(words))
         deadline = time.monotonic() + BOUND_SECONDS
         while True:
-            done = run([WEIRCTL, "--socket", self.socket, "--json", *words], check=False)
+            done = run([WEIRCTL, "--socket", self.socket, "--json", *(("--timeout", CHANGE_BOUND) if changes else ()), *words], check=False)
             try:
                 reply = json.loads(done.stdout)
             except json.JSONDecodeError:
                 raise Refused(words, (done.stdout + done.stderr).strip()) from None
             if reply.get("ok", done.returncode == 0):
                 return reply.get("data", reply)
-            late = LATE in str(reply.get("faults")) and not CHANGES & set(words)
+            late = LATE in str(reply.get("faults")) and not changes
             if not late or not (self.process and self.process.alive()) or time.monotonic() > deadline:
                 raise Refused(words, reply.get("faults"))
 

@@ -158,6 +158,23 @@ TEST_CASE("an absent switch is exit status 1, and the error names the socket") {
                              "switch or controller listens here") == 0);
 }
 
+TEST_CASE("a reply is waited for as long as --timeout says, before the command or after it") {
+    const FakeSwitch silent(fresh_socket(), [](const std::string&) { return std::string(); });
+    for (const char* arguments : {"--timeout 50ms status", "status --timeout 0.05s"}) {
+        const Result result = run("--socket " + silent.path() + " " + arguments);
+        INFO(arguments);
+        CHECK(result.status == 1);
+        CHECK(result.output.find("found no reply within 50 ms; the program is busy") != std::string::npos);
+    }
+    const Result unit = run("--timeout 5 status");
+    CHECK(unit.status == 2);
+    CHECK(unit.output.find("weirctl: --timeout: found 5; allowed: a number with a unit") == 0);
+    const Result range = run("solve /no/such/file --timeout 2h");
+    CHECK(range.status == 2);
+    CHECK(range.output.find("weirctl: --timeout: found 2h; allowed: ") == 0);
+    CHECK(run("--help").output.find("--timeout TIME") != std::string::npos);
+}
+
 TEST_CASE("solve prints the answer, or every fault with its path and exit status 2") {
     const std::string file = "weirctl_test_problem.json";
     const auto write = [&](const std::string& demand) {
