@@ -6,12 +6,15 @@ A rule that lets the tree pass counts as passed, and a canary that passes is a f
 """
 
 import os
-import re
 import subprocess
 import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "test", "support"))
+
+from rules import run_canary  # noqa: E402  (the path above comes first)
+
 CHECKER = os.path.join(ROOT, "test", "tidy_test.py")
 # Words in two parts, so that this file itself keeps the rules.
 BAD = {
@@ -32,15 +35,7 @@ def main():
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w") as stream:
                 stream.write(text)
-        done = subprocess.run([sys.executable, CHECKER, tree], capture_output=True, text=True, check=False)
-    verdicts = re.findall(r"^(ok|FAILED) +(\S.*)$", done.stdout, re.MULTILINE)
-    for verdict, rule in verdicts:
-        print(f"{verdict:7}canary: {rule}")
-    failed = sum(verdict == "FAILED" for verdict, _ in verdicts)
-    if not failed or done.returncode == 0:
-        print(done.stdout, done.stderr)
-    print(f"{len(verdicts) - failed} passed, {failed} failed")
-    return done.returncode
+        return run_canary(CHECKER, tree)
 
 
 if __name__ == "__main__":

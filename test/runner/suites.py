@@ -56,13 +56,15 @@ def script(name, *words, lane=BESIDE, seconds=10):
 
 CANARY = unit(RELEASE, "canary", seconds=1)
 CANARY_END_TO_END = end_to_end("canary", lane=BESIDE, seconds=1)
-CANARY_CHECKER = script("test/canary/tidy_canary.py", seconds=1)
+CANARY_TIDY = script("test/canary/tidy_canary.py", seconds=1)
+CANARY_DOCS = script("test/canary/docs_canary.py", seconds=2)
 ROOT_NEEDS = ("--tests",)
 
 DEFAULT = (
     Suite("tidy", "lengths, includes, headers, words, format", (script("test/tidy_test.py", seconds=12),),
-          needs=ROOT_NEEDS, canaries=(CANARY_CHECKER,)),
-    Suite("docs", "the documents name what there is", (script("test/docs_test.py", seconds=1),), needs=ROOT_NEEDS),
+          needs=ROOT_NEEDS, canaries=(CANARY_TIDY,)),
+    Suite("docs", "the documents name what there is", (script("test/docs_test.py", seconds=1),), needs=ROOT_NEEDS,
+          canaries=(CANARY_DOCS,)),
     Suite("runner", "verdicts, lanes and choices of this command", (script("test/runner/runner_test.py", seconds=1),), needs=ROOT_NEEDS),
     Suite("unit", "every part on a manual clock", (unit(RELEASE, "unit"),), RELEASE, ("unit", "canary"), needs=ROOT_NEEDS,
           canaries=(CANARY,)),
