@@ -171,6 +171,10 @@ inline constexpr std::array kAttacks{
     Attack{"header-rewritten", "offload headers that change while the switch reads them", header_rewritten},
 };
 
+/// The attack's family in reports: "rings", "files".
+/// @param attack of kAttacks
+[[nodiscard]] std::string_view family_of(const Attack& attack);
+
 /// Makes `scene` ready for step `number` and takes it.
 void take_step(const Attack& attack, Scene& scene, std::uint64_t seed, std::uint32_t number);
 

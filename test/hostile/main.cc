@@ -91,12 +91,13 @@ int main(int argc, char** argv) {
     app.add_option("--peer", options.peer, "the VM that frames go to")
         ->check(CLI::Range(0, 255))
         ->capture_default_str();
-    app.add_flag("--list", options.list, "print the attacks and exit");
+    app.add_flag("--list", options.list, "print the attacks, each with its family, and exit");
     app.add_flag("--json", options.json, "one JSON object per attack");
     CLI11_PARSE(app, argc, argv);
     if (options.list) {
         for (const Attack& attack : kAttacks)
-            std::printf("%-20s %s\n", attack.name.data(), attack.phrase.data());
+            std::printf("%-20s %-14s %s\n", attack.name.data(), family_of(attack).data(),
+                        attack.phrase.data());
         return 0;
     }
     if (socket->count() == 0) {
