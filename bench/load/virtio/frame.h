@@ -24,6 +24,9 @@ inline constexpr std::uint16_t kEtherBytes = 14;
 inline constexpr std::uint16_t kVlanBytes = 4;
 inline constexpr std::uint16_t kIpBytes = 20;
 inline constexpr std::uint16_t kUdpBytes = 8;
+inline constexpr std::uint16_t kIp6Bytes = 40;
+inline constexpr std::uint16_t kExtensionsMax = 64;
+inline constexpr std::uint16_t kExtensionUnit = 8;  ///< bytes; each header is a multiple
 inline constexpr std::uint16_t kUdpPortFirst = 1024;
 
 /// Bytes before the IPv4 header.
@@ -36,7 +39,12 @@ constexpr std::uint16_t stamp_offset(bool tagged) {
 }
 static_assert(stamp_offset(true) + sizeof(Stamp) <= 64);
 
-/// Writes a whole frame of spec.size bytes.
+/// The shortest frame with the extension headers of `spec`.
+constexpr unsigned extension_frame_bytes_least(const StreamSpec& spec) {
+    return l2_bytes(spec.vlan != 0) + kIp6Bytes + spec.extensions * kExtensionUnit + kUdpBytes;
+}
+
+/// Writes a whole frame of spec.size bytes: UDP over IPv4, with spec.extensions over IPv6.
 void build_frame(std::uint8_t* frame, const StreamSpec& spec, std::uint32_t stream_id, const Mac& from,
                  const Mac& to);
 
@@ -49,6 +57,9 @@ inline void write_mac(std::uint8_t* at, const Mac& base, std::uint32_t index) {
     at[4] = static_cast<std::uint8_t>(low >> 8);
     at[5] = static_cast<std::uint8_t>(low);
 }
+
+/// Writes the source of an IPv4 header, and its checksum.
+void write_source(std::uint8_t* ip, std::uint32_t address);
 
 /// The stamp of a generator's frame, with a VLAN tag or without; nullopt for any other frame.
 inline std::optional<Stamp> read_stamp(const std::uint8_t* frame, std::uint32_t length) {

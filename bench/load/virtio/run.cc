@@ -15,6 +15,7 @@ namespace weir::load {
 
 namespace {
 
+constexpr Mac kBroadcast{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 constexpr std::uint64_t kWireOverheadBytes = 24;  // FCS 4, preamble 8, gap 12
 constexpr double kWireBytesMax = 2 * 1524;        // that a slow wire carries at once after a pause
 /// Longer than anything that the generator does between two polls of what it measures: another program, or
@@ -51,14 +52,16 @@ Run::Run(const RunSpec& spec, std::vector<std::unique_ptr<Port>>& ports)
     for (std::uint32_t id = 0; id < spec_.streams.size(); ++id) {
         const auto& stream = spec_.streams[id];
         Port& from = *ports_[stream.from];
-        const Port& to = *ports_[stream.to];
-        auto* pool = frame_pool(id, stream, from.mac(), to.mac());
+        const Mac to = stream.broadcast ? kBroadcast : ports_[stream.to]->mac();
+        auto* pool = frame_pool(id, stream, from.mac(), to);
         streams_.push_back(std::make_unique<Stream>(stream, from, to, pool, tsc_hz_));
     }
     for (const auto port : spec_.inspect)
         tallies_.at(port).inspect = true;
     for (const auto port : spec_.echo)
         tallies_.at(port).echo = true;
+    for (const auto port : spec_.unread)
+        tallies_.at(port).unread = true;
     for (const auto& [port, bps] : spec_.wire_bps)
         tallies_.at(port).wire_bytes_per_cycle = bps / 8 / static_cast<double>(tsc_hz_);
     if (spec_.series > 0)
@@ -139,6 +142,8 @@ void Run::enter(Phase phase, std::uint64_t now, std::uint64_t cycles_long) {
 void Run::receive(std::size_t index, std::uint64_t gap) {
     Port& port = *ports_[index];
     Tally& tally = tallies_[index];
+    if (tally.unread)
+        return;
     rte_mbuf* packets[kBurstMax];
     int bursts = 4;
     std::uint16_t burst = kBurstMax;

@@ -39,6 +39,7 @@ class Run {
         std::vector<std::uint64_t> series;  ///< packets per interval
         bool inspect = false;
         bool echo = false;
+        bool unread = false;
         double wire_bytes_per_cycle = 0;  ///< of a slow wire; 0 = takes every frame at once
         double wire_bytes = 0;            ///< that the wire may still carry; below zero after a burst
     };

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "bench/load/virtio/frame.h"
+
 namespace weir::load {
 
 using Json = nlohmann::json;
@@ -39,11 +41,44 @@ PortSpec parse_port(const Json& object) {
     return port;
 }
 
+std::uint32_t parse_ip(const std::string& text) {
+    std::array<unsigned, 4> parts{};
+    char rest = 0;
+    const int found =
+        std::sscanf(text.c_str(), "%3u.%3u.%3u.%3u%c", &parts[0], &parts[1], &parts[2], &parts[3], &rest);
+    std::uint32_t address = 0;
+    bool bytes = true;
+    for (const unsigned part : parts) {
+        bytes = bytes && part <= 255;
+        address = address << 8 | part;
+    }
+    require(found == 4 && bytes, "src_ip: found '" + text + "'; allowed: an IPv4 address, e.g. 10.0.0.1");
+    return address;
+}
+
+/// Throws when the keys of the frame itself do not go together.
+void check_frame(const StreamSpec& stream) {
+    const std::string name = "stream " + stream.name + ": ";
+    const std::string found = name + "size: found " + std::to_string(stream.size);
+    require(stream.size >= 64 && stream.size <= 9000, found + "; allowed 64..9000");
+    require(stream.extensions <= kExtensionsMax, name + "extensions: allowed 0..64");
+    require(stream.extensions == 0 || (!stream.stamp && stream.flows == 1 && stream.src_ips == 1),
+            name + "extensions: not with stamp, flows and src_ips, which are for IPv4");
+    const unsigned least = extension_frame_bytes_least(stream);
+    require(stream.extensions == 0 || stream.size >= least,
+            found + "; its headers need " + std::to_string(least));
+}
+
 StreamSpec parse_stream(const Json& object, std::size_t ports) {
     StreamSpec stream;
     stream.from = object.at("from").get<std::size_t>();
-    stream.to = object.at("to").get<std::size_t>();
+    stream.broadcast = object.value("broadcast", stream.broadcast);
+    stream.to = stream.broadcast ? stream.from : object.at("to").get<std::size_t>();
     stream.size = object.value("size", stream.size);
+    stream.extensions = object.value("extensions", stream.extensions);
+    if (object.contains("src_ip"))
+        stream.src_ip = parse_ip(object.at("src_ip").get<std::string>());
+    stream.src_ips = object.value("src_ips", stream.src_ips);
     stream.burst = object.value("burst", stream.burst);
     stream.whole_bursts = object.value("whole_bursts", stream.whole_bursts);
     stream.src_macs = object.value("src_macs", stream.src_macs);
@@ -59,12 +94,13 @@ StreamSpec parse_stream(const Json& object, std::size_t ports) {
         stream.pps = object.at("bps").get<double>() / (8.0 * stream.size);
     require(stream.from < ports && stream.to < ports,
             "stream " + stream.name + ": from and to are port indices");
-    require(stream.size >= 64 && stream.size <= 9000, "stream " + stream.name + ": size allowed 64..9000");
+    check_frame(stream);
     require(stream.burst >= 1 && stream.burst <= kBurstMax,
             "stream " + stream.name + ": burst allowed 1..64");
     require(stream.flows >= 1 && stream.flows <= 60'000,
             "stream " + stream.name + ": flows allowed 1..60000");
-    require(stream.src_macs >= 1 && stream.dst_macs >= 1, "stream " + stream.name + ": at least one MAC");
+    require(stream.src_macs >= 1 && stream.dst_macs >= 1 && stream.src_ips >= 1,
+            "stream " + stream.name + ": at least one MAC and one address");
     return stream;
 }
 
@@ -81,6 +117,7 @@ RunSpec parse_run(const Json& object, std::size_t ports) {
         run.stop_on_rx = object.at("stop_on_rx").get<std::size_t>();
     run.inspect = object.value("inspect", run.inspect);
     run.echo = object.value("echo", run.echo);
+    run.unread = object.value("unread", run.unread);
     const Json wires = object.value("wire_bps", Json::object());
     for (const auto& [port, bps] : wires.items())
         run.wire_bps[std::stoul(port)] = bps.get<double>();

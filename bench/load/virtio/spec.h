@@ -28,20 +28,25 @@ struct PortSpec {
     std::string devargs;  ///< further ones of virtio-user, e.g. "packed_vq=1,mrg_rxbuf=0,in_order=1"
 };
 
-/// Frames from one port to the MAC of another.
+/// Frames from one port to the MAC of another, or to all.
 struct StreamSpec {
     std::string name;
     std::size_t from = 0;  ///< port indices
     std::size_t to = 1;
-    std::uint16_t size = 64;     ///< frame bytes without FCS, 64..9000
-    std::optional<double> pps;   ///< absent = flood: as many as the ring takes
-    std::uint16_t burst = 32;    ///< packets offered to the ring at once, 1..kBurstMax
-    bool whole_bursts = false;   ///< a stream with pps waits until a whole burst is due
-    std::uint32_t src_macs = 1;  ///< consecutive source MACs, starting at the port's
-    std::uint32_t dst_macs = 1;  ///< consecutive destination MACs
-    std::uint32_t flows = 1;     ///< UDP source ports in turn: distinct 5-tuples, 1..60000
-    bool random = false;         ///< MACs and ports in random order, not in turn
-    std::uint16_t vlan = 0;      ///< 0 = untagged
+    bool broadcast = false;   ///< to ff:ff:ff:ff:ff:ff; `to` does not count
+    std::uint16_t size = 64;  ///< frame bytes without FCS, 64..9000
+    /// IPv6 extension headers that fill the frame up to UDP, 0..64; 0 = IPv4
+    std::uint16_t extensions = 0;
+    std::uint32_t src_ip = 0x0A00'0001;  ///< first IPv4 source; the end of the IPv6 source 2001:db8::
+    std::uint32_t src_ips = 1;           ///< consecutive IPv4 sources
+    std::optional<double> pps;           ///< absent = flood: as many as the ring takes
+    std::uint16_t burst = 32;            ///< packets offered to the ring at once, 1..kBurstMax
+    bool whole_bursts = false;           ///< a stream with pps waits until a whole burst is due
+    std::uint32_t src_macs = 1;          ///< consecutive source MACs, starting at the port's
+    std::uint32_t dst_macs = 1;          ///< consecutive destination MACs
+    std::uint32_t flows = 1;             ///< UDP source ports in turn: distinct 5-tuples, 1..60000
+    bool random = false;                 ///< MACs, sources and ports in random order, not in turn
+    std::uint16_t vlan = 0;              ///< 0 = untagged
     bool stamp = false;  ///< write the TSC into every frame (one-way or round-trip time at an `inspect` port)
 };
 
@@ -56,6 +61,7 @@ struct RunSpec {
     std::optional<std::size_t> stop_on_rx;
     std::vector<std::size_t> inspect;  ///< ports that read the stamp of every frame that they receive
     std::vector<std::size_t> echo;     ///< ports that send every frame back to its sender
+    std::vector<std::size_t> unread;   ///< ports that take nothing from their ring
     /// A slow wire: port -> bits/s that it takes from its ring at most, with 24 bytes of preamble, FCS and
     /// gap a frame.
     std::map<std::size_t, double> wire_bps;

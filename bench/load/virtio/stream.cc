@@ -51,18 +51,21 @@ rte_mempool* frame_pool(std::uint32_t id, const StreamSpec& spec, const Mac& fro
     return pool;
 }
 
-Stream::Stream(const StreamSpec& spec, Port& from, const Port& to, rte_mempool* pool, std::uint64_t tsc_hz)
+Stream::Stream(const StreamSpec& spec, Port& from, const Mac& to, rte_mempool* pool, std::uint64_t tsc_hz)
     : from_(from),
       pool_(pool),
       src_(from.mac()),
-      dst_(to.mac()),
+      dst_(to),
       src_macs_(spec.src_macs),
       dst_macs_(spec.dst_macs),
       flows_(spec.flows),
+      src_ip_(spec.src_ip),
+      src_ips_(spec.src_ips),
       random_(spec.random),
       burst_(spec.burst),
       burst_min_(spec.whole_bursts ? spec.burst : std::uint16_t{1}),
       l2_bytes_(l2_bytes(spec.vlan != 0)),
+      ports_(spec.extensions == 0),
       stamp_(spec.stamp),
       paced_(spec.pps.has_value()),
       window_cycles_(tsc_hz / 10) {
@@ -139,13 +142,20 @@ void Stream::patch(rte_mbuf** packets, std::uint16_t count, std::uint64_t now) {
             write_mac(frame + kMacBytes, src_, src_next_);
             advance(src_next_, src_macs_);
         }
+        std::uint8_t* const ip = frame + l2_bytes_;
+        if (src_ips_ > 1) {
+            write_source(ip, src_ip_ + src_ip_next_);
+            advance(src_ip_next_, src_ips_);
+        }
         // Written with a single flow too: a guest writes its headers anew, so that their cache line is in
         // this core's cache when the switch reads it.
-        const auto port = rte_cpu_to_be_16(static_cast<std::uint16_t>(kUdpPortFirst + flow_next_));
-        std::memcpy(frame + l2_bytes_ + kIpBytes, &port, sizeof port);
-        advance(flow_next_, flows_);
+        if (ports_) {
+            const auto port = rte_cpu_to_be_16(static_cast<std::uint16_t>(kUdpPortFirst + flow_next_));
+            std::memcpy(ip + kIpBytes, &port, sizeof port);
+            advance(flow_next_, flows_);
+        }
         if (stamp_)
-            std::memcpy(frame + l2_bytes_ + kIpBytes + kUdpBytes + offsetof(Stamp, tsc), &now, sizeof now);
+            std::memcpy(ip + kIpBytes + kUdpBytes + offsetof(Stamp, tsc), &now, sizeof now);
     }
 }
 

@@ -20,7 +20,7 @@ namespace weir::load {
 class Stream {
   public:
     /// @param pool from frame_pool(id, ...): already holds this stream's frames
-    Stream(const StreamSpec& spec, Port& from, const Port& to, rte_mempool* pool, std::uint64_t tsc_hz);
+    Stream(const StreamSpec& spec, Port& from, const Mac& to, rte_mempool* pool, std::uint64_t tsc_hz);
 
     /// Sends what is due at `now` (TSC), at most one burst.
     void send(std::uint64_t now);
@@ -70,6 +70,9 @@ class Stream {
     std::uint32_t src_macs_;
     std::uint32_t dst_macs_;
     std::uint32_t flows_;
+    std::uint32_t src_ip_;
+    std::uint32_t src_ips_;
+    std::uint32_t src_ip_next_ = 0;
     std::uint32_t src_next_ = 0;
     std::uint32_t dst_next_ = 0;
     std::uint32_t flow_next_ = 0;
@@ -78,6 +81,7 @@ class Stream {
     std::uint16_t burst_;
     std::uint16_t burst_min_;  ///< a paced stream sends no fewer at once
     std::uint16_t l2_bytes_;
+    bool ports_;  ///< the frame has its ports behind an IPv4 header
     bool stamp_;
     bool paced_;
     double frames_per_cycle_ = 0;
