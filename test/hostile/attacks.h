@@ -107,6 +107,7 @@ void large_frames(Scene& scene);
 void broadcasts(Scene& scene);
 void small_frames(Scene& scene);
 void small_segments(Scene& scene);
+void broadcast_segments(Scene& scene);
 // races.cc
 void rewritten(Scene& scene);
 void table_rewritten(Scene& scene);
@@ -166,6 +167,7 @@ inline constexpr std::array kAttacks{
     Attack{"broadcasts", "a flood of broadcasts", broadcasts},
     Attack{"small-frames", "a flood of 60-byte frames", small_frames},
     Attack{"small-segments", "the largest frames in the smallest segments", small_segments},
+    Attack{"broadcast-segments", "the largest frames in segments, to all", broadcast_segments},
     Attack{"rewritten", "descriptors that change while the switch reads them", rewritten},
     Attack{"table-rewritten", "indirect tables that change while the switch reads them", table_rewritten},
     Attack{"header-rewritten", "offload headers that change while the switch reads them", header_rewritten},

@@ -21,6 +21,17 @@ void flood(Scene& scene, const FrameHeader& header, const Frame& frame) {
         scene.guest.stop();
 }
 
+/// A flood of frames of up to 64,000 bytes that the switch is asked to split.
+void flood_segments(Scene& scene, const Mac& to, std::uint16_t segment_bytes) {
+    const FrameHeader header{.flags = kNeedsChecksum,
+                             .segmentation = kTcp4,
+                             .header_bytes = kTransportAt + kTcpBytes,
+                             .segment_bytes = segment_bytes,
+                             .checksum_start = kTransportAt,
+                             .checksum_offset = kTcpChecksumAt};
+    flood(scene, header, ipv4_frame(to, scene.own, scene.random.chance(50) ? 64'000 : 20'000, true));
+}
+
 }  // namespace
 
 void offload_headers(Scene& scene) {
@@ -87,16 +98,15 @@ void small_frames(Scene& scene) {
 }
 
 void small_segments(Scene& scene) {
-    if (!scene.guest.start())
-        return;
     const std::uint16_t segments[] = {1, 8, 48, 64, 128, 250, 256, 536};
-    const FrameHeader header{.flags = kNeedsChecksum,
-                             .segmentation = kTcp4,
-                             .header_bytes = kTransportAt + kTcpBytes,
-                             .segment_bytes = scene.random.pick(segments),
-                             .checksum_start = kTransportAt,
-                             .checksum_offset = kTcpChecksumAt};
-    flood(scene, header, ipv4_frame(scene.peer, scene.own, scene.random.chance(50) ? 64'000 : 20'000, true));
+    if (scene.guest.start())
+        flood_segments(scene, scene.peer, scene.random.pick(segments));
+}
+
+void broadcast_segments(Scene& scene) {
+    const std::uint16_t segments[] = {536, 1460};
+    if (scene.guest.start())
+        flood_segments(scene, kBroadcast, scene.random.pick(segments));
 }
 
 }  // namespace weir::hostile
