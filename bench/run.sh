@@ -33,7 +33,7 @@ all_benches() {
     bench feedback         "4 min"  root system.feedback         "what metering and feedback add per frame from the wire" $switch
     bench latency          "3 min"  root system.latency          "round trip through two ports, of single frames and of bursts at part loads" $switch
     bench isolation        "2 min"  root system.isolation        "a victim with a reservation beside a flooding neighbor at a 1 Gbit/s bottleneck" $switch
-    bench hostile          "10 min" root system.hostile          "a victim of small frames beside VMs that flood and a guest that breaks the rules" \
+    bench hostile          "12 min" root system.hostile          "the table of attacks: what a victim keeps beside floods and a guest that breaks the rules" \
         $switch test/hostile/weir-hostile
     bench idle             "2 min"  root system.idle             "CPU time of an idle switch, delay of the first packet, time to full speed" $switch
     bench startup          "1 min"  root system.startup          "process start to first packet, memory, weirctl vnic add to first packet" $switch

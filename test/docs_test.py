@@ -117,7 +117,7 @@ def rule_what_is_published_names_a_commit_of_this_history():
 
 
 def rule_nothing_is_published_that_was_not_measured():
-    for page in [*names("README.md", "docs", "bench", ending=".md"), *names("bench/papers", ending=".md.in"), *names("bench", ending=".py")]:
+    for page in [*names("README.md", "docs", "bench", ending=".md"), *names("bench", ending=".md.in"), *names("bench", ending=".py")]:
         for number, line in enumerate(read(page).split("\n"), start=1):
             if re.search(r"not measured yet|\| *not measured *\|", line, re.IGNORECASE):
                 yield f"{page}:{number}: measured or removed; `not measured` is no result"
@@ -128,7 +128,7 @@ def rule_verdicts_are_computed_and_not_typed():
     typed = re.compile(r"\b(met|missed|reached|unreached|holds?|confirmed|reproduced)\b", re.IGNORECASE)
     by_hand = {str(page.relative_to(ROOT)): results_page.without_blocks(page.read_text())
                for page in results_page.PAGES if page.parent == results_page.FOLDER and not published.is_generated(page)}
-    by_hand |= {page: read(page).replace("{{missed}}", "") for page in names("bench/papers", ending=".md.in")}
+    by_hand |= {page: read(page).replace("{{missed}}", "") for page in names("bench", ending=".md.in")}
     for page, text in by_hand.items():
         beside_headings = re.sub(r"\bnot[\s-]+reproduced\b", "", text, flags=re.IGNORECASE)      # the list that each page ends with
         yield from (f"{page}: '{line.strip()}' has a typed verdict; compute it from the figure and its bound"

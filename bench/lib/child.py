@@ -23,6 +23,9 @@ class Child:
     def pid(self):
         return self._process.pid
 
+    def alive(self):
+        return self._process.poll() is None
+
     def _read(self):
         for raw in self._process.stdout:
             self._lines.put(raw.decode(errors="replace").rstrip("\n"))

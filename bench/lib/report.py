@@ -7,6 +7,7 @@ import collections
 import dataclasses
 import importlib
 import json
+import math
 import operator
 import pathlib
 import textwrap
@@ -89,35 +90,50 @@ def by_distance(samples):
     return [(distance, part) for distance, part in parts if part]
 
 
+def parts_of(bench, samples):
+    """by_distance(); all samples in one part for a bench with CORES_ARE_OF_ROWS, each of whose rows is of one distance and names it."""
+    return [(None, samples)] if getattr(bench, "CORES_ARE_OF_ROWS", False) and samples else by_distance(samples)
+
+
 def marks_of(bench, samples):
     """The marks of every distance that were measured at it."""
-    return [{**each, "cores": distance} for distance, part in by_distance(samples) for each in bench.marks(part) if each["found"] is not None]
+    return [{**each, "cores": distance} for distance, part in parts_of(bench, samples) for each in bench.marks(part) if each["found"] is not None]
 
 
 def tables_of(bench, samples):
     """All tables of a bench: those of near cores with their marks, then those of far cores with theirs."""
     tables = []
-    for distance, part in by_distance(samples):
+    for distance, part in parts_of(bench, samples):
         marks = marks_of(bench, part)
         tables += [dataclasses.replace(table, title=table.title + (f"; {distance} cores" if distance else ""))
                    for table in [*bench.tables(part), *([marks_table(marks)] if marks else [])]]
     return tables
 
 
+def finite(content):
+    """The same with null for infinite numbers, which JSON does not have."""
+    if isinstance(content, dict):
+        return {key: finite(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [finite(value) for value in content]
+    return None if isinstance(content, float) and math.isinf(content) else content
+
+
 def finish(record, module):
-    """Prints the tables of what was recorded and writes everything to options.output.
+    """Prints the tables of what was recorded, with options.json the JSON instead, and writes everything to options.output.
 
     @param module the bench's full name, e.g. bench.system.latency
     """
     bench = importlib.import_module(module)
     text = "\n\n".join(table.markdown() for table in tables_of(bench, record.samples))
-    print(f"\n{text}")
     content = {"schema": 2, "module": module, "machine": machine(), "options": vars(record.options),
                "marks": marks_of(bench, record.samples), "samples": record.samples, "dropped": record.dropped,
                "table": text.splitlines()}
+    written = json.dumps(finite(content), indent=1) + "\n"
+    print(written if vars(record.options).get("json") else f"\n{text}")
     path = pathlib.Path(record.options.output)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n")
+    path.write_text(written)
     progress(f"written: {path}")
 
 

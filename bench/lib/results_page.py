@@ -4,7 +4,8 @@
     bench/run.sh results [FOLDER]     default: the build folder, where benches write NAME.json
 
 A block begins with `<!-- results:NAME -->` and ends with `<!-- /results -->`; it stays as it is where there is no JSON, or where the JSON is of
-no commit: measured with changes, or outside of a clone. A page of a paper, of which most is simulated, has what the verdicts of its blocks come to between `<!-- measured:count -->` and `<!-- /measured -->`,
+no commit: measured with changes, or outside of a clone. A page with a template beside its bench (bench/system/NAME.md.in) is begun with its
+first figures, and its text is the template's. A page of a paper, of which most is simulated, has what the verdicts of its blocks come to between `<!-- measured:count -->` and `<!-- /measured -->`,
 and the rows that missed, as a list, behind `<!-- measured:open -->`.
 """
 import importlib
@@ -21,6 +22,7 @@ from bench.lib.report import origin, tables_of
 
 FOLDER = ROOT / "docs" / "results"
 PAGES = (ROOT / "README.md", *sorted(FOLDER.glob("*.md")))
+TEMPLATES = ROOT / "bench" / "system"
 COLUMNS = 150
 BEGIN = r"<!-- results:([\w-]+) -->"
 
@@ -102,14 +104,28 @@ def summarized(text):
     return text
 
 
+def begun():
+    """{page: its template} of the pages whose text is a template's, those that are not there yet too."""
+    return {FOLDER / template.name.removesuffix(".in"): template for template in sorted(TEMPLATES.glob("*.md.in"))}
+
+
+def fill(page, template, content_of):
+    """Fills the page's blocks, in its template's text where there is a content for all of them.
+
+    @return {block: its content, or None where it stays}
+    """
+    before = (template or page).read_text()
+    contents = {name: content_of(name) for name in re.findall(BEGIN, before)}
+    if not template or all(contents.values()):
+        page.write_text(filled(before, contents.get))
+    return contents
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else BUILD
-    for page in PAGES:
-        before = page.read_text()
-        names = re.findall(BEGIN, before)
-        contents = {name: block(folder, name) for name in names}
-        page.write_text(filled(before, contents.get))
-        for name, content in contents.items():
+    templates = begun()
+    for page in dict.fromkeys((*PAGES, *templates)):
+        for name, content in fill(page, templates.get(page), lambda name: block(folder, name)).items():
             print(f"{page.name}: {name}: {'written' if content else 'stays'}")
     print(f"A block stays where {folder} has no JSON of it, or one of no commit: measured with changes. The summary stays, too, where one of\n"
           f"{', '.join(summary.BENCHES)} has no near cores or is of another commit than the others.")

@@ -1,225 +1,236 @@
 #!/usr/bin/env python3
-"""hostile.py - a victim that stays within its promise, while others on its host do their worst: what arrives, and after what time.
+"""hostile.py - the table of attacks: what a victim keeps of its promise while others on its host do their worst, and after what time.
 
-The victim (VM 0) receives from the wire and sends to it. Floods come from all other VMs; the generator plays them, so that they share its
-core: what it could not offer counts neither for nor against the switch. A guest that breaks the rules of vhost-user and virtio is played by
-test/hostile on a vNIC of its own, one attack after the other, with some 5 % of the generator's core (its priority); in the row `none` a program that
-only spins has its place. The generator does not time the frames that were on their way while another program had its core.
+The victim (VM 0) offers its promised packets to the wire and receives as many from it. Floods come from its neighbors, or from the wire; the
+generator plays them all, so that they share its core: what it could not offer counts neither for nor against the switch. A guest that breaks the
+rules of vhost-user and virtio is played by test/hostile on a vNIC of its own, with some 5 % of the generator's core (its priority), and sends its
+frames to the victim; beside it, the stretches without an attack have a program in its place that only spins. The generator does not time frames
+that were on their way while another program had its core. A row that cannot be measured is an error of this bench.
 """
+import collections
 import json
 import re
 import sys
+import time
 
-from bench.lib.figures import median_of
-from bench.lib.host import LOAD_CORE, parser, prepare, run, tool
+from bench.lib.host import LOAD_CORE, parser, prepare, progress, run, tool
 from bench.lib.record import Record
-from bench.lib.report import Table, finish, mark, number
+from bench.lib.report import finish
 from bench.lib.system import Weir, ports_with_wire, wire_uplink
+from bench.system.hostile_floods import FLOODS, UNREAD, VICTIM, WIRE, Flood, addresses
+from bench.system.hostile_table import NONE, WAYS, Row, marks, missing, tables  # noqa: F401  (tables, marks: what reports ask a bench for)
 from processes import Process  # in test/support: bench/__init__.py
 
-FLOODING_VMS = 28
-VICTIM, PEER = 0, 1
-ARRIVES_PERCENT_LEAST = 99.0
-P99_RATIO_MOST = 2.0
-NONE = "none"
+CORES_ARE_OF_ROWS = True    # each row names the distance of its cores: bench/lib/report.py
 TOOL = "test/hostile/weir-hostile"
 ATTACKER_NICE = -7          # beside -20 of the bench: 5 % of a core that both want
-ATTACKER_MAC_NUMBER = 3     # its MAC address is 52:54:00:00:00:03
-PEER_MAC_NUMBER = 20
-PROMISE = {"reservation": "2Gbit", "reservation_pps": "500kpps"}
+ATTACKER = 3                # its MAC address is 52:54:00:00:00:03
+PEERS = {VICTIM: 2, WIRE: 4, UNREAD[0]: 5}      # the same of ports that it sends to
+PROMISED_PPS, OFFERED_PPS = 500_000, 450_000     # a queue of all that is promised would have no end
+PROMISE = {"reservation": "2Gbit", "reservation_pps": f"{PROMISED_PPS // 1000}kpps"}
+TRIES = 3                   # of a row in one round
+VISITS_MOST = 30            # starts of a switch in one round: an attack may end it
+FRESH = {"floods": 1, "super-frames": 1, "attacks": 4}      # stretches with an attack after one without
+SWITCH_ENDED = {"switch_ended": 1, "attack_steps": 0, "attack_mpps": 0.0, **{f"{way}_percent": 0.0 for way in WAYS}}
+MINUTES_MOST = 11           # a further round that would end later is not begun
 
 
-def flood_each_other(others, _):
-    return [{"from": vm, "to": vm + 1 if vm + 1 in others else others[0], "size": 64} for vm in others]
-
-
-def flood_the_wire(others, wire):
-    return [{"from": vm, "to": wire, "size": 64} for vm in others]
-
-
-# name: the attackers' streams, given the ports that they may use and that of the wire.
-FLOODS = {NONE: lambda *_: [],
-          f"{FLOODING_VMS} VMs flood each other": flood_each_other,
-          f"{FLOODING_VMS} VMs flood the wire": flood_the_wire}
-# What the wire sends to the victim, frames per second, and the victim to the wire.
-RATES = {"100 kpps each way": (100_000, 100_000), "1 Mpps from the wire": (1_000_000, 10_000)}
-ATTACKED_RATES = (100_000, 100_000)
-
-
-def ports(place, vms):
-    """The victim, VMs without a reservation, and the wire."""
-    made = ports_with_wire(place, vms + 1)
-    made[VICTIM]["vnic"] = PROMISE
-    for port in made[1:vms]:
-        port["vnic"] = {"reservation": "0Mbit"}
-    return made
-
-
-class Attacked(Weir):
-    """Two VMs and the wire, and a vNIC whose guest is not the generator's."""
+class Host(Weir):
+    """The victim, its neighbors and the wire, and a vNIC whose guest is not the generator's."""
 
     def __init__(self, place):
-        made = ports(place, 2)
-        made[PEER]["mac"] = f"52:54:00:00:00:{PEER_MAC_NUMBER:02x}"
-        super().__init__(place, made, uplink=wire_uplink(made, "10Gbit"))
+        made = ports_with_wire(place, WIRE + 1)
+        made[VICTIM]["vnic"] = PROMISE
+        for vm in range(1, WIRE):
+            made[vm]["vnic"] = {"reservation": "0Mbit", "addresses": addresses(vm)}
+        for port, number in PEERS.items():
+            made[port]["mac"] = mac(number)
+        super().__init__(place, made, uplink=wire_uplink(made, "10Gbit"), feedback=True)
         self.socket = place.file("attacker.sock")
 
     def config(self):
         config = super().config()
         config["vnics"].append({"name": "attacker", "socket": self.socket, "mode": "server", "reservation": "0Mbit",
-                                "mac": f"52:54:00:00:00:{ATTACKER_MAC_NUMBER:02x}"})
+                                "mac": mac(ATTACKER)})
         return config
 
-    def attack(self, name, seconds):
-        """Starts test/hostile for so many seconds; with NONE a program in its place that spins and touches no ring."""
+    def attack(self, name, peer, seconds):
+        """Starts test/hostile for so many seconds; with NONE a program in its place that spins and touches no ring.
+
+        @param peer the port that its frames go to
+        """
         command = ([sys.executable, "-c", "while True: pass"] if name == NONE else
-                   [tool(TOOL), "--socket", self.socket, "--vm", str(ATTACKER_MAC_NUMBER), "--peer", str(PEER_MAC_NUMBER),
+                   [tool(TOOL), "--socket", self.socket, "--vm", str(ATTACKER), "--peer", str(PEERS[peer]),
                     "--attack", name, "--seconds", str(seconds), "--json"])
         return Process(command, self.place.file(f"hostile-{name}.log"), cores=[LOAD_CORE], nice=ATTACKER_NICE)
 
 
-def traffic(seconds, wire, rates, floods):
-    to_victim, from_victim = rates
-    return {"name": "hostile", "seconds": seconds, "warmup": 0.5, "inspect": [VICTIM, wire],
-            "streams": [{"name": "in", "from": wire, "to": VICTIM, "size": 64, "pps": to_victim, "stamp": True},
-                        {"name": "out", "from": VICTIM, "to": wire, "size": 64, "pps": from_victim, "stamp": True}, *floods]}
+def mac(number):
+    """As test/hostile makes them."""
+    return f"52:54:00:00:00:{number:02x}"
 
 
-def figures(load, what):
-    result, _ = load.measure(what)
+def traffic(seconds, flood=Flood(NONE)):
+    """The generator's run: the victim's frames both ways, and those of a flood."""
+    victims = [{"name": "in", "from": WIRE, "to": VICTIM, "size": 64, "pps": OFFERED_PPS, "stamp": True},
+               {"name": "out", "from": VICTIM, "to": WIRE, "size": 64, "pps": OFFERED_PPS, "stamp": True}]
+    return {"name": "hostile", "seconds": seconds, "warmup": 0.5, "inspect": [VICTIM, WIRE],
+            "streams": [*victims, *flood.streams()], "unread": list(flood.unread)}
+
+
+def figures(result):
+    """What the victim kept, by the generator's result."""
+    streams = {stream["name"]: stream for stream in result["streams"]}
     found = {}
-    for stream in result["streams"]:
-        name = stream.get("name")
-        if name in ("in", "out"):
-            offered = max(stream["accepted"] + stream["refused"], 1)
-            delay = stream.get("delay_us", {})
-            found |= {f"{name}_percent": 100 * stream["received"] / offered, f"{name}_mpps": offered / result["seconds"] / 1e6,
-                      f"{name}_refused_percent": 100 * stream["refused"] / offered,
-                      f"{name}_p50_us": delay.get("p50"), f"{name}_p99_us": delay.get("p99_typical", delay.get("p99"))}
-    return found | {"others_mpps": (result["rx_packets"] / result["seconds"] / 1e6) - found["in_mpps"] - found["out_mpps"]}
+    for way in WAYS:
+        stream = streams[way]
+        due = stream["accepted"] + stream["refused"]
+        if due == 0:
+            raise RuntimeError("the generator had no time to offer the victim's frames")
+        delay = stream.get("delay_us", {})      # without one no frame arrived
+        found |= {f"{way}_percent": 100 * stream["received"] / due, f"{way}_refused_percent": 100 * stream["refused"] / due,
+                  f"{way}_p50_us": delay.get("p50"), f"{way}_p99_us": delay.get("p99_typical", delay.get("p99"))}
+    floods = [stream["accepted"] for name, stream in streams.items() if name not in WAYS]
+    if floods and not any(floods):
+        raise RuntimeError("the flood offered no frame")
+    return found | ({"attack_mpps": sum(floods) / result["seconds"] / 1e6} if floods else {})
 
 
-def flood(record, number_of_round):
-    wire = FLOODING_VMS + 1  # behind the victim and the others
-
-    def measure(_, load):
-        for rates, each in RATES.items():
-            for attack, streams in FLOODS.items():
-                what = traffic(record.options.seconds, wire, each, streams(range(1, wire), wire))
-                record.stretch(lambda what=what: figures(load, what), part="floods", attack=attack, rates=rates)
-
-    def make(place):
-        made = ports(place, wire)
-        return Weir(place, made, uplink=wire_uplink(made, "10Gbit"))
-    record.visit(make, measure, system="weir", round=number_of_round)
-
-
-def attacked(system, load, attack, what):
-    """The victim's figures during one attack, and what the attacker did in that time."""
+def beside_guest(system, load, name, peer, what):
+    """The victim's figures beside one attack of test/hostile, and what the attacker did in that time."""
     seconds = what["seconds"] + what["warmup"] + 0.5
-    attacker = system.attack(attack, seconds)
+    attacker = system.attack(name, peer, seconds)
     try:
-        if attack == NONE:
-            return figures(load, what)
+        if name == NONE:
+            return figures(load.measure(what)[0])
         attacker.expect("begins")
-        found = figures(load, what)
+        found = figures(load.measure(what)[0])
         attacker.child.wait(timeout=seconds + 20)
-        return found | {f"attack_{key}": value for key, value in json.loads(attacker.output().splitlines()[-1]).items() if key != "attack"}
+        done = json.loads(attacker.output().splitlines()[-1])
+        if not done["steps"]:
+            raise RuntimeError("the attacker took no step")
+        return (found | {f"attack_{key}": value for key, value in done.items() if key != "attack"}
+                | {"attack_mpps": done["frames"] / seconds / 1e6})
     finally:
         attacker.kill()
 
 
-def attack_all(record, number_of_round):
-    wire = 2
+class Visit:
+    """One switch with its generator: measures rows until it has all, or ends."""
 
-    def measure(system, load):
-        what = traffic(record.options.seconds, wire, ATTACKED_RATES, [])
-        for attack in (NONE, *(record.options.attacks or attacks())):
-            record.stretch(lambda attack=attack: attacked(system, load, attack, what), part="attacks", attack=attack)
-    record.visit(Attacked, measure, system="weir", round=number_of_round)
+    def __init__(self, record, system, load):
+        self.record, self.system, self.load = record, system, load
+        self.since = {}     # part: {distance: stretches since one without an attack}
 
+    def measure(self, todo, tries):
+        """Takes from the front of `todo` each row that is done, or given up: `tries` has the attempts at each."""
+        while todo:
+            row = todo[0]
+            if tries[row] == TRIES:
+                todo.popleft()
+                continue
+            tries[row] += 1
+            if self.stale(row.part):
+                self.stretch(Row(row.part, NONE, NONE))
+            sample = self.stretch(row)
+            if sample and sample.get("switch_ended"):
+                todo.popleft()
+                raise RuntimeError(f"the switch ended during {row.name}")
+            if sample and sample["cores"] not in self.since.get(row.part, {}):
+                self.stretch(Row(row.part, NONE, NONE))     # the cores moved in between
+            if sample and sample["cores"] in self.since.get(row.part, {}):
+                todo.popleft()
+            else:
+                todo.rotate(-1)
 
-def attacks():
-    """{name: phrase} as the tool lists them."""
-    return dict(re.match(r"(\S+)\s+(.*)", line).groups() for line in run(tool(TOOL), "--list").splitlines())
+    def stale(self, part):
+        """Whether the next attack needs a stretch without one before it."""
+        return min(self.since.get(part, {}).values(), default=FRESH[part]) >= FRESH[part]
 
+    def stretch(self, row):
+        """Measures one row, or NONE. @return the sample, or None"""
+        sample = self.record.stretch(lambda: self.figures(row), part=row.part, attack=row.name, group=row.group)
+        if row.name != NONE:
+            self.since[row.part] = {distance: count + 1 for distance, count in self.since.get(row.part, {}).items()}
+        elif sample:
+            self.since[row.part] = {sample["cores"]: 0}
+        return sample
 
-FLOOD_KEYS = {"in_mpps": 2, "in_percent": 2, "in_refused_percent": 2, "in_p50_us": 1, "in_p99_us": 1, "out_percent": 2, "out_p50_us": 1,
-              "out_p99_us": 1, "others_mpps": 2}
-ATTACK_KEYS = {"attack_steps": 0, "attack_connects": 0, "attack_frames": 0, "in_percent": 2, "in_p50_us": 1, "in_p99_us": 1,
-               "out_percent": 2, "out_p50_us": 1, "out_p99_us": 1}
-
-
-def row(samples, keys, **at):
-    return [number(median_of(samples, key, **at), digits) for key, digits in keys.items()]
-
-
-def tables(samples):
-    flooded = [[rates, attack, *row(samples, FLOOD_KEYS, part="floods", attack=attack, rates=rates)]
-               for rates in RATES for attack in FLOODS]
-    made = [Table("A victim of 64-byte frames beside others that flood (one-way times, medians)",
-                  ["victim", "attack", "from the wire Mpps", "arrive %", "refused at the wire's ring %", "p50 us", "p99 us",
-                   "to the wire: arrive %", "p50 us", "p99 us", "others Mpps"], flooded)]
-    names = dict.fromkeys(sample["attack"] for sample in samples if sample["part"] == "attacks")
-    if names:
-        made.append(Table("A victim of 100,000 64-byte frames per second each way beside a guest that breaks the rules (medians)",
-                          ["attack", "steps", "connects", "frames", "from the wire: arrive %", "p50 us", "p99 us",
-                           "to the wire: arrive %", "p50 us", "p99 us"],
-                          [[name, *row(samples, ATTACK_KEYS, part="attacks", attack=name)] for name in names]))
-    return made
-
-
-def ratio(value, before):
-    return None if value is None or not before else value / before
-
-
-def marks_beside(samples, phrase, at, before):
-    found = []
-    for way, words in (("in", "from the wire"), ("out", "to the wire")):
-        found += [mark(f"{phrase}: {words}", median_of(samples, f"{way}_percent", **at), ARRIVES_PERCENT_LEAST, " %", True),
-                  mark(f"{phrase}: p99 {words} beside that without", ratio(median_of(samples, f"{way}_p99_us", **at),
-                                                                           median_of(samples, f"{way}_p99_us", **before)),
-                       P99_RATIO_MOST, " x")]
-    return found
-
-
-def worst(samples, key, choose, names):
-    """The median of the attack with the least, or most, of it, and its name."""
-    found = {name: median_of(samples, key, part="attacks", attack=name) for name in names}
-    known = {name: value for name, value in found.items() if value is not None}
-    return max(known.items(), key=lambda item: choose * item[1], default=(None, None))
+    def figures(self, row):
+        flood = FLOODS.get(row.name, Flood(NONE)) if row.part != "attacks" else Flood(NONE)
+        what = traffic(self.record.options.seconds, flood)
+        try:
+            if row.part == "floods":
+                found = figures(self.load.measure(what)[0])
+            else:
+                found = beside_guest(self.system, self.load, *(flood.guest or (row.name, VICTIM)), what)
+        except (RuntimeError, TimeoutError, OSError):
+            if self.system.child.alive():
+                raise
+            found = {}
+        return found if self.system.child.alive() else SWITCH_ENDED
 
 
-def marks(samples):
-    found = []
-    for rates in RATES:
-        for attack in list(FLOODS)[1:]:
-            found += marks_beside(samples, f"{rates}, {attack}", {"part": "floods", "attack": attack, "rates": rates},
-                                  {"part": "floods", "attack": NONE, "rates": rates})
-    names = [name for name in dict.fromkeys(sample["attack"] for sample in samples if sample["part"] == "attacks") if name != NONE]
-    for way, words in (("in", "from the wire"), ("out", "to the wire")):
-        name, least = worst(samples, f"{way}_percent", -1, names)
-        found.append(mark(f"the worst of {len(names)} attacks ({name}): {words}", least, ARRIVES_PERCENT_LEAST, " %", True))
-        name, most = worst(samples, f"{way}_p99_us", 1, names)
-        before = median_of(samples, f"{way}_p99_us", part="attacks", attack=NONE)
-        found.append(mark(f"the worst of {len(names)} attacks ({name}): p99 {words} beside that without", ratio(most, before),
-                          P99_RATIO_MOST, " x"))
-    return found
+def rounds(record, rows):
+    """Measures all rows in turn, round after round, while a further round ends in time."""
+    began, longest = time.monotonic(), 0.0
+    for number_of_round in range(record.options.rounds):
+        start = time.monotonic()
+        if number_of_round and start - began + longest > 60 * record.options.minutes:
+            progress(f"{number_of_round} of {record.options.rounds} rounds: a further one takes {longest:.0f} s, longer than --minutes allows")
+            record.options.rounds = number_of_round
+            return
+        progress(f"round {number_of_round + 1} of {record.options.rounds}: {len(rows)} rows")
+        measure_all(record, rows, number_of_round)
+        longest = max(longest, time.monotonic() - start)
 
 
-PARTS = {"floods": flood, "attacks": attack_all}
+def measure_all(record, rows, number_of_round):
+    """One round: each row once, on as many switches as it takes."""
+    todo, tries = collections.deque(rows), collections.Counter()
+    for _ in range(VISITS_MOST):
+        if not todo:
+            return
+        record.visit(Host, lambda system, load: Visit(record, system, load).measure(todo, tries), system="weir", round=number_of_round)
+
+
+def every_row():
+    """All rows: the floods, and the attacks that test/hostile lists."""
+    attacks = [re.match(r"(\S+)\s+(\S+)\s", line).groups() for line in run(tool(TOOL), "--list").splitlines()]
+    return [*(Row("super-frames" if flood.guest else "floods", name, flood.group) for name, flood in FLOODS.items()),
+            *(Row("attacks", name, family) for name, family in attacks)]
+
+
+def chosen(rows, words):
+    """The rows whose part, name or group contains one of the words; all without words."""
+    for word in words:
+        if not any(word in text for row in rows for text in (row.part, row.name, row.group)):
+            sys.exit(f"hostile: --rows: found '{word}'; allowed: words of the rows that --list prints")
+    return [row for row in rows if not words or any(word in text for word in words for text in (row.part, row.name, row.group))]
 
 
 def main():
-    options = parser("hostile", __doc__, rounds=3, seconds=2.0)
-    options.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="(default: all)")
-    options.add_argument("--attacks", nargs="+", metavar="NAME", help="of test/hostile/weir-hostile --list (default: all)")
-    options = options.parse_args()
+    known = parser("hostile", __doc__, rounds=3, seconds=1.0)
+    known.add_argument("--rows", nargs="+", metavar="WORDS", default=[], help="only rows with these words in their part, kind or name")
+    known.add_argument("--list", action="store_true", help="print the rows and exit")
+    known.add_argument("--minutes", type=float, default=MINUTES_MOST, help="bound of all rounds but the first (default %(default)s)")
+    known.add_argument("--quick", action="store_true", help="one round of half seconds")
+    known.add_argument("--json", action="store_true", help="print the JSON instead of the tables")
+    options = known.parse_args()
+    if options.quick:
+        options.rounds, options.seconds = 1, 0.5
+    rows = chosen(every_row(), options.rows)
+    if options.list:
+        print("\n".join(f"{row.part:8} {row.group:12} {row.name}" for row in rows))
+        return
     prepare()
     record = Record(options)
-    for number_of_round in range(options.rounds):
-        for part in options.parts:
-            PARTS[part](record, number_of_round)
+    rounds(record, rows)
+    without_figures = missing(record.samples, rows)
+    if without_figures:
+        reasons = {each.get("attack"): each["reason"] for each in record.dropped}
+        sys.exit("\n".join(f"hostile: could not be measured: {row.name}: {reasons.get(row.name, 'see the visits left out above')}"
+                           for row in without_figures))
     finish(record, "bench.system.hostile")
 
 
