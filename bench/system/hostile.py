@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """hostile.py - the table of attacks: what a victim keeps of its promise while others on its host do their worst, and after what time.
 
-The victim (VM 0) offers its promised packets to the wire and receives as many from it. Floods come from its neighbors, or from the wire; the
-generator plays them all, so that they share its core: what it could not offer counts neither for nor against the switch. A guest that breaks the
-rules of vhost-user and virtio is played by test/hostile on a vNIC of its own, with some 5 % of the generator's core (its priority), and sends its
-frames to the victim; beside it, the stretches without an attack have a program in its place that only spins. The generator does not time frames
-that were on their way while another program had its core. A row that cannot be measured is an error of this bench.
+The victim (VM 0) offers nine tenths of its promised packets to the wire and receives as many from it. Floods come from its neighbors, or from the
+wire; the generator plays them all, so that they share its core: frames that it could not offer count neither for nor against the switch. A guest
+that breaks the rules of vhost-user and virtio is played by test/hostile on a vNIC of its own, with some 5 % of the generator's core (its priority),
+and sends its frames to the victim; in the stretches without an attack a program in its place only spins. The generator does not time frames that
+were on their way while another program had its core. A row that cannot be measured is an error of this bench.
 """
 import collections
 import json
 import re
+import subprocess
 import sys
 import time
 
@@ -105,14 +106,25 @@ def beside_guest(system, load, name, peer, what):
             return figures(load.measure(what)[0])
         attacker.expect("begins")
         found = figures(load.measure(what)[0])
-        attacker.child.wait(timeout=seconds + 20)
-        done = json.loads(attacker.output().splitlines()[-1])
-        if not done["steps"]:
-            raise RuntimeError("the attacker took no step")
+        done = what_was_done(attacker, seconds + 20)
         return (found | {f"attack_{key}": value for key, value in done.items() if key != "attack"}
                 | {"attack_mpps": done["frames"] / seconds / 1e6})
     finally:
         attacker.kill()
+
+
+def what_was_done(attacker, patience):
+    """The attacker's own account of it, once it has ended. @param patience seconds"""
+    try:
+        status = attacker.child.wait(timeout=patience)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"the attacker did not end within {patience:g} s") from None
+    if status != 0:
+        raise RuntimeError(f"the attacker ended with status {status}")
+    done = json.loads(attacker.output().splitlines()[-1])
+    if not done["steps"]:
+        raise RuntimeError("the attacker took no step")
+    return done
 
 
 class Visit:
@@ -164,9 +176,9 @@ class Visit:
                 found = figures(self.load.measure(what)[0])
             else:
                 found = beside_guest(self.system, self.load, *(flood.guest or (row.name, VICTIM)), what)
-        except (RuntimeError, TimeoutError, OSError):
+        except (RuntimeError, TimeoutError, OSError) as error:
             if self.system.child.alive():
-                raise
+                raise RuntimeError(f"{row.name}: {error}") from error
             found = {}
         return found if self.system.child.alive() else SWITCH_ENDED
 
@@ -209,6 +221,12 @@ def chosen(rows, words):
     return [row for row in rows if not words or any(word in text for word in words for text in (row.part, row.name, row.group))]
 
 
+def reason_of(dropped, row):
+    """Why the row was left out last."""
+    reasons = [each["reason"] for each in dropped if each.get("attack") == row.name or each["reason"].startswith(f"{row.name}: ")]
+    return (reasons or [each["reason"] for each in dropped] or ["nothing was left out"])[-1]
+
+
 def main():
     known = parser("hostile", __doc__, rounds=3, seconds=1.0)
     known.add_argument("--rows", nargs="+", metavar="WORDS", default=[], help="only rows with these words in their part, kind or name")
@@ -228,9 +246,7 @@ def main():
     rounds(record, rows)
     without_figures = missing(record.samples, rows)
     if without_figures:
-        reasons = {each.get("attack"): each["reason"] for each in record.dropped}
-        sys.exit("\n".join(f"hostile: could not be measured: {row.name}: {reasons.get(row.name, 'see the visits left out above')}"
-                           for row in without_figures))
+        sys.exit("\n".join(f"hostile: could not be measured: {row.name}; {reason_of(record.dropped, row)}" for row in without_figures))
     finish(record, "bench.system.hostile")
 
 

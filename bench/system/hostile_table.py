@@ -15,7 +15,7 @@ NONE = "none"
 WAYS = {"in": "from the wire", "out": "to the wire"}
 PERCENT_LEAST = 99.0
 P99_RATIO_MOST = 2.0
-REACH = 6           # stretches between an attack and one without
+REACH = 8           # stretches between an attack and one without
 FEW = 8             # attacks that have rows of their own; more have a row for each family
 
 
@@ -68,7 +68,6 @@ class Kept:
     row: Row
     cores: str
     ways: dict
-    ended: int      # rounds in which the switch ended
     steps: float
     mpps: float
 
@@ -93,8 +92,9 @@ def _way(samples, chosen, way):
 
 
 def kept(samples, row):
-    """The row's figures, or None where one of them is missing."""
+    """The row's figures, or None where one of them is missing. A round in which the switch ended counts alone: no median hides it."""
     found = [each for each in select(samples, part=row.part, attack=row.name) if without(samples, each)]
+    found = [each for each in found if each.get("switch_ended")] or found
     if not found:
         return None
     cores = max(DISTANCES, key=lambda distance: len(select(found, cores=distance)))
@@ -102,8 +102,7 @@ def kept(samples, row):
     ways = {way: _way(samples, chosen, way) for way in WAYS}
     if None in ways.values():
         return None
-    return Kept(row, cores, ways, sum(bool(each.get("switch_ended")) for each in chosen), median([each.get("attack_steps") for each in chosen]),
-                median([each.get("attack_mpps") for each in chosen]))
+    return Kept(row, cores, ways, *(median([each.get(key) for each in chosen]) for key in ("attack_steps", "attack_mpps")))
 
 
 def rows_of(samples):
@@ -142,24 +141,25 @@ def _cells(ways):
 
 
 def _alone(samples, part):
-    """The row of the stretches without an attack: the times that the others are divided by, at the distance at which most were measured."""
+    """What the victim has without an attack, at the distance at which most such stretches were measured: the times that the others are over."""
     every = select(samples, part=part, attack=NONE)
     cores = max(DISTANCES, key=lambda distance: len(select(every, cores=distance)))
     of = select(every, cores=cores)
     ways = {way: Way(*(median([each.get(f"{way}_{key}") for each in of]) for key in ("percent", "p50_us")), 1.0,
                      median([each.get(f"{way}_p99_us") for each in of]), 1.0) for way in WAYS}
-    return [NONE, "-", *_cells(ways), "-", cores]
+    return Kept(Row(part, NONE, "-"), cores, ways, None, None)
 
 
 def _table_each(title, kind, every, count, alone):
     """One row per attack. @param count what the last column but one has of a Kept: (head, figure, digits)"""
     head, of, digits = count
     return Table(title, ["attack", kind, *HEAD, head, "cores"],
-                 [alone, *([each.row.name, each.row.group, *_cells(each.ways), number(of(each), digits), each.cores] for each in every)])
+                 [[each.row.name, each.row.group, *_cells(each.ways), number(of(each), digits), each.cores] for each in (alone, *every)])
 
 
-def _table_of_families(title, every):
-    rows = []
+def _table_of_families(title, every, alone):
+    rows = [[NONE, "-", number(alone.percent), "-", times(1.0, max(way.p50 for way in alone.ways.values())), "-",
+             times(1.0, max(way.p99 for way in alone.ways.values())), "-", "-"]]
     for family, members in _families(every).items():
         least = min(members, key=lambda each: each.percent)
         p50 = max(members, key=lambda each: each.p50_ratio)
@@ -177,7 +177,7 @@ def tables(samples):
         made.append(_table_each("Floods: the part of the victim's promised packets that arrives, and its one-way times beside those without an attack",
                                 "kind", floods, ("attackers Mpps", lambda each: each.mpps, 2), _alone(samples, floods[0].row.part)))
     if len(attacks) > FEW:
-        made.append(_table_of_families("A guest that breaks the rules: the worst of each family, of both ways", attacks))
+        made.append(_table_of_families("A guest that breaks the rules: the worst of each family, of both ways", attacks, _alone(samples, "attacks")))
     elif attacks:
         made.append(_table_each("A guest that breaks the rules", "family", attacks, ("steps", lambda each: each.steps, 0), _alone(samples, "attacks")))
     return made
@@ -190,9 +190,12 @@ def _marks_of(what, share_of, p99_of):
 
 
 def marks(samples):
-    """Two for each row of the tables, of the way that fares worse."""
+    """Two for each row of the tables, of the way that fares worse, behind those of the rows without an attack, which show whether the machine did
+    other things."""
     floods, attacks = _measured(samples)
-    found = [each for kept_row in (floods if len(attacks) > FEW else floods + attacks)
+    found = [mark(f"without {words}: frames that arrive", _alone(samples, rows[0].row.part).percent, PERCENT_LEAST, " %", True)
+             for words, rows in (("a flood", floods), ("an attack of a guest", attacks)) if rows]
+    found += [each for kept_row in (floods if len(attacks) > FEW else floods + attacks)
              for each in _marks_of(kept_row.row.name, ("", kept_row.percent), ("", kept_row.p99_ratio))]
     for family, members in (_families(attacks) if len(attacks) > FEW else {}).items():
         least = min(members, key=lambda each: each.percent)

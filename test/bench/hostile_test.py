@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -34,7 +35,7 @@ class Ratios(unittest.TestCase):
         self.assertAlmostEqual(hostile_table.ratio(samples, samples[1], "in", "p99_us"), 30 / 15)
 
     def test_other_visits_parts_and_distances_are_not_beside_it(self):
-        other = [sample(1, visit=2), sample(1, part="attacks"), sample(1, distance="far"), sample(9)]
+        other = [sample(1, visit=2), sample(1, part="attacks"), sample(1, distance="far"), sample(11)]
         self.assertEqual(hostile_table.without(other, sample(2, FLOOD)), [])
 
     def test_a_row_has_the_median_of_its_rounds_of_one_distance(self):
@@ -62,9 +63,26 @@ class Missing(unittest.TestCase):
             found.drop("no time", attack=rows[0].name)
         with mock.patch.object(hostile, "every_row", return_value=[FLOOD]), mock.patch.object(hostile, "rounds", side_effect=measure), \
                 mock.patch.object(hostile, "prepare"), mock.patch.object(record, "progress"), mock.patch.object(hostile, "finish") as finish, \
-                mock.patch.object(sys, "argv", ["hostile"]), self.assertRaisesRegex(SystemExit, "could not be measured: a flood: no time"):
+                mock.patch.object(sys, "argv", ["hostile"]), self.assertRaisesRegex(SystemExit, "could not be measured: a flood; no time"):
             hostile.main()
         finish.assert_not_called()
+
+    def test_the_reason_is_the_rows_own_or_that_of_the_last_visit(self):
+        dropped = [{"attack": "a flood", "reason": "the cores moved"}, {"reason": "a flood: the flood offered no frame"}, {"reason": "no socket"}]
+        self.assertEqual(hostile.reason_of(dropped, FLOOD), "a flood: the flood offered no frame")
+        self.assertEqual(hostile.reason_of(dropped, Row("floods", "another", "fan-in")), "no socket")
+
+    def test_an_attacker_that_failed_hung_or_did_nothing_was_not_measured(self):
+        def attacker(status, output="", hangs=False):
+            child = mock.Mock()
+            child.wait.side_effect = subprocess.TimeoutExpired("weir-hostile", 1) if hangs else [status]
+            return argparse.Namespace(child=child, output=lambda: output)
+        self.assertEqual(hostile.what_was_done(attacker(0, 'begins\n{"steps": 3}\n'), 1), {"steps": 3})
+        for broken, reason in ((attacker(-11), "status -11"), (attacker(0, '{"steps": 0}'), "no step")):
+            with self.assertRaisesRegex(RuntimeError, reason):
+                hostile.what_was_done(broken, 1)
+        with self.assertRaisesRegex(TimeoutError, "did not end within 1 s"):
+            hostile.what_was_done(attacker(0, hangs=True), 1)
 
     def test_words_choose_rows_and_unknown_ones_are_an_error(self):
         rows = [FLOOD, Row("attacks", "loop", "descriptors")]
@@ -82,16 +100,17 @@ class Tables(unittest.TestCase):
         self.assertEqual([row[0] for row in table.rows], ["none", "a flood", "another"])
         self.assertEqual([row[-1] for row in table.rows], ["near", "near", "far"])
         self.assertEqual(table.rows[1][2:5], ["100.00", "2.0 us, 1.00 x", "10.0 us, 1.00 x"])
-        self.assertTrue(judged.title.startswith("Against the targets (4 met)"))
+        self.assertTrue(judged.title.startswith("Against the targets (5 met)"))
 
     def test_many_attacks_have_a_row_for_each_family_with_its_worst_named(self):
         rows = [Row("attacks", f"{family} {number}", family) for family in ("rings", "memory") for number in range(5)]
         samples = [each for number, row in enumerate(rows)
                    for each in (sample(2 * number, part="attacks"), sample(2 * number + 1, row, in_percent=100.0 - number, out_p99_us=10.0 + number))]
         table, = hostile_table.tables(samples)
-        self.assertEqual(table.rows[0], ["rings", 5, "96.00", "rings 4", "1.00 x", "rings 0", "1.40 x", "rings 4", "35"])
+        self.assertEqual(table.rows[0], ["none", "-", "100.00", "-", "2.0 us, 1.00 x", "-", "10.0 us, 1.00 x", "-", "-"])
+        self.assertEqual(table.rows[1], ["rings", 5, "96.00", "rings 4", "1.00 x", "rings 0", "1.40 x", "rings 4", "35"])
         marks = {each["what"]: each["verdict"] for each in hostile_table.marks(samples)}
-        self.assertEqual(marks, {"family rings: frames that arrive (rings 4)": "MISSED", "family rings: p99 over that without (rings 4)": "met",
+        self.assertEqual(marks, {"without an attack of a guest: frames that arrive": "met", "family rings: frames that arrive (rings 4)": "MISSED", "family rings: p99 over that without (rings 4)": "met",
                                  "family memory: frames that arrive (memory 4)": "MISSED", "family memory: p99 over that without (memory 4)": "met"})
 
     def test_few_attacks_have_a_row_each(self):
@@ -99,12 +118,28 @@ class Tables(unittest.TestCase):
         table, = hostile_table.tables([sample(1, part="attacks"), sample(2, row)])
         self.assertEqual([each[:2] for each in table.rows], [["none", "-"], ["loop", "descriptors"]])
 
-    def test_an_attack_that_ends_the_switch_has_a_row_in_which_none_arrives(self):
-        samples = [sample(1), {key: value for key, value in sample(2, FLOOD, **hostile.SWITCH_ENDED).items() if "_us" not in key}]
+    def test_an_attack_that_ends_the_switch_in_one_round_has_a_row_in_which_none_arrives(self):
+        well = [each for number in (3, 5, 7) for each in (sample(number), sample(number + 1, FLOOD))]
+        samples = [sample(1), {key: value for key, value in sample(2, FLOOD, **hostile.SWITCH_ENDED).items() if "_us" not in key}, *well]
         written = json.loads(json.dumps(report.finite(samples)))
         self.assertEqual(hostile_table.missing(written, [FLOOD]), [])
         self.assertEqual(hostile_table.tables(written)[0].rows[1][2:5], ["0.00", "none arrives", "none arrives"])
-        self.assertEqual([each["verdict"] for each in hostile_table.marks(written)], ["MISSED", "MISSED"])
+        self.assertEqual([each["verdict"] for each in hostile_table.marks(written)], ["met", "MISSED", "MISSED"])
+
+    def test_a_machine_that_does_other_things_shows_in_the_mark_without_a_flood(self):
+        first, *_ = hostile_table.marks([sample(1, in_percent=97.0), sample(2, FLOOD)])
+        self.assertEqual((first["what"], first["found"], first["verdict"]), ("without a flood: frames that arrive", 97.0, "MISSED"))
+
+    def test_with_json_the_same_is_printed_that_is_written(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(report, "machine", return_value={}), mock.patch.object(report, "progress"), \
+                mock.patch("builtins.print") as printed:
+            path = os.path.join(folder, "hostile.json")
+            found = record.Record(argparse.Namespace(json=True, output=path))
+            found.samples = [sample(1), sample(2, FLOOD)]
+            report.finish(found, "bench.system.hostile")
+            with open(path, encoding="ascii") as written:
+                self.assertEqual(printed.call_args.args[0], written.read())
+        self.assertEqual([each["verdict"] for each in json.loads(printed.call_args.args[0])["marks"]], ["met", "met", "met"])
 
     def test_numbers_that_json_does_not_have_are_null(self):
         self.assertEqual(report.finite({"a": [1.5, float("inf")], "b": {"c": float("inf")}, "d": "x"}), {"a": [1.5, None], "b": {"c": None}, "d": "x"})
