@@ -8,10 +8,12 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "test/hostile/guest.h"
+#include "test/hostile/lingering.h"
 
 namespace weir::hostile {
 
@@ -49,6 +51,7 @@ struct Scene {
     Random random{0};
     std::uint32_t number = 0;           ///< of the step
     std::vector<Frontend> connections;  ///< besides the guest's
+    std::optional<Lingering> file;      ///< whose close() waits until the next one is made
 
     /// Puts honest frames of 200 bytes into the transmit ring while there is room.
     void send_some(unsigned frames);
@@ -92,6 +95,7 @@ void half_message(Scene& scene);
 void oversized(Scene& scene);
 void wrong_files(Scene& scene);
 void blocking_call(Scene& scene);
+void blocking_close(Scene& scene);
 void renegotiated(Scene& scene);
 void replies_unread(Scene& scene);
 void inflight(Scene& scene);
@@ -153,6 +157,8 @@ inline constexpr std::array kAttacks{
     Attack{"wrong-files", "pipes, folders, sockets and no file where an eventfd or a memfd belongs",
            wrong_files},
     Attack{"blocking-call", "an interrupt's file whose write would wait", blocking_call},
+    Attack{"blocking-close", "files whose close waits, in every message, read or left unread",
+           blocking_close},
     Attack{"renegotiated", "features that change under traffic", renegotiated},
     Attack{"replies-unread", "requests whose replies are not read", replies_unread},
     Attack{"inflight", "areas of requests in flight of every size, too small ones too", inflight},

@@ -181,6 +181,25 @@ void blocking_call(Scene& scene) {
     guest.stop();
 }
 
+/// The receiver of the file's bytes stays open for the next steps and takes none of them.
+void blocking_close(Scene& scene) {
+    Guest& guest = scene.guest;
+    scene.file.reset();
+    if (scene.random.chance(50) ? !guest.restart() : !guest.frontend.reconnect())
+        return;
+    constexpr int kLongerThanOthersWait = 10;
+    scene.file.emplace(kLongerThanOthersWait);
+    if (scene.random.chance(50))
+        guest.frontend.send(kIotlb);  // ends the connection, perhaps before the next message is read
+    const auto request = static_cast<Request>(1 + scene.random.below(kRequestsEnd - 1));
+    if (!guest.frontend.send(request, random_payload(scene, request),
+                             std::array{scene.file->sender.number()}))
+        scene.file->receiver = File();
+    scene.file->sender = File();
+    pause();
+    guest.stop();
+}
+
 void renegotiated(Scene& scene) {
     Guest& guest = scene.guest;
     if (!guest.start())

@@ -105,6 +105,18 @@ std::uint64_t withheld_features(const VnicConfig& vnic) {
     return off;
 }
 
+/// The switch sends front-ends no requests, so that it needs no channel for them. The vhost library closes
+/// the channel, a socket of the front-end's, on the thread that serves all guests.
+bool withhold_requests(const char* path) {
+    constexpr unsigned kBackendRequests = 5;
+    constexpr unsigned kBackendFiles = 10;
+    constexpr unsigned kHostNotifier = 11;
+    constexpr std::uint64_t kWithheld = 1U << kBackendRequests | 1U << kBackendFiles | 1U << kHostNotifier;
+    std::uint64_t offered = 0;
+    return rte_vhost_driver_get_protocol_features(path, &offered) == 0 &&
+           rte_vhost_driver_set_protocol_features(path, offered & ~kWithheld) == 0;
+}
+
 void check_directory(const std::string& socket) {
     const auto directory = std::filesystem::path(socket).parent_path();
     if (!std::filesystem::is_directory(directory))
@@ -168,7 +180,7 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
     }
     if (rte_vhost_driver_register(path, 0) != 0)
         fail("register", errno);
-    if (rte_vhost_driver_disable_features(path, withheld_features(vnic)) != 0)
+    if (rte_vhost_driver_disable_features(path, withheld_features(vnic)) != 0 || !withhold_requests(path))
         fail("set the features of", errno);
     if (rte_vhost_driver_callback_register(path, &kCallbacks) != 0)
         fail("watch", errno);

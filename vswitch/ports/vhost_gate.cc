@@ -1,6 +1,7 @@
 // vhost_gate.cc - one thread that polls all guests' sockets.
 #include "vswitch/ports/vhost_gate.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -25,6 +26,9 @@ constexpr milliseconds kComplaintGap{10'000};
 constexpr int kBacklog = 16;
 constexpr int kMessagesPerTurn = 16;
 constexpr std::size_t kPollsPerDoor = 3;
+/// That a socket passes at once. With room for fewer the kernel would close the others on this thread.
+constexpr std::size_t kFilesMax = 253;
+const std::string kDisconnected = "disconnected the front-end: ";
 
 FileHandle unix_socket() {
     FileHandle file(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -66,19 +70,22 @@ bool would_wait() {
 
 }  // namespace
 
-VhostGate::VhostGate() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { run(); }) {}
+VhostGate::VhostGate()
+    : wake_(std::make_shared<const FileHandle>(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+      thread_([this] { run(); }) {}
 
 VhostGate::~VhostGate() {
     {
         const std::scoped_lock lock(mutex_);
         stop_ = true;
     }
-    eventfd_write(wake_.number(), 1);
+    eventfd_write(wake_->number(), 1);
     thread_.join();
+    std::ranges::for_each(doors_, shut);
 }
 
 void VhostGate::add(const std::string& outside, bool listens, const std::string& inside) {
-    Door door;
+    Door door(wake_);
     door.outside = outside;
     door.inside = inside;
     door.listens = listens;
@@ -89,20 +96,18 @@ void VhostGate::add(const std::string& outside, bool listens, const std::string&
     const std::scoped_lock lock(mutex_);
     doors_.push_back(std::move(door));
     ++version_;
-    eventfd_write(wake_.number(), 1);
+    eventfd_write(wake_->number(), 1);
 }
 
+/// The gate's thread ends the door: while it polls a socket it may be the last to close it.
 void VhostGate::remove(const std::string& outside) {
-    const std::scoped_lock lock(mutex_);
-    ++version_;
-    doors_.remove_if([&](const Door& door) {
-        if (door.outside != outside)
-            return false;
-        if (door.listens)
-            unlink(outside.c_str());
-        return true;
-    });
-    eventfd_write(wake_.number(), 1);
+    std::unique_lock lock(mutex_);
+    const auto door = std::ranges::find(doors_, outside, &Door::outside);
+    if (door == doors_.end())
+        return;
+    door->leaves = true;
+    eventfd_write(wake_->number(), 1);
+    left_.wait(lock, [&] { return std::ranges::find(doors_, outside, &Door::outside) == doors_.end(); });
 }
 
 void VhostGate::run() {
@@ -114,13 +119,14 @@ void VhostGate::run() {
             const std::scoped_lock lock(mutex_);
             if (stop_)
                 return;
+            end_leaving();
             states = interests(timeout_ms);
             version = version_;
         }
         if (poll(states.data(), states.size(), timeout_ms) < 0)
             continue;
         eventfd_t ignored = 0;
-        eventfd_read(wake_.number(), &ignored);
+        eventfd_read(wake_->number(), &ignored);
         const std::scoped_lock lock(mutex_);
         if (version != version_)
             continue;
@@ -132,19 +138,30 @@ void VhostGate::run() {
     }
 }
 
+void VhostGate::end_leaving() {
+    const std::size_t left = doors_.remove_if([](Door& door) {
+        if (door.leaves)
+            shut(door);
+        return door.leaves;
+    });
+    if (left != 0)
+        left_.notify_all();
+}
+
 /// For each door its listener, guest and library, behind the wake-up; a closed one is -1, which poll() skips.
 std::vector<pollfd> VhostGate::interests(int& timeout_ms) {
-    std::vector<pollfd> wanted{{wake_.number(), POLLIN, 0}};
+    std::vector<pollfd> wanted{{wake_->number(), POLLIN, 0}};
     const Clock::time_point now = Clock::now();
     const auto wait_until = [&](Clock::time_point when) {
         const auto left = std::chrono::ceil<milliseconds>(when - now).count();
         const int ms = static_cast<int>(std::clamp<long>(left, 0, 1000));
         timeout_ms = timeout_ms < 0 ? ms : std::min(timeout_ms, ms);
     };
-    for (const Door& door : doors_) {
-        const bool may_connect = now >= door.not_before;
+    for (Door& door : doors_) {
+        const Clock::time_point next = door.foreign.closed() ? door.not_before : now + kRetryGap;
+        const bool may_connect = now >= next;
         if (!may_connect || (!door.listens && !door.guest))
-            wait_until(door.not_before);
+            wait_until(next);
         if (door.guest && door.message.received != 0 && !door.whole)
             wait_until(door.since + kMessagePatience);
         wanted.push_back({may_connect ? door.listener.number() : -1, POLLIN, 0});
@@ -161,8 +178,8 @@ void VhostGate::serve(Door& door, const pollfd* states) {
     if (door.guest && (states[1].revents & POLLHUP) != 0)
         disconnect(door);
     if (door.library && (states[2].revents & kAny) != 0) {
-        if (const char* why = read_library(door)) {
-            complain(door, why);
+        if (const std::string why = read_library(door); !why.empty()) {
+            complain(door, kDisconnected + why);
             disconnect(door);
         }
     }
@@ -172,7 +189,7 @@ void VhostGate::serve(Door& door, const pollfd* states) {
         disconnect(door);
     if (door.guest && door.message.received != 0 && !door.whole &&
         Clock::now() - door.since > kMessagePatience) {
-        complain(door, "half a message");
+        complain(door, kDisconnected + "half a message");
         disconnect(door);
     }
     accept_or_connect(door, (states[0].revents & kAny) != 0);
@@ -180,6 +197,11 @@ void VhostGate::serve(Door& door, const pollfd* states) {
 
 void VhostGate::accept_or_connect(Door& door, bool ready) {
     const Clock::time_point now = Clock::now();
+    if (!door.foreign.closed()) {
+        if (!door.guest && now - door.alone_since > kMessagePatience)
+            complain(door, "no front-end is served until the files that the last one sent are closed");
+        return;
+    }
     if (door.listens && ready) {
         door.not_before = now + kConnectGap;
         FileHandle socket(accept4(door.listener.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -187,6 +209,8 @@ void VhostGate::accept_or_connect(Door& door, bool ready) {
             door.not_before = now + kRetryGap;  // no descriptors: do not turn round and round
         else if (!door.library)
             admit(door, std::move(socket));
+        else
+            door.foreign.close_socket(std::move(socket));
     } else if (!door.listens && !door.guest && now >= door.not_before) {
         FileHandle socket = connect_to(door.outside);
         if (socket)
@@ -204,19 +228,28 @@ void VhostGate::admit(Door& door, FileHandle socket) {
 void VhostGate::disconnect(Door& door) {
     if (door.guest)
         door.alone_since = Clock::now();
-    door.guest.reset();
+    door.foreign.close_socket(std::move(door.guest));
     door.library.reset();
+    for (FileHandle& file : door.message.files)
+        door.foreign.close(std::move(file));
     door.message = {};
     door.check = {};
     door.whole = false;
 }
 
-void VhostGate::complain(Door& door, const char* why) {
+void VhostGate::shut(Door& door) {
+    disconnect(door);
+    door.foreign.close_listener(std::move(door.listener));
+    if (door.listens)
+        unlink(door.outside.c_str());
+}
+
+void VhostGate::complain(Door& door, const std::string& what) {
     const Clock::time_point now = Clock::now();
     if (now < door.next_complaint)
         return;
     door.next_complaint = now + kComplaintGap;
-    spdlog::warn("{}: disconnected the front-end: {}", door.outside, why);
+    spdlog::warn("{}: {}", door.outside, what);
 }
 
 /// @return false to end the connection
@@ -229,16 +262,18 @@ bool VhostGate::read_guest(Door& door) {
             return true;
         if (door.message.payload_bytes() > VhostMessage::kPayloadMax && before < VhostMessage::kHeaderBytes &&
             door.message.received >= VhostMessage::kHeaderBytes) {
-            complain(door, "a payload that is longer than any message's");
+            complain(door, kDisconnected + "a payload that is longer than any message's");
             return false;
         }
         if (door.message.received < VhostMessage::kHeaderBytes ||
             door.message.received < door.message.expected())
             continue;
-        if (const char* why = door.check.refusal(door.message)) {
-            complain(door, why);
+        if (const std::string why = door.check.refusal(door.message); !why.empty()) {
+            complain(door, kDisconnected + why);
             return false;
         }
+        if (door.message.has_idle_file() && !door.message.files.empty())
+            door.message.files.front() = FileHandle(open("/dev/null", O_RDWR | O_CLOEXEC));
         door.whole = true;
         if (!door.library)
             door.library = connect_to(door.inside);
@@ -252,7 +287,7 @@ bool VhostGate::read_guest(Door& door) {
 /// message has
 bool VhostGate::receive(Door& door) {
     VhostMessage& message = door.message;
-    alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(VhostMessage::kRegionsMax * sizeof(int))> control{};
+    alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(kFilesMax * sizeof(int))> control;
     iovec part{message.bytes.data() + message.received, message.expected() - message.received};
     msghdr head{};
     head.msg_iov = &part;
@@ -265,7 +300,7 @@ bool VhostGate::receive(Door& door) {
     for (cmsghdr* at = CMSG_FIRSTHDR(&head); at != nullptr; at = CMSG_NXTHDR(&head, at)) {
         if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS)
             continue;
-        std::array<int, VhostMessage::kRegionsMax> numbers{};
+        std::array<int, kFilesMax> numbers{};
         const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         std::memcpy(numbers.data(), CMSG_DATA(at), count * sizeof(int));
         for (std::size_t i = 0; i < count; ++i)
@@ -276,7 +311,7 @@ bool VhostGate::receive(Door& door) {
     message.received += static_cast<std::size_t>(got);
     if ((head.msg_flags & MSG_CTRUNC) == 0 && message.files.size() <= VhostMessage::kRegionsMax)
         return true;
-    complain(door, "too many file descriptors");
+    complain(door, kDisconnected + "too many file descriptors");
     return false;
 }
 
@@ -303,24 +338,25 @@ bool VhostGate::pass_on(Door& door) {
     const ssize_t sent = sendmsg(door.library.number(), &head, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && would_wait())
         return true;
-    const bool all = sent == static_cast<ssize_t>(message.received);
+    if (sent != static_cast<ssize_t>(message.received))
+        return false;
     message = {};
     door.whole = false;
-    return all;
+    return true;
 }
 
-/// Passes a reply on. @return why the connection has to end; nullptr: it goes on
-const char* VhostGate::read_library(Door& door) {
+/// Passes a reply on. @return why the connection has to end; empty: it goes on
+std::string VhostGate::read_library(Door& door) {
     std::array<std::uint8_t, 4096> bytes;
     const ssize_t got = recv(door.library.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0 && would_wait())
-        return nullptr;
+        return "";
     if (got <= 0)
         return "a message that the vhost library refuses";
     const ssize_t passed =
         send(door.guest.number(), bytes.data(), static_cast<std::size_t>(got), MSG_DONTWAIT | MSG_NOSIGNAL);
     const bool gone = passed < 0 && !would_wait();  // its POLLHUP follows
-    return passed == got || gone ? nullptr : "replies that it does not read";
+    return passed == got || gone ? "" : "replies that it does not read";
 }
 
 }  // namespace weir

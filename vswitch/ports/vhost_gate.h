@@ -10,7 +10,9 @@
 // VhostMessageCheck look at it, and passes it on in one piece. A guest that does not read its replies is
 // disconnected, and so is a message of which the rest does not come within a second. One connection per vNIC:
 // while a front-end talks, others are refused. A socket takes at most 500 connections per second. A VM's
-// own socket is tried 20 times a second for 5 s, then twice a second.
+// own socket is tried 20 times a second for 5 s, then twice a second. Files that do not belong to their
+// message end the connection and go to ForeignFiles; no front-end of that vNIC is served until all are
+// closed.
 #pragma once
 
 #include <poll.h>
@@ -18,6 +20,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -44,15 +47,19 @@ class VhostGate {
   private:
     using Clock = std::chrono::steady_clock;
     struct Door {
+        explicit Door(std::shared_ptr<const FileHandle> wake) : foreign(std::move(wake)) {}
+
         std::string outside;
         std::string inside;
         bool listens = false;
         FileHandle listener;
         FileHandle guest;
         FileHandle library;  // from the first message on
+        ForeignFiles foreign;
         VhostMessage message;
         VhostMessageCheck check;
-        bool whole = false;  // the message waits for the library's socket
+        bool leaves = false;  // removed by the next turn
+        bool whole = false;   // the message waits for the library's socket
         Clock::time_point since;
         Clock::time_point alone_since;  // without a front-end
         Clock::time_point not_before;   // of the next connect
@@ -60,6 +67,7 @@ class VhostGate {
     };
 
     void run();
+    void end_leaving();
     [[nodiscard]] std::vector<pollfd> interests(int& timeout_ms);
     void serve(Door& door, const pollfd* states);
     void accept_or_connect(Door& door, bool ready);
@@ -67,15 +75,17 @@ class VhostGate {
     [[nodiscard]] bool read_guest(Door& door);
     [[nodiscard]] bool receive(Door& door);
     [[nodiscard]] bool pass_on(Door& door);
-    [[nodiscard]] const char* read_library(Door& door);
-    void complain(Door& door, const char* why);
+    [[nodiscard]] std::string read_library(Door& door);
+    void complain(Door& door, const std::string& what);
     static void disconnect(Door& door);
+    static void shut(Door& door);
 
     std::mutex mutex_;
+    std::condition_variable left_;  // a door was removed
     std::list<Door> doors_;
-    std::uint64_t version_ = 0;  // of doors_ and their sockets
+    std::uint64_t version_ = 0;  // of doors_, raised by add()
     bool stop_ = false;
-    FileHandle wake_;
+    std::shared_ptr<const FileHandle> wake_;
     std::thread thread_;
 };
 

@@ -2,15 +2,11 @@
 #include "vswitch/ports/vhost_message.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "vswitch/ports/vhost_feature.h"
 #include "vswitch/ports/vhost_request.h"
@@ -27,51 +23,60 @@ constexpr std::uint32_t kRingSizeMax = 32'768;
 constexpr std::uint64_t kRingMask = 0xFF;
 constexpr std::uint64_t kNoFile = 1U << 8;  // in KICK, CALL and ERR
 
-/// Bytes of payload that a request has, and the files that may come with it.
+/// Bytes of payload that a request has, and the files that come with it.
 struct Shape {
     std::uint32_t request;
+    const char* name;
     std::uint32_t bytes;
-    enum Files { kNone, kOne, kOneUnlessFlagged, kRegions } files;
+    enum Files { kNone, kEvent, kEventUnlessFlagged, kMemory, kRegions } files = kNone;
 };
 constexpr Shape kShapes[] = {
-    {kGetFeatures, 0, Shape::kNone},
-    {kSetFeatures, 8, Shape::kNone},
-    {kSetOwner, 0, Shape::kNone},
-    {kResetOwner, 0, Shape::kNone},
-    {kSetMemTable, 8, Shape::kRegions},
-    {kSetLogBase, 16, Shape::kOne},
-    {kSetLogFd, 0, Shape::kOne},
-    {kSetVringNum, 8, Shape::kNone},
-    {kSetVringAddr, 40, Shape::kNone},
-    {kSetVringBase, 8, Shape::kNone},
-    {kGetVringBase, 8, Shape::kNone},
-    {kSetVringKick, 8, Shape::kOneUnlessFlagged},
-    {kSetVringCall, 8, Shape::kOneUnlessFlagged},
-    {kSetVringErr, 8, Shape::kOneUnlessFlagged},
-    {kGetProtocolFeatures, 0, Shape::kNone},
-    {kSetProtocolFeatures, 8, Shape::kNone},
-    {kGetQueueNum, 0, Shape::kNone},
-    {kSetVringEnable, 8, Shape::kNone},
-    {kSendRarp, 8, Shape::kNone},
-    {kSetMtu, 8, Shape::kNone},
-    {kSetBackendRequestFd, 0, Shape::kOne},
-    {kSetStatus, 8, Shape::kNone},
-    {kGetStatus, 0, Shape::kNone},
+    {kGetFeatures, "GET_FEATURES", 0},
+    {kSetFeatures, "SET_FEATURES", 8},
+    {kSetOwner, "SET_OWNER", 0},
+    {kResetOwner, "RESET_OWNER", 0},
+    {kSetMemTable, "SET_MEM_TABLE", 8, Shape::kRegions},
+    {kSetLogBase, "SET_LOG_BASE", 16, Shape::kMemory},
+    {kSetLogFd, "SET_LOG_FD", 0, Shape::kEvent},
+    {kSetVringNum, "SET_VRING_NUM", 8},
+    {kSetVringAddr, "SET_VRING_ADDR", 40},
+    {kSetVringBase, "SET_VRING_BASE", 8},
+    {kGetVringBase, "GET_VRING_BASE", 8},
+    {kSetVringKick, "SET_VRING_KICK", 8, Shape::kEventUnlessFlagged},
+    {kSetVringCall, "SET_VRING_CALL", 8, Shape::kEventUnlessFlagged},
+    {kSetVringErr, "SET_VRING_ERR", 8, Shape::kEventUnlessFlagged},
+    {kGetProtocolFeatures, "GET_PROTOCOL_FEATURES", 0},
+    {kSetProtocolFeatures, "SET_PROTOCOL_FEATURES", 8},
+    {kGetQueueNum, "GET_QUEUE_NUM", 0},
+    {kSetVringEnable, "SET_VRING_ENABLE", 8},
+    {kSendRarp, "SEND_RARP", 8},
+    {kSetMtu, "SET_MTU", 8},
+    {kSetStatus, "SET_STATUS", 8},
+    {kGetStatus, "GET_STATUS", 0},
 };
 
-/// Bytes of a file that can be mapped; 0 for pipes, sockets, folders and devices.
-std::uint64_t file_bytes(const FileHandle& file) {
-    struct stat status {};
-    return fstat(file.number(), &status) == 0 && S_ISREG(status.st_mode)
-               ? static_cast<std::uint64_t>(status.st_size)
-               : 0;
+constexpr bool are_events(Shape::Files files) {
+    return files == Shape::kEvent || files == Shape::kEventUnlessFlagged;
+}
+
+/// A file of any other kind may wait when it is written, closed, or read by a page fault.
+std::string wrong_kind(const VhostMessage& message, const Shape& shape) {
+    for (const FileHandle& file : message.files) {
+        if (are_events(shape.files) && !is_eventfd(file))
+            return std::string(shape.name) + " with a file that is no eventfd";
+        if (!are_events(shape.files) && !is_memory(file))
+            return std::string(shape.name) +
+                   " with a file that does not lie in memory; allowed: memfd, tmpfs, hugetlbfs (QEMU: " +
+                   "memory-backend-memfd, or memory-backend-file in /dev/shm or /dev/hugepages)";
+    }
+    return "";
 }
 
 bool overflows(std::uint64_t begin, std::uint64_t bytes) {
     return bytes == 0 || begin + bytes < begin;
 }
 
-const char* check_regions(const VhostMessage& message) {
+std::string check_regions(const VhostMessage& message) {
     for (std::size_t i = 0; i < message.files.size(); ++i) {
         const std::size_t at = 8 + i * VhostMessage::kRegionBytes;
         const std::uint64_t bytes = message.number(at + 8);
@@ -79,50 +84,34 @@ const char* check_regions(const VhostMessage& message) {
         if (overflows(message.number(at), bytes) || overflows(message.number(at + 16), bytes) ||
             overflows(offset, bytes))
             return "a region of memory is empty, or its end is beyond 2^64";
-        if (offset + bytes > file_bytes(message.files[i]))
+        if (offset + bytes > memory_bytes(message.files[i]))
             return "a region of memory is longer than its file";
     }
-    return nullptr;
+    return "";
 }
 
 /// The library maps the log at its offset and adds the offset once more, so that only 0 is right.
-const char* check_log(const VhostMessage& message) {
+std::string check_log(const VhostMessage& message) {
     const std::uint64_t bytes = message.number(0);
     if (message.number(8) != 0)
         return "a log of dirty pages that does not begin at 0 of its file";
-    return bytes == 0 || bytes > file_bytes(message.files.front())
+    return bytes == 0 || bytes > memory_bytes(message.files.front())
                ? "a log of dirty pages is empty or longer than its file"
-               : nullptr;
+               : "";
 }
 
-/// The worker writes interrupts to the file itself. A pipe without a reader would end the process, and a file
-/// whose write waits would stop the worker.
-const char* check_call(const VhostMessage& message) {
+/// The worker writes interrupts to the file itself, and must not wait until the guest reads it.
+std::string check_call(const VhostMessage& message) {
     if (message.files.empty())
-        return nullptr;
+        return "";
     const int file = message.files.front().number();
-    std::array<char, 64> target{};
-    const std::string link = "/proc/self/fd/" + std::to_string(file);
-    if (readlink(link.c_str(), target.data(), target.size() - 1) < 0 ||
-        std::string_view(target.data()) != "anon_inode:[eventfd]")
-        return "a file for interrupts that is no eventfd";
     const int flags = fcntl(file, F_GETFL);
     return flags < 0 || fcntl(file, F_SETFL, flags | O_NONBLOCK) != 0
                ? "a file for interrupts that cannot be made non-blocking"
-               : nullptr;
+               : "";
 }
 
 }  // namespace
-
-FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-}
-
-void FileHandle::reset() {
-    if (number_ >= 0)
-        close(std::exchange(number_, -1));
-}
 
 std::uint32_t VhostMessage::word(std::size_t at) const {
     std::uint32_t value = 0;
@@ -136,11 +125,15 @@ std::uint64_t VhostMessage::number(std::size_t at) const {
     return value;
 }
 
+bool VhostMessage::has_idle_file() const {
+    return request() == kSetVringErr || request() == kSetLogFd;
+}
+
 bool VhostMessageCheck::is_packed() const {
     return vhost::has(features_, vhost::kRingPacked);
 }
 
-const char* VhostMessageCheck::shape(const VhostMessage& message) const {
+std::string VhostMessageCheck::shape(const VhostMessage& message) const {
     const auto* found = std::ranges::find(kShapes, message.request(), &Shape::request);
     if (found == std::end(kShapes))
         return "a request that a network front-end does not need here";
@@ -157,13 +150,13 @@ const char* VhostMessageCheck::shape(const VhostMessage& message) const {
     // A longer payload is padding: QEMU sends some requests with 8 bytes that mean nothing.
     if (message.payload_bytes() < bytes)
         return "a payload that is too short";
-    if (found->files == Shape::kOneUnlessFlagged && (message.number(0) & kNoFile) != 0)
+    if (found->files == Shape::kEventUnlessFlagged && (message.number(0) & kNoFile) != 0)
         files = 0;
-    return message.files.size() == files ? nullptr : "a wrong number of file descriptors";
+    return message.files.size() == files ? wrong_kind(message, *found) : "a wrong number of file descriptors";
 }
 
 /// Rings that have a size have memory of the library's that depends on their layout.
-const char* VhostMessageCheck::features(std::uint64_t bits) {
+std::string VhostMessageCheck::features(std::uint64_t bits) {
     constexpr std::uint64_t kLayout = vhost::mask({vhost::kRingPacked, vhost::kEventIndex});
     const auto in_use = [](const Ring& ring) { return ring.life != Life::kStopped; };
     if (((bits ^ features_) & kLayout) != 0 && std::ranges::any_of(rings_, in_use))
@@ -172,20 +165,20 @@ const char* VhostMessageCheck::features(std::uint64_t bits) {
     constexpr std::size_t kOnePair = 2;
     if (!vhost::has(bits, vhost::kMultiqueue))
         std::fill(rings_.begin() + kOnePair, rings_.end(), Ring{});  // the library forgets them
-    return nullptr;
+    return "";
 }
 
-const char* VhostMessageCheck::size(Ring& ring, std::uint32_t entries) const {
+std::string VhostMessageCheck::size(Ring& ring, std::uint32_t entries) const {
     if (ring.life == Life::kPlaced || ring.life == Life::kStarted)
         return "a ring that changes its size while it is in use";
     if (entries == 0 || entries > kRingSizeMax || (!is_packed() && !std::has_single_bit(entries)))
         return "a ring size that is 0, above 32768 or no power of two";
     ring.life = Life::kSized;
     ring.size = entries;
-    return nullptr;
+    return "";
 }
 
-const char* VhostMessageCheck::address(Ring& ring, const VhostMessage& message) const {
+std::string VhostMessageCheck::address(Ring& ring, const VhostMessage& message) const {
     if (ring.life == Life::kStopped)
         return "a ring that is placed before it has a size";
     const std::uint64_t descriptors = message.number(8);
@@ -195,19 +188,19 @@ const char* VhostMessageCheck::address(Ring& ring, const VhostMessage& message) 
         return "a ring that is not aligned";
     if (ring.life == Life::kSized)
         ring.life = Life::kPlaced;
-    return nullptr;
+    return "";
 }
 
-const char* VhostMessageCheck::base(Ring& ring, std::uint32_t index) const {
+std::string VhostMessageCheck::base(Ring& ring, std::uint32_t index) const {
     if (ring.life == Life::kStarted)
         return "a ring that is moved while it is in use";
     ring.base = static_cast<std::uint16_t>(index);
     ring.has_base = true;
-    return nullptr;
+    return "";
 }
 
 /// The library does not bound the index of a packed ring; that of a split ring wraps.
-const char* VhostMessageCheck::start(Ring& ring) const {
+std::string VhostMessageCheck::start(Ring& ring) const {
     if (ring.life == Life::kStopped || ring.life == Life::kSized)
         return "a ring that is started before it has a size and a place";
     constexpr std::uint16_t kWrapBit = 0x8000;
@@ -215,11 +208,11 @@ const char* VhostMessageCheck::start(Ring& ring) const {
         (!ring.has_base || (ring.base & ~kWrapBit) >= static_cast<int>(ring.size)))
         return "a packed ring that starts beyond its end";
     ring.life = Life::kStarted;
-    return nullptr;
+    return "";
 }
 
-const char* VhostMessageCheck::refusal(const VhostMessage& message) {
-    if (const char* why = shape(message))
+std::string VhostMessageCheck::refusal(const VhostMessage& message) {
+    if (std::string why = shape(message); !why.empty())
         return why;
     const std::uint32_t value = message.word(kPayloadAt + 4);
     const std::uint32_t index = message.word(kPayloadAt);
@@ -241,7 +234,7 @@ const char* VhostMessageCheck::refusal(const VhostMessage& message) {
             return features(message.number(0));
         case kResetOwner:
             rings_ = {};
-            return nullptr;
+            return "";
         case kSetMemTable:
             return check_regions(message);
         case kSetLogBase:
@@ -254,13 +247,13 @@ const char* VhostMessageCheck::refusal(const VhostMessage& message) {
             return base(ring, value);
         case kGetVringBase:
             ring = {};
-            return nullptr;
+            return "";
         case kSetVringKick:
             return start(ring);
         case kSetVringCall:
             return check_call(message);
         default:
-            return nullptr;
+            return "";
     }
 }
 

@@ -4,7 +4,7 @@
 //
 // The library (22.11) trusts a front-end in more than one place: it dereferences a ring that was stopped and
 // started without a size, reads beyond a ring that grew while it ran, maps files that are shorter than
-// stated, writes interrupts to any file, and loses file descriptors of messages that it refuses. A front-end
+// stated, and loses file descriptors of messages that it refuses. A front-end
 // is a process beside the guest, and a guest that has escaped speaks through it. So a message that no
 // front-end needs, or that comes at a wrong moment, ends the connection here. A ring's life:
 //
@@ -13,26 +13,12 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
+#include <string>
 #include <vector>
 
+#include "vswitch/ports/foreign_files.h"
+
 namespace weir {
-
-/// A file descriptor that is closed at the end of its scope.
-class FileHandle {
-  public:
-    explicit FileHandle(int number = -1) : number_(number) {}
-    ~FileHandle() { reset(); }
-    FileHandle(FileHandle&& other) noexcept : number_(other.number_) { other.number_ = -1; }
-    FileHandle& operator=(FileHandle&& other) noexcept;
-
-    [[nodiscard]] int number() const { return number_; }
-    [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
-    void reset();
-
-  private:
-    int number_;
-};
 
 struct VhostMessage {
     static constexpr std::size_t kHeaderBytes = 12;  ///< request, flags, payload's bytes: 32 bits each
@@ -45,6 +31,8 @@ struct VhostMessage {
     std::size_t received = 0;  ///< of `bytes`, so far
     std::vector<FileHandle> files;
 
+    /// Whether the library does nothing with the file that came along, and gets none of a front-end's.
+    [[nodiscard]] bool has_idle_file() const;
     [[nodiscard]] std::uint32_t word(std::size_t at) const;
     [[nodiscard]] std::uint32_t request() const { return word(0); }
     [[nodiscard]] std::uint32_t flags() const { return word(4); }
@@ -60,8 +48,8 @@ struct VhostMessage {
 /// The rules of one connection: what a message may be depends on those before it.
 class VhostMessageCheck {
   public:
-    /// @return why the connection must end; nullptr = the message may go to the library
-    [[nodiscard]] const char* refusal(const VhostMessage& message);
+    /// @return why the connection must end; empty: the message may go to the library
+    [[nodiscard]] std::string refusal(const VhostMessage& message);
 
   private:
     enum class Life : std::uint8_t { kStopped, kSized, kPlaced, kStarted };
@@ -73,12 +61,12 @@ class VhostMessageCheck {
     };
     static constexpr std::size_t kRingsMax = 256;
 
-    [[nodiscard]] const char* shape(const VhostMessage& message) const;
-    [[nodiscard]] const char* features(std::uint64_t bits);
-    [[nodiscard]] const char* size(Ring& ring, std::uint32_t entries) const;
-    [[nodiscard]] const char* address(Ring& ring, const VhostMessage& message) const;
-    [[nodiscard]] const char* base(Ring& ring, std::uint32_t index) const;
-    [[nodiscard]] const char* start(Ring& ring) const;
+    [[nodiscard]] std::string shape(const VhostMessage& message) const;
+    [[nodiscard]] std::string features(std::uint64_t bits);
+    [[nodiscard]] std::string size(Ring& ring, std::uint32_t entries) const;
+    [[nodiscard]] std::string address(Ring& ring, const VhostMessage& message) const;
+    [[nodiscard]] std::string base(Ring& ring, std::uint32_t index) const;
+    [[nodiscard]] std::string start(Ring& ring) const;
     [[nodiscard]] bool is_packed() const;
 
     std::uint64_t features_ = 0;

@@ -27,7 +27,6 @@ enum Request : std::uint32_t {
     kSetVringEnable = 18,
     kSendRarp = 19,
     kSetMtu = 20,
-    kSetBackendRequestFd = 21,
     kSetStatus = 39,
     kGetStatus = 40,
 };

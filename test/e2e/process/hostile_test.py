@@ -88,10 +88,17 @@ class HostileTest(Case):
         self.wait_packets("vm3", "from_vm", "delivered", before + ENOUGH)
         self.assert_accounts()
 
-    def test_a_vm_connects_while_a_front_end_sends_half_messages(self):
+    def connect_beside(self, attack):
+        """vm1 connects while a front-end at vm3's socket goes on with the attack."""
         self.start_switch(self.vnic(1, mode="server"), self.vnic(3, mode="server"))
-        attacker = Process([HOSTILE, "--socket", self.path("vm3.sock"), "--attack", "half-message", "--seconds", str(UNLIMITED)],
+        attacker = Process([HOSTILE, "--socket", self.path("vm3.sock"), "--attack", attack, "--seconds", str(UNLIMITED)],
                            self.path("hostile.log"))
-        attacker.expect("half-message begins")
+        attacker.expect(f"{attack} begins")
         self.vm(1, server=False)
         self.assertTrue(attacker.alive(), "the attack ended before the VM was up")
+
+    def test_a_vm_connects_while_a_front_end_sends_half_messages(self):
+        self.connect_beside("half-message")
+
+    def test_a_vm_connects_while_a_front_end_sends_files_whose_close_waits(self):
+        self.connect_beside("blocking-close")
