@@ -187,7 +187,7 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
     if (rte_vhost_driver_start(path) != 0)
         fail("prepare", errno);
     try {
-        gate_.add(vnic.socket, server, inside);
+        gate_.add(vnic.socket, server, inside, vnic.queues);
     } catch (const std::system_error& error) {
         fail(server ? "listen on" : "connect to", error.code().value());
     }

@@ -84,8 +84,9 @@ VhostGate::~VhostGate() {
     std::ranges::for_each(doors_, shut);
 }
 
-void VhostGate::add(const std::string& outside, bool listens, const std::string& inside) {
-    Door door(wake_);
+void VhostGate::add(const std::string& outside, bool listens, const std::string& inside,
+                    std::uint32_t queues) {
+    Door door(wake_, queues);
     door.outside = outside;
     door.inside = inside;
     door.listens = listens;
@@ -233,7 +234,8 @@ void VhostGate::disconnect(Door& door) {
     for (FileHandle& file : door.message.files)
         door.foreign.close(std::move(file));
     door.message = {};
-    door.check = {};
+    door.reply = {};
+    door.check = VhostMessageCheck(door.queues);
     door.whole = false;
 }
 
@@ -345,18 +347,29 @@ bool VhostGate::pass_on(Door& door) {
     return true;
 }
 
-/// Passes a reply on. @return why the connection has to end; empty: it goes on
+/// Passes a reply on when it is complete. @return why the connection has to end; empty: it goes on
 std::string VhostGate::read_library(Door& door) {
-    std::array<std::uint8_t, 4096> bytes;
-    const ssize_t got = recv(door.library.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    VhostMessage& reply = door.reply;
+    const ssize_t got = recv(door.library.number(), reply.bytes.data() + reply.received,
+                             reply.expected() - reply.received, MSG_DONTWAIT);
     if (got < 0 && would_wait())
         return "";
     if (got <= 0)
         return "a message that the vhost library refuses";
+    reply.received += static_cast<std::size_t>(got);
+    if (reply.received < VhostMessage::kHeaderBytes)
+        return "";
+    if (reply.payload_bytes() > VhostMessage::kPayloadMax)
+        return "a reply that is longer than any message's";
+    if (reply.received < reply.expected())
+        return "";
+    door.check.bound(reply);
     const ssize_t passed =
-        send(door.guest.number(), bytes.data(), static_cast<std::size_t>(got), MSG_DONTWAIT | MSG_NOSIGNAL);
+        send(door.guest.number(), reply.bytes.data(), reply.received, MSG_DONTWAIT | MSG_NOSIGNAL);
     const bool gone = passed < 0 && !would_wait();  // its POLLHUP follows
-    return passed == got || gone ? "" : "replies that it does not read";
+    const bool all = passed == static_cast<ssize_t>(reply.received);
+    reply = {};
+    return all || gone ? "" : "replies that it does not read";
 }
 
 }  // namespace weir

@@ -39,24 +39,28 @@ class VhostGate {
 
     /// Listens on `outside`, or connects to it as soon as it is there and after each disconnect.
     /// @param inside the library's socket, which it listens on already
+    /// @param queues ring pairs of the vNIC
     /// @throws std::system_error
-    void add(const std::string& outside, bool listens, const std::string& inside);
+    void add(const std::string& outside, bool listens, const std::string& inside, std::uint32_t queues);
     /// Ends the connection and closes the socket.
     void remove(const std::string& outside);
 
   private:
     using Clock = std::chrono::steady_clock;
     struct Door {
-        explicit Door(std::shared_ptr<const FileHandle> wake) : foreign(std::move(wake)) {}
+        Door(std::shared_ptr<const FileHandle> wake, std::uint32_t ring_pairs)
+            : queues(ring_pairs), foreign(std::move(wake)), check(ring_pairs) {}
 
         std::string outside;
         std::string inside;
         bool listens = false;
+        std::uint32_t queues;
         FileHandle listener;
         FileHandle guest;
         FileHandle library;  // from the first message on
         ForeignFiles foreign;
         VhostMessage message;
+        VhostMessage reply;
         VhostMessageCheck check;
         bool leaves = false;  // removed by the next turn
         bool whole = false;   // the message waits for the library's socket

@@ -125,6 +125,10 @@ std::uint64_t VhostMessage::number(std::size_t at) const {
     return value;
 }
 
+void VhostMessage::set_number(std::size_t at, std::uint64_t value) {
+    std::memcpy(bytes.data() + kPayloadAt + at, &value, sizeof(value));
+}
+
 bool VhostMessage::has_idle_file() const {
     return request() == kSetVringErr || request() == kSetLogFd;
 }
@@ -153,6 +157,19 @@ std::string VhostMessageCheck::shape(const VhostMessage& message) const {
     if (found->files == Shape::kEventUnlessFlagged && (message.number(0) & kNoFile) != 0)
         files = 0;
     return message.files.size() == files ? wrong_kind(message, *found) : "a wrong number of file descriptors";
+}
+
+/// The vhost library makes every ring up to the number that it is shown, from the hugepages of all.
+std::string VhostMessageCheck::ring_number(std::uint64_t ring) const {
+    return ring < 2 * queues_
+               ? ""
+               : "ring " + std::to_string(ring) + "; allowed: 0 to " + std::to_string(2 * queues_ - 1) +
+                     ", as `queues` of the vNIC is " + std::to_string(queues_);
+}
+
+void VhostMessageCheck::bound(VhostMessage& reply) const {
+    if (reply.request() == kGetQueueNum && reply.payload_bytes() >= sizeof(std::uint64_t))
+        reply.set_number(0, std::min<std::uint64_t>(reply.number(0), queues_));
 }
 
 /// Rings that have a size have memory of the library's that depends on their layout.
@@ -215,20 +232,26 @@ std::string VhostMessageCheck::refusal(const VhostMessage& message) {
     if (std::string why = shape(message); !why.empty())
         return why;
     const std::uint32_t value = message.word(kPayloadAt + 4);
-    const std::uint32_t index = message.word(kPayloadAt);
+    std::uint32_t index = message.word(kPayloadAt);
     switch (message.request()) {
         case kSetVringNum:
         case kSetVringAddr:
         case kSetVringBase:
         case kGetVringBase:
         case kSetVringEnable:
-            if (index >= kRingsMax)
-                return "a ring that does not exist";
+            break;
+        case kSetVringKick:
+        case kSetVringCall:
+        case kSetVringErr:
+            index &= kRingMask;
             break;
         default:
+            index = 0;
             break;
     }
-    Ring& ring = rings_[index & kRingMask];
+    if (std::string why = ring_number(index); !why.empty())
+        return why;
+    Ring& ring = rings_[index];
     switch (message.request()) {
         case kSetFeatures:
             return features(message.number(0));

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "vswitch/limits.h"
 #include "vswitch/ports/foreign_files.h"
 
 namespace weir {
@@ -39,6 +40,7 @@ struct VhostMessage {
     [[nodiscard]] std::uint32_t payload_bytes() const { return word(8); }
     /// A 64-bit number of the payload.
     [[nodiscard]] std::uint64_t number(std::size_t at) const;
+    void set_number(std::size_t at, std::uint64_t value);
     /// Bytes of the whole message, as far as they are known.
     [[nodiscard]] std::size_t expected() const {
         return received < kHeaderBytes ? kHeaderBytes : kHeaderBytes + payload_bytes();
@@ -48,8 +50,13 @@ struct VhostMessage {
 /// The rules of one connection: what a message may be depends on those before it.
 class VhostMessageCheck {
   public:
+    /// @param queues ring pairs of the vNIC, 1 to limits::kQueuesMax; there are no other rings
+    explicit VhostMessageCheck(std::uint32_t queues) : queues_(queues) {}
+
     /// @return why the connection must end; empty: the message may go to the library
     [[nodiscard]] std::string refusal(const VhostMessage& message);
+    /// Changes a reply of the library's that states more ring pairs than the vNIC has.
+    void bound(VhostMessage& reply) const;
 
   private:
     enum class Life : std::uint8_t { kStopped, kSized, kPlaced, kStarted };
@@ -59,8 +66,7 @@ class VhostMessageCheck {
         std::uint16_t base = 0;
         std::uint32_t size = 0;
     };
-    static constexpr std::size_t kRingsMax = 256;
-
+    [[nodiscard]] std::string ring_number(std::uint64_t ring) const;
     [[nodiscard]] std::string shape(const VhostMessage& message) const;
     [[nodiscard]] std::string features(std::uint64_t bits);
     [[nodiscard]] std::string size(Ring& ring, std::uint32_t entries) const;
@@ -69,8 +75,9 @@ class VhostMessageCheck {
     [[nodiscard]] std::string start(Ring& ring) const;
     [[nodiscard]] bool is_packed() const;
 
+    std::uint32_t queues_;
     std::uint64_t features_ = 0;
-    std::array<Ring, kRingsMax> rings_{};
+    std::array<Ring, 2 * limits::kQueuesMax> rings_{};
 };
 
 }  // namespace weir

@@ -34,8 +34,7 @@ class VhostPort final : public Port {
   public:
     /// @param pool of packet buffers; outlives this
     /// @param notifier of the owning worker; outlives this
-    /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax; the guest's other rings are
-    /// ignored
+    /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax
     VhostPort(rte_mempool* pool, Notifier& notifier, std::uint32_t queues)
         : pool_(pool), notifier_(notifier), queues_(queues) {}
 

@@ -46,7 +46,7 @@ File listen_at(const std::string& path) {
 struct Vnic {
     Vnic(VhostGate& its_gate, const weir::test::TempFolder& folder, const std::string& name)
         : gate(its_gate), outside(folder.file(name)), listener(listen_at(outside + ".inside")) {
-        gate.add(outside, true, outside + ".inside");
+        gate.add(outside, true, outside + ".inside", 1);
         endpoint = std::make_unique<Endpoint>(outside, false);
         frontend = std::make_unique<Frontend>(*endpoint, tally);
     }

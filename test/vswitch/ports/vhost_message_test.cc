@@ -24,6 +24,7 @@ namespace {
 
 /// One connection as the check sees it.
 struct Connection {
+    explicit Connection(std::uint32_t queues = 1) : check(queues) {}
     VhostMessageCheck check;
 
     template <typename T>
@@ -94,7 +95,43 @@ TEST_CASE("a ring without a size, or with another one, is not started") {
     for (const std::uint32_t size : {0U, 3U, 255U, 32'769U, 65'536U, ~0U})
         CHECK(guest.ring(wire::kSetVringNum, 1, size) ==
               "a ring size that is 0, above 32768 or no power of two");
-    CHECK(guest.ring(wire::kSetVringNum, 256, 256) == "a ring that does not exist");
+}
+
+TEST_CASE("there are two rings for each of the vNIC's queues") {
+    for (const std::uint32_t queues : {1U, 2U, 16U}) {
+        Connection guest(queues);
+        CHECK(guest.start(2 * queues - 1).empty());
+        for (const std::uint32_t ring : {2 * queues, 255U}) {
+            const std::string why = "ring " + std::to_string(ring) + "; allowed: 0 to " +
+                                    std::to_string(2 * queues - 1) + ", as `queues` of the vNIC is " +
+                                    std::to_string(queues);
+            for (const std::uint32_t request :
+                 {wire::kSetVringNum, wire::kSetVringBase, wire::kGetVringBase, wire::kSetVringEnable})
+                CHECK(guest.ring(request, ring, 256) == why);
+            CHECK(guest.place(ring) == why);
+            for (const std::uint32_t request :
+                 {wire::kSetVringKick, wire::kSetVringCall, wire::kSetVringErr}) {
+                CHECK(guest.send(request, std::uint64_t{ring}, {Connection::event()}) == why);
+                CHECK(guest.send(request, ring | wire::kNoDescriptor) == why);
+            }
+        }
+        CHECK_FALSE(guest.ring(wire::kSetVringEnable, ~0U, 1).empty());
+    }
+}
+
+TEST_CASE("a front-end learns as many queues as the vNIC has") {
+    const auto offered = [](wire::Request request, std::uint64_t value) {
+        VhostMessage reply;
+        const wire::MessageHeader header{request, wire::kVersion | wire::kIsReply, sizeof(value)};
+        std::memcpy(reply.bytes.data(), &header, sizeof(header));
+        reply.received = sizeof(header) + sizeof(value);
+        reply.set_number(0, value);
+        VhostMessageCheck(4).bound(reply);
+        return reply.number(0);
+    };
+    CHECK(offered(wire::kGetQueueNum, 128) == 4);
+    CHECK(offered(wire::kGetQueueNum, 2) == 2);  // the library has fewer
+    CHECK(offered(wire::kGetFeatures, 128) == 128);
 }
 
 TEST_CASE("a packed ring starts within its size, which need not be a power of two") {

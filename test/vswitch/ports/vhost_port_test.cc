@@ -182,6 +182,19 @@ VhostSwitch& attacked_switch() {
 
 }  // namespace
 
+TEST_CASE("a front-end is offered the queues of its vNIC, and no channel for requests to it") {
+    const VhostSwitch where(1);
+    hostile::Tally tally;
+    const Endpoint endpoint(where.socket(1), false);
+    hostile::Frontend frontend(endpoint, tally);
+    std::optional<std::uint64_t> queues;
+    CHECK(until([&] { return frontend.reconnect() && (queues = frontend.ask(hostile::kGetQueueNum)); }));
+    CHECK(queues == 1U);
+    constexpr std::uint64_t kBackendRequests = 1U << 5;
+    const std::uint64_t offered = frontend.ask(hostile::kGetProtocolFeatures).value_or(kBackendRequests);
+    CHECK((offered & kBackendRequests) == 0);
+}
+
 TEST_CASE("frames of two guests cross the switch on rings in shared memory") {
     VhostSwitch where(2);
     where.start();
