@@ -60,6 +60,7 @@ void take_step(const Attack& attack, Scene& scene, std::uint64_t seed, std::uint
     scene.number = number;
     ++scene.guest.tally.steps;
     attack.step(scene);
+    scene.guest.tally.bytes_changed += scene.guest.bytes_changed();
 }
 
 }  // namespace weir::hostile

@@ -22,11 +22,12 @@ namespace weir::hostile {
 struct Tally {
     std::uint64_t steps = 0;
     std::uint64_t connects = 0;
-    std::uint64_t refused = 0;     ///< connects that failed
-    std::uint64_t closed = 0;      ///< connections that the switch closed
-    std::uint64_t messages = 0;    ///< sent
-    std::uint64_t unanswered = 0;  ///< that ask for a reply
-    std::uint64_t frames = 0;      ///< put into a ring in the honest way
+    std::uint64_t refused = 0;        ///< connects that failed
+    std::uint64_t closed = 0;         ///< connections that the switch closed
+    std::uint64_t messages = 0;       ///< sent
+    std::uint64_t unanswered = 0;     ///< that ask for a reply
+    std::uint64_t frames = 0;         ///< put into a ring in the honest way
+    std::uint64_t bytes_changed = 0;  ///< beside the rings and in the guards; in every step anew
 };
 
 /// Where the switch is: a socket that the switch listens on, or connects to.

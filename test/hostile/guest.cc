@@ -9,8 +9,10 @@ namespace weir::hostile {
 Guest::Guest(const Endpoint& endpoint, Tally& counts)
     : tally(counts),
       frontend(endpoint, counts),
-      rx(memory, 0, kRingSize),
-      tx(memory, SplitRing::kBytes, kRingSize),
+      rx(memory, place_ring(false, Place::kSpaced, kReceiveRingAt, kRingSize), kRingSize),
+      tx(memory, place_ring(false, Place::kSpaced, kTransmitRingAt, kRingSize), kRingSize),
+      packed_rx(memory, place_ring(true, Place::kSpaced, kReceiveRingAt, kRingSize), kRingSize),
+      packed_tx(memory, place_ring(true, Place::kSpaced, kTransmitRingAt, kRingSize), kRingSize),
       call_(File::event()),
       kick_(File::event()) {}
 
@@ -18,10 +20,42 @@ bool Guest::start() {
     return (up_ && frontend.connected()) || restart();
 }
 
-bool Guest::restart(std::uint64_t wanted) {
-    up_ = frontend.reconnect() && negotiate(wanted) && send_memory() && set_up_ring(kReceive) &&
-          set_up_ring(kTransmit);
+bool Guest::restart(const Shape& shape) {
+    shape_ = shape;
+    up_ = frontend.reconnect() && negotiate(shape.features) && (place_rings(), send_memory()) &&
+          set_up_ring(kReceive) && set_up_ring(kTransmit);
     return up_;
+}
+
+void Guest::place_rings() {
+    constexpr std::uint64_t kInside = 0x1'0000;
+    constexpr std::uint64_t kRegionAt = GuestMemory::kRegionBytes;
+    const auto address = [this](std::uint32_t number) {
+        const std::uint64_t inside = number == shape_.outermost ? 0 : kInside;
+        switch (shape_.place) {
+            case Place::kAtBegin:
+                return kRegionAt + inside;
+            case Place::kAtEnd:
+                return GuestMemory::kBytes - inside;
+            default:
+                return number == kReceive ? kReceiveRingAt : kTransmitRingAt;
+        }
+    };
+    if (shape_.place != Place::kSpaced)
+        memory.paint();
+    const auto make = [&](auto& ring, bool is_packed, std::uint32_t number, std::uint16_t size) {
+        ring = {memory, place_ring(is_packed, shape_.place, address(number), size), size};
+    };
+    make(rx, false, kReceive, shape_.receive_size);
+    make(tx, false, kTransmit, shape_.transmit_size);
+    make(packed_rx, true, kReceive, shape_.receive_size);
+    make(packed_tx, true, kTransmit, shape_.transmit_size);
+}
+
+Virtqueue& Guest::ring(std::uint32_t number) {
+    if (packed())
+        return number == kReceive ? packed_rx : packed_tx;
+    return number == kReceive ? static_cast<Virtqueue&>(rx) : tx;
 }
 
 bool Guest::negotiate(std::uint64_t wanted) {
@@ -32,61 +66,55 @@ bool Guest::negotiate(std::uint64_t wanted) {
 }
 
 bool Guest::send_memory() {
-    return frontend.send(kSetMemTable, memory.table(),
-                         {memory.regions()[0].file.number(), memory.regions()[1].file.number()});
+    const RegionTable table = memory.guarded_table();
+    return frontend.send(kSetMemTable, bytes_of(table), memory.guarded_files());
 }
 
-bool Guest::set_up_ring(std::uint32_t ring) {
-    SplitRing& memory_of = ring == kReceive ? rx : tx;
-    memory_of.clear();
-    memory_of.mute();
-    if (ring == kTransmit)
-        next_ = reaped_ = 0, free_ = kRingSize;
-    else
-        received_ = 0;
-    const std::uint64_t index = ring;
-    return frontend.send_ring(kSetVringNum, ring, memory_of.size()) &&
-           frontend.send_ring(kSetVringBase, ring, 0) &&
-           frontend.send(kSetVringAddr, memory_of.addresses(ring)) &&
+bool Guest::set_up_ring(std::uint32_t number) {
+    constexpr std::size_t kGivenMost = 8 * 3;  // of four connections
+    Virtqueue& one = ring(number);
+    const RingParts& parts = one.parts();
+    if (given_.size() >= kGivenMost)
+        given_.erase(given_.begin(), given_.begin() + 3);
+    given_.insert(given_.end(), {parts.descriptors, parts.driver, parts.device});
+    one.clear();
+    one.mute();
+    const std::uint64_t index = number;
+    return frontend.send_ring(kSetVringNum, number, one.size()) &&
+           frontend.send_ring(kSetVringBase, number, one.base()) &&
+           frontend.send(kSetVringAddr, one.addresses(number)) &&
            frontend.send(kSetVringCall, index, {call_.number()}) &&
            frontend.send(kSetVringKick, index, {kick_.number()}) &&
-           frontend.send_ring(kSetVringEnable, ring, 1);
+           frontend.send_ring(kSetVringEnable, number, 1);
 }
 
 bool Guest::transmit(const FrameHeader& header, std::span<const std::uint8_t> frame) {
-    for (; reaped_ != tx.used_index().load(std::memory_order_acquire) && free_ < kRingSize; ++reaped_)
-        free_ = static_cast<std::uint16_t>(free_ + lengths_[reaped_ % kRingSize]);
-    const std::size_t bytes = sizeof(header) + frame.size();
-    const auto buffers =
-        static_cast<std::uint16_t>((bytes + kTransmitBufferBytes - 1) / kTransmitBufferBytes);
-    if (buffers > free_)
-        return false;
-    const std::uint16_t head = next_;
-    for (std::size_t done = 0; done < bytes; done += kTransmitBufferBytes) {
-        const std::uint64_t address = kTransmitBuffersAt + std::uint64_t{next_} * kTransmitBufferBytes;
-        const std::size_t now = std::min<std::size_t>(kTransmitBufferBytes, bytes - done);
-        std::size_t skip = 0;
-        if (done == 0) {
-            std::memcpy(memory.at(address), &header, sizeof(header));
-            skip = sizeof(header);
-        }
-        std::memcpy(memory.at(address) + skip, frame.data() + (done == 0 ? 0 : done - sizeof(header)),
-                    now - skip);
-        const auto following = static_cast<std::uint16_t>((next_ + 1) % kRingSize);
-        tx.descriptor(next_) = {address, static_cast<std::uint32_t>(now),
-                                done + now < bytes ? kNext : std::uint16_t{0}, following};
-        next_ = following;
+    Virtqueue& to_switch = ring(kTransmit);
+    while (to_switch.reap()) {
     }
-    lengths_[tx.avail_index().load() % kRingSize] = buffers;
-    free_ = static_cast<std::uint16_t>(free_ - buffers);
-    tx.publish(head);
-    ++tally.frames;
+    const std::size_t bytes = sizeof(header) + frame.size();
+    std::array<Buffer, kRingSize> chain;
+    std::size_t buffers = 0;
+    if (bytes > std::size_t{to_switch.free()} * kTransmitBufferBytes)
+        return false;
+    std::uint16_t slot = to_switch.next();
+    for (std::size_t done = 0; done < bytes; done += kTransmitBufferBytes) {
+        const std::uint64_t address = kTransmitBuffersAt + std::uint64_t{slot} * kTransmitBufferBytes;
+        const std::size_t now = std::min<std::size_t>(kTransmitBufferBytes, bytes - done);
+        const std::size_t skip = done == 0 ? sizeof(header) : 0;
+        if (done == 0)
+            std::memcpy(memory.at(address), &header, sizeof(header));
+        std::memcpy(memory.at(address) + skip, frame.data() + (done + skip - sizeof(header)), now - skip);
+        chain[buffers++] = {address, static_cast<std::uint32_t>(now)};
+        slot = static_cast<std::uint16_t>((slot + 1) % to_switch.size());
+    }
+    tally.frames += to_switch.add(std::span(chain).first(buffers));
     return true;
 }
 
 bool Guest::taken(std::chrono::microseconds patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
-    while (tx.used_index().load() != tx.avail_index().load()) {
+    while (!ring(kTransmit).all_used()) {
         if (std::chrono::steady_clock::now() > end)
             return false;
         std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -95,23 +123,23 @@ bool Guest::taken(std::chrono::microseconds patience) {
 }
 
 void Guest::offer_buffers() {
-    for (std::uint16_t i = 0; i < kRingSize; ++i) {
-        rx.descriptor(i) = {kReceiveBuffersAt + std::uint64_t{i} * kReceiveBufferBytes, kReceiveBufferBytes,
-                            kWrite, 0};
-        rx.publish(i);
+    Virtqueue& from_switch = ring(kReceive);
+    for (std::uint16_t slot = from_switch.next(); from_switch.free() > 0; slot = from_switch.next()) {
+        const Buffer buffer{kReceiveBuffersAt + std::uint64_t{slot} * kReceiveBufferBytes,
+                            kReceiveBufferBytes, true};
+        from_switch.add({&buffer, 1});
     }
 }
 
 unsigned Guest::receive(const std::function<void(std::span<const std::uint8_t>)>& sink) {
     unsigned frames = 0;
-    const std::uint16_t used = rx.used_index().load(std::memory_order_acquire);
-    for (; received_ != used; ++received_, ++frames) {
-        const UsedElement element = rx.used_element(received_);
-        const auto head = static_cast<std::uint16_t>(element.head % kRingSize);
-        const std::uint8_t* buffer = memory.at(rx.descriptor(head).address);
-        if (element.bytes > sizeof(FrameHeader) && element.bytes <= kReceiveBufferBytes)
-            sink({buffer + sizeof(FrameHeader), element.bytes - sizeof(FrameHeader)});
-        rx.publish(head);
+    Virtqueue& from_switch = ring(kReceive);
+    for (std::optional<Used> used; (used = from_switch.reap()).has_value(); ++frames) {
+        const std::uint64_t slot = used->id % from_switch.size();
+        const std::uint8_t* buffer = memory.at(kReceiveBuffersAt + slot * kReceiveBufferBytes);
+        if (used->bytes > sizeof(FrameHeader) && used->bytes <= kReceiveBufferBytes)
+            sink({buffer + sizeof(FrameHeader), used->bytes - sizeof(FrameHeader)});
+        offer_buffers();
     }
     return frames;
 }

@@ -2,7 +2,8 @@
 // it. Source: vhost-user protocol; virtio 1.2 5.1.6. Units: bytes; frames. Threads: one.
 //
 // The first region holds, from its begin: the receive ring, the transmit ring, 128 KiB for tables, 2 KiB for
-// each receive buffer at 1 MiB, 8 KiB for each transmit buffer at 2 MiB. The second region is empty.
+// each receive buffer at 1 MiB, 8 KiB for each transmit buffer at 2 MiB. The second region is empty, unless
+// the rings lie at its begin or end: then the rest of it is painted, so that a write beside a ring shows.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 
 #include "test/hostile/frame.h"
 #include "test/hostile/frontend.h"
+#include "test/hostile/packed_ring.h"
 #include "test/hostile/split_ring.h"
 
 namespace weir::hostile {
@@ -19,6 +21,8 @@ class Guest {
     static constexpr std::uint16_t kRingSize = 256;
     static constexpr std::uint32_t kReceive = 0;  ///< ring numbers
     static constexpr std::uint32_t kTransmit = 1;
+    static constexpr std::uint64_t kReceiveRingAt = 0;
+    static constexpr std::uint64_t kTransmitRingAt = 0x4000;
     static constexpr std::uint64_t kTablesAt = 0x1'0000;
     static constexpr std::uint64_t kReceiveBuffersAt = 0x10'0000;
     static constexpr std::uint32_t kReceiveBufferBytes = 2048;
@@ -28,12 +32,24 @@ class Guest {
     static constexpr std::uint64_t kWanted =
         mask(kVersion1, kProtocolFeatures, kChecksum, kHostTso4, kIndirectDescriptors);
 
+    /// What the guest's rings are.
+    struct Shape {
+        std::uint16_t receive_size = kRingSize;  ///< entries, 1 to 256
+        std::uint16_t transmit_size = kRingSize;
+        std::uint64_t features = kWanted;  ///< with kPackedRing the rings are packed
+        Place place = Place::kSpaced;      ///< else both rings are in the second region
+        std::uint32_t outermost =
+            kTransmit;  ///< the ring at the very begin or end; the other 64 KiB beside it
+    };
+
     Guest(const Endpoint& endpoint, Tally& tally);
 
     /// Connects and brings both rings up, unless they are up. @return whether everything was sent
     bool start();
-    /// As start(), from the beginning, with these features.
-    bool restart(std::uint64_t wanted = kWanted);
+    /// As start(), from the beginning, with these rings.
+    bool restart(const Shape& shape);
+    /// As start(), from the beginning, with rings of kRingSize and these features.
+    bool restart(std::uint64_t wanted = kWanted) { return restart(Shape{.features = wanted}); }
     /// The steps of restart(), for guests that go another way.
     bool negotiate(std::uint64_t wanted = kWanted);
     bool send_memory();
@@ -50,21 +66,27 @@ class Guest {
     unsigned receive(const std::function<void(std::span<const std::uint8_t>)>& sink);
 
     [[nodiscard]] std::uint64_t features() const { return features_; }
+    [[nodiscard]] bool packed() const { return (features_ & mask(kPackedRing)) != 0; }
+    /// kReceive or kTransmit, in the layout that was negotiated.
+    [[nodiscard]] Virtqueue& ring(std::uint32_t number);
+    /// Bytes beside the rings that changed and that nothing but the rings' wrong use changes.
+    [[nodiscard]] std::uint64_t bytes_changed() const { return memory.bytes_changed(given_); }
 
     Tally& tally;
     GuestMemory memory;
     Frontend frontend;
     SplitRing rx;
     SplitRing tx;
+    PackedRing packed_rx;  ///< instead of `rx` and `tx`, in the same place
+    PackedRing packed_tx;
 
   private:
+    void place_rings();
+
+    Shape shape_;
+    std::vector<Extent> given_;  // rings' parts that the switch may still write for connections that ended
     std::uint64_t features_ = 0;
     bool up_ = false;
-    std::uint16_t received_ = 0;
-    std::uint16_t next_ = 0;                          // descriptor of the next frame
-    std::array<std::uint16_t, kRingSize> lengths_{};  // of the chains that the switch has, by avail index
-    std::uint16_t reaped_ = 0;
-    std::uint16_t free_ = kRingSize;
     File call_;
     File kick_;
 };

@@ -44,14 +44,14 @@ Tally run(const Attack& attack, const Endpoint& endpoint, const Options& options
 
 void print(const Attack& attack, const Tally& tally, bool json) {
     const char* format = json ? R"({"attack":"%s","steps":%llu,"connects":%llu,"refused":%llu,"closed":%llu,)"
-                                R"("messages":%llu,"unanswered":%llu,"frames":%llu})"
+                                R"("messages":%llu,"unanswered":%llu,"frames":%llu,"bytes_changed":%llu})"
                                 "\n"
                               : "%-20s %8llu steps %8llu connects %6llu refused %8llu closed by the switch "
-                                "%9llu messages %6llu unanswered %9llu frames\n";
+                                "%9llu messages %6llu unanswered %9llu frames %6llu bytes changed\n";
     const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
     std::printf(format, attack.name.data(), number(tally.steps), number(tally.connects),
                 number(tally.refused), number(tally.closed), number(tally.messages), number(tally.unanswered),
-                number(tally.frames));
+                number(tally.frames), number(tally.bytes_changed));
     std::fflush(stdout);
 }
 

@@ -1,5 +1,5 @@
 // protocol.h - messages of vhost-user and structures of virtio rings, as they are in memory.
-// Source: vhost-user protocol; virtio 1.2 2.7; virtio 1.2 5.1.6. Units: bytes. Threads: any (plain values).
+// Source: vhost-user protocol; virtio 1.2 2.7, 2.8 and 5.1.6. Units: bytes. Threads: any (plain values).
 #pragma once
 
 #include <cstdint>
@@ -98,10 +98,21 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 16);
 
+struct PackedDescriptor {
+    std::uint64_t address;  ///< guest physical
+    std::uint32_t bytes;
+    std::uint16_t id;  ///< of the buffer: the device returns it
+    std::uint16_t flags;
+};
+static_assert(sizeof(PackedDescriptor) == 16);
+
 // Flags of a descriptor.
 inline constexpr std::uint16_t kNext = 1;
 inline constexpr std::uint16_t kWrite = 2;
 inline constexpr std::uint16_t kIndirect = 4;
+// Of a packed ring's descriptor. The driver's wrap counter is in kAvailable and its inverse in kUsed.
+inline constexpr std::uint16_t kAvailable = 1U << 7;
+inline constexpr std::uint16_t kUsed = 1U << 15;
 
 struct UsedElement {
     std::uint32_t head;
@@ -133,6 +144,7 @@ enum Feature : unsigned {
     kProtocolFeatures = 30,
     kVersion1 = 32,
     kPackedRing = 34,
+    kInOrder = 35,
 };
 
 template <typename... Features>

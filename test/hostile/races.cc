@@ -1,31 +1,10 @@
 // races.cc - attacks: what the switch reads changes between its check and its use.
 // Source: virtio 1.2 2.7.5. Threads: a second thread rewrites while the first one publishes.
-#include <atomic>
-#include <thread>
-
 #include "test/hostile/attacks.h"
+#include "test/hostile/race.h"
 
 namespace weir::hostile {
 namespace {
-
-constexpr auto kRace = std::chrono::milliseconds(5);
-
-/// Calls `rewrite` on a second thread while `publish` is called on this one, for kRace.
-template <typename Rewrite, typename Publish>
-void race(Rewrite rewrite, Publish publish) {
-    std::atomic<bool> over{false};
-    std::thread rewriter([&] {
-        while (!over.load(std::memory_order_relaxed))
-            rewrite();
-    });
-    const auto end = std::chrono::steady_clock::now() + kRace;
-    while (std::chrono::steady_clock::now() < end) {
-        publish();
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
-    over.store(true);
-    rewriter.join();
-}
 
 void flip(Descriptor& descriptor, std::uint64_t address, std::uint32_t bytes, std::uint16_t flags,
           std::uint16_t next) {

@@ -5,20 +5,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <set>
-#include <string>
-#include <thread>
 
 #include "test/hostile/attacks.h"
 #include "test/support/catch.h"
-#include "test/support/temp_folder.h"
-#include "test/support/wait.h"
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/ports/vhost_switch.h"
 #include "vswitch/ports/memory_fault.h"
-#include "vswitch/ports/vhost_driver.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -26,158 +19,34 @@ using namespace weir::testing;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using hostile::Endpoint;
 using hostile::Guest;
-using hostile::Tally;
 using hostile::vm_mac;
-
-/// vNICs vm1, vm2 ... of one switch, each with the socket vm<n>.sock, which the switch listens on.
-class VhostSwitch {
-  public:
-    explicit VhostSwitch(unsigned vnics) : driver_(harness_.quiescence()) {
-        for (unsigned n = 1; n <= vnics; ++n) {
-            VnicConfig config = vm(n);
-            config.mode = VhostMode::kServer;
-            config.socket = socket(n);
-            ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), notifier_, 1));
-            ids_.push_back(harness_.add(config, *ports_.back()));
-            driver_.add(config, *ports_.back());
-        }
-    }
-    ~VhostSwitch() {
-        stop();
-        while (!ports_.empty())
-            remove_last();
-    }
-
-    void start() {
-        stop_ = false;
-        worker_ = std::thread([this] {
-            while (!stop_.load(std::memory_order_relaxed)) {
-                harness_.now = kNanosPerSec + static_cast<Nanos>((Clock::now() - began_).count());
-                harness_.turn();
-            }
-        });
-    }
-    void stop() {
-        stop_ = true;
-        if (worker_.joinable())
-            worker_.join();
-    }
-    [[nodiscard]] std::string socket(unsigned n) const {
-        return folder_.file("vm" + std::to_string(n) + ".sock");
-    }
-    [[nodiscard]] VhostPort& port(unsigned n) { return *ports_[n - 1]; }
-    /// After stop().
-    [[nodiscard]] const VnicStats& stats(unsigned n) const { return harness_.stats(ids_[n - 1]); }
-
-  private:
-    void remove_last() {
-        // The callback of a live connection waits for a checkpoint of the worker.
-        std::atomic<bool> done{false};
-        std::thread agent([&] {
-            driver_.remove(socket(static_cast<unsigned>(ports_.size())));
-            done = true;
-        });
-        while (!done)
-            harness_.turn();
-        agent.join();
-        harness_.remove(ids_.back());
-        ids_.pop_back();
-        ports_.pop_back();
-    }
-
-    weir::test::TempFolder folder_;
-    SwitchHarness harness_;
-    VhostDriver driver_;
-    Notifier notifier_;
-    std::vector<std::unique_ptr<VhostPort>> ports_;
-    std::vector<VnicId> ids_;
-    Clock::time_point began_ = Clock::now();
-    std::atomic<bool> stop_{false};
-    std::thread worker_;
-};
-
-/// A guest and its connection.
-struct Vm {
-    Vm(const VhostSwitch& where, unsigned number)
-        : endpoint(where.socket(number), false), guest(endpoint, tally) {}
-
-    /// Connects again, as QEMU does, when connections of an attack still fill the socket's backlog or an
-    /// answer was late.
-    bool start(VhostSwitch& where, unsigned number) {
-        return until([&] {
-            if (!guest.restart())
-                return false;
-            guest.offer_buffers();
-            return until([&] { return where.port(number).up() || !guest.frontend.connected(); }) &&
-                   where.port(number).up();
-        });
-    }
-    Tally tally;
-    Endpoint endpoint;
-    Guest guest;
-};
-
-/// vm1 sends numbered frames to vm2 at a steady rate; vm2 counts those that arrive, each once.
-class Victims {
-  public:
-    explicit Victims(VhostSwitch& where) : sender_(where, 1), receiver_(where, 2) {
-        REQUIRE(sender_.start(where, 1));
-        REQUIRE(receiver_.start(where, 2));
-        thread_ = std::thread([this] { run(); });
-    }
-    ~Victims() { end(); }
-    void end() {
-        stop_ = true;
-        if (thread_.joinable())
-            thread_.join();
-    }
-    std::uint32_t sent = 0;
-    std::set<std::uint32_t> arrived;
-
-  private:
-    static constexpr std::size_t kBytes = 100;
-
-    void run() {
-        while (!stop_) {
-            send();
-            collect();
-            std::this_thread::sleep_for(std::chrono::microseconds(200));
-        }
-        const auto complete = [this] { return collect(), arrived.size() == sent; };
-        (void)until(complete);
-    }
-    void send() {
-        hostile::Frame frame = hostile::ipv4_frame(vm_mac(2), vm_mac(1), kBytes, false);
-        hostile::put16(frame, kBytes - 4, sent >> 16);
-        hostile::put16(frame, kBytes - 2, sent);
-        sent += sender_.guest.transmit({}, frame);
-    }
-    void collect() {
-        receiver_.guest.receive([this](std::span<const std::uint8_t> frame) {
-            if (frame.size() == kBytes && frame[11] == 1)  // from vm1
-                arrived.insert(static_cast<std::uint32_t>(frame[kBytes - 4] << 24 | frame[kBytes - 3] << 16 |
-                                                          frame[kBytes - 2] << 8 | frame[kBytes - 1]));
-        });
-    }
-
-    Vm sender_;
-    Vm receiver_;
-    std::atomic<bool> stop_{false};
-    std::thread thread_;
-};
 
 std::size_t open_descriptors() {
     const std::filesystem::directory_iterator files("/proc/self/fd");
     return static_cast<std::size_t>(std::distance(begin(files), end(files)));
 }
 
-/// The switch of all attacks: the library notices new sockets once a second, which only the first one waits
-/// for.
-VhostSwitch& attacked_switch() {
-    static VhostSwitch where(4);
-    return where;
+/// vm3 sends frames to vm4, which receives a whole ring of them at a time; both have rings of this shape.
+void exchange(VhostSwitch& where, const Guest::Shape& shape) {
+    constexpr unsigned kRounds = 3;
+    CAPTURE(shape.features, shape.transmit_size, static_cast<int>(shape.place));
+    Vm sender(where, 3);
+    Vm receiver(where, 4);
+    REQUIRE(sender.start(where, 3, shape));
+    REQUIRE(receiver.start(where, 4, shape));
+    CHECK((shape.features ^ receiver.guest.features()) == 0);
+    Arrivals arrivals;
+    const auto collect = [&] { receiver.guest.receive([&](auto frame) { arrivals.count(frame, 3); }); };
+    std::uint32_t sent = 0;
+    for (unsigned round = 0; round < kRounds; ++round) {
+        const std::uint32_t first = sent;
+        while (sent - first < shape.receive_size && sender.guest.transmit({}, Arrivals::frame(4, 3, sent)))
+            ++sent;
+        REQUIRE(until([&] { return collect(), arrivals.each_once(0, sent); }));
+    }
+    CHECK(sent == kRounds * shape.transmit_size);
+    CHECK(sender.guest.bytes_changed() + receiver.guest.bytes_changed() == 0);
 }
 
 }  // namespace
@@ -196,15 +65,33 @@ TEST_CASE("a front-end is offered the queues of its vNIC, and no channel for req
 }
 
 TEST_CASE("frames of two guests cross the switch on rings in shared memory") {
-    VhostSwitch where(2);
+    VhostSwitch where(5);
     where.start();
-    Victims victims(where);
-    REQUIRE(until([&] { return victims.sent >= 500; }));
-    victims.end();
-    CHECK(victims.arrived.size() == victims.sent);
+    Neighbors neighbors(where);
+    REQUIRE(until([&] { return neighbors.sent >= 500; }));
+    neighbors.end();
+    CHECK(neighbors.unharmed());
     where.stop();
-    CHECK(where.stats(2).to_vm.delivered.packets == victims.sent);
+    CHECK(where.stats(2).to_vm.delivered.packets == neighbors.sent);
     CHECK(where.port(1).ring_errors() == 0);
+}
+
+TEST_CASE("guests with rings of any size, in either layout and anywhere in memory, exchange frames") {
+    constexpr std::uint16_t kSplitSizes[] = {1, 2, 8, 32, 256};
+    constexpr std::uint16_t kPackedSizes[] = {1, 2, 3, 5, 31, 32, 100, 256};
+    VhostSwitch& where = attacked_switch();
+    where.start();
+    for (const hostile::Place place :
+         {hostile::Place::kSpaced, hostile::Place::kAtBegin, hostile::Place::kAtEnd}) {
+        for (const std::uint16_t size : kSplitSizes)
+            exchange(where, {size, size, Guest::kWanted, place});
+        for (const std::uint16_t size : kPackedSizes)
+            for (const std::uint64_t more : {std::uint64_t{0}, hostile::mask(hostile::kInOrder)})
+                exchange(where,
+                         {size, size, Guest::kWanted | hostile::mask(hostile::kPackedRing) | more, place});
+    }
+    CHECK(until([&] { return !where.port(3).up() && !where.port(4).up(); }));
+    where.stop();
 }
 
 TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works afterwards") {
@@ -217,7 +104,7 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
         DYNAMIC_SECTION(attack.name) {
             where.start();
             {
-                Victims victims(where);
+                Neighbors neighbors(where);
                 Vm attacker(where, 3);
                 Vm newcomer(where, 4);
                 {
@@ -238,10 +125,10 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
                 const hostile::Frame frame = hostile::ipv4_frame(vm_mac(2), vm_mac(3), 100, false);
                 CHECK(attacker.guest.transmit({}, frame));
                 CHECK(attacker.guest.taken(wait_bound()));
-                victims.end();
-                CHECK(victims.sent > 0);
-                CHECK(victims.arrived.size() == victims.sent);
+                neighbors.end();
+                CHECK(neighbors.unharmed());
                 CHECK(attacker.tally.steps > 0);
+                CHECK(attacker.tally.bytes_changed == 0);
             }
             CHECK(until([&] { return buffers_in_use() == held_before; }));
             CHECK(until([&] { return open_descriptors() == files_before; }));
@@ -277,7 +164,7 @@ TEST_CASE("a memory file that shrinks under traffic is replaced by zeros") {
 TEST_CASE("a front-end that makes interrupts block, and full, does not hold up the worker") {
     VhostSwitch& where = attacked_switch();
     where.start();
-    Victims victims(where);
+    Neighbors neighbors(where);
     Vm blocking(where, 3);
     REQUIRE(blocking.start(where, 3));
     const hostile::File full = hostile::File::event(~0ULL - 1, true);
@@ -286,14 +173,14 @@ TEST_CASE("a front-end that makes interrupts block, and full, does not hold up t
     REQUIRE(blocking.guest.frontend.ask(hostile::kGetFeatures).has_value());  // the switch has seen both
     REQUIRE(fcntl(full.number(), F_SETFL, 0) == 0);
     blocking.guest.tx.unmute();
-    const std::uint32_t before = victims.sent;
+    const std::uint32_t before = neighbors.sent;
     for (int i = 0; i < 3; ++i) {
         CHECK(blocking.guest.transmit({}, hostile::ipv4_frame(vm_mac(2), vm_mac(3), 100, false)));
         CHECK(blocking.guest.taken(wait_bound()));
     }
-    CHECK(until([&] { return victims.sent > before; }));
-    victims.end();
-    CHECK(victims.arrived.size() == victims.sent);
+    CHECK(until([&] { return neighbors.sent > before; }));
+    neighbors.end();
+    CHECK(neighbors.unharmed());
     blocking.guest.stop();
     where.stop();
 }
