@@ -81,6 +81,14 @@ void ring_base(Scene& scene);
 void ring_full(Scene& scene);
 void tiny_buffers(Scene& scene);
 void packed_switch(Scene& scene);
+// claims.cc
+void claims_transmit(Scene& scene);
+void claims_receive(Scene& scene);
+void claims_raced(Scene& scene);
+void packed_transmit(Scene& scene);
+void packed_receive(Scene& scene);
+void packed_raced(Scene& scene);
+void event_index(Scene& scene);
 // memory.cc
 void regions_overlap(Scene& scene);
 void regions_wrap(Scene& scene);
@@ -144,6 +152,15 @@ inline constexpr std::array kAttacks{
     Attack{"ring-full", "a receive ring without a buffer", ring_full},
     Attack{"tiny-buffers", "receive buffers of 1 byte", tiny_buffers},
     Attack{"packed-switch", "split rings that become packed ones, and back", packed_switch},
+    Attack{"claims-transmit", "transmit rings of 1 to 256 entries that claim more than they have",
+           claims_transmit},
+    Attack{"claims-receive", "receive rings that claim more, with buffers of 0 bytes to 2 KiB",
+           claims_receive},
+    Attack{"claims-raced", "claims that change while the switch reads them", claims_raced},
+    Attack{"packed-transmit", "packed transmit rings that are available in every round", packed_transmit},
+    Attack{"packed-receive", "packed receive rings that are available in every round", packed_receive},
+    Attack{"packed-raced", "packed rings whose flags change while the switch reads them", packed_raced},
+    Attack{"event-index", "event indices outside of the ring, with an interrupt after each", event_index},
     Attack{"regions-overlap", "regions of memory that overlap", regions_overlap},
     Attack{"regions-wrap", "regions whose addresses or offsets overflow", regions_wrap},
     Attack{"region-truncated", "a region's file that is shorter than the region", region_truncated},

@@ -126,7 +126,7 @@ void Guest::offer_buffers() {
     Virtqueue& from_switch = ring(kReceive);
     for (std::uint16_t slot = from_switch.next(); from_switch.free() > 0; slot = from_switch.next()) {
         const Buffer buffer{kReceiveBuffersAt + std::uint64_t{slot} * kReceiveBufferBytes,
-                            kReceiveBufferBytes, true};
+                            kReceiveBufferBytes, kWrite};
         from_switch.add({&buffer, 1});
     }
 }

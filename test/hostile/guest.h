@@ -16,11 +16,15 @@
 
 namespace weir::hostile {
 
+// Ring numbers.
+inline constexpr std::uint32_t kReceive = 0;
+inline constexpr std::uint32_t kTransmit = 1;
+
 class Guest {
   public:
     static constexpr std::uint16_t kRingSize = 256;
-    static constexpr std::uint32_t kReceive = 0;  ///< ring numbers
-    static constexpr std::uint32_t kTransmit = 1;
+    static constexpr std::uint32_t kReceive = hostile::kReceive;
+    static constexpr std::uint32_t kTransmit = hostile::kTransmit;
     static constexpr std::uint64_t kReceiveRingAt = 0;
     static constexpr std::uint64_t kTransmitRingAt = 0x4000;
     static constexpr std::uint64_t kTablesAt = 0x1'0000;

@@ -10,8 +10,8 @@ bool PackedRing::add(std::span<const Buffer> chain) {
     std::uint16_t head_flags = 0;
     for (std::size_t i = 0; i < chain.size(); ++i) {
         const Buffer& buffer = chain[i];
-        const auto mark = static_cast<std::uint16_t>(available() | (i + 1 < chain.size() ? kNext : 0U) |
-                                                     (buffer.writable ? kWrite : 0U));
+        const auto mark =
+            static_cast<std::uint16_t>(buffer.flags | available() | (i + 1 < chain.size() ? kNext : 0U));
         PackedDescriptor& one = descriptor(next_);
         one.address = buffer.address;
         one.bytes = buffer.bytes;

@@ -136,6 +136,7 @@ enum Feature : unsigned {
     kGuestChecksum = 1,
     kGuestTso4 = 7,
     kHostTso4 = 11,
+    kHostTso6 = 12,
     kMergeable = 15,
     kMultiqueue = 22,
     kLogAll = 26,

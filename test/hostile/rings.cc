@@ -3,11 +3,6 @@
 #include "test/hostile/attacks.h"
 
 namespace weir::hostile {
-namespace {
-
-constexpr std::uint32_t kReceive = Guest::kReceive;
-constexpr std::uint32_t kTransmit = Guest::kTransmit;
-}  // namespace
 
 void avail_index(Scene& scene) {
     if (!scene.guest.restart())

@@ -11,10 +11,8 @@ bool SplitRing::add(std::span<const Buffer> chain) {
         const Buffer& buffer = chain[i];
         const auto following = static_cast<std::uint16_t>((next_ + 1) % size_);
         const bool last = i + 1 == chain.size();
-        descriptor(next_) = {
-            buffer.address, buffer.bytes,
-            static_cast<std::uint16_t>((last ? 0U : kNext) | (buffer.writable ? kWrite : 0U)),
-            last ? std::uint16_t{0} : following};
+        descriptor(next_) = {buffer.address, buffer.bytes,
+                             static_cast<std::uint16_t>(buffer.flags | (last ? 0U : kNext)), following};
         next_ = following;
     }
     lengths_[avail_index().load() % size_] = static_cast<std::uint16_t>(chain.size());

@@ -15,7 +15,7 @@ namespace weir::hostile {
 struct Buffer {
     std::uint64_t address;
     std::uint32_t bytes;
-    bool writable = false;  ///< by the device
+    std::uint16_t flags = 0;  ///< kWrite for a device that writes; kNext is added where one follows
 };
 
 /// A chain that the device has given back.

@@ -17,12 +17,14 @@ LOG_LINES = 40                  # of the switch, for two seeds; the vhost librar
 
 
 class HostileTest(Case):
-    """vm1 sends to vm2 all the time; the attacker has vm3's socket, on which the switch listens, and sends to vm4."""
+    """vm1 sends to vm2 all the time; the attacker has vm3's socket, on which the switch listens, and sends to vm4. vm5 sends
+    bursts to the attacker."""
 
     def start(self):
-        guests = self.vm(2, 4, begin=False), self.sender(1, 2, 200, begin=False)
+        guests = self.vm(2, 4, begin=False), self.sender(1, 2, 200, begin=False), self.sender(5, 3, 200, begin=False)
         self.source = guests[1]
-        self.start_switch(self.vnic(1, limit_pps="5kpps"), self.vnic(2), self.vnic(3, mode="server"), self.vnic(4))
+        self.start_switch(self.vnic(1, limit_pps="5kpps"), self.vnic(2), self.vnic(3, mode="server"), self.vnic(4),
+                          self.vnic(5, limit_pps="5kpps"))
         self.begin(*guests)
         self.wait_packets("vm2", "to_vm", "delivered", ENOUGH)
 
@@ -56,6 +58,7 @@ class HostileTest(Case):
             for done in self.attack(seed):
                 self.assertEqual(done["steps"], STEPS, done)
                 self.assertGreater(done["connects"], 0, done)
+                self.assertEqual(done["bytes_changed"], 0, done)
             self.switch.check_alive()
             self.wait_more("vm1", packets=ENOUGH, direction="from_vm")
         self.assertEqual(self.drops("vm1"), {})

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
+#include <string>
 
 #include "test/hostile/attacks.h"
 #include "test/support/catch.h"
@@ -25,6 +28,16 @@ using hostile::vm_mac;
 std::size_t open_descriptors() {
     const std::filesystem::directory_iterator files("/proc/self/fd");
     return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+}
+
+/// WEIR_STEPS of the environment: the least number of steps of each attack, by hand.
+std::uint32_t steps_wanted() {
+    const char* const text = std::getenv("WEIR_STEPS");
+    const unsigned long steps = text == nullptr ? 1 : std::strtoul(text, nullptr, 10);
+    if (steps == 0 || steps > 1'000'000)
+        throw std::invalid_argument("WEIR_STEPS: found '" + std::string(text) +
+                                    "', allowed: 1 to 1,000,000 steps of each attack");
+    return static_cast<std::uint32_t>(steps);
 }
 
 /// vm3 sends frames to vm4, which receives a whole ring of them at a time; both have rings of this shape.
@@ -97,6 +110,7 @@ TEST_CASE("guests with rings of any size, in either layout and anywhere in memor
 TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works afterwards") {
     constexpr auto kPerAttack = std::chrono::milliseconds(150);
     constexpr std::uint64_t kSeed = 1;
+    const std::uint32_t steps = steps_wanted();
     VhostSwitch& where = attacked_switch();
     const unsigned held_before = buffers_in_use();
     const std::size_t files_before = open_descriptors();
@@ -110,15 +124,15 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
                 {
                     hostile::Scene scene(attacker.endpoint, attacker.tally, vm_mac(3), vm_mac(4));
                     std::uint32_t step = 0;
-                    const auto attack_for = [&](std::chrono::milliseconds time) {
-                        const auto end = Clock::now() + time;
+                    const auto attack_until = [&](std::uint32_t least) {
+                        const auto end = Clock::now() + kPerAttack / 2;
                         do
                             hostile::take_step(attack, scene, kSeed, step++);
-                        while (Clock::now() < end);
+                        while (Clock::now() < end || step < least);
                     };
-                    attack_for(kPerAttack / 2);
+                    attack_until(steps / 2);
                     CHECK(newcomer.start(where, 4));  // frames reach it from here on, and it does not read
-                    attack_for(kPerAttack / 2);
+                    attack_until(steps);
                 }
                 CHECK(until([&] { return !where.port(3).up(); }));
                 CHECK(attacker.start(where, 3));
