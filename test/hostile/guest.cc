@@ -79,6 +79,8 @@ bool Guest::set_up_ring(std::uint32_t number) {
     given_.insert(given_.end(), {parts.descriptors, parts.driver, parts.device});
     one.clear();
     one.mute();
+    received_.clear();
+    received_buffers_ = 0;
     const std::uint64_t index = number;
     return frontend.send_ring(kSetVringNum, number, one.size()) &&
            frontend.send_ring(kSetVringBase, number, one.base()) &&
@@ -134,11 +136,21 @@ void Guest::offer_buffers() {
 unsigned Guest::receive(const std::function<void(std::span<const std::uint8_t>)>& sink) {
     unsigned frames = 0;
     Virtqueue& from_switch = ring(kReceive);
-    for (std::optional<Used> used; (used = from_switch.reap()).has_value(); ++frames) {
+    for (std::optional<Used> used; (used = from_switch.reap()).has_value();) {
         const std::uint64_t slot = used->id % from_switch.size();
         const std::uint8_t* buffer = memory.at(kReceiveBuffersAt + slot * kReceiveBufferBytes);
-        if (used->bytes > sizeof(FrameHeader) && used->bytes <= kReceiveBufferBytes)
-            sink({buffer + sizeof(FrameHeader), used->bytes - sizeof(FrameHeader)});
+        received_.insert(received_.end(), buffer, buffer + std::min(used->bytes, kReceiveBufferBytes));
+        ++received_buffers_;
+        FrameHeader header;
+        if (received_.size() >= sizeof(header)) {
+            std::memcpy(&header, received_.data(), sizeof(header));
+            if (received_buffers_ >= header.buffers) {
+                sink(std::span<const std::uint8_t>(received_).subspan(sizeof(header)));
+                received_.clear();
+                received_buffers_ = 0;
+                ++frames;
+            }
+        }
         offer_buffers();
     }
     return frames;

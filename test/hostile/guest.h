@@ -89,6 +89,8 @@ class Guest {
 
     Shape shape_;
     std::vector<Extent> given_;  // rings' parts that the switch may still write for connections that ended
+    std::vector<std::uint8_t> received_;  // of a frame in several buffers, and how many of them
+    unsigned received_buffers_ = 0;
     std::uint64_t features_ = 0;
     bool up_ = false;
     File call_;

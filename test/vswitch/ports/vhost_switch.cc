@@ -66,8 +66,9 @@ bool Vm::start(VhostSwitch& where, unsigned number, const hostile::Guest::Shape&
         if (!guest.restart(shape))
             return false;
         guest.offer_buffers();
+        // The answer comes when the switch has read all that was sent before, so that both rings are enabled.
         return until([&] { return where.port(number).up() || !guest.frontend.connected(); }) &&
-               where.port(number).up();
+               guest.frontend.ask(hostile::kGetFeatures).has_value() && where.port(number).up();
     });
 }
 
@@ -83,6 +84,12 @@ void Arrivals::count(std::span<const std::uint8_t> frame, std::uint8_t from) {
     if (frame.size() == kBytes && frame[kSenderAt] == from)
         ++copies_[static_cast<std::uint32_t>(frame[kBytes - 4] << 24 | frame[kBytes - 3] << 16 |
                                              frame[kBytes - 2] << 8 | frame[kBytes - 1])];
+}
+
+bool Arrivals::arrived(std::uint32_t first, std::uint32_t end) const {
+    while (first < end && copies_.contains(first))
+        ++first;
+    return first == end;
 }
 
 bool Arrivals::each_once(std::uint32_t first, std::uint32_t end) const {

@@ -79,7 +79,9 @@ class Arrivals {
     [[nodiscard]] static hostile::Frame frame(std::uint8_t to, std::uint8_t from, std::uint32_t number);
     /// Counts the frame if it is one of `from`.
     void count(std::span<const std::uint8_t> frame, std::uint8_t from);
-    /// Whether frames `first` to `end` - 1 arrived, each once.
+    /// Whether frames `first` to `end` - 1 arrived.
+    [[nodiscard]] bool arrived(std::uint32_t first, std::uint32_t end) const;
+    /// And each once.
     [[nodiscard]] bool each_once(std::uint32_t first, std::uint32_t end) const;
     /// How often the frame came that came most often.
     [[nodiscard]] std::uint32_t most_copies() const;
