@@ -15,10 +15,10 @@ struct FamilyBegin {
 };
 constexpr std::array kFamilyBegins{
     FamilyBegin{"loop", "descriptors"},       FamilyBegin{"avail-index", "rings"},
-    FamilyBegin{"regions-overlap", "memory"}, FamilyBegin{"disorder", "messages"},
-    FamilyBegin{"wrong-files", "files"},      FamilyBegin{"renegotiated", "messages"},
-    FamilyBegin{"connect-flood", "connects"}, FamilyBegin{"offload-headers", "frames"},
-    FamilyBegin{"rewritten", "races"},
+    FamilyBegin{"claims-transmit", "claims"}, FamilyBegin{"regions-overlap", "memory"},
+    FamilyBegin{"disorder", "messages"},      FamilyBegin{"wrong-files", "files"},
+    FamilyBegin{"renegotiated", "messages"},  FamilyBegin{"connect-flood", "connects"},
+    FamilyBegin{"offload-headers", "frames"}, FamilyBegin{"rewritten", "races"},
 };
 
 constexpr bool is_attack(const FamilyBegin& begin) {
