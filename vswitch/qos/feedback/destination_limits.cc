@@ -50,6 +50,7 @@ DestinationLimits::Result DestinationLimits::on_feedback(VnicId vnic, std::uint6
         return {Change::kStale, kNoDestination};
     entry.sequence = sequence;
     entry.feedback_at = now;
+    entry.used_at = ticks(now);  // an idle one would be erased with what was just advertised
     entry.silent = false;
     set_advertised(at, rate, now);
     return {Change::kChanged, at};

@@ -37,7 +37,8 @@ class DestinationLimits {
         std::uint64_t rate_min = 1'250'000;       ///< lowest rate that feedback or silence sets: 10 Mbit/s
         std::uint64_t line_rate = 1'250'000'000;  ///< rate from which on a destination needs no limiter
         Nanos silence = 100'000'000;              ///< time without feedback after which the rate halves
-        Nanos idle = 2'000'000'000;  ///< time without traffic (up to 2 ms more) that erases a limiter
+        /// Time without traffic and feedback (up to 2 ms more) that erases a limiter.
+        Nanos idle = 2'000'000'000;
     };
     enum class Change : std::uint8_t {
         kOpened,     ///< the destination has a limiter now

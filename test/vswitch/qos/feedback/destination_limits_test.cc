@@ -104,6 +104,16 @@ TEST_CASE("a flow goes when it is idle for two seconds or as fast as the line, i
     CHECK(flows.size() == 0);
 }
 
+TEST_CASE("a rate that was advertised to an idle flow is kept, and its sequence is not accepted again") {
+    DestinationLimits flows = table();
+    (void)flows.on_feedback(3, kPeer, kGbit, 1, 0);
+    CHECK(flows.on_feedback(3, kPeer, kGbit / 2, 2, 3000 * kMs).change == Change::kChanged);
+    (void)sweep(flows, 3001 * kMs);
+    REQUIRE(flows.size() == 1);
+    CHECK(flows.rate(flows.find(3, kPeer)) == kGbit / 2);
+    CHECK(flows.on_feedback(3, kPeer, 10 * kGbit, 2, 3002 * kMs).change == Change::kStale);
+}
+
 TEST_CASE("a new rate keeps the debt of the old one") {
     DestinationLimits flows = table();
     const DestinationId flow = flows.on_feedback(3, kPeer, kGbit, 1, 0).destination;
