@@ -18,10 +18,17 @@ inline constexpr std::uint32_t kVnicBuffersMin = 867;
 /// Buffers that a vNIC may hold unless configured: a burst of the largest frames (1,056), and one of them
 /// split into the most segments (834).
 inline constexpr std::uint32_t kVnicBuffers = 1920;
+/// Buffers per worker that no quota counts: a super-frame split for its receiver, copies on their way, floods
+/// of the wire that wait.
+inline constexpr std::uint32_t kInFlightBuffers = 2048;
+/// Buffers in a worker's cache of the pool: at most twice its nominal 512.
+inline constexpr std::uint32_t kCachedBuffers = 2 * 512;
 /// Frames on their way to one worker from the others: 32 bursts, well below a millisecond of work.
 inline constexpr std::uint32_t kInboxFrames = 1024;
 /// Buffers that these frames may hold: two bursts of the largest frames more.
 inline constexpr std::uint32_t kInboxBuffers = kInboxFrames + 2 * 32 * kFrameBuffersMax;
+/// Buffers of a burst with super-frames that was taken out of an inbox and is forwarded in pieces.
+inline constexpr std::uint32_t kInboxPieceBuffers = 32 * kFrameBuffersMax;
 /// Queue pairs per vNIC (vCPUs of the largest guests that are common today).
 inline constexpr std::size_t kQueuesMax = 16;
 /// Packets per burst: the most that one rte_vhost call moves (MAX_PKT_BURST).
@@ -41,10 +48,14 @@ inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
 /// Bytes per second below which a limit gets no super-frames (1 Gbit/s): a burst of 64 KiB would be more than
 /// half a millisecond of it (EyeQ 4.2).
 inline constexpr std::uint64_t kSuperFrameRateMin = 125'000'000;
-/// Frames that may wait for receivers of one worker together: a burst of each vNIC. They take 1 MiB.
+/// Frames of one vNIC that may wait for receivers of its worker, whatever other vNICs have waiting: a burst.
+inline constexpr std::uint32_t kReceivePacketsOwn = 32;
+/// Frames that all vNICs of a worker may have waiting besides. A place takes 32 bytes.
 inline constexpr std::uint32_t kReceivePackets = 32'768;
-/// Buffers per worker of the frames that wait for receivers and that no vNIC's quota counts: frames of the
-/// wire and of other workers.
+/// Buffers of frames that wait for one receiver and that no sender's quota counts: so many of the wire, and
+/// as many of other workers, whatever waits for other receivers. One frame of the largest size.
+inline constexpr std::uint32_t kReceiveBuffersOwn = kFrameBuffersMax;
+/// Buffers of such frames for all receivers of a worker besides.
 inline constexpr std::uint32_t kReceiveBuffers = 4096;
 /// Destinations with a limiter of their own per worker. EyeQ finds a few hundred active on a machine at most
 /// and measures up to 10,000. With their queues they take 1.8 MiB.
@@ -57,6 +68,20 @@ inline constexpr std::size_t kAppliancesMax = 64;
 inline constexpr std::size_t kAppliancesPerVnic = 8;
 /// Flows of requests per worker: a vNIC and an appliance each.
 inline constexpr std::uint32_t kRequestFlowsMax = 1024;
+/// Of requests to appliances, per worker: TCP connections, requests that await their responses, and buffers
+/// of 512 bytes for headers in pieces and for bytes beyond a hole; together about 12 MiB.
+inline constexpr std::uint32_t kConnectionsMax = 1 << 16;
+inline constexpr std::uint32_t kPendingsMax = 1 << 16;
+inline constexpr std::uint32_t kStreamBuffersMax = 1 << 12;
+/// Of these, whatever other vNICs have, each vNIC's own.
+inline constexpr std::uint32_t kConnectionsOwn = 16;
+inline constexpr std::uint32_t kPendingsOwn = 16;
+inline constexpr std::uint32_t kStreamBuffersOwn = 1;
+/// Connections with held requests, and requests that are held, per worker; one of each for every flow.
+inline constexpr std::uint32_t kHeldConnectionsMax = 1 << 11;
+inline constexpr std::uint32_t kHeldPacketsMax = 1 << 13;
+/// Connections per worker whose clients were sent a window of 0; one for every flow.
+inline constexpr std::uint32_t kClosedWindowsMax = 1 << 12;
 /// ESP tunnels of a switch.
 inline constexpr std::size_t kTunnelsMax = 64;
 /// Networks behind all tunnels together: bounds one look-up.

@@ -65,8 +65,8 @@ class Rig {
   public:
     Rig(std::string_view protocol, std::size_t connections)
         : table_({.connections = static_cast<std::uint32_t>(std::bit_ceil(connections)),
-                  .quota = static_cast<std::uint32_t>(connections)}),
-          tracker_(kProtocols, {.buffers_per_vnic = 1 << 14}),
+                  .own = static_cast<std::uint32_t>(std::bit_ceil(connections))}),
+          tracker_(kProtocols, {.pendings = {.own = 1 << 19}, .buffers = {.own = 1 << 14}}),
           turns_(connections) {
         const std::uint8_t index = protocol_index(protocol).value();
         for (std::uint32_t number = 0; number < connections; ++number) {

@@ -10,19 +10,18 @@ namespace weir {
 ConnectionTable::ConnectionTable(const Profile& profile)
     : shift_(64 - 1 - static_cast<unsigned>(std::countr_zero(profile.connections))),
       mask_(std::size_t{profile.connections} * 2 - 1),
-      quota_(profile.quota),
       idle_(static_cast<std::uint16_t>(std::min<Nanos>((profile.idle >> 30) + 1, UINT16_MAX / 2))),
       index_(mask_ + 1, kEmpty),
       connections_(profile.connections),
-      vnics_(profile.vnics) {
+      room_(SharedRoom::divide(profile.connections, profile.vnics, profile.own)),
+      left_(profile.vnics) {
     assert(std::has_single_bit(profile.connections) && profile.connections < kNoSlot);
     for (Slot slot = 0; slot < profile.connections; ++slot)
         connections_[slot].id_low = (slot + 1 < profile.connections ? slot + 1 : kNoSlot) & kNoSlot;
 }
 
 TrackedConnection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8_t protocol, Nanos now) {
-    Vnic& owner = vnics_[vnic];
-    if (free_ == kNoSlot || owner.connections >= quota_ || owner.left) {
+    if (!room_.fits(vnic, 1) || left_[vnic] != 0) {
         ++refused_;
         return nullptr;
     }
@@ -38,7 +37,7 @@ TrackedConnection* ConnectionTable::add(ConnectionId id, VnicId vnic, std::uint8
     connection.vnic = vnic;
     connection.seen = TrackedConnection::coarse(now);
     connection.protocol = protocol & (kProtocolsMax - 1);
-    ++owner.connections;
+    room_.take(vnic, 1);
     ++size_;
     return &connection;
 }
@@ -66,7 +65,7 @@ void ConnectionTable::remove(ConnectionId id) {
 void ConnectionTable::remove_at(std::size_t place) {
     const Slot slot = slot_of(index_[place]);
     TrackedConnection& connection = connections_[slot];
-    --vnics_[connection.vnic].connections;
+    room_.give_back(connection.vnic, 1);
     --size_;
     connection = {};
     connection.id_low = free_ & TrackedConnection::kIdLowMask;

@@ -1,5 +1,5 @@
-// connection_table.h - hash table of the TCP connections that a worker tracks, with a quota per vNIC and
-// expiry.
+// connection_table.h - hash table of the TCP connections that a worker tracks, with places of each vNIC's own
+// and expiry.
 // Source: docs/algorithms.md 5.1. Units: ns. Threads: one owner. Allocates only when built.
 //
 // The index is an open hash table with linear probing and twice as many places as connections. A place has 8
@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/huge_pages.h"
+#include "common/shared_room.h"
 #include "common/types.h"
 #include "cost_functions/tracker/connection_id.h"
 #include "cost_functions/tracker/tracked_connection.h"
@@ -30,8 +31,8 @@ class ConnectionTable {
 
     struct Profile {
         std::uint32_t connections = 1 << 20;  ///< a power of two, at most 2^23
-        std::size_t vnics = 1;                ///< VnicIds are 0 .. vnics-1
-        std::uint32_t quota = 1 << 18;        ///< connections of one vNIC
+        std::uint32_t vnics = 1;              ///< VnicIds are 0 .. vnics-1
+        std::uint32_t own = 0;                ///< connections of each vNIC that no other can take
         Nanos idle = 300 * kNanosPerSec;      ///< a connection without segments for this time is removed
     };
 
@@ -66,7 +67,7 @@ class ConnectionTable {
     }
     [[nodiscard]] TrackedConnection* find(ConnectionId id, Nanos now) { return at(id, probe(id), now); }
 
-    /// Adds a connection that is not in the table. @return nullptr when the table or the vNIC's quota is full
+    /// Adds a connection that is not in the table. @return nullptr when the vNIC may have no more
     [[nodiscard]] TrackedConnection* add(ConnectionId id, VnicId vnic, std::uint8_t protocol, Nanos now);
     /// Call Tracker::forget() for the connection before.
     void remove(ConnectionId id);
@@ -78,23 +79,19 @@ class ConnectionTable {
     void sweep(Nanos now, unsigned budget, Expire&& expire);
 
     /// The vNIC's connections are removed by later sweeps; none are added until it joins again.
-    void leave(VnicId vnic) { vnics_[vnic].left = true; }
-    void join(VnicId vnic) { vnics_[vnic].left = false; }
+    void leave(VnicId vnic) { left_[vnic] = true; }
+    void join(VnicId vnic) { left_[vnic] = false; }
 
     [[nodiscard]] std::uint32_t size() const { return size_; }
-    [[nodiscard]] std::uint32_t size(VnicId vnic) const { return vnics_[vnic].connections; }
-    /// Connections that were not added because the table or a quota was full.
+    [[nodiscard]] std::uint32_t size(VnicId vnic) const { return room_.used(vnic); }
+    /// Connections that were not added because their vNICs might have no more.
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
     [[nodiscard]] std::size_t memory_bytes() const {
         return sizeof(*this) + index_.capacity() * sizeof(index_[0]) +
-               connections_.capacity() * sizeof(TrackedConnection) + vnics_.capacity() * sizeof(Vnic);
+               connections_.capacity() * sizeof(TrackedConnection) + room_.memory_bytes() + left_.capacity();
     }
 
   private:
-    struct Vnic {
-        std::uint32_t connections = 0;
-        bool left = false;
-    };
     static constexpr unsigned kSlotBits = 24;
     static constexpr std::uint64_t kEmpty = UINT64_MAX;
     static constexpr unsigned kSweepAhead = 8;
@@ -112,14 +109,14 @@ class ConnectionTable {
     unsigned shift_;
     std::size_t mask_;
     std::uint32_t size_ = 0;
-    std::uint32_t quota_;
     std::uint16_t idle_;
     Slot free_ = 0;
     std::size_t cursor_ = 0;
     std::uint64_t refused_ = 0;
     std::vector<std::uint64_t, HugePages<std::uint64_t>> index_;
     std::vector<TrackedConnection, HugePages<TrackedConnection>> connections_;
-    std::vector<Vnic> vnics_;
+    SharedRoom room_;
+    std::vector<std::uint8_t> left_;  // by vNIC: it has gone
 };
 
 template <class Expire>
@@ -131,7 +128,7 @@ void ConnectionTable::sweep(Nanos now, unsigned budget, Expire&& expire) {
         if (index_[cursor_] != kEmpty) {
             TrackedConnection& connection = connections_[slot_of(index_[cursor_])];
             const auto age = static_cast<std::uint16_t>(seen - connection.seen);
-            if (age > idle_ || vnics_[connection.vnic].left) {
+            if (age > idle_ || left_[connection.vnic] != 0) {
                 expire(connection);
                 remove_at(cursor_);
                 continue;  // remove_at() may have moved another connection here

@@ -6,8 +6,8 @@
 
 namespace weir {
 
-PendingRequests::PendingRequests(std::size_t records, std::size_t vnics, std::size_t quota)
-    : pool_(records, vnics, quota), buckets_(std::bit_ceil(std::max<std::size_t>(records, 1)), kNoPending) {}
+PendingRequests::PendingRequests(const SharedRoom::Size& records)
+    : pool_(records), buckets_(std::bit_ceil(std::max(records.total(), 1U)), kNoPending) {}
 
 /// The connection's id is part of the hash and secret, so that a guest cannot choose cookies that collide.
 std::size_t PendingRequests::bucket(const TrackedConnection& connection, std::uint64_t cookie) const {

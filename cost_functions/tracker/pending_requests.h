@@ -69,7 +69,7 @@ class PendingRequests {
     /// ... and when they come in any order; no known client has more requests outstanding.
     static constexpr std::uint32_t kByCookieMax = 4095;
 
-    PendingRequests(std::size_t records, std::size_t vnics, std::size_t quota);
+    explicit PendingRequests(const SharedRoom::Size& records);
 
     /// Counts a request that awaits a response, and records it when there is room.
     void add(TrackedConnection& connection, const Request& request, bool ordered, Nanos now) {

@@ -43,10 +43,8 @@ class StreamBuffers {
     /// Buffers that one direction may have beyond its hole: 64 KiB.
     static constexpr unsigned kBeyondHoleMax = 128;
 
-    /// @param quota buffers of one vNIC
-    StreamBuffers(std::size_t buffers, std::size_t vnics, std::size_t quota)
-        : pool_(buffers, vnics, quota),
-          header_reserve_(static_cast<std::uint32_t>(std::min(buffers, quota) / 4)) {}
+    explicit StreamBuffers(const SharedRoom::Size& buffers)
+        : pool_(buffers), header_reserve_((buffers.own + buffers.common / 2) / 4) {}
 
     /// The start of an incomplete header; nullptr when there is none.
     [[nodiscard]] StreamBuffer* header(const Direction& way) {
@@ -90,7 +88,7 @@ class StreamBuffers {
     }
 
     RecordPool<StreamBuffer, StreamBufferId, kNoStreamBuffer> pool_;
-    std::uint32_t header_reserve_;  // buffers that only starts of headers may take
+    std::uint32_t header_reserve_;  // of what one vNIC may have alone: for starts of headers only
 };
 
 }  // namespace weir

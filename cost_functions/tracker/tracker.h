@@ -38,12 +38,10 @@ namespace weir {
 
 class Tracker {
   public:
+    /// The users of both are the vNICs, by VnicId.
     struct Profile {
-        std::size_t vnics = 1;
-        std::size_t pendings = 1 << 19;  ///< records of requests that await responses
-        std::size_t buffers = 1 << 14;   ///< stream buffers of 512 bytes; at most 65,535
-        std::size_t pendings_per_vnic = 1 << 17;
-        std::size_t buffers_per_vnic = 1 << 12;
+        SharedRoom::Size pendings{.common = 1 << 19};  ///< records of requests that await responses
+        SharedRoom::Size buffers{.common = 1 << 14};   ///< stream buffers of 512 bytes; at most 65,535
     };
     struct Stats {
         std::uint64_t holes = 0;     ///< segments that passed beyond a hole
@@ -55,9 +53,7 @@ class Tracker {
 
     /// @param protocols that TrackedConnection::protocol indexes; they outlive the tracker
     Tracker(std::span<const Protocol* const> protocols, const Profile& profile)
-        : protocols_(protocols),
-          pending_(profile.pendings, profile.vnics, profile.pendings_per_vnic),
-          buffers_(profile.buffers, profile.vnics, profile.buffers_per_vnic) {}
+        : protocols_(protocols), pending_(profile.pendings), buffers_(profile.buffers) {}
 
     /// Reads one segment of a connection; call it in the order in which segments pass. Calls these members of
     /// `sink`:

@@ -44,10 +44,7 @@ struct Events {
 /// A connection whose SYNs have passed.
 class Rig {
   public:
-    Rig()
-        : tracker_(
-              kProtocols,
-              {.vnics = 1, .pendings = 64, .buffers = 32, .pendings_per_vnic = 64, .buffers_per_vnic = 32}) {
+    Rig() : tracker_(kProtocols, {.pendings = {.own = 64}, .buffers = {.own = 32}}) {
         connection_.vnic = 0;
         connection_.protocol = kProtocol & (kProtocolsMax - 1);
         for (const Side side : {Side::kRequests, Side::kResponses})

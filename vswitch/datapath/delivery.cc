@@ -12,7 +12,7 @@ namespace weir {
 
 Delivery::Delivery(const Setup& setup)
     : setup_(setup),
-      fan_in_(limits::kVnicsMax, limits::kReceivePackets),
+      fan_in_(kWaitingRoom),
       source_shares_(limits::kVnicsMax, setup.source_key),
       waiting_(limits::kVnicsMax) {
     staged_.reserve(limits::kVnicsMax);

@@ -36,6 +36,11 @@ class RequestPath;
 
 class Delivery {
   public:
+    /// What may wait for the receivers of a worker.
+    static constexpr FanIn::Room kWaitingRoom{
+        .receivers = limits::kVnicsMax,
+        .packets = {limits::kVnicsMax, limits::kReceivePacketsOwn, limits::kReceivePackets},
+        .buffers = {FanIn::kGroups * limits::kVnicsMax, limits::kReceiveBuffersOwn, limits::kReceiveBuffers}};
     struct Setup {
         WorkerId worker;
         rte_mempool* pool;                                ///< for segments of super-frames
@@ -151,8 +156,7 @@ class Delivery {
     SourceShares source_shares_;
     std::vector<Waiting> waiting_;  // by VnicId
     std::vector<VnicId> measured_;
-    std::size_t turn_ = 0;               // of the waiting receivers: the next one
-    std::uint32_t outside_buffers_ = 0;  // of frames that wait and are of no vNIC of this worker
+    std::size_t turn_ = 0;  // of the waiting receivers: the next one
 };
 
 }  // namespace weir

@@ -188,9 +188,7 @@ bool Delivery::wait_from_vm(VnicPath& to, const PacketRef& ref) {
 bool Delivery::wait_from_worker(VnicPath& to, const PacketRef& ref, std::uint16_t source) {
     const VnicId id = to.fixed.id;
     const std::uint32_t bytes = fan_in_.bytes(id, kFromWorkers) + ref.bytes;
-    const bool taken = bytes <= kWorkersBytes && outside_buffers_ + ref.buffers <= limits::kReceiveBuffers &&
-                       fan_in_.push(id, kFromWorkers, {}, ref, origin_.now);
-    outside_buffers_ += taken ? ref.buffers : 0U;
+    const bool taken = bytes <= kWorkersBytes && fan_in_.push(id, kFromWorkers, {}, ref, origin_.now);
     if (bytes > kHoldBytes && fan_in_.waits(id))  // serve() will release it
         hold_other(to, source);
     return taken;
@@ -199,12 +197,10 @@ bool Delivery::wait_from_worker(VnicPath& to, const PacketRef& ref, std::uint16_
 bool Delivery::wait_from_wire(VnicPath& to, const PacketRef& ref) {
     const VnicId id = to.fixed.id;
     const auto* frame = static_cast<const rte_mbuf*>(ref.packet);
-    if (outside_buffers_ + ref.buffers > limits::kReceiveBuffers ||
-        !source_shares_.may_enter(id, source_address(frame), ref.bytes, fan_in_.bytes(id, kFromWire),
+    if (!source_shares_.may_enter(id, source_address(frame), ref.bytes, fan_in_.bytes(id, kFromWire),
                                   kWireBytes, origin_.now) ||
         !fan_in_.push(id, kFromWire, wire_claim(to), ref, origin_.now))
         return false;
-    outside_buffers_ += ref.buffers;
     Waiting& state = waiting_[id];
     if (setup_.line_rate != 0 && !state.measured) {
         state.measured = true;
@@ -223,7 +219,7 @@ bool Delivery::holds(VnicPath& sender, Nanos now) const {
         return false;
     if (pressure.held_for(to))
         return true;
-    const std::uint32_t most = fan_in_.room() > limits::kReceivePackets / 2 ? kHoldBytes : 1;
+    const std::uint32_t most = fan_in_.has_room(sender.fixed.id, limits::kBurst) ? kHoldBytes : 1;
     return fan_in_.bytes(static_cast<VnicId>(to), sender.fixed.id) >= most;
 }
 
@@ -252,10 +248,8 @@ void Delivery::release_others(VnicId receiver) {
 /// A frame waits no more.
 void Delivery::left(VnicPath& to, const PacketRef& ref, SenderId sender) {
     to.stats.to_vm.queued.remove(1, ref.bytes);
-    if (sender >= kFromWorkers) {
-        outside_buffers_ -= ref.buffers;
+    if (sender >= kFromWorkers)
         return;
-    }
     VnicPath& from = *setup_.directory[sender];
     from.queued_buffers -= ref.buffers;
     from.backpressure.buffers -= ref.buffers;

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "common/error.h"
 #include "common/units.h"
@@ -97,14 +98,33 @@ std::vector<VnicConfig> Topology::recently_removed() {
     return vnics;
 }
 
+/// The worker with the fewest vNICs that has a service flow for each of the vNIC's appliances; the configured
+/// one if there is one.
 WorkerId Topology::pick_worker(const VnicConfig& config) const {
-    if (config.worker)
-        return *config.worker;
-    std::vector<unsigned> load(workers_.size());
-    for (const auto& vnic : vnics_)
-        if (vnic)
-            ++load[vnic->path->fixed.owner];
-    return static_cast<WorkerId>(std::min_element(load.begin(), load.end()) - load.begin());
+    struct Load {
+        std::size_t vnics = 0;
+        std::size_t flows = 0;
+    };
+    std::vector<Load> loads(workers_.size());
+    for (const auto& vnic : vnics_) {
+        if (!vnic)
+            continue;
+        ++loads[vnic->path->fixed.owner].vnics;
+        loads[vnic->path->fixed.owner].flows += vnic->config.appliances.size();
+    }
+    std::optional<WorkerId> best;
+    for (WorkerId id = 0; id < loads.size(); ++id)
+        if ((!config.worker || *config.worker == id) &&
+            loads[id].flows + config.appliances.size() <= limits::kRequestFlowsMax &&
+            (!best || loads[id].vnics < loads[*best].vnics))
+            best = id;
+    if (!best)
+        throw HostError("vNIC " + config.name + " has " + std::to_string(config.appliances.size()) +
+                        " appliances; " +
+                        (config.worker ? "worker " + std::to_string(*config.worker) : "every worker") +
+                        " has fewer service flows left of " + std::to_string(limits::kRequestFlowsMax) +
+                        "; give vNICs fewer appliances, or the switch more workers");
+    return *best;
 }
 
 std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, VnicId id, WorkerId owner) {

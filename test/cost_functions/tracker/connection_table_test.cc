@@ -67,7 +67,7 @@ TEST_CASE("connections: ids of similar connections are spread as at random") {
 
 TEST_CASE("connections: added ones are found and removed ones are not, whatever lies beside them") {
     weir::testing::Random32 random(7);
-    ConnectionTable table({.connections = 1024, .vnics = 3, .quota = 1024});
+    ConnectionTable table({.connections = 1024, .vnics = 3, .own = 341});
     std::map<ConnectionId, VnicId> model;
     const auto any = [&] {  // few homes, so that they collide; some with the same upper bits
         const std::uint64_t high = random() % 300;
@@ -83,8 +83,7 @@ TEST_CASE("connections: added ones are found and removed ones are not, whatever 
                 table.remove(id);
                 model.erase(id);
             }
-        } else if (model.size() < 1000) {
-            const auto vnic = static_cast<VnicId>(random() % 3);
+        } else if (const auto vnic = static_cast<VnicId>(random() % 3); table.size(vnic) < 330) {
             REQUIRE(table.add(id, vnic, 1, 0) != nullptr);
             model[id] = vnic;
         }
@@ -100,7 +99,7 @@ TEST_CASE("connections: added ones are found and removed ones are not, whatever 
 }
 
 TEST_CASE("connections: a slot is not used when its connection was removed since") {
-    ConnectionTable table({.connections = 16, .vnics = 1, .quota = 16});
+    ConnectionTable table({.connections = 16, .own = 16});
     const ConnectionId id = 5;
     REQUIRE(table.add(id, 0, 0, 0) != nullptr);
     const ConnectionTable::Slot slot = table.probe(id);
@@ -110,23 +109,26 @@ TEST_CASE("connections: a slot is not used when its connection was removed since
     CHECK(table.at(id, slot, 0) == nullptr);
 }
 
-TEST_CASE("connections: the table and the quota of a vNIC are bounds, and refusals are counted") {
-    ConnectionTable table({.connections = 16, .vnics = 2, .quota = 10});
+TEST_CASE(
+    "connections: a vNIC has its own places and of the rest what it leaves free; refusals are counted") {
+    ConnectionTable table({.connections = 16, .vnics = 2, .own = 4});
     for (ConnectionId id = 1; id <= 12; ++id)
-        CHECK((table.add(id << 50, 0, 0, 0) != nullptr) == (id <= 10));
+        CHECK((table.add(id << 50, 0, 0, 0) != nullptr) == (id <= 8));
     for (ConnectionId id = 21; id <= 30; ++id)
         CHECK((table.add(id << 50, 1, 0, 0) != nullptr) == (id <= 26));
-    CHECK(table.size() == 16);
-    CHECK(table.size(0) == 10);
-    CHECK(table.refused() == 6);
+    CHECK(table.size() == 14);
+    CHECK(table.size(0) == 8);
+    CHECK(table.refused() == 8);
     table.remove(1ULL << 50);
-    CHECK(table.add(99ULL << 50, 1, 0, 0) != nullptr);
+    table.remove(2ULL << 50);
+    CHECK(table.add(98ULL << 50, 1, 0, 0) != nullptr);
+    CHECK(table.add(99ULL << 50, 1, 0, 0) == nullptr);
 }
 
 TEST_CASE(
     "connections: those that are idle or whose vNIC has left are forgotten, a bounded number of places at a "
     "time") {
-    ConnectionTable table({.connections = 64, .vnics = 2, .quota = 64, .idle = 10 * kNanosPerSec});
+    ConnectionTable table({.connections = 64, .vnics = 2, .own = 32, .idle = 10 * kNanosPerSec});
     weir::testing::Random32 random(3);
     std::vector<ConnectionId> ids;
     for (int i = 0; i < 40; ++i) {
@@ -153,7 +155,7 @@ TEST_CASE(
 }
 
 TEST_CASE("connections: the time of last use wraps") {
-    ConnectionTable table({.connections = 16, .vnics = 1, .quota = 16, .idle = 10 * kNanosPerSec});
+    ConnectionTable table({.connections = 16, .own = 16, .idle = 10 * kNanosPerSec});
     const Nanos before_wrap = (Nanos{1} << 46) - kNanosPerSec;
     REQUIRE(table.add(5, 0, 0, before_wrap) != nullptr);
     table.sweep(before_wrap + 5 * kNanosPerSec, 64, kIgnore);
@@ -164,7 +166,8 @@ TEST_CASE("connections: the time of last use wraps") {
 
 TEST_CASE("a million connections and their tracker take at most 128 MiB") {
     const ConnectionTable table({.connections = 1 << 20, .vnics = 1024});
-    const Tracker tracker(kProtocols, {.vnics = 1024});
+    const Tracker tracker(kProtocols, {.pendings = SharedRoom::divide(1 << 19, 1024, 16),
+                                       .buffers = SharedRoom::divide(1 << 14, 1024, 1)});
     CHECK(table.memory_bytes() >= (64U + 16U) << 20);
     CHECK(table.memory_bytes() + tracker.memory_bytes() <= 128U << 20);
 }

@@ -50,7 +50,7 @@ class Exactly {
 };
 
 inline Tracker::Profile small_profile() {
-    return {.vnics = 4, .pendings = 1024, .buffers = 256, .pendings_per_vnic = 1024, .buffers_per_vnic = 256};
+    return {.pendings = {.users = 4, .common = 2048}, .buffers = {.users = 4, .common = 512}};
 }
 
 class Conversation {

@@ -80,7 +80,7 @@ class Host {
     }
 
     ConnectionHash hash_{kKey};
-    ConnectionTable table_{{.connections = 64, .vnics = 4}};
+    ConnectionTable table_{{.connections = 64, .vnics = 4, .own = 16}};
     Tracker tracker_{kProtocols, weir::testing::small_profile()};
 };
 

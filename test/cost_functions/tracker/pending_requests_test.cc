@@ -14,8 +14,8 @@ using namespace weir;
 namespace {
 
 struct Rig {
-    explicit Rig(std::size_t records = 16, bool ordered_responses = true)
-        : pending(records, 2, records), ordered(ordered_responses) {
+    explicit Rig(std::uint32_t records = 16, bool ordered_responses = true)
+        : pending({.users = 2, .own = records}), ordered(ordered_responses) {
         connection.vnic = 1;
     }
 
@@ -139,7 +139,7 @@ TEST_CASE("pending: by cookie, responses come in any order") {
 TEST_CASE(
     "pending: by cookie, thousands are found in any order, even if other connections use the same cookies") {
     constexpr std::uint32_t kMany = 3000;
-    PendingRequests pending(1 << 14, 2, 1 << 14);
+    PendingRequests pending({.users = 2, .own = 1 << 14});
     std::vector<TrackedConnection> connections(3);
     std::vector<std::pair<std::size_t, std::uint32_t>> open;
     for (std::size_t at = 0; at < connections.size(); ++at) {
@@ -239,8 +239,8 @@ TEST_CASE("pending: doubtful requests are dropped when their responses have not 
     CHECK(rig.pending.taken(1) == 0);
 }
 
-TEST_CASE("pending: one vNIC cannot take all records") {
-    PendingRequests pending(10, 2, 6);
+TEST_CASE("pending: one vNIC cannot take the records of another") {
+    PendingRequests pending({.users = 2, .own = 4, .common = 4});
     TrackedConnection greedy;
     greedy.vnic = 0;
     TrackedConnection other;

@@ -110,7 +110,7 @@ TEST_CASE(
 
 TEST_CASE("property: when all bytes from a loss on are retransmitted, no buffer is needed") {
     Tracker::Profile profile = weir::testing::small_profile();
-    profile.buffers = 8;
+    profile.buffers = {.users = 4, .common = 16};
     for (const std::string_view kind : MixedClient::kinds()) {
         check_rough(kind, {.segment_max = 1448, .lost_with_all = 50, .repeated = 50}, profile, 100, false);
         check_rough(kind, {.segment_max = 65'000, .lost_with_all = 200, .delay_max = 5}, profile, 100, false);

@@ -188,7 +188,7 @@ TEST_CASE("bytes beyond a hole are kept up to 64 KiB, and the rest is plain byte
 
 TEST_CASE("bytes beyond a hole leave buffers for headers in pieces") {
     Tracker::Profile profile = weir::testing::small_profile();
-    profile.buffers = 8;
+    profile.buffers = {.users = 4, .common = 16};
     Conversation c("memcached", profile);
     c.open();
     c.skip(Side::kRequests, "set k 0 0 60000\r\n");
@@ -270,8 +270,8 @@ TEST_CASE("a connection of a binary protocol met in mid-stream is found by its m
 }
 
 TEST_CASE("simple replies of NBD keep step, however many are outstanding and whatever their order") {
-    constexpr std::uint64_t kMany = 4000;
-    Conversation c("nbd", {.vnics = 2, .pendings = kMany, .pendings_per_vnic = kMany});
+    constexpr std::uint32_t kMany = 4000;
+    Conversation c("nbd", {.pendings = {.users = 2, .own = kMany}, .buffers = {.users = 2, .common = 256}});
     c.open();
     const auto big = [](std::uint64_t value, unsigned bytes) {
         std::string text;
@@ -427,7 +427,7 @@ TEST_CASE("plain bytes have no headers and are reported once") {
 TEST_CASE("without room for a cut header its bytes are plain, and later headers are found again") {
     weir::testing::Events events;
     Tracker::Profile profile = weir::testing::small_profile();
-    profile.buffers = 1;
+    profile.buffers = {.users = 4, .common = 2};
     Conversation c("memcached", profile);
     c.open();
     c.ask("get a");

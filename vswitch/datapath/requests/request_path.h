@@ -118,7 +118,6 @@ class RequestPath {
     static constexpr unsigned kOpenAtOnce = 32;  ///< windows of one service flow
     /// A client whose window was opened sends its next request within this time, or has none to send.
     static constexpr Nanos kExpectFor = 10'000'000;
-    static constexpr std::uint32_t kClosedMax = 1 << 12;
 
     /// The fields that every request reads come first.
     /// What payload becomes on the wire, with TCP timestamps and an MTU of 1500: segments of 1,448 bytes over

@@ -9,13 +9,6 @@
 namespace weir {
 namespace {
 
-/// Bounds of one worker; together about 12 MiB, allocated only when the configuration has appliances.
-constexpr std::uint32_t kConnections = 1 << 16;
-constexpr std::uint32_t kConnectionsPerVnic = 1 << 14;
-constexpr std::size_t kPendings = 1 << 16;
-constexpr std::size_t kStreamBuffers = 1 << 12;
-constexpr std::uint32_t kHeldConnections = 1 << 11;
-constexpr std::uint32_t kHeldPackets = 1 << 13;
 constexpr unsigned kSweepPlaces = 64;
 
 }  // namespace
@@ -26,18 +19,19 @@ RequestPath::RequestPath(const Setup& setup)
       shared_(setup.shared),
       hash_(setup.key),
       overhead_bytes_(setup.overhead_bytes),
-      connections_({.connections = kConnections, .vnics = limits::kVnicsMax, .quota = kConnectionsPerVnic}),
-      tracker_(kProtocols, {.vnics = limits::kVnicsMax,
-                            .pendings = kPendings,
-                            .buffers = kStreamBuffers,
-                            .pendings_per_vnic = kPendings / 4,
-                            .buffers_per_vnic = kStreamBuffers / 4}),
+      connections_({.connections = limits::kConnectionsMax,
+                    .vnics = limits::kVnicsMax,
+                    .own = limits::kConnectionsOwn}),
+      tracker_(kProtocols,
+               {.pendings = SharedRoom::divide(limits::kPendingsMax, limits::kVnicsMax, limits::kPendingsOwn),
+                .buffers = SharedRoom::divide(limits::kStreamBuffersMax, limits::kVnicsMax,
+                                              limits::kStreamBuffersOwn)}),
       gate_({.flows = limits::kRequestFlowsMax,
-             .connections = kHeldConnections,
-             .packets = kHeldPackets,
+             .connections = limits::kHeldConnectionsMax,
+             .packets = limits::kHeldPacketsMax,
              .wheel = &setup.wheel,
              .wheel_id = setup.wheel_id}),
-      closed_(limits::kRequestFlowsMax, kClosedMax),
+      closed_(limits::kRequestFlowsMax, limits::kClosedWindowsMax),
       pool_(setup.pool),
       services_(limits::kVnicsMax) {
     flows_.reserve(limits::kRequestFlowsMax);

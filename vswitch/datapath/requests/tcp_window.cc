@@ -112,7 +112,11 @@ rte_mbuf* WindowUpdate::make(rte_mempool* pool) const {
 }
 
 ClosedWindows::ClosedWindows(std::uint32_t flows, std::uint32_t connections)
-    : mask_(connections - 1), entries_(connections), buckets_(connections, kNone), queues_(flows) {
+    : mask_(connections - 1),
+      room_(SharedRoom::divide(connections, flows, 1)),
+      entries_(connections),
+      buckets_(connections, kNone),
+      queues_(flows) {
     assert(std::has_single_bit(connections));
     for (std::uint32_t at = 0; at < connections; ++at)
         entries_[at].next = at + 1 < connections ? at + 1 : kNone;
@@ -124,9 +128,10 @@ bool ClosedWindows::close(FlowId flow, ConnectionId connection, const WindowUpda
         entries_[at].update = update;
         return true;
     }
-    at = free_;
-    if (at == kNone)
+    if (!room_.fits(flow, 1))
         return false;
+    room_.take(flow, 1);
+    at = free_;
     free_ = entries_[at].next;
     Queue& queue = queues_[flow];
     std::uint32_t& first = buckets_[bucket(connection)];
@@ -134,33 +139,32 @@ bool ClosedWindows::close(FlowId flow, ConnectionId connection, const WindowUpda
     first = at;
     (queue.tail == kNone ? queue.head : entries_[queue.tail].next) = at;
     queue.tail = at;
-    ++queue.count;
     ++count_;
     return true;
 }
 
 bool ClosedWindows::open(FlowId flow, ConnectionId connection) {
-    const std::uint32_t at = queues_[flow].count != 0 ? find(connection) : kNone;
+    const std::uint32_t at = count(flow) != 0 ? find(connection) : kNone;
     if (at == kNone)
         return false;
-    remove(queues_[flow], at);
+    remove(flow, at);
     return true;
 }
 
 WindowUpdate ClosedWindows::open_next(FlowId flow) {
-    Queue& queue = queues_[flow];
-    assert(queue.count != 0);
-    const std::uint32_t at = queue.head;
-    remove(queue, at);
+    assert(count(flow) != 0);
+    const std::uint32_t at = queues_[flow].head;
+    remove(flow, at);
     return entries_[at].update;
 }
 
 void ClosedWindows::forget(FlowId flow) {
-    for (Queue& queue = queues_[flow]; queue.head != kNone;)
-        remove(queue, queue.head);
+    while (count(flow) != 0)
+        remove(flow, queues_[flow].head);
 }
 
-void ClosedWindows::remove(Queue& queue, std::uint32_t at) {
+void ClosedWindows::remove(FlowId flow, std::uint32_t at) {
+    Queue& queue = queues_[flow];
     Entry& entry = entries_[at];
     (entry.before == kNone ? queue.head : entries_[entry.before].next) = entry.next;
     (entry.next == kNone ? queue.tail : entries_[entry.next].before) = entry.before;
@@ -170,7 +174,7 @@ void ClosedWindows::remove(Queue& queue, std::uint32_t at) {
     *link = entry.next_hash;
     entry.next = free_;
     free_ = at;
-    --queue.count;
+    room_.give_back(flow, 1);
     --count_;
 }
 

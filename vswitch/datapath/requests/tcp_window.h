@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/shared_room.h"
 #include "cost_functions/tracker/connection_id.h"
 #include "vswitch/datapath/requests/tcp_view.h"
 
@@ -54,13 +55,14 @@ class ClosedWindows {
   public:
     using FlowId = std::uint32_t;  ///< a service flow
 
-    /// @param connections whose windows may be closed at once, a power of two
+    /// @param connections whose windows may be closed at once, a power of two; one of each flow
     ClosedWindows(std::uint32_t flows, std::uint32_t connections);
 
-    /// Closes the window, or replaces the update that will reopen it. @return false when there is no room
+    /// Closes the window, or replaces the update that will reopen it. @return false when the flow has no
+    /// room
     bool close(FlowId flow, ConnectionId connection, const WindowUpdate& update);
     [[nodiscard]] bool is_closed(FlowId flow, ConnectionId connection) const {
-        return queues_[flow].count != 0 && find(connection) != kNone;
+        return count(flow) != 0 && find(connection) != kNone;
     }
     /// The connection sent again, or ended: nothing needs to reopen its window. @return whether it was closed
     bool open(FlowId flow, ConnectionId connection);
@@ -68,7 +70,7 @@ class ClosedWindows {
     [[nodiscard]] WindowUpdate open_next(FlowId flow);
     void forget(FlowId flow);
 
-    [[nodiscard]] std::uint32_t count(FlowId flow) const { return queues_[flow].count; }
+    [[nodiscard]] std::uint32_t count(FlowId flow) const { return room_.used(flow); }
     [[nodiscard]] std::uint32_t count() const { return count_; }
 
   private:
@@ -83,7 +85,6 @@ class ClosedWindows {
     struct Queue {
         std::uint32_t head = kNone;
         std::uint32_t tail = kNone;
-        std::uint32_t count = 0;
     };
 
     [[nodiscard]] std::size_t bucket(ConnectionId connection) const { return connection & mask_; }
@@ -93,11 +94,12 @@ class ClosedWindows {
             at = entries_[at].next_hash;
         return at;
     }
-    void remove(Queue& queue, std::uint32_t at);
+    void remove(FlowId flow, std::uint32_t at);
 
     std::size_t mask_;
     std::uint32_t free_ = 0;
     std::uint32_t count_ = 0;
+    SharedRoom room_;
     std::vector<Entry> entries_;
     std::vector<std::uint32_t> buckets_;
     std::vector<Queue> queues_;

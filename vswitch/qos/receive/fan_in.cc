@@ -21,9 +21,16 @@ BucketProfile reservation_profile(std::uint64_t bytes_per_sec) {
 
 }  // namespace
 
-FanIn::FanIn(std::size_t receivers, std::uint32_t packets)
-    : places_(packets), receivers_(receivers), claims_(kClaimsMax), of_sender_(kFromWorkers, kNone) {
-    waiting_.reserve(receivers);
+/// A packet of a group has a buffer at least, so that their places suffice.
+FanIn::FanIn(const Room& room)
+    : places_(room.packets.total() + room.buffers.total()),
+      packets_(room.packets),
+      buffers_(room.buffers),
+      sender_claims_(kSenderClaims),
+      receivers_(room.receivers),
+      claims_(kClaimsMax),
+      of_sender_(kFromWorkers, kNone) {
+    waiting_.reserve(room.receivers);
     for (std::size_t at = 0; at < kClaimsMax; ++at)
         claims_[at].next_of_sender = at + 1 < kClaimsMax ? static_cast<ClaimId>(at + 1) : kNone;
 }
@@ -45,15 +52,29 @@ FanIn::ClaimId FanIn::find(VnicId receiver, SenderId sender) const {
     return at;
 }
 
+/// A vNIC may have one more claim. One without packets, at a receiver for which others' wait, is given up for
+/// it.
+bool FanIn::may_claim(SenderId sender) {
+    const auto fits = [&] {
+        return sender_claims_.used(sender) < kReceiversPerSender && sender_claims_.fits(sender, 1);
+    };
+    for (ClaimId at = of_sender_[sender]; at != kNone && !fits();) {
+        const ClaimId next = claims_[at].next_of_sender;
+        if (claims_[at].bytes == 0)
+            remove(receivers_[claims_[at].receiver], at);
+        at = next;
+    }
+    return fits();
+}
+
 FanIn::ClaimId FanIn::find_or_add(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now) {
     if (const ClaimId found = find(receiver, sender); found != kNone)
         return found;
-    std::uint32_t receivers = 0;
-    if (sender < kFromWorkers)
-        for (ClaimId at = of_sender_[sender]; at != kNone; at = claims_[at].next_of_sender)
-            ++receivers;
-    if (free_ == kNone || receivers >= kReceiversPerSender)
-        return kNone;
+    if (sender < kFromWorkers) {
+        if (!may_claim(sender))
+            return kNone;
+        sender_claims_.take(sender, 1);
+    }
     const ClaimId at = free_;
     Receiver& r = receivers_[receiver];
     Claim& c = claims_[at];
@@ -112,7 +133,8 @@ void FanIn::change(VnicId receiver, SenderId sender, const SenderClaim& claim, N
 bool FanIn::push(VnicId receiver, SenderId sender, const SenderClaim& claim, const PacketRef& packet,
                  Nanos now) {
     Receiver& r = receivers_[receiver];
-    if (places_.room() == 0)
+    const bool group = sender >= kFromWorkers;
+    if (group ? !buffers_.fits(user_of(receiver, sender), packet.buffers) : !packets_.fits(sender, 1))
         return false;
     const ClaimId at = find_or_add(receiver, sender, claim, now);
     if (at == kNone)
@@ -123,6 +145,7 @@ bool FanIn::push(VnicId receiver, SenderId sender, const SenderClaim& claim, con
         if (!c.reserved.never())
             r.reserved.set(at);
     }
+    group ? buffers_.take(user_of(receiver, sender), packet.buffers) : packets_.take(sender, 1);
     (void)places_.push(c.queue, packet, at);
     c.bytes += packet.bytes;
     if (r.packets++ == 0) {
@@ -207,8 +230,13 @@ std::uint32_t FanIn::stage(VnicId receiver, std::uint32_t most, Nanos now) {
 }
 
 /// A packet has left. The last one ends all claims of the receiver.
-void FanIn::departed(Receiver& r, ClaimId at, std::uint32_t bytes) {
-    claims_[at].bytes -= bytes;
+void FanIn::departed(Receiver& r, ClaimId at, const PacketRef& packet) {
+    Claim& c = claims_[at];
+    c.bytes -= packet.bytes;
+    if (c.sender >= kFromWorkers)
+        buffers_.give_back(user_of(c.receiver, c.sender), packet.buffers);
+    else
+        packets_.give_back(c.sender, 1);
     if (--r.packets != 0)
         return;
     while (r.claims != kNone)
@@ -223,6 +251,8 @@ void FanIn::departed(Receiver& r, ClaimId at, std::uint32_t bytes) {
 /// Frees a claim without packets.
 void FanIn::remove(Receiver& r, ClaimId at) {
     Claim& c = claims_[at];
+    if (c.sender < kFromWorkers)
+        sender_claims_.give_back(c.sender, 1);
     ClaimId* link = &r.claims;
     while (*link != at)
         link = &claims_[*link].next_of_receiver;

@@ -16,6 +16,9 @@
 //
 // A claim lives until nothing waits for its receiver any more, so that a queue that runs empty for a moment
 // earns no second credit.
+//
+// Places and claims are divided among vNICs (shared_room.h): as a sender each has some of its own; as a
+// receiver it has a claim and buffers of its own for other workers' frames, and as many for the wire's.
 #pragma once
 
 #include <array>
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/shared_room.h"
 #include "common/types.h"
 #include "vswitch/limits.h"
 #include "vswitch/qos/buckets/bitmap_tree.h"
@@ -52,9 +56,23 @@ class FanIn {
     static constexpr std::size_t kClaimsMax = 4096;
     /// Receivers for which one vNIC's packets may wait: bounds the look-up of a claim.
     static constexpr std::uint32_t kReceiversPerSender = 16;
+    static constexpr std::size_t kGroups = kSenderIds - kFromWorkers;
+    /// The claims of senders: one each, and what the groups at all receivers leave.
+    static constexpr SharedRoom::Size kSenderClaims =
+        SharedRoom::divide(kClaimsMax - kGroups * limits::kVnicsMax, kFromWorkers, 1);
+    static_assert(kSenderClaims.common != 0);
 
-    /// @param packets that may wait for all receivers together
-    FanIn(std::size_t receivers, std::uint32_t packets);
+    /// What may wait for all receivers together.
+    struct Room {
+        std::size_t receivers = 0;
+        SharedRoom::Size packets;  ///< of the vNICs of this worker, by sender
+        SharedRoom::Size buffers;  ///< of the groups' packets, by user_of()
+    };
+    /// The user of Room::buffers for a group at a receiver.
+    [[nodiscard]] static constexpr std::size_t user_of(VnicId receiver, SenderId group) {
+        return receiver * kGroups + group - kFromWorkers;
+    }
+    explicit FanIn(const Room& room);
 
     /// What the receiver takes at most, from all senders together.
     void set_limit(VnicId receiver, const BucketProfile& limit, Nanos now) {
@@ -66,7 +84,7 @@ class FanIn {
     /// take them.
     void give_back(VnicId receiver, std::uint32_t bytes) { receivers_[receiver].limit.give_back(bytes); }
 
-    /// @return false when there is no place, or no claim; the packet was not taken
+    /// @return false when its sender has no place for it, or no claim; the packet was not taken
     [[nodiscard]] bool push(VnicId receiver, SenderId sender, const SenderClaim& claim,
                             const PacketRef& packet, Nanos now);
     /// The vNIC's claims at all receivers changed; those of its packets that wait follow.
@@ -106,8 +124,10 @@ class FanIn {
         const ClaimId at = find(receiver, sender);
         return at == kNone ? 0 : claims_[at].bytes;
     }
-    /// Free places for packets to any receiver.
-    [[nodiscard]] std::uint32_t room() const { return places_.room(); }
+    /// The vNIC has places for so many packets more.
+    [[nodiscard]] bool has_room(VnicId sender, std::uint32_t packets) const {
+        return packets_.fits(sender, packets);
+    }
 
   private:
     using ClaimId = std::uint16_t;
@@ -136,10 +156,11 @@ class FanIn {
         std::uint32_t most_shares = 0;  ///< of any of its claims
         std::uint32_t place = 0;        ///< in waiting_
         ClaimId claims = kNone;
-        std::array<ClaimId, kSenderIds - kFromWorkers> groups{kNone, kNone};  ///< claims of the groups
+        std::array<ClaimId, kGroups> groups{kNone, kNone};  ///< claims of the groups
     };
 
     [[nodiscard]] ClaimId find(VnicId receiver, SenderId sender) const;
+    [[nodiscard]] bool may_claim(SenderId sender);
     [[nodiscard]] ClaimId find_or_add(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now);
     void set_claim(Claim& claim, const SenderClaim& what, Nanos now);
     void change_claim(ClaimId at, const SenderClaim& what, Nanos now);
@@ -149,7 +170,7 @@ class FanIn {
     void stage_by_shares(Receiver& r, std::uint32_t most, Nanos now);
     void move(Receiver& r, ClaimId at);
     void leave(Receiver& r, ClaimId at);
-    void departed(Receiver& r, ClaimId at, std::uint32_t bytes);
+    void departed(Receiver& r, ClaimId at, const PacketRef& packet);
     void remove(Receiver& r, ClaimId at);
     template <class Take>
     void pop_of(Receiver& r, PlacePool::Chain& queue, Take&& take) {
@@ -157,11 +178,14 @@ class FanIn {
         const ClaimId at = places_.front_tag(queue);
         const SenderId sender = claims_[at].sender;
         places_.pop(queue);
-        departed(r, at, packet.bytes);
+        departed(r, at, packet);
         take(packet, sender);
     }
 
     PlacePool places_;
+    SharedRoom packets_;
+    SharedRoom buffers_;
+    SharedRoom sender_claims_;
     std::vector<Receiver> receivers_;
     std::vector<Claim> claims_;
     std::vector<ClaimId> of_sender_;

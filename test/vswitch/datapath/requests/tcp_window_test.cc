@@ -131,23 +131,24 @@ TEST_CASE("the scale is found among a SYN's options, whatever they are") {
 TEST_CASE(
     "clients are sent updates in the order in which their windows were closed; one that sends again gets "
     "none") {
-    ClosedWindows closed(2, 4);
+    ClosedWindows closed(2, 8);
     const Freed one(segment(false, pattern(10)));
     const WindowUpdate update = WindowUpdate::of(one.frame, view_of(one.frame), 0);
-    for (const ConnectionId id : std::array<ConnectionId, 3>{5, 9, 13})  // one place of the hash table
+    for (const ConnectionId id : std::array<ConnectionId, 3>{5, 13, 21})  // one place of the hash table
         CHECK(closed.close(0, id, update));
-    CHECK(closed.close(1, 6, update));
-    CHECK_FALSE(closed.close(1, 7, update));  // full
-    CHECK(closed.close(0, 9, update));        // again
+    for (const ConnectionId id : std::array<ConnectionId, 3>{6, 7, 8})  // its own, and half of what is free
+        CHECK(closed.close(1, id, update));
+    CHECK_FALSE(closed.close(1, 10, update));
+    CHECK(closed.close(0, 13, update));  // again
     CHECK(closed.count(0) == 3);
-    CHECK(closed.is_closed(0, 9));
-    CHECK(closed.open(0, 9));
-    CHECK_FALSE(closed.open(0, 9));
+    CHECK(closed.is_closed(0, 13));
+    CHECK(closed.open(0, 13));
+    CHECK_FALSE(closed.open(0, 13));
     (void)closed.open_next(0);
     CHECK_FALSE(closed.is_closed(0, 5));
-    CHECK(closed.is_closed(0, 13));
+    CHECK(closed.is_closed(0, 21));
     closed.forget(0);
     CHECK(closed.count(0) == 0);
-    CHECK(closed.count() == 1);
+    CHECK(closed.count() == 3);
     CHECK(closed.is_closed(1, 6));
 }

@@ -22,6 +22,13 @@ std::uint64_t waiting_number(const PacketRef& packet) {
     return reinterpret_cast<std::uint64_t>(packet.packet);
 }
 
+/// @param own packets of each sender, and of each group at a receiver; four times as many are common
+FanIn::Room room_for(std::uint32_t receivers, std::uint32_t own) {
+    return {receivers,
+            {kFromWorkers, own, 4 * own},
+            {static_cast<std::uint32_t>(FanIn::kGroups) * receivers, own, 4 * own}};
+}
+
 /// A receiver that takes frames at a rate, and senders that always have some.
 struct Fan {
     struct Sender {
@@ -32,7 +39,7 @@ struct Fan {
         bool busy = true;
     };
     std::map<SenderId, Sender> senders;
-    FanIn fan{16, 4096};
+    FanIn fan{room_for(16, 1024)};
     Nanos now = kNanosPerSec;
 
     /// @param rate bytes per second
@@ -123,7 +130,7 @@ TEST_CASE("a limit over the whole is kept, and reservations count below it") {
 }
 
 TEST_CASE("one sender may wait for a few receivers only, and one that goes leaves nothing behind") {
-    FanIn fan(64, 256);
+    FanIn fan(room_for(64, 16));
     const Nanos now = kNanosPerSec;
     for (VnicId to = 0; to < FanIn::kReceiversPerSender; ++to)
         CHECK(fan.push(to, 5, {}, waiting_packet(to), now));
@@ -141,11 +148,12 @@ TEST_CASE("one sender may wait for a few receivers only, and one that goes leave
     fan.drain_receiver(40, [&](const PacketRef&, SenderId sender) { CHECK(sender == 6); });
     fan.drain_receiver(41, [](const PacketRef&, SenderId) {});
     CHECK(fan.empty());
-    CHECK(fan.room() == 256);
+    CHECK(fan.has_room(5, 16 + 32));
+    CHECK_FALSE(fan.has_room(5, 16 + 33));
 }
 
 TEST_CASE("picked packets of others keep their order when a sender goes") {
-    FanIn fan(4, 64);
+    FanIn fan(room_for(4, 16));
     for (std::uint64_t i = 1; i <= 6; ++i)
         REQUIRE(fan.push(0, static_cast<SenderId>(i % 2), {}, waiting_packet(i, 4000), 0));
     CHECK(fan.stage(0, 5, 0) == 5);
@@ -163,7 +171,7 @@ TEST_CASE("picked packets of others keep their order when a sender goes") {
 
 TEST_CASE("whatever is pushed, picked, dropped and taken, every packet comes out once and in order") {
     testing::Random32 random(7);
-    FanIn fan(8, 300);
+    FanIn fan(room_for(8, 40));
     std::map<std::pair<VnicId, SenderId>, std::uint64_t> last;
     std::uint64_t number = 0;
     std::uint64_t in = 0;
@@ -202,5 +210,6 @@ TEST_CASE("whatever is pushed, picked, dropped and taken, every packet comes out
         fan.drain_receiver(receiver, [&](const PacketRef&, SenderId) { ++out; });
     CHECK(in == out);
     CHECK(fan.empty());
-    CHECK(fan.room() == 300);
+    for (SenderId sender = 0; sender < 4; ++sender)
+        CHECK(fan.has_room(sender, 40 + 80));
 }
