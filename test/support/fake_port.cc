@@ -29,7 +29,8 @@ std::uint16_t FakePort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
 std::uint16_t FakePort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
     ++tx_calls;
     std::uint16_t taken_now = 0;
-    while (attached && taken_now < count && received.size() < ring_frames) {
+    const bool takes = attached && !(full && full());
+    while (takes && taken_now < count && received.size() < ring_frames) {
         rte_mbuf* frame = frames[taken_now++];
         if (sink) {
             sink(frame);

@@ -39,6 +39,8 @@ class FakePort final : public Port {
     std::function<rte_mbuf*()> source;
     /// A VM that reads at once: called for each frame, which is then freed.
     std::function<void(const rte_mbuf*)> sink;
+    /// A VM that is late: asked at each burst; true: nothing of it fits.
+    std::function<bool()> full;
     /// Called when a burst did not fit.
     std::function<void()> when_full;
     std::size_t ring_frames = 256;  ///< `received` holds no more

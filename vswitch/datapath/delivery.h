@@ -89,7 +89,7 @@ class Delivery {
 
     /// Frames wait, or the rate of a receiver is measured: serve_waiting() has work.
     [[nodiscard]] bool busy() const { return !fan_in_.empty() || !measured_.empty(); }
-    /// Delivers what waiting receivers take, some of them per call, and charges them. @return frames
+    /// Delivers what waiting receivers take, some of them per call, and charges them. @return buffers
     unsigned serve_waiting(Nanos now);
     /// The sender is to be left alone: all its frames go to one receiver, and enough of them wait there.
     [[nodiscard]] bool holds(VnicPath& sender, Nanos now) const;

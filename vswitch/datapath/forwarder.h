@@ -108,7 +108,7 @@ class Forwarder {
 
     /// Frames wait for VMs of this worker that did not take them at once.
     [[nodiscard]] bool frames_wait_for_vms() const { return delivery_.busy(); }
-    /// Delivers what these VMs take now. @return frames
+    /// Delivers what these VMs take now. @return buffers
     unsigned serve_waiting(Nanos now);
     /// The ring of a VM whose frames wait is to be left alone.
     [[nodiscard]] bool held_by_receiver(VnicPath& vnic, Nanos now) const {
