@@ -64,7 +64,8 @@ TEST_CASE("the pool has a buffer for all that vNICs, rings, and workers may hold
         std::uint64_t{vnics} * (quota == 0 ? limits::kVnicBuffers : std::max(quota, limits::kVnicBuffersMin));
     const SharedRoom::Size& waiting = Delivery::kWaitingRoom.buffers;
     const std::uint64_t for_receivers = vnics * FanIn::kGroups * waiting.own + workers * waiting.common;
-    const std::uint64_t inboxes = workers > 1 ? workers * limits::kInboxBuffers : 0;
+    const std::uint64_t inboxes =
+        workers > 1 ? workers * (limits::kInboxBuffers + limits::kInboxPieceBuffers) : 0;
     const std::uint64_t elsewhere =
         workers * (2 * config.uplink.descriptors + limits::kInFlightBuffers + limits::kCachedBuffers);
     CHECK(pool_buffers(config) >= of_senders + for_receivers + inboxes + elsewhere);
