@@ -8,13 +8,16 @@
 //
 // Each charge is the time since the last one, so that no cycle is charged twice. Example: a poll of A's ring
 // ends 4,000 cycles after the last charge: A pays 4,000. A burst of the wire follows: 900 cycles for its
-// classification and the delivery to B, 300 more for that to C: B pays 900, C 300.
+// classification and the delivery to B, 300 more for that to C: B pays 900, C 300. One call encrypts a frame
+// of A that costs 1,500 tokens and one of B that costs 500 in 8,000 cycles: A pays 6,000, B 2,000.
 #pragma once
 
 #include <rte_cycles.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "vswitch/datapath/vnic_path.h"
 #include "vswitch/qos/schedulers/cycle_share.h"
@@ -60,6 +63,23 @@ class CycleBill {
     void divert(VnicPath& payer, std::uint64_t cycles) {
         enter(payer, cycles);
         mark_ += cycles;
+    }
+
+    /// Work of which one call did several frames' at once.
+    struct Part {
+        VnicPath* payer;       ///< nullptr: nothing is charged for it
+        std::uint32_t weight;  ///< of its share of the cycles
+    };
+    /// Charges `cycles` of those since the mark in proportion to the parts' weights. Divides: once per burst.
+    void divert(std::span<const Part> parts, std::uint64_t cycles) {
+        constexpr unsigned kFraction = 16;
+        std::uint64_t weights = 0;
+        for (const Part& part : parts)
+            weights += part.weight;
+        const std::uint64_t each = (cycles << kFraction) / std::max<std::uint64_t>(weights, 1);
+        for (const Part& part : parts)
+            if (part.payer != nullptr)
+                divert(*part.payer, each * part.weight >> kFraction);
     }
 
   private:

@@ -139,7 +139,6 @@ class Uplink {
     void encrypt_pending();
     std::uint16_t encrypt_alike(std::uint16_t first);
     void undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outcome);
-    void bill_encryption(std::span<rte_mbuf* const> frames, std::uint64_t cycles);
 
     NicDevice& device_;
     NicPort nic_;

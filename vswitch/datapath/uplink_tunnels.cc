@@ -93,21 +93,15 @@ void Uplink::undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outco
     rte_pktmbuf_free(frame);
 }
 
-/// Charges the cycles of one encryption to the sending vNICs, in equal parts per frame.
-void Uplink::bill_encryption(std::span<rte_mbuf* const> frames, std::uint64_t cycles) {
-    const std::uint64_t each = cycles / frames.size();
-    for (const rte_mbuf* frame : frames)
-        if (const std::uint16_t source = source_of(frame); source != kNoVnic)
-            bill_->divert(*directory_[source], each);
-}
-
-/// Encrypts pending frame `first` and the frames behind it that take the same tunnel, a burst at most.
+/// Encrypts pending frame `first` and the frames behind it that take the same tunnel, a burst at most. Their
+/// senders pay for the cycles in proportion to the tokens that their frames cost.
 /// @return index of the next frame that is not encrypted, or pending_count_
 std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
     const TunnelId tunnel = pending_tunnel_[first];
     std::array<rte_mbuf*, kCryptoBurst> frames;
     std::array<std::uint16_t, kCryptoBurst> at;
     std::array<std::uint32_t, kCryptoBurst> bytes;
+    std::array<CycleBill::Part, kCryptoBurst> parts;
     std::uint16_t count = 0;
     std::uint16_t next = pending_count_;
     for (std::uint16_t i = first; i < pending_count_; ++i) {
@@ -118,6 +112,9 @@ std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
             continue;
         }
         frames[count] = pending_[i];
+        const std::uint16_t source = source_of(pending_[i]);
+        parts[count] = {source == kNoVnic ? nullptr : directory_[source],
+                        tunnels_->tokens(tunnel, pending_[i]->pkt_len)};
         bytes[count] = tunnels_->outer_bytes(tunnel, pending_[i]->pkt_len) + overhead_bytes_;
         at[count++] = i;
         pending_tunnel_[i] = kNoTunnel;
@@ -125,7 +122,7 @@ std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
     EspOutcomes outcomes;
     const std::uint64_t began = bill_->read();
     tunnels_->encrypt(tunnel, std::span(frames).first(count), outcomes);
-    bill_encryption(std::span(frames).first(count), bill_->read() - began);
+    bill_->divert(std::span(parts).first(count), bill_->read() - began);
     TunnelStats& tunnel_stats = tunnels_->stats[tunnel];
     for (std::uint16_t i = 0; i < count; ++i) {
         const bool done = outcomes[i] == EspOutcome::kDone;

@@ -1,5 +1,7 @@
 // cycle_bill_test.cc - a port that burns time shows which vNIC pays for it: the sender, the receiver, the
 // stuck VM.
+#include <array>
+
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/switch_harness.h"
 
@@ -134,4 +136,23 @@ TEST_CASE("a promise of packets pays for polls that deliver nothing and used the
     // turns. Its promise, and the bound of its debt, are worth a few polls more.
     CHECK(polls >= 1);
     CHECK(polls * kBurn <= host.stats(vm2).cycles + 8 * kBurn);
+}
+
+TEST_CASE("cycles of one call for several frames are charged in proportion to what the frames cost") {
+    SwitchHarness host;
+    VnicPath& vm1 = host.path(host.add(vm(1)));
+    VnicPath& vm2 = host.path(host.add(vm(2)));
+    CycleBill bill(&host.cycles);
+    bill.start(host.cycles);
+    host.cycles += 10'000;
+    const std::array parts{CycleBill::Part{&vm1, 1'000}, CycleBill::Part{&vm2, 500},
+                           CycleBill::Part{nullptr, 250}, CycleBill::Part{&vm1, 250}};
+    bill.divert(parts, 8'000);
+    CHECK(vm1.stats.cycles == 5'000);
+    CHECK(vm2.stats.cycles == 2'000);
+    bill.charge(vm2);  // 2,000 more, and the 1,000 that none of the two caused
+    CHECK(vm2.stats.cycles == 5'000);
+    host.cycles += 300;
+    bill.divert(std::array{CycleBill::Part{&vm1, 0}}, 300);
+    CHECK(vm1.stats.cycles == 5'000);
 }
