@@ -5,10 +5,13 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -16,6 +19,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "vswitch/ports/vhost_request.h"
 
 namespace weir {
 
@@ -49,15 +54,47 @@ std::uint64_t memory_bytes(const FileHandle& file) {
                : 0;
 }
 
+namespace {
+
+/// Sends a request that changes nothing, and waits for its answer, or for the end of the connection.
+void ask_library(const sockaddr_un& address) {
+    constexpr timeval kPatience{10, 0};
+    constexpr std::uint32_t kGetFeatures[] = {vhost_request::kGetFeatures, 1, 0};
+    const FileHandle socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    setsockopt(socket.number(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+    setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
+    std::array<std::uint8_t, 32> answer;
+    if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
+        send(socket.number(), kGetFeatures, sizeof(kGetFeatures), MSG_NOSIGNAL) > 0)
+        (void)!recv(socket.number(), answer.data(), answer.size(), 0);
+}
+
+/// Returns when the library has done what was sent to it before. It serves all its sockets on one thread, in
+/// rounds: an answer may come within the round in which the earlier is still to be done, but a second one
+/// comes in a later round.
+void wait_for_library(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    ask_library(address);
+    ask_library(address);
+}
+
+}  // namespace
+
 struct ForeignFiles::Waiting {
     std::shared_ptr<const FileHandle> wake;
-    std::mutex mutex;  // of the following two
+    std::string library;
+    std::mutex mutex;  // of the following three
     std::vector<FileHandle> files;
+    std::vector<FileHandle> memory;
     bool running = false;  // a thread closes them
 };
 
-ForeignFiles::ForeignFiles(std::shared_ptr<const FileHandle> wake) : waiting_(std::make_shared<Waiting>()) {
+ForeignFiles::ForeignFiles(std::shared_ptr<const FileHandle> wake, std::string library)
+    : waiting_(std::make_shared<Waiting>()) {
     waiting_->wake = std::move(wake);
+    waiting_->library = std::move(library);
 }
 
 /// Called with the mutex held. Without a thread the files stay open, and closed() tries again.
@@ -72,14 +109,19 @@ void ForeignFiles::start(const std::shared_ptr<Waiting>& waiting) {
 void ForeignFiles::close_all(const std::shared_ptr<Waiting>& waiting) {
     for (;;) {
         std::vector<FileHandle> files;
+        std::vector<FileHandle> memory;
         {
             const std::scoped_lock lock(waiting->mutex);
-            if (waiting->files.empty()) {
+            if (waiting->files.empty() && waiting->memory.empty()) {
                 waiting->running = false;
                 break;
             }
             files.swap(waiting->files);
+            memory.swap(waiting->memory);
         }
+        if (!memory.empty())
+            wait_for_library(waiting->library);
+        memory.clear();
         constexpr linger kOff{0, 0};
         for (FileHandle& file : files) {
             setsockopt(file.number(), SOL_SOCKET, SO_LINGER, &kOff, sizeof(kOff));
@@ -92,6 +134,15 @@ void ForeignFiles::close_all(const std::shared_ptr<Waiting>& waiting) {
 void ForeignFiles::close_apart(FileHandle file) {
     const std::scoped_lock lock(waiting_->mutex);
     waiting_->files.push_back(std::move(file));
+    if (!waiting_->running)
+        start(waiting_);
+}
+
+void ForeignFiles::close_after_library(std::vector<FileHandle> memory) {
+    if (memory.empty())
+        return;
+    const std::scoped_lock lock(waiting_->mutex);
+    std::ranges::move(memory, std::back_inserter(waiting_->memory));
     if (!waiting_->running)
         start(waiting_);
 }
@@ -125,9 +176,10 @@ void ForeignFiles::close_listener(FileHandle listener) {
 
 bool ForeignFiles::closed() {
     const std::scoped_lock lock(waiting_->mutex);
-    if (!waiting_->files.empty() && !waiting_->running)
+    const bool left = !waiting_->files.empty() || !waiting_->memory.empty();
+    if (left && !waiting_->running)
         start(waiting_);
-    return waiting_->files.empty() && !waiting_->running;
+    return !left && !waiting_->running;
 }
 
 }  // namespace weir

@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace weir {
 
@@ -43,7 +45,8 @@ class FileHandle {
 class ForeignFiles {
   public:
     /// @param wake an eventfd, written when the last file is closed
-    explicit ForeignFiles(std::shared_ptr<const FileHandle> wake);
+    /// @param library the vhost library's socket of this vNIC
+    ForeignFiles(std::shared_ptr<const FileHandle> wake, std::string library);
 
     // These close what they get, now if that cannot wait.
 
@@ -52,6 +55,10 @@ class ForeignFiles {
     void close_socket(FileHandle socket);
     /// A UNIX socket that listens, and the connections that were not accepted yet.
     void close_listener(FileHandle listener);
+
+    /// Memory that the vhost library has mapped and is about to unmap: closed when it has, so that the pages
+    /// of a guest that is gone are not freed on the library's thread, on which all guests connect.
+    void close_after_library(std::vector<FileHandle> memory);
 
     /// Whether all files are closed.
     [[nodiscard]] bool closed();

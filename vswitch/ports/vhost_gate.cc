@@ -12,6 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
+
+#include "vswitch/ports/vhost_request.h"
 
 namespace weir {
 namespace {
@@ -86,9 +89,8 @@ VhostGate::~VhostGate() {
 
 void VhostGate::add(const std::string& outside, bool listens, const std::string& inside,
                     std::uint32_t queues) {
-    Door door(wake_, queues);
+    Door door(wake_, inside, queues);
     door.outside = outside;
-    door.inside = inside;
     door.listens = listens;
     door.alone_since = Clock::now();
     (void)address_of(outside);
@@ -168,7 +170,7 @@ std::vector<pollfd> VhostGate::interests(int& timeout_ms) {
         wanted.push_back({may_connect ? door.listener.number() : -1, POLLIN, 0});
         wanted.push_back({door.guest.number(), static_cast<short>(door.whole ? 0 : POLLIN), 0});
         wanted.push_back(
-            {door.library.number(), static_cast<short>(door.whole ? POLLIN | POLLOUT : POLLIN), 0});
+            {door.library.number(), static_cast<short>(may_pass(door) ? POLLIN | POLLOUT : POLLIN), 0});
     }
     return wanted;
 }
@@ -231,6 +233,8 @@ void VhostGate::disconnect(Door& door) {
         door.alone_since = Clock::now();
     door.foreign.close_socket(std::move(door.guest));
     door.library.reset();
+    door.foreign.close_after_library(std::exchange(door.memory, {}));
+    door.foreign.close_after_library(std::exchange(door.log, {}));
     for (FileHandle& file : door.message.files)
         door.foreign.close(std::move(file));
     door.message = {};
@@ -317,8 +321,27 @@ bool VhostGate::receive(Door& door) {
     return false;
 }
 
+/// Where the memory is kept that the library maps for the present message; nullptr: it maps none.
+std::vector<FileHandle>* VhostGate::mapped_by(Door& door) {
+    switch (door.message.request()) {
+        case vhost_request::kSetMemTable:
+            return &door.memory;
+        case vhost_request::kSetLogBase:
+            return &door.log;
+        default:
+            return nullptr;
+    }
+}
+
+/// Memory is replaced when that before is closed, so that a front-end that sends table after table holds two.
+bool VhostGate::may_pass(Door& door) {
+    return door.whole && (mapped_by(door) == nullptr || door.foreign.closed());
+}
+
 /// Sends the whole message to the library, which reads it in one piece. @return false to end the connection
 bool VhostGate::pass_on(Door& door) {
+    if (!may_pass(door))
+        return true;
     VhostMessage& message = door.message;
     alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(VhostMessage::kRegionsMax * sizeof(int))> control{};
     iovec part{message.bytes.data(), message.received};
@@ -342,6 +365,10 @@ bool VhostGate::pass_on(Door& door) {
         return true;
     if (sent != static_cast<ssize_t>(message.received))
         return false;
+    if (std::vector<FileHandle>* const mapped = mapped_by(door)) {
+        door.foreign.close_after_library(std::move(*mapped));
+        *mapped = std::move(message.files);
+    }
     message = {};
     door.whole = false;
     return true;

@@ -48,8 +48,11 @@ class VhostGate {
   private:
     using Clock = std::chrono::steady_clock;
     struct Door {
-        Door(std::shared_ptr<const FileHandle> wake, std::uint32_t ring_pairs)
-            : queues(ring_pairs), foreign(std::move(wake)), check(ring_pairs) {}
+        Door(std::shared_ptr<const FileHandle> wake, std::string library_path, std::uint32_t ring_pairs)
+            : inside(std::move(library_path)),
+              queues(ring_pairs),
+              foreign(std::move(wake), inside),
+              check(ring_pairs) {}
 
         std::string outside;
         std::string inside;
@@ -59,11 +62,13 @@ class VhostGate {
         FileHandle guest;
         FileHandle library;  // from the first message on
         ForeignFiles foreign;
+        std::vector<FileHandle> memory;  // that the library maps: of the present table
+        std::vector<FileHandle> log;     // of dirty pages, likewise
         VhostMessage message;
         VhostMessage reply;
         VhostMessageCheck check;
         bool leaves = false;  // removed by the next turn
-        bool whole = false;   // the message waits for the library's socket
+        bool whole = false;   // the message waits for the library's socket or for memory to be closed
         Clock::time_point since;
         Clock::time_point alone_since;  // without a front-end
         Clock::time_point not_before;   // of the next connect
@@ -78,6 +83,8 @@ class VhostGate {
     void admit(Door& door, FileHandle socket);
     [[nodiscard]] bool read_guest(Door& door);
     [[nodiscard]] bool receive(Door& door);
+    [[nodiscard]] static std::vector<FileHandle>* mapped_by(Door& door);
+    [[nodiscard]] static bool may_pass(Door& door);
     [[nodiscard]] bool pass_on(Door& door);
     [[nodiscard]] std::string read_library(Door& door);
     void complain(Door& door, const std::string& what);

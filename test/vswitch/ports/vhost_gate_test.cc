@@ -9,9 +9,11 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "test/hostile/frontend.h"
@@ -181,4 +183,35 @@ TEST_CASE("a vNIC is removed while a file that came for it waits to be closed") 
     file.sender = File(-1);
     gate.remove(attacker.outside);
     CHECK(other.serves());
+}
+
+TEST_CASE("memory of a front-end that has gone is closed behind the library, and not by it") {
+    const weir::test::TempFolder folder;
+    VhostGate gate;
+    Vnic vnic(gate, folder, "vm1");
+    REQUIRE(vnic.serves());
+    constexpr std::uint64_t kBytes = 4096;
+    const auto open_memory = [] {
+        std::size_t count = 0;
+        for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code gone;
+            count += std::filesystem::read_symlink(file, gone).string().starts_with("/memfd:hostile");
+        }
+        return count;
+    };
+    REQUIRE(open_memory() == 0);
+    const auto table = payload_of(hostile::kSetMemTable);
+    {
+        const File memory = File::memory(kBytes);
+        REQUIRE(vnic.frontend->send(hostile::kSetMemTable, std::span(table), std::array{memory.number()}));
+    }
+    CHECK(until([&] { return open_memory() == 1; }));  // the gate's
+    vnic.frontend->close();
+    for (int question = 0; question < 2; ++question) {
+        CHECK(until([&] { return vnic.library_accepts(200); }));
+        CHECK(open_memory() == 1);
+        vnic.at_library = File();  // the answer: it ends the connection
+    }
+    CHECK(until([&] { return open_memory() == 0; }));
+    CHECK(vnic.serves());
 }
