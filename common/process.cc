@@ -2,6 +2,8 @@
 // recorded.
 #include "common/process.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -28,6 +30,14 @@ const std::atomic<bool>& stop_on_signals() {
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
     return stop;
+}
+
+void raise_file_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 std::string data_dir() {

@@ -13,6 +13,9 @@ inline constexpr int kBadConfiguration = 2;  ///< exit code: wrong usage, or a f
 /// Installs handlers of SIGINT and SIGTERM that set the returned flag and do nothing else.
 const std::atomic<bool>& stop_on_signals();
 
+/// Lets the process open as many files as its hard limit allows.
+void raise_file_limit();
+
 /// The folder that has `costs/` and `schema/` (cost tables, schemas, examples): the first that exists of
 /// 1. the environment's WEIR_DATA_DIR, when it is set (not checked: a wrong value shows when a file is
 /// missing);

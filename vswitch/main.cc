@@ -34,6 +34,7 @@ int refuse(const weir::Faults& faults, const std::string& file) {
 /// @param clock null: time is real
 int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files, weir::SteppedClock* clock) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
+    weir::raise_file_limit();  // the front-end of a vNIC may send hundreds
     try {
         if (config.feedback.enabled && !config.feedback.is_on())
             spdlog::warn("feedback is off: {}", weir::kFeedbackWithoutKey);

@@ -2,7 +2,6 @@
 // Source: docs/design.md 2
 // Threads: main runs the loop.
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -22,19 +21,10 @@ int refuse(const weir::Faults& faults, const std::string& file) {
     return weir::kBadConfiguration;
 }
 
-/// Each switch is a connection, and there may be thousands.
-void raise_file_limit() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /// @param clock null: time is real
 int serve(const weir::ClusterConfig& config, const std::string& text, weir::SteppedClock* clock) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
-    raise_file_limit();
+    weir::raise_file_limit();  // each switch is a connection, and there may be thousands
     const std::string key = config.secret_key_file.empty() ? "" : weir::read_key(config.secret_key_file);
     std::error_code error;  // opening the store reports what is wrong
     std::filesystem::create_directories(std::filesystem::path(config.store).parent_path(), error);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 
 from case import Case
 from daemon import BUILD
@@ -105,3 +106,10 @@ class HostileTest(Case):
 
     def test_a_vm_connects_while_a_front_end_sends_files_whose_close_waits(self):
         self.connect_beside("blocking-close")
+
+    def test_a_switch_may_open_as_many_files_as_its_hard_limit_allows(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+        self.start_switch(self.vnic(1, mode="server"))
+        self.assertEqual(resource.prlimit(self.switch.process.pid, resource.RLIMIT_NOFILE), (hard, hard))
