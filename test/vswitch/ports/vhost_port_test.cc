@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -67,7 +68,7 @@ void exchange(VhostSwitch& where, const Guest::Shape& shape) {
 TEST_CASE("a front-end is offered the queues of its vNIC, and no channel for requests to it") {
     const VhostSwitch where(1);
     hostile::Tally tally;
-    const Endpoint endpoint(where.socket(1), false);
+    const hostile::Endpoint endpoint(where.socket(1), false);
     hostile::Frontend frontend(endpoint, tally);
     std::optional<std::uint64_t> queues;
     CHECK(until([&] { return frontend.reconnect() && (queues = frontend.ask(hostile::kGetQueueNum)); }));
