@@ -44,6 +44,15 @@ bool place(virtio::Lane& lane, int vid, std::uint16_t number, std::uint64_t nego
     return lane.ring.emplace<virtio::SplitRing>().place(at, memory);
 }
 
+/// The library disables a ring that was started where there is no memory.
+bool is_nowhere(int vid, std::uint16_t number) {
+    constexpr int kNotStarted = -2;  // the library's value of a ring's kick file
+    rte_vhost_vring ring{};
+    return rte_vhost_get_vhost_vring(vid, number, &ring) == 0 && ring.size != 0 &&
+           ring.kickfd != kNotStarted &&
+           (ring.desc == nullptr || ring.avail == nullptr || ring.used == nullptr);
+}
+
 }  // namespace
 
 std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, std::uint32_t rings) {
@@ -60,11 +69,16 @@ std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, s
     if (!add_memory(vid, device->memory))
         return device;
     for (std::uint16_t number = 0; number < 2 * limits::kQueuesMax; ++number) {
-        if ((rings >> number & 1) == 0)
+        if ((rings >> number & 1) == 0) {
+            if (is_nowhere(vid, number))
+                device->misplaced = number;
             continue;
+        }
         virtio::Device::Lanes& lanes = (number & 1) != 0 ? device->from_vm : device->to_vm;
         if (place(lanes.lanes[lanes.count], vid, number, negotiated, device->memory))
             ++lanes.count;
+        else
+            device->misplaced = number;
     }
     return device;
 }

@@ -15,7 +15,8 @@ namespace weir {
 
 /// @param vid of a connection that is ready
 /// @param rings bit n: ring n is enabled; odd ones are the guest's transmit rings
-/// @return the rings that lie in the guest's memory as virtio asks; a ring that does not is left out
+/// @return the rings that lie in the guest's memory as virtio asks; a ring that does not is left out and is
+/// `misplaced`
 [[nodiscard]] std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated,
                                                           std::uint32_t rings);
 

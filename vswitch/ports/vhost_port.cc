@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "vswitch/ports/flow_hash.h"
 #include "vswitch/ports/vhost_device.h"
@@ -46,6 +47,8 @@ void VhostPort::attach(int vid, std::uint64_t negotiated) {
 void VhostPort::publish(Connection& one) {
     one.device = open_device(one.vid, one.negotiated, one.rings);
     fault_.store(0, std::memory_order_relaxed);
+    if (one.device->misplaced)
+        note_fault(*one.device->misplaced, virtio::RingFault::kPlace);  // no worker has a device
     negotiated_.store(one.negotiated, std::memory_order_relaxed);
     up_.store(true, std::memory_order_relaxed);
     device_.store(one.device.get(), std::memory_order_release);
@@ -125,10 +128,9 @@ std::string VhostPort::ring_fault() const {
            std::to_string(ring / 2) + ": " + phrase(static_cast<virtio::RingFault>(fault & kFaultMask));
 }
 
-void VhostPort::note_fault(virtio::Lane& lane, virtio::RingFault fault) {
+void VhostPort::note_fault(std::uint16_t ring, virtio::RingFault fault) {
     ring_errors_.add(1);
-    lane.named = true;
-    fault_.store(std::uint32_t{lane.number} << kFaultBits | static_cast<std::uint32_t>(fault),
+    fault_.store(std::uint32_t{ring} << kFaultBits | static_cast<std::uint32_t>(fault),
                  std::memory_order_relaxed);
 }
 
@@ -145,8 +147,8 @@ std::uint16_t VhostPort::settle(virtio::Lane& lane, const virtio::BurstResult& r
         ring_errors_.add(result.refused);
         wasted_ = true;
     }
-    if (result.fault != virtio::RingFault::kNone && !lane.named) [[unlikely]]
-        note_fault(lane, result.fault);
+    if (result.fault != virtio::RingFault::kNone && !std::exchange(lane.named, true)) [[unlikely]]
+        note_fault(lane.number, result.fault);
     if (result.notify && lane.call >= 0)
         notifier_.notify(lane.call);
     return result.frames;

@@ -78,7 +78,7 @@ class VhostPort final : public Port {
     [[nodiscard]] Connection& connection(int vid);
     void publish(Connection& one);
     std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
-    [[gnu::noinline]] void note_fault(virtio::Lane& lane, virtio::RingFault fault);
+    [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
     [[gnu::noinline]] rte_mbuf* make_announcement();
     std::uint16_t tx_lane(virtio::Device& device, virtio::Lane& lane, rte_mbuf** frames, std::uint16_t count);
     std::uint16_t tx_spread(virtio::Device& device, rte_mbuf** frames, std::uint16_t count);

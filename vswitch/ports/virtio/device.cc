@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::uint64_t kWishes = RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IP_CKSUM;
 
+/// What buffers of any driver have to hold: a ring that cannot would wait for ever. Longer frames wait.
+constexpr std::uint32_t kPlainFrameBytes = 1514;
+
 /// A chain whose buffer is one piece, prefetched.
 struct Found {
     Chain chain;
@@ -39,6 +42,10 @@ class Burst {
 
     Outcome take_one(Chain& chain, rte_mempool* pool, rte_mbuf* frame);
     bool put_one(rte_mbuf* frame);
+    /// Chains that one frame may take at most.
+    [[nodiscard]] std::size_t most_that_help() const {
+        return terms_.mergeable ? RTE_MIN(Pieces::kMost, std::size_t{ring_.size()}) : 1;
+    }
     std::uint16_t find_run(std::span<rte_mbuf* const> frames, Found* found);
     void write(const Found& to, rte_mbuf* frame);
 
@@ -271,7 +278,7 @@ bool Burst<R>::put_one(rte_mbuf* frame) {
     Pieces pieces;
     pieces.clear();
     std::uint32_t left = frame->pkt_len + terms_.header_bytes;
-    const std::size_t most = RTE_MIN(terms_.mergeable ? chains.size() : std::size_t{1}, std::size_t{left_});
+    const std::size_t most = RTE_MIN(most_that_help(), std::size_t{left_});
     while (pieces.bytes() < left && count < most && ring_.peek(chains[count].chain)) {
         const std::uint64_t before = pieces.bytes();
         if (!ring_.collect(chains[count].chain, descriptor_flag::kWrite, memory_, pieces)) {
@@ -284,6 +291,9 @@ bool Burst<R>::put_one(rte_mbuf* frame) {
         ring_.advance(chains[count++].chain);
     }
     if (pieces.bytes() < left || ring_.fault() != RingFault::kNone) {
+        if (frame->pkt_len <= kPlainFrameBytes && ring_.fault() == RingFault::kNone &&
+            (pieces.full() || count == most_that_help()))
+            ring_.stop(RingFault::kShort);
         while (count != 0)
             ring_.retreat(chains[--count].chain);
         return false;

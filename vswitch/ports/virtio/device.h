@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 
@@ -72,6 +73,7 @@ struct Device {
     GuestMemory memory;
     Lanes from_vm;
     Lanes to_vm;
+    std::optional<std::uint16_t> misplaced;  ///< number of an enabled ring that could not be placed
 };
 
 }  // namespace weir::virtio

@@ -13,6 +13,8 @@ enum class RingFault : std::uint8_t {
     kIndex,    ///< the avail index is further ahead than the ring has entries
     kHead,     ///< an avail entry that is no descriptor of the ring
     kChain,    ///< a chain of a packed ring that is as long as the ring and goes on
+    kPlace,    ///< not in the guest's memory as a whole, not aligned, or of a wrong size
+    kShort,    ///< receive buffers that hold no frame of 1,514 bytes
     kReceive,  ///< a receive buffer that is not in the guest's memory, or not for the device to write
 };
 
@@ -26,6 +28,10 @@ enum class RingFault : std::uint8_t {
             return "an avail entry is no descriptor of the ring";
         case RingFault::kChain:
             return "a chain of descriptors has no end";
+        case RingFault::kPlace:
+            return "it is not in the guest's memory, not aligned, or of a wrong size";
+        case RingFault::kShort:
+            return "its receive buffers are too short for a frame of 1,514 bytes";
         case RingFault::kReceive:
             return "a receive buffer is outside of the guest's memory, endless or not writable";
     }

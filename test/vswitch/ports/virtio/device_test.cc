@@ -168,14 +168,27 @@ TEST_CASE("virtio: a header over buffers of one byte each, and a frame behind it
 
 TEST_CASE("virtio: without mergeable buffers a frame that its buffer cannot hold waits and takes nothing") {
     OneLane guest(8, false);
-    guest.offer(kBuffersAt, 512, kWrite);
-    rte_mbuf* frame = to_mbuf(buffer_pool(), pattern(501));
-    CHECK(guest.put({&frame, 1}).frames == 0);
-    rte_mbuf* fits = to_mbuf(buffer_pool(), pattern(500));
+    guest.offer(kBuffersAt, 1526, kWrite);
+    rte_mbuf* frame = to_mbuf(buffer_pool(), pattern(1515));
+    const BurstResult waits = guest.put({&frame, 1});
+    CHECK((waits.frames == 0 && waits.fault == RingFault::kNone));
+    rte_mbuf* fits = to_mbuf(buffer_pool(), pattern(1514));
     CHECK(guest.put({&fits, 1}).frames == 1);
-    CHECK(guest.written(0) == 512);
+    CHECK(guest.written(0) == 1526);
     rte_pktmbuf_free(frame);
     rte_pktmbuf_free(fits);
+}
+
+TEST_CASE("virtio: receive buffers that hold no plain frame stop the ring, together or alone") {
+    for (const bool mergeable : {false, true}) {
+        OneLane guest(8, false, mergeable);
+        for (unsigned i = 0; i < 8; ++i)
+            guest.offer(kBuffersAt + 0x1000 * i, mergeable ? 190 : 1525, kWrite);
+        rte_mbuf* frame = to_mbuf(buffer_pool(), pattern(1514));
+        const BurstResult result = guest.put({&frame, 1});
+        CHECK((result.frames == 0 && result.fault == RingFault::kShort));
+        rte_pktmbuf_free(frame);
+    }
 }
 
 TEST_CASE("virtio: a receive buffer outside of memory stops the ring and is named") {

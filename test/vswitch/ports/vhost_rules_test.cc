@@ -1,4 +1,4 @@
-// ring_rules_test.cc - what the switch makes of a driver that breaks one rule of virtio, rule by rule.
+// vhost_rules_test.cc - what the switch makes of a driver that breaks one rule of virtio, rule by rule.
 // Source: virtio 1.2 2.7, 2.8 and 5.1.6. Units: frames; poll turns.
 //
 // Each violation has one of four outcomes:
