@@ -146,7 +146,7 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
                 CHECK(attacker.tally.bytes_changed == 0);
             }
             CHECK(until([&] { return buffers_in_use() == held_before; }));
-            CHECK(until([&] { return open_descriptors() == files_before; }));
+            CHECK(until([&] { return open_descriptors() <= files_before; }));
             where.stop();
             for (const unsigned n : {1U, 2U, 3U, 4U}) {
                 CHECK(balanced(where.stats(n).from_vm));
@@ -185,8 +185,9 @@ TEST_CASE("a front-end that makes interrupts block, and full, does not hold up t
     const hostile::File full = hostile::File::event(~0ULL - 1, true);
     for (const std::uint64_t ring : {Guest::kReceive, Guest::kTransmit})
         CHECK(blocking.guest.frontend.send(hostile::kSetVringCall, ring, {full.number()}));
-    REQUIRE(blocking.guest.frontend.ask(hostile::kGetFeatures).has_value());  // the switch has seen both
-    REQUIRE(fcntl(full.number(), F_SETFL, 0) == 0);
+    // With the answer the switch has seen both.
+    CHECK(until([&] { return blocking.guest.frontend.ask(hostile::kGetFeatures).has_value(); }));
+    CHECK(fcntl(full.number(), F_SETFL, 0) == 0);
     blocking.guest.tx.unmute();
     const std::uint32_t before = neighbors.sent;
     for (int i = 0; i < 3; ++i) {
