@@ -101,6 +101,7 @@ class Hostile {
         it.rate = std::clamp(rate, kFloor, kLine);
         it.sequence = sequence;
         it.feedback_at = now;
+        it.used_at = now;
         it.silent = false;
     }
 
