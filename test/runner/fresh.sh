@@ -73,6 +73,9 @@ if [ "${WEIR_FRESH_INSIDE:-}" = yes ]; then
     exit
 fi
 [ "$(id -u)" -eq 0 ] || fail "fresh.sh must run as root: it makes a root folder and mounts"
+mkdir -p "$work"
+exec 8>"$work/lock"
+flock -n 8 || fail "another run makes its machine in $work: wait until it has ended, or set WEIR_FRESH to another folder"
 rm -rf --one-file-system "$machine"
 [ -n "$kept" ] || rm -rf --one-file-system "$caches"
 mkdir -p "$machine" "$caches/ccache" "$caches/packages/partial"
