@@ -352,6 +352,21 @@ TEST_CASE("the server's SYN begins anew where it acknowledges, and reports what 
     CHECK(c.connection.outstanding() == 2);
 }
 
+TEST_CASE("both sides may open at once: each SYN is counted before it is acknowledged (RFC 9293 3.5)") {
+    Conversation c("memcached");
+    c.pass(Side::kRequests, 999, "", Segment::kSyn);
+    c.pass(Side::kResponses, 1999, "", Segment::kSyn);
+    c.pass(Side::kRequests, 999, "", Segment::kSyn | Segment::kAck, 2000);
+    c.pass(Side::kResponses, 1999, "", Segment::kSyn | Segment::kAck, 1000);
+    c.ask("get a\r\n");
+    CHECK(c.connection.outstanding() == 1);
+    c.reply("END\r\n");
+    CHECK(c.events.requests.size() == 1);
+    CHECK(c.events.responses.back().answer.matched);
+    CHECK(c.connection.outstanding() == 0);
+    CHECK(c.events.plain_requests == 0);
+}
+
 TEST_CASE("data may come in the SYN segment") {
     Conversation c("memcached");
     c.pass(Side::kRequests, 999, "get a\r\n", Segment::kSyn);
