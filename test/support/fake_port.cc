@@ -3,6 +3,8 @@
 
 #include <rte_mbuf.h>
 
+#include <cstring>
+
 namespace weir::testing {
 
 FakePort::~FakePort() {
@@ -24,6 +26,14 @@ std::uint16_t FakePort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         }
     }
     return count;
+}
+
+std::optional<std::uint64_t> FakePort::peek_destination() {
+    if (!peeks || offered.empty())
+        return std::nullopt;
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, rte_pktmbuf_mtod(offered.front(), const void*), 6);
+    return bytes;
 }
 
 std::uint16_t FakePort::tx_burst(rte_mbuf** frames, std::uint16_t count) {

@@ -18,6 +18,7 @@ class FakePort final : public Port {
     ~FakePort() override;
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
+    [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
     [[nodiscard]] bool up() const override { return attached; }
     [[nodiscard]] PortOffloads offloads() const override { return taken; }
@@ -44,6 +45,7 @@ class FakePort final : public Port {
     /// Called when a burst did not fit.
     std::function<void()> when_full;
     std::size_t ring_frames = 256;  ///< `received` holds no more
+    bool peeks = false;             ///< the switch may know where the next of `offered` goes
     bool attached = true;           ///< false: nothing comes, nothing is taken
     PortOffloads taken;
     unsigned tx_calls = 0;

@@ -111,6 +111,16 @@ void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, 
     delivery_.flush();
 }
 
+bool Forwarder::next_goes_elsewhere(const VnicPath& vnic) {
+    const std::optional<std::uint64_t> destination = vnic.intake.empty()
+                                                         ? vnic.fixed.port->peek_destination()
+                                                         : read_head(vnic.intake.front()).destination;
+    if (!destination || (*destination & kMacGroupBit) != 0)
+        return true;
+    const Destination found = macs_.find(mac_key(*destination, vnic.fixed.vlan));
+    return (found == kNowhere ? unknown_ : found) != vnic.pressure.last;
+}
+
 void Forwarder::forward(VnicPath& from, Batch& batch, Nanos now) {
     if (from.profile.tracked && requests_) [[unlikely]] {
         for (std::uint16_t i = 0; i < batch.count; ++i)

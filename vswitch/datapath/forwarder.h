@@ -115,6 +115,10 @@ class Forwarder {
         return delivery_.holds(vnic, now);
     }
 
+    /// What a ring that a receiver holds back has next may go elsewhere: it goes there, or that cannot be
+    /// known.
+    [[nodiscard]] bool next_goes_elsewhere(const VnicPath& vnic);
+
     void housekeeping(Nanos now);
     void read(VnicId vnic, VnicStats& into) const;
     void read(WorkerSnapshot& into) const;

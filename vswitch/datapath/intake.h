@@ -41,6 +41,8 @@ class Intake {
     [[nodiscard]] static bool needed_for(std::span<rte_mbuf* const> burst);
     /// Buffers that the segments of a super-frame are counted with at most; 0: the frame is not split.
     [[nodiscard]] static std::uint32_t split_buffers(const rte_mbuf* frame);
+    /// The frame that the next piece begins with; the intake is not empty.
+    [[nodiscard]] const rte_mbuf* front() const { return (*frames_)[next_]; }
     /// Takes over a burst of at most limits::kBurst frames; the intake is empty.
     void fill(std::span<rte_mbuf* const> burst);
     /// The next piece, of which the caller becomes the owner; valid until fill().

@@ -175,6 +175,11 @@ unsigned Worker::poll_vnic(VnicPath& vnic, Nanos now) {
         vnic.hold(HoldReason::kReceiver, now);
         return 0;
     }
+    if (looks && !forwarder_.next_goes_elsewhere(vnic)) [[unlikely]] {
+        vnic.release(now);
+        vnic.hold(HoldReason::kReceiver, now);  // until the next look
+        return 0;
+    }
     const std::uint16_t most = allowance(vnic, now);
     if (most == 0)
         return 0;

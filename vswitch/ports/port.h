@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,10 @@ class Port {
 
     /// Takes at most `max` (<= 32) frames; they belong to the caller. 0 also while the port is down.
     virtual std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) = 0;
+    /// Destination of the frame that rx_burst() would give first, 48 bits, first wire byte lowest; none: no
+    /// frame, or it cannot be known. The far side may put another frame in its place meanwhile. Owning
+    /// worker.
+    [[nodiscard]] virtual std::optional<std::uint64_t> peek_destination() { return std::nullopt; }
     /// Offers `count` (<= 32) frames. @return number of frames, from the first, that the port accepted and
     /// now owns; the others stay the caller's
     virtual std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) = 0;

@@ -173,6 +173,15 @@ std::uint16_t VhostPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
     return 0;
 }
 
+std::optional<std::uint64_t> VhostPort::peek_destination() {
+    virtio::Device* device = device_.load(std::memory_order_acquire);
+    if (device == nullptr || device->from_vm.count == 0)
+        return std::nullopt;
+    virtio::Device::Lanes& lanes = device->from_vm;
+    lanes.next = static_cast<std::uint16_t>(lanes.next + 1 < lanes.count ? lanes.next + 1 : 0);
+    return virtio::peek_destination(lanes.lanes[lanes.next], device->terms, device->memory);
+}
+
 std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, rte_mbuf** frames,
                                  std::uint16_t count) {
     const std::uint16_t sent = settle(lane, put(lane, device.terms, device.memory, {frames, count}));

@@ -39,6 +39,8 @@ class VhostPort final : public Port {
         : pool_(pool), notifier_(notifier), queues_(queues) {}
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
+    /// With several rings, of the next one in turn at each call.
+    [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
     [[nodiscard]] bool up() const override;
     [[nodiscard]] PortOffloads offloads() const override;

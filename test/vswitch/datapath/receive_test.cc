@@ -184,6 +184,29 @@ TEST_CASE("a ring full of frames for a slow receiver is passed in 16 looks, and 
 }
 
 TEST_CASE(
+    "a ring whose next frame is known to go to the slow receiver waits and loses nothing, and passes with "
+    "another") {
+    SwitchHarness host;
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId vm2 = host.add(vm(2));
+    const VnicId vm9 = host.add(vm(9));
+    host.port(vm2).read_at_once();
+    host.port(vm1).peeks = true;
+    SlowVm slow(host.port(vm9), kMbit / 4);
+    for (std::uint32_t i = 1; i <= 1000; ++i)
+        host.port(vm1).offered.push_back(frame(mac(9), mac(1), i, kFullBytes));
+    run(host, slow, 200 * kMs);
+    const std::size_t left = host.port(vm1).offered.size();
+    CHECK(left > 800);  // 64 KiB, a burst and what the receiver took are out of the ring
+    CHECK(host.stats(vm9).to_vm.dropped.packets == 0);
+    CHECK(slow.missing == 0);
+    CHECK(held_by_receiver(host.snapshot(vm1)) > 150 * kMs);
+    host.port(vm1).offered.push_front(frame(mac(2), mac(1), 1, kFullBytes));
+    run(host, slow, kLookPeriod + 2 * kStep);
+    CHECK(host.stats(vm2).to_vm.delivered.packets == 1);
+}
+
+TEST_CASE(
     "for a receiver slower than the looks at its ring 512 KiB of one sender wait, 128 KiB of short frames") {
     const std::size_t bytes = GENERATE(std::size_t{60}, kFullBytes);
     SwitchHarness host;

@@ -36,6 +36,7 @@ class Burst {
 
     BurstResult take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most);
     BurstResult put(std::span<rte_mbuf* const> frames);
+    std::optional<std::uint64_t> peek_destination();
 
   private:
     enum class Outcome : std::uint8_t { kDone, kRefused, kNoRoom };
@@ -339,7 +340,35 @@ BurstResult Burst<R>::put(std::span<rte_mbuf* const> frames) {
     return result_;
 }
 
+template <typename R>
+std::optional<std::uint64_t> Burst<R>::peek_destination() {
+    constexpr std::uint32_t kMacBytes = 6;
+    Chain chain;
+    Pieces pieces;
+    pieces.clear();
+    if (ring_.ready(1) == 0 || !ring_.peek(chain) || !ring_.collect(chain, 0, memory_, pieces) ||
+        pieces.bytes() < terms_.header_bytes + kMacBytes)
+        return std::nullopt;
+    Cursor cursor(pieces.all());
+    cursor.next(terms_.header_bytes, [](const Piece&) {});
+    std::array<std::uint8_t, sizeof(std::uint64_t)> mac{};
+    std::uint8_t* to = mac.data();
+    cursor.next(kMacBytes, [&to](const Piece& part) {
+        std::memcpy(to, part.at, part.bytes);
+        to += part.bytes;
+    });
+    std::uint64_t destination = 0;
+    std::memcpy(&destination, mac.data(), sizeof(destination));
+    return destination;
+}
+
 }  // namespace
+
+std::optional<std::uint64_t> peek_destination(Lane& lane, const Terms& terms, const GuestMemory& memory) {
+    if (auto* split = std::get_if<SplitRing>(&lane.ring)) [[likely]]
+        return Burst(*split, lane, terms, memory).peek_destination();
+    return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).peek_destination();
+}
 
 BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_mempool* pool,
                  rte_mbuf** frames, std::uint16_t most) {

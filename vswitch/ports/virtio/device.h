@@ -55,6 +55,10 @@ struct BurstResult {
 [[nodiscard]] BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_mempool* pool,
                                rte_mbuf** frames, std::uint16_t most);
 
+/// Destination of the frame that take() would give first, 48 bits, first wire byte lowest; none: no frame.
+[[nodiscard]] std::optional<std::uint64_t> peek_destination(Lane& lane, const Terms& terms,
+                                                            const GuestMemory& memory);
+
 /// Copies frames to the guest. The first `frames` of them were copied and still belong to the caller.
 [[nodiscard]] BurstResult put(Lane& lane, const Terms& terms, const GuestMemory& memory,
                               std::span<rte_mbuf* const> frames);

@@ -109,6 +109,29 @@ TEST_CASE("virtio: a guest's frames in one buffer, in several, and none where a 
     }
 }
 
+TEST_CASE(
+    "virtio: the destination of the next frame is known before it is taken, also when its header is in "
+    "parts") {
+    for (const bool packed : {false, true}) {
+        OneLane guest(8, packed);
+        const auto peek = [&] { return peek_destination(guest.lane, guest.terms, guest.area.memory); };
+        CHECK_FALSE(peek());
+        write_frame(guest.area, kBuffersAt, numbered(mac(2), mac(1), 60, 7));
+        guest.offer(kBuffersAt, 5, kNext);
+        guest.offer(kBuffersAt + 5, 10, kNext);
+        guest.offer(kBuffersAt + 15, 57);
+        CHECK(peek() == mac(2));
+        CHECK(peek() == mac(2));
+        std::array<rte_mbuf*, 32> frames{};
+        REQUIRE(guest.take(frames.data(), 32).frames == 1);
+        CHECK(number_of(frames[0]) == 7);
+        rte_pktmbuf_free(frames[0]);
+        CHECK_FALSE(peek());
+        guest.offer(kBuffersAt, 17);  // half of an address
+        CHECK_FALSE(peek());
+    }
+}
+
 TEST_CASE("virtio: the longest frame is 33 buffers, and one byte more is refused") {
     OneLane guest(2, false);
     const std::uint32_t most = limits::kFrameBuffersMax * 2048;
