@@ -181,6 +181,7 @@ TEST_CASE("the downlink is divided by what vNICs may receive, where that differs
 }
 
 TEST_CASE("a receive reservation holds for the wire's frames against VMs of the same host, and no more") {
+    std::map<std::uint64_t, std::uint64_t> bytes;  // outlives the port whose sink counts
     RingNic nic(1, 4096);
     SwitchConfig config;
     config.uplink.rate_bps = 10'000'000'000;
@@ -194,7 +195,6 @@ TEST_CASE("a receive reservation holds for the wire's frames against VMs of the 
         ids[n] = host.add(vm(n));
     for (unsigned n = 1; n <= 3; ++n)
         flood(host, ids[n], n, 9);
-    std::map<std::uint64_t, std::uint64_t> bytes;
     host.port(vm9).sink = [&bytes](const rte_mbuf* frame) {
         bytes[read_head(frame).source] += frame->pkt_len + kOverhead;
     };
