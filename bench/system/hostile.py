@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""hostile.py - the table of attacks: what a victim keeps of its promise while others on its host do their worst, and after what time.
+"""hostile.py - the table of attacks: the part of its promise that a victim keeps while others on its host do their worst, and its delays.
 
 The victim (VM 0) offers nine tenths of its promised packets to the wire and receives as many from it. Floods come from its neighbors, or from the
 wire; the generator plays them all, so that they share its core: frames that it could not offer count neither for nor against the switch. A guest

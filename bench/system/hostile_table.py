@@ -1,4 +1,4 @@
-"""hostile_table.py - the table of attacks: what a victim keeps beside each, over what it keeps without; marks; rows that are missing.
+"""hostile_table.py - the table of attacks: a victim's frames and delays beside each, over those without; marks; rows that are missing.
 
 A sample is one measured stretch of one `part` (floods, super-frames, attacks): with its `attack`, or without any (NONE). A ratio is to the stretches without an
 attack that were measured just before and just after it, on cores as far from each other. Pure.

@@ -140,7 +140,6 @@ void shorten(rte_mbuf* frame) {
 template <typename R>
 auto Burst<R>::take_one(Chain& chain, rte_mempool* pool, rte_mbuf* frame) -> Outcome {
     Pieces pieces;
-    pieces.clear();
     if (!ring_.collect(chain, 0, memory_, pieces) || pieces.bytes() <= terms_.header_bytes ||
         pieces.bytes() - terms_.header_bytes >
             std::uint64_t{limits::kFrameBuffersMax} * rte_pktmbuf_tailroom(frame))
@@ -277,7 +276,6 @@ bool Burst<R>::put_one(rte_mbuf* frame) {
     std::array<Taken, Pieces::kMost> chains;
     std::size_t count = 0;
     Pieces pieces;
-    pieces.clear();
     std::uint32_t left = frame->pkt_len + terms_.header_bytes;
     const std::size_t most = RTE_MIN(most_that_help(), std::size_t{left_});
     while (pieces.bytes() < left && count < most && ring_.peek(chains[count].chain)) {
@@ -345,7 +343,6 @@ std::optional<std::uint64_t> Burst<R>::peek_destination() {
     constexpr std::uint32_t kMacBytes = 6;
     Chain chain;
     Pieces pieces;
-    pieces.clear();
     if (ring_.ready(1) == 0 || !ring_.peek(chain) || !ring_.collect(chain, 0, memory_, pieces) ||
         pieces.bytes() < terms_.header_bytes + kMacBytes)
         return std::nullopt;

@@ -26,7 +26,7 @@ namespace weir::virtio {
 
 using Ring = std::variant<SplitRing, PackedRing>;
 
-/// What a driver negotiated, as far as bursts depend on it.
+/// The driver's negotiated features, as far as bursts depend on them.
 struct Terms {
     int vid = -1;  ///< of the vhost library, for the log of dirty pages
     HeaderRights rights;
@@ -42,7 +42,7 @@ struct Lane {
     bool named = false;        ///< its fault was counted
 };
 
-/// What a burst did besides moving frames.
+/// Frames that a burst moved, and its effects besides.
 struct BurstResult {
     std::uint16_t frames = 0;
     std::uint16_t refused = 0;           ///< chains of the driver that break a rule, returned without a frame

@@ -23,7 +23,6 @@ class Pieces {
   public:
     static constexpr std::size_t kMost = 256;
 
-    void clear() { count_ = 0, bytes_ = 0; }
     [[nodiscard]] bool full() const { return count_ == kMost; }
     void add(const Piece& piece) {
         list_[count_++] = piece;

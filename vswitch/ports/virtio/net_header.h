@@ -14,7 +14,7 @@ struct rte_mbuf;
 
 namespace weir::virtio {
 
-/// What of a NetHeader a driver may use, by its negotiated features.
+/// The fields of a NetHeader that a driver may use, by its negotiated features.
 struct HeaderRights {
     bool checksum = false;
     bool tso4 = false;

@@ -80,7 +80,6 @@ TEST_CASE("virtio: a chain of a packed ring over its end has the id of its last 
     driver.publish(200, 3);
     Chain chain{};
     Pieces pieces;
-    pieces.clear();
     REQUIRE(driver.ring.ready(32) != 0);
     REQUIRE(driver.ring.peek(chain));
     CHECK(chain.descriptors == 3);
@@ -128,7 +127,6 @@ TEST_CASE("virtio: tables and directions of a packed ring") {
         driver.publish(bytes, 9, flags);
         Chain chain{};
         Pieces pieces;
-        pieces.clear();
         REQUIRE(driver.ring.ready(1) == 1);
         REQUIRE(driver.ring.peek(chain));
         const bool good = driver.ring.collect(chain, direction, driver.area.memory, pieces);

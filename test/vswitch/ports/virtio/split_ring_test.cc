@@ -35,7 +35,6 @@ struct SplitDriver {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> collect(std::uint16_t direction) {
         Chain chain{};
         Pieces pieces;
-        pieces.clear();
         REQUIRE(ring.ready(1) == 1);
         REQUIRE(ring.peek(chain));
         std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
