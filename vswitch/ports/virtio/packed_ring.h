@@ -8,7 +8,10 @@
 
 #include <cstdint>
 
-#include "vswitch/ports/virtio/split_ring.h"
+#include "vswitch/ports/virtio/chain.h"
+#include "vswitch/ports/virtio/guest_memory.h"
+#include "vswitch/ports/virtio/layout.h"
+#include "vswitch/ports/virtio/ring_fault.h"
 
 namespace weir::virtio {
 

@@ -9,38 +9,12 @@
 
 #include <cstdint>
 
+#include "vswitch/ports/virtio/chain.h"
 #include "vswitch/ports/virtio/guest_memory.h"
 #include "vswitch/ports/virtio/layout.h"
 #include "vswitch/ports/virtio/ring_fault.h"
 
 namespace weir::virtio {
-
-/// Where a ring is in this process, and how far it was read and written before.
-struct RingPlace {
-    void* descriptors = nullptr;
-    void* driver_area = nullptr;  ///< the avail ring; of a packed ring the driver's event suppression
-    void* device_area = nullptr;  ///< the used ring; of a packed ring the device's event suppression
-    std::uint16_t size = 0;
-    std::uint16_t avail = 0;  ///< of a packed ring bit 15 is the wrap counter
-    std::uint16_t used = 0;   ///< likewise
-    bool event_index = false;
-    bool indirect = false;
-};
-
-/// A chain that the driver has made available. Private copies.
-struct Chain {
-    std::uint16_t id;           ///< what the driver knows it by
-    std::uint16_t descriptors;  ///< of the ring, that it takes
-    std::uint16_t flags;        ///< of the first descriptor
-    std::uint32_t bytes;        ///< of the first descriptor
-    std::uint64_t address;      ///< likewise
-
-    /// It is this one buffer.
-    [[nodiscard]] bool simple(std::uint16_t direction) const {
-        using namespace descriptor_flag;
-        return (flags & (kNext | kIndirect | kWrite)) == direction;
-    }
-};
 
 class SplitRing {
   public:
