@@ -41,8 +41,8 @@ class Suite:
         return sum(job.seconds for job in self.jobs)
 
 
-def unit(folder, suite, *words, seconds=50):
-    return Job(("test/runner/meson_tests.py", folder, suite, *words), seconds=seconds)
+def unit(folder, suite, *words, seconds=50, environment=()):
+    return Job(("test/runner/meson_tests.py", folder, suite, *words), seconds=seconds, environment=environment)
 
 
 def end_to_end(suite, *words, lane=POLL, folder=RELEASE, seconds=60, patience=1):
@@ -90,6 +90,8 @@ def fresh(name, phrase, *words):
                  bound=2 * SHARD_SECONDS)
 
 
+# As many random switches as the other sanitizers take: Valgrind needs 0.5 s for each.
+SANITIZED_SEEDS = (("WEIR_SEEDS", "100"),)
 DEEP = (
     Suite("asan-unit", "unit under ASan and UBSan, by clang", (unit(ADDRESS, "unit", seconds=190),), ADDRESS, ("unit", "canary"),
           needs=ROOT_NEEDS, canaries=(unit(ADDRESS, "canary"),), paths=UNIT),
@@ -111,8 +113,8 @@ DEEP = (
                                                                       end_to_end("installed", lane=BESIDE, seconds=5)), RELEASE,
           ("simulator", "canary"), ("all",), needs=ROOT_NEEDS, canaries=(CANARY,), paths=(*UNIT, "bench/sim", "bench/scenarios", "test/bench",
                                                                                 "test/e2e/installed")),
-    Suite("memory", "unit under Valgrind", (unit(RELEASE, "unit", "valgrind --quiet --error-exitcode=1", seconds=300),), RELEASE,
-          ("unit", "canary-memory"), needs=("--tests", "--memory"),
+    Suite("memory", "unit under Valgrind", (unit(RELEASE, "unit", "valgrind --quiet --error-exitcode=1", seconds=300, environment=SANITIZED_SEEDS),),
+          RELEASE, ("unit", "canary-memory"), needs=("--tests", "--memory"),
           canaries=(unit(RELEASE, "canary-memory", "valgrind --quiet --error-exitcode=1"),), paths=UNIT),
     fresh("fresh-tests", "a minimal Debian 12: tests, then the demo", "bookworm", "test/run.sh", "bench/demo.sh"),
     fresh("fresh-demo", "a minimal Debian 12 with the packages and objects of fresh-tests: the demo, then a guest", "--kept", "bookworm",
