@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "vswitch/run_locks.h"
 
 namespace weir {
 namespace {
@@ -57,8 +58,7 @@ std::vector<std::string> make_arguments(const SwitchConfig& config) {
                   std::to_string(config.workers[i]);
     arguments.insert(arguments.end(), {"--lcores", lcores});
     if (!given(config.eal, "--file-prefix"))
-        arguments.push_back("--file-prefix=weir-" +
-                            (config.host.empty() ? std::to_string(getpid()) : config.host));
+        arguments.push_back("--file-prefix=" + eal_file_prefix(config));
     // Hugepages without files: DPDK's files in hugetlbfs outlive the process, and keep their pages.
     constexpr std::array kOwnMemory{"--in-memory", "--no-huge", "--huge-unlink", "--huge-dir"};
     if (std::ranges::none_of(kOwnMemory, [&](const char* option) { return given(config.eal, option); }))
@@ -147,10 +147,7 @@ Nanos Eal::now() const {
 
 Eal::~Eal() {
     rte_mempool_free(pool_);
-    const std::string runtime_folder = rte_eal_get_runtime_dir();
     rte_eal_cleanup();
-    std::error_code ignored;  // files that remain are replaced at the next start
-    std::filesystem::remove_all(runtime_folder, ignored);
 }
 
 }  // namespace weir

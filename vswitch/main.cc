@@ -15,6 +15,7 @@
 #include "vswitch/config/config_files.h"
 #include "vswitch/eal.h"
 #include "vswitch/ports/telemetry.h"
+#include "vswitch/run_locks.h"
 #include "vswitch/topology/topology.h"
 
 namespace {
@@ -36,6 +37,7 @@ int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files, weir::
     const std::atomic<bool>& stop = weir::stop_on_signals();
     weir::raise_file_limit();  // the front-end of a vNIC may send hundreds
     try {
+        const weir::RunLocks locks(config);
         if (config.feedback.enabled && !config.feedback.is_on())
             spdlog::warn("feedback is off: {}", weir::kFeedbackWithoutKey);
         weir::Eal eal(config, clock);
