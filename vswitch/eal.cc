@@ -7,7 +7,6 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_memory.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "common/cores.h"
 #include "common/error.h"
+#include "vswitch/config/config_cores.h"
 #include "vswitch/run_locks.h"
 
 namespace weir {
@@ -38,21 +39,9 @@ bool given(const std::vector<std::string>& arguments, const std::string& option)
                        [&](const std::string& argument) { return argument.starts_with(option); });
 }
 
-/// The agent's core: as configured, else the first without a worker, else a worker's (the agent mostly
-/// sleeps).
-unsigned agent_core(const SwitchConfig& config) {
-    if (config.agent_core)
-        return *config.agent_core;
-    const auto cores = static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-    for (unsigned core = 0; core < cores; ++core)
-        if (std::find(config.workers.begin(), config.workers.end(), core) == config.workers.end())
-            return core;
-    return config.workers.front();
-}
-
 std::vector<std::string> make_arguments(const SwitchConfig& config) {
     std::vector<std::string> arguments{"weir-switch"};
-    std::string lcores = "0@" + std::to_string(agent_core(config));
+    std::string lcores = "0@" + std::to_string(agent_core(config, core_sets()));
     for (std::size_t i = 0; i < config.workers.size(); ++i)
         lcores += "," + std::to_string(Eal::lcore_of(static_cast<unsigned>(i))) + "@" +
                   std::to_string(config.workers[i]);
