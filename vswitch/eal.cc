@@ -7,7 +7,6 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_memory.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "common/cores.h"
 #include "common/error.h"
+#include "vswitch/config/config_cores.h"
+#include "vswitch/run_locks.h"
 
 namespace weir {
 namespace {
@@ -37,28 +39,15 @@ bool given(const std::vector<std::string>& arguments, const std::string& option)
                        [&](const std::string& argument) { return argument.starts_with(option); });
 }
 
-/// The agent's core: as configured, else the first without a worker, else a worker's (the agent mostly
-/// sleeps).
-unsigned agent_core(const SwitchConfig& config) {
-    if (config.agent_core)
-        return *config.agent_core;
-    const auto cores = static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-    for (unsigned core = 0; core < cores; ++core)
-        if (std::find(config.workers.begin(), config.workers.end(), core) == config.workers.end())
-            return core;
-    return config.workers.front();
-}
-
 std::vector<std::string> make_arguments(const SwitchConfig& config) {
     std::vector<std::string> arguments{"weir-switch"};
-    std::string lcores = "0@" + std::to_string(agent_core(config));
+    std::string lcores = "0@" + std::to_string(agent_core(config, core_sets()));
     for (std::size_t i = 0; i < config.workers.size(); ++i)
         lcores += "," + std::to_string(Eal::lcore_of(static_cast<unsigned>(i))) + "@" +
                   std::to_string(config.workers[i]);
     arguments.insert(arguments.end(), {"--lcores", lcores});
     if (!given(config.eal, "--file-prefix"))
-        arguments.push_back("--file-prefix=weir-" +
-                            (config.host.empty() ? std::to_string(getpid()) : config.host));
+        arguments.push_back("--file-prefix=" + eal_file_prefix(config));
     // Hugepages without files: DPDK's files in hugetlbfs outlive the process, and keep their pages.
     constexpr std::array kOwnMemory{"--in-memory", "--no-huge", "--huge-unlink", "--huge-dir"};
     if (std::ranges::none_of(kOwnMemory, [&](const char* option) { return given(config.eal, option); }))
@@ -147,10 +136,7 @@ Nanos Eal::now() const {
 
 Eal::~Eal() {
     rte_mempool_free(pool_);
-    const std::string runtime_folder = rte_eal_get_runtime_dir();
     rte_eal_cleanup();
-    std::error_code ignored;  // files that remain are replaced at the next start
-    std::filesystem::remove_all(runtime_folder, ignored);
 }
 
 }  // namespace weir

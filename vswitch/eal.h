@@ -15,6 +15,7 @@ namespace weir {
 
 class Eal {
   public:
+    /// Under RunLocks, whose folder EAL uses.
     /// @param clock takes the place of the TSC; null: real time
     /// @throws HostError with one line that names the problem and the remedy
     explicit Eal(const SwitchConfig& config, SteppedClock* clock = nullptr);

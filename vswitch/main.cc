@@ -7,14 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
+#include "common/cores.h"
+#include "common/error.h"
 #include "common/process.h"
+#include "common/run_lock.h"
 #include "cost_functions/program/ebpf_program.h"
 #include "vswitch/agent/agent.h"
 #include "vswitch/agent/commands.h"
 #include "vswitch/config/config.h"
+#include "vswitch/config/config_cores.h"
 #include "vswitch/config/config_files.h"
 #include "vswitch/eal.h"
 #include "vswitch/ports/telemetry.h"
+#include "vswitch/run_locks.h"
 #include "vswitch/topology/topology.h"
 
 namespace {
@@ -31,11 +36,31 @@ int refuse(const weir::Faults& faults, const std::string& file) {
     return weir::kBadConfiguration;
 }
 
+/// What can be seen of the host without a start. A running switch has its hugepages and sockets, so that
+/// these are not looked at.
+/// @return why the start would end at once; empty: nothing seen
+std::string host_fault(const weir::SwitchConfig& config) {
+    std::string fault = weir::core_fault(config, weir::core_sets(), weir::cpuset_name());
+    return !fault.empty() ? fault : weir::socket_claim_fault(config.control_socket, "control_socket");
+}
+
+int check_host(const weir::SwitchConfig& config, const std::string& file) {
+    if (const std::string fault = host_fault(config); !fault.empty()) {
+        std::fprintf(stderr, "weir-switch: %s\n", fault.c_str());
+        return weir::kHostFailed;
+    }
+    std::printf("%s: valid\n", file.c_str());
+    return 0;
+}
+
 /// @param clock null: time is real
 int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files, weir::SteppedClock* clock) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
     weir::raise_file_limit();  // the front-end of a vNIC may send hundreds
     try {
+        if (const std::string fault = host_fault(config); !fault.empty())
+            throw weir::HostError(fault);
+        const weir::RunLocks locks(config);
         if (config.feedback.enabled && !config.feedback.is_on())
             spdlog::warn("feedback is off: {}", weir::kFeedbackWithoutKey);
         weir::Eal eal(config, clock);
@@ -83,10 +108,8 @@ int main(int argc, char** argv) {
     const auto files = weir::load_files(config, read_program);
     if (const auto* faults = std::get_if<weir::Faults>(&files))
         return refuse(*faults, file);
-    if (check) {
-        std::printf("%s: valid\n", file.c_str());
-        return 0;
-    }
+    if (check)
+        return check_host(config, file);
     weir::SteppedClock stepped;
     return run(config, std::get<weir::ConfigFiles>(files), clock == "stepped" ? &stepped : nullptr);
 }

@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <list>
+#include <string_view>
 
 #include "common/config/config_text.h"
 #include "common/process.h"
+#include "common/run_lock.h"
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/server.h"
 #include "ctrl/placement/cluster_plan.h"
@@ -21,11 +24,26 @@ int refuse(const weir::Faults& faults, const std::string& file) {
     return weir::kBadConfiguration;
 }
 
+/// ZeroMQ takes a socket of the file system away from the process that listens on it. The kernel guards
+/// ports of TCP.
+std::list<weir::RunLock> lock_sockets(const weir::ClusterConfig& config) {
+    std::list<weir::RunLock> locks;
+    const auto lock = [&](const std::string& path, const char* key) {
+        locks.emplace_back(weir::socket_claim(path, config.control_socket, key));
+    };
+    lock(config.control_socket, "control_socket");
+    for (const std::string& endpoint : config.listen)
+        if (constexpr std::string_view kIpc = "ipc://"; endpoint.starts_with(kIpc))
+            lock(endpoint.substr(kIpc.size()), "listen");
+    return locks;
+}
+
 /// @param clock null: time is real
 int serve(const weir::ClusterConfig& config, const std::string& text, weir::SteppedClock* clock) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
     weir::raise_file_limit();  // each switch is a connection, and there may be thousands
     const std::string key = config.secret_key_file.empty() ? "" : weir::read_key(config.secret_key_file);
+    const std::list<weir::RunLock> locks = lock_sockets(config);
     std::error_code error;  // opening the store reports what is wrong
     std::filesystem::create_directories(std::filesystem::path(config.store).parent_path(), error);
     weir::Store store(config.store);

@@ -161,7 +161,7 @@ struct SwitchConfig {
     std::string host;                    ///< load_config() fills in the machine's name
     std::vector<std::string> eal;        ///< additional EAL arguments
     std::vector<unsigned> workers{1};    ///< cores, one worker each
-    std::optional<unsigned> agent_core;  ///< core of the agent; absent = the first without a worker
+    std::optional<unsigned> agent_core;  ///< core of the agent; absent = see agent_core()
     bool overcommit = false;             ///< true: reservations may exceed the uplink's capacity
     bool isolation = true;               ///< false: forward without limits, reservations and shares
     Accounting accounting = Accounting::kWire;

@@ -3,8 +3,9 @@
 import os
 
 from case import Case, mac
-from processes import run
-from switch import SWITCH, Switch
+from processes import Process, run
+from switch import SWITCH, WORKER_CORE, Switch
+from wait import until
 
 HOSTILE = {
     "workers": [1, 1],
@@ -61,6 +62,28 @@ class ConfigTest(Case):
         status, lines = self.refused(Switch(self.folder, {"vnics": [vnic]}))
         self.assertEqual((status, len(lines)), (1, 1), lines)
         self.assertIn(f"mkdir -p {self.path('nowhere')}", lines[0])
+
+    def test_what_the_host_lacks_and_the_check_can_see_is_the_same_line_as_at_the_start(self):
+        with open(self.path("file"), "w"):
+            pass
+        cases = {"workers[0]: core 1000 is not one of the cores": {"workers": [1000]},
+                 "agent_core: core 1001 is not one of the cores": {"agent_core": 1001},
+                 "control_socket: the folder": {"control_socket": self.path("file/switch.sock")}}
+        for text, keys in cases.items():
+            with self.subTest(text):
+                switch = Switch(self.folder, keys)
+                status, output = switch.check()
+                self.assertEqual((status, output.count("\n")), (1, 1), output)
+                self.assertIn(f"weir-switch: {text}", output)
+                self.assertEqual(self.refused(switch), (1, [output.strip()]))
+
+    def test_a_switch_that_is_bound_to_one_core_runs_its_worker_and_its_agent_there(self):
+        self.switch = Switch(self.folder, {"poll": "adaptive"})
+        self.switch.process = Process([SWITCH, "--config", self.switch.write()], self.switch.log, cores=[WORKER_CORE])
+        until(self.switch.answers, "the switch answering")
+        pid = self.switch.process.pid
+        cores = {thread: os.sched_getaffinity(int(thread)) for thread in os.listdir(f"/proc/{pid}/task")}
+        self.assertEqual(set().union(*cores.values()), {WORKER_CORE}, cores)
 
     def test_a_missing_device_is_one_line_that_names_it(self):
         uplink = {"device": "net_af_packet0,iface=nosuch0"}

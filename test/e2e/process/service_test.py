@@ -1,10 +1,12 @@
-"""service_test.py - reports of the switch to the service manager, and QEMU arguments for a guest."""
+"""service_test.py - the systemd units, reports of the switch to the service manager, and QEMU arguments for a guest."""
 
+import configparser
 import os
 import socket
 from unittest import mock
 
 from case import Case
+from daemon import ROOT
 from wait import BOUND_SECONDS
 
 
@@ -13,6 +15,18 @@ class ServiceTest(Case):
 
     def start_switch(self, *vnics, **keys):
         return super().start_switch(*vnics, poll="adaptive", **keys)
+
+    def test_the_units_start_again_for_ever_with_pauses_but_not_after_a_faulty_configuration(self):
+        for name in ("weir-switch", "weir-ctrl"):
+            unit = configparser.ConfigParser(interpolation=None)
+            unit.optionxform = str                  # systemd's keys have capitals
+            unit.read(os.path.join(ROOT, "configs", f"{name}.service.in"))
+            service = unit["Service"]
+            with self.subTest(name):
+                self.assertEqual(unit["Unit"].get("StartLimitIntervalSec"), "0")
+                self.assertEqual((service.get("Restart"), service.get("RestartSec")), ("on-failure", "1s"))
+                # systemd looks at the exit status of the main process alone: a check before it would be repeated for ever.
+                self.assertEqual((service.get("RestartPreventExitStatus"), service.get("ExecStartPre")), ("2", None))
 
     def test_the_service_manager_is_notified_when_the_switch_is_ready_alive_and_stopping(self):
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
