@@ -84,6 +84,7 @@ struct LearnedAddress {
     From from = From::kNone;
     IpAddress address;
     Nanos until = 0;  ///< kNever: without an end
+    bool operator==(const LearnedAddress&) const = default;
 };
 /// One of a DHCP server, one of a DHCPv6 server, and two of routers' prefixes.
 using LearnedAddresses = std::array<LearnedAddress, 4>;

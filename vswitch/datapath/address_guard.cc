@@ -204,7 +204,8 @@ AddressGuard::Judgement AddressGuard::judge_ip4(const AddressRules& rules, Frame
     const bool asks = ports.source == kClient4 && ports.destination == kServer4;
     const IpKey source = key4(ip.data() + 12);
     const bool none = be32(ip.data() + 12) == 0 && (asks || judged.protocol == kIgmp);
-    if (rules.checks_sources && !rules.routes && !none && !allows(rules, source, now))
+    if (rules.checks_sources && !rules.routes && !none && !allows(rules, source, now) &&
+        !(asks && renews_lease4(rules, ip, header)))
         judged.refused = DropReason::kIpSpoof;
     else if (rules.learns && ports.destination == kServer4)
         on_client_message4(ip.subspan(header + kUdpBytes));

@@ -7,6 +7,9 @@
 // the source of IP packets, the sender of ARP, source, target and link-layer option of neighbor discovery.
 // A frame whose headers the guard cannot read (cut, nested too deep, or beyond the first buffer) is dropped.
 //
+// A DHCP client whose lease the guard does not know (the switch was restarted) may send the request that
+// renews it, and nothing else: the server's answer assigns the address again.
+//
 // Example: the guest 52:54:00:00:00:01 with the address 10.0.0.1 may send IPv4 from 10.0.0.1, IPv6 from
 // fe80::5054:ff:fe00:1, and ask a DHCP server from 0.0.0.0. An ARP reply that 10.0.0.2 is at its MAC address
 // is dropped as arp_spoof.
@@ -69,6 +72,9 @@ class AddressGuard {
     /// Learns from a frame to the guest which address it assigns. Only with `rules.learns`.
     void learn(const AddressRules& rules, std::span<const std::uint8_t> frame, Nanos now);
     void forget() { learned_ = {}; }
+    /// Takes over what the same guest had learned before, as far as these rules could have learned it.
+    /// Before any worker has the guard.
+    void restore(const AddressRules& rules, std::span<const LearnedAddress> before);
     [[nodiscard]] const LearnedAddresses& learned() const { return learned_; }
 
   private:
@@ -79,6 +85,7 @@ class AddressGuard {
     [[nodiscard]] DropReason judge_arp(const AddressRules& rules, FrameSpan arp, bool reverse,
                                        Nanos now) const;
     [[nodiscard]] Judgement judge_ip4(const AddressRules& rules, FrameSpan ip, Nanos now);
+    [[nodiscard]] static bool renews_lease4(const AddressRules& rules, FrameSpan ip, std::size_t udp_at);
     [[nodiscard]] Judgement judge_ip6(const AddressRules& rules, FrameSpan ip, Nanos now);
     [[nodiscard]] DropReason judge_icmp6(const AddressRules& rules, FrameSpan ip, std::size_t at,
                                          bool fragment, Nanos now) const;

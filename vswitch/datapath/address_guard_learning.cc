@@ -49,7 +49,9 @@ struct Dhcp {
     std::uint8_t operation = 0;  ///< 1: of a client, 2: of a server
     std::uint8_t type = 0;
     std::uint64_t mac = 0;
+    const std::uint8_t* client = nullptr;   ///< ciaddr
     const std::uint8_t* address = nullptr;  ///< yiaddr
+    const std::uint8_t* relay = nullptr;    ///< giaddr
     std::uint32_t lease = 0;                ///< seconds
 };
 
@@ -67,7 +69,11 @@ std::optional<Dhcp> read_dhcp(FrameSpan message) {
     if (message.size() < kFixedBytes || be16(message.data() + 1) != kEthernet ||
         be32(message.data() + 236) != kCookie)
         return std::nullopt;
-    Dhcp found{.operation = message[0], .mac = read_mac(message.data() + 28), .address = message.data() + 16};
+    Dhcp found{.operation = message[0],
+               .mac = read_mac(message.data() + 28),
+               .client = message.data() + 12,
+               .address = message.data() + 16,
+               .relay = message.data() + 24};
     FrameSpan options = message.subspan(kFixedBytes);
     for (unsigned i = 0; i < kOptionsMax; ++i) {
         if (!options.empty() && options[0] == kPad) {
@@ -116,6 +122,34 @@ FrameSpan payload_of(FrameSpan ip, std::size_t udp_at) {
 }
 
 }  // namespace
+
+/// The guest asks for the address that it sends from, with its own MAC address (RFC 2131 4.3.2, RENEWING and
+/// REBINDING): the server knows whose it is, and answers to nobody else. In one piece.
+/// @param ip UDP from the client's to the server's port
+bool AddressGuard::renews_lease4(const AddressRules& rules, FrameSpan ip, std::size_t udp_at) {
+    if (!rules.learns || (be16(ip.data() + 6) & 0x3FFF) != 0)
+        return false;
+    const std::optional<Dhcp> dhcp = read_dhcp(payload_of(ip, udp_at));
+    const std::uint8_t* source = ip.data() + 12;
+    return dhcp && dhcp->operation == 1 && dhcp->type == kRequestMessage && dhcp->mac == rules.mac &&
+           be32(dhcp->client) == be32(source) && be32(dhcp->relay) == 0 && address4(source).is_host();
+}
+
+void AddressGuard::restore(const AddressRules& rules, std::span<const LearnedAddress> before) {
+    std::size_t router_place = kRouterPlace;
+    for (const LearnedAddress& each : before) {
+        const IpKey key = ip_key(each.address);
+        if (!rules.learns || !each.address.is_host() || each.address.v6 == (each.from == From::kDhcp))
+            continue;
+        const bool derived = key.low == rules.link_local.low && key.high != rules.link_local.high;
+        if (each.from == From::kDhcp)
+            learned_[kDhcpPlace] = each;
+        else if (each.from == From::kDhcp6)
+            learned_[kDhcp6Place] = each;
+        else if (each.from == From::kRouter && derived && router_place < learned_.size())
+            learned_[router_place++] = each;
+    }
+}
 
 /// What the guest's server understands as the end of the lease must end it here, so that the address can be
 /// another's: only messages that surely keep it do.

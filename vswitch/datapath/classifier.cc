@@ -119,6 +119,14 @@ std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
     return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
 }
 
+/// Where a frame from outside goes. Where no port here may have unknown addresses behind it, a vNIC whose VM
+/// is not connected counts what comes for it.
+template <class Context>
+Destination find_inside(const Context& context, std::uint64_t mac, std::uint16_t vlan) {
+    const MacKey key = mac_key(mac, vlan);
+    return context.learns ? context.macs.find(key) : context.macs.find_or_home(key);
+}
+
 /// The vNIC that the NIC's rule has already found, kNowhere without a (sane) mark.
 Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint16_t vlan, std::uint64_t mac) {
     if ((frame->ol_flags & RTE_MBUF_F_RX_FDIR_ID) == 0)
@@ -240,7 +248,7 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
         Destination to = marked(context, frame, vlan, head.destination);
         if (to == kNowhere)
             to = (head.destination & kMacGroupBit) != 0 ? kToAll
-                                                        : context.macs.find(mac_key(head.destination, vlan));
+                                                        : find_inside(context, head.destination, vlan);
         if (to == kToUplink) [[unlikely]] {
             refuse(context.stats, frame, DropReason::kHairpin, bytes);
             continue;
@@ -262,7 +270,7 @@ TunnelFrame classify_from_tunnel(const TunnelContext& context, rte_mbuf* frame, 
     if (congested)
         (void)mark_congestion(frame);
     const bool group = (head.destination & kMacGroupBit) != 0;
-    found.to = group ? kToAll : context.macs.find(mac_key(head.destination, found.vlan));
+    found.to = group ? kToAll : find_inside(context, head.destination, found.vlan);
     found.is_feedback = claims_feedback(frame);
     if (is_reserved_multicast(head.destination))
         found.refused = DropReason::kReservedMulticast;

@@ -78,6 +78,8 @@ void account(DirectionStats& stats, const Run& run, std::uint16_t delivered) {
 /// Super-frames longer than the vNIC's limiter can take at once are split first.
 void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now) {
     delivery_.begin_vm(from, now);
+    if (vnics_away_ != 0 && away_[from.fixed.id]) [[unlikely]]
+        set_away(from, false);
     const std::uint32_t most = from.profile.super_frame_max;
     if (most == UINT32_MAX || std::none_of(frames, frames + count, [most](const rte_mbuf* frame) {
             return is_longer_super_frame(frame, most);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <memory>
 #include <optional>
 #include <span>
@@ -177,6 +178,8 @@ class Forwarder {
     void remove_from_floods(VnicPath& path);
     // forwarder_setup.cc: construction and vNICs
     void update_unknown();
+    void look_for_vms();
+    void set_away(VnicPath& path, bool away);
 
     WorkerId worker_;
     rte_mempool* pool_;
@@ -188,6 +191,10 @@ class Forwarder {
     TokenBucket wire_flood_;                                // weights of frames
     std::array<VnicPath*, limits::kVnicsMax> directory_{};  // all workers' vNICs, by id
     std::uint32_t learning_ports_ = 0;                      // vNICs without anti-spoofing
+    std::uint32_t vnics_away_ = 0;                          // vNICs that gave their addresses away
+    VnicId next_looked_at_ = 0;                             // by look_for_vms()
+    VnicId ids_end_ = 0;                                    // above all ids that there were
+    std::bitset<limits::kVnicsMax> away_;                   // these vNICs
     FloodMembers members_;
     FloodQueue floods_outside_;  // from the wire and tunnels
     FloodRound floods_{limits::kVnicsMax + 1};

@@ -110,6 +110,7 @@ Forwarder::Forwarder(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
 void Forwarder::add(VnicPath& path, Nanos now) {
     const VnicFixed& fixed = path.fixed;
     directory_[fixed.id] = &path;
+    ids_end_ = std::max<VnicId>(ids_end_, static_cast<VnicId>(fixed.id + 1));
     members_.add(fixed.id, fixed.vlan, !fixed.anti_spoofing);
     learning_ports_ += !fixed.anti_spoofing;
     if (fixed.mac != 0)
@@ -142,6 +143,8 @@ void Forwarder::remove(VnicPath& path, Nanos now) {
     delivery_.remove(path);
     directory_[fixed.id] = nullptr;
     learning_ports_ -= !fixed.anti_spoofing;
+    vnics_away_ -= away_[fixed.id];
+    away_[fixed.id] = false;
     macs_.remove(mac_key(fixed.mac, fixed.vlan));
     macs_.forget(fixed.id);
     update_unknown();
@@ -174,8 +177,40 @@ void Forwarder::update_unknown() {
     unknown_ = uplink_ && learning_ports_ == 0 ? kToUplink : kToAll;
 }
 
+/// A VM that is not connected may have moved to another host, or behind another port: frames to it then go
+/// where any unknown address is. Where such frames would go nowhere, the vNIC keeps its address, and counts
+/// them.
+void Forwarder::look_for_vms() {
+    constexpr unsigned kLooks = 16;
+    const bool elsewhere = uplink_ || learning_ports_ != 0;
+    for (unsigned i = 0; i < std::min<unsigned>(kLooks, ids_end_); ++i) {
+        next_looked_at_ = static_cast<VnicId>(next_looked_at_ + 1 < ids_end_ ? next_looked_at_ + 1 : 0);
+        VnicPath* const path = directory_[next_looked_at_];
+        if (path == nullptr || path->fixed.mac == 0)
+            continue;
+        const bool away = elsewhere && !path->fixed.port->up();
+        if (away != away_[path->fixed.id])
+            set_away(*path, away);
+    }
+}
+
+void Forwarder::set_away(VnicPath& path, bool away) {
+    const VnicFixed& fixed = path.fixed;
+    away_[fixed.id] = away;
+    if (away)
+        ++vnics_away_;
+    else
+        --vnics_away_;
+    const MacKey key = mac_key(fixed.mac, fixed.vlan);
+    if (away)
+        macs_.give_away(key);
+    else
+        macs_.set_static(key, fixed.id);
+}
+
 void Forwarder::housekeeping(Nanos now) {
     macs_.age(now);
+    look_for_vms();
     if (uplink_)
         uplink_->sweep_limits(now);
     if (requests_)

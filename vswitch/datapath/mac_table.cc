@@ -64,8 +64,14 @@ Destination MacTable::find_slow(MacKey key) {
     if (at < 0)
         return kNowhere;
     const Destination destination = entries_[static_cast<std::size_t>(at)].destination;
-    cache_[slot_of(key)] = {key, destination};
+    if (destination != kNowhere)  // else its vNIC gave it away
+        cache_[slot_of(key)] = {key, destination};
     return destination;
+}
+
+Destination MacTable::home_of(MacKey key) const {
+    const std::int32_t at = rte_hash_lookup(hash_, &key);
+    return at < 0 ? kNowhere : entries_[static_cast<std::size_t>(at)].home;
 }
 
 /// The hash has room for all static entries beside the most that is learned. Should a bucket overflow all the
@@ -81,7 +87,25 @@ void MacTable::set_static(MacKey key, Destination destination) {
     Entry& entry = entries_[static_cast<std::size_t>(at)];
     count_out(entry);
     entry = {.destination = destination, .kind = Kind::kStatic};
+    forget_cached(key);
     cache_[slot_of(key)] = {key, destination};
+}
+
+void MacTable::give_away(MacKey key) {
+    const std::int32_t at = rte_hash_lookup(hash_, &key);
+    if (at < 0 || entries_[static_cast<std::size_t>(at)].kind != Kind::kStatic)
+        return;
+    Entry& entry = entries_[static_cast<std::size_t>(at)];
+    entry = {.home = entry.destination, .kind = Kind::kAway};
+    forget_cached(key);
+}
+
+/// Also that a claim was refused: the next one may be learned.
+void MacTable::forget_cached(MacKey key) {
+    if (cache_[slot_of(key)].key == key)
+        cache_[slot_of(key)] = Cached{};
+    if (seen_[slot_of(key)].key == key)
+        seen_[slot_of(key)] = Seen{};
 }
 
 void MacTable::remove(MacKey key) {
@@ -97,10 +121,20 @@ void MacTable::remove_at(std::size_t position) {
     rte_hash_del_key(hash_, &key);
     count_out(entries_[position]);
     entries_[position] = Entry{};
-    if (cache_[slot_of(key)].key == key)
-        cache_[slot_of(key)] = Cached{};
-    if (seen_[slot_of(key)].key == key)
-        seen_[slot_of(key)] = Seen{};
+    forget_cached(key);
+}
+
+/// What was learned ends; an address that a vNIC gave away is known nowhere again.
+void MacTable::unlearn_at(std::size_t position) {
+    Entry& entry = entries_[position];
+    void* stored = nullptr;
+    if (entry.home == kNowhere)
+        return remove_at(position);
+    if (rte_hash_get_key_with_position(hash_, static_cast<std::int32_t>(position), &stored) != 0)
+        return;
+    count_out(entry);
+    entry = {.home = entry.home, .kind = Kind::kAway};
+    forget_cached(*static_cast<const MacKey*>(stored));
 }
 
 void MacTable::count_out(const Entry& entry) {
@@ -114,7 +148,7 @@ template <class Which>
 void MacTable::remove_learned(Which&& which) {
     for (std::size_t position = 0; position < entries_.size(); ++position)
         if (entries_[position].learned() && which(entries_[position]))
-            remove_at(position);
+            unlearn_at(position);
 }
 
 void MacTable::forget(Destination destination) {
@@ -126,13 +160,15 @@ void MacTable::forget(Destination destination) {
 /// cannot be taken away by claiming it
 MacTable::Entry* MacTable::note(const MacUpdate& found, Nanos now) {
     std::int32_t at = rte_hash_lookup(hash_, &found.key);
-    const bool known = at >= 0;
-    if (!known && learned_total_ < limits::kMacLearnedMax && has_room(found.destination))
+    const bool known = at >= 0 && entries_[static_cast<std::size_t>(at)].kind != Kind::kAway;
+    if (!known && (learned_total_ >= limits::kMacLearnedMax || !has_room(found.destination)))
+        return nullptr;  // unknown frames are flooded, within their bound
+    if (at < 0)
         at = rte_hash_add_key(hash_, &found.key);
     if (at < 0)
-        return nullptr;  // unknown frames are flooded, within their bound
+        return nullptr;
     Entry& entry = entries_[static_cast<std::size_t>(at)];
-    if (entry.kind == Kind::kStatic)
+    if (entry.kind == Kind::kStatic || entry.home == found.destination)
         return nullptr;
     if (!known || entry.destination != found.destination) {
         if (!has_room(found.destination))
@@ -140,7 +176,8 @@ MacTable::Entry* MacTable::note(const MacUpdate& found, Nanos now) {
         count_out(entry);
         ++learned_total_;
         ++learned_at(found.destination);
-        entry = {.post_at = now, .destination = found.destination, .kind = Kind::kLearned};
+        entry = {
+            .post_at = now, .destination = found.destination, .home = entry.home, .kind = Kind::kLearned};
         if (cache_[slot_of(found.key)].key == found.key)
             cache_[slot_of(found.key)].destination = found.destination;
     }
@@ -186,7 +223,7 @@ void MacTable::age(Nanos now) {
         if (!entry.learned())
             continue;
         if (now >= entry.last_seen + aging_ + (entry.kind == Kind::kReceived ? post_period_ : 0)) {
-            remove_at(age_cursor_);
+            unlearn_at(age_cursor_);
             continue;
         }
         void* key = nullptr;

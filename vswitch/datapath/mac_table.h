@@ -8,6 +8,9 @@
 // Static addresses always find room. Learned ones are bounded: in total, for the wire, and per vNIC
 // (limits.h), so that no vNIC can fill the table for the others.
 //
+// A vNIC whose VM is not connected gives its address away: it is unknown, and may be learned elsewhere, until
+// the vNIC takes it back. So a VM that has moved to another host is reached there.
+//
 // What a worker learns it posts for the others: at once, again every quarter of the aging time as long as
 // the address sends, and what the ring refused again until the ring takes it. They keep what they received
 // for a quarter longer, so that an address ages first where it was seen. Example, with an aging time of 300
@@ -67,9 +70,16 @@ class MacTable {
             return cached.destination;
         return find_slow(key);
     }
+    /// As find(), but an address that a vNIC gave away, and that is known nowhere else, is that vNIC's.
+    [[nodiscard]] Destination find_or_home(MacKey key) {
+        const Destination found = find(key);
+        return found != kNowhere ? found : home_of(key);
+    }
 
     /// Fixed entry of a vNIC; wins over anything learned and never ages.
     void set_static(MacKey key, Destination destination);
+    /// The vNIC of a fixed entry gives its address away until the next set_static().
+    void give_away(MacKey key);
     void remove(MacKey key);
     /// Forgets everything that was learned at `destination`.
     void forget(Destination destination);
@@ -101,11 +111,12 @@ class MacTable {
         Nanos until = 0;  ///< no look-up before, whether it was learned or refused
         Destination destination = kNowhere;
     };
-    enum class Kind : std::uint8_t { kFree, kStatic, kLearned, kReceived };
+    enum class Kind : std::uint8_t { kFree, kStatic, kAway, kLearned, kReceived };
     struct Entry {
         Nanos last_seen = 0;
         Nanos post_at = 0;  ///< the next update is due; at most last_seen: one is owing
         Destination destination = kNowhere;
+        Destination home = kNowhere;  ///< the vNIC that gave the address away
         VnicGeneration generation = 0;
         Kind kind = Kind::kFree;
         [[nodiscard]] bool learned() const { return kind == Kind::kLearned || kind == Kind::kReceived; }
@@ -126,10 +137,13 @@ class MacTable {
     }
 
     Destination find_slow(MacKey key);
+    [[nodiscard]] Destination home_of(MacKey key) const;
+    void forget_cached(MacKey key);
     void learn_slow(const MacUpdate& found, Nanos now);
     [[nodiscard]] Entry* note(const MacUpdate& found, Nanos now);
     bool post(Entry& entry, MacKey key, Nanos now);
     void remove_at(std::size_t position);
+    void unlearn_at(std::size_t position);
     void count_out(const Entry& entry);
     template <class Which>
     void remove_learned(Which&& which);

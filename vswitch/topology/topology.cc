@@ -67,7 +67,8 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
     : eal_(eal),
       config_(config),
       quiescence_(static_cast<unsigned>(config.workers.size())),
-      appliances_(make_appliances(config, files.appliances)) {
+      appliances_(make_appliances(config, files.appliances)),
+      learned_file_(config.control_socket + ".learned") {
     config_.vnics.clear();
     config_.buffers = eal.buffers();
     unix_origin_ =
@@ -78,6 +79,7 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
     build_workers(files);
     worker_snapshots_.resize(workers_.size());
     vhost_ = std::make_unique<VhostDriver>(quiescence_);
+    read_learned();
     try {
         start_workers();
         for (const VnicConfig& vnic : config.vnics)
@@ -89,6 +91,11 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
 }
 
 Topology::~Topology() {
+    try {
+        take_snapshots();
+        write_learned();
+    } catch (const HostError&) {  // what was written last stays
+    }
     stop_workers();
     vhost_.reset();
     steering_.reset();

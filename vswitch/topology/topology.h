@@ -4,7 +4,8 @@
 //
 // Parts: topology.cc constructs and destroys, posts commands to workers, and has the agent's tick;
 // topology_vnics.cc adds, changes and removes vNICs; topology_allocations.cc is for the controller: flow
-// samples out, rates and windows in; topology_report.cc takes snapshots for reports, guarantee periods and
+// samples out, rates and windows in; topology_learned.cc keeps guests' assigned addresses over a restart and
+// over a vNIC's removal; topology_report.cc takes snapshots for reports, guarantee periods and
 // usage.
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "vswitch/agent/learned_file.h"
 #include "vswitch/agent/switch_control.h"
 #include "vswitch/config/config.h"
 #include "vswitch/config/config_files.h"
@@ -82,6 +84,7 @@ class Topology final : public SwitchControl {
         std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended
         std::string fault_named;                       // as last logged
         Nanos fault_named_at = 0;
+        bool unknown_named = false;  // that its guest has no assigned address
     };
 
     /// What is left of a vNIC that may be added again.
@@ -123,6 +126,17 @@ class Topology final : public SwitchControl {
     void bound_by_controller(VnicConfig& vnic, const Rates& rates) const;
     std::uint64_t post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates);
 
+    // topology_learned.cc
+    void read_learned();
+    /// Gives the guard of a vNIC that no worker has yet what the same vNIC had learned.
+    void restore_learned(Vnic& vnic);
+    /// What the vNIC has learned by its snapshot, and what has not ended; without addresses if it is no
+    /// client.
+    [[nodiscard]] LearnedVnic learned_of(const Vnic& vnic) const;
+    [[nodiscard]] bool taken_by_another(const Vnic& vnic, const IpAddress& address) const;
+    void write_learned();
+    void name_unknown_guests();
+
     // topology_report.cc
     void take_snapshots();
     [[nodiscard]] VnicReport report_vnic(VnicId id) const;
@@ -155,6 +169,11 @@ class Topology final : public SwitchControl {
     std::array<VnicGeneration, limits::kVnicsMax>
         generations_{};                       // of the vNIC that has the id, or gets it next
     std::map<std::string, Removed> removed_;  // by the vNIC's name
+    LearnedFile learned_file_;
+    std::map<std::string, LearnedVnic>
+        left_;                          // addresses of vNICs that are not here, by name; times as now()
+    std::vector<LearnedVnic> written_;  // in the file, likewise
+    std::string learned_fault_;         // of the file, as last logged
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
     Nanos guarantees_ended_ = 0;  // end of the last guarantee period

@@ -182,6 +182,8 @@ void Topology::end_guarantee_periods(Nanos now) {
     guarantees_ended_ = now;
     try {
         take_snapshots();
+        write_learned();
+        name_unknown_guests();
         GuaranteeRound round(config_.uplink.capacity_bps() / kBitsPerByte);
         std::array<std::uint64_t, limits::kVnicsMax> rates_before{};
         for (VnicId id = 0; id < vnics_.size(); ++id) {

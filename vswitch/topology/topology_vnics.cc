@@ -81,6 +81,7 @@ void Topology::remove_vnic(const std::string& name) {
         vnic, vnic.guarantee->end_period(from_vm.delivered.bytes, now(), from_vm.queued.packets != 0), true);
     forget_removed();
     removed_[name] = {vnic.config, now()};
+    left_[name] = learned_of(vnic);
     remove(id);
     spdlog::info("vNIC {} removed", name);
 }
@@ -159,6 +160,7 @@ void Topology::add(const VnicConfig& config) {
     const WorkerId owner = pick_worker(config);
     *free = make_vnic(config, id, owner);
     Vnic& vnic = **free;
+    restore_learned(vnic);
     run_on_all(command::AddVnic{vnic.path.get()});
     try {
         if (config.device.empty())
@@ -167,6 +169,7 @@ void Topology::add(const VnicConfig& config) {
         remove(id);
         throw;
     }
+    left_.erase(config.name);
     vnic.steering = steering_ ? steering_->add(id, config, owner) : Steering{false, "there is no uplink"};
 }
 

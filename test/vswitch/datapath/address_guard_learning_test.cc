@@ -208,6 +208,93 @@ TEST_CASE("a prefix that is not for addresses of hosts is not learned") {
     CHECK(client.may_use("fd00:1::5054:ff:fe00:1"));
 }
 
+TEST_CASE("a guest whose lease the guard does not know may renew it, and the ACK makes it known") {
+    Client client;
+    const FrameBytes renewal = [] {
+        FrameBytes message = dhcp(1, 3, mac(1), "0.0.0.0");
+        std::ranges::copy(ip_bytes("10.0.0.7"), message.begin() + 12);  // ciaddr
+        return message;
+    }();
+    const auto sent = [&](const FrameBytes& message, const char* source, std::uint16_t from = 68,
+                          std::uint16_t to = 67) {
+        return client.send(frame_from(source, kUdp, udp_between(from, to, message)));
+    };
+    CHECK(sent(renewal, "10.0.0.7") == kPasses);
+    CHECK_FALSE(client.may_use("10.0.0.7"));  // asking is not having
+    CHECK(client.send(arp_from(mac(1), "10.0.0.7", "10.0.0.254")) == DropReason::kArpSpoof);
+    SECTION("but not as another's, for another, or in another message") {
+        CHECK(sent(renewal, "10.0.0.8") == DropReason::kIpSpoof);
+        CHECK(sent(renewal, "10.0.0.7", 99) == DropReason::kIpSpoof);
+        CHECK(sent(renewal, "10.0.0.7", 68, 99) == DropReason::kIpSpoof);
+        for (const std::uint8_t type : FrameBytes{1, 2, 4, 5, 7, 8}) {
+            FrameBytes other = renewal;
+            other[242] = type;
+            CHECK(sent(other, "10.0.0.7") != kPasses);
+        }
+        FrameBytes other = renewal;
+        other[28 + 5] ^= 0xFF;  // chaddr
+        CHECK(sent(other, "10.0.0.7") == DropReason::kIpSpoof);
+        other = renewal;
+        other[24] = 10;  // giaddr: a relay's
+        CHECK(sent(other, "10.0.0.7") == DropReason::kIpSpoof);
+        FrameBytes part = frame_from("10.0.0.7", kUdp, udp_between(68, 67, renewal));
+        write16(part, 20, 0x2000);
+        CHECK(client.send(part) == DropReason::kIpSpoof);
+        const FrameBytes whole = frame_from("10.0.0.7", kUdp, udp_between(68, 67, renewal));
+        for (std::size_t bytes = 42; bytes < whole.size(); ++bytes)
+            REQUIRE(client.send(FrameBytes(whole.begin(),
+                                           whole.begin() + static_cast<std::ptrdiff_t>(bytes))) != kPasses);
+        client.rules.learns = false;
+        CHECK(sent(renewal, "10.0.0.7") == DropReason::kIpSpoof);
+    }
+    SECTION("and is answered") {
+        client.receive(dhcp_ack(mac(1), "10.0.0.7", 60));
+        CHECK(client.may_use("10.0.0.7"));
+        client.receive(server_message(dhcp(2, 6, mac(1), "0.0.0.0")));  // a NAK
+        CHECK_FALSE(client.may_use("10.0.0.7"));
+    }
+}
+
+TEST_CASE("a restored guard knows what the one before had learned, until it ends, and nothing else") {
+    Client before;
+    before.receive(dhcp_ack(mac(1), "10.0.0.7", 60));
+    before.receive(dhcp6_reply(kClientLink, "fd00::7", 90));
+    before.receive(advertised(prefix_option("fd00:1::", 600) + prefix_option("fd00:2::", 30)));
+    Client client;
+    const LearnedAddresses learned = before.guard.learned();
+    client.guard.restore(client.rules, learned);
+    CHECK((client.guard.learned() == learned));
+    for (const char* own : {"10.0.0.7", "fd00::7", "fd00:1::5054:ff:fe00:1", "fd00:2::5054:ff:fe00:1"})
+        CHECK(client.may_use(own));
+    client.pass(30);
+    CHECK_FALSE(client.may_use("fd00:2::5054:ff:fe00:1"));
+    client.pass(30);
+    CHECK_FALSE(client.may_use("10.0.0.7"));
+    CHECK(client.may_use("fd00::7"));
+    SECTION("not with another MAC address, as far as the addresses are derived from it") {
+        Client other;
+        other.rules.set_mac(mac(2));
+        other.guard.restore(other.rules, learned);
+        CHECK_FALSE(other.guard.learned()[2].from == From::kRouter);
+    }
+    SECTION("not of a kind that cannot be") {
+        Client other;
+        std::array<LearnedAddress, 4> wrong{learned[0], learned[1], learned[2], learned[2]};
+        wrong[0].from = From::kDhcp6;
+        wrong[1].from = From::kDhcp;
+        wrong[2].from = From::kNone;
+        wrong[3].address = IpAddress::parse("fe80::5054:ff:fe00:1").value();
+        other.guard.restore(other.rules, wrong);
+        CHECK((other.guard.learned() == LearnedAddresses{}));
+    }
+    SECTION("not without the role") {
+        Client other;
+        other.rules.learns = false;
+        other.guard.restore(other.rules, learned);
+        CHECK((other.guard.learned() == LearnedAddresses{}));
+    }
+}
+
 TEST_CASE("what was learned is forgotten together") {
     Client client;
     client.receive(dhcp_ack(mac(1), "10.0.0.7", 3600));

@@ -57,6 +57,68 @@ TEST_CASE("a static address wins over what was learned before") {
     CHECK(table.macs.find(kKey) == 5);
 }
 
+TEST_CASE("an address that its vNIC gave away is learned elsewhere, ages there, and is taken back at once") {
+    Table table;
+    table.macs.set_static(kKey, 5);
+    table.macs.learn(kKey, kToUplink, 0);  // refused, and not looked at again for a second
+    CHECK(table.macs.find(kKey) == 5);
+    table.macs.give_away(kKey);
+    CHECK(table.macs.find(kKey) == kNowhere);
+    CHECK(table.macs.find_or_home(kKey) == 5);
+    SECTION("learned on the wire") {
+        table.macs.learn(kKey, kToUplink, 0);
+    }
+    SECTION("learned by another worker") {
+        table.macs.on_update({kKey, kToUplink}, 0);
+    }
+    CHECK(table.macs.find(kKey) == kToUplink);
+    CHECK(table.macs.find_or_home(kKey) == kToUplink);
+    CHECK(table.macs.size() == 1);
+    table.age_all(2 * kAging);
+    CHECK(table.macs.find(kKey) == kNowhere);
+    CHECK(table.macs.find_or_home(kKey) == 5);
+    table.macs.learn(kKey, 6, 2 * kAging);
+    CHECK(table.macs.find(kKey) == 6);
+    table.macs.forget(6);
+    CHECK(table.macs.find(kKey) == kNowhere);
+    table.macs.learn(kKey, 6, 2 * kAging);
+    table.macs.set_static(kKey, 5);
+    CHECK(table.macs.find(kKey) == 5);
+    table.macs.learn(kKey, kToUplink, 2 * kAging);
+    CHECK(table.macs.find(kKey) == 5);
+    table.macs.give_away(kKey);
+    table.macs.learn(kKey, kToUplink, 2 * kAging);
+    table.macs.remove(kKey);
+    CHECK(table.macs.find_or_home(kKey) == kNowhere);
+    CHECK(table.macs.size() == 0);
+}
+
+TEST_CASE(
+    "addresses that were given away and learned count as learned, and no longer when they are taken back") {
+    Table table;
+    for (std::uint32_t round = 0; round < 3; ++round) {
+        for (std::uint64_t i = 0; i < limits::kMacLearnedVnic; ++i) {
+            table.macs.set_static(mac_key(i << 8, 10), 7);
+            table.macs.give_away(mac_key(i << 8, 10));
+            table.macs.learn(mac_key(i << 8, 10), 3, 0);
+            REQUIRE(table.macs.find(mac_key(i << 8, 10)) == 3);
+        }
+        table.macs.learn(mac_key(0xFF'FF00, 10), 3, 0);
+        CHECK(table.macs.find(mac_key(0xFF'FF00, 10)) == kNowhere);
+        for (std::uint64_t i = 0; i < limits::kMacLearnedVnic; ++i)
+            table.macs.set_static(mac_key(i << 8, 10), 7);
+    }
+}
+
+TEST_CASE("what is no vNIC's fixed address cannot be given away") {
+    Table table;
+    table.macs.give_away(kKey);
+    CHECK(table.macs.size() == 0);
+    table.macs.learn(kKey, 4, 0);
+    table.macs.give_away(kKey);
+    CHECK(table.macs.find(kKey) == 4);
+}
+
 TEST_CASE("a learned address moves at once, cached or not, and each move is passed on once") {
     Table table;
     for (const Destination where : {Destination{3}, Destination{4}, kToUplink, Destination{3}}) {
