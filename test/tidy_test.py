@@ -43,7 +43,8 @@ SWITCH = {"common/config", "vswitch/limits.h", "vswitch/stats.h", "vswitch/drop_
 QOS = {"vswitch/qos", "vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qos/schedulers", "vswitch/qos/receive",
        "vswitch/qos/requests", "vswitch/qos/guarantees"}
 SIM = PURE | SWITCH | QOS       # the switch's pure code, in virtual time
-DATAPATH = PURE | SWITCH | QOS | {"cost_functions/protocols", "cost_functions/tracker", "vswitch/esp", "vswitch/ports"}
+DATAPATH = PURE | SWITCH | QOS | {"cost_functions/protocols", "cost_functions/tracker", "vswitch/esp", "vswitch/ports",
+                                 "vswitch/ports/virtio/checksum.h"}
 MAY_INCLUDE = {
     "common": set(),
     "common/config": {"common"},

@@ -10,6 +10,7 @@
 
 #include "common/types.h"
 #include "vswitch/limits.h"
+#include "vswitch/ports/virtio/checksum.h"
 
 namespace weir {
 
@@ -64,10 +65,6 @@ struct FrameHead {
 [[nodiscard]] inline bool is_reserved_multicast(std::uint64_t destination) {
     return (destination & 0xF0FF'FFFF'FFFF) == 0x0000'00C2'8001;
 }
-
-/// The offloads a sender asked for: flags of dequeued frames, and of frames on their way to a NIC.
-inline constexpr std::uint64_t kOffloadFlags =
-    RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IP_CKSUM;
 
 /// vNIC that the frame came from, kept while it waits; DPDK does not read `port` on transmit.
 inline void set_source(rte_mbuf* frame, std::uint16_t vnic) {

@@ -15,9 +15,6 @@
 namespace weir::offload {
 namespace {
 
-/// Smallest segment that a TCP may negotiate (RFC 879 era hosts); less is an attack on our cycles.
-constexpr std::uint16_t kSegmentBytesMin = 48;
-
 std::uint32_t l4_offset(const rte_mbuf* frame) {
     return static_cast<std::uint32_t>(frame->l2_len + frame->l3_len);
 }
@@ -48,38 +45,27 @@ void write_l4_checksum(rte_mbuf* frame, std::uint16_t checksum) {
                 sizeof(checksum));
 }
 
-/// Ones' complement sum of all from `at` on. rte_raw_cksum_mbuf loses carries (seen in DPDK 22.11) when a
-/// buffer of the chain has an odd length, as segments of odd sizes do.
-std::uint32_t sum_from(const rte_mbuf* frame, std::uint32_t at) {
-    std::uint32_t sum = 0;
-    bool odd = false;
-    for (const rte_mbuf* part = frame; part != nullptr; part = part->next) {
-        const std::uint32_t bytes = part->data_len - RTE_MIN(at, std::uint32_t{part->data_len});
-        const std::uint16_t of_part = rte_raw_cksum(rte_pktmbuf_mtod_offset(part, const void*, at), bytes);
-        sum += odd ? rte_bswap16(of_part) : of_part;
-        odd ^= bytes % 2 != 0;
-        at -= part->data_len - bytes;
-    }
-    return sum;
-}
-
 std::uint16_t l4_checksum(const rte_mbuf* frame) {
     const auto* ip = rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, frame->l2_len);
-    const std::uint32_t pseudo_header =
-        *ip >> 4 == 4 ? rte_ipv4_phdr_cksum(reinterpret_cast<const rte_ipv4_hdr*>(ip), 0)
-                      : rte_ipv6_phdr_cksum(reinterpret_cast<const rte_ipv6_hdr*>(ip), 0);
-    std::uint32_t sum = sum_from(frame, l4_offset(frame)) + pseudo_header;
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    const auto checksum = static_cast<std::uint16_t>(~((sum & 0xFFFF) + (sum >> 16)));
-    return checksum == 0 && is_udp(frame->ol_flags) ? 0xFFFF : checksum;  // zero would mean: none (RFC 768)
+    const std::uint32_t sum = checksums::sum_from(frame, l4_offset(frame)) + checksums::pseudo_header(ip);
+    return is_udp(frame->ol_flags) ? checksums::not_none(sum)
+                                   : static_cast<std::uint16_t>(~checksums::fold(sum));
 }
 
 /// What of a super-frame's flags holds for a piece of it, and the checksum of the pseudo header for its
-/// length.
-void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint16_t segment_bytes) {
+/// length. The congestion window was reduced once, before the first segment (RFC 3168 6.1.2).
+/// @param before segments of the whole that come before the piece
+void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint32_t before) {
+    const std::uint16_t segment_bytes = whole->tso_segsz;
     piece->ol_flags |= RTE_MBUF_F_TX_TCP_CKSUM | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_IPV4;
-    const auto* ip = rte_pktmbuf_mtod_offset(piece, const rte_ipv4_hdr*, whole->l2_len);
-    write_l4_checksum(piece, rte_ipv4_phdr_cksum(ip, 0));
+    const auto* first = rte_pktmbuf_mtod_offset(whole, const rte_ipv4_hdr*, whole->l2_len);
+    rte_pktmbuf_mtod_offset(piece, rte_ipv4_hdr*, whole->l2_len)->packet_id =
+        rte_cpu_to_be_16(static_cast<std::uint16_t>(rte_be_to_cpu_16(first->packet_id) + before));
+    if (before != 0)
+        rte_pktmbuf_mtod_offset(piece, rte_tcp_hdr*, l4_offset(whole))->tcp_flags &=
+            static_cast<std::uint8_t>(~RTE_TCP_CWR_FLAG);
+    const auto* ip = rte_pktmbuf_mtod_offset(piece, const std::uint8_t*, whole->l2_len);
+    write_l4_checksum(piece, checksums::pseudo_header(ip));
     if (piece->pkt_len > segment_bytes + header_bytes(whole)) {
         piece->ol_flags |= RTE_MBUF_F_TX_TCP_SEG;
         piece->tso_segsz = segment_bytes;
@@ -90,7 +76,7 @@ void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint16_t segment_
 
 }  // namespace
 
-bool valid(const rte_mbuf* frame) {
+bool fits(const rte_mbuf* frame) {
     const std::uint64_t flags = frame->ol_flags;
     if ((flags & kOffloadFlags) == 0)
         return true;
@@ -108,8 +94,7 @@ bool valid(const rte_mbuf* frame) {
         return true;
     return frame->tso_segsz >= kSegmentBytesMin && frame->l4_len >= sizeof(rte_tcp_hdr) &&
            frame->tso_segsz + header_bytes(frame) <= UINT16_MAX &&
-           frame->pkt_len - frame->l2_len <= UINT16_MAX && (flags & RTE_MBUF_F_TX_IPV4) != 0 &&
-           wire_frames(frame) <= kSegmentsMax;
+           frame->pkt_len - frame->l2_len <= UINT16_MAX && (flags & RTE_MBUF_F_TX_IPV4) != 0;
 }
 
 std::uint16_t wire_frames(const rte_mbuf* frame) {
@@ -155,7 +140,7 @@ std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out, std::uint
         return 1;
     }
     for (int i = 0; i < made; ++i)
-        finish_piece(out[static_cast<std::size_t>(i)], frame, segment_bytes);
+        finish_piece(out[static_cast<std::size_t>(i)], frame, static_cast<std::uint32_t>(i) * segments);
     rte_pktmbuf_free(frame);
     return static_cast<std::uint16_t>(made);
 }

@@ -12,15 +12,24 @@
 
 namespace weir::offload {
 
-/// Most segments that one super-frame may become: 64 KiB in segments of 256 bytes. More is refused.
+/// Most segments that one super-frame may become: 64 KiB in segments of 256 bytes. One of a guest that would
+/// become more is cut into several first (intake.h).
 inline constexpr std::uint16_t kSegmentsMax = 256;
+/// Least payload of a segment. Linux has none smaller (TCP_MIN_GSO_SIZE): 48 bytes of the smallest MSS, less
+/// 40 of options.
+inline constexpr std::uint16_t kSegmentBytesMin = 8;
 using Segments = std::array<rte_mbuf*, kSegmentsMax>;
 
 /// Whether the header lengths and the segment size that the guest stated fit the frame.
-[[nodiscard]] bool valid(const rte_mbuf* frame);
+[[nodiscard]] bool fits(const rte_mbuf* frame);
 
-/// Wire frames that the frame becomes: 1, or the segments of a super-frame. The frame is valid().
+/// Wire frames that the frame becomes: 1, or the segments of a super-frame. It fits().
 [[nodiscard]] std::uint16_t wire_frames(const rte_mbuf* frame);
+
+/// Whether the frame fits() and becomes at most kSegmentsMax wire frames.
+[[nodiscard]] inline bool valid(const rte_mbuf* frame) {
+    return fits(frame) && wire_frames(frame) <= kSegmentsMax;
+}
 
 /// What the frame costs where it is split or copied, with a plain frame in one buffer as the unit: its wire
 /// frames, or its buffers if they are more. The frame is valid().
@@ -37,7 +46,8 @@ using Segments = std::array<rte_mbuf*, kSegmentsMax>;
 void fill_checksums(rte_mbuf* frame);
 
 /// Splits a super-frame into wire frames whose checksums are still to be filled in, or into smaller
-/// super-frames; on success the frame is consumed.
+/// super-frames; on success the frame is consumed. Sequence numbers, IP ids, FIN, PSH and CWR are as one
+/// split of the whole would have them.
 /// @param bytes_max the longest piece; less than a segment counts as one segment
 /// @return pieces in `out`, 0 when no buffer could be had (the frame stays the caller's)
 [[nodiscard]] std::uint16_t split(rte_mbuf* frame, rte_mempool* pool, Segments& out,

@@ -58,6 +58,42 @@ TEST_CASE("a VM that splits the largest frames into the smallest segments holds 
     CHECK(balanced(host.stats(vm1).from_vm));
 }
 
+TEST_CASE(
+    "super-frames with the smallest segments arrive whole, at a VM with TSO, without it, and at the wire") {
+    constexpr std::size_t kPayload = 20'000;
+    constexpr std::uint16_t kSegment = 8;
+    RingNic nic(1, 4096);
+    SwitchConfig config;
+    config.uplink.rate_bps = 10'000'000'000;
+    SwitchHarness host(config, &nic);
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId plain = host.add(vm(2));
+    const VnicId able = host.add(vm(3), [](FakePort& port) { port.taken = {.checksum = true, .tso = true}; });
+    std::size_t segments = 0;
+    host.port(plain).sink = [&](const rte_mbuf*) { ++segments; };
+    for (const std::uint64_t to : {mac(2), mac(3), kFar})
+        host.port(vm1).offered.push_back(ask_segments(
+            to_mbuf(buffer_pool(), ethernet(to, mac(1), kIpv4, ipv4(kTcp, tcp(pattern(kPayload))))),
+            kSegment));
+    std::size_t on_wire = 0;
+    for (unsigned i = 0; i < 100; ++i) {
+        host.run(100'000, 10'000);
+        for (rte_mbuf* frame : nic.take()) {
+            ++on_wire;
+            rte_pktmbuf_free(frame);
+        }
+    }
+    CHECK(segments == kPayload / kSegment);
+    CHECK(on_wire == kPayload / kSegment);
+    std::size_t payload = 0;
+    for (const rte_mbuf* frame : host.port(able).received)
+        payload += frame->pkt_len - 54;
+    CHECK(host.port(able).received.size() == 10);  // 20,000 / (256 x 8) = 9.8
+    CHECK(payload == kPayload);
+    CHECK(host.stats(vm1).from_vm.dropped.packets == 0);
+    CHECK(balanced(host.stats(vm1).from_vm));
+}
+
 TEST_CASE("a turn forwards at most one piece of a VM's super-frames") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));

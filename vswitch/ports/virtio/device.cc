@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "vswitch/ports/virtio/checksum.h"
+
 namespace weir::virtio {
 namespace {
-
-constexpr std::uint64_t kWishes = RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IP_CKSUM;
 
 /// What buffers of any driver have to hold: a ring that cannot would wait for ever. Longer frames wait.
 constexpr std::uint32_t kPlainFrameBytes = 1514;
@@ -255,7 +255,7 @@ void Burst<R>::write(const Found& to, rte_mbuf* frame) {
     const std::uint32_t header_bytes = terms_.header_bytes;
     NetHeader header{};
     header.buffers = 1;
-    if ((frame->ol_flags & kWishes) != 0) [[unlikely]]
+    if ((frame->ol_flags & kOffloadFlags) != 0) [[unlikely]]
         header = header_of(frame);
     if (header_bytes == kNetHeaderBytes) [[likely]]
         std::memcpy(to.at, &header, kNetHeaderBytes);
