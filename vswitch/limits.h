@@ -90,6 +90,8 @@ inline constexpr std::size_t kTunnelNetworksMax = 256;
 inline constexpr std::size_t kVnicAddressesMax = 16;
 inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
 inline constexpr std::uint32_t kVlanTagBytes = 4;
+/// VLAN tags of a guest's own that no MTU counts (802.1ad has two).
+inline constexpr std::uint32_t kFreeTags = 2;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
 /// Cycles of a worker that one promised packet pays for: five times what a frame of 64 bytes costs. A power

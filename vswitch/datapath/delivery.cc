@@ -96,7 +96,7 @@ void Delivery::send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, 
 void Delivery::fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t bytes = frame->pkt_len + to.fixed.overhead_bytes;
-    if (!super_frame && frame->pkt_len > to.fixed.frame_bytes_max) {
+    if (!super_frame && exceeds(frame->pkt_len, frame, to.fixed.frame_bytes_max)) {
         to.stats.to_vm.offered.add(1, bytes);
         drop(to, &frame, 1, DropReason::kMtuExceeded);
         return;

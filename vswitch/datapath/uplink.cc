@@ -83,7 +83,7 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t longest =
         super_frame ? frame->tso_segsz + offload::header_bytes(frame) : frame->pkt_len;
-    if (longest > frame_bytes_max_) {
+    if (exceeds(longest, frame, frame_bytes_max_)) {
         drop(from, frame, bytes, DropReason::kMtuExceeded);
         return false;
     }

@@ -82,7 +82,7 @@ struct VnicFixed {
     std::uint64_t mac = 0;
     std::uint64_t mac_mask = 0;  ///< 48 ones with anti-spoofing, 0 without
     std::uint16_t vlan = 0;
-    std::uint32_t frame_bytes_max = 0;  ///< MTU + Ethernet header
+    std::uint32_t frame_bytes_max = 0;  ///< MTU + Ethernet header, without tags
     std::uint32_t overhead_bytes = 0;   ///< accounted per wire frame on top of its length
     std::uint16_t tag_bytes = 0;        ///< more per wire frame on the uplink: its VLAN tag
     bool anti_spoofing = true;
