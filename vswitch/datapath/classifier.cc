@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "common/byte_order.h"
 #include "vswitch/datapath/feedback/feedback_frame.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
@@ -67,9 +68,12 @@ bool is_priority_tagged(const rte_mbuf* frame, const FrameHead& head) {
 }
 
 /// Takes the priority tag of a guest's frame off, so that checks, prices and offloads see an untagged frame.
+/// Its priority is kept for the tag that the frame may get on the wire.
 void strip_priority_tag(rte_mbuf* frame, FrameHead& head) {
     constexpr std::uint64_t kL2LengthMask = (1U << RTE_MBUF_L2_LEN_BITS) - 1;
     auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+    frame->vlan_tci = be16(bytes + kEthernetHeaderBytes);
+    frame->ol_flags |= kPriorityFlag;
     std::memmove(bytes + kVlanTagBytes, bytes, 2 * sizeof(rte_ether_addr));
     rte_pktmbuf_adj(frame, kVlanTagBytes);
     if (frame->l2_len >= kEthernetHeaderBytes + kVlanTagBytes)

@@ -97,6 +97,9 @@ struct FrameHead {
 inline constexpr std::uint64_t kOffloadFlags =
     RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IP_CKSUM;
 
+/// The guest's frame had a priority tag, whose PCP and DEI are in `vlan_tci` since.
+inline constexpr std::uint64_t kPriorityFlag = RTE_MBUF_F_RX_VLAN_STRIPPED;
+
 /// vNIC that the frame came from, kept while it waits; DPDK does not read `port` on transmit.
 inline void set_source(rte_mbuf* frame, std::uint16_t vnic) {
     frame->port = vnic;

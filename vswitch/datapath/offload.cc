@@ -86,6 +86,7 @@ void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint16_t segment_
     }
     piece->port = whole->port;
     piece->hash.usr = whole->hash.usr;
+    piece->vlan_tci = whole->vlan_tci;  // of kPriorityFlag
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// tags_test.cc - VLAN tags of a guest's own: no MTU counts two of them.
+// tags_test.cc - VLAN tags of a guest's own: no MTU counts two of them, and a priority tag keeps its marks.
 // Source: IEEE 802.1Q.
 #include <rte_ethdev.h>
 #include <rte_ether.h>
@@ -56,6 +56,28 @@ Frames left_for_wire(RingNic& nic) {
         rte_pktmbuf_free(frame);
     }
     return frames;
+}
+
+/// The tag of a frame that has one: PCP, DEI and VLAN.
+std::uint16_t outer_tag(const FrameBytes& frame) {
+    CHECK(read16(frame, 12) == kVlan);
+    return read16(frame, 14);
+}
+
+/// What leaves of one frame of VM 1 with a priority tag, in VLAN 7.
+FrameBytes tagged_on_wire(const FrameBytes& frame, const SwitchConfig& config = {},
+                          std::uint64_t reservation_bps = 0) {
+    RingNic nic;
+    SwitchHarness host(config, &nic);
+    VnicConfig sender = vm(1);
+    sender.vlan = 7;
+    sender.reservation_bps = reservation_bps;
+    const VnicId vm1 = host.add(sender);
+    vm_sends(host, vm1, frame);
+    host.settle();
+    const Frames frames = left_for_wire(nic);
+    REQUIRE(frames.size() == 1);
+    return frames[0];
 }
 
 }  // namespace
@@ -154,4 +176,54 @@ TEST_CASE("super-frames behind tags become segments of full size, for a VM and f
             }
         }
     }
+}
+
+TEST_CASE("a priority tag's PCP and DEI are kept in the tag of the vNIC's VLAN") {
+    const FrameBytes plain = numbered(kFar, mac(1), 100, 7);
+    CHECK((tagged_on_wire(tagged(plain, 0xA000)) == tagged(plain, 0xA000 | 7)));
+    CHECK((tagged_on_wire(tagged(plain, 0xF000)) == tagged(plain, 0xF000 | 7)));
+    CHECK((tagged_on_wire(tagged(plain, 0x2000, kQinQ)) == tagged(plain, 0x2000 | 7)));
+    CHECK((tagged_on_wire(plain) == tagged(plain, 7)));
+    SwitchConfig low;
+    low.uplink.best_effort_pcp = 1;
+    CHECK(outer_tag(tagged_on_wire(tagged(plain, 0xB000), low)) == (0x2000 | 7));
+    CHECK(outer_tag(tagged_on_wire(tagged(plain, 0xB000), low, 1'000'000)) ==
+          (0xB000 | 7));  // it has a reservation
+    CHECK(outer_tag(tagged_on_wire(tagged(numbered(kBroadcast, mac(1), 100, 7), 0xA000))) == (0xA000 | 7));
+}
+
+TEST_CASE("the segments of a super-frame keep its priority, split for the wire or for a limit") {
+    for (const std::uint64_t limit : {0ULL, 100'000'000ULL}) {
+        RingNic nic;
+        SwitchHarness host({}, &nic);
+        VnicConfig sender = vm(1);
+        sender.vlan = 7;
+        if (limit != 0)
+            sender.limit_bps = limit;
+        const VnicId vm1 = host.add(sender);
+        rte_mbuf* asked = ask_segments(
+            to_mbuf(buffer_pool(), ethernet(kFar, mac(1), kIpv4, ipv4(kTcp, tcp(pattern(4 * 1460))))), 1460);
+        asked->vlan_tci = 0xA000;
+        REQUIRE(rte_vlan_insert(&asked) == 0);
+        asked->l2_len = 18;
+        host.port(vm1).offered.push_back(asked);
+        host.run(2'000'000);
+        const Frames frames = left_for_wire(nic);
+        REQUIRE(frames.size() == 4);
+        for (const FrameBytes& one : frames)
+            CHECK(outer_tag(one) == (0xA000 | 7));
+    }
+}
+
+TEST_CASE("a priority tag is no part of the frame that a neighbor gets") {
+    SwitchHarness host;
+    VnicConfig sender = vm(1);
+    VnicConfig receiver = vm(2);
+    sender.vlan = receiver.vlan = 7;
+    const VnicId vm1 = host.add(sender);
+    const VnicId vm2 = host.add(receiver);
+    const FrameBytes plain = numbered(mac(2), mac(1), 100, 7);
+    vm_sends(host, vm1, tagged(plain, 0xA000));
+    host.settle();
+    CHECK(taken_by(host, vm2) == Frames{plain});
 }
