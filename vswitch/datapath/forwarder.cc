@@ -83,7 +83,7 @@ void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, 
             return is_longer_super_frame(frame, most);
         })) [[likely]] {
         Batch batch;
-        classify_from_vm(from, macs_, unknown_, frames, count, now, batch);
+        classify_from_vm(from, macs_, unknown_, frames, count, feedback_.has_value(), now, batch);
         forward(from, batch, now);
         delivery_.flush();
         return;
@@ -101,7 +101,8 @@ void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, 
             Batch batch;
             const auto part =
                 static_cast<std::uint16_t>(RTE_MIN(static_cast<unsigned>(made - at), limits::kBurst));
-            classify_from_vm(from, macs_, unknown_, segments.data() + at, part, now, batch);
+            classify_from_vm(from, macs_, unknown_, segments.data() + at, part, feedback_.has_value(), now,
+                             batch);
             forward(from, batch, now);
         }
     }
