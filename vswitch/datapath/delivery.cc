@@ -63,17 +63,36 @@ void Delivery::drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropRe
     rte_pktmbuf_free_bulk(frames, count);
 }
 
+/// Drops those of the frames that a port has left which are too long for the VM's buffers: more time would
+/// not help. @return the others, which come first
+std::uint16_t Delivery::drop_too_long(VnicPath& to, rte_mbuf** left, std::uint16_t count) {
+    const std::uint16_t too_long = to.fixed.port->take_too_long();
+    const auto others = static_cast<std::uint16_t>(count - too_long);
+    drop(to, left + others, too_long, DropReason::kVmBufferShort);
+    return others;
+}
+
 /// The second attempt at a full ring, charged to the receiving VM; then the frames wait or are dropped.
 /// @param sent frames that the first attempt sent  @param bytes of all `count` frames
 [[gnu::noinline]] void Delivery::retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
                                        std::uint16_t sent, std::uint64_t bytes) {
     const std::uint64_t start = setup_.bill.read();
-    sent = static_cast<std::uint16_t>(
-        sent + to.fixed.port->tx_burst(frames + sent, static_cast<std::uint16_t>(count - sent)));
-    const auto left = static_cast<std::uint16_t>(count - sent);
-    to.stats.to_vm.delivered.add(sent, bytes - accounted_bytes(to, frames + sent, left));
+    DirectionStats& stats = to.stats.to_vm;
+    frames += sent;
+    count = static_cast<std::uint16_t>(count - sent);
+    stats.delivered.add(sent, bytes - accounted_bytes(to, frames, count));
+    std::uint16_t left = drop_too_long(to, frames, count);
+    if (left != 0) {
+        const std::uint64_t offered = accounted_bytes(to, frames, left);
+        const std::uint16_t again = to.fixed.port->tx_burst(frames, left);
+        frames += again;
+        left = static_cast<std::uint16_t>(left - again);
+        stats.delivered.add(again, offered - accounted_bytes(to, frames, left));
+        left = drop_too_long(to, frames, left);
+        sent = static_cast<std::uint16_t>(sent + again);
+    }
     if (left != 0)
-        wait_or_drop(to, frames + sent, left, sent != 0);
+        wait_or_drop(to, frames, left, sent != 0);
     setup_.bill.divert(to, setup_.bill.read() - start);
 }
 

@@ -129,6 +129,7 @@ class Delivery {
     void fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted);
     void send_fitted(VnicPath& to, Fitted& fitted);
     void send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
+    [[nodiscard]] std::uint16_t drop_too_long(VnicPath& to, rte_mbuf** left, std::uint16_t count);
     void retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint16_t sent, std::uint64_t bytes);
     [[nodiscard]] static std::uint64_t accounted_bytes(const VnicPath& to, rte_mbuf* const* frames,
                                                        std::uint16_t count);

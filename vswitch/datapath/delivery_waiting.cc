@@ -115,6 +115,7 @@ void Delivery::refresh(VnicPath& to) {
                                              std::uint64_t bytes) {
     const VnicId id = to.fixed.id;
     std::uint16_t sent = 0;
+    std::uint16_t left = count;
     if (fan_in_.admit(id, static_cast<std::uint32_t>(bytes), origin_.now)) {
         sent = to.fixed.port->tx_burst(frames, count);
         const std::uint64_t rest =
@@ -123,9 +124,10 @@ void Delivery::refresh(VnicPath& to) {
         to.stats.to_vm.delivered.add(sent, bytes - rest);
         if (origin_.vm == nullptr)
             waiting_[id].drain.took(static_cast<std::uint32_t>(bytes - rest));
+        left = drop_too_long(to, frames + sent, static_cast<std::uint16_t>(count - sent));
     }
-    if (sent < count)
-        wait_or_drop(to, frames + sent, static_cast<std::uint16_t>(count - sent), sent != 0);
+    if (left != 0)
+        wait_or_drop(to, frames + sent, left, sent != 0);
 }
 
 /// @param took_some the VM has taken other frames just now
@@ -309,15 +311,23 @@ unsigned Delivery::serve(VnicPath& to) {
         fan_in_.staged(id,
                        [&](const PacketRef& ref) { frames[count++] = static_cast<rte_mbuf*>(ref.packet); });
         const std::uint16_t sent = to.fixed.port->tx_burst(frames.data(), count);
-        for (std::uint16_t i = 0; i < sent; ++i)
+        const std::uint16_t too_long = to.fixed.port->take_too_long();
+        const std::span<rte_mbuf* const> lost = std::span(frames).subspan(count - too_long, too_long);
+        // In the order in which they were picked, which the array has no more.
+        for (std::uint16_t i = 0; i < sent + too_long; ++i)
             fan_in_.pop(id, [&](const PacketRef& ref, SenderId sender) {
-                left(to, ref, sender);
                 moved += ref.buffers;
+                if (too_long != 0 && std::ranges::find(lost, ref.packet) != lost.end()) {
+                    fan_in_.give_back(id, ref.bytes);
+                    drop_left(to, ref, sender, DropReason::kVmBufferShort);
+                    return;
+                }
+                left(to, ref, sender);
                 to.stats.to_vm.delivered.add(1, ref.bytes);
                 if (sender == kFromWire)
                     state.drain.took(ref.bytes);
             });
-        full = sent < count;
+        full = sent + too_long < count;
     }
     if (moved != 0 || !full)
         state.progress = origin_.now;

@@ -20,6 +20,29 @@ constexpr unsigned kFaultBits = 8;
 constexpr std::uint32_t kFaultMask = (1U << kFaultBits) - 1;
 static_assert(2 * limits::kQueuesMax <= 32, "the ring bitmap has 32 bits");
 
+/// Frames of a burst that some rings did not take.
+struct Leftovers {
+    std::uint16_t waiting = 0;   ///< for room, from the first one
+    std::uint16_t too_long = 0;  ///< at the end
+    std::array<rte_mbuf*, limits::kBurst> frames;
+
+    /// @param long_ones of them, at their end, are too long for their ring
+    void add(std::span<rte_mbuf* const> some, std::uint16_t long_ones) {
+        const std::size_t others = some.size() - long_ones;
+        std::ranges::copy(some.first(others), frames.begin() + waiting);
+        std::ranges::copy(some.subspan(others), frames.end() - too_long - long_ones);
+        waiting = static_cast<std::uint16_t>(waiting + others);
+        too_long = static_cast<std::uint16_t>(too_long + long_ones);
+    }
+    /// Moves them to the end of the burst. @return how many frames are before them, which were taken
+    [[nodiscard]] std::uint16_t put_behind(std::span<rte_mbuf*> burst) const {
+        const auto taken = static_cast<std::uint16_t>(burst.size() - waiting - too_long);
+        std::copy_n(frames.begin(), waiting, burst.begin() + taken);
+        std::copy_n(frames.end() - too_long, too_long, burst.begin() + taken + waiting);
+        return taken;
+    }
+};
+
 }  // namespace
 
 VhostPort::Connection& VhostPort::connection(int vid) {
@@ -184,7 +207,10 @@ std::optional<std::uint64_t> VhostPort::peek_destination() {
 
 std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, rte_mbuf** frames,
                                  std::uint16_t count) {
-    const std::uint16_t sent = settle(lane, put(lane, device.terms, device.memory, {frames, count}));
+    const virtio::BurstResult result = put(lane, device.terms, device.memory, {frames, count});
+    if (result.too_long != 0) [[unlikely]]
+        too_long_ = static_cast<std::uint16_t>(too_long_ + result.too_long);
+    const std::uint16_t sent = settle(lane, result);
     rte_pktmbuf_free_bulk(frames, sent);  // they were copied
     return sent;
 }
@@ -204,17 +230,21 @@ std::uint16_t VhostPort::tx_spread(virtio::Device& device, rte_mbuf** frames, st
         lanes[i] = FlowHash::ring(
             FlowHash::of({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}),
             device.to_vm.count);
-    std::uint16_t done = 0;
-    while (done < count) {
-        std::uint16_t run = 1;
-        while (done + run < count && lanes[done + run] == lanes[done])
+    Leftovers left;
+    std::uint16_t run = 0;
+    for (std::uint16_t first = 0; first < count; first = static_cast<std::uint16_t>(first + run)) {
+        run = 1;
+        while (first + run < count && lanes[first + run] == lanes[first])
             ++run;
-        const std::uint16_t sent = tx_lane(device, device.to_vm.lanes[lanes[done]], frames + done, run);
-        done = static_cast<std::uint16_t>(done + sent);
-        if (sent < run)
-            break;
+        const std::uint16_t before = too_long_;
+        const bool full = left.waiting != 0;
+        const std::uint16_t sent =
+            full ? std::uint16_t{0} : tx_lane(device, device.to_vm.lanes[lanes[first]], frames + first, run);
+        if (sent < run) [[unlikely]]
+            left.add({frames + first + sent, static_cast<std::size_t>(run - sent)},
+                     static_cast<std::uint16_t>(too_long_ - before));
     }
-    return done;
+    return left.put_behind({frames, count});
 }
 
 }  // namespace weir
