@@ -14,7 +14,10 @@ Delivery::Delivery(const Setup& setup)
     : setup_(setup),
       fan_in_(kWaitingRoom),
       source_shares_(limits::kVnicsMax, setup.source_key),
-      waiting_(limits::kVnicsMax) {
+      waiting_(limits::kVnicsMax),
+      lines_(limits::kVnicsMax + limits::kRingLinesMax) {
+    for (std::size_t id = 0; id < limits::kVnicsMax; ++id)
+        lines_[id].vnic = static_cast<VnicId>(id);
     staged_.reserve(limits::kVnicsMax);
     measured_.reserve(limits::kVnicsMax);
 }
@@ -78,6 +81,7 @@ std::uint16_t Delivery::drop_too_long(VnicPath& to, rte_mbuf** left, std::uint16
                                        std::uint16_t sent, std::uint64_t bytes) {
     const std::uint64_t start = setup_.bill.read();
     DirectionStats& stats = to.stats.to_vm;
+    std::uint32_t took = to.fixed.port->took();
     frames += sent;
     count = static_cast<std::uint16_t>(count - sent);
     stats.delivered.add(sent, bytes - accounted_bytes(to, frames, count));
@@ -90,9 +94,12 @@ std::uint16_t Delivery::drop_too_long(VnicPath& to, rte_mbuf** left, std::uint16
         stats.delivered.add(again, offered - accounted_bytes(to, frames, left));
         left = drop_too_long(to, frames, left);
         sent = static_cast<std::uint16_t>(sent + again);
+        took |= to.fixed.port->took();
     }
-    if (left != 0)
-        wait_or_drop(to, frames, left, sent != 0);
+    if (left != 0 && rings_of(to) > 1)
+        wait_by_ring(to, frames, left, took);
+    else if (left != 0)
+        wait_or_drop(to, to.fixed.id, frames, left, sent != 0);
     setup_.bill.divert(to, setup_.bill.read() - start);
 }
 

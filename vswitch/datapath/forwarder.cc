@@ -119,6 +119,8 @@ bool Forwarder::next_goes_elsewhere(const VnicPath& vnic) {
     if (!destination || (*destination & kMacGroupBit) != 0)
         return true;
     const Destination found = macs_.find(mac_key(*destination, vnic.fixed.vlan));
+    if (found < limits::kVnicsMax && directory_[found]->fixed.port->rings() > 1)
+        return true;  // perhaps to another ring
     return (found == kNowhere ? unknown_ : found) != vnic.pressure.last;
 }
 

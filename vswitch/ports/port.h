@@ -40,6 +40,11 @@ class Port {
     /// Frames at the end of what the last tx_burst() left that are longer than the buffers which the far side
     /// has posted: to offer them again is of no use. Owning worker.
     [[nodiscard]] std::uint16_t take_too_long() { return std::exchange(too_long_, std::uint16_t{0}); }
+    /// Rings among which tx_burst() spreads frames by FlowHash; a full one does not stop the others. Any
+    /// worker.
+    [[nodiscard]] virtual std::uint16_t rings() const { return 1; }
+    /// Bit n: ring n took frames of the last tx_burst(); of ports with several rings. Owning worker.
+    [[nodiscard]] std::uint32_t took() const { return took_; }
     /// Whether rx_burst() spent cycles on what it could not deliver, since the last call: its sender pays.
     /// Owning worker.
     [[nodiscard]] bool take_wasted() { return std::exchange(wasted_, false); }
@@ -60,6 +65,7 @@ class Port {
   protected:
     bool wasted_ = false;
     std::uint16_t too_long_ = 0;
+    std::uint32_t took_ = 0;
 };
 
 }  // namespace weir

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "vswitch/ports/flow_hash.h"
+#include "vswitch/ports/ring_spread.h"
 #include "vswitch/ports/vhost_device.h"
 
 namespace weir {
@@ -19,29 +19,6 @@ constexpr std::uint64_t kAnnounced = 1ULL << 63;
 constexpr unsigned kFaultBits = 8;
 constexpr std::uint32_t kFaultMask = (1U << kFaultBits) - 1;
 static_assert(2 * limits::kQueuesMax <= 32, "the ring bitmap has 32 bits");
-
-/// Frames of a burst that some rings did not take.
-struct Leftovers {
-    std::uint16_t waiting = 0;   ///< for room, from the first one
-    std::uint16_t too_long = 0;  ///< at the end
-    std::array<rte_mbuf*, limits::kBurst> frames;
-
-    /// @param long_ones of them, at their end, are too long for their ring
-    void add(std::span<rte_mbuf* const> some, std::uint16_t long_ones) {
-        const std::size_t others = some.size() - long_ones;
-        std::ranges::copy(some.first(others), frames.begin() + waiting);
-        std::ranges::copy(some.subspan(others), frames.end() - too_long - long_ones);
-        waiting = static_cast<std::uint16_t>(waiting + others);
-        too_long = static_cast<std::uint16_t>(too_long + long_ones);
-    }
-    /// Moves them to the end of the burst. @return how many frames are before them, which were taken
-    [[nodiscard]] std::uint16_t put_behind(std::span<rte_mbuf*> burst) const {
-        const auto taken = static_cast<std::uint16_t>(burst.size() - waiting - too_long);
-        std::copy_n(frames.begin(), waiting, burst.begin() + taken);
-        std::copy_n(frames.end() - too_long, too_long, burst.begin() + taken + waiting);
-        return taken;
-    }
-};
 
 }  // namespace
 
@@ -73,6 +50,7 @@ void VhostPort::publish(Connection& one) {
     if (one.device->misplaced)
         note_fault(*one.device->misplaced, virtio::RingFault::kPlace);  // no worker has a device
     negotiated_.store(one.negotiated, std::memory_order_relaxed);
+    rings_.store(std::max<std::uint16_t>(one.device->to_vm.count, 1), std::memory_order_relaxed);
     up_.store(true, std::memory_order_relaxed);
     device_.store(one.device.get(), std::memory_order_release);
 }
@@ -205,13 +183,14 @@ std::optional<std::uint64_t> VhostPort::peek_destination() {
     return virtio::peek_destination(lanes.lanes[lanes.next], device->terms, device->memory);
 }
 
-std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, rte_mbuf** frames,
-                                 std::uint16_t count) {
-    const virtio::BurstResult result = put(lane, device.terms, device.memory, {frames, count});
+/// @param too_long grows by the frames at the end that no buffers of the lane hold
+std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, std::span<rte_mbuf*> frames,
+                                 std::uint16_t& too_long) {
+    const virtio::BurstResult result = put(lane, device.terms, device.memory, frames);
     if (result.too_long != 0) [[unlikely]]
-        too_long_ = static_cast<std::uint16_t>(too_long_ + result.too_long);
+        too_long = result.too_long;
     const std::uint16_t sent = settle(lane, result);
-    rte_pktmbuf_free_bulk(frames, sent);  // they were copied
+    rte_pktmbuf_free_bulk(frames.data(), sent);  // they were copied
     return sent;
 }
 
@@ -219,32 +198,13 @@ std::uint16_t VhostPort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr || device->to_vm.count == 0)
         return 0;
-    return device->to_vm.count == 1 ? tx_lane(*device, device->to_vm.lanes[0], frames, count)
-                                    : tx_spread(*device, frames, count);
-}
-
-/// Spreads frames over several rings by flow; stops at the first ring that is full.
-std::uint16_t VhostPort::tx_spread(virtio::Device& device, rte_mbuf** frames, std::uint16_t count) {
-    std::array<std::uint16_t, limits::kBurst> lanes;
-    for (std::uint16_t i = 0; i < count; ++i)
-        lanes[i] = FlowHash::ring(
-            FlowHash::of({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}),
-            device.to_vm.count);
-    Leftovers left;
-    std::uint16_t run = 0;
-    for (std::uint16_t first = 0; first < count; first = static_cast<std::uint16_t>(first + run)) {
-        run = 1;
-        while (first + run < count && lanes[first + run] == lanes[first])
-            ++run;
-        const std::uint16_t before = too_long_;
-        const bool full = left.waiting != 0;
-        const std::uint16_t sent =
-            full ? std::uint16_t{0} : tx_lane(device, device.to_vm.lanes[lanes[first]], frames + first, run);
-        if (sent < run) [[unlikely]]
-            left.add({frames + first + sent, static_cast<std::size_t>(run - sent)},
-                     static_cast<std::uint16_t>(too_long_ - before));
-    }
-    return left.put_behind({frames, count});
+    auto& lanes = device->to_vm.lanes;
+    if (device->to_vm.count == 1) [[likely]]
+        return tx_lane(*device, lanes[0], {frames, count}, too_long_);
+    return spread_by_flow({frames, count}, device->to_vm.count, took_, too_long_,
+                          [&](std::uint16_t ring, std::span<rte_mbuf*> run, std::uint16_t& too_long) {
+                              return tx_lane(*device, lanes[ring], run, too_long);
+                          });
 }
 
 }  // namespace weir
