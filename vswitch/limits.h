@@ -57,6 +57,9 @@ inline constexpr std::uint32_t kReceivePackets = 32'768;
 inline constexpr std::uint32_t kReceiveBuffersOwn = kFrameBuffersMax;
 /// Buffers of such frames for all receivers of a worker besides.
 inline constexpr std::uint32_t kReceiveBuffers = 4096;
+/// Lines of a worker for full rings of vNICs with several: frames for further rings that are full wait in the
+/// one line of their vNIC, as if it had one ring.
+inline constexpr std::uint32_t kRingLinesMax = 128;
 /// Destinations with a limiter of their own per worker. EyeQ finds a few hundred active on a machine at most
 /// and measures up to 10,000. With their queues they take 1.8 MiB.
 inline constexpr std::uint32_t kDestinationLimitsMax = 16'384;
@@ -90,6 +93,8 @@ inline constexpr std::size_t kTunnelNetworksMax = 256;
 inline constexpr std::size_t kVnicAddressesMax = 16;
 inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
 inline constexpr std::uint32_t kVlanTagBytes = 4;
+/// VLAN tags of a guest's own that no MTU counts (802.1ad has two).
+inline constexpr std::uint32_t kFreeTags = 2;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
 /// Cycles of a worker that one promised packet pays for: five times what a frame of 64 bytes costs. A power

@@ -85,7 +85,7 @@ void write_and_read(const std::uint8_t* head, const FrameBytes& answered) {
     const FrameBytes frame = written(message, answered);
     if (frame.empty())
         return;
-    require(is_feedback(frame.data()), "our frame is known as one");
+    require(is_feedback(frame), "our frame is known as one");
     FeedbackMessage read;
     require(read_feedback(frame, message.vlan, kKey, read) == FeedbackVerdict::kValid && same(message, read),
             "what was written is read again");

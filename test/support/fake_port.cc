@@ -3,6 +3,7 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace weir::testing {
@@ -40,8 +41,15 @@ std::uint16_t FakePort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
     ++tx_calls;
     std::uint16_t taken_now = 0;
     const bool takes = attached && !(full && full());
-    while (takes && taken_now < count && received.size() < ring_frames) {
-        rte_mbuf* frame = frames[taken_now++];
+    std::uint16_t offered_now = count;
+    while (takes && taken_now < offered_now && received.size() < ring_frames) {
+        rte_mbuf* frame = frames[taken_now];
+        if (frame->pkt_len > buffer_bytes) {
+            std::rotate(frames + taken_now, frames + taken_now + 1, frames + offered_now--);
+            ++too_long_;
+            continue;
+        }
+        ++taken_now;
         if (sink) {
             sink(frame);
             rte_pktmbuf_free(frame);
@@ -49,7 +57,7 @@ std::uint16_t FakePort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
             received.push_back(frame);
         }
     }
-    if (taken_now < count && when_full)
+    if (taken_now < offered_now && when_full)
         when_full();
     return taken_now;
 }

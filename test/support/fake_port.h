@@ -44,9 +44,10 @@ class FakePort final : public Port {
     std::function<bool()> full;
     /// Called when a burst did not fit.
     std::function<void()> when_full;
-    std::size_t ring_frames = 256;  ///< `received` holds no more
-    bool peeks = false;             ///< the switch may know where the next of `offered` goes
-    bool attached = true;           ///< false: nothing comes, nothing is taken
+    std::size_t ring_frames = 256;        ///< `received` holds no more
+    std::size_t buffer_bytes = SIZE_MAX;  ///< a frame that is longer fits no buffer of the VM
+    bool peeks = false;                   ///< the switch may know where the next of `offered` goes
+    bool attached = true;                 ///< false: nothing comes, nothing is taken
     PortOffloads taken;
     unsigned tx_calls = 0;
     unsigned housekeepings = 0;

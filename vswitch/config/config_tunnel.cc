@@ -143,12 +143,12 @@ TunnelConfig read_tunnel(ObjectReader& reader, const UplinkConfig& uplink,
     return tunnel;
 }
 
-/// Length of the largest IP packet that fits through every tunnel.
-std::uint32_t carried_mtu(const SwitchConfig& base, std::uint16_t vlan) {
+/// Length of the largest IP packet that fits through every tunnel. @param tags that its frame has
+std::uint32_t carried_mtu(const SwitchConfig& base, std::uint32_t tags) {
     std::uint32_t frame = kEspFrameMax;
     for (const TunnelConfig& tunnel : base.tunnels)
         frame = std::min(frame, esp_frame_max(tunnel.algorithm, is_v6(tunnel), base.uplink.mtu));
-    const std::uint32_t around = kEthernetHeaderBytes + (vlan != 0 ? kVlanTagBytes : 0);
+    const std::uint32_t around = kEthernetHeaderBytes + tags * kVlanTagBytes;
     return frame > around ? frame - around : 0;
 }
 
@@ -175,9 +175,10 @@ void read_encryption(ObjectReader& vnic, VnicConfig& out, const SwitchConfig& ba
         vnic.fault("encrypt", "false, or \"tunnels\"", "there is no tunnel that its frames could take");
         return;
     }
-    const std::uint32_t most = carried_mtu(base, out.vlan);
-    if (!vnic.has("mtu"))
-        out.mtu = std::min(out.mtu, most);
+    const std::uint32_t tags = out.vlan != 0 ? 1 : 0;
+    const std::uint32_t most = carried_mtu(base, tags);
+    if (!vnic.has("mtu"))  // a guest that may send tags has room for them
+        out.mtu = std::min(out.mtu, carried_mtu(base, tags + (out.anti_spoofing ? 0 : limits::kFreeTags)));
     else if (out.mtu > most)
         vnic.fault("mtu", "at most " + std::to_string(most) + ", or nothing",
                    "more does not fit through the tunnels");

@@ -28,6 +28,30 @@ struct BurstPressure {
 };
 static_assert(sizeof(BurstPressure) == 4);
 
+/// The rings of a receiver that frames of one sender went to in the last 100 to 200 ms. Bit n: ring n.
+class RingUse {
+  public:
+    static constexpr Nanos kMemory = 100'000'000;
+
+    void note(std::uint32_t rings, Nanos now) {
+        if (now - since_ >= kMemory) {
+            before_ = now - since_ < 2 * kMemory ? rings_ : 0;
+            rings_ = 0;
+            since_ = now;
+        }
+        rings_ |= rings;
+    }
+    [[nodiscard]] std::uint32_t used(Nanos now) const {
+        const Nanos age = now - since_;
+        return age < kMemory ? rings_ | before_ : age < 2 * kMemory ? rings_ : 0;
+    }
+
+  private:
+    std::uint32_t rings_ = 0;
+    std::uint32_t before_ = 0;
+    Nanos since_ = 0;
+};
+
 struct Backpressure {
     /// How long a VM counts as one that sends to several after its frames changed their destination.
     static constexpr Nanos kMemory = 100'000'000;
@@ -38,6 +62,7 @@ struct Backpressure {
     std::atomic<std::uint32_t> holders{0};  ///< receivers of other workers that hold it back
     std::atomic<VnicId> holder{kNoVnic};    ///< of these, the one for which a frame came last
     Nanos changed = 0;                      ///< when its frames had another destination than before; 0: never
+    RingUse rings;                          ///< of the receiver of its last frames, while some of them wait
 
     [[nodiscard]] bool several(Nanos at) const { return changed != 0 && at < changed + kMemory; }
     /// A receiver of another worker holds back what goes to it.

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "common/byte_order.h"
 #include "vswitch/datapath/feedback/feedback_frame.h"
 #include "vswitch/datapath/frame.h"
 #include "vswitch/datapath/offload.h"
@@ -44,17 +45,13 @@ std::uint32_t super_frame_bytes(const rte_mbuf* frame, std::uint16_t wire_frames
     return frame->pkt_len + (wire_frames - 1U) * offload::header_bytes(frame) + wire_frames * overhead;
 }
 
-/// The bytes of a frame, if they are enough for an IP header's protocol field `before` bytes further on.
-const std::uint8_t* ip_bytes(const rte_mbuf* frame, std::uint32_t before = 0) {
-    constexpr std::uint32_t kEnough = 24;
-    return frame->data_len >= kEnough + before ? rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, before)
-                                               : nullptr;
-}
-
+/// Whether it is a feedback frame of a Weir switch, or a forgery. Other packets of the protocol are guests'.
 /// @param before bytes of VLAN tags in front of the EtherType
 bool claims_feedback(const rte_mbuf* frame, std::uint32_t before = 0) {
-    const std::uint8_t* bytes = ip_bytes(frame, before);
-    return bytes != nullptr && is_feedback(bytes);
+    constexpr std::uint32_t kEnough = 24;
+    return frame->data_len >= kEnough + before &&
+           has_feedback_protocol(rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, before)) &&
+           is_feedback(first_buffer(frame).subspan(before));
 }
 
 /// VLAN 0 is none: the tag only states a priority (802.1Q 6.9).
@@ -67,9 +64,12 @@ bool is_priority_tagged(const rte_mbuf* frame, const FrameHead& head) {
 }
 
 /// Takes the priority tag of a guest's frame off, so that checks, prices and offloads see an untagged frame.
+/// Its priority is kept for the tag that the frame may get on the wire.
 void strip_priority_tag(rte_mbuf* frame, FrameHead& head) {
     constexpr std::uint64_t kL2LengthMask = (1U << RTE_MBUF_L2_LEN_BITS) - 1;
     auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+    frame->vlan_tci = be16(bytes + kEthernetHeaderBytes);
+    frame->ol_flags |= kPriorityFlag;
     std::memmove(bytes + kVlanTagBytes, bytes, 2 * sizeof(rte_ether_addr));
     rte_pktmbuf_adj(frame, kVlanTagBytes);
     if (frame->l2_len >= kEthernetHeaderBytes + kVlanTagBytes)
@@ -98,8 +98,8 @@ DropReason judge_addresses(VnicPath& from, const rte_mbuf* frame, Nanos now) {
 
 /// Why a frame with an unusual header, or of a guarded guest, is refused; kCount when it is not.
 [[gnu::noinline]] DropReason judge_head(VnicPath& from, const rte_mbuf* frame, const FrameHead& head,
-                                        Nanos now) {
-    if (claims_feedback(frame, head.tagged() ? kVlanTagBytes : 0))
+                                        bool feedback, Nanos now) {
+    if (feedback && claims_feedback(frame, head.tagged() ? kVlanTagBytes : 0))
         return DropReason::kFeedbackUnexpected;
     if (((head.source ^ from.fixed.mac) & from.fixed.mac_mask) != 0 || (head.source & kMacGroupBit) != 0)
         return DropReason::kMacSpoof;
@@ -139,14 +139,10 @@ Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint1
                                                   : kNowhere;  // a rule may outlive its vNIC by a moment
 }
 
-/// Never for a guest: to the switch itself, or nowhere.
+/// Never for a guest: to the switch itself.
 [[gnu::noinline]] void take_feedback(const WireContext& context, rte_mbuf* frame, std::uint16_t vlan,
                                      std::uint32_t bytes) {
     FeedbackBurst* burst = context.feedback;
-    if (burst == nullptr) {
-        refuse(context.stats, frame, DropReason::kFeedbackUnexpected, bytes);
-        return;
-    }
     context.stats.delivered.add(1, bytes);
     burst->vlans[burst->count] = vlan;
     burst->frames[burst->count++] = frame;
@@ -155,7 +151,7 @@ Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint1
 }  // namespace
 
 void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
-                      std::uint16_t count, Nanos now, Batch& batch) {
+                      std::uint16_t count, bool feedback, Nanos now, Batch& batch) {
     const VnicFixed& fixed = from.fixed;
     const bool guarded = from.profile.guarded;
     DirectionStats& stats = from.stats.from_vm;
@@ -175,14 +171,14 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
         FrameHead head = read_head(frame);
         const bool odd = guarded || ((head.source ^ fixed.mac) & fixed.mac_mask) != 0 || head.tagged() ||
                          ((head.source | head.destination) & kMacGroupBit) != 0 ||
-                         is_feedback(rte_pktmbuf_mtod(frame, const std::uint8_t*));
+                         has_feedback_protocol(rte_pktmbuf_mtod(frame, const std::uint8_t*));
         DropReason verdict = DropReason::kCount;
         if (odd) {
             if (is_priority_tagged(frame, head)) {
                 strip_priority_tag(frame, head);
                 bytes -= kVlanTagBytes;
             }
-            verdict = judge_head(from, frame, head, now);
+            verdict = judge_head(from, frame, head, feedback, now);
         }
         if ((frame->ol_flags & kOffloadFlags) != 0) [[unlikely]] {
             if (!offload::valid(frame)) {
@@ -237,7 +233,7 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
             refuse(context.stats, frame, DropReason::kReservedMulticast, bytes);
             continue;
         }
-        if (claims_feedback(frame)) [[unlikely]] {
+        if (context.feedback != nullptr && claims_feedback(frame)) [[unlikely]] {
             take_feedback(context, frame, vlan, bytes);
             continue;
         }
@@ -271,13 +267,11 @@ TunnelFrame classify_from_tunnel(const TunnelContext& context, rte_mbuf* frame, 
         (void)mark_congestion(frame);
     const bool group = (head.destination & kMacGroupBit) != 0;
     found.to = group ? kToAll : find_inside(context, head.destination, found.vlan);
-    found.is_feedback = claims_feedback(frame);
+    found.is_feedback = context.feedback && claims_feedback(frame);
     if (is_reserved_multicast(head.destination))
         found.refused = DropReason::kReservedMulticast;
     else if (!context.tunnels.source_fits(tunnel, frame))
         found.refused = DropReason::kTunnelSource;
-    else if (found.is_feedback && !context.feedback)
-        found.refused = DropReason::kFeedbackUnexpected;
     else if (found.to == kToUplink)
         found.refused = DropReason::kHairpin;
     else if (found.to == kNowhere)

@@ -13,8 +13,9 @@ namespace weir {
 
 /// Classifies frames of a VM. Refused frames are counted at the vNIC and freed; the rest fill `batch`.
 /// @param unknown where frames to an unknown address go
+/// @param feedback it is on: guests' forgeries of feedback frames are refused
 void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
-                      std::uint16_t count, Nanos now, Batch& batch);
+                      std::uint16_t count, bool feedback, Nanos now, Batch& batch);
 
 /// Feedback frames of one burst, untagged; the reader frees them.
 struct FeedbackBurst {
@@ -28,7 +29,7 @@ struct WireContext {
     const VnicPath* const* directory;  ///< by VnicId, nullptr where there is none
     std::uint32_t overhead_bytes;
     DirectionStats& stats;
-    FeedbackBurst* feedback;              ///< takes feedback frames; nullptr: they are dropped
+    FeedbackBurst* feedback;              ///< takes feedback frames; nullptr: it is off, and no frame is one
     const TunnelPath* tunnels = nullptr;  ///< claims ESP frames for `esp`; nullptr: there are none
     EspBurst* esp = nullptr;
     bool learns = true;  ///< false: unknown addresses are behind the uplink anyway
@@ -43,7 +44,7 @@ struct TunnelContext {
     MacTable& macs;
     const VnicPath* const* directory;  ///< by VnicId, nullptr where there is none
     TunnelPath& tunnels;
-    bool feedback;  ///< false: feedback frames are refused
+    bool feedback;  ///< false: it is off, and no frame is one
     bool learns;    ///< as in WireContext
 };
 

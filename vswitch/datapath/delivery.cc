@@ -14,7 +14,10 @@ Delivery::Delivery(const Setup& setup)
     : setup_(setup),
       fan_in_(kWaitingRoom),
       source_shares_(limits::kVnicsMax, setup.source_key),
-      waiting_(limits::kVnicsMax) {
+      waiting_(limits::kVnicsMax),
+      lines_(limits::kVnicsMax + limits::kRingLinesMax) {
+    for (std::size_t id = 0; id < limits::kVnicsMax; ++id)
+        lines_[id].vnic = static_cast<VnicId>(id);
     staged_.reserve(limits::kVnicsMax);
     measured_.reserve(limits::kVnicsMax);
 }
@@ -63,17 +66,40 @@ void Delivery::drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropRe
     rte_pktmbuf_free_bulk(frames, count);
 }
 
+/// Drops those of the frames that a port has left which are too long for the VM's buffers: more time would
+/// not help. @return the others, which come first
+std::uint16_t Delivery::drop_too_long(VnicPath& to, rte_mbuf** left, std::uint16_t count) {
+    const std::uint16_t too_long = to.fixed.port->take_too_long();
+    const auto others = static_cast<std::uint16_t>(count - too_long);
+    drop(to, left + others, too_long, DropReason::kVmBufferShort);
+    return others;
+}
+
 /// The second attempt at a full ring, charged to the receiving VM; then the frames wait or are dropped.
 /// @param sent frames that the first attempt sent  @param bytes of all `count` frames
 [[gnu::noinline]] void Delivery::retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
                                        std::uint16_t sent, std::uint64_t bytes) {
     const std::uint64_t start = setup_.bill.read();
-    sent = static_cast<std::uint16_t>(
-        sent + to.fixed.port->tx_burst(frames + sent, static_cast<std::uint16_t>(count - sent)));
-    const auto left = static_cast<std::uint16_t>(count - sent);
-    to.stats.to_vm.delivered.add(sent, bytes - accounted_bytes(to, frames + sent, left));
-    if (left != 0)
-        wait_or_drop(to, frames + sent, left, sent != 0);
+    DirectionStats& stats = to.stats.to_vm;
+    std::uint32_t took = to.fixed.port->took();
+    frames += sent;
+    count = static_cast<std::uint16_t>(count - sent);
+    stats.delivered.add(sent, bytes - accounted_bytes(to, frames, count));
+    std::uint16_t left = drop_too_long(to, frames, count);
+    if (left != 0) {
+        const std::uint64_t offered = accounted_bytes(to, frames, left);
+        const std::uint16_t again = to.fixed.port->tx_burst(frames, left);
+        frames += again;
+        left = static_cast<std::uint16_t>(left - again);
+        stats.delivered.add(again, offered - accounted_bytes(to, frames, left));
+        left = drop_too_long(to, frames, left);
+        sent = static_cast<std::uint16_t>(sent + again);
+        took |= to.fixed.port->took();
+    }
+    if (left != 0 && rings_of(to) > 1)
+        wait_by_ring(to, frames, left, took);
+    else if (left != 0)
+        wait_or_drop(to, to.fixed.id, frames, left, sent != 0);
     setup_.bill.divert(to, setup_.bill.read() - start);
 }
 
@@ -96,7 +122,7 @@ void Delivery::send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, 
 void Delivery::fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t bytes = frame->pkt_len + to.fixed.overhead_bytes;
-    if (!super_frame && frame->pkt_len > to.fixed.frame_bytes_max) {
+    if (!super_frame && exceeds(frame->pkt_len, frame, to.fixed.frame_bytes_max)) {
         to.stats.to_vm.offered.add(1, bytes);
         drop(to, &frame, 1, DropReason::kMtuExceeded);
         return;

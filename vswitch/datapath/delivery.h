@@ -6,7 +6,8 @@
 // full ring gets one more attempt. What does not fit then, or is above the vNIC's `receive_limit`, waits and
 // is served by the senders' claims (fan_in.h); meanwhile all that follows goes behind it. Without isolation,
 // and when the VM has taken nothing for 100 ms, it is dropped. Nothing of this is asked of a receiver for
-// which nothing waits and that has no limit, but one flag.
+// which nothing waits and that has no limit, but one flag. A receiver with several rings has a line for each
+// full one (delivery_rings.cc), and what its other rings have room for passes.
 //
 // Example: a burst of 32 frames for one VM enters its ring in one call. Of 20 frames for B and 12 for C both
 // rings are written once. B's ring has 5 free places: 5 frames enter, the second attempt takes none, and 15
@@ -40,7 +41,8 @@ class Delivery {
     static constexpr FanIn::Room kWaitingRoom{
         .receivers = limits::kVnicsMax,
         .packets = {limits::kVnicsMax, limits::kReceivePacketsOwn, limits::kReceivePackets},
-        .buffers = {FanIn::kGroups * limits::kVnicsMax, limits::kReceiveBuffersOwn, limits::kReceiveBuffers}};
+        .buffers = {FanIn::kGroups * limits::kVnicsMax, limits::kReceiveBuffersOwn, limits::kReceiveBuffers},
+        .lines = limits::kRingLinesMax};
     struct Setup {
         WorkerId worker;
         rte_mempool* pool;                                ///< for segments of super-frames
@@ -108,13 +110,25 @@ class Delivery {
         Nanos now = 0;
         bool copies = false;  ///< of a flooded frame
     };
+    static constexpr LineId kNoLine = UINT16_MAX;
+    /// Frames that wait in their order: for a receiver, or for one of its rings.
+    struct Line {
+        VnicId vnic = kNoVnic;
+        std::uint16_t ring = 0;   ///< of a line behind the receivers'
+        Nanos progress = 0;       ///< when the VM took a frame of it last
+        Nanos stalled_until = 0;  ///< nothing waits in it until then
+    };
     /// Of a receiver for which frames wait.
     struct Waiting {
-        Nanos progress = 0;                  ///< when it took a frame last
-        Nanos stalled_until = 0;             ///< nothing waits for it until then
+        Waiting() { lines.fill(kNoLine); }
         DrainRate drain;                     ///< of the wire's frames
         bool measured = false;               ///< is in measured_
         BitmapTree<limits::kVnicsMax> held;  ///< vNICs of other workers that it holds back
+        // Of its rings. Their number is the port's when nothing waits, and kept while something does.
+        std::uint16_t rings = 1;
+        std::array<LineId, limits::kQueuesMax> lines;  ///< line_of()
+        RingUse from_wire;
+        RingUse from_workers;
     };
     /// Frames that the VM can take as they are.
     struct Fitted {
@@ -129,6 +143,7 @@ class Delivery {
     void fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted);
     void send_fitted(VnicPath& to, Fitted& fitted);
     void send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
+    [[nodiscard]] std::uint16_t drop_too_long(VnicPath& to, rte_mbuf** left, std::uint16_t count);
     void retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint16_t sent, std::uint64_t bytes);
     [[nodiscard]] static std::uint64_t accounted_bytes(const VnicPath& to, rte_mbuf* const* frames,
                                                        std::uint16_t count);
@@ -136,18 +151,40 @@ class Delivery {
     void flush(VnicPath& to);
     // delivery_waiting.cc
     void send_slowly(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes);
-    void wait_or_drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, bool took_some);
-    [[nodiscard]] bool wait(VnicPath& to, rte_mbuf* frame);
-    [[nodiscard]] bool wait_from_vm(VnicPath& to, const PacketRef& ref);
-    [[nodiscard]] bool wait_from_worker(VnicPath& to, const PacketRef& ref, std::uint16_t source);
-    [[nodiscard]] bool wait_from_wire(VnicPath& to, const PacketRef& ref);
+    void wait_or_drop(VnicPath& to, LineId line, rte_mbuf** frames, std::uint16_t count, bool took_some);
+    [[nodiscard]] bool wait(VnicPath& to, LineId line, rte_mbuf* frame);
+    [[nodiscard]] bool wait_from_vm(LineId line, const PacketRef& ref);
+    [[nodiscard]] bool wait_from_worker(VnicPath& to, LineId line, const PacketRef& ref,
+                                        std::uint16_t source);
+    [[nodiscard]] bool wait_from_wire(VnicPath& to, LineId line, const PacketRef& ref);
     void left(VnicPath& to, const PacketRef& ref, SenderId sender);
     void drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, DropReason reason);
-    unsigned serve(VnicPath& to);
+    [[nodiscard]] unsigned serve(LineId line);
+    [[nodiscard]] unsigned serve_line(VnicPath& to, LineId line, bool& full);
+    void end_visit(VnicPath& to, LineId line, bool moved);
+    void drop_line(VnicPath& to, LineId line, DropReason reason);
     void drop_waiting(VnicPath& to, DropReason reason);
     void hold_other(const VnicPath& receiver, std::uint16_t vnic);
     void release_others(VnicId receiver);
     void refresh(VnicPath& to);
+    // delivery_rings.cc: receivers with several rings
+    [[nodiscard]] LineId line_of(VnicId vnic, std::uint16_t ring) const;
+    [[nodiscard]] LineId take_line(VnicId vnic, std::uint16_t ring);
+    [[nodiscard]] bool idle(LineId line) const {
+        return !fan_in_.waits(line) && origin_.now >= lines_[line].stalled_until;
+    }
+    [[nodiscard]] bool has_idle_line() const;
+    [[nodiscard]] bool any_waits(VnicId vnic) const;
+    [[nodiscard]] std::uint16_t rings_of(const VnicPath& to);
+    [[nodiscard]] std::uint32_t bytes_of(VnicId vnic, SenderId sender, const RingUse& use, Nanos now) const;
+    [[nodiscard]] bool wire_waits(VnicId vnic, Nanos now) const;
+    void note_rings(VnicId vnic, const rte_mbuf* frame, std::uint32_t rings);
+    void send_by_ring(VnicPath& to, rte_mbuf** frames, std::uint16_t count);
+    void wait_by_ring(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint32_t took);
+    [[nodiscard]] unsigned serve_mixed(VnicPath& to, bool& full);
+    [[nodiscard]] unsigned leave_mixed(VnicPath& to, bool taken, LineId line, DropReason otherwise);
+    [[nodiscard]] SenderClaim claim_at(const VnicPath& to, SenderId sender) const;
+    void delivered(VnicPath& to, const PacketRef& ref, SenderId sender);
 
     Setup setup_;
     std::vector<VnicPath*> staged_;  // vNICs with staged frames
@@ -155,8 +192,10 @@ class Delivery {
     FanIn fan_in_;
     SourceShares source_shares_;
     std::vector<Waiting> waiting_;  // by VnicId
+    std::vector<Line> lines_;       // by LineId
     std::vector<VnicId> measured_;
-    std::size_t turn_ = 0;  // of the waiting receivers: the next one
+    std::size_t turn_ = 0;         // of the waiting lines: the next one
+    std::uint32_t next_line_ = 0;  // where the search for an idle line of a ring begins
 };
 
 }  // namespace weir

@@ -85,7 +85,7 @@ void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, 
             return is_longer_super_frame(frame, most);
         })) [[likely]] {
         Batch batch;
-        classify_from_vm(from, macs_, unknown_, frames, count, now, batch);
+        classify_from_vm(from, macs_, unknown_, frames, count, feedback_.has_value(), now, batch);
         forward(from, batch, now);
         delivery_.flush();
         return;
@@ -103,7 +103,8 @@ void Forwarder::from_vm(VnicPath& from, rte_mbuf** frames, std::uint16_t count, 
             Batch batch;
             const auto part =
                 static_cast<std::uint16_t>(RTE_MIN(static_cast<unsigned>(made - at), limits::kBurst));
-            classify_from_vm(from, macs_, unknown_, segments.data() + at, part, now, batch);
+            classify_from_vm(from, macs_, unknown_, segments.data() + at, part, feedback_.has_value(), now,
+                             batch);
             forward(from, batch, now);
         }
     }
@@ -120,6 +121,8 @@ bool Forwarder::next_goes_elsewhere(const VnicPath& vnic) {
     if (!destination || (*destination & kMacGroupBit) != 0)
         return true;
     const Destination found = macs_.find(mac_key(*destination, vnic.fixed.vlan));
+    if (found < limits::kVnicsMax && directory_[found]->fixed.port->rings() > 1)
+        return true;  // perhaps to another ring
     return (found == kNowhere ? unknown_ : found) != vnic.pressure.last;
 }
 

@@ -21,13 +21,19 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are read as lit
 
 inline constexpr std::uint16_t kTypeIp4 = 0x0008;  // EtherTypes in wire order, read as little-endian words
 inline constexpr std::uint16_t kTypeIp6 = 0xDD86;
+inline constexpr std::uint16_t kTypeTag = 0x0081;         // 802.1Q
+inline constexpr std::uint16_t kTypeServiceTag = 0xA888;  // 802.1ad
+
+[[nodiscard]] inline bool is_tag(std::uint16_t type) {
+    return type == kTypeTag || type == kTypeServiceTag;
+}
 
 struct FrameHead {
     std::uint64_t destination;  ///< 48 bits, first wire byte lowest
     std::uint64_t source;       ///< likewise
     std::uint16_t type;         ///< EtherType in wire order
 
-    [[nodiscard]] bool tagged() const { return type == 0x0081 || type == 0xA888; }
+    [[nodiscard]] bool tagged() const { return is_tag(type); }
 };
 
 /// Reads the Ethernet header; the frame has at least kEthernetHeaderBytes in its first buffer.
@@ -39,6 +45,28 @@ struct FrameHead {
     std::memcpy(&second, bytes + 6, sizeof(second));
     constexpr std::uint64_t kLow48 = 0x0000'FFFF'FFFF'FFFF;
     return {first & kLow48, second & kLow48, static_cast<std::uint16_t>(second >> 48)};
+}
+
+/// Bytes of the VLAN tags in front of the EtherType that an MTU does not count: at most two tags (802.1ad).
+/// The frame has an Ethernet header.
+[[nodiscard]] inline std::uint32_t tag_bytes(const rte_mbuf* frame) {
+    constexpr std::uint32_t kTypeAt = kEthernetHeaderBytes - sizeof(std::uint16_t);
+    std::uint16_t type = read_head(frame).type;
+    std::uint32_t bytes = 0;
+    while (is_tag(type) && bytes < limits::kFreeTags * kVlanTagBytes &&
+           frame->data_len >= kEthernetHeaderBytes + bytes + kVlanTagBytes) {
+        bytes += kVlanTagBytes;
+        std::memcpy(&type, rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kTypeAt + bytes),
+                    sizeof(type));
+    }
+    return bytes;
+}
+
+/// Whether a wire frame of this length is longer than an MTU allows, besides its tags. The tags of a frame
+/// are read only when it is too long with them.
+/// @param head the frame, or the super-frame that it is a segment of  @param bytes_max MTU + Ethernet header
+[[nodiscard]] inline bool exceeds(std::uint32_t bytes, const rte_mbuf* head, std::uint32_t bytes_max) {
+    return bytes > bytes_max && bytes - tag_bytes(head) > bytes_max;
 }
 
 /// What its first buffer holds.
@@ -65,6 +93,9 @@ struct FrameHead {
 [[nodiscard]] inline bool is_reserved_multicast(std::uint64_t destination) {
     return (destination & 0xF0FF'FFFF'FFFF) == 0x0000'00C2'8001;
 }
+
+/// The guest's frame had a priority tag, whose PCP and DEI are in `vlan_tci` since.
+inline constexpr std::uint64_t kPriorityFlag = RTE_MBUF_F_RX_VLAN_STRIPPED;
 
 /// vNIC that the frame came from, kept while it waits; DPDK does not read `port` on transmit.
 inline void set_source(rte_mbuf* frame, std::uint16_t vnic) {

@@ -72,6 +72,7 @@ void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint32_t before) 
     }
     piece->port = whole->port;
     piece->hash.usr = whole->hash.usr;
+    piece->vlan_tci = whole->vlan_tci;  // of kPriorityFlag
 }
 
 }  // namespace

@@ -65,12 +65,18 @@ void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReas
     rte_pktmbuf_free(frame);
 }
 
-/// Inserts the tag of a vNIC with a VLAN. @return false when the frame was dropped
+/// Inserts the tag of a vNIC with a VLAN, with the vNIC's priority or else the guest's. @return false when
+/// the frame was dropped
 bool Uplink::tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
     constexpr unsigned kPcpShift = 13;
+    constexpr std::uint16_t kPriorityBits = 0xF000;  // PCP and DEI
     if (from.fixed.vlan == 0)
         return true;
-    frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | from.profile.pcp << kPcpShift);
+    const bool marked = (frame->ol_flags & kPriorityFlag) != 0;
+    const unsigned priority = from.profile.pcp ? *from.profile.pcp << kPcpShift
+                              : marked         ? frame->vlan_tci & kPriorityBits
+                                               : 0;
+    frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | priority);
     if (rte_vlan_insert(&frame) == 0)
         return true;
     drop(from, frame, bytes, DropReason::kNoBuffer);
@@ -83,7 +89,7 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t longest =
         super_frame ? frame->tso_segsz + offload::header_bytes(frame) : frame->pkt_len;
-    if (longest > frame_bytes_max_) {
+    if (exceeds(longest, frame, frame_bytes_max_)) {
         drop(from, frame, bytes, DropReason::kMtuExceeded);
         return false;
     }

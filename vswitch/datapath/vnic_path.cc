@@ -123,7 +123,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     set_requests(profile, vnic, config);
     if (vnic.reservation_bps == 0 && vnic.reservation_pps == 0) {
         profile.dscp = config.uplink.best_effort_dscp;
-        profile.pcp = config.uplink.best_effort_pcp.value_or(0);
+        profile.pcp = config.uplink.best_effort_pcp;
     }
     return profile;
 }

@@ -43,7 +43,7 @@ struct VnicProfile {
     std::uint32_t run_bytes_max = limits::kRunBytesMax;  ///< longer runs pay by frame: the bucket holds less
     std::uint32_t super_frame_max = UINT32_MAX;  ///< bytes; longer ones are split before the limit (EyeQ 4.2)
     std::optional<std::uint8_t> dscp;            ///< for its frames on the wire: it has no reservation
-    std::uint8_t pcp = 0;                        ///< likewise, where they get a VLAN tag
+    std::optional<std::uint8_t> pcp;             ///< likewise, where they get a VLAN tag
     std::uint32_t wake_bytes = 0;  ///< a held-back ring is taken up again when this much can be paid
     std::uint32_t cycle_shares = 100;
     BucketProfile limit_bytes = unlimited_profile();
@@ -82,7 +82,7 @@ struct VnicFixed {
     std::uint64_t mac = 0;
     std::uint64_t mac_mask = 0;  ///< 48 ones with anti-spoofing, 0 without
     std::uint16_t vlan = 0;
-    std::uint32_t frame_bytes_max = 0;  ///< MTU + Ethernet header
+    std::uint32_t frame_bytes_max = 0;  ///< MTU + Ethernet header, without tags
     std::uint32_t overhead_bytes = 0;   ///< accounted per wire frame on top of its length
     std::uint16_t tag_bytes = 0;        ///< more per wire frame on the uplink: its VLAN tag
     bool anti_spoofing = true;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "common/error.h"
+#include "vswitch/limits.h"
 
 namespace weir {
 namespace {
@@ -27,9 +28,18 @@ std::string device_name(const std::string& device) {
                     ")");
 }
 
+/// The MTU that the device is set to. Frames of full size have a guest's tags, and the vNIC's, besides, and
+/// many drivers have room for one tag or none. An interface that the host's kernel sees keeps the MTU: its
+/// other users, or a guest's kernel, would send longer packets.
+std::uint32_t device_mtu(const NicSettings& settings, const rte_eth_dev_info& info) {
+    constexpr std::uint32_t kTagsBytes = (limits::kFreeTags + 1) * limits::kVlanTagBytes;
+    const std::uint32_t most = std::min(settings.mtu + kTagsBytes, std::uint32_t{info.max_mtu});
+    return info.if_index != 0 ? settings.mtu : std::max(settings.mtu, most);
+}
+
 rte_eth_conf make_conf(const NicSettings& settings, const rte_eth_dev_info& info) {
     rte_eth_conf conf{};
-    conf.rxmode.mtu = settings.mtu;
+    conf.rxmode.mtu = device_mtu(settings, info);
     if (settings.queues > 1 && (info.flow_type_rss_offloads & RTE_ETH_RSS_IP) != 0) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf =
@@ -41,6 +51,15 @@ rte_eth_conf make_conf(const NicSettings& settings, const rte_eth_dev_info& info
     conf.txmode.offloads = info.tx_offload_capa & kWished;
     conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
     return conf;
+}
+
+/// With room for tags, or without it where the device refuses that. @return 0, or an error code
+int configure(std::uint16_t port, const NicSettings& settings, rte_eth_conf& conf) {
+    const int code = rte_eth_dev_configure(port, settings.queues, settings.queues, &conf);
+    if (code == 0 || conf.rxmode.mtu == settings.mtu)
+        return code;
+    conf.rxmode.mtu = settings.mtu;
+    return rte_eth_dev_configure(port, settings.queues, settings.queues, &conf);
 }
 
 }  // namespace
@@ -85,8 +104,8 @@ void NicDevice::start(const NicSettings& settings, rte_mempool* pool) {
     if (info.max_rx_queues < settings.queues || info.max_tx_queues < settings.queues)
         fail(settings, "not one queue pair per worker (" + std::to_string(settings.queues) + ") at",
              -ENOTSUP);
-    const rte_eth_conf conf = make_conf(settings, info);
-    if (const int code = rte_eth_dev_configure(port_id_, settings.queues, settings.queues, &conf); code != 0)
+    rte_eth_conf conf = make_conf(settings, info);
+    if (const int code = configure(port_id_, settings, conf); code != 0)
         fail(settings, "cannot configure (MTU " + std::to_string(settings.mtu) + ")", code);
     std::uint16_t rx = settings.descriptors;
     std::uint16_t tx = settings.descriptors;
@@ -101,7 +120,8 @@ void NicDevice::start(const NicSettings& settings, rte_mempool* pool) {
         if (const int code = rte_eth_tx_queue_setup(port_id_, queue, tx, node, &txconf); code != 0)
             fail(settings, "no transmit queue at", code);
     }
-    rte_eth_dev_set_mtu(port_id_, static_cast<std::uint16_t>(settings.mtu));  // some vdevs have no such call
+    rte_eth_dev_set_mtu(port_id_,
+                        static_cast<std::uint16_t>(conf.rxmode.mtu));  // some vdevs have no such call
     if (const int code = rte_eth_dev_start(port_id_); code != 0)
         fail(settings, "cannot start", code);
     rte_eth_stats_reset(port_id_);

@@ -17,7 +17,8 @@ struct NicSettings {
     std::string device;  ///< PCI address or vdev string; probed if DPDK does not have it yet
     std::uint16_t queues = 1;
     std::uint16_t descriptors = 1024;
-    std::uint32_t mtu = 1500;
+    std::uint32_t mtu =
+        1500;           ///< largest IP packet; the device has room for three VLAN tags besides, if it can
     std::string owner;  ///< of the device, for error messages: "uplink", "vNIC vm1"
 };
 

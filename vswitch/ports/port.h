@@ -33,9 +33,18 @@ class Port {
     /// frame, or it cannot be known. The far side may put another frame in its place meanwhile. Owning
     /// worker.
     [[nodiscard]] virtual std::optional<std::uint64_t> peek_destination() { return std::nullopt; }
-    /// Offers `count` (<= 32) frames. @return number of frames, from the first, that the port accepted and
-    /// now owns; the others stay the caller's
+    /// Offers `count` (<= 32) frames. @return number of frames that the port accepted and now owns; the
+    /// others stay the caller's and are moved to the end of the array: those that there was no room for, in
+    /// order, and behind them those that take_too_long() counts
     virtual std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) = 0;
+    /// Frames at the end of what the last tx_burst() left that are longer than the buffers which the far side
+    /// has posted: to offer them again is of no use. Owning worker.
+    [[nodiscard]] std::uint16_t take_too_long() { return std::exchange(too_long_, std::uint16_t{0}); }
+    /// Rings among which tx_burst() spreads frames by FlowHash; a full one does not stop the others. Any
+    /// worker.
+    [[nodiscard]] virtual std::uint16_t rings() const { return 1; }
+    /// Bit n: ring n took frames of the last tx_burst(); of ports with several rings. Owning worker.
+    [[nodiscard]] std::uint32_t took() const { return took_; }
     /// Whether rx_burst() spent cycles on what it could not deliver, since the last call: its sender pays.
     /// Owning worker.
     [[nodiscard]] bool take_wasted() { return std::exchange(wasted_, false); }
@@ -55,6 +64,8 @@ class Port {
 
   protected:
     bool wasted_ = false;
+    std::uint16_t too_long_ = 0;
+    std::uint32_t took_ = 0;
 };
 
 }  // namespace weir

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "vswitch/ports/flow_hash.h"
+#include "vswitch/ports/ring_spread.h"
 #include "vswitch/ports/vhost_device.h"
 
 namespace weir {
@@ -50,6 +50,7 @@ void VhostPort::publish(Connection& one) {
     if (one.device->misplaced)
         note_fault(*one.device->misplaced, virtio::RingFault::kPlace);  // no worker has a device
     negotiated_.store(one.negotiated, std::memory_order_relaxed);
+    rings_.store(std::max<std::uint16_t>(one.device->to_vm.count, 1), std::memory_order_relaxed);
     up_.store(true, std::memory_order_relaxed);
     device_.store(one.device.get(), std::memory_order_release);
 }
@@ -182,10 +183,14 @@ std::optional<std::uint64_t> VhostPort::peek_destination() {
     return virtio::peek_destination(lanes.lanes[lanes.next], device->terms, device->memory);
 }
 
-std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, rte_mbuf** frames,
-                                 std::uint16_t count) {
-    const std::uint16_t sent = settle(lane, put(lane, device.terms, device.memory, {frames, count}));
-    rte_pktmbuf_free_bulk(frames, sent);  // they were copied
+/// @param too_long grows by the frames at the end that no buffers of the lane hold
+std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, std::span<rte_mbuf*> frames,
+                                 std::uint16_t& too_long) {
+    const virtio::BurstResult result = put(lane, device.terms, device.memory, frames);
+    if (result.too_long != 0) [[unlikely]]
+        too_long = result.too_long;
+    const std::uint16_t sent = settle(lane, result);
+    rte_pktmbuf_free_bulk(frames.data(), sent);  // they were copied
     return sent;
 }
 
@@ -193,28 +198,13 @@ std::uint16_t VhostPort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr || device->to_vm.count == 0)
         return 0;
-    return device->to_vm.count == 1 ? tx_lane(*device, device->to_vm.lanes[0], frames, count)
-                                    : tx_spread(*device, frames, count);
-}
-
-/// Spreads frames over several rings by flow; stops at the first ring that is full.
-std::uint16_t VhostPort::tx_spread(virtio::Device& device, rte_mbuf** frames, std::uint16_t count) {
-    std::array<std::uint16_t, limits::kBurst> lanes;
-    for (std::uint16_t i = 0; i < count; ++i)
-        lanes[i] = FlowHash::ring(
-            FlowHash::of({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}),
-            device.to_vm.count);
-    std::uint16_t done = 0;
-    while (done < count) {
-        std::uint16_t run = 1;
-        while (done + run < count && lanes[done + run] == lanes[done])
-            ++run;
-        const std::uint16_t sent = tx_lane(device, device.to_vm.lanes[lanes[done]], frames + done, run);
-        done = static_cast<std::uint16_t>(done + sent);
-        if (sent < run)
-            break;
-    }
-    return done;
+    auto& lanes = device->to_vm.lanes;
+    if (device->to_vm.count == 1) [[likely]]
+        return tx_lane(*device, lanes[0], {frames, count}, too_long_);
+    return spread_by_flow({frames, count}, device->to_vm.count, took_, too_long_,
+                          [&](std::uint16_t ring, std::span<rte_mbuf*> run, std::uint16_t& too_long) {
+                              return tx_lane(*device, lanes[ring], run, too_long);
+                          });
 }
 
 }  // namespace weir

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ class VhostPort final : public Port {
     /// With several rings, of the next one in turn at each call.
     [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
+    [[nodiscard]] std::uint16_t rings() const override { return rings_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool up() const override;
     [[nodiscard]] PortOffloads offloads() const override;
     [[nodiscard]] std::vector<std::string> features() const override;
@@ -82,8 +84,8 @@ class VhostPort final : public Port {
     std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
     [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
     [[gnu::noinline]] rte_mbuf* make_announcement();
-    std::uint16_t tx_lane(virtio::Device& device, virtio::Lane& lane, rte_mbuf** frames, std::uint16_t count);
-    std::uint16_t tx_spread(virtio::Device& device, rte_mbuf** frames, std::uint16_t count);
+    std::uint16_t tx_lane(virtio::Device& device, virtio::Lane& lane, std::span<rte_mbuf*> frames,
+                          std::uint16_t& too_long);
 
     rte_mempool* pool_;
     Notifier& notifier_;
@@ -97,6 +99,7 @@ class VhostPort final : public Port {
     alignas(64) std::atomic<virtio::Device*> device_{nullptr};
     std::atomic<std::uint64_t> announced_{0};  ///< MAC address and bit 63; the worker clears it
     std::atomic<std::uint64_t> negotiated_{0};
+    std::atomic<std::uint16_t> rings_{1};  ///< receive rings of the last device
     std::atomic<bool> up_{false};
 };
 

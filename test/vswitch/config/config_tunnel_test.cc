@@ -117,6 +117,9 @@ TEST_CASE("a vNIC that encrypts is offered the MTU that fits, and no larger one"
     };
     CHECK(mtu({tunnel()}, json::object()) == 1432);
     CHECK(mtu({tunnel()}, {{"vlan", 5}}) == 1428);
+    CHECK(mtu({tunnel()}, {{"anti_spoofing", false}}) == 1424);  // and two tags of the guest's
+    CHECK(mtu({tunnel()}, {{"anti_spoofing", false}, {"vlan", 5}}) == 1420);
+    CHECK(mtu({tunnel()}, {{"anti_spoofing", false}, {"mtu", 1432}}) == 1432);
     CHECK(mtu({tunnel()}, {{"mtu", 1400}}) == 1400);
     CHECK(mtu({tunnel({{"algorithm", "aes-128-cbc-sha256"}})}, json::object()) == 1424);
     CHECK(mtu({tunnel({{"local", "fd00::1"}, {"remote", "fd00::2"}})}, json::object()) == 1412);

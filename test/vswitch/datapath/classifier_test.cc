@@ -39,8 +39,8 @@ struct SendingVm {
     /// @return how many frames were accepted
     std::uint16_t send_burst(std::vector<rte_mbuf*> frames) {
         free_batch();
-        classify_from_vm(path, macs, unknown, frames.data(), static_cast<std::uint16_t>(frames.size()), 0,
-                         batch);
+        classify_from_vm(path, macs, unknown, frames.data(), static_cast<std::uint16_t>(frames.size()),
+                         feedback, 0, batch);
         return batch.count;
     }
     std::uint16_t send(const FrameBytes& frame) { return send_burst({to_mbuf(buffer_pool(), frame)}); }
@@ -52,6 +52,7 @@ struct SendingVm {
     VnicPath path;
     MacTable macs;
     Destination unknown = kToUplink;
+    bool feedback = true;
     Batch batch;
 };
 

@@ -114,7 +114,7 @@ TEST_CASE("with feedback the rate at which a VM takes frames is advertised, and 
             slow.take(kStep);
             for (rte_mbuf* frame : nic.take()) {
                 FeedbackMessage message;
-                if (is_feedback(bytes_of(frame).data()) &&
+                if (is_feedback(bytes_of(frame)) &&
                     read_feedback(bytes_of(frame), 0, kKey, message) == FeedbackVerdict::kValid)
                     rate = std::min(message.rate, wanted);
                 rte_pktmbuf_free(frame);

@@ -98,6 +98,16 @@ void write_ipv6(std::uint8_t* ip, const std::uint8_t* answered) {
 
 }  // namespace
 
+bool is_feedback(std::span<const std::uint8_t> frame) {
+    constexpr std::size_t kNameBytes = 4;  // whatever the version
+    const bool v4 = is_ipv4(frame);
+    if ((!v4 && !is_ipv6(frame)) || !has_feedback_protocol(frame.data()))
+        return false;
+    const std::size_t before = kEthernetHeaderBytes + (v4 ? kIpv4Bytes : kIpv6Bytes);
+    return frame.size() >= before + kNameBytes &&
+           std::equal(kMagic.begin(), kMagic.begin() + kNameBytes, &frame[before]);
+}
+
 std::size_t write_feedback(const FeedbackMessage& message, std::span<const std::uint8_t> answered,
                            const FeedbackKey& key, FeedbackBuffer& out) {
     const bool v4 = is_ipv4(answered);

@@ -36,12 +36,16 @@ enum class FeedbackVerdict : std::uint8_t { kValid, kMalformed, kForged };
 inline constexpr std::size_t kFeedbackBytesMax = 14 + 4 + 40 + 32;
 using FeedbackBuffer = std::array<std::uint8_t, kFeedbackBytesMax>;
 
-/// Whether an untagged frame is of this kind. @param bytes at least 24 of them
-[[nodiscard]] inline bool is_feedback(const std::uint8_t* bytes) {
+/// Whether an untagged frame may be of this kind: guests have packets of the protocol, too (SRv6).
+/// @param bytes at least 24 of them
+[[nodiscard]] inline bool has_feedback_protocol(const std::uint8_t* bytes) {
     const bool v4 = bytes[12] == 0x08 && bytes[13] == 0x00 && bytes[23] == kFeedbackProtocol;
     const bool v6 = bytes[12] == 0x86 && bytes[13] == 0xDD && bytes[20] == kFeedbackProtocol;
     return v4 || v6;
 }
+
+/// Whether an untagged frame is of this kind, valid or not: its payload begins with "WEIR".
+[[nodiscard]] bool is_feedback(std::span<const std::uint8_t> frame);
 
 /// Writes the answer to an untagged IPv4 or IPv6 frame. @return bytes written; 0 when it is not IP
 [[nodiscard]] std::size_t write_feedback(const FeedbackMessage& message,

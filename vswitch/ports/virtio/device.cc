@@ -6,6 +6,7 @@
 #include <rte_prefetch.h>
 #include <rte_vhost.h>
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -14,7 +15,7 @@
 namespace weir::virtio {
 namespace {
 
-/// What buffers of any driver have to hold: a ring that cannot would wait for ever. Longer frames wait.
+/// What buffers of any driver have to hold: a ring that cannot is stopped. A longer frame is lost alone.
 constexpr std::uint32_t kPlainFrameBytes = 1514;
 
 /// A chain whose buffer is one piece, prefetched.
@@ -35,14 +36,14 @@ class Burst {
         : ring_(ring), lane_(lane), terms_(terms), memory_(memory) {}
 
     BurstResult take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most);
-    BurstResult put(std::span<rte_mbuf* const> frames);
+    BurstResult put(std::span<rte_mbuf*> frames);
     std::optional<std::uint64_t> peek_destination();
 
   private:
-    enum class Outcome : std::uint8_t { kDone, kRefused, kNoRoom };
+    enum class Outcome : std::uint8_t { kDone, kRefused, kNoRoom, kTooLong };
 
     Outcome take_one(Chain& chain, rte_mempool* pool, rte_mbuf* frame);
-    bool put_one(rte_mbuf* frame);
+    Outcome put_one(rte_mbuf* frame);
     /// Chains that one frame may take at most.
     [[nodiscard]] std::size_t most_that_help() const {
         return terms_.mergeable ? RTE_MIN(Pieces::kMost, std::size_t{ring_.size()}) : 1;
@@ -266,9 +267,10 @@ void Burst<R>::write(const Found& to, rte_mbuf* frame) {
     use(to.chain, frame->pkt_len + header_bytes);
 }
 
-/// A frame, or a chain, of several parts. @return false when there is no room for it
+/// A frame, or a chain, of several parts. @return kDone; kNoRoom: more buffers may come; kTooLong: a chain
+/// alone, or with mergeable buffers the whole ring, does not hold it
 template <typename R>
-bool Burst<R>::put_one(rte_mbuf* frame) {
+auto Burst<R>::put_one(rte_mbuf* frame) -> Outcome {
     struct Taken {
         Chain chain;
         std::uint32_t bytes;
@@ -290,12 +292,13 @@ bool Burst<R>::put_one(rte_mbuf* frame) {
         ring_.advance(chains[count++].chain);
     }
     if (pieces.bytes() < left || ring_.fault() != RingFault::kNone) {
-        if (frame->pkt_len <= kPlainFrameBytes && ring_.fault() == RingFault::kNone &&
-            (pieces.full() || count == most_that_help()))
+        const bool too_long =
+            ring_.fault() == RingFault::kNone && (pieces.full() || count == most_that_help());
+        if (too_long && frame->pkt_len <= kPlainFrameBytes)
             ring_.stop(RingFault::kShort);
         while (count != 0)
             ring_.retreat(chains[--count].chain);
-        return false;
+        return too_long && ring_.fault() == RingFault::kNone ? Outcome::kTooLong : Outcome::kNoRoom;
     }
     NetHeader header = header_of(frame);
     header.buffers = static_cast<std::uint16_t>(count);
@@ -317,11 +320,11 @@ bool Burst<R>::put_one(rte_mbuf* frame) {
         left -= bytes;
     }
     left_ = static_cast<std::uint16_t>(left_ - count);
-    return true;
+    return Outcome::kDone;
 }
 
 template <typename R>
-BurstResult Burst<R>::put(std::span<rte_mbuf* const> frames) {
+BurstResult Burst<R>::put(std::span<rte_mbuf*> frames) {
     left_ = ring_.ready(ring_.size());
     std::array<Found, limits::kBurst> found;
     while (left_ != 0 && result_.frames < frames.size()) {
@@ -330,9 +333,19 @@ BurstResult Burst<R>::put(std::span<rte_mbuf* const> frames) {
         for (std::uint16_t i = 0; i < run; ++i)
             write(found[i], rest[i]);
         result_.frames = static_cast<std::uint16_t>(result_.frames + run);
-        if (run == rest.size() || left_ == 0 || !put_one(rest[run]))
+        if (run == rest.size() || left_ == 0)
             break;
-        ++result_.frames;
+        const Outcome outcome = put_one(rest[run]);
+        if (outcome == Outcome::kNoRoom)
+            break;
+        if (outcome == Outcome::kDone) {
+            ++result_.frames;
+            continue;
+        }
+        const auto at = rest.begin() + run;
+        std::rotate(at, at + 1, rest.end());
+        frames = frames.first(frames.size() - 1);
+        ++result_.too_long;
     }
     finish();
     return result_;
@@ -374,8 +387,7 @@ BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_
     return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).take(pool, frames, most);
 }
 
-BurstResult put(Lane& lane, const Terms& terms, const GuestMemory& memory,
-                std::span<rte_mbuf* const> frames) {
+BurstResult put(Lane& lane, const Terms& terms, const GuestMemory& memory, std::span<rte_mbuf*> frames) {
     if (auto* split = std::get_if<SplitRing>(&lane.ring)) [[likely]]
         return Burst(*split, lane, terms, memory).put(frames);
     return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).put(frames);

@@ -45,6 +45,7 @@ struct Lane {
 /// Frames that a burst moved, and its effects besides.
 struct BurstResult {
     std::uint16_t frames = 0;
+    std::uint16_t too_long = 0;          ///< frames that the buffers of the driver cannot hold
     std::uint16_t refused = 0;           ///< chains of the driver that break a rule, returned without a frame
     bool notify = false;                 ///< the driver wants an interrupt
     RingFault fault = RingFault::kNone;  ///< why the ring is stopped
@@ -59,9 +60,10 @@ struct BurstResult {
 [[nodiscard]] std::optional<std::uint64_t> peek_destination(Lane& lane, const Terms& terms,
                                                             const GuestMemory& memory);
 
-/// Copies frames to the guest. The first `frames` of them were copied and still belong to the caller.
+/// Copies frames to the guest. All still belong to the caller: first the `frames` that were copied, then
+/// those that there is no room for, in order, and the `too_long` at the end.
 [[nodiscard]] BurstResult put(Lane& lane, const Terms& terms, const GuestMemory& memory,
-                              std::span<rte_mbuf* const> frames);
+                              std::span<rte_mbuf*> frames);
 
 struct Device {
     /// Lanes of one direction.

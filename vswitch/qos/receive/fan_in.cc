@@ -27,19 +27,25 @@ FanIn::FanIn(const Room& room)
       packets_(room.packets),
       buffers_(room.buffers),
       sender_claims_(kSenderClaims),
-      receivers_(room.receivers),
+      receivers_(room.receivers + room.lines),
       claims_(kClaimsMax),
       of_sender_(kFromWorkers, kNone) {
-    waiting_.reserve(room.receivers);
+    waiting_.reserve(room.receivers + room.lines);
+    for (std::size_t receiver = 0; receiver < room.receivers; ++receiver)
+        receivers_[receiver].owner = static_cast<VnicId>(receiver);
     for (std::size_t at = 0; at < kClaimsMax; ++at)
         claims_[at].next_of_sender = at + 1 < kClaimsMax ? static_cast<ClaimId>(at + 1) : kNone;
 }
 
 bool FanIn::admit(VnicId receiver, std::uint32_t bytes, Nanos now) {
-    Receiver& r = receivers_[receiver];
-    if (r.packets != 0 || !r.limit.can_pay(bytes, now))
+    return receivers_[receiver].packets == 0 && pays(receiver, bytes, now);
+}
+
+bool FanIn::pays(VnicId receiver, std::uint32_t bytes, Nanos now) {
+    TokenBucket& limit = receivers_[receiver].limit;
+    if (!limit.can_pay(bytes, now))
         return false;
-    r.limit.pay(bytes, now);
+    limit.pay(bytes, now);
     return true;
 }
 
@@ -134,7 +140,7 @@ bool FanIn::push(VnicId receiver, SenderId sender, const SenderClaim& claim, con
                  Nanos now) {
     Receiver& r = receivers_[receiver];
     const bool group = sender >= kFromWorkers;
-    if (group ? !buffers_.fits(user_of(receiver, sender), packet.buffers) : !packets_.fits(sender, 1))
+    if (group ? !buffers_.fits(user_of(r.owner, sender), packet.buffers) : !packets_.fits(sender, 1))
         return false;
     const ClaimId at = find_or_add(receiver, sender, claim, now);
     if (at == kNone)
@@ -145,7 +151,7 @@ bool FanIn::push(VnicId receiver, SenderId sender, const SenderClaim& claim, con
         if (!c.reserved.never())
             r.reserved.set(at);
     }
-    group ? buffers_.take(user_of(receiver, sender), packet.buffers) : packets_.take(sender, 1);
+    group ? buffers_.take(user_of(r.owner, sender), packet.buffers) : packets_.take(sender, 1);
     (void)places_.push(c.queue, packet, at);
     c.bytes += packet.bytes;
     if (r.packets++ == 0) {
@@ -174,9 +180,10 @@ void FanIn::move(Receiver& r, ClaimId at) {
 /// @return false when the receiver's limit does not pay for the claim's first packet
 bool FanIn::pick(Receiver& r, ClaimId at, Nanos now) {
     const std::uint32_t bytes = places_.front(claims_[at].queue).bytes;
-    if (!r.limit.can_pay(bytes, now))
+    TokenBucket& limit = limit_of(r);
+    if (!limit.can_pay(bytes, now))
         return false;
-    r.limit.pay(bytes, now);
+    limit.pay(bytes, now);
     move(r, at);
     return true;
 }
@@ -234,7 +241,7 @@ void FanIn::departed(Receiver& r, ClaimId at, const PacketRef& packet) {
     Claim& c = claims_[at];
     c.bytes -= packet.bytes;
     if (c.sender >= kFromWorkers)
-        buffers_.give_back(user_of(c.receiver, c.sender), packet.buffers);
+        buffers_.give_back(user_of(r.owner, c.sender), packet.buffers);
     else
         packets_.give_back(c.sender, 1);
     if (--r.packets != 0)

@@ -17,6 +17,10 @@
 // A claim lives until nothing waits for its receiver any more, so that a queue that runs empty for a moment
 // earns no second credit.
 //
+// A receiver with several rings has further lines, assign(), each like a receiver of its own: what waits for
+// one of its rings does not stop the others. Their claims are the senders' again; the limit is the
+// receiver's.
+//
 // Places and claims are divided among vNICs (shared_room.h): as a sender each has some of its own; as a
 // receiver it has a claim and buffers of its own for other workers' frames, and as many for the wire's.
 #pragma once
@@ -44,6 +48,9 @@ inline constexpr SenderId kFromWorkers = limits::kVnicsMax;  ///< vNICs of this 
 inline constexpr SenderId kFromWire = kFromWorkers + 1;
 inline constexpr std::size_t kSenderIds = kFromWire + 1;
 
+/// A line of packets that wait: that of a receiver, which has its id, or one of those behind them.
+using LineId = std::uint16_t;
+
 /// What a sender may expect of a receiver.
 struct SenderClaim {
     std::uint64_t reservation = 0;  ///< bytes per second; 0 = none
@@ -57,9 +64,9 @@ class FanIn {
     /// Receivers for which one vNIC's packets may wait: bounds the look-up of a claim.
     static constexpr std::uint32_t kReceiversPerSender = 16;
     static constexpr std::size_t kGroups = kSenderIds - kFromWorkers;
-    /// The claims of senders: one each, and what the groups at all receivers leave.
-    static constexpr SharedRoom::Size kSenderClaims =
-        SharedRoom::divide(kClaimsMax - kGroups * limits::kVnicsMax, kFromWorkers, 1);
+    /// The claims of senders: one each, and what the groups in all lines leave.
+    static constexpr SharedRoom::Size kSenderClaims = SharedRoom::divide(
+        kClaimsMax - kGroups * (limits::kVnicsMax + limits::kRingLinesMax), kFromWorkers, 1);
     static_assert(kSenderClaims.common != 0);
 
     /// What may wait for all receivers together.
@@ -67,6 +74,7 @@ class FanIn {
         std::size_t receivers = 0;
         SharedRoom::Size packets;  ///< of the vNICs of this worker, by sender
         SharedRoom::Size buffers;  ///< of the groups' packets, by user_of()
+        std::size_t lines = 0;     ///< besides one for each receiver; their ids are behind the receivers'
     };
     /// The user of Room::buffers for a group at a receiver.
     [[nodiscard]] static constexpr std::size_t user_of(VnicId receiver, SenderId group) {
@@ -78,6 +86,11 @@ class FanIn {
     void set_limit(VnicId receiver, const BucketProfile& limit, Nanos now) {
         receivers_[receiver].limit.set_profile(limit, now);
     }
+    /// Makes an empty line, of those behind the receivers', one of this receiver. The calls below that name a
+    /// receiver concern one line, but for its limit.
+    void assign(LineId line, VnicId receiver) { receivers_[line].owner = receiver; }
+    /// The receiver's limit pays for the bytes, whatever waits.
+    [[nodiscard]] bool pays(VnicId receiver, std::uint32_t bytes, Nanos now);
     /// Past the queues: nothing waits for the receiver, and its limit pays for the bytes.
     [[nodiscard]] bool admit(VnicId receiver, std::uint32_t bytes, Nanos now);
     /// Pays `bytes` back to the receiver's limit: admit() or stage() has charged them, and the ring did not
@@ -156,9 +169,11 @@ class FanIn {
         std::uint32_t most_shares = 0;  ///< of any of its claims
         std::uint32_t place = 0;        ///< in waiting_
         ClaimId claims = kNone;
+        VnicId owner = kNoVnic;  ///< whose line it is: its limit holds, and its buffers are used
         std::array<ClaimId, kGroups> groups{kNone, kNone};  ///< claims of the groups
     };
 
+    [[nodiscard]] TokenBucket& limit_of(const Receiver& r) { return receivers_[r.owner].limit; }
     [[nodiscard]] ClaimId find(VnicId receiver, SenderId sender) const;
     [[nodiscard]] bool may_claim(SenderId sender);
     [[nodiscard]] ClaimId find_or_add(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now);

@@ -62,7 +62,7 @@ TEST_CASE("what was written is read again, over IPv4 and IPv6, tagged or not") {
                 CHECK(read16(frame, 14) == 10);
                 frame.erase(frame.begin() + 12, frame.begin() + 16);
             }
-            CHECK(is_feedback(frame.data()));
+            CHECK(is_feedback(frame));
             FeedbackMessage read;
             REQUIRE(read_feedback(frame, vlan, kFeedbackKey, read) == FeedbackVerdict::kValid);
             CHECK(read.to == kSender);
@@ -71,8 +71,8 @@ TEST_CASE("what was written is read again, over IPv4 and IPv6, tagged or not") {
             CHECK(read.sequence == kMessage.sequence);
         }
     }
-    CHECK_FALSE(is_feedback(answered_v4().data()));
-    CHECK_FALSE(is_feedback(answered_v6().data()));
+    CHECK_FALSE(is_feedback(answered_v4()));
+    CHECK_FALSE(is_feedback(answered_v6()));
 }
 
 TEST_CASE("the IP ID shows Mbit/s: at least 1 for any rate, at most 65535") {

@@ -42,6 +42,13 @@ FrameBytes feedback(unsigned n, std::uint64_t from, std::uint64_t rate_bps, std:
     return {buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(bytes)};
 }
 
+/// What a guest would have to send to be taken for a switch, but for the tag.
+FrameBytes forged() {
+    FrameBytes payload{'W', 'E', 'I', 'R', 1, 0, 0, 0};
+    payload.resize(28);
+    return payload;
+}
+
 void arrive(RingNic& nic, const FrameBytes& frame) {
     nic.arrive(to_mbuf(buffer_pool(), frame));
 }
@@ -55,7 +62,7 @@ void take(RingNic& nic, Taken& taken) {
     for (rte_mbuf* frame : nic.take()) {
         const FrameBytes bytes = bytes_of(frame);
         FeedbackMessage message;
-        if (is_feedback(bytes.data())) {
+        if (is_feedback(bytes)) {
             REQUIRE(read_feedback(bytes, 0, kNoKey, message) == FeedbackVerdict::kValid);
             taken.messages.push_back(message);
         } else {
@@ -139,7 +146,7 @@ TEST_CASE("forged, malformed, replayed and misdirected feedback changes no rate 
     other[0] = 1;
     arrive(nic, feedback(1, kFar, 1'000'000, 9, other));
     FrameBytes broken = feedback(1, kFar, 1'000'000, 9);
-    broken[34] = 'w';
+    broken[38] = 2;  // a later version
     arrive(nic, broken);
     arrive(nic, feedback(7, kFar, 1'000'000, 9));
     host.settle();
@@ -168,8 +175,8 @@ TEST_CASE("a guest's feedback frame is dropped, over IPv4, IPv6 and in a tag") {
     trusted.anti_spoofing = false;
     const VnicId vm1 = host.add(vm(1));
     const VnicId vm2 = host.add(trusted);
-    FrameBytes v4 = ethernet(kFar, mac(1), kIpv4, ipv4(kFeedbackProtocol, pattern(28)));
-    FrameBytes v6 = ethernet(kFar, mac(1), kIpv6, ipv6(kFeedbackProtocol, pattern(28)));
+    const FrameBytes v4 = ethernet(kFar, mac(1), kIpv4, ipv4(kFeedbackProtocol, forged()));
+    const FrameBytes v6 = ethernet(kFar, mac(1), kIpv6, ipv6(kFeedbackProtocol, forged()));
     host.port(vm1).offered = {to_mbuf(buffer_pool(), v4), to_mbuf(buffer_pool(), v6)};
     host.port(vm2).offered = {to_mbuf(buffer_pool(), v4), to_mbuf(buffer_pool(), tagged(v4, 5)),
                               to_mbuf(buffer_pool(), tagged(v6, 5))};
@@ -179,18 +186,40 @@ TEST_CASE("a guest's feedback frame is dropped, over IPv4, IPv6 and in a tag") {
     CHECK(nic.take().empty());
 }
 
-TEST_CASE("with feedback off such frames end at the wire, and guests still cannot send them") {
-    RingNic nic;
-    SwitchHarness host({}, &nic);
-    const VnicId vm1 = host.add(vm(1));
-    arrive(nic, feedback(1, kFar, 1'000'000, 1));
-    host.settle();
-    CHECK(host.port(vm1).received.empty());
-    CHECK(drops(host.snapshot_worker(0).uplink.rx, DropReason::kFeedbackUnexpected) == 1);
-    host.port(vm1).offered.push_back(
-        to_mbuf(buffer_pool(), ethernet(kFar, mac(1), kIpv4, ipv4(kFeedbackProtocol, pattern(28)))));
-    host.settle();
-    CHECK(drops(host.stats(vm1).from_vm, DropReason::kFeedbackUnexpected) == 1);
+TEST_CASE("packets of protocol 143 are guests', unless feedback is on and they have the switch's magic") {
+    for (const bool on : {false, true}) {
+        RingNic nic;
+        SwitchHarness host(on ? with_feedback() : SwitchConfig{}, &nic);
+        const VnicId vm1 = host.add(vm(1));
+        const VnicId vm2 = host.add(vm(2));
+        const auto packet = [](std::uint64_t to, std::uint64_t from, bool v6, const FrameBytes& content) {
+            return v6 ? ethernet(to, from, kIpv6, ipv6(kFeedbackProtocol, content))
+                      : ethernet(to, from, kIpv4, ipv4(kFeedbackProtocol, content));
+        };
+        constexpr std::uint8_t kRouting = 43;
+        FrameBytes routed{kFeedbackProtocol, 0, 4, 0, 0, 0, 0, 0};
+        const FrameBytes inner = forged();
+        routed.insert(routed.end(), inner.begin(), inner.end());
+        const FrameBytes behind = ethernet(mac(2), mac(1), kIpv6, ipv6(kRouting, routed));
+        for (const bool v6 : {false, true}) {
+            for (const std::size_t bytes : {0U, 3U, 4U, 28U, 500U}) {
+                for (const std::uint64_t to : {mac(2), kFar})
+                    host.port(vm1).offered.push_back(
+                        to_mbuf(buffer_pool(), packet(to, mac(1), v6, pattern(bytes))));
+                arrive(nic, packet(mac(2), kFar, v6, pattern(bytes)));
+            }
+            host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), packet(mac(2), mac(1), v6, forged())));
+            arrive(nic, packet(mac(2), kFar, v6, forged()));
+        }
+        host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), behind));
+        host.settle();
+        CHECK(host.port(vm2).received.size() == 2 * (2 * 5 + (on ? 0U : 2U)) + 1);
+        CHECK(nic.drain() != 0);
+        CHECK(host.stats(vm1).from_vm.dropped.packets == (on ? 2U : 0U));
+        CHECK(drops(host.stats(vm1).from_vm, DropReason::kFeedbackUnexpected) == (on ? 2U : 0U));
+        CHECK(host.snapshot_worker(0).feedback.forged == (on ? 2U : 0U));
+        CHECK(host.snapshot_worker(0).uplink.rx.dropped.packets == 0);
+    }
 }
 
 TEST_CASE("feedback that reaches another worker's queue finds the vNIC's own; so does the metering") {

@@ -4,6 +4,7 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <random>
 
 #include "test/support/catch.h"
@@ -57,9 +58,7 @@ struct OneLane {
     BurstResult take(rte_mbuf** frames, std::uint16_t most) {
         return virtio::take(lane, terms, area.memory, buffer_pool(), frames, most);
     }
-    BurstResult put(std::span<rte_mbuf* const> frames) {
-        return virtio::put(lane, terms, area.memory, frames);
-    }
+    BurstResult put(std::span<rte_mbuf*> frames) { return virtio::put(lane, terms, area.memory, frames); }
 
     GuestArea area;
     std::uint16_t size;
@@ -152,9 +151,9 @@ TEST_CASE("virtio: frames to a guest with mergeable buffers fill as many as they
         for (unsigned i = 0; i < 5; ++i)
             guest.offer(kBuffersAt + i * 0x1000, 600, kWrite);
         const FrameBytes frame = pattern(1500);
-        const std::array<rte_mbuf*, 3> frames{to_mbuf(buffer_pool(), frame),
-                                              to_mbuf(buffer_pool(), pattern(100), 40),
-                                              to_mbuf(buffer_pool(), frame)};
+        std::array<rte_mbuf*, 3> frames{to_mbuf(buffer_pool(), frame),
+                                        to_mbuf(buffer_pool(), pattern(100), 40),
+                                        to_mbuf(buffer_pool(), frame)};
         const BurstResult result = guest.put(frames);
         CHECK(result.frames == 2);  // 1 buffer is left, and the third frame needs 3
         CHECK(result.notify);
@@ -189,17 +188,93 @@ TEST_CASE("virtio: a header over buffers of one byte each, and a frame behind it
     }
 }
 
-TEST_CASE("virtio: without mergeable buffers a frame that its buffer cannot hold waits and takes nothing") {
-    OneLane guest(8, false);
-    guest.offer(kBuffersAt, 1526, kWrite);
-    rte_mbuf* frame = to_mbuf(buffer_pool(), pattern(1515));
-    const BurstResult waits = guest.put({&frame, 1});
-    CHECK((waits.frames == 0 && waits.fault == RingFault::kNone));
-    rte_mbuf* fits = to_mbuf(buffer_pool(), pattern(1514));
-    CHECK(guest.put({&fits, 1}).frames == 1);
-    CHECK(guest.written(0) == 1526);
-    rte_pktmbuf_free(frame);
-    rte_pktmbuf_free(fits);
+TEST_CASE("virtio: a frame that the posted buffers cannot hold is named alone, and its neighbors arrive") {
+    for (const bool packed : {false, true}) {
+        OneLane guest(8, packed);
+        for (unsigned i = 0; i < 3; ++i)
+            guest.offer(kBuffersAt + i * 0x1000, 1526, kWrite);
+        rte_mbuf* longer = to_mbuf(buffer_pool(), pattern(1515));
+        rte_mbuf* longest = to_mbuf(buffer_pool(), pattern(4000));
+        std::array<rte_mbuf*, 6> frames{longest,
+                                        to_mbuf(buffer_pool(), pattern(1514)),
+                                        longer,
+                                        to_mbuf(buffer_pool(), pattern(100)),
+                                        to_mbuf(buffer_pool(), pattern(200)),
+                                        to_mbuf(buffer_pool(), pattern(300))};
+        const auto offered = frames;
+        const BurstResult result = guest.put(frames);
+        CHECK((result.frames == 3 && result.too_long == 2 && result.fault == RingFault::kNone));
+        CHECK((guest.written(0) == 1526 && guest.written(1) == 112 && guest.written(2) == 212));
+        CHECK((frames ==
+               std::array<rte_mbuf*, 6>{offered[1], offered[3], offered[4], offered[5], longer, longest}));
+        const BurstResult full = guest.put({frames.data() + 3, 3});  // no buffer, no verdict
+        CHECK((full.frames == 0 && full.too_long == 0 && full.fault == RingFault::kNone));
+        guest.offer(kBuffersAt, 4012, kWrite);
+        CHECK(guest.put({frames.data() + 4, 1}).frames == 1);
+        for (rte_mbuf* one : frames)
+            rte_pktmbuf_free(one);
+    }
+}
+
+TEST_CASE("virtio: a chain of descriptors is one buffer, and a frame longer than it is lost alone") {
+    for (const bool packed : {false, true}) {
+        OneLane guest(8, packed);
+        for (unsigned i = 0; i < 2; ++i) {
+            guest.offer(kBuffersAt + i * 0x1000, 12, kWrite | kNext);
+            guest.offer(kBuffersAt + i * 0x1000 + 12, 1514, kWrite);
+        }
+        std::array<rte_mbuf*, 3> frames{to_mbuf(buffer_pool(), pattern(1600)),
+                                        to_mbuf(buffer_pool(), pattern(100)),
+                                        to_mbuf(buffer_pool(), pattern(1514))};
+        const BurstResult result = guest.put(frames);
+        CHECK((result.frames == 2 && result.too_long == 1 && result.fault == RingFault::kNone));
+        for (rte_mbuf* one : frames)
+            rte_pktmbuf_free(one);
+    }
+}
+
+TEST_CASE(
+    "virtio: a frame that all mergeable buffers of a ring cannot hold is lost alone, one that more may hold "
+    "waits") {
+    for (const bool packed : {false, true}) {
+        OneLane guest(4, packed, true);
+        for (unsigned i = 0; i < 3; ++i)
+            guest.offer(kBuffersAt + i * 0x1000, 600, kWrite);
+        std::array<rte_mbuf*, 2> frames{to_mbuf(buffer_pool(), pattern(2380)),
+                                        to_mbuf(buffer_pool(), pattern(2000))};
+        CHECK((guest.put(frames).frames == 0 && guest.put(frames).too_long == 0));
+        guest.offer(kBuffersAt + 0x3000, 600, kWrite);
+        rte_mbuf* longer = to_mbuf(buffer_pool(), pattern(2389));
+        std::array<rte_mbuf*, 2> burst{longer, frames[0]};
+        const BurstResult result = guest.put(burst);
+        CHECK((result.frames == 1 && result.too_long == 1 && result.fault == RingFault::kNone));
+        CHECK(guest.area.as<NetHeader>(kBuffersAt).buffers == 4);
+        rte_pktmbuf_free(longer);
+        for (rte_mbuf* one : frames)
+            rte_pktmbuf_free(one);
+    }
+}
+
+TEST_CASE(
+    "virtio: a burst longer than a packed ring ends at its last buffer, and goes on when there are more") {
+    for (const bool mergeable : {false, true}) {
+        OneLane guest(4, true, mergeable);
+        for (unsigned i = 0; i < 4; ++i)
+            guest.offer(kBuffersAt + i * 0x1000, 1526, kWrite);
+        std::array<rte_mbuf*, 6> frames;
+        for (rte_mbuf*& one : frames)
+            one = to_mbuf(buffer_pool(), pattern(100));
+        const BurstResult first = guest.put(frames);
+        CHECK((first.frames == 4 && first.too_long == 0 && first.fault == RingFault::kNone));
+        const BurstResult full = guest.put({frames.data() + 4, 2});
+        CHECK((full.frames == 0 && full.fault == RingFault::kNone));
+        auto* ring = &guest.area.as<PackedDescriptor>(guest.parts.descriptors);
+        for (std::uint16_t i = 0; i < 2; ++i)  // the second round
+            ring[i] = {GuestArea::kAddress + kBuffersAt + i * 0x1000U, 1526, i, kWrite | kUsed};
+        CHECK(guest.put({frames.data() + 4, 2}).frames == 2);
+        for (rte_mbuf* one : frames)
+            rte_pktmbuf_free(one);
+    }
 }
 
 TEST_CASE("virtio: receive buffers that hold no plain frame stop the ring, together or alone") {
@@ -218,8 +293,8 @@ TEST_CASE("virtio: a receive buffer outside of memory stops the ring and is name
     OneLane guest(8, false);
     guest.offer(kBuffersAt, 2048, kWrite);
     guest.offer(GuestArea::kBytes - 100, 2048, kWrite);
-    const std::array<rte_mbuf*, 2> frames{to_mbuf(buffer_pool(), pattern(100)),
-                                          to_mbuf(buffer_pool(), pattern(200))};
+    std::array<rte_mbuf*, 2> frames{to_mbuf(buffer_pool(), pattern(100)),
+                                    to_mbuf(buffer_pool(), pattern(200))};
     const BurstResult result = guest.put(frames);
     CHECK(result.frames == 1);
     CHECK(result.fault == RingFault::kReceive);
