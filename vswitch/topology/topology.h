@@ -65,6 +65,12 @@ class Topology final : public SwitchControl {
         std::map<std::uint64_t, std::uint64_t> peers;  ///< by MAC address
     };
 
+    /// A fault as the log names it: once, and again after some time.
+    struct NamedFault {
+        std::string text;
+        Nanos at = 0;
+    };
+
     /// A vNIC with the objects that it owns; destroyed once no worker uses it.
     struct Vnic {
         VnicConfig config;
@@ -82,6 +88,7 @@ class Topology final : public SwitchControl {
         std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended
         std::string fault_named;                       // as last logged
         Nanos fault_named_at = 0;
+        NamedFault link_named;
     };
 
     /// What is left of a vNIC that may be added again.
@@ -94,6 +101,8 @@ class Topology final : public SwitchControl {
     void build_uplink();
     void build_workers(const ConfigFiles& files);
     void start_workers();
+    void watch_links(Nanos now);
+    void watch_link(NicDevice& device, const std::string& owner, NamedFault& named, Nanos now);
     void stop_workers();
     [[nodiscard]] Nanos now() const { return eal_.now(); }
     /// Hands a command to a worker. @return its number, for await() @throws HostError as await()
@@ -139,6 +148,7 @@ class Topology final : public SwitchControl {
     mutable std::mutex mutex_;
     Quiescence quiescence_;
     std::unique_ptr<NicDevice> uplink_;
+    NamedFault uplink_named_;
     std::unique_ptr<FlowSteering> steering_;
     std::unique_ptr<LinkShare> out_share_;
     std::unique_ptr<LinkShare> in_share_;
