@@ -26,8 +26,13 @@ std::string uplink_text(const json& uplink, const Terminal& terminal) {
                        whole_text(number_at(uplink, "/mtu")) + '\n';
     text += "       received " + human_count(number_at(uplink, "/rx/packets")) + " packets, sent " +
             human_count(number_at(uplink, "/tx/packets")) + " packets";
+    if (number_at(uplink, "/send_errors") != 0)
+        text += ", lost by the device " + human_count(number_at(uplink, "/send_errors"));
     const std::string reasons = reasons_text(at(uplink, "/drops"));
-    return text + (reasons.empty() ? std::string() : ", dropped: " + reasons) + '\n';
+    text += (reasons.empty() ? std::string() : ", dropped: " + reasons) + '\n';
+    if (at(uplink, "/link_fault").is_string())
+        text += "       down: " + text_at(uplink, "/link_fault") + '\n';
+    return text;
 }
 
 /// Empty while time is real.

@@ -40,6 +40,7 @@ class Hosts:
     def __init__(self, folder):
         self.folder = folder
         self.made = []
+        self.switches = []      # with the numbers of their VMs
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -78,19 +79,28 @@ class Hosts:
             self.plug(number)
         folder = self.path(name)
         os.makedirs(folder, exist_ok=True)
-        return start(Switch(folder, {
+        switch = start(Switch(folder, {
             "host": name, "workers": [core], "poll": "adaptive",
             "uplink": {"device": f"net_af_packet0,iface=up{name}", **uplink},
             "vnics": [vnic(number, **each) for number, each in vnics.items()], **keys}))
+        self.switches.append((switch, set(vnics)))
+        return switch
 
     def kernel(self, number):
         """Makes VM `number` a kernel of its own, 10.0.0.`number`. Returns the words before a command to run in it."""
         holder = Process(["unshare", "--net", "--", "sleep", "infinity"], self.path(f"kernel{number}.log"))
         until(lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"), "a namespace")
         inside, name = f"nsenter --net=/proc/{holder.pid}/ns/net --", f"eth{number}"
+        watching = [switch for switch, numbers in self.switches if number in numbers and switch.process.alive()]
+        losses = [switch.vnic(f"vm{number}")["link_losses"] for switch in watching]
         links.whole_checksums(name)
         links.command(f"ip link set {name} address {mac(number)} netns {holder.pid}", f"{inside} ip link set {name} up",
                       f"{inside} ip address add 10.0.0.{number}/24 dev {name}")
+        for switch, before in zip(watching, losses):   # the veth was down while its end moved
+            def noticed(switch=switch, before=before):
+                vnic = switch.vnic(f"vm{number}")
+                return vnic["link_losses"] > before and vnic["state"] == "up"
+            until(noticed, f"the link of vm{number} coming back")
         return inside.split()
 
     def serve(self, inside, port, program, *arguments):

@@ -157,6 +157,10 @@ json or_null(const std::optional<T>& value) {
     return value ? json(*value) : json(nullptr);
 }
 
+json or_null(const std::string& fault) {
+    return fault.empty() ? json(nullptr) : json(fault);
+}
+
 /// What the guest may use: as configured, and what was assigned to it; null while any address is accepted.
 json guard_json(const VnicReport& vnic) {
     const VnicConfig& config = vnic.config;
@@ -220,6 +224,9 @@ json uplink_json(const SwitchReport& report) {
     return {{"device", config.device},
             {"driver", report.uplink->driver},
             {"state", report.uplink->up ? "up" : "down"},
+            {"link_fault", or_null(report.uplink->link.fault)},
+            {"link_losses", report.uplink->link.losses},
+            {"send_errors", report.uplink->link.send_errors},
             {"rate_bps", config.rate_bps},
             {"capacity_bps", capacity * kBitsPerByte},
             {"mtu", config.mtu},
@@ -281,7 +288,10 @@ json vnic_json(const VnicReport& vnic) {
             {"encryption_tokens", vnic.stats.encryption_tokens},
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
             {"ring_errors", vnic.ring_errors},
-            {"ring_fault", vnic.ring_fault.empty() ? json() : json(vnic.ring_fault)},
+            {"ring_fault", or_null(vnic.ring_fault)},
+            {"link_fault", or_null(vnic.link.fault)},
+            {"link_losses", vnic.link.losses},
+            {"send_errors", vnic.link.send_errors},
             {"queue_delay_ns",
              {{"p50", vnic.queue_delay_p50}, {"p99", vnic.queue_delay_p99}, {"max", vnic.queue_delay_max}}}};
 }

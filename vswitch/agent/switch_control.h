@@ -36,6 +36,13 @@ struct LearnedReport {
     std::optional<Nanos> left;  ///< absent: without an end
 };
 
+/// The link of an ethernet device.
+struct DeviceLinkReport {
+    std::string fault;              ///< why there is no link, and what mends it; empty: there is
+    std::uint64_t losses = 0;       ///< times that the link went
+    std::uint64_t send_errors = 0;  ///< frames that the device took and could not send
+};
+
 struct VnicReport {
     VnicId id = 0;
     WorkerId worker = 0;
@@ -45,6 +52,7 @@ struct VnicReport {
     std::vector<std::string> features;
     std::uint64_t ring_errors = 0;
     std::string ring_fault;  ///< why a ring is stopped; empty: none is
+    DeviceLinkReport link;   ///< of its device; with a socket as if all were well
     VnicStats stats;
     GuaranteeReport guarantee;
     Nanos queue_delay_p50 = 0;
@@ -86,6 +94,7 @@ struct TunnelReport {
 struct UplinkReport {
     std::string driver;
     bool up = false;
+    DeviceLinkReport link;
 };
 
 /// Messages of the link to the controller.

@@ -104,14 +104,44 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
     return true;
 }
 
+/// Of a pending frame, as it was counted.
+std::uint32_t Uplink::accounted_bytes(const rte_mbuf* frame, TunnelId tunnel) const {
+    if (tunnel != kNoTunnel)
+        return tunnels_->outer_bytes(tunnel, frame->pkt_len) + overhead_bytes_;
+    const std::uint32_t wire_frames = offload::wire_frames(frame);
+    return frame->pkt_len + (wire_frames - 1) * offload::header_bytes(frame) + wire_frames * overhead_bytes_;
+}
+
 bool Uplink::nic_has_room(std::uint16_t frames) {
     if (pending_count_ + frames > kPendingMax)
         transmit();
     return pending_count_ + frames <= kPendingMax;
 }
 
-/// Gives the NIC the pending frames that it takes; the others stay, in order.
+/// What the link to be would get late: frames that have left the scheduler. Their vNICs have counted them as
+/// delivered.
+[[gnu::noinline]] void Uplink::drop_pending() {
+    for (std::uint16_t i = 0; i < pending_count_; ++i) {
+        const rte_mbuf* frame = pending_[i];
+        const std::uint64_t own = accounted_bytes(frame, pending_tunnel_[i]);
+        const std::uint64_t bytes = i + 1 == pending_count_ ? pending_bytes_ : std::min(own, pending_bytes_);
+        pending_bytes_ -= bytes;
+        stats.tx.queued.remove(1, bytes);
+        stats.tx.drop(DropReason::kUplinkDown, 1, bytes);
+    }
+    rte_pktmbuf_free_bulk(pending_.data(), pending_count_);
+    std::fill_n(pending_tunnel_.begin(), pending_count_, kNoTunnel);
+    pending_count_ = 0;
+    pending_ready_ = 0;
+    pending_clear_ = false;
+}
+
+/// Gives the NIC the pending frames that it takes; the others stay, in order. Without a link none stays.
 void Uplink::transmit() {
+    if (!device_.link_up()) [[unlikely]] {
+        drop_pending();
+        return;
+    }
     if (pending_clear_) [[unlikely]]
         encrypt_pending();
     if (pending_count_ == 0)
@@ -322,12 +352,19 @@ unsigned Uplink::depart(Nanos now) {
     std::array<PacketRef, limits::kBurst> refs;
     const std::size_t room = std::min<std::size_t>(refs.size(), kPendingMax - pending_count_);
     const std::size_t picked = egress_.dequeue_burst(now, std::span(refs).first(room));
+    const bool up = device_.link_up();
     for (std::size_t i = 0; i < picked; ++i) {
         const PacketRef& ref = refs[i];
         auto* frame = static_cast<rte_mbuf*>(ref.packet);
         VnicPath& from = *directory_[source_of(frame)];
         from.queued_buffers -= ref.buffers;
         from.stats.from_vm.queued.remove(1, ref.bytes);
+        if (!up) [[unlikely]] {
+            stats.tx.queued.remove(1, ref.bytes);
+            stats.tx.drop(DropReason::kUplinkDown, 1, ref.bytes);
+            drop(from, frame, ref.bytes, DropReason::kUplinkDown);
+            continue;
+        }
         count_sent(from, 1, ref.bytes);
         egress_.count_departure(from.fixed.id, ref, address_of);
         from.queue_delay.add(now - ref.enqueued);

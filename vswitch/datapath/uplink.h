@@ -5,7 +5,7 @@
 // super-frames that the NIC cannot split), then passes the queues or waits in them as Egress decides. What
 // leaves gathers in a pending array, is encrypted there if it takes a tunnel, and goes to the NIC in bursts.
 // A frame that the NIC does not take stays pending; then the scheduler's queues fill, then the guests' rings:
-// nothing is lost to a slow NIC.
+// nothing is lost to a slow NIC. While there is no link all are dropped, so that none leaves late.
 #pragma once
 
 #include <array>
@@ -130,6 +130,8 @@ class Uplink {
                     std::uint16_t frames, Nanos now);
     bool nic_has_room(std::uint16_t frames);
     bool send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now);
+    [[nodiscard]] std::uint32_t accounted_bytes(const rte_mbuf* frame, TunnelId tunnel) const;
+    void drop_pending();
     void transmit();
     unsigned depart(Nanos now);
     // uplink_tunnels.cc

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "common/error.h"
 #include "vswitch/limits.h"
+#include "vswitch/ports/kernel_frames.h"
 
 namespace weir {
 namespace {
@@ -64,43 +67,59 @@ int configure(std::uint16_t port, const NicSettings& settings, rte_eth_conf& con
 
 }  // namespace
 
-NicDevice::NicDevice(const NicSettings& settings, rte_mempool* pool) {
-    plug(settings);
+NicDevice::NicDevice(const NicSettings& settings, rte_mempool* pool)
+    : settings_(settings),
+      pool_(pool),
+      interface_(kernel_interface_of(settings.device)),
+      of_kernel_(!interface_.empty()) {
+    open();
+}
+
+NicDevice::~NicDevice() {
+    close();
+}
+
+void NicDevice::open() {
+    if (of_kernel_)
+        opened_with_ = read_kernel_link(interface_).value_or(KernelLink{});
+    plug();
+    open_ = true;
     try {
-        start(settings, pool);
+        start();
     } catch (...) {
         close();
         throw;
     }
+    stale_ = false;
+    const std::uint64_t losses = link_losses_;        // a device that is opened without a link loses none
+    link_up_.store(true, std::memory_order_release);  // until the kernel says otherwise
+    poll_link();
+    link_losses_ = losses;
 }
 
-NicDevice::~NicDevice() {
-    rte_eth_dev_stop(port_id_);
-    close();
-}
-
-void NicDevice::plug(const NicSettings& settings) {
-    const std::string name = device_name(settings.device);
+void NicDevice::plug() {
+    const std::string name = device_name(settings_.device);
     if (rte_eth_dev_get_port_by_name(name.c_str(), &port_id_) == 0)
         return;
-    const int code = rte_dev_probe(settings.device.c_str());
+    const int code = rte_dev_probe(settings_.device.c_str());
     if (code != 0) {
         throw HostError(
-            settings.owner + ": cannot open device " + settings.device + " (" + rte_strerror(-code) + "); " +
-            (is_pci_address(settings.device)
+            settings_.owner + ": cannot open device " + settings_.device + " (" + rte_strerror(-code) +
+            "); " +
+            (is_pci_address(settings_.device)
                  ? "bind it to a userspace driver: dpdk-devbind.py --bind=vfio-pci " + name
                  : "check the driver's name and arguments, and that the interface or socket exists"));
     }
     plugged_ = true;
     if (rte_eth_dev_get_port_by_name(name.c_str(), &port_id_) != 0)
-        fail(settings, "no ethernet port came with", -ENODEV);
+        fail(settings_, "no ethernet port came with", -ENODEV);
 }
 
-void NicDevice::start(const NicSettings& settings, rte_mempool* pool) {
+void NicDevice::start() {
+    const NicSettings& settings = settings_;
     rte_eth_dev_info info{};
     if (const int code = rte_eth_dev_info_get(port_id_, &info); code != 0)
         fail(settings, "cannot ask", code);
-    driver_ = info.driver_name;
     if (info.max_rx_queues < settings.queues || info.max_tx_queues < settings.queues)
         fail(settings, "not one queue pair per worker (" + std::to_string(settings.queues) + ") at",
              -ENOTSUP);
@@ -113,7 +132,7 @@ void NicDevice::start(const NicSettings& settings, rte_mempool* pool) {
     for (std::uint16_t queue = 0; queue < settings.queues; ++queue) {
         const int socket = rte_eth_dev_socket_id(port_id_);
         const auto node = static_cast<unsigned>(socket < 0 ? SOCKET_ID_ANY : socket);
-        if (const int code = rte_eth_rx_queue_setup(port_id_, queue, rx, node, nullptr, pool); code != 0)
+        if (const int code = rte_eth_rx_queue_setup(port_id_, queue, rx, node, nullptr, pool_); code != 0)
             fail(settings, "no receive queue at", code);
         rte_eth_txconf txconf = info.default_txconf;
         txconf.offloads = conf.txmode.offloads;
@@ -126,15 +145,22 @@ void NicDevice::start(const NicSettings& settings, rte_mempool* pool) {
         fail(settings, "cannot start", code);
     rte_eth_stats_reset(port_id_);
     rte_eth_promiscuous_enable(port_id_);  // the guests' MACs are not the device's
+    if (!driver_.empty())                  // workers may read the rest, which is the same each time
+        return;
+    driver_ = info.driver_name;
     const std::uint64_t capa = conf.txmode.offloads;
     offloads_.checksum = (capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM) != 0 &&
                          (capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0 &&
                          (capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
     offloads_.tso = (capa & RTE_ETH_TX_OFFLOAD_TCP_TSO) != 0;
-    poll_link();
 }
 
 void NicDevice::close() {
+    if (!open_)
+        return;
+    lost_before_ = {missed(), send_errors()};
+    open_ = false;
+    rte_eth_dev_stop(port_id_);
     rte_eth_dev_info info{};
     const bool known = rte_eth_dev_info_get(port_id_, &info) == 0;
     rte_eth_dev_close(port_id_);
@@ -150,27 +176,88 @@ std::uint64_t NicDevice::mac() const {
     return bits;
 }
 
-void NicDevice::poll_link() {
-    rte_eth_link link{};
-    link_up_.store(rte_eth_link_get_nowait(port_id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP,
-                   std::memory_order_relaxed);
+void NicDevice::set_link(bool up) {
+    if (!up && link_up())
+        ++link_losses_;
+    link_up_.store(up, std::memory_order_release);
 }
 
-std::uint64_t NicDevice::missed() const {
+bool NicDevice::poll_link() {
+    if (of_kernel_)
+        return poll_kernel_link();
+    rte_eth_link link{};
+    const bool up = rte_eth_link_get_nowait(port_id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+    link_fault_ = up ? "" : "the device has no link; look at its cable and its other end";
+    set_link(up);
+    return false;
+}
+
+/// Also when the interface was down for a moment only, between two polls: the kernel counts. One that the
+/// device has made goes with it, and with it addresses and rules that others have given it: such a device
+/// stays open.
+bool NicDevice::poll_kernel_link() {
+    const std::optional<KernelLink> link = read_kernel_link(interface_);
+    if (!link)
+        return false;
+    std::string fault = link->fault(interface_);
+    const bool makes = makes_kernel_interface(settings_.device);
+    if (makes && link->index == 0)
+        fault = "its interface " + interface_ +
+                " was deleted; start the switch again, or remove the vNIC and add it again";
+    const bool lost = !fault.empty() || link->losses != opened_with_.losses;
+    stale_ = !makes &&
+             (stale_ || link->index != opened_with_.index || (lost && keeps_old_frames(settings_.device)));
+    set_link(open_ && !stale_ && fault.empty());
+    if (open_ || !fault.empty())
+        link_fault_ = std::move(fault);
+    if (!stale_ || !link->running)
+        return false;
+    if (polls_to_retry_ == 0)
+        return true;
+    --polls_to_retry_;
+    return false;
+}
+
+void NicDevice::reopen() {
+    constexpr unsigned kPollsToRetry = 10;
+    close();
+    try {
+        open();
+    } catch (const HostError& error) {
+        link_fault_ = error.what();
+        polls_to_retry_ = kPollsToRetry;
+    }
+}
+
+NicDevice::Lost NicDevice::lost() const {
     rte_eth_stats stats{};
-    return rte_eth_stats_get(port_id_, &stats) == 0 ? stats.imissed + stats.rx_nombuf : 0;
+    if (!open_ || rte_eth_stats_get(port_id_, &stats) != 0)
+        return {};
+    return {stats.imissed + stats.rx_nombuf, stats.oerrors};
 }
 
 std::uint16_t NicPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
-    return rte_eth_rx_burst(port_, queue_, frames, max);
+    return kernel_ ? rx_from_kernel(frames, max) : rte_eth_rx_burst(port_, queue_, frames, max);
 }
 
 std::uint16_t NicPort::prepare(rte_mbuf** frames, std::uint16_t count) {
-    return rte_eth_tx_prepare(port_, queue_, frames, count);
+    return rte_eth_tx_prepare(kernel_ ? device_.port_id() : port_, queue_, frames, count);
 }
 
 std::uint16_t NicPort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
-    return rte_eth_tx_burst(port_, queue_, frames, count);
+    return kernel_ ? tx_to_kernel(frames, count) : rte_eth_tx_burst(port_, queue_, frames, count);
+}
+
+[[gnu::noinline]] std::uint16_t NicPort::rx_from_kernel(rte_mbuf** frames, std::uint16_t max) {
+    if (!device_.link_up())
+        return 0;
+    const std::uint16_t count = rte_eth_rx_burst(device_.port_id(), queue_, frames, max);
+    finish_kernel_checksums(frames, count);
+    return count;
+}
+
+[[gnu::noinline]] std::uint16_t NicPort::tx_to_kernel(rte_mbuf** frames, std::uint16_t count) {
+    return device_.link_up() ? rte_eth_tx_burst(device_.port_id(), queue_, frames, count) : 0;
 }
 
 }  // namespace weir

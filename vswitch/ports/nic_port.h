@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "vswitch/ports/kernel_interface.h"
 #include "vswitch/ports/port.h"
 
 struct rte_mempool;
@@ -23,6 +24,11 @@ struct NicSettings {
 };
 
 /// Opens, starts and closes one ethernet device.
+///
+/// A device on an interface of the kernel (net_af_packet and the like) has the link that the kernel says. It
+/// is opened anew when the interface was deleted and is back, because its sockets belong to the one that
+/// went; net_af_packet and net_pcap also when it was down, because in their rings are frames that would leave
+/// late.
 class NicDevice {
   public:
     /// @throws HostError that names the device, the step that failed and the remedy
@@ -31,26 +37,60 @@ class NicDevice {
     NicDevice(const NicDevice&) = delete;
     NicDevice& operator=(const NicDevice&) = delete;
 
+    /// Changes in reopen().
     [[nodiscard]] std::uint16_t port_id() const { return port_id_; }
     [[nodiscard]] const std::string& driver() const { return driver_; }
     /// Its own address as MacAddress::bits; 0 = unknown.
     [[nodiscard]] std::uint64_t mac() const;
     [[nodiscard]] PortOffloads offloads() const { return offloads_; }
-    [[nodiscard]] bool link_up() const { return link_up_.load(std::memory_order_relaxed); }
-    /// Reads the link state from the driver, perhaps by a system call: for the agent. Workers read link_up().
-    void poll_link();
+    /// Whether frames pass. While they do not, port_id() of a device of the kernel is not to be used. Any
+    /// thread.
+    [[nodiscard]] bool link_up() const { return link_up_.load(std::memory_order_acquire); }
+    /// Whether an interface of the kernel is behind it. Any thread.
+    [[nodiscard]] bool of_kernel() const { return of_kernel_; }
+    /// Reads the link state from the driver or the kernel, perhaps by system calls: for the agent. Workers
+    /// read link_up(). @return the device has to be opened anew: reopen(), once no worker uses it
+    bool poll_link();
+    /// Closes the device and opens it again; when that fails, link_fault() has the reason, and poll_link()
+    /// asks for it again later. Agent; link_up() has been false since before the workers' last checkpoints.
+    void reopen();
+    /// Why frames do not pass, and what mends it; empty while they do. Agent.
+    [[nodiscard]] const std::string& link_fault() const { return link_fault_; }
+    /// Times that frames ceased to pass. Agent.
+    [[nodiscard]] std::uint64_t link_losses() const { return link_losses_; }
     /// Frames that the device has lost, because its ring was full or it had no buffer. Agent.
-    [[nodiscard]] std::uint64_t missed() const;
+    [[nodiscard]] std::uint64_t missed() const { return lost_before_.missed + lost().missed; }
+    /// Frames that the device took and could not send. Agent.
+    [[nodiscard]] std::uint64_t send_errors() const { return lost_before_.unsent + lost().unsent; }
 
   private:
-    void plug(const NicSettings& settings);
-    void start(const NicSettings& settings, rte_mempool* pool);
+    struct Lost {
+        std::uint64_t missed = 0;
+        std::uint64_t unsent = 0;
+    };
+    void open();
+    void plug();
+    void start();
     void close();
+    [[nodiscard]] Lost lost() const;
+    bool poll_kernel_link();
+    void set_link(bool up);
 
+    NicSettings settings_;
+    rte_mempool* pool_;
+    std::string interface_;  // of the kernel; empty: none
+    bool of_kernel_;
     std::uint16_t port_id_ = 0;
     bool plugged_ = false;
+    bool open_ = false;
+    bool stale_ = false;      // was without its interface since it was opened
+    KernelLink opened_with_;  // the interface just before
+    unsigned polls_to_retry_ = 0;
+    Lost lost_before_;  // until it was last closed
     std::string driver_;
     PortOffloads offloads_;
+    std::string link_fault_;
+    std::uint64_t link_losses_ = 0;
     std::atomic<bool> link_up_{false};
 };
 
@@ -58,7 +98,7 @@ class NicDevice {
 class NicPort final : public Port {
   public:
     NicPort(NicDevice& device, std::uint16_t queue)
-        : device_(device), port_(device.port_id()), queue_(queue) {}
+        : device_(device), kernel_(device.of_kernel()), port_(device.port_id()), queue_(queue) {}
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
@@ -70,8 +110,12 @@ class NicPort final : public Port {
     [[nodiscard]] std::vector<std::string> features() const override { return {device_.driver()}; }
 
   private:
+    std::uint16_t rx_from_kernel(rte_mbuf** frames, std::uint16_t max);
+    std::uint16_t tx_to_kernel(rte_mbuf** frames, std::uint16_t count);
+
     NicDevice& device_;
-    std::uint16_t port_;
+    bool kernel_;
+    std::uint16_t port_;  // not of the kernel's
     std::uint16_t queue_;
 };
 

@@ -2,6 +2,7 @@
 #include "vswitch/topology/topology.h"
 
 #include <rte_launch.h>
+#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <ctime>
@@ -239,11 +240,33 @@ void Topology::tick() {
         return;
     link_polled_ = now;
     name_ring_faults(now);
+    watch_links(now);
+}
+
+void Topology::watch_links(Nanos now) {
     if (uplink_)
-        uplink_->poll_link();
+        watch_link(*uplink_, "uplink", uplink_named_, now);
     for (const auto& vnic : vnics_)
         if (vnic && vnic->device)
-            vnic->device->poll_link();
+            watch_link(*vnic->device, "vNIC " + vnic->config.name, vnic->link_named, now);
+}
+
+/// Opens the device anew when its interface is back. The log has each change, but at most one in 10 s: the
+/// other end of a veth may be a tenant's.
+void Topology::watch_link(NicDevice& device, const std::string& owner, NamedFault& named, Nanos now) {
+    constexpr Nanos kGap = 10 * kNanosPerSec;
+    if (device.poll_link()) {
+        quiescence_.wait();
+        device.reopen();
+    }
+    const std::string& fault = device.link_fault();
+    if (fault == named.text || (named.at != 0 && now - named.at < kGap))
+        return;
+    if (fault.empty())
+        spdlog::info("{}: its device has a link again", owner);
+    else
+        spdlog::warn("{}: down: {}", owner, fault);
+    named = {fault, now};
 }
 
 }  // namespace weir

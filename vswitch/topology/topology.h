@@ -67,6 +67,12 @@ class Topology final : public SwitchControl {
         std::map<std::uint64_t, std::uint64_t> peers;  ///< by MAC address
     };
 
+    /// A fault as the log names it: once, and again after some time.
+    struct NamedFault {
+        std::string text;
+        Nanos at = 0;
+    };
+
     /// A vNIC with the objects that it owns; destroyed once no worker uses it.
     struct Vnic {
         VnicConfig config;
@@ -85,6 +91,7 @@ class Topology final : public SwitchControl {
         std::string fault_named;                       // as last logged
         Nanos fault_named_at = 0;
         bool unknown_named = false;  // that its guest has no assigned address
+        NamedFault link_named;
     };
 
     /// What is left of a vNIC that may be added again.
@@ -97,6 +104,8 @@ class Topology final : public SwitchControl {
     void build_uplink();
     void build_workers(const ConfigFiles& files);
     void start_workers();
+    void watch_links(Nanos now);
+    void watch_link(NicDevice& device, const std::string& owner, NamedFault& named, Nanos now);
     void stop_workers();
     [[nodiscard]] Nanos now() const { return eal_.now(); }
     /// Hands a command to a worker. @return its number, for await() @throws HostError as await()
@@ -153,6 +162,7 @@ class Topology final : public SwitchControl {
     mutable std::mutex mutex_;
     Quiescence quiescence_;
     std::unique_ptr<NicDevice> uplink_;
+    NamedFault uplink_named_;
     std::unique_ptr<FlowSteering> steering_;
     std::unique_ptr<LinkShare> out_share_;
     std::unique_ptr<LinkShare> in_share_;

@@ -69,7 +69,11 @@ SwitchReport Topology::report() {
         ++report.workers[report.vnics.back().worker].vnics;
     }
     if (uplink_) {
-        report.uplink = UplinkReport{uplink_->driver(), uplink_->link_up()};
+        report.uplink = UplinkReport{.driver = uplink_->driver(),
+                                     .up = uplink_->link_up(),
+                                     .link = {.fault = uplink_->link_fault(),
+                                              .losses = uplink_->link_losses(),
+                                              .send_errors = uplink_->send_errors()}};
         report.workers.front().snapshot.uplink.rx.add_missed(uplink_->missed());
     }
     report.controller = controller_;
@@ -92,8 +96,12 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.ring_errors = vnic.port->ring_errors();
     report.ring_fault = vnic.port->ring_fault();
     report.stats = stats;
-    if (vnic.device)
+    if (vnic.device) {
         report.stats.from_vm.add_missed(vnic.device->missed());
+        report.link = {.fault = vnic.device->link_fault(),
+                       .losses = vnic.device->link_losses(),
+                       .send_errors = vnic.device->send_errors()};
+    }
     for (const LearnedAddress& learned : stats.learned)
         if (learned.from != LearnedAddress::From::kNone && learned.until > now())
             report.learned.push_back(learned_report(learned, now()));

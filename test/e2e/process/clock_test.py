@@ -127,11 +127,11 @@ class StoreTest(TwoHosts):
                 "otherwise": {"size": "sum", "shape": "linear", "base": 1, "tokens": 0, "per": "1B"}}}, stream)
         for number in (1, 3):
             self.site.plug(number)
+        self.client, server = self.site.kernel(1), self.site.kernel(3)   # the links stay as they are from here on
         self.a = hosts.start(SteppedSwitch(folder, {
             "host": "a", "vnics": [hosts.vnic(1, appliances=[{"name": "disk", **part}]), hosts.vnic(3)],
             "appliances": [{"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd", "cost": cost, **(disk or {})}],
             **keys}))
-        self.client, server = self.site.kernel(1), self.site.kernel(3)
         self.store = Process([*server, sys.executable, self.program("held_store"), str(NBD_PORT)], self.path("store.log"))
         self.store.expect("listening")
 

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import struct
 
 import frames
 import links
@@ -9,6 +10,8 @@ from case import Case, mac
 from wait import until
 
 FAR = "52:54:00:00:00:99"
+TCP = 6
+SOL_PACKET, PACKET_VNET_HDR, NEEDS_CHECKSUM = 263, 15, 1
 
 
 class Wire:
@@ -18,6 +21,13 @@ class Wire:
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0003))
         self.socket.bind((interface, 0))
         self.socket.setblocking(False)
+
+    def leave_checksums(self):
+        """From now on a sender's kernel: send() takes frames whose checksum is begun, and where it is."""
+        self.socket.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+
+    def send_begun(self, data, start, offset):
+        self.socket.send(struct.pack("=BBHHHH", NEEDS_CHECKSUM, 0, 0, 0, start, offset) + data)
 
     def send(self, *sent):
         for data in sent:
@@ -98,3 +108,121 @@ class UplinkTest(Case):
         self.assertEqual(vnic["from_vm"]["drops"]["mac_spoof"], 1)
         self.assertEqual(self.switch.telemetry("/weir/drops")["vnics"]["vm1"]["from_vm"]["mac_spoof"], 1)
         self.assertEqual(self.switch.telemetry("/weir/status")["host"], "h1")
+
+    def start_on_veth(self):
+        """A switch whose uplink is weir0; its far end is weir1. It has buffers for the vNICs that come later."""
+        links.veth("weir0", "weir1")
+        self.addCleanup(links.command, "ip link del weir0")
+        self.start_switch(uplink={"device": "net_af_packet0,iface=weir0", "rate": "1Gbit", "descriptors": 256})
+
+    def uplink(self):
+        return self.switch.ctl("status")["uplink"]
+
+    def wait_state(self, state):
+        until(lambda: self.uplink()["state"] == state, f"the uplink {state}")
+
+    def send_lost(self, number):
+        """A vNIC whose frame finds the uplink down."""
+        self.sender(number, [frames.frame(mac(number), FAR)])
+        until(lambda: self.drops(f"vm{number}").get("uplink_down") == 1, "a frame dropped as uplink_down")
+        self.assertEqual(self.packets(f"vm{number}", "from_vm", "delivered"), 0)
+
+    def test_an_interface_that_is_down_drops_frames_as_uplink_down_and_sends_no_old_one_when_it_is_up_again(self):
+        self.start_on_veth()
+        for number, (how, back, why) in enumerate((
+                ("ip link set weir0 down", "ip link set weir0 up", "ip link set weir0 up"),
+                ("ip link set weir1 down", "ip link set weir1 up", "no carrier"))):
+            wire = Wire("weir1") if number == 0 else None    # it sees what leaves from here on
+            links.command(how)
+            self.wait_state("down")
+            self.assertIn(why, self.uplink()["link_fault"])
+            self.send_lost(2 * number + 1)
+            links.command(back)
+            self.wait_state("up")
+            self.assertEqual(self.uplink()["link_fault"], None)
+            wire = wire or Wire("weir1")
+            self.sender(2 * number + 2, [frames.frame(mac(2 * number + 2), FAR)])
+            until(lambda wire=wire: self.first(wire), "a frame on the wire")
+            self.assertEqual(self.received, frames.frame(mac(2 * number + 2), FAR))
+        self.assertEqual(self.uplink()["link_losses"], 2)
+        self.assert_accounts()
+
+    def first(self, wire):
+        """Whether a frame has come, which is then self.received."""
+        self.received = wire.receive()
+        return self.received is not None
+
+    def test_an_interface_that_is_deleted_and_made_again_is_opened_anew(self):
+        self.start_on_veth()
+        links.command("ip link del weir0")
+        self.wait_state("down")
+        self.assertIn("there is no interface weir0", self.uplink()["link_fault"])
+        self.send_lost(1)
+        links.veth("weir0", "weir1")
+        self.wait_state("up")
+        wire = Wire("weir1")
+        self.sender(2, [frames.frame(mac(2), FAR)])
+        wire.wait(frames.frame(mac(2), FAR))
+        wire.send(frames.frame(FAR, mac(2)))
+        self.wait_packets("vm2", "to_vm", "delivered", 1)
+        self.assert_accounts()
+
+    def test_an_interface_that_was_gone_for_a_moment_between_two_looks_is_opened_anew(self):
+        self.start_on_veth()
+        links.command("ip link set weir0 down", "ip link set weir0 up")
+        until(lambda: self.uplink()["link_losses"] == 1, "the loss being counted")
+        self.wait_state("up")
+        wire = Wire("weir1")
+        self.sender(1, [frames.frame(mac(1), FAR)])
+        wire.wait(frames.frame(mac(1), FAR))
+
+    def test_a_vnic_whose_interface_is_gone_is_down_and_comes_back(self):
+        links.veth("vm1", "eth1")
+        self.addCleanup(links.command, "ip link del vm1")
+        self.start_switch(self.vnic(1, device="net_af_packet1,iface=vm1"))
+        links.command("ip link del vm1")
+        until(lambda: self.switch.vnic("vm1")["state"] == "down", "vm1 down")
+        self.assertIn("there is no interface vm1", self.switch.vnic("vm1")["link_fault"])
+        self.sender(2, [frames.frame(mac(2), mac(1))])
+        until(lambda: self.drops("vm1", "to_vm").get("vm_down") == 1, "a frame dropped as vm_down")
+        links.veth("vm1", "eth1")
+        until(lambda: self.switch.vnic("vm1")["state"] == "up", "vm1 up")
+        guest = Wire("eth1")
+        self.sender(3, [frames.frame(mac(3), mac(1))])
+        guest.wait(frames.frame(mac(3), mac(1)))
+        self.assert_accounts()
+
+    def test_checksums_that_the_far_kernel_has_left_to_its_veth_are_finished(self):
+        links.veth("weir0", "weir1")
+        links.veth("vm2", "eth2")
+        for name in ("weir0", "vm2"):
+            self.addCleanup(links.command, f"ip link del {name}")
+        self.start_switch(self.vnic(2, device="net_af_packet2,iface=vm2", anti_spoofing=False),
+                          uplink={"device": "net_af_packet0,iface=weir0", "rate": "1Gbit"})
+        self.sender(1, [frames.frame(mac(1), mac(2))], anti_spoofing=False)
+        finished = []
+        for far, source in ((Wire("weir1"), FAR), (Wire("eth2"), mac(2))):
+            far.leave_checksums()
+            for begun, start, offset, whole in begun_frames(source, mac(1)):
+                far.send_begun(begun, start, offset)
+                finished.append(whole)
+            self.wait_packets("vm1", "to_vm", "delivered", len(finished))
+        self.stop_switch()
+        self.assertEqual(frames.read_pcap(self.path("vm1.out")), finished)
+
+
+def begun_frames(source, destination):
+    """TCP and UDP over IPv4 and IPv6: as a kernel gives them to a device that fills in checksums, with their start and
+    offset, and as they are when they are finished."""
+    for kind, ip_bytes, make in ((frames.IPV4, 20, frames.ipv4), (frames.IPV6, 40, frames.ipv6)):
+        for protocol, offset in ((TCP, 16), (frames.UDP, 6)):
+            data = bytearray(make(source, destination, protocol, size=200))
+            start = 14 + ip_bytes
+            if protocol == TCP:
+                data[start:start + 20] = struct.pack("!HHIIBBHHH", 1000, 2000, 7, 9, 5 << 4, 0x10, 500, 0, 0)
+            addresses = data[start - (8 if kind == frames.IPV4 else 32):start]
+            pseudo = bytes(addresses) + struct.pack("!II", len(data) - start, protocol)
+            data[start + offset:start + offset + 2] = bytes(~byte & 0xFF for byte in frames.checksum(pseudo))
+            begun = bytes(data)
+            data[start + offset:start + offset + 2] = frames.checksum(begun[start:])
+            yield begun, start, offset, bytes(data)

@@ -107,6 +107,36 @@ TEST_CASE("without link frames are dropped as uplink_down, with it they flow aga
     CHECK(balanced(host.stats(vm1).from_vm));
 }
 
+TEST_CASE(
+    "frames that wait for the wire when its link goes are dropped as uplink_down, and none leaves late") {
+    RingNic nic(1, 64);
+    SwitchHarness host(config_with(100'000'000'000), &nic);
+    const VnicId vm1 = host.add(vm(1));
+    for (std::uint32_t i = 0; i < 300; ++i)
+        host.port(vm1).offered.push_back(plain(i));
+    host.run(100'000);  // the NIC holds 64, others are pending behind it, others are in the scheduler's queue
+    CHECK(host.path(vm1).queued_buffers != 0);
+    nic.set_link(false);
+    nic.drain();
+    host.run(1'000'000);
+    CHECK(host.path(vm1).queued_buffers == 0);
+    CHECK(drops(host.stats(vm1).from_vm, DropReason::kUplinkDown) != 0);
+    nic.set_link(true);
+    host.port(vm1).offered.push_back(plain(1000));
+    host.settle();
+    const std::vector<rte_mbuf*> sent = nic.take();
+    CHECK(sent.size() == 1);
+    for (rte_mbuf* frame : sent) {
+        CHECK(number_of(frame) == 1000);
+        rte_pktmbuf_free(frame);
+    }
+    const UplinkStats uplink = host.snapshot_worker(0).uplink;
+    CHECK(uplink.tx.queued.packets == 0);
+    CHECK(uplink.tx.queued.bytes == 0);
+    CHECK(balanced(uplink.tx));
+    CHECK(balanced(host.stats(vm1).from_vm));
+}
+
 TEST_CASE("a NIC that takes nothing for a while costs no frame: the rest stays in the guest's ring") {
     for (const bool isolation : {true, false}) {
         RingNic nic(1, 64);
