@@ -282,6 +282,7 @@ json vnic_json(const VnicReport& vnic) {
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
             {"ring_errors", vnic.ring_errors},
             {"ring_fault", vnic.ring_fault.empty() ? json() : json(vnic.ring_fault)},
+            {"socket_fault", vnic.socket_fault.empty() ? json() : json(vnic.socket_fault)},
             {"queue_delay_ns",
              {{"p50", vnic.queue_delay_p50}, {"p99", vnic.queue_delay_p99}, {"max", vnic.queue_delay_max}}}};
 }

@@ -44,7 +44,8 @@ struct VnicReport {
     Steering steering;
     std::vector<std::string> features;
     std::uint64_t ring_errors = 0;
-    std::string ring_fault;  ///< why a ring is stopped; empty: none is
+    std::string ring_fault;    ///< why a ring is stopped; empty: none is
+    std::string socket_fault;  ///< why no front-end can come to the socket; empty: one can
     VnicStats stats;
     GuaranteeReport guarantee;
     Nanos queue_delay_p50 = 0;
