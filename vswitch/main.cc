@@ -18,6 +18,7 @@
 #include "vswitch/config/config_cores.h"
 #include "vswitch/config/config_files.h"
 #include "vswitch/eal.h"
+#include "vswitch/ports/guest_socket.h"
 #include "vswitch/ports/telemetry.h"
 #include "vswitch/run_locks.h"
 #include "vswitch/topology/topology.h"
@@ -48,6 +49,14 @@ int check_host(const weir::SwitchConfig& config, const std::string& file) {
     if (const std::string fault = host_fault(config); !fault.empty()) {
         std::fprintf(stderr, "weir-switch: %s\n", fault.c_str());
         return weir::kHostFailed;
+    }
+    for (const weir::VnicConfig& vnic : config.vnics) {
+        const std::string fault =
+            vnic.socket.empty()
+                ? ""
+                : weir::GuestSocket(vnic.socket, vnic.mode == weir::VhostMode::kServer).folder_fault();
+        if (!fault.empty())
+            std::fprintf(stderr, "weir-switch: vNIC %s will wait: %s\n", vnic.name.c_str(), fault.c_str());
     }
     std::printf("%s: valid\n", file.c_str());
     return 0;

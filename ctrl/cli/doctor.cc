@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/cores.h"
 #include "common/units.h"
 #include "cost_functions/cycle_costs.h"
 #include "ctrl/cli/commands.h"
@@ -77,7 +78,13 @@ void check_directory(const DirectoryFacts& folder, Findings& out) {
     std::array<char, 64> owner{};
     std::snprintf(owner.data(), owner.size(), "uid %u, gid %u, mode %04o", static_cast<unsigned>(folder.uid),
                   static_cast<unsigned>(folder.gid), static_cast<unsigned>(folder.mode));
-    if (!folder.writable)
+    if (!folder.made_in && folder.enterable)
+        out.push_back({check, Health::kOk, owner.data(), ""});
+    else if (folder.read_only)
+        out.push_back({check, Health::kMissing, std::string(owner.data()) + ", on a read-only mount",
+                       "mount -o remount,rw " + folder.path + "  (ReadWritePaths=" + folder.path +
+                           " in a systemd unit)"});
+    else if (!folder.writable)
         out.push_back({check, Health::kMissing, std::string(owner.data()) + ", not writable by this user",
                        "chgrp $(id -g) " + folder.path + " && chmod g+rwx " + folder.path});
     else
@@ -90,6 +97,12 @@ void check_core(const CoreFacts& core, const HostFacts& facts, Findings& out) {
     if (!core.online) {
         out.push_back({check, Health::kMissing, "does not exist or is offline",
                        "set \"workers\" to cores of /sys/devices/system/cpu/online"});
+        return;
+    }
+    if (!core.allowed) {
+        out.push_back(
+            {check, Health::kMissing, "not in the cpuset of this shell's cgroup, " + cpuset_name(),
+             "set \"workers\" to cores of that cpuset, or widen it: AllowedCPUs= in a systemd unit"});
         return;
     }
     check_node_pages(facts, core.node, "a worker", out);

@@ -29,7 +29,10 @@ struct HugepagePool {
 struct DirectoryFacts {
     std::string path;
     bool exists = false;
-    bool writable = false;  ///< by the user of this process
+    bool writable = false;   ///< by the user of this process
+    bool read_only = false;  ///< its file system is, for every user
+    bool enterable = false;  ///< by the user of this process
+    bool made_in = true;     ///< the switch makes sockets there; false: it connects to those of others
     uid_t uid = 0;
     gid_t gid = 0;
     mode_t mode = 0;
@@ -38,6 +41,7 @@ struct DirectoryFacts {
 struct CoreFacts {
     unsigned core = 0;
     bool online = false;
+    bool allowed = true;             ///< in the cpuset of this process
     bool isolated = false;           ///< the kernel's isolcpus
     std::optional<unsigned> node;    ///< NUMA
     std::vector<unsigned> siblings;  ///< hyper-threads of the same physical core, this one included

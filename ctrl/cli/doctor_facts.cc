@@ -12,9 +12,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <map>
 #include <sstream>
 
+#include "common/cores.h"
 #include "ctrl/cli/doctor.h"
 
 namespace weir::cli {
@@ -80,15 +81,19 @@ std::vector<std::string> hugetlbfs_mounts(const fs::path& root) {
     return mounts;
 }
 
-DirectoryFacts directory_facts(const std::string& sysroot, const std::string& path) {
+/// @param made_in the switch makes sockets there
+DirectoryFacts directory_facts(const std::string& sysroot, const std::string& path, bool made_in) {
     const std::string real = sysroot + path;
     struct stat info {};
     DirectoryFacts facts;
     facts.path = path;
+    facts.made_in = made_in;
     facts.exists = ::stat(real.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     if (!facts.exists)
         return facts;
     facts.writable = ::access(real.c_str(), W_OK | X_OK) == 0;
+    facts.read_only = !facts.writable && errno == EROFS;
+    facts.enterable = ::access(real.c_str(), X_OK) == 0;
     facts.uid = info.st_uid;
     facts.gid = info.st_gid;
     facts.mode = info.st_mode & 07777;
@@ -96,13 +101,14 @@ DirectoryFacts directory_facts(const std::string& sysroot, const std::string& pa
 }
 
 std::vector<DirectoryFacts> socket_directories(const SwitchConfig& config, const std::string& sysroot) {
-    std::set<std::string> folders{fs::path(config.control_socket).parent_path().string()};
+    // Of each folder, whether the switch makes sockets there.
+    std::map<std::string, bool> folders{{fs::path(config.control_socket).parent_path().string(), true}};
     for (const VnicConfig& vnic : config.vnics)
         if (!vnic.socket.empty())
-            folders.insert(fs::path(vnic.socket).parent_path().string());
+            folders[fs::path(vnic.socket).parent_path().string()] |= vnic.mode == VhostMode::kServer;
     std::vector<DirectoryFacts> facts;
-    for (const std::string& folder : folders)
-        facts.push_back(directory_facts(sysroot, folder));
+    for (const auto& [folder, made_in] : folders)
+        facts.push_back(directory_facts(sysroot, folder, made_in));
     return facts;
 }
 
@@ -204,8 +210,11 @@ HostFacts gather_facts(const SwitchConfig& config, const std::string& sysroot) {
     facts.hugepages = hugepage_pools(root);
     facts.hugetlbfs = hugetlbfs_mounts(root);
     facts.directories = socket_directories(config, sysroot);
-    for (const unsigned core : config.workers)
+    const std::vector<unsigned> allowed = sysroot.empty() ? core_sets().allowed : std::vector<unsigned>{};
+    for (const unsigned core : config.workers) {
         facts.workers.push_back(core_facts(root, core));
+        facts.workers.back().allowed = allowed.empty() || std::ranges::find(allowed, core) != allowed.end();
+    }
     if (config.agent_core)
         facts.agent = core_facts(root, *config.agent_core);
     facts.nic = nic_facts(root, config.uplink.device);

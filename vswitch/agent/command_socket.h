@@ -4,9 +4,12 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <zmq.hpp>
+
+#include "common/file_identity.h"
 
 namespace weir {
 
@@ -14,7 +17,8 @@ class CommandSocket {
   public:
     using Answer = std::function<std::string(std::string_view)>;
 
-    /// Binds ipc://path. @throws HostError that names the path and the remedy
+    /// Binds ipc://path, and again when the file is gone and can be made. @throws HostError that names the
+    /// path and the remedy
     explicit CommandSocket(const std::string& path);
     ~CommandSocket();
     CommandSocket(const CommandSocket&) = delete;
@@ -25,7 +29,12 @@ class CommandSocket {
     void serve(std::chrono::milliseconds patience, const Answer& answer);
 
   private:
+    void listen();
+    void look();
+
     std::string path_;
+    std::optional<FileIdentity> own_;  // of the file at the path
+    std::chrono::steady_clock::time_point looked_{};
     zmq::context_t context_{1};
     zmq::socket_t socket_;
 };

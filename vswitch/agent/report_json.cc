@@ -289,6 +289,7 @@ json vnic_json(const VnicReport& vnic) {
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
             {"ring_errors", vnic.ring_errors},
             {"ring_fault", or_null(vnic.ring_fault)},
+            {"socket_fault", or_null(vnic.socket_fault)},
             {"link_fault", or_null(vnic.link.fault)},
             {"link_losses", vnic.link.losses},
             {"send_errors", vnic.link.send_errors},

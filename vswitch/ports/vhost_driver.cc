@@ -4,6 +4,7 @@
 #include <rte_eal.h>
 #include <rte_ether.h>
 #include <rte_vhost.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "common/error.h"
 #include "vswitch/ports/memory_fault.h"
@@ -117,17 +119,6 @@ bool withhold_requests(const char* path) {
            rte_vhost_driver_set_protocol_features(path, offered & ~kWithheld) == 0;
 }
 
-void check_directory(const std::string& socket) {
-    const auto directory = std::filesystem::path(socket).parent_path();
-    if (!std::filesystem::is_directory(directory))
-        throw HostError("socket directory " + directory.string() + " is missing; make it: mkdir -p " +
-                        directory.string());
-    if (access(directory.c_str(), W_OK | X_OK) != 0)
-        throw HostError("socket directory " + directory.string() + " is not writable for uid " +
-                        std::to_string(geteuid()) + "; mend it: chown " + std::to_string(geteuid()) + " " +
-                        directory.string());
-}
-
 /// Where the library's own sockets are: DPDK's folder of this process, else one in the folder of temporary
 /// files.
 std::string make_inside_folder() {
@@ -159,10 +150,7 @@ VhostDriver::~VhostDriver() {
 }
 
 void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
-    check_directory(vnic.socket);
     const bool server = vnic.mode == VhostMode::kServer;
-    if (server)
-        unlink(vnic.socket.c_str());  // a socket left by a killed switch would refuse the bind
     const std::string inside = folder_ + "/" + std::to_string(++added_) + ".sock";
     const char* path = inside.c_str();
     const auto fail = [&](const char* what, int error) {
@@ -170,9 +158,8 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
         rte_vhost_driver_unregister(path);
         const std::scoped_lock lock(mutex_);
         ports_.erase(inside);
-        throw HostError(
-            "vNIC " + vnic.name + ": cannot " + what + " socket " + vnic.socket + " (" + reason +
-            "); see that no other switch uses it and that its directory is writable for the switch");
+        throw HostError("vNIC " + vnic.name + ": the vhost library cannot " + what + " its socket " + inside +
+                        " (" + reason + "); see that the folder is writable and its disk is not full");
     };
     {
         const std::scoped_lock lock(mutex_);
@@ -186,14 +173,54 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
         fail("watch", errno);
     if (rte_vhost_driver_start(path) != 0)
         fail("prepare", errno);
-    try {
-        gate_.add(vnic.socket, server, inside, vnic.queues);
-    } catch (const std::system_error& error) {
-        fail(server ? "listen on" : "connect to", error.code().value());
-    }
+    gate_.add(vnic.socket, server, inside, vnic.queues);
+    look_at(sockets_.try_emplace(vnic.socket, vnic.name, vnic.socket, server).first->second);
+}
+
+void VhostDriver::look_at(Watched& watched) {
+    constexpr std::chrono::seconds kGap{10};
+    const GuestSocket& socket = watched.socket;
+    const bool listens_anew = [&] {
+        FileHandle listener = watched.socket.look();
+        if (!listener)
+            return false;
+        gate_.listen(watched.path, std::move(listener));
+        return std::exchange(watched.listened, true);
+    }();
+    const auto now = Clock::now();
+    if (socket.fault() == watched.named && !listens_anew)
+        return;
+    if (!socket.fault().empty() && now < watched.next_warning)
+        return;  // a folder that comes and goes does not fill the log
+    if (!socket.fault().empty())
+        spdlog::warn("vNIC {}: no front-end can come: {}", watched.vnic, socket.fault());
+    else
+        spdlog::info("vNIC {}: front-ends can come again at {}", watched.vnic, watched.path);
+    if (!socket.fault().empty())
+        watched.next_warning = now + kGap;
+    watched.named = socket.fault();
+}
+
+void VhostDriver::look_at_sockets() {
+    constexpr std::chrono::milliseconds kPeriod{500};
+    const auto now = Clock::now();
+    if (now - looked_ < kPeriod)
+        return;
+    looked_ = now;
+    for (auto& [path, watched] : sockets_)
+        look_at(watched);
+}
+
+std::string VhostDriver::socket_fault(const std::string& socket) const {
+    const auto found = sockets_.find(socket);
+    return found == sockets_.end() ? "" : found->second.socket.fault();
 }
 
 void VhostDriver::remove(const std::string& socket) {
+    if (const auto watched = sockets_.find(socket); watched != sockets_.end()) {
+        watched->second.socket.remove();  // while its listener is open
+        sockets_.erase(watched);
+    }
     gate_.remove(socket);
     std::string inside;
     {

@@ -1,17 +1,22 @@
 // vhost_driver.h - registers vNIC sockets with the vhost library and hands connections to their ports.
 // Source: DPDK vhost library guide; docs/design.md 6.
-// Threads: add and remove by the agent; the callbacks run on the library's control thread.
+// Threads: add, remove and the looks at sockets by the agent; the callbacks run on the library's control
+// thread.
 //
 // The library listens on sockets in a private folder; vhost_gate.h connects them with the guests' sockets.
 // Before the library changes or frees anything that a worker reads, the port's device is withdrawn: hidden,
 // and given back when every worker has passed a checkpoint (quiescence.h).
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "vswitch/config/config.h"
+#include "vswitch/ports/guest_socket.h"
 #include "vswitch/ports/quiescence.h"
 #include "vswitch/ports/vhost_gate.h"
 #include "vswitch/ports/vhost_port.h"
@@ -26,11 +31,17 @@ class VhostDriver {
     VhostDriver(const VhostDriver&) = delete;
     VhostDriver& operator=(const VhostDriver&) = delete;
 
-    /// Starts to listen on, or connect to, the vNIC's socket. `port` must outlive remove().
-    /// @throws HostError that names the socket and the remedy
+    /// Listens on the vNIC's socket, or connects to it, as soon as that is possible: socket_fault() says what
+    /// is in the way. `port` must outlive remove().
+    /// @throws HostError: the vhost library refuses
     void add(const VnicConfig& vnic, VhostPort& port);
     /// Closes the socket. After its return no worker and no callback uses the port's rings.
     void remove(const std::string& socket);
+    /// Looks for changes in the folders of all sockets, at most every 0.5 s: listens where that has become
+    /// possible, and logs what is in the way, once for each cause and at most every 10 s for a vNIC.
+    void look_at_sockets();
+    /// Why no front-end can come to the vNIC with this socket; empty: one can.
+    [[nodiscard]] std::string socket_fault(const std::string& socket) const;
 
     // Called by the library's control thread.
     void connected(int vid);
@@ -42,6 +53,20 @@ class VhostDriver {
     void after_message(int vid, const void* message);
 
   private:
+    using Clock = std::chrono::steady_clock;
+    struct Watched {
+        Watched(std::string vnic_name, const std::string& socket_path, bool listens)
+            : vnic(std::move(vnic_name)), path(socket_path), socket(socket_path, listens) {}
+
+        std::string vnic;
+        std::string path;
+        GuestSocket socket;
+        bool listened = false;
+        std::string named{};  // the fault that was logged last
+        Clock::time_point next_warning{};
+    };
+
+    void look_at(Watched& watched);
     VhostPort* find(int vid);
     void withdraw(VhostPort& port, int vid);
 
@@ -57,6 +82,8 @@ class VhostDriver {
     std::unordered_map<std::string, Registered> ports_;  // by the library's socket
     int changing_ = -1;  // the connection whose message the library is at; control thread
     VhostGate gate_;
+    std::map<std::string, Watched> sockets_;  // by the guest's socket
+    Clock::time_point looked_{};
 };
 
 }  // namespace weir

@@ -5,15 +5,14 @@
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
+#include "vswitch/ports/unix_socket.h"
 #include "vswitch/ports/vhost_request.h"
 
 namespace weir {
@@ -26,46 +25,11 @@ constexpr milliseconds kFirstRetryGap{50};
 constexpr std::chrono::seconds kFirstRetries{5};  // a VM that starts, or starts again
 constexpr milliseconds kMessagePatience{1000};
 constexpr milliseconds kComplaintGap{10'000};
-constexpr int kBacklog = 16;
 constexpr int kMessagesPerTurn = 16;
 constexpr std::size_t kPollsPerDoor = 3;
 /// That a socket passes at once. With room for fewer the kernel would close the others on this thread.
 constexpr std::size_t kFilesMax = 253;
 const std::string kDisconnected = "disconnected the front-end: ";
-
-FileHandle unix_socket() {
-    FileHandle file(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!file)
-        throw std::system_error(errno, std::generic_category(), "socket");
-    return file;
-}
-
-sockaddr_un address_of(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof(address.sun_path))
-        throw std::system_error(ENAMETOOLONG, std::generic_category(), path);
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    return address;
-}
-
-FileHandle listen_on(const std::string& path) {
-    FileHandle file = unix_socket();
-    const sockaddr_un address = address_of(path);
-    if (bind(file.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-        listen(file.number(), kBacklog) != 0)
-        throw std::system_error(errno, std::generic_category(), path);
-    return file;
-}
-
-/// @return a closed handle when nothing listens there
-FileHandle connect_to(const std::string& path) {
-    FileHandle file = unix_socket();
-    const sockaddr_un address = address_of(path);
-    if (connect(file.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-        file.reset();
-    return file;
-}
 
 bool would_wait() {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -93,12 +57,18 @@ void VhostGate::add(const std::string& outside, bool listens, const std::string&
     door.outside = outside;
     door.listens = listens;
     door.alone_since = Clock::now();
-    (void)address_of(outside);
-    if (listens)
-        door.listener = listen_on(outside);
     const std::scoped_lock lock(mutex_);
     doors_.push_back(std::move(door));
     ++version_;
+    eventfd_write(wake_->number(), 1);
+}
+
+void VhostGate::listen(const std::string& outside, FileHandle listener) {
+    const std::scoped_lock lock(mutex_);
+    const auto door = std::ranges::find(doors_, outside, &Door::outside);
+    if (door == doors_.end())
+        return;
+    door->next_listener = std::move(listener);
     eventfd_write(wake_->number(), 1);
 }
 
@@ -123,6 +93,7 @@ void VhostGate::run() {
             if (stop_)
                 return;
             end_leaving();
+            change_listeners();
             states = interests(timeout_ms);
             version = version_;
         }
@@ -149,6 +120,16 @@ void VhostGate::end_leaving() {
     });
     if (left != 0)
         left_.notify_all();
+}
+
+/// While this thread polls a socket it may be the last to close it.
+void VhostGate::change_listeners() {
+    for (Door& door : doors_) {
+        if (!door.next_listener)
+            continue;
+        door.foreign.close_listener(std::move(door.listener));
+        door.listener = std::move(door.next_listener);
+    }
 }
 
 /// For each door its listener, guest and library, behind the wake-up; a closed one is -1, which poll() skips.
@@ -246,8 +227,7 @@ void VhostGate::disconnect(Door& door) {
 void VhostGate::shut(Door& door) {
     disconnect(door);
     door.foreign.close_listener(std::move(door.listener));
-    if (door.listens)
-        unlink(door.outside.c_str());
+    door.foreign.close_listener(std::move(door.next_listener));
 }
 
 void VhostGate::complain(Door& door, const std::string& what) {

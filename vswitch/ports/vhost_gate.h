@@ -37,12 +37,14 @@ class VhostGate {
     VhostGate(const VhostGate&) = delete;
     VhostGate& operator=(const VhostGate&) = delete;
 
-    /// Listens on `outside`, or connects to it as soon as it is there and after each disconnect.
+    /// Accepts front-ends from listen() on, or connects to `outside` as soon as it is there and after each
+    /// disconnect.
     /// @param inside the library's socket, which it listens on already
     /// @param queues ring pairs of the vNIC
-    /// @throws std::system_error
     void add(const std::string& outside, bool listens, const std::string& inside, std::uint32_t queues);
-    /// Ends the connection and closes the socket.
+    /// @param listener a socket that listens on `outside`, in place of any before; a connection stays
+    void listen(const std::string& outside, FileHandle listener);
+    /// Ends the connection and closes the sockets. The caller removes `outside` from its folder.
     void remove(const std::string& outside);
 
   private:
@@ -59,6 +61,7 @@ class VhostGate {
         bool listens = false;
         std::uint32_t queues;
         FileHandle listener;
+        FileHandle next_listener;  // takes the place of that in the next turn
         FileHandle guest;
         FileHandle library;  // from the first message on
         ForeignFiles foreign;
@@ -77,6 +80,7 @@ class VhostGate {
 
     void run();
     void end_leaving();
+    void change_listeners();
     [[nodiscard]] std::vector<pollfd> interests(int& timeout_ms);
     void serve(Door& door, const pollfd* states);
     void accept_or_connect(Door& door, bool ready);

@@ -236,6 +236,7 @@ void Topology::tick() {
     tunnels_->tick(now,
                    [this](WorkerId worker, const WorkerCommand& command) { return post(worker, command); });
     end_guarantee_periods(now);
+    vhost_->look_at_sockets();
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;

@@ -95,6 +95,8 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
     report.ring_fault = vnic.port->ring_fault();
+    if (vnic.config.device.empty())
+        report.socket_fault = vhost_->socket_fault(vnic.config.socket);
     report.stats = stats;
     if (vnic.device) {
         report.stats.from_vm.add_missed(vnic.device->missed());

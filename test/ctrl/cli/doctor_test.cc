@@ -259,6 +259,32 @@ TEST_CASE("every socket's directory is examined once") {
     CHECK(finding(findings, "socket directory /srv", Health::kMissing).mend == "mkdir -p /srv");
 }
 
+TEST_CASE(
+    "a folder in which the switch only connects need not be writable, and a read-only mount is no matter of "
+    "owners") {
+    HostFacts facts;
+    facts.directories = {{.path = "/clients", .exists = true, .enterable = true, .made_in = false},
+                         {.path = "/closed", .exists = true, .made_in = false},
+                         {.path = "/mount", .exists = true, .read_only = true, .enterable = true}};
+    const std::vector<Finding> findings = check_host(facts, {});
+    CHECK(finding(findings, "socket directory /clients", Health::kOk).mend.empty());
+    CHECK(finding(findings, "socket directory /closed", Health::kMissing).mend.starts_with("chgrp"));
+    const Finding& mount = finding(findings, "socket directory /mount", Health::kMissing);
+    CHECK(mount.mend.starts_with("mount -o remount,rw /mount"));
+    CHECK(mount.mend.find("ReadWritePaths=/mount") != std::string::npos);
+}
+
+TEST_CASE("a worker's core outside of the cpuset is missing") {
+    HostFacts facts;
+    CoreFacts& worker = facts.workers.emplace_back();
+    worker.core = 3;
+    worker.online = true;
+    worker.allowed = false;
+    const Finding core = finding(check_host(facts, {}), "worker core 3", Health::kMissing);
+    CHECK(core.found.find("cpuset") != std::string::npos);
+    CHECK(core.mend.find("AllowedCPUs=") != std::string::npos);
+}
+
 TEST_CASE("without a configuration the checks that need one are named as left out") {
     const FakeHost host;
     make_good(host);

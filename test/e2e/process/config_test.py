@@ -57,11 +57,13 @@ class ConfigTest(Case):
         self.assertIn("appliances[0].program: ", output)
         self.assertEqual(self.refused(switch)[0], 2)
 
-    def test_a_missing_socket_directory_is_one_line_with_its_remedy(self):
-        vnic = {**self.vnic(1), "socket": self.path("nowhere/vm1.sock")}
-        status, lines = self.refused(Switch(self.folder, {"vnics": [vnic]}))
-        self.assertEqual((status, len(lines)), (1, 1), lines)
-        self.assertIn(f"mkdir -p {self.path('nowhere')}", lines[0])
+    def test_a_missing_socket_folder_is_named_by_the_check_with_its_remedy_and_is_no_fault(self):
+        vnic = {**self.vnic(2), "socket": self.path("nowhere/vm2.sock")}
+        status, output = Switch(self.folder, {"vnics": [self.vnic(1), vnic]}).check()
+        self.assertEqual(status, 0, output)
+        self.assertEqual(output.count("will wait"), 1, output)
+        self.assertIn(f"vNIC vm2 will wait: the folder {self.path('nowhere')} is missing; make it: mkdir -p {self.path('nowhere')}", output)
+        self.assertEqual(os.listdir(self.folder), ["switch.jsonc"])
 
     def test_what_the_host_lacks_and_the_check_can_see_is_the_same_line_as_at_the_start(self):
         with open(self.path("file"), "w"):

@@ -7,9 +7,10 @@
 #include <fstream>
 #include <string>
 
-#include "common/error.h"
 #include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
+#include "test/support/wait.h"
+#include "vswitch/ports/unix_socket.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -32,14 +33,12 @@ struct Driver {
     Notifier notifier;
     VhostPort port{buffer_pool(), notifier, 1};
 
-    std::string refusal(const VnicConfig& vnic) {
-        try {
-            driver.add(vnic, port);
-        } catch (const HostError& error) {
-            return error.what();
-        }
+    /// What is in the way of the vNIC's socket.
+    std::string fault(const VnicConfig& vnic) {
+        driver.add(vnic, port);
+        const std::string text = driver.socket_fault(vnic.socket);
         driver.remove(vnic.socket);
-        return "";
+        return text;
     }
 };
 
@@ -58,13 +57,23 @@ std::size_t open_files() {
 
 }  // namespace
 
-TEST_CASE("a missing socket directory is named, with the command that makes it") {
+TEST_CASE(
+    "a missing socket folder is named, with the command that makes it, and the vNIC is served when it is "
+    "there") {
     Folder folder;
     Driver vhost;
-    const std::string text = vhost.refusal(at(folder.path / "missing" / "vm1.sock"));
+    const VnicConfig vnic = at(folder.path / "missing" / "vm1.sock");
+    const std::string text = vhost.fault(vnic);
     CHECK(text.find("missing") != std::string::npos);
     CHECK(text.find("mkdir -p " + (folder.path / "missing").string()) != std::string::npos);
     CHECK(text.find('\n') == std::string::npos);
+    vhost.driver.add(vnic, vhost.port);
+    fs::create_directory(folder.path / "missing");
+    CHECK(until([&] { return vhost.driver.look_at_sockets(), fs::exists(vnic.socket); }));
+    CHECK(vhost.driver.socket_fault(vnic.socket).empty());
+    CHECK(connect_to(vnic.socket));
+    vhost.driver.remove(vnic.socket);
+    CHECK(fs::is_empty(folder.path / "missing"));
 }
 
 TEST_CASE("sockets that come and go a hundred times leave no file and no descriptor behind") {
@@ -86,12 +95,19 @@ TEST_CASE("sockets that come and go a hundred times leave no file and no descrip
     CHECK_FALSE(vhost.port.up());
 }
 
-TEST_CASE("a socket that a killed switch left is taken over") {
+TEST_CASE("a socket that a killed switch left is taken over, and nothing else that is there") {
     Folder folder;
     const VnicConfig vnic = at(folder.path / "vm1.sock");
     Driver vhost;
-    std::ofstream(vnic.socket) << "left";
-    CHECK(vhost.refusal(vnic).empty());
+    FileHandle killed = listen_at(vnic.socket);
+    REQUIRE(killed);
+    CHECK_FALSE(vhost.fault(vnic).empty());
+    killed.reset();
+    REQUIRE(fs::exists(vnic.socket));
+    CHECK(vhost.fault(vnic).empty());
+    std::ofstream(vnic.socket) << "file";
+    CHECK_FALSE(vhost.fault(vnic).empty());
+    CHECK(fs::exists(vnic.socket));
 }
 
 TEST_CASE("a port without a connection gives and takes nothing") {

@@ -22,6 +22,7 @@
 #include "test/support/silent_file.h"
 #include "test/support/temp_folder.h"
 #include "test/support/wait.h"
+#include "vswitch/ports/unix_socket.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -33,7 +34,7 @@ using hostile::Lingering;
 namespace {
 
 /// A socket in place of the vhost library's.
-File listen_at(const std::string& path) {
+File library_at(const std::string& path) {
     File listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -47,8 +48,9 @@ File listen_at(const std::string& path) {
 /// A vNIC at the gate: its front-end's side, and the library's.
 struct Vnic {
     Vnic(VhostGate& its_gate, const weir::test::TempFolder& folder, const std::string& name)
-        : gate(its_gate), outside(folder.file(name)), listener(listen_at(outside + ".inside")) {
+        : gate(its_gate), outside(folder.file(name)), listener(library_at(outside + ".inside")) {
         gate.add(outside, true, outside + ".inside", 1);
+        gate.listen(outside, weir::listen_at(outside));
         endpoint = std::make_unique<Endpoint>(outside, false);
         frontend = std::make_unique<Frontend>(*endpoint, tally);
     }

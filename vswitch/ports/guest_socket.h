@@ -1,0 +1,47 @@
+// guest_socket.h - the path of one vNIC's socket: listens there as soon as that is possible, and says what is
+// in the way until then. Source: vhost-user protocol; unix(7). Threads: the agent.
+//
+// A folder may be missing when the switch starts, or be removed and made again while it runs; another program
+// may listen at the path. None of it is a fault of the switch: the vNIC waits, and the agent, which calls
+// look() twice a second, finds the moment at which it can go on.
+//
+//   server: look() -> fault ... look() -> a listener ... look() -> nothing new ... look() -> another listener
+//   client: the gate connects by itself; look() only finds out what is in its way
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/file_identity.h"
+#include "vswitch/ports/foreign_files.h"
+
+namespace weir {
+
+class GuestSocket {
+  public:
+    /// @param path absolute, at most 107 bytes
+    /// @param listens the switch listens there; false: the front-end does
+    GuestSocket(std::string path, bool listens) : path_(std::move(path)), listens_(listens) {}
+
+    /// Looks at the path: a few system calls. Replaces a socket there that no process has open.
+    /// @return of a server, a socket that listens at the path from now on, in place of any before; closed:
+    /// nothing new
+    [[nodiscard]] FileHandle look();
+    /// What look() found in the way, with its remedy, in one line; empty: nothing.
+    [[nodiscard]] const std::string& fault() const { return fault_; }
+    /// What is in the way now, as far as the folder shows it, without listening.
+    [[nodiscard]] std::string folder_fault() const;
+    /// Removes the socket from its folder, if it is the one that look() made.
+    void remove();
+
+  private:
+    [[nodiscard]] std::string path_fault() const;
+
+    std::string path_;
+    bool listens_;
+    std::optional<FileIdentity> own_;  // of the last listener's path, while the listener is open
+    std::string fault_;
+};
+
+}  // namespace weir
