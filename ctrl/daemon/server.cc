@@ -16,6 +16,7 @@
 #include <iterator>
 #include <zmq_addon.hpp>
 
+#include "common/config/endpoint.h"
 #include "common/config/field_kinds.h"
 #include "common/error.h"
 
@@ -45,6 +46,23 @@ void make_folder_of(const std::string& path, const char* what) {
     if (access(folder.c_str(), W_OK | X_OK) != 0)
         throw HostError(std::string(what) + ": folder " + folder.string() +
                         " is missing or not writable; make it: mkdir -p " + folder.string());
+}
+
+/// "*" is every address of both families, [::] too; an interface's name its IPv4 address, or else its IPv6
+/// one.
+void bind_of_kind(zmq::socket_t& socket, const std::string& endpoint) {
+    using Kind = SocketEndpoint::Kind;
+    const auto parsed = SocketEndpoint::parse(endpoint);
+    const Kind kind = parsed ? parsed->kind : Kind::kIpc;
+    socket.set(zmq::sockopt::ipv6, kind == Kind::kIpv6 || kind == Kind::kAny);
+    try {
+        socket.bind(endpoint);
+    } catch (const zmq::error_t&) {
+        if (kind != Kind::kName)
+            throw;
+        socket.set(zmq::sockopt::ipv6, true);
+        socket.bind(endpoint);
+    }
 }
 
 constexpr Nanos kWaitMax = 100'000'000;
@@ -136,7 +154,7 @@ void Server::bind_switches(const std::string& endpoint, const std::string& secre
         files_.push_back(file);
     }
     try {
-        socket.bind(endpoint);
+        bind_of_kind(socket, endpoint);
     } catch (const zmq::error_t& fault) {
         throw HostError("listen: cannot listen on " + endpoint + " (" + fault.what() +
                         "); is another weir-ctrl running, and does this machine have the address?");
