@@ -106,6 +106,23 @@ class ControllerTest(ControllerCase):
         controller.wait_host("h1", "connected")
         self.wait_limit(switch, "vm1", 400)
 
+    def test_of_two_switches_with_one_identity_the_first_stays_and_the_second_waits(self):
+        controller = self.control("h1")
+        first = self.join("h1", 1)
+        self.wait_link(first, "connected")
+        second = self.join("clone", 1, host="h1")
+        self.wait_link(second, "refused")
+        self.assertIn("host h1 is connected already", self.link(second)["refusal"])
+        controller.wait_intervals(4)
+        self.assertEqual(self.link(first)["state"], "connected")
+        self.assertEqual(len([entry for entry in controller.ctl("audit")["entries"] if entry["kind"] == "welcome"]), 1)
+        self.assertTrue([refusal for refusal in controller.ctl("status")["refusals"] if "h1 is connected" in refusal["what"]])
+        for log in (second.log, controller.log):
+            with open(log) as stream:
+                self.assertIn("host h1 is connected already", stream.read())
+        first.kill()
+        self.wait_link(second, "connected")
+
     def test_over_tcp_the_right_key_comes_in_and_no_other(self):
         own, h1, h2, unlisted = (make_key(self.path(name)) for name in ("ctrl.key", "h1.key", "h2.key", "unlisted.key"))
         endpoint = f"tcp://127.0.0.1:{free_port()}"
