@@ -66,18 +66,6 @@ bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out
                       "this cannot be a file");
 }
 
-bool is_endpoint(std::string_view text) {
-    if (text.starts_with("ipc:///"))
-        return !text.ends_with('/') && text.size() <= kSocketBytesMax + 6;
-    if (!text.starts_with("tcp://"))
-        return false;
-    const std::size_t colon = text.rfind(':');
-    const std::string_view port = text.substr(colon + 1);
-    return colon > 6 && !port.empty() && port.size() <= 5 &&
-           std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
-           std::stoul(std::string(port)) <= 65'535 && std::stoul(std::string(port)) >= 1;
-}
-
 bool is_curve_key(std::string_view text) {
     constexpr std::string_view kZ85 =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "common/config/config_reader.h"
+#include "common/config/endpoint.h"
 #include "common/guarantee.h"
 
 namespace weir {
@@ -38,10 +39,9 @@ bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& o
 inline constexpr std::size_t kPathBytesMax = 4095;  ///< PATH_MAX with the end
 /// An absolute path of at most kPathBytesMax. Whether the file exists is not checked.
 bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
-/// "tcp://HOST:PORT" or "ipc:///PATH".
+/// "tcp://HOST:PORT" or "ipc:///PATH", to connect to.
 inline constexpr const char* kEndpoints =
-    "an address such as \"tcp://10.0.0.1:5555\" or \"ipc:///run/weir/ctrl.ipc\"";
-[[nodiscard]] bool is_endpoint(std::string_view text);
+    "an address such as \"tcp://10.0.0.1:5555\", \"tcp://[fd00::1]:5555\" or \"ipc:///run/weir/ctrl.ipc\"";
 bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out);
 /// 40 characters of Z85, as ZeroMQ prints CURVE keys.
 [[nodiscard]] bool is_curve_key(std::string_view text);

@@ -72,10 +72,12 @@ std::string controller_link_text(const json& controller, const Terminal& termina
         return {};
     const std::string state = text_at(controller, "/state");
     const std::string refusal = text_at(controller, "/refusal");
+    const std::string fault = text_at(controller, "/fault");
     return "controller " + styled(state, state == "connected" ? Style::kGood : Style::kBad, terminal.color) +
            ", cluster " + text_at(controller, "/cluster") + ", epoch " + text_at(controller, "/epoch") +
            ", rates for " + whole_text(number_at(controller, "/flows")) + " service flows" +
-           (refusal == "-" ? "" : ", refused: " + refusal) + '\n' + unbilled_text(controller);
+           (refusal == "-" ? "" : ", refused: " + refusal) + '\n' +
+           (fault == "-" ? "" : "           " + fault + '\n') + unbilled_text(controller);
 }
 
 std::string workers_text(const json& workers, const Terminal& terminal) {

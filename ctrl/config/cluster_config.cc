@@ -40,7 +40,8 @@ constexpr std::array kSharingRules{Word<SharingRule>{"minimum", SharingRule::kMi
 
 void read_listen(ObjectReader& reader, std::vector<std::string>& out) {
     constexpr const char* kAllowed =
-        "a list of 1 to 8 addresses, such as [\"tcp://10.0.0.1:5555\"] or [\"ipc:///run/weir/ctrl.ipc\"]";
+        "a list of 1 to 8 addresses of this machine, such as [\"tcp://10.0.0.1:5555\"], "
+        "[\"tcp://[fd00::1]:5555\"] or [\"ipc:///run/weir/ctrl.ipc\"]";
     const json* list = reader.take("listen");
     if (list == nullptr)
         return;
@@ -50,7 +51,7 @@ void read_listen(ObjectReader& reader, std::vector<std::string>& out) {
     }
     std::vector<std::string> addresses;
     for (const json& entry : *list) {
-        if (!entry.is_string() || !is_endpoint(entry.get_ref<const std::string&>())) {
+        if (!entry.is_string() || !is_listen_endpoint(entry.get_ref<const std::string&>())) {
             reader.fault("listen", kAllowed, show_value(entry) + " is no address to listen on");
             return;
         }

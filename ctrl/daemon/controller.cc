@@ -1,7 +1,11 @@
 // controller.cc - handling of each message, billing periods, and the work of one interval.
 #include "ctrl/daemon/controller.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <array>
+#include <ctime>
 
 #include "common/wire/records.h"
 
@@ -16,6 +20,16 @@ constexpr std::size_t kAuditedMax = 1'000;
 
 bool is_of_switch(Type type) {
     return type == Type::kHello || type == Type::kDemand || type == Type::kUsage || type == Type::kHeartbeat;
+}
+
+/// Unix nanoseconds as "2026-11-26 11:20:00 UTC".
+std::string utc(std::int64_t nanos) {
+    const std::time_t seconds = nanos / static_cast<std::int64_t>(kNanosPerSec);
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    std::array<char, 32> text{};
+    (void)std::strftime(text.data(), text.size(), "%F %T UTC", &parts);
+    return text.data();
 }
 
 /// Measured use is stored in this many parts, one per interval, so that no interval waits long for the disk.
@@ -52,12 +66,14 @@ void Controller::restore_pools() {
 }
 
 /// Writes an audit entry when the same thing happens for the 1st, 2nd, 4th, 8th ... time.
-void Controller::audit(const char* kind, const std::string& text) {
+bool Controller::audit(const char* kind, const std::string& text) {
     if (audited_.size() >= kAuditedMax)
         audited_.clear();
     const std::uint64_t times = ++audited_[kind + (": " + text)];
-    if ((times & (times - 1)) == 0)
-        store_.audit(kind, times == 1 ? text : text + " (" + std::to_string(times) + " times)", unix_time_);
+    if ((times & (times - 1)) != 0)
+        return false;
+    store_.audit(kind, times == 1 ? text : text + " (" + std::to_string(times) + " times)", unix_time_);
+    return times == 1;
 }
 
 void Controller::send(const std::string& route, const Header& header, wire::Bytes body) {
@@ -119,15 +135,19 @@ void Controller::on_hello(const Peer& peer, const Header& header, std::span<cons
     const auto parsed = wire::parse_hello({reinterpret_cast<const char*>(body.data()), body.size()});
     if (const Faults* faults = std::get_if<Faults>(&parsed)) {
         ++counters_.bad_json;
-        return audit("malformed", "HELLO" + (peer.host.empty() ? "" : " of " + peer.host) + ": " +
-                                      faults->front().to_line());
+        audit("malformed",
+              "HELLO" + (peer.host.empty() ? "" : " of " + peer.host) + ": " + faults->front().to_line());
+        return;
     }
     const auto& hello = std::get<wire::Hello>(parsed);
-    const std::string why = sessions_.why_refused(peer, cluster_.find_host(hello.host), hello.host, now);
+    std::string why = sessions_.why_refused(peer, cluster_.find_host(hello.host), hello.host);
+    if (why.empty())
+        why = why_rival(peer, header, hello, now);
     if (why.empty())
         return open_session(peer, header, hello, now);
     ++counters_.refused_hosts;
-    audit("refused", why);
+    if (audit("refused", why))
+        spdlog::warn("refused: {}", why);
     const std::string text = wire::to_text(wire::Welcome{.cluster = config_.name, .refused = why});
     send(peer.route,
          {.type = Type::kWelcome,
@@ -137,6 +157,27 @@ void Controller::on_hello(const Peer& peer, const Header& header, std::span<cons
           .interval = interval_,
           .count = static_cast<std::uint32_t>(text.size())},
          {text.begin(), text.end()});
+}
+
+/// A switch that was restarted is no rival of the one before, whose connection has ended.
+std::string Controller::why_rival(const Peer& peer, const Header& header, const wire::Hello& hello,
+                                  Nanos now) {
+    Session* const rival = sessions_.rival(peer, cluster_.find_host(hello.host), header.session, now);
+    if (rival == nullptr)
+        return {};
+    if (reach_ &&
+        !reach_(
+            {rival->route, wire::encode_header(rival->sequencer.next(Type::kHeartbeat, interval_)), {}})) {
+        lose(*rival);
+        sessions_.end(*rival);
+        return {};
+    }
+    const auto from = [](const std::string& address) {
+        return address.empty() ? std::string("a local socket") : address;
+    };
+    return "host " + hello.host + " is connected already, from " + from(rival->address) + " since " +
+           utc(rival->since) + "; this switch, from " + from(peer.address) +
+           ", has the same name and key: give one of them its own (was its machine cloned?)";
 }
 
 void Controller::open_session(const Peer& peer, const Header& header, const wire::Hello& hello, Nanos now) {
@@ -235,10 +276,13 @@ void Controller::send_changed_tables() {
 }
 
 void Controller::expire_sessions(Nanos now) {
-    for (const Session* session : sessions_.expire(now)) {
-        demands_.remove_host(session->host);
-        audit("lost", "host " + config_.hosts[session->host].name);
-    }
+    for (const Session* session : sessions_.expire(now))
+        lose(*session);
+}
+
+void Controller::lose(const Session& session) {
+    demands_.remove_host(session.host);
+    audit("lost", "host " + config_.hosts[session.host].name);
 }
 
 /// Replaces the rates of all sessions that have sent demands in this epoch.
@@ -346,7 +390,8 @@ void Controller::on_usage(Session& session, std::span<const std::uint8_t> body) 
                                      ", which end before they begin or overlap others");
         }
     } catch (const HostError& error) {
-        return audit("store", std::string("billing periods were not written: ") + error.what());
+        audit("store", std::string("billing periods were not written: ") + error.what());
+        return;
     }
     wire::Header header = session.sequencer.next(wire::Type::kBilled, interval_);
     header.count = 1;

@@ -55,6 +55,9 @@ struct ControllerCounters {
     std::uint64_t early_solves = 0;  ///< solves between two ticks
 };
 
+/// Sends a message at once, after all that take_outgoing() has. @return false: its connection is gone
+using Reach = std::function<bool(const Outgoing&)>;
+
 /// Moves a stepped clock by a span, with all that becomes due in it. @return its time
 using StepTime = std::function<Nanos(Nanos span)>;
 
@@ -67,6 +70,9 @@ class Controller {
 
     void on_message(const Peer& peer, std::span<const std::uint8_t> header,
                     std::span<const std::uint8_t> body, Nanos now);
+    /// How to find out whether a switch whose name another one claims is still connected. Without it a switch
+    /// is connected until it is silent.
+    void set_reach(Reach reach) { reach_ = std::move(reach); }
     /// Ends an interval. @param unix_time seconds, for audit entries
     void tick(Nanos now, std::int64_t unix_time);
     /// Whether a demand changed so much that solve_early() should run before the next tick.
@@ -100,7 +106,10 @@ class Controller {
     void on_demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
     void on_usage(Session& session, std::span<const std::uint8_t> body);
 
+    [[nodiscard]] std::string why_rival(const Peer& peer, const wire::Header& header,
+                                        const wire::Hello& hello, Nanos now);
     void expire_sessions(Nanos now);
+    void lose(const Session& session);
     void solve(bool interval_ended);
     void send_rates(Session& session, bool even_without_changes);
     void send_json(Session& session, wire::Type type, const std::string& text);
@@ -111,7 +120,8 @@ class Controller {
     void save();
     void save_measured_use();
     void restore_pools();
-    void audit(const char* kind, const std::string& text);
+    /// @return whether it happened for the first time
+    bool audit(const char* kind, const std::string& text);
 
     const ClusterConfig& config_;
     Solver& solver_;
@@ -128,6 +138,7 @@ class Controller {
     std::map<std::string, std::uint64_t> audited_;    // by "kind: text": how often it happened
     std::set<TenantIndex> changed_tenants_;  // their vNICs came, left or changed since TABLES were sent
     std::vector<Outgoing> outgoing_;
+    Reach reach_;
     ControllerCounters counters_;
     // Working memory.
     std::vector<wire::FlowDemand> records_;

@@ -16,6 +16,7 @@
 #include <iterator>
 #include <zmq_addon.hpp>
 
+#include "common/config/endpoint.h"
 #include "common/config/field_kinds.h"
 #include "common/error.h"
 
@@ -45,6 +46,23 @@ void make_folder_of(const std::string& path, const char* what) {
     if (access(folder.c_str(), W_OK | X_OK) != 0)
         throw HostError(std::string(what) + ": folder " + folder.string() +
                         " is missing or not writable; make it: mkdir -p " + folder.string());
+}
+
+/// "*" is every address of both families, [::] too; an interface's name its IPv4 address, or else its IPv6
+/// one.
+void bind_of_kind(zmq::socket_t& socket, const std::string& endpoint) {
+    using Kind = SocketEndpoint::Kind;
+    const auto parsed = SocketEndpoint::parse(endpoint);
+    const Kind kind = parsed ? parsed->kind : Kind::kIpc;
+    socket.set(zmq::sockopt::ipv6, kind == Kind::kIpv6 || kind == Kind::kAny);
+    try {
+        socket.bind(endpoint);
+    } catch (const zmq::error_t&) {
+        if (kind != Kind::kName)
+            throw;
+        socket.set(zmq::sockopt::ipv6, true);
+        socket.bind(endpoint);
+    }
 }
 
 constexpr Nanos kWaitMax = 100'000'000;
@@ -136,7 +154,7 @@ void Server::bind_switches(const std::string& endpoint, const std::string& secre
         files_.push_back(file);
     }
     try {
-        socket.bind(endpoint);
+        bind_of_kind(socket, endpoint);
     } catch (const zmq::error_t& fault) {
         throw HostError("listen: cannot listen on " + endpoint + " (" + fault.what() +
                         "); is another weir-ctrl running, and does this machine have the address?");
@@ -194,6 +212,8 @@ void Server::receive_messages(std::size_t index, const Handlers& handlers) {
         // The name that authenticate() gave to the connection; a plain one has none.
         if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr)
             peer.host = user;
+        if (const char* address = zmq_msg_gets(parts[2].handle(), "Peer-Address"); address != nullptr)
+            peer.address = address;
         handlers.on_message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
     }
 }
@@ -228,22 +248,27 @@ void Server::serve(std::chrono::milliseconds wait_max, const Handlers& handlers)
 }
 
 void Server::send(const std::vector<Outgoing>& messages) {
-    for (const Outgoing& message : messages) {
-        zmq::socket_t& socket = routers_[static_cast<std::size_t>(message.route[0])];
-        const std::string_view route = std::string_view(message.route).substr(1);
-        try {
-            constexpr auto kMore = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
-            if (!socket.send(zmq::buffer(route), kMore)) {
-                ++counters_.full;
-                continue;
-            }
-            socket.send(zmq::buffer(message.header), kMore);
-            socket.send(zmq::buffer(message.body), zmq::send_flags::dontwait);
-        } catch (const zmq::error_t& fault) {
-            if (fault.num() != EHOSTUNREACH)
-                throw;
+    for (const Outgoing& message : messages)
+        if (!reaches(message))
             ++counters_.unreachable;
+}
+
+bool Server::reaches(const Outgoing& message) {
+    zmq::socket_t& socket = routers_[static_cast<std::size_t>(message.route[0])];
+    const std::string_view route = std::string_view(message.route).substr(1);
+    try {
+        constexpr auto kMore = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
+        if (!socket.send(zmq::buffer(route), kMore)) {
+            ++counters_.full;
+            return true;
         }
+        socket.send(zmq::buffer(message.header), kMore);
+        socket.send(zmq::buffer(message.body), zmq::send_flags::dontwait);
+        return true;
+    } catch (const zmq::error_t& fault) {
+        if (fault.num() != EHOSTUNREACH)
+            throw;
+        return false;
     }
 }
 
@@ -300,6 +325,10 @@ void run_intervals(const ClusterConfig& config, Controller& controller, Server& 
         [&](std::string_view request) {
             return controller.on_command(request, server.counters(), time(), step);
         }};
+    controller.set_reach([&](const Outgoing& message) {
+        server.send(controller.take_outgoing());
+        return server.reaches(message);
+    });
     while (!stop.load(std::memory_order_relaxed)) {
         server.serve(wait_until(schedule.next_due(), time()), handlers);
         schedule.run_due(time());

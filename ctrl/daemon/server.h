@@ -42,6 +42,8 @@ class Server {
     void serve(std::chrono::milliseconds wait_max, const Handlers& handlers);
     /// Never blocks. A message that cannot be sent is counted; its switch notices the gap and asks again.
     void send(const std::vector<Outgoing>& messages);
+    /// Sends one message. @return false: the connection of its switch is gone
+    [[nodiscard]] bool reaches(const Outgoing& message);
     [[nodiscard]] const ConnectionCounters& counters() const { return counters_; }
 
   private:

@@ -24,15 +24,23 @@ std::vector<Session*> Sessions::active() const {
     return sessions;
 }
 
-std::string Sessions::why_refused(const Peer& peer, HostIndex host, const std::string& name,
-                                  Nanos now) const {
+std::string Sessions::why_refused(const Peer& peer, HostIndex host, const std::string& name) const {
     if (host == kNowhere)
         return "there is no host " + name + " in the cluster file";
-    if (!peer.host.empty())
-        return peer.host == name ? "" : "host " + name + " is claimed with the key of " + peer.host;
-    return is_alive(host, now) && of_host(host)->route != peer.route
-               ? "host " + name + " is connected already"
-               : "";
+    return peer.host.empty() || peer.host == name
+               ? ""
+               : "host " + name + " is claimed with the key of " + peer.host;
+}
+
+Session* Sessions::rival(const Peer& peer, HostIndex host, std::uint32_t number, Nanos now) const {
+    constexpr std::uint32_t kNumbersAhead = 4096;
+    Session* const session = of_host(host);
+    if (!is_alive(host, now) || session->route == peer.route)
+        return nullptr;
+    const bool is_proven = !peer.host.empty();
+    const bool same_program = number - session->number < kNumbersAhead;
+    return is_proven == session->is_authenticated ? (same_program ? nullptr : session)
+                                                  : (is_proven ? nullptr : session);
 }
 
 Sessions::Opened Sessions::open(const Peer& peer, HostIndex host, std::uint32_t number, Nanos now) {
@@ -51,6 +59,7 @@ Sessions::Opened Sessions::open(const Peer& peer, HostIndex host, std::uint32_t 
     session->number = number;
     session->route = peer.route;
     session->is_authenticated = !peer.host.empty();
+    session->address = peer.address;
     session->last_message = now;
     routes_[peer.route] = host;
     return {*session, !is_repeated};
@@ -61,11 +70,15 @@ std::vector<Session*> Sessions::expire(Nanos now) {
     for (Session* session : active()) {
         if (is_alive(session->host, now))
             continue;
-        session->is_silent = true;
-        routes_.erase(session->route);
+        end(*session);
         expired.push_back(session);
     }
     return expired;
+}
+
+void Sessions::end(Session& session) {
+    session.is_silent = true;
+    routes_.erase(session.route);
 }
 
 }  // namespace weir

@@ -6,6 +6,11 @@
 // messages arrive, and silent after kValidity intervals without one: with the default interval of 1 s, a
 // switch that was killed is silent 3 s later. A silent session keeps its rates, for the switch that returns,
 // and nothing else.
+//
+// Of two switches with one name and key (a cloned machine), the one that came first stays as long as its
+// session is alive, and the other one is refused: else each would end the other's session again and again.
+// The same program on a new connection is known by its session's number, which it counts up from a random
+// one.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +30,7 @@ namespace weir {
 struct Peer {
     std::string route;  ///< where answers go
     std::string host;   ///< the host whose CURVE key the connection showed; empty = a plain connection (ipc)
+    std::string address{};  ///< of its machine; empty = not known, or this one (ipc)
 };
 
 /// A message to a switch.
@@ -48,6 +54,7 @@ struct Session {
     std::string route;
     bool is_authenticated = false;  ///< its connection showed the host's key
     bool is_silent = false;
+    std::string address;  ///< Peer::address
     std::uint32_t number = 0;
     std::string version;  ///< of weir-switch
     Nanos last_message = 0;
@@ -79,9 +86,11 @@ class Sessions {
     /// Those that are not silent, in the order of hosts.
     [[nodiscard]] std::vector<Session*> active() const;
 
-    /// Why the peer may not be this host; empty: it may. An authenticated peer replaces any other session.
-    [[nodiscard]] std::string why_refused(const Peer& peer, HostIndex host, const std::string& name,
-                                          Nanos now) const;
+    /// Why the peer may not be this host, whatever others do; empty: it may.
+    [[nodiscard]] std::string why_refused(const Peer& peer, HostIndex host, const std::string& name) const;
+    /// The session of another program that is this host and alive; nullptr: there is none. An authenticated
+    /// peer replaces a plain one.
+    [[nodiscard]] Session* rival(const Peer& peer, HostIndex host, std::uint32_t number, Nanos now) const;
     /// The host's session for a HELLO of the peer: the same one when the peer repeats its HELLO, else a new
     /// one that keeps the rates of the one before; the caller sets its `filter` and `sequencer`.
     struct Opened {
@@ -91,6 +100,8 @@ class Sessions {
     Opened open(const Peer& peer, HostIndex host, std::uint32_t number, Nanos now);
     /// Marks sessions silent whose last message is kValidity intervals old. @return those that it marked
     [[nodiscard]] std::vector<Session*> expire(Nanos now);
+    /// Makes the session silent at once: its connection is gone.
+    void end(Session& session);
 
   private:
     const ClusterConfig& config_;

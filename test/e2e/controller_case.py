@@ -57,8 +57,8 @@ class ControllerCase(Case):
             "appliances": [APPLIANCE], "tenants": [tenant("A", "vm1"), tenant("B", "vm2", reservation=200)], **keys})
         return self.controller.start()
 
-    def join(self, name, *numbers, core=1, **controller):
-        """Starts a switch with these VMs' vNICs, each of which may use the disk up to 5000 tokens."""
+    def join(self, name, *numbers, core=1, host=None, **controller):
+        """Starts a switch with these VMs' vNICs, each of which may use the disk up to 5000 tokens; its `host` is its name."""
         folder = self.path(name)
         os.makedirs(folder, exist_ok=True)
         cost = self.path("cost.json")
@@ -66,7 +66,7 @@ class ControllerCase(Case):
             json.dump(COST, stream)
         link = {"connect": self.controller.endpoint, **controller}
         switch = Switch(folder, {
-            "host": name, "workers": [core], "poll": "adaptive", "controller": link,
+            "host": host or name, "workers": [core], "poll": "adaptive", "controller": link,
             "appliances": [{"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd", "cost": cost}],
             "vnics": [self.vnic(number, appliances=[{"name": "disk", "limit": "5ktokens"}]) for number in numbers]})
         self.switches.append(switch)

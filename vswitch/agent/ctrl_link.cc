@@ -2,8 +2,12 @@
 // snapshot makes up for it.
 #include "vswitch/agent/ctrl_link.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -21,6 +25,8 @@ constexpr int kMessagesInFlight = 4;
 constexpr int kMessagesPerTick = 64;
 /// How often the configuration is compared with the last HELLO.
 constexpr Nanos kHelloRefresh = 500'000'000;
+/// Time between an attempt with an address of one family and the next one with the other.
+constexpr Nanos kFamilyPause = 250'000'000;
 
 std::string read_secret(const std::string& path) {
     std::ifstream file(path);
@@ -29,6 +35,36 @@ std::string read_secret(const std::string& path) {
         throw HostError("controller.secret_key_file: " + path +
                         " holds no key of 40 characters; `weir-ctrl --make-key FILE` makes one");
     return key;
+}
+
+Nanos real_time() {
+    return static_cast<Nanos>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+std::optional<LinkFault::Event> event_of(std::uint16_t number) {
+    using Event = LinkFault::Event;
+    switch (number) {
+        case ZMQ_EVENT_CONNECT_DELAYED:
+            return Event::kSocket;
+        case ZMQ_EVENT_CLOSED:
+            return Event::kClosed;
+        case ZMQ_EVENT_CONNECT_RETRIED:
+            return Event::kRetried;
+        case ZMQ_EVENT_CONNECTED:
+            return Event::kConnected;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+        case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            return Event::kHandshakeFailed;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+            return Event::kKeyRefused;
+        case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+            return Event::kReady;
+        case ZMQ_EVENT_DISCONNECTED:
+            return Event::kDisconnected;
+        default:
+            return std::nullopt;
+    }
 }
 
 /// @param removed vNICs that are stated besides the configuration's, so that they keep their rates
@@ -51,8 +87,23 @@ wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& 
 
 CtrlLink::CtrlLink(SwitchControl& control, const ControllerConfig& config)
     : control_(control),
-      socket_(context_, zmq::socket_type::dealer),
+      config_(config),
+      endpoint_(SocketEndpoint::parse(config.connect).value_or(SocketEndpoint{})),
+      fault_(config.connect, endpoint_.kind),
       session_(std::random_device{}(), std::random_device{}()) {
+    if (endpoint_.kind != SocketEndpoint::Kind::kIpc)
+        secret_ = read_secret(config.secret_key_file);
+    open(endpoint_.kind == SocketEndpoint::Kind::kIpv6);
+}
+
+void CtrlLink::open(bool ip6) {
+    ip6_ = ip6;
+    fault_.set_family(ip6);
+    if (events_.handle() != nullptr) {
+        zmq_socket_monitor(socket_.handle(), nullptr, 0);
+        events_.close();
+    }
+    socket_ = zmq::socket_t(context_, zmq::socket_type::dealer);
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::immediate, true);
     socket_.set(zmq::sockopt::sndhwm, kMessagesInFlight);
@@ -63,21 +114,66 @@ CtrlLink::CtrlLink(SwitchControl& control, const ControllerConfig& config)
     socket_.set(zmq::sockopt::handshake_ivl, 5'000);
     socket_.set(zmq::sockopt::heartbeat_ivl, 1'000);
     socket_.set(zmq::sockopt::heartbeat_timeout, 3'000);
-    if (config.connect.starts_with("tcp://")) {
-        const std::string secret = read_secret(config.secret_key_file);
-        std::array<char, 41> open{};
-        if (zmq_curve_public(open.data(), secret.c_str()) != 0)
-            throw HostError(
-                "controller: this libzmq has no CURVE; install one that was built with libsodium");
-        socket_.set(zmq::sockopt::curve_serverkey, config.server_key);
-        socket_.set(zmq::sockopt::curve_publickey, open.data());
-        socket_.set(zmq::sockopt::curve_secretkey, secret);
-    }
+    socket_.set(zmq::sockopt::ipv6, ip6);
+    if (endpoint_.kind != SocketEndpoint::Kind::kIpc)
+        set_keys();
+    const std::string monitor = "inproc://controller-link-" + std::to_string(++opened_);
     try {
-        socket_.connect(config.connect);
+        if (zmq_socket_monitor(socket_.handle(), monitor.c_str(), ZMQ_EVENT_ALL) != 0)
+            throw zmq::error_t();
+        events_ = zmq::socket_t(context_, zmq::socket_type::pair);
+        events_.set(zmq::sockopt::linger, 0);
+        events_.connect(monitor);
+        socket_.connect(config_.connect);
     } catch (const zmq::error_t& fault) {
-        throw HostError("controller.connect: " + config.connect + ": " + fault.what());
+        throw HostError("controller.connect: " + config_.connect + ": " + fault.what());
     }
+}
+
+void CtrlLink::set_keys() {
+    std::array<char, 41> open{};
+    if (zmq_curve_public(open.data(), secret_.c_str()) != 0)
+        throw HostError("controller: this libzmq has no CURVE; install one that was built with libsodium");
+    socket_.set(zmq::sockopt::curve_serverkey, config_.server_key);
+    socket_.set(zmq::sockopt::curve_publickey, open.data());
+    socket_.set(zmq::sockopt::curve_secretkey, secret_);
+}
+
+/// What the socket did since the last tick.
+void CtrlLink::watch() {
+    for (int read = 0; read < kMessagesPerTick; ++read) {
+        std::vector<zmq::message_t> frames;
+        if (!zmq::recv_multipart(events_, std::back_inserter(frames), zmq::recv_flags::dontwait))
+            break;
+        std::uint16_t number = 0;
+        if (frames.front().size() < sizeof number)
+            continue;
+        std::memcpy(&number, frames.front().data(), sizeof number);
+        const auto event = event_of(number);
+        if (!event)
+            continue;
+        fault_.on_event(*event);
+        if (*event == LinkFault::Event::kReady)
+            named_.clear();
+        if (*event == LinkFault::Event::kConnected)
+            reopen_at_.reset();
+        if (*event == LinkFault::Event::kRetried && endpoint_.kind == SocketEndpoint::Kind::kName &&
+            !reopen_at_)
+            reopen_at_ = real_time() + kFamilyPause;
+    }
+}
+
+void CtrlLink::reopen_when_due() {
+    if (!reopen_at_ || real_time() < *reopen_at_)
+        return;
+    reopen_at_.reset();
+    open(!ip6_);
+}
+
+/// A line of the log for each cause, until there was a connection again.
+void CtrlLink::name_once(const std::string& fault) {
+    if (!fault.empty() && named_.insert(fault).second)
+        spdlog::warn("controller: {}", fault);
 }
 
 void CtrlLink::refresh_hello(Nanos now) {
@@ -127,9 +223,13 @@ void CtrlLink::apply_allocations() {
     control_.set_windows(session_.windows());
 }
 
-void CtrlLink::note_state() const {
+void CtrlLink::note_state() {
+    name_once(fault_.text());
+    if (!session_.refusal().empty())
+        name_once(config_.connect + " refuses this switch: " + session_.refusal());
     control_.note_controller({.state = name_of(session_.state()),
                               .refusal = session_.refusal(),
+                              .fault = fault_.text(),
                               .cluster = session_.cluster(),
                               .epoch = session_.epoch(),
                               .interval = session_.interval(),
@@ -142,6 +242,8 @@ void CtrlLink::note_state() const {
 
 void CtrlLink::tick(Nanos now) {
     try {
+        watch();
+        reopen_when_due();
         refresh_hello(now);
         receive(now);
         sample(now);

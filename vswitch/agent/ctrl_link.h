@@ -1,11 +1,17 @@
 // ctrl_link.h - the ZeroMQ connection between the running switch and the controller.
 // Source: docs/design.md 5.5; docs/protocol.md. Threads: agent. Never waits.
+//
+// A name may have addresses of both families, of which ZeroMQ tries one. After an attempt that failed, the
+// next one is for the other family.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <zmq.hpp>
 
 #include "vswitch/agent/controller_session.h"
+#include "vswitch/agent/link_fault.h"
 #include "vswitch/agent/switch_control.h"
 
 namespace weir {
@@ -22,16 +28,31 @@ class CtrlLink {
     void tick(Nanos now);
 
   private:
+    /// @param ip6 a name is resolved to an IPv6 address
+    void open(bool ip6);
+    void set_keys();
+    void watch();
+    void reopen_when_due();
+    void name_once(const std::string& fault);
     void refresh_hello(Nanos now);
     void receive(Nanos now);
     void sample(Nanos now);
     void send();
     void apply_allocations();
-    void note_state() const;
+    void note_state();
 
     SwitchControl& control_;
+    ControllerConfig config_;
+    SocketEndpoint endpoint_;
+    std::string secret_;  // Z85; empty over ipc
     zmq::context_t context_{1};
     zmq::socket_t socket_;
+    zmq::socket_t events_;  // of socket_
+    unsigned opened_ = 0;
+    bool ip6_ = false;
+    std::optional<Nanos> reopen_at_;  // real time
+    LinkFault fault_;
+    std::set<std::string> named_;  // faults that were logged since the last connection
     ControllerSession session_;
     FlowRates rates_;  ///< in force
     std::uint64_t unsent_ = 0;

@@ -196,6 +196,7 @@ json controller_json(const std::optional<ControllerReport>& controller) {
     const ControllerLinkCounters& counters = controller->counters;
     return {{"state", controller->state},
             {"refusal", controller->refusal},
+            {"fault", controller->fault},
             {"cluster", controller->cluster},
             {"epoch", controller->epoch},
             {"interval", controller->interval},

@@ -110,9 +110,10 @@ struct ControllerLinkCounters {
 
 /// The link to the controller.
 struct ControllerReport {
-    std::string state;    ///< connecting, refused, welcomed, connected, silent
-    std::string refusal;  ///< the controller's reason
-    std::string cluster;
+    std::string state;      ///< connecting, refused, welcomed, connected, silent
+    std::string refusal{};  ///< the controller's reason
+    std::string fault{};    ///< why there is no connection; empty: none is known
+    std::string cluster{};
     std::uint64_t epoch = 0;
     std::uint64_t interval = 0;
     std::uint64_t flows = 0;  ///< with rates or guarantees

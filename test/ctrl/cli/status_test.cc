@@ -104,6 +104,14 @@ TEST_CASE("answers of another shape are shown with dashes and never throw") {
     }
 }
 
+TEST_CASE("the status of a switch says why it has no connection to its controller") {
+    json status = canned_status();
+    status["controller"] = {{"state", "connecting"}, {"fault", "tcp://ctrl:5555: the name does not resolve"}};
+    CHECK(has(switch_text(status, kPipe), "tcp://ctrl:5555: the name does not resolve\n"));
+    status["controller"] = {{"state", "connected"}, {"fault", ""}};
+    CHECK_FALSE(has(switch_text(status, kPipe), "tcp://"));
+}
+
 TEST_CASE("color is used on a terminal only") {
     Terminal terminal;
     terminal.color = true;

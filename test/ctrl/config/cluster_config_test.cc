@@ -123,8 +123,8 @@ TEST_CASE("over a network every host needs a key") {
         bad(R"({"listen": ["tcp://0.0.0.0:5555"], "topology": {"hosts": [{"name": "h"}]}})");
     CHECK(test::has_fault(faults, "listen", "secret_key_file"));
     CHECK(test::has_fault(faults, "topology.hosts[0].key", "every host needs one"));
-    for (const char* endpoint :
-         {"tcp://:5555", "tcp://a:0", "tcp://a:65536", "tcp://a", "ipc://x", "ipc:///a/"})
+    for (const char* endpoint : {"tcp://:5555", "tcp://a:0", "tcp://a:65536", "tcp://a", "ipc://x",
+                                 "ipc:///a/", "tcp://::1:5555", "tcp://ctrl.example.com:5555"})
         CHECK(test::has_fault(bad(std::string(R"({"listen": [")") + endpoint + "\"]}"), "listen",
                               "no address to listen on"));
 }

@@ -148,28 +148,84 @@ TEST_CASE("a host that is not in the file, or shows another host's key, is refus
     CHECK(world.host("h1")["state"] == "absent");
 }
 
-TEST_CASE("a connected host keeps its name until it is silent") {
+TEST_CASE("of two switches with one name the first one stays until it is silent, with and without keys") {
+    const std::string key = GENERATE("", "h1");
     TwoSwitches world;
+    world.h1.peer.host = key;
+    world.h1.peer.address = "10.0.0.5";
     world.join(world.h1);
     FakeSwitch twin("h1", {"a1", "b1"}, "r8");
-    world.give(twin, twin.send_hello());
-    twin.receive(world.controller->take_outgoing());
-    CHECK(twin.welcome->refused == "host h1 is connected already");
+    twin.peer.host = key;
+    twin.peer.address = "10.0.0.6";
+    twin.session = 70'000;  // each program begins with a random number
+    const auto ask = [&] {
+        world.give(twin, twin.send_hello());
+        const auto messages = world.controller->take_outgoing();
+        twin.receive(messages);
+        world.h1.receive(messages);
+        return twin.welcome->refused;
+    };
+    for (int i = 0; i < 6; ++i) {
+        CHECK(ask() ==
+              "host h1 is connected already, from 10.0.0.5 since 1970-01-01 00:16:40 UTC; this switch, from "
+              "10.0.0.6, has the same name and key: give one of them its own (was its machine cloned?)");
+        world.pass_interval();
+        CHECK_FALSE(world.h1.asked_hello);
+        CHECK(world.host("h1")["state"] == "connected");
+    }
+    CHECK(world.controller->status(world.now)["refusals"].dump().find("10.0.0.6") != std::string::npos);
     for (int i = 0; i < 4; ++i) {
         world.now += kInterval;
         world.controller->tick(world.now, 1'000);
     }
     CHECK(world.host("h1")["state"] == "silent");
     (void)world.controller->take_outgoing();
-    world.give(twin, twin.send_hello());
-    twin.receive(world.controller->take_outgoing());
-    CHECK(twin.welcome->refused.empty());
-    // A peer with the host's key replaces the session at once: it is the host, restarted.
+    CHECK(ask().empty());
+    world.give(world.h1, world.h1.send_hello());  // the first one is the second one now
+    world.h1.receive(world.controller->take_outgoing());
+    CHECK(world.h1.welcome->refused.find("from 10.0.0.6") != std::string::npos);
+}
+
+TEST_CASE("a switch whose connection is gone is replaced at once by the one that was restarted") {
+    TwoSwitches world;
+    bool connected = true;
+    std::vector<std::string> reached;
+    world.controller->set_reach([&](const Outgoing& message) {
+        reached.push_back(message.route);
+        return connected;
+    });
+    world.join(world.h1);
+    FakeSwitch restarted("h1", {"a1", "b1"}, "r8");
+    restarted.session = 70'000;
+    const auto ask = [&] {
+        world.give(restarted, restarted.send_hello());
+        restarted.receive(world.controller->take_outgoing());
+        return restarted.welcome->refused;
+    };
+    CHECK_FALSE(ask().empty());
+    connected = false;
+    CHECK(ask().empty());
+    CHECK((reached == std::vector<std::string>{"r1", "r1"}));
+    CHECK(world.host("h1")["state"] == "welcomed");
+}
+
+TEST_CASE("the same program on a new connection is no rival, and one with a key is none of one without") {
+    TwoSwitches world;
+    world.join(world.h1);
+    FakeSwitch again("h1", {"a1", "b1"}, "r8");
+    again.session = world.h1.session;
+    world.give(again, again.send_hello());
+    again.receive(world.controller->take_outgoing());
+    CHECK(again.welcome->refused.empty());
     FakeSwitch proven("h1", {"a1"}, "r9");
     proven.peer.host = "h1";
+    proven.session = 70'000;
     world.give(proven, proven.send_hello());
     proven.receive(world.controller->take_outgoing());
     CHECK(proven.welcome->refused.empty());
+    world.give(again, again.send_hello());
+    again.receive(world.controller->take_outgoing());
+    CHECK_FALSE(again.welcome->refused.empty());
 }
 
 TEST_CASE("vNICs of another host or tenant are refused one by one, each with its reason") {

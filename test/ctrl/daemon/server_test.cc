@@ -154,6 +154,31 @@ TEST_CASE("over tcp a connection without a key of the cluster file is denied") {
     CHECK(cell.controller->status(0)["hosts"][0]["state"] == "absent");
 }
 
+TEST_CASE(
+    "over tcp the second switch with a key is refused by address, until the first one's connection ends") {
+    Cell cell(true);
+    cell.controller->set_reach([&](const Outgoing& message) { return cell.server->reaches(message); });
+    auto first = std::make_unique<Dealer>(cell, &cell.h1);
+    test::FakeSwitch h1("h1", {}, "x");
+    first->send(h1.send_hello());
+    REQUIRE(cell.turn_until([&] { return first->receive(h1) && h1.welcome; }));
+    Dealer second(cell, &cell.h1);
+    test::FakeSwitch twin("h1", {}, "x");
+    twin.session = 70'000;
+    second.send(twin.send_hello());
+    REQUIRE(cell.turn_until([&] { return second.receive(twin) && twin.welcome; }));
+    CHECK(twin.welcome->refused.find("connected already, from 127.0.0.1 since") != std::string::npos);
+    first.reset();
+    REQUIRE(cell.turn_until([&] {
+        twin.welcome.reset();
+        second.send(twin.send_hello());
+        cell.turn();
+        while (second.receive(twin)) {
+        }
+        return twin.welcome && twin.welcome->refused.empty();
+    }));
+}
+
 TEST_CASE("messages with another number of frames are counted and dropped") {
     Cell cell(false);
     Dealer dealer(cell, nullptr);

@@ -8,16 +8,24 @@ import socket
 
 import links
 from controller import Controller, make_key
-from controller_case import ControllerCase, limit, tenant
+from controller_case import APPLIANCE, ControllerCase, limit, tenant
 from processes import run
 from switch import WEIRCTL, Refused
 from wait import until
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+def free_port(host="127.0.0.1"):
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
         return probe.getsockname()[1]
+
+
+def has_ip6():
+    """Whether this machine's loopback has its IPv6 address."""
+    try:
+        return free_port("::1") != 0
+    except OSError:
+        return False
 
 
 class ControllerTest(ControllerCase):
@@ -98,6 +106,23 @@ class ControllerTest(ControllerCase):
         controller.wait_host("h1", "connected")
         self.wait_limit(switch, "vm1", 400)
 
+    def test_of_two_switches_with_one_identity_the_first_stays_and_the_second_waits(self):
+        controller = self.control("h1")
+        first = self.join("h1", 1)
+        self.wait_link(first, "connected")
+        second = self.join("clone", 1, host="h1")
+        self.wait_link(second, "refused")
+        self.assertIn("host h1 is connected already", self.link(second)["refusal"])
+        controller.wait_intervals(4)
+        self.assertEqual(self.link(first)["state"], "connected")
+        self.assertEqual(len([entry for entry in controller.ctl("audit")["entries"] if entry["kind"] == "welcome"]), 1)
+        self.assertTrue([refusal for refusal in controller.ctl("status")["refusals"] if "h1 is connected" in refusal["what"]])
+        for log in (second.log, controller.log):
+            with open(log) as stream:
+                self.assertIn("host h1 is connected already", stream.read())
+        first.kill()
+        self.wait_link(second, "connected")
+
     def test_over_tcp_the_right_key_comes_in_and_no_other(self):
         own, h1, h2, unlisted = (make_key(self.path(name)) for name in ("ctrl.key", "h1.key", "h2.key", "unlisted.key"))
         endpoint = f"tcp://127.0.0.1:{free_port()}"
@@ -125,6 +150,56 @@ class ControllerTest(ControllerCase):
         deceived = self.join("h1", 1, server_key=unlisted, secret_key_file=self.path("h1.key"))
         until(lambda: self.link(deceived)["unsent"], "messages that found no controller")
         self.assertEqual(self.link(deceived)["state"], "connecting")
+
+    def over_tcp(self, endpoint):
+        """A controller that listens there, and the links' keys: (controller, arguments for join())."""
+        own, h1 = (make_key(self.path(name)) for name in ("ctrl.key", "h1.key"))
+        self.controller = Controller(self.folder, {
+            "topology": {"hosts": [{"name": "h1", "key": h1}]}, "appliances": [APPLIANCE], "tenants": [tenant("A", "vm1")],
+            "listen": [endpoint], "secret_key_file": self.path("ctrl.key")})
+        self.controller.endpoint = endpoint
+        return self.controller, {"server_key": own, "secret_key_file": self.path("h1.key")}
+
+    def test_over_ipv6_a_switch_joins_or_the_controller_says_that_the_machine_has_none(self):
+        if not has_ip6():
+            controller, _ = self.over_tcp("tcp://[::1]:5555")
+            controller.launch()
+            controller.process.expect("cannot listen on tcp://[::1]:5555")
+            return
+        port = free_port("::1")
+        controller, keys = self.over_tcp(f"tcp://[::1]:{port}")
+        for listen in ("[::1]", "[::]", "*"):
+            controller.cluster["listen"] = [f"tcp://{listen}:{port}"]
+            self.assertEqual(controller.check()[0], 0)
+            controller.start()
+            switch = self.join("h1", 1, connect=f"tcp://[::1]:{port}", **keys)
+            self.wait_link(switch, "connected")
+            self.assertEqual(self.link(switch)["fault"], "")
+            self.stop_switches()
+            self.stop_controller()
+
+    def test_a_name_with_addresses_of_one_family_is_reached_there(self):
+        port = free_port()
+        controller, keys = self.over_tcp(f"tcp://[::]:{port}" if has_ip6() else f"tcp://127.0.0.1:{port}")
+        controller.start()
+        switch = self.join("h1", 1, connect=f"tcp://localhost:{port}", **keys)
+        self.wait_link(switch, "connected")
+
+    def test_a_controller_that_cannot_be_reached_is_named_once_for_each_cause(self):
+        port = free_port()
+        controller, keys = self.over_tcp(f"tcp://127.0.0.1:{port}")
+        causes = {f"tcp://no-such-name.invalid:{port}": "the name does not resolve",
+                  f"tcp://127.0.0.1:{port}": "no program listens there"}
+        for endpoint, cause in causes.items():
+            switch = self.join("h1", 1, connect=endpoint, **keys)
+            until(lambda: cause in self.link(switch)["fault"], f"{endpoint}: {cause}")
+            with open(switch.log) as stream:
+                self.assertEqual([line.count(cause) for line in stream if endpoint in line], [1])
+            if endpoint != controller.endpoint:
+                self.stop_switches()
+        controller.start()
+        self.wait_link(switch, "connected")
+        self.assertEqual(self.link(switch)["fault"], "")
 
     def test_cut_off_while_both_live_a_switch_keeps_to_its_guarantees_and_is_connected_again(self):
         own, h1 = (make_key(self.path(name)) for name in ("ctrl.key", "h1.key"))

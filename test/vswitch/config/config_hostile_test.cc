@@ -77,6 +77,8 @@ constexpr Case kRoot[] = {
      "both ends must prove"},
     {R"("controller": {})", "controller.connect", "this is needed"},
     {R"("controller": {"connect": "tcp://10.0.0.1"})", "controller.connect", "no address"},
+    {R"("controller": {"connect": "tcp://fd00::1:5555"})", "controller.connect", "no address"},
+    {R"("controller": {"connect": "tcp://*:5555"})", "controller.connect", "no address"},
     {R"("controller": {"connect": "ipc:///a", "server_key": "x"})", "controller.server_key",
      "no CURVE public key"},
     {R"("appliances": {})", "appliances", "wrong type"},
