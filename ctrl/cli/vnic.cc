@@ -155,6 +155,8 @@ std::string times_text(const json& vnic) {
                                       human_rate(number_at(vnic, "/receive/capacity_bps")) +
                                       ", advertised to each sender " +
                                       human_rate(number_at(vnic, "/receive/advertised_bps")));
+    if (at(vnic, "/front_end_fault").is_string())
+        text += line("front-end", text_at(vnic, "/front_end_fault"));
     if (at(vnic, "/ring_fault").is_string())
         text += line("stopped", text_at(vnic, "/ring_fault"));
     return text + line("worker", human_count(number_at(vnic, "/cycles")) + " cycles, mean burst " +

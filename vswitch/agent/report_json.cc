@@ -281,6 +281,7 @@ json vnic_json(const VnicReport& vnic) {
             {"encryption_tokens", vnic.stats.encryption_tokens},
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
             {"ring_errors", vnic.ring_errors},
+            {"front_end_fault", vnic.front_end_fault.empty() ? json() : json(vnic.front_end_fault)},
             {"ring_fault", vnic.ring_fault.empty() ? json() : json(vnic.ring_fault)},
             {"queue_delay_ns",
              {{"p50", vnic.queue_delay_p50}, {"p99", vnic.queue_delay_p99}, {"max", vnic.queue_delay_max}}}};

@@ -44,7 +44,8 @@ struct VnicReport {
     Steering steering;
     std::vector<std::string> features;
     std::uint64_t ring_errors = 0;
-    std::string ring_fault;  ///< why a ring is stopped; empty: none is
+    std::string ring_fault;       ///< why a ring is stopped; empty: none is
+    std::string front_end_fault;  ///< why the last front-end was disconnected; empty: none was
     VnicStats stats;
     GuaranteeReport guarantee;
     Nanos queue_delay_p50 = 0;

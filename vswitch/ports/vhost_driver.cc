@@ -100,6 +100,8 @@ std::uint64_t withheld_features(const VnicConfig& vnic) {
         off |= mask({kChecksum, kGuestChecksum});
     if (!vnic.mergeable)
         off |= mask({kMergeable});
+    if (vnic.queues == 1)
+        off |= mask({kMultiqueue});
     if (!vnic.packed)
         off |= mask({kRingPacked});
     return off;
@@ -187,7 +189,7 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
     if (rte_vhost_driver_start(path) != 0)
         fail("prepare", errno);
     try {
-        gate_.add(vnic.socket, server, inside, vnic.queues);
+        gate_.add(vnic.socket, server, inside, vnic.queues, &port.front_end());
     } catch (const std::system_error& error) {
         fail(server ? "listen on" : "connect to", error.code().value());
     }

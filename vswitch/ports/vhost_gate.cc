@@ -2,7 +2,6 @@
 #include "vswitch/ports/vhost_gate.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "vswitch/ports/unix_socket.h"
 #include "vswitch/ports/vhost_request.h"
 
 namespace weir {
@@ -25,43 +25,16 @@ constexpr milliseconds kRetryGap{500};  // of connects to a VM's socket that is 
 constexpr milliseconds kFirstRetryGap{50};
 constexpr std::chrono::seconds kFirstRetries{5};  // a VM that starts, or starts again
 constexpr milliseconds kMessagePatience{1000};
-constexpr milliseconds kComplaintGap{10'000};
-constexpr int kBacklog = 16;
 constexpr int kMessagesPerTurn = 16;
 constexpr std::size_t kPollsPerDoor = 3;
 /// That a socket passes at once. With room for fewer the kernel would close the others on this thread.
 constexpr std::size_t kFilesMax = 253;
 const std::string kDisconnected = "disconnected the front-end: ";
 
-FileHandle unix_socket() {
-    FileHandle file(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!file)
-        throw std::system_error(errno, std::generic_category(), "socket");
-    return file;
-}
-
-sockaddr_un address_of(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof(address.sun_path))
-        throw std::system_error(ENAMETOOLONG, std::generic_category(), path);
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    return address;
-}
-
-FileHandle listen_on(const std::string& path) {
-    FileHandle file = unix_socket();
-    const sockaddr_un address = address_of(path);
-    if (bind(file.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-        listen(file.number(), kBacklog) != 0)
-        throw std::system_error(errno, std::generic_category(), path);
-    return file;
-}
-
 /// @return a closed handle when nothing listens there
 FileHandle connect_to(const std::string& path) {
     FileHandle file = unix_socket();
-    const sockaddr_un address = address_of(path);
+    const sockaddr_un address = unix_address(path);
     if (connect(file.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
         file.reset();
     return file;
@@ -87,13 +60,14 @@ VhostGate::~VhostGate() {
     std::ranges::for_each(doors_, shut);
 }
 
-void VhostGate::add(const std::string& outside, bool listens, const std::string& inside,
-                    std::uint32_t queues) {
+void VhostGate::add(const std::string& outside, bool listens, const std::string& inside, std::uint32_t queues,
+                    FrontEndFault* fault) {
     Door door(wake_, inside, queues);
     door.outside = outside;
     door.listens = listens;
+    door.fault = fault;
     door.alone_since = Clock::now();
-    (void)address_of(outside);
+    (void)unix_address(outside);
     if (listens)
         door.listener = listen_on(outside);
     const std::scoped_lock lock(mutex_);
@@ -231,6 +205,8 @@ void VhostGate::admit(Door& door, FileHandle socket) {
 void VhostGate::disconnect(Door& door) {
     if (door.guest)
         door.alone_since = Clock::now();
+    if (door.library && door.fault != nullptr)
+        door.fault->end(Clock::now());
     door.foreign.close_socket(std::move(door.guest));
     door.library.reset();
     door.foreign.close_after_library(std::exchange(door.memory, {}));
@@ -250,12 +226,10 @@ void VhostGate::shut(Door& door) {
         unlink(door.outside.c_str());
 }
 
+/// The log names it (Topology::name_faults()), as often as that is bearable.
 void VhostGate::complain(Door& door, const std::string& what) {
-    const Clock::time_point now = Clock::now();
-    if (now < door.next_complaint)
-        return;
-    door.next_complaint = now + kComplaintGap;
-    spdlog::warn("{}: {}", door.outside, what);
+    if (door.fault != nullptr)
+        door.fault->refuse(what);
 }
 
 /// @return false to end the connection
@@ -281,8 +255,11 @@ bool VhostGate::read_guest(Door& door) {
         if (door.message.has_idle_file() && !door.message.files.empty())
             door.message.files.front() = FileHandle(open("/dev/null", O_RDWR | O_CLOEXEC));
         door.whole = true;
-        if (!door.library)
+        if (!door.library) {
             door.library = connect_to(door.inside);
+            if (door.library && door.fault != nullptr)
+                door.fault->serve(Clock::now());
+        }
         if (!door.library || !pass_on(door))
             return false;
     }
@@ -390,7 +367,7 @@ std::string VhostGate::read_library(Door& door) {
         return "a reply that is longer than any message's";
     if (reply.received < reply.expected())
         return "";
-    door.check.bound(reply);
+    door.check.note_reply(reply);
     const ssize_t passed =
         send(door.guest.number(), reply.bytes.data(), reply.received, MSG_DONTWAIT | MSG_NOSIGNAL);
     const bool gone = passed < 0 && !would_wait();  // its POLLHUP follows

@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "vswitch/ports/front_end_fault.h"
 #include "vswitch/ports/vhost_message.h"
 
 namespace weir {
@@ -40,8 +41,10 @@ class VhostGate {
     /// Listens on `outside`, or connects to it as soon as it is there and after each disconnect.
     /// @param inside the library's socket, which it listens on already
     /// @param queues ring pairs of the vNIC
+    /// @param fault names why a front-end is not served; outlives remove(); nullptr: not wanted
     /// @throws std::system_error
-    void add(const std::string& outside, bool listens, const std::string& inside, std::uint32_t queues);
+    void add(const std::string& outside, bool listens, const std::string& inside, std::uint32_t queues,
+             FrontEndFault* fault = nullptr);
     /// Ends the connection and closes the socket.
     void remove(const std::string& outside);
 
@@ -72,7 +75,7 @@ class VhostGate {
         Clock::time_point since;
         Clock::time_point alone_since;  // without a front-end
         Clock::time_point not_before;   // of the next connect
-        Clock::time_point next_complaint;
+        FrontEndFault* fault = nullptr;
     };
 
     void run();
@@ -87,7 +90,7 @@ class VhostGate {
     [[nodiscard]] static bool may_pass(Door& door);
     [[nodiscard]] bool pass_on(Door& door);
     [[nodiscard]] std::string read_library(Door& door);
-    void complain(Door& door, const std::string& what);
+    static void complain(Door& door, const std::string& what);
     static void disconnect(Door& door);
     static void shut(Door& door);
 

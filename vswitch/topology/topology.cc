@@ -231,7 +231,7 @@ void Topology::tick() {
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;
-    name_ring_faults(now);
+    name_faults(now);
     if (uplink_)
         uplink_->poll_link();
     for (const auto& vnic : vnics_)

@@ -65,6 +65,12 @@ class Topology final : public SwitchControl {
         std::map<std::uint64_t, std::uint64_t> peers;  ///< by MAC address
     };
 
+    /// Why the log named a vNIC last, and when.
+    struct NamedFault {
+        std::string text;
+        Nanos at = 0;
+    };
+
     /// A vNIC with the objects that it owns; destroyed once no worker uses it.
     struct Vnic {
         VnicConfig config;
@@ -80,8 +86,8 @@ class Topology final : public SwitchControl {
         std::vector<PeerReading> peers;
         std::optional<GuaranteeMeter> guarantee;
         std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended
-        std::string fault_named;                       // as last logged
-        Nanos fault_named_at = 0;
+        NamedFault ring_fault;
+        NamedFault front_end_fault;
     };
 
     /// What is left of a vNIC that may be added again.
@@ -127,7 +133,7 @@ class Topology final : public SwitchControl {
     void take_snapshots();
     [[nodiscard]] VnicReport report_vnic(VnicId id) const;
     void end_guarantee_periods(Nanos now);
-    void name_ring_faults(Nanos now);
+    void name_faults(Nanos now);
     /// @param ends the billing period ends with `period`; also when the guarantee changes, so that reports
     /// are in the order of their ends, by which the controller acknowledges them
     void record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends);
