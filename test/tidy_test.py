@@ -97,8 +97,8 @@ LIBRARIES = {
                                     "vswitch/eal.", "vswitch/topology/", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/daemon/server",
                                      "ctrl/cli/client.", "test/", "bench/control/")),
-    "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "vswitch/ports/vhost_gate.", "vswitch/ports/unix_socket.",
-                                                              "vswitch/ports/foreign_files.",
+    "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "vswitch/ports/vhost_gate.", "vswitch/ports/vhost_bell.",
+                                                              "vswitch/ports/unix_socket.", "vswitch/ports/foreign_files.",
                                                               "ctrl/", "test/", "bench/", "common/ip_address.cc")),
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debian|\bpypi\b")

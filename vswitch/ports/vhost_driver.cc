@@ -146,7 +146,8 @@ std::string make_inside_folder() {
 
 }  // namespace
 
-VhostDriver::VhostDriver(Quiescence& quiescence) : quiescence_(quiescence), folder_(make_inside_folder()) {
+VhostDriver::VhostDriver(Quiescence& quiescence)
+    : quiescence_(quiescence), folder_(make_inside_folder()), bell_(folder_ + "/bell") {
     driver = this;
     std::signal(SIGPIPE, SIG_IGN);  // NOLINT: an answer to a guest that has gone ends no process
     survive_memory_faults();
@@ -188,6 +189,7 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
         fail("watch", errno);
     if (rte_vhost_driver_start(path) != 0)
         fail("prepare", errno);
+    bell_.ring();
     try {
         gate_.add(vnic.socket, server, inside, vnic.queues, &port.front_end());
     } catch (const std::system_error& error) {

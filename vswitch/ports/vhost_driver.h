@@ -13,6 +13,7 @@
 
 #include "vswitch/config/config.h"
 #include "vswitch/ports/quiescence.h"
+#include "vswitch/ports/vhost_bell.h"
 #include "vswitch/ports/vhost_gate.h"
 #include "vswitch/ports/vhost_port.h"
 
@@ -56,6 +57,7 @@ class VhostDriver {
     std::mutex mutex_;
     std::unordered_map<std::string, Registered> ports_;  // by the library's socket
     int changing_ = -1;  // the connection whose message the library is at; control thread
+    VhostBell bell_;
     VhostGate gate_;
 };
 
