@@ -111,7 +111,7 @@ void NicDevice::start(const NicSettings& settings, rte_mempool* pool) {
                          (capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0 &&
                          (capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
     offloads_.tso = (capa & RTE_ETH_TX_OFFLOAD_TCP_TSO) != 0;
-    poll_link();
+    poll();
 }
 
 void NicDevice::close() {
@@ -130,15 +130,20 @@ std::uint64_t NicDevice::mac() const {
     return bits;
 }
 
-void NicDevice::poll_link() {
+void NicDevice::poll() {
     rte_eth_link link{};
     link_up_.store(rte_eth_link_get_nowait(port_id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP,
                    std::memory_order_relaxed);
+    (void)missed();
 }
 
-std::uint64_t NicDevice::missed() const {
+std::uint64_t NicDevice::missed() {
     rte_eth_stats stats{};
-    return rte_eth_stats_get(port_id_, &stats) == 0 ? stats.imissed + stats.rx_nombuf : 0;
+    if (rte_eth_stats_get(port_id_, &stats) == 0) {
+        ring_full_.read(stats.imissed);
+        no_buffer_.read(stats.rx_nombuf);
+    }
+    return ring_full_.total() + no_buffer_.total();
 }
 
 std::uint16_t NicPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "vswitch/ports/growing_count.h"
 #include "vswitch/ports/port.h"
 
 struct rte_mempool;
@@ -36,10 +37,12 @@ class NicDevice {
     [[nodiscard]] std::uint64_t mac() const;
     [[nodiscard]] PortOffloads offloads() const { return offloads_; }
     [[nodiscard]] bool link_up() const { return link_up_.load(std::memory_order_relaxed); }
-    /// Reads the link state from the driver, perhaps by a system call: for the agent. Workers read link_up().
-    void poll_link();
-    /// Frames that the device has lost, because its ring was full or it had no buffer. Agent.
-    [[nodiscard]] std::uint64_t missed() const;
+    /// Reads the link state and the counters of lost frames from the driver, perhaps by system calls: for the
+    /// agent. Workers read link_up().
+    void poll();
+    /// Frames that the device has lost since its start, because its ring was full or it had no buffer. Never
+    /// goes back, also when the device cannot be asked. Agent.
+    [[nodiscard]] std::uint64_t missed();
 
   private:
     void plug(const NicSettings& settings);
@@ -51,6 +54,8 @@ class NicDevice {
     std::string driver_;
     PortOffloads offloads_;
     std::atomic<bool> link_up_{false};
+    GrowingCount ring_full_;
+    GrowingCount no_buffer_;
 };
 
 /// One queue pair of a device.

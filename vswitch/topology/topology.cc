@@ -233,10 +233,10 @@ void Topology::tick() {
     link_polled_ = now;
     name_faults(now);
     if (uplink_)
-        uplink_->poll_link();
+        uplink_->poll();
     for (const auto& vnic : vnics_)
         if (vnic && vnic->device)
-            vnic->device->poll_link();
+            vnic->device->poll();
 }
 
 }  // namespace weir

@@ -58,7 +58,7 @@ void RingNic::set_link(bool up) {
         rte_eth_dev_set_link_up(device_->port_id());
     else
         rte_eth_dev_set_link_down(device_->port_id());
-    device_->poll_link();
+    device_->poll();
 }
 
 void RingNic::arrive(rte_mbuf* frame, std::uint16_t queue) {
