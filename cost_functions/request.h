@@ -34,6 +34,7 @@ struct Request {
     Operation operation = Operation::kBytes;
     bool answered = true;              ///< a response will come; false for `noreply`
     bool response_known = false;       ///< response_bytes is known from the header; else it is 0
+    bool waits = false;                ///< its response may come late on purpose, at no cost to the service
     std::uint32_t keys = 1;            ///< of a get of several keys
     std::uint32_t request_bytes = 0;   ///< header and body
     std::uint32_t response_bytes = 0;  ///< header and body

@@ -98,8 +98,9 @@ LIBRARIES = {
                                     "vswitch/eal.", "vswitch/topology/", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/daemon/server",
                                      "ctrl/cli/client.", "test/", "bench/control/")),
-    "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "vswitch/ports/vhost_gate.", "vswitch/ports/foreign_files.",
-                                                              "vswitch/ports/kernel_interface.", "vswitch/ports/unix_socket.",
+    "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "vswitch/ports/vhost_gate.", "vswitch/ports/vhost_bell.",
+                                                              "vswitch/ports/foreign_files.", "vswitch/ports/kernel_interface.",
+                                                              "vswitch/ports/unix_socket.",
                                                               "ctrl/", "test/", "bench/", "common/ip_address.cc")),
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debian|\bpypi\b")

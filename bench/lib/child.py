@@ -63,6 +63,12 @@ class Child:
         with open(self.log_path, "rb") as log:
             return log.read()[-600:].decode(errors="replace")
 
+    def kill(self):
+        """Ends it without a chance to do anything about it."""
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+
     def stop(self):
         """Closes its input and, while it does not end, sends SIGTERM after 0.3 s and SIGKILL after 5 s more."""
         try:

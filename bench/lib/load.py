@@ -35,6 +35,10 @@ class Load:
         """Starts the run and returns at once."""
         self._child.write_line(json.dumps(run))
 
+    def wait_measuring(self):
+        """Until the run that began is under way."""
+        self._child.event("measuring")
+
     def result(self, run):
         return self._child.event("result", run["seconds"] + 30)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""startup.py - time from process start to the first forwarded packet, memory for two ports, and a port added while the switch runs.
+"""startup.py - time from process start to the first forwarded packet, memory for two ports, a restart of a switch with sixteen vNICs that was
+killed under traffic, and a port added while the switch runs.
 
 The VMs are there first, as after a switch's restart: the generator listens, was connected to a raw loop once (its devices need that to
 finish), and sends all the time; the switch under test connects to it.
@@ -8,14 +9,25 @@ import time
 
 from bench.lib.figures import median_of
 from bench.lib.host import Place, parser, prepare
-from bench.lib.load import Load
+from bench.lib.load import Load, pair
 from bench.lib.process import huge_mib, resident_mib
 from bench.lib.record import Record
 from bench.lib.report import Table, finish, mark, number
 from bench.lib.system import Raw, Weir, vm_ports
 from bench.peers.ovs import Ovs
 
-START_MS_MOST, HUGE_MIB_MOST, OTHER_MIB_MOST, ADD_MS_MOST = 350, 256, 48, 100
+START_MS_MOST, RESTART_MS_MOST, HUGE_MIB_MOST, OTHER_MIB_MOST, ADD_MS_MOST = 350, 300, 256, 48, 100
+VNICS = 16                  # of a switch that restarts; two of them have a VM
+
+
+class Sixteen(Weir):
+    """Sixteen vNICs that connect to their VMs' sockets, of which all but the ports have no VM."""
+
+    def config(self):
+        config = super().config()
+        config["vnics"] += [{"name": f"empty{number}", "socket": self.place.file(f"empty{number}.sock"), "mode": "client",
+                             "mac": f"02:00:00:01:{number:02x}:00", "reservation": "0Mbit"} for number in range(VNICS - len(self.ports))]
+        return config
 
 
 def until_first_packet(at):
@@ -72,6 +84,26 @@ def measure_start(make, keep):
             system.stop()
 
 
+def measure_restart(keep):
+    """Milliseconds to the first packet of a switch with sixteen vNICs after it was killed under traffic."""
+    with Place(keep=keep) as place:
+        system = Sixteen(place, vm_ports(place), listens=False)
+        load = system.bring_up()
+        try:
+            load.measure(rehearsal(1))
+            flood = {**pair(64, 0.5), "warmup": 0, "drain": 0}
+            load.begin(flood)
+            load.wait_measuring()
+            system.child.kill()
+            load.result(flood)
+            while load.links_up(0.05):  # until the generator has noticed that its peer is gone
+                pass
+            return {"restart_ms": first_packet_ms(load, until_first_packet(1), lambda: started(system))}
+        finally:
+            load.stop()
+            system.stop()
+
+
 def measure_add(keep):
     """Milliseconds from `weirctl vnic add` to the first packet that the new port receives."""
     with Place(keep=keep) as place:
@@ -96,9 +128,9 @@ def measure_add(keep):
 
 
 def tables(samples):
-    keys = ("start_ms", "huge_mib", "other_mib", "add_ms")
-    return [Table("Start to first forwarded packet, memory for two ports, a port added at run time (medians)",
-                  ["", "start ms", "hugepages MiB", "other MiB", "vnic add ms"],
+    keys = ("start_ms", "huge_mib", "other_mib", "restart_ms", "add_ms")
+    return [Table("Start to first forwarded packet, memory for two ports, a restart with sixteen vNICs, a port added at run time (medians)",
+                  ["", "start ms", "hugepages MiB", "other MiB", "restart ms", "vnic add ms"],
                   [[system, *(number(median_of(samples, key, system=system), 1) for key in keys)]
                    for system in dict.fromkeys(sample["system"] for sample in samples)])]
 
@@ -107,6 +139,7 @@ def marks(samples):
     def of(key):
         return median_of(samples, key, system="weir")
     return [mark("start to first packet", of("start_ms"), START_MS_MOST, " ms"),
+            mark("restart with sixteen vNICs to first packet", of("restart_ms"), RESTART_MS_MOST, " ms"),
             mark("hugepages, two ports", of("huge_mib"), HUGE_MIB_MOST, " MiB"),
             mark("other memory, two ports", of("other_mib"), OTHER_MIB_MOST, " MiB"),
             mark("weirctl vnic add to first packet", of("add_ms"), ADD_MS_MOST, " ms")]
@@ -120,6 +153,7 @@ def main():
     for number_of_round in range(options.rounds):
         for name, make in systems.items():
             record.attempt(lambda: record.stretch(lambda: measure_start(make, options.keep)), system=name, round=number_of_round)
+        record.attempt(lambda: record.stretch(lambda: measure_restart(options.keep)), system="weir", round=number_of_round)
         record.attempt(lambda: record.stretch(lambda: measure_add(options.keep)), system="weir", round=number_of_round)
     finish(record, "bench.system.startup")
 

@@ -24,10 +24,12 @@ constexpr std::int64_t kBulkMax = kMessageMax - 1024;
 constexpr std::uint32_t kElementsMax = 1U << 28;
 constexpr std::size_t kHashedBytesMax = 128;  // of a key
 
-enum Phase : std::uint8_t { kBegin, kArguments, kElements, kLine };
+enum Phase : std::uint8_t { kBegin, kArguments, kArgumentsOfWait, kElements, kLine };
 
 // ParserState::extra of a request: its number of keys, and this bit when it gets a response.
 constexpr std::uint16_t kAnswered = 1 << 15;
+// ... of an inline command: this bit when it may wait.
+constexpr std::uint16_t kWaits = 1;
 // ParserState::extra of a response.
 constexpr std::uint16_t kPush = 1;
 constexpr std::uint16_t kFailed = 2;
@@ -93,6 +95,7 @@ Parsed more_arguments(Bytes bytes, ParserState& state) {
         return a_part(narrow(at));
     const Request request{.operation = state.operation,
                           .answered = (state.extra & kAnswered) != 0,
+                          .waits = state.phase == kArgumentsOfWait,
                           .keys = state.extra & ~std::uint32_t{kAnswered},
                           .request_bytes = state.bytes};
     state = {};
@@ -147,7 +150,7 @@ struct Arguments {
 /// Leaves the arguments that begin behind the longest possible header to more_arguments().
 Parsed defer_arguments(const Arguments& arguments, ParserState& state) {
     const std::uint32_t keys = std::min<std::uint32_t>(arguments.keys(), kAnswered - 1);
-    state.phase = kArguments;
+    state.phase = arguments.command.waits ? kArgumentsOfWait : kArguments;
     state.parts = arguments.count - arguments.next;
     state.bytes = narrow(arguments.at);
     state.operation = arguments.command.operation;
@@ -181,6 +184,7 @@ Parsed array_request(Bytes bytes, ParserState& state) {
     }
     return a_request(narrow(arguments.at), {.operation = arguments.command.operation,
                                             .answered = arguments.command.answered,
+                                            .waits = arguments.command.waits,
                                             .keys = arguments.keys(),
                                             .request_bytes = narrow(arguments.at),
                                             .place = arguments.place});
@@ -203,26 +207,30 @@ Parsed inline_request(Bytes bytes, ParserState& state) {
             key.empty() ? 0 : text::hash(key.first(std::min(key.size(), kHashedBytesMax))) + key.size();
         return a_request(narrow(line), {.operation = command.operation,
                                         .answered = command.answered,
+                                        .waits = command.waits,
                                         .request_bytes = narrow(line),
                                         .place = place});
     }
     if (state.phase == kBegin) {
         state.phase = kLine;
         state.operation = command.operation;
-        state.extra = command.answered ? kAnswered : 0;
+        state.extra =
+            static_cast<std::uint16_t>((command.answered ? kAnswered : 0) | (command.waits ? kWaits : 0));
     }
     const std::size_t length = line == 0 ? text.size() : line;
     state.bytes = add_bytes(state.bytes, length);
     if (line == 0)
         return a_part(narrow(length));
-    const Request request{
-        .operation = state.operation, .answered = state.extra == kAnswered, .request_bytes = state.bytes};
+    const Request request{.operation = state.operation,
+                          .answered = (state.extra & kAnswered) != 0,
+                          .waits = (state.extra & kWaits) != 0,
+                          .request_bytes = state.bytes};
     state = {};
     return a_request(narrow(length), request);
 }
 
 Parsed parse_request(Bytes bytes, ParserState& state) {
-    if (state.phase == kArguments)
+    if (state.phase == kArguments || state.phase == kArgumentsOfWait)
         return more_arguments(bytes, state);
     if (state.phase == kBegin && bytes[0] == '*')
         return array_request(bytes, state);

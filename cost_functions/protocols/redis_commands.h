@@ -22,6 +22,7 @@ struct Command {
     Operation operation = Operation::kControl;  ///< also of unknown commands
     bool answered = true;                       ///< gets a reply that is no push
     std::uint8_t words_per_key = 0;  ///< when all arguments are keys: 1, or 2 with values; 0: one key
+    bool waits = false;              ///< its reply may wait for another client's command, or for replicas
 };
 
 namespace command_table {
@@ -34,7 +35,7 @@ inline constexpr std::string_view kReads =
     "HKEYS HVALS HLEN HEXISTS HSTRLEN HSCAN HRANDFIELD HTTL HPTTL LRANGE LINDEX LLEN LPOS SMEMBERS "
     "SISMEMBER SMISMEMBER SCARD SRANDMEMBER SSCAN SINTERCARD ZRANGE ZREVRANGE ZRANGEBYSCORE "
     "ZREVRANGEBYSCORE ZRANGEBYLEX ZREVRANGEBYLEX ZSCORE ZMSCORE ZCARD ZCOUNT ZLEXCOUNT ZRANK ZREVRANK "
-    "ZSCAN ZRANDMEMBER ZINTER ZUNION ZDIFF ZINTERCARD XRANGE XREVRANGE XREAD XLEN XPENDING PFCOUNT "
+    "ZSCAN ZRANDMEMBER ZINTER ZUNION ZDIFF ZINTERCARD XRANGE XREVRANGE XLEN XPENDING PFCOUNT "
     "GEODIST GEOHASH GEOPOS GEOSEARCH GEORADIUS_RO GEORADIUSBYMEMBER_RO MEMORY DBSIZE";
 inline constexpr std::string_view kReadsOfKeys = "MGET EXISTS TOUCH SINTER SUNION SDIFF";
 inline constexpr std::string_view kWrites =
@@ -45,14 +46,19 @@ inline constexpr std::string_view kWritesOfPairs = "MSET MSETNX";
 inline constexpr std::string_view kUpdates =
     "APPEND INCR DECR INCRBY DECRBY INCRBYFLOAT SETRANGE SETBIT BITOP BITFIELD GETEX EXPIRE PEXPIRE "
     "EXPIREAT PEXPIREAT PERSIST RENAME RENAMENX MOVE SORT EVAL EVALSHA FCALL HINCRBY HINCRBYFLOAT "
-    "HEXPIRE HPEXPIRE HPERSIST LINSERT LPOP RPOP LMOVE RPOPLPUSH LMPOP BLPOP BRPOP BLMOVE BRPOPLPUSH "
-    "BLMPOP SMOVE SPOP ZINCRBY ZPOPMIN ZPOPMAX ZMPOP BZPOPMIN BZPOPMAX BZMPOP XREADGROUP XACK XCLAIM "
+    "HEXPIRE HPEXPIRE HPERSIST LINSERT LPOP RPOP LMOVE RPOPLPUSH LMPOP "
+    "SMOVE SPOP ZINCRBY ZPOPMIN ZPOPMAX ZMPOP XACK XCLAIM "
     "XAUTOCLAIM XGROUP XSETID PFMERGE GEORADIUS GEORADIUSBYMEMBER";
 inline constexpr std::string_view kDeletes =
     "GETDEL HDEL LREM LTRIM SREM ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREMRANGEBYLEX XDEL XTRIM "
     "FLUSHDB FLUSHALL";
 inline constexpr std::string_view kDeletesOfKeys = "DEL UNLINK";
-inline constexpr std::string_view kFlushes = "SAVE BGSAVE BGREWRITEAOF WAIT WAITAOF";
+inline constexpr std::string_view kFlushes = "SAVE BGSAVE BGREWRITEAOF";
+/// XREAD and XREADGROUP wait with the argument BLOCK, which may be any of their arguments.
+inline constexpr std::string_view kWaitingReads = "XREAD";
+inline constexpr std::string_view kWaitingUpdates =
+    "BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX BZMPOP XREADGROUP";
+inline constexpr std::string_view kWaitingFlushes = "WAIT WAITAOF";
 /// Commands whose replies are pushes, or that get no reply.
 inline constexpr std::string_view kUnanswered =
     "SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE SSUBSCRIBE SUNSUBSCRIBE SHUTDOWN";
@@ -100,6 +106,9 @@ constexpr std::array<Entry, kPlaces> entries() {
     add(table, kDeletes, {kDelete, true, 0});
     add(table, kDeletesOfKeys, {kDelete, true, 1});
     add(table, kFlushes, {kFlush, true, 0});
+    add(table, kWaitingReads, {kRead, true, 0, true});
+    add(table, kWaitingUpdates, {kUpdate, true, 0, true});
+    add(table, kWaitingFlushes, {kFlush, true, 0, true});
     add(table, kUnanswered, {kControl, false, 0});
     return table;
 }

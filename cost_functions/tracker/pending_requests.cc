@@ -133,9 +133,9 @@ void PendingRequests::hold(const TrackedConnection& connection, std::uint32_t fi
     }
 }
 
-std::uint32_t PendingRequests::release(const TrackedConnection& connection, std::uint32_t first,
-                                       std::uint32_t end, Nanos now) {
-    std::uint32_t tokens = 0;
+PendingRequests::Tokens PendingRequests::release(const TrackedConnection& connection, std::uint32_t first,
+                                                 std::uint32_t end, Nanos now) {
+    Tokens tokens;
     PendingId at = connection.pending;
     for (std::uint32_t left = connection.recorded; left > 0 && ahead(pool_[at].number, first) >= 0; --left) {
         Pending& pending = pool_[at];
@@ -144,7 +144,9 @@ std::uint32_t PendingRequests::release(const TrackedConnection& connection, std:
             continue;
         pending.held = false;
         pending.sent_at = now;
-        tokens += pending.tokens;
+        pending.era = era_;
+        tokens.all += pending.tokens;
+        tokens.waiting += pending.waits ? pending.tokens : 0;
     }
     return tokens;
 }

@@ -15,6 +15,8 @@
 // finds the record of request 3.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -47,7 +49,9 @@ struct Pending {
     bool hashed : 1 = false;
     bool held : 1 = false;        ///< the switch has not forwarded it yet
     std::uint8_t access : 2 = 0;  ///< Access by which it was charged
+    bool waits : 1 = false;       ///< on purpose: Request::waits
     std::uint16_t owner = 0;      ///< when hashed: low bits of its connection's id
+    std::uint32_t era = 0;        ///< in which it was forwarded
 };
 static_assert(sizeof(Pending) == 56);
 
@@ -57,6 +61,7 @@ struct Answer {
     Operation operation = Operation::kBytes;
     bool response_known = false;  ///< the request stated the length of its response
     Access access = Access::kPlain;
+    bool waits = false;  ///< it waited on purpose: its latency means nothing
     std::uint32_t request_bytes = 0;
     std::uint32_t charged_bytes = 0;  ///< of the response, as it was charged with the request
     Nanos latency = 0;
@@ -68,6 +73,14 @@ class PendingRequests {
     static constexpr std::uint32_t kInOrderMax = 255;
     /// ... and when they come in any order; no known client has more requests outstanding.
     static constexpr std::uint32_t kByCookieMax = 4095;
+    /// Eras that are distinguished: the present one, the one before it, and all before that.
+    static constexpr std::size_t kAges = 3;
+    /// Tokens at the service of requests that were forwarded: all, and of these the ones that wait on
+    /// purpose.
+    struct Tokens {
+        std::uint32_t all = 0;
+        std::uint32_t waiting = 0;
+    };
 
     explicit PendingRequests(const SharedRoom::Size& records);
 
@@ -89,7 +102,9 @@ class PendingRequests {
                      .response_bytes = request.response_bytes,
                      .request_bytes = request.request_bytes,
                      .operation = request.operation,
-                     .response_known = request.response_known};
+                     .response_known = request.response_known,
+                     .waits = request.waits,
+                     .era = era_};
         if (!ordered && recorded >= kWalked && !insert_hashed(connection, id)) {
             pool_.give_back(id, connection.vnic);
             return;
@@ -119,12 +134,16 @@ class PendingRequests {
     /// Marks requests from number `first` on as held by the switch: they take no tokens at the service yet.
     void hold(const TrackedConnection& connection, std::uint32_t first);
     /// The held requests with numbers in [first, end) are forwarded; their latency counts from now.
-    /// @return their tokens at the service
-    std::uint32_t release(const TrackedConnection& connection, std::uint32_t first, std::uint32_t end,
-                          Nanos now);
+    Tokens release(const TrackedConnection& connection, std::uint32_t first, std::uint32_t end, Nanos now);
     /// Tokens of requests that were forwarded and that no longer await a response: it came, or the connection
-    /// closed before (total since start).
+    /// closed before (total since start). Without those that wait on purpose, of which the service is free at
+    /// once.
     [[nodiscard]] std::uint64_t finished_tokens() const { return finished_tokens_; }
+    /// The same by the age that requests had at their end: 0 in the era in which they were forwarded, 1 in
+    /// the next, 2 later.
+    [[nodiscard]] const std::array<std::uint64_t, kAges>& finished_by_age() const { return finished_by_age_; }
+    /// An era ends.
+    void next_era() { ++era_; }
 
     /// Closes the request that a whole response answers, where responses come in order. A response with a
     /// cookie closes its request and the quiet ones before it; an error without a cookie answers the oldest.
@@ -173,7 +192,9 @@ class PendingRequests {
     [[nodiscard]] PendingId id_of(const TrackedConnection& connection, std::uint64_t cookie) const;
     void remove(TrackedConnection& connection, PendingId at) {
         const Pending& gone = pool_[at];
-        finished_tokens_ += gone.held ? 0 : gone.tokens;
+        const std::uint32_t finished = gone.held || gone.waits ? 0 : gone.tokens;
+        finished_tokens_ += finished;
+        finished_by_age_[std::min<std::size_t>(era_ - gone.era, kAges - 1)] += finished;
         if (Pending& youngest = pool_[connection.pending]; youngest.next == at) {
             youngest.next = gone.next;
         } else {
@@ -204,12 +225,15 @@ class PendingRequests {
                 .operation = pending.operation,
                 .response_known = pending.response_known,
                 .access = static_cast<Access>(pending.access),
+                .waits = pending.waits,
                 .request_bytes = pending.request_bytes,
                 .charged_bytes = pending.response_bytes,
                 .latency = now - pending.sent_at};
     }
 
     std::uint64_t finished_tokens_ = 0;
+    std::array<std::uint64_t, kAges> finished_by_age_{};
+    std::uint32_t era_ = 0;
     RecordPool<Pending, PendingId, kNoPending> pool_;
     std::vector<PendingId, HugePages<PendingId>> buckets_;
 };

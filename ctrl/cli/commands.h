@@ -112,7 +112,7 @@ inline constexpr const char* kWindow = "window";
 ///   used_per_second, limit_per_second (null without), blocked_percent (of the time) by resource, the last
 ///     also of the window; held_back_by: the one of these that blocked longest, or null;
 ///   requests_per_second, responses_per_second, failed_per_second, plain_bytes_per_second;
-///   queued, held, outstanding, outstanding_tokens, connections, latency_ns as they are now;
+///   queued, held, outstanding, outstanding_tokens, overdue_tokens, connections, latency_ns as they are now;
 ///   total: counters since the start of the switch.
 /// A flow that is new counts from zero.
 [[nodiscard]] json flow_sample(const json& before, const json& after);

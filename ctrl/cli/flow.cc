@@ -34,6 +34,7 @@ json flow_rates(const json& before, const json& after, double seconds) {
               {"held", at(after, "/held")},
               {"outstanding", at(after, "/outstanding")},
               {"outstanding_tokens", at(after, "/outstanding_tokens")},
+              {"overdue_tokens", at(after, "/overdue_tokens")},
               {"connections", at(after, "/connections")},
               {"latency_ns", at(after, "/latency_ns")}};
     for (const char* const counter : {"requests", "responses", "failed", "plain_bytes", "held_total", "used"})
@@ -83,6 +84,13 @@ std::string with_tokens(double count, double tokens) {
     return human_count(count) + " (" + human_count(tokens) + ")";
 }
 
+/// Requests without a response, and what of their tokens no longer holds the appliance's window.
+std::string outstanding_text(const json& flow) {
+    const double overdue = number_at(flow, "/overdue_tokens");
+    return with_tokens(number_at(flow, "/outstanding"), number_at(flow, "/outstanding_tokens")) +
+           (overdue > 0 ? ", " + human_count(overdue) + " overdue" : "");
+}
+
 std::string flows_table(const json& flows, const Terminal& terminal) {
     Table table({{"VNIC"},
                  {"APPLIANCE"},
@@ -100,8 +108,7 @@ std::string flows_table(const json& flows, const Terminal& terminal) {
                        human_count(number_at(flow, "/requests_per_second")), used_text(flow, "appliance"),
                        used_text(flow, "uplink"), used_text(flow, "downlink"), held_back_by_cell(flow),
                        with_tokens(number_at(flow, "/held"), number_at(flow, "/queued/appliance")),
-                       with_tokens(number_at(flow, "/outstanding"), number_at(flow, "/outstanding_tokens")),
-                       human_duration(number_at(flow, "/latency_ns/p50")),
+                       outstanding_text(flow), human_duration(number_at(flow, "/latency_ns/p50")),
                        human_duration(number_at(flow, "/latency_ns/p99"))});
     return table.render(terminal.columns, terminal.color);
 }

@@ -157,6 +157,8 @@ std::string times_text(const json& vnic) {
                                       human_rate(number_at(vnic, "/receive/advertised_bps")));
     if (at(vnic, "/socket_fault").is_string())
         text += line("no front-end", text_at(vnic, "/socket_fault"));
+    if (at(vnic, "/front_end_fault").is_string())
+        text += line("front-end", text_at(vnic, "/front_end_fault"));
     if (at(vnic, "/ring_fault").is_string())
         text += line("stopped", text_at(vnic, "/ring_fault"));
     if (at(vnic, "/link_fault").is_string())

@@ -289,6 +289,7 @@ json vnic_json(const VnicReport& vnic) {
             {"encryption_tokens", vnic.stats.encryption_tokens},
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
             {"ring_errors", vnic.ring_errors},
+            {"front_end_fault", or_null(vnic.front_end_fault)},
             {"ring_fault", or_null(vnic.ring_fault)},
             {"socket_fault", or_null(vnic.socket_fault)},
             {"link_fault", or_null(vnic.link.fault)},

@@ -37,6 +37,7 @@ json flow_json(const SwitchReport& report, const VnicReport& vnic, const Request
         {"held_total", stats.held_total},
         {"outstanding", stats.outstanding},
         {"outstanding_tokens", stats.outstanding_tokens},
+        {"overdue_tokens", stats.overdue_tokens},
         {"connections", stats.connections},
         {"latency_ns", {{"p50", stats.latency_p50}, {"p99", stats.latency_p99}, {"max", stats.latency_max}}}};
 }

@@ -51,9 +51,10 @@ struct VnicReport {
     Steering steering;
     std::vector<std::string> features;
     std::uint64_t ring_errors = 0;
-    std::string ring_fault;    ///< why a ring is stopped; empty: none is
-    std::string socket_fault;  ///< why no front-end can come to the socket; empty: one can
-    DeviceLinkReport link;     ///< of its device; with a socket as if all were well
+    std::string ring_fault;       ///< why a ring is stopped; empty: none is
+    std::string socket_fault;     ///< why no front-end can come to the socket; empty: one can
+    std::string front_end_fault;  ///< why the last front-end was disconnected; empty: none was
+    DeviceLinkReport link;        ///< of its device; with a socket as if all were well
     VnicStats stats;
     GuaranteeReport guarantee;
     Nanos queue_delay_p50 = 0;

@@ -144,6 +144,8 @@ void NicDevice::start() {
     if (const int code = rte_eth_dev_start(port_id_); code != 0)
         fail(settings, "cannot start", code);
     rte_eth_stats_reset(port_id_);
+    for (GrowingCount* count : {&ring_full_, &no_buffer_, &unsent_})
+        count->begin_again();
     rte_eth_promiscuous_enable(port_id_);  // the guests' MACs are not the device's
     if (!driver_.empty())                  // workers may read the rest, which is the same each time
         return;
@@ -158,7 +160,7 @@ void NicDevice::start() {
 void NicDevice::close() {
     if (!open_)
         return;
-    lost_before_ = {missed(), send_errors()};
+    read_counters();
     open_ = false;
     rte_eth_dev_stop(port_id_);
     rte_eth_dev_info info{};
@@ -183,6 +185,7 @@ void NicDevice::set_link(bool up) {
 }
 
 bool NicDevice::poll_link() {
+    read_counters();
     if (of_kernel_)
         return poll_kernel_link();
     rte_eth_link link{};
@@ -229,11 +232,23 @@ void NicDevice::reopen() {
     }
 }
 
-NicDevice::Lost NicDevice::lost() const {
+void NicDevice::read_counters() {
     rte_eth_stats stats{};
     if (!open_ || rte_eth_stats_get(port_id_, &stats) != 0)
-        return {};
-    return {stats.imissed + stats.rx_nombuf, stats.oerrors};
+        return;
+    ring_full_.read(stats.imissed);
+    no_buffer_.read(stats.rx_nombuf);
+    unsent_.read(stats.oerrors);
+}
+
+std::uint64_t NicDevice::missed() {
+    read_counters();
+    return ring_full_.total() + no_buffer_.total();
+}
+
+std::uint64_t NicDevice::send_errors() {
+    read_counters();
+    return unsent_.total();
 }
 
 std::uint16_t NicPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "vswitch/ports/growing_count.h"
 #include "vswitch/ports/kernel_interface.h"
 #include "vswitch/ports/port.h"
 
@@ -58,21 +59,18 @@ class NicDevice {
     [[nodiscard]] const std::string& link_fault() const { return link_fault_; }
     /// Times that frames ceased to pass. Agent.
     [[nodiscard]] std::uint64_t link_losses() const { return link_losses_; }
-    /// Frames that the device has lost, because its ring was full or it had no buffer. Agent.
-    [[nodiscard]] std::uint64_t missed() const { return lost_before_.missed + lost().missed; }
+    /// Frames that the device has lost, because its ring was full or it had no buffer. Like send_errors(), it
+    /// never goes back, also when the device is opened anew or cannot be asked. Agent.
+    [[nodiscard]] std::uint64_t missed();
     /// Frames that the device took and could not send. Agent.
-    [[nodiscard]] std::uint64_t send_errors() const { return lost_before_.unsent + lost().unsent; }
+    [[nodiscard]] std::uint64_t send_errors();
 
   private:
-    struct Lost {
-        std::uint64_t missed = 0;
-        std::uint64_t unsent = 0;
-    };
     void open();
     void plug();
     void start();
     void close();
-    [[nodiscard]] Lost lost() const;
+    void read_counters();
     bool poll_kernel_link();
     void set_link(bool up);
 
@@ -86,12 +84,14 @@ class NicDevice {
     bool stale_ = false;      // was without its interface since it was opened
     KernelLink opened_with_;  // the interface just before
     unsigned polls_to_retry_ = 0;
-    Lost lost_before_;  // until it was last closed
     std::string driver_;
     PortOffloads offloads_;
     std::string link_fault_;
     std::uint64_t link_losses_ = 0;
     std::atomic<bool> link_up_{false};
+    GrowingCount ring_full_;
+    GrowingCount no_buffer_;
+    GrowingCount unsent_;
 };
 
 /// One queue pair of a device.

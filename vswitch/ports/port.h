@@ -59,6 +59,9 @@ class Port {
     /// Why a ring of the far side is stopped until its driver sets it up again; empty when none is. Any
     /// thread.
     [[nodiscard]] virtual std::string ring_fault() const { return {}; }
+    /// Why the last front-end was disconnected or is not served; empty when none was since one was served.
+    /// Any thread.
+    [[nodiscard]] virtual std::string front_end_fault() const { return {}; }
     /// Bookkeeping that is too expensive for every burst; the worker calls it once in 256 iterations.
     virtual void housekeeping(Nanos /*now*/) {}
 

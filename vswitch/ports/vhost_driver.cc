@@ -102,6 +102,8 @@ std::uint64_t withheld_features(const VnicConfig& vnic) {
         off |= mask({kChecksum, kGuestChecksum});
     if (!vnic.mergeable)
         off |= mask({kMergeable});
+    if (vnic.queues == 1)
+        off |= mask({kMultiqueue});
     if (!vnic.packed)
         off |= mask({kRingPacked});
     return off;
@@ -135,7 +137,8 @@ std::string make_inside_folder() {
 
 }  // namespace
 
-VhostDriver::VhostDriver(Quiescence& quiescence) : quiescence_(quiescence), folder_(make_inside_folder()) {
+VhostDriver::VhostDriver(Quiescence& quiescence)
+    : quiescence_(quiescence), folder_(make_inside_folder()), bell_(folder_ + "/bell") {
     driver = this;
     std::signal(SIGPIPE, SIG_IGN);  // NOLINT: an answer to a guest that has gone ends no process
     survive_memory_faults();
@@ -173,7 +176,8 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
         fail("watch", errno);
     if (rte_vhost_driver_start(path) != 0)
         fail("prepare", errno);
-    gate_.add(vnic.socket, server, inside, vnic.queues);
+    bell_.ring();
+    gate_.add(vnic.socket, server, inside, vnic.queues, &port.front_end());
     look_at(sockets_.try_emplace(vnic.socket, vnic.name, vnic.socket, server).first->second);
 }
 

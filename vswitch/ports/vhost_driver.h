@@ -18,6 +18,7 @@
 #include "vswitch/config/config.h"
 #include "vswitch/ports/guest_socket.h"
 #include "vswitch/ports/quiescence.h"
+#include "vswitch/ports/vhost_bell.h"
 #include "vswitch/ports/vhost_gate.h"
 #include "vswitch/ports/vhost_port.h"
 
@@ -81,6 +82,7 @@ class VhostDriver {
     std::mutex mutex_;
     std::unordered_map<std::string, Registered> ports_;  // by the library's socket
     int changing_ = -1;  // the connection whose message the library is at; control thread
+    VhostBell bell_;
     VhostGate gate_;
     std::map<std::string, Watched> sockets_;  // by the guest's socket
     Clock::time_point looked_{};

@@ -2,7 +2,9 @@
 // Source: virtio 1.2 5.1.3; virtio 1.2 6; vhost-user protocol. Threads: any (pure).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -63,6 +65,16 @@ enum Feature : unsigned {
         if (has(features, feature))
             found.emplace_back(name);
     return found;
+}
+
+/// The bits in hexadecimal, and the names of those that have one: "0x400000 (multiqueue)".
+[[nodiscard]] inline std::string text(std::uint64_t features) {
+    std::array<char, 24> hex{};
+    std::snprintf(hex.data(), hex.size(), "0x%llx", static_cast<unsigned long long>(features));
+    std::string all;
+    for (const std::string& name : names(features))
+        all += (all.empty() ? " (" : ", ") + name;
+    return hex.data() + all + (all.empty() ? "" : ")");
 }
 
 }  // namespace weir::vhost

@@ -2,7 +2,6 @@
 #include "vswitch/ports/vhost_gate.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,7 +23,6 @@ constexpr milliseconds kRetryGap{500};  // of connects to a VM's socket that is 
 constexpr milliseconds kFirstRetryGap{50};
 constexpr std::chrono::seconds kFirstRetries{5};  // a VM that starts, or starts again
 constexpr milliseconds kMessagePatience{1000};
-constexpr milliseconds kComplaintGap{10'000};
 constexpr int kMessagesPerTurn = 16;
 constexpr std::size_t kPollsPerDoor = 3;
 /// That a socket passes at once. With room for fewer the kernel would close the others on this thread.
@@ -51,11 +49,12 @@ VhostGate::~VhostGate() {
     std::ranges::for_each(doors_, shut);
 }
 
-void VhostGate::add(const std::string& outside, bool listens, const std::string& inside,
-                    std::uint32_t queues) {
+void VhostGate::add(const std::string& outside, bool listens, const std::string& inside, std::uint32_t queues,
+                    FrontEndFault* fault) {
     Door door(wake_, inside, queues);
     door.outside = outside;
     door.listens = listens;
+    door.fault = fault;
     door.alone_since = Clock::now();
     const std::scoped_lock lock(mutex_);
     doors_.push_back(std::move(door));
@@ -212,6 +211,8 @@ void VhostGate::admit(Door& door, FileHandle socket) {
 void VhostGate::disconnect(Door& door) {
     if (door.guest)
         door.alone_since = Clock::now();
+    if (door.library && door.fault != nullptr)
+        door.fault->end(Clock::now());
     door.foreign.close_socket(std::move(door.guest));
     door.library.reset();
     door.foreign.close_after_library(std::exchange(door.memory, {}));
@@ -230,12 +231,10 @@ void VhostGate::shut(Door& door) {
     door.foreign.close_listener(std::move(door.next_listener));
 }
 
+/// The log names it (Topology::name_faults()), as often as that is bearable.
 void VhostGate::complain(Door& door, const std::string& what) {
-    const Clock::time_point now = Clock::now();
-    if (now < door.next_complaint)
-        return;
-    door.next_complaint = now + kComplaintGap;
-    spdlog::warn("{}: {}", door.outside, what);
+    if (door.fault != nullptr)
+        door.fault->refuse(what);
 }
 
 /// @return false to end the connection
@@ -261,8 +260,11 @@ bool VhostGate::read_guest(Door& door) {
         if (door.message.has_idle_file() && !door.message.files.empty())
             door.message.files.front() = FileHandle(open("/dev/null", O_RDWR | O_CLOEXEC));
         door.whole = true;
-        if (!door.library)
+        if (!door.library) {
             door.library = connect_to(door.inside);
+            if (door.library && door.fault != nullptr)
+                door.fault->serve(Clock::now());
+        }
         if (!door.library || !pass_on(door))
             return false;
     }
@@ -370,7 +372,7 @@ std::string VhostGate::read_library(Door& door) {
         return "a reply that is longer than any message's";
     if (reply.received < reply.expected())
         return "";
-    door.check.bound(reply);
+    door.check.note_reply(reply);
     const ssize_t passed =
         send(door.guest.number(), reply.bytes.data(), reply.received, MSG_DONTWAIT | MSG_NOSIGNAL);
     const bool gone = passed < 0 && !would_wait();  // its POLLHUP follows

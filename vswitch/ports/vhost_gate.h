@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "vswitch/ports/front_end_fault.h"
 #include "vswitch/ports/vhost_message.h"
 
 namespace weir {
@@ -41,7 +42,9 @@ class VhostGate {
     /// disconnect.
     /// @param inside the library's socket, which it listens on already
     /// @param queues ring pairs of the vNIC
-    void add(const std::string& outside, bool listens, const std::string& inside, std::uint32_t queues);
+    /// @param fault names why a front-end is not served; outlives remove(); nullptr: not wanted
+    void add(const std::string& outside, bool listens, const std::string& inside, std::uint32_t queues,
+             FrontEndFault* fault = nullptr);
     /// @param listener a socket that listens on `outside`, in place of any before; a connection stays
     void listen(const std::string& outside, FileHandle listener);
     /// Ends the connection and closes the sockets. The caller removes `outside` from its folder.
@@ -75,7 +78,7 @@ class VhostGate {
         Clock::time_point since;
         Clock::time_point alone_since;  // without a front-end
         Clock::time_point not_before;   // of the next connect
-        Clock::time_point next_complaint;
+        FrontEndFault* fault = nullptr;
     };
 
     void run();
@@ -91,7 +94,7 @@ class VhostGate {
     [[nodiscard]] static bool may_pass(Door& door);
     [[nodiscard]] bool pass_on(Door& door);
     [[nodiscard]] std::string read_library(Door& door);
-    void complain(Door& door, const std::string& what);
+    static void complain(Door& door, const std::string& what);
     static void disconnect(Door& door);
     static void shut(Door& door);
 

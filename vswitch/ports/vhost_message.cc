@@ -164,18 +164,29 @@ std::string VhostMessageCheck::ring_number(std::uint64_t ring) const {
     return ring < 2 * queues_
                ? ""
                : "ring " + std::to_string(ring) + "; allowed: 0 to " + std::to_string(2 * queues_ - 1) +
-                     ", as `queues` of the vNIC is " + std::to_string(queues_);
+                     ", as `queues` of the vNIC is " + std::to_string(queues_) + "; raise it to " +
+                     std::to_string(ring / 2 + 1) +
+                     ", or give the front-end fewer queue pairs (QEMU: `queues` of the netdev)";
 }
 
-void VhostMessageCheck::bound(VhostMessage& reply) const {
-    if (reply.request() == kGetQueueNum && reply.payload_bytes() >= sizeof(std::uint64_t))
+void VhostMessageCheck::note_reply(VhostMessage& reply) {
+    if (reply.payload_bytes() < sizeof(std::uint64_t))
+        return;
+    if (reply.request() == kGetQueueNum)
         reply.set_number(0, std::min<std::uint64_t>(reply.number(0), queues_));
+    if (reply.request() == kGetFeatures)
+        offered_ = reply.number(0);
 }
 
 /// Rings that have a size have memory of the library's that depends on their layout.
 std::string VhostMessageCheck::features(std::uint64_t bits) {
     constexpr std::uint64_t kLayout = vhost::mask({vhost::kRingPacked, vhost::kEventIndex});
     const auto in_use = [](const Ring& ring) { return ring.life != Life::kStopped; };
+    if (const std::uint64_t foreign = bits & ~offered_; foreign != 0)
+        return "features " + vhost::text(foreign) + " that the vNIC does not offer" +
+               (vhost::has(foreign, vhost::kMultiqueue)
+                    ? ": `queues` of the vNIC is " + std::to_string(queues_)
+                    : std::string());
     if (((bits ^ features_) & kLayout) != 0 && std::ranges::any_of(rings_, in_use))
         return "features that change the layout of rings in use";
     features_ = bits;
@@ -185,11 +196,12 @@ std::string VhostMessageCheck::features(std::uint64_t bits) {
     return "";
 }
 
-std::string VhostMessageCheck::size(Ring& ring, std::uint32_t entries) const {
+std::string VhostMessageCheck::size(Ring& ring, std::uint64_t number, std::uint32_t entries) const {
     if (ring.life == Life::kPlaced || ring.life == Life::kStarted)
         return "a ring that changes its size while it is in use";
     if (entries == 0 || entries > kRingSizeMax || (!is_packed() && !std::has_single_bit(entries)))
-        return "a ring size that is 0, above 32768 or no power of two";
+        return "ring " + std::to_string(number) + " of " + std::to_string(entries) +
+               " descriptors; allowed: 1 to 32768" + (is_packed() ? "" : ", a power of two");
     ring.life = Life::kSized;
     ring.size = entries;
     return "";
@@ -263,7 +275,7 @@ std::string VhostMessageCheck::refusal(const VhostMessage& message) {
         case kSetLogBase:
             return check_log(message);
         case kSetVringNum:
-            return size(ring, value);
+            return size(ring, index, value);
         case kSetVringAddr:
             return address(ring, message);
         case kSetVringBase:

@@ -55,8 +55,8 @@ class VhostMessageCheck {
 
     /// @return why the connection must end; empty: the message may go to the library
     [[nodiscard]] std::string refusal(const VhostMessage& message);
-    /// Changes a reply of the library's that states more ring pairs than the vNIC has.
-    void bound(VhostMessage& reply) const;
+    /// Remembers what the library offers, and changes a reply that states more ring pairs than the vNIC has.
+    void note_reply(VhostMessage& reply);
 
   private:
     enum class Life : std::uint8_t { kStopped, kSized, kPlaced, kStarted };
@@ -69,7 +69,7 @@ class VhostMessageCheck {
     [[nodiscard]] std::string ring_number(std::uint64_t ring) const;
     [[nodiscard]] std::string shape(const VhostMessage& message) const;
     [[nodiscard]] std::string features(std::uint64_t bits);
-    [[nodiscard]] std::string size(Ring& ring, std::uint32_t entries) const;
+    [[nodiscard]] std::string size(Ring& ring, std::uint64_t number, std::uint32_t entries) const;
     [[nodiscard]] std::string address(Ring& ring, const VhostMessage& message) const;
     [[nodiscard]] std::string base(Ring& ring, std::uint32_t index) const;
     [[nodiscard]] std::string start(Ring& ring) const;
@@ -77,6 +77,7 @@ class VhostMessageCheck {
 
     std::uint32_t queues_;
     std::uint64_t features_ = 0;
+    std::uint64_t offered_ = ~0ULL;  ///< features, once the front-end has asked
     std::array<Ring, 2 * limits::kQueuesMax> rings_{};
 };
 

@@ -129,6 +129,10 @@ std::string VhostPort::ring_fault() const {
            std::to_string(ring / 2) + ": " + phrase(static_cast<virtio::RingFault>(fault & kFaultMask));
 }
 
+std::string VhostPort::front_end_fault() const {
+    return front_end_.text(FrontEndFault::Clock::now());
+}
+
 void VhostPort::note_fault(std::uint16_t ring, virtio::RingFault fault) {
     ring_errors_.add(1);
     fault_.store(std::uint32_t{ring} << kFaultBits | static_cast<std::uint32_t>(fault),

@@ -24,6 +24,7 @@
 
 #include "common/metrics.h"
 #include "vswitch/limits.h"
+#include "vswitch/ports/front_end_fault.h"
 #include "vswitch/ports/notifier.h"
 #include "vswitch/ports/port.h"
 #include "vswitch/ports/vhost_feature.h"
@@ -49,6 +50,9 @@ class VhostPort final : public Port {
     [[nodiscard]] std::vector<std::string> features() const override;
     [[nodiscard]] std::uint64_t ring_errors() const override { return ring_errors_.value(); }
     [[nodiscard]] std::string ring_fault() const override;
+    [[nodiscard]] std::string front_end_fault() const override;
+    /// Where the gate notes what it refuses.
+    [[nodiscard]] FrontEndFault& front_end() { return front_end_; }
 
     // What happens to connection `vid`: vhost's control thread.
 
@@ -92,7 +96,8 @@ class VhostPort final : public Port {
     std::uint32_t queues_;
     Counter ring_errors_;
     std::atomic<std::uint32_t> fault_{0};  ///< of a ring that is stopped: its number << 8 | RingFault
-    std::mutex control_;                   // of the following two; no worker takes it
+    mutable FrontEndFault front_end_;
+    std::mutex control_;  // of the following two; no worker takes it
     std::vector<Connection> connections_;
     int live_ = -1;  // the connection that is the port's
     // Written by the control thread.

@@ -240,7 +240,7 @@ void Topology::tick() {
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;
-    name_ring_faults(now);
+    name_faults(now);
     watch_links(now);
 }
 

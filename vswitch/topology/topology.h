@@ -88,10 +88,10 @@ class Topology final : public SwitchControl {
         std::vector<PeerReading> peers;
         std::optional<GuaranteeMeter> guarantee;
         std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended
-        std::string fault_named;                       // as last logged
-        Nanos fault_named_at = 0;
         bool unknown_named = false;  // that its guest has no assigned address
         NamedFault link_named;
+        NamedFault ring_fault;
+        NamedFault front_end_fault;
     };
 
     /// What is left of a vNIC that may be added again.
@@ -150,7 +150,7 @@ class Topology final : public SwitchControl {
     void take_snapshots();
     [[nodiscard]] VnicReport report_vnic(VnicId id) const;
     void end_guarantee_periods(Nanos now);
-    void name_ring_faults(Nanos now);
+    void name_faults(Nanos now);
     /// @param ends the billing period ends with `period`; also when the guarantee changes, so that reports
     /// are in the order of their ends, by which the controller acknowledges them
     void record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends);

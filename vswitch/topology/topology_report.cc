@@ -97,6 +97,7 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.ring_fault = vnic.port->ring_fault();
     if (vnic.config.device.empty())
         report.socket_fault = vhost_->socket_fault(vnic.config.socket);
+    report.front_end_fault = vnic.port->front_end_fault();
     report.stats = stats;
     if (vnic.device) {
         report.stats.from_vm.add_missed(vnic.device->missed());
@@ -120,19 +121,23 @@ VnicReport Topology::report_vnic(VnicId id) const {
 }
 
 /// Once for each fault, and at most every 10 s for a vNIC, whatever its guest does.
-void Topology::name_ring_faults(Nanos now) {
+void Topology::name_faults(Nanos now) {
     constexpr Nanos kGap = 10 * kNanosPerSec;
-    for (const auto& vnic : vnics_) {
-        if (!vnic || (vnic->fault_named_at != 0 && now - vnic->fault_named_at < kGap))
-            continue;
-        std::string fault = vnic->port->ring_fault();
-        if (fault == vnic->fault_named)
-            continue;
+    const auto name = [now](const Vnic& vnic, NamedFault& named, std::string fault, const char* what) {
+        if (fault == named.text || (named.at != 0 && now - named.at < kGap))
+            return;
         if (!fault.empty()) {
-            spdlog::warn("vNIC {}: stopped until its driver sets it up again: {}", vnic->config.name, fault);
-            vnic->fault_named_at = now;
+            spdlog::warn("vNIC {}: {}{}", vnic.config.name, what, fault);
+            named.at = now;
         }
-        vnic->fault_named = std::move(fault);
+        named.text = std::move(fault);
+    };
+    for (const auto& vnic : vnics_) {
+        if (!vnic)
+            continue;
+        name(*vnic, vnic->ring_fault, vnic->port->ring_fault(),
+             "stopped until its driver sets it up again: ");
+        name(*vnic, vnic->front_end_fault, vnic->port->front_end_fault(), "");
     }
 }
 

@@ -1,5 +1,6 @@
 // redis_test.cc - RESP2 and RESP3, byte by byte.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/cost_functions/tracker/conversation.h"
@@ -111,6 +112,30 @@ TEST_CASE("redis: a request is the same however it is cut") {
     CHECK(only(requests[0], 7).place != only(requests[3], 7).place);
     CHECK(only(requests[2], 7).place == 0);  // its arguments do not begin within 512 bytes
     CHECK(only(requests[4], 7).keys == 300);
+}
+
+TEST_CASE("redis: a request that may wait for another client says so, however it is cut") {
+    std::vector<std::string> keys(200, "some-key");  // more than a header's buffer holds
+    keys.insert(keys.begin(), "BLPOP");
+    keys.emplace_back("0");
+    const std::vector<std::pair<std::string, bool>> all{
+        {command({"BLPOP", "k", "0"}), true},
+        {command({"brpoplpush", "a", "b", "0"}), true},
+        {command({"XREAD", "BLOCK", "0", "STREAMS", "s", "$"}), true},
+        {command({"WAITAOF", "1", "0", "0"}), true},
+        {command(keys), true},
+        {"wait 1 0\r\n", true},
+        {"BLPOP " + std::string(2000, 'k') + " 0\r\n", true},
+        {command({"LPOP", "k"}), false},
+        {command({"XRANGE", "s", "-", "+"}), false},
+        {"lpop " + std::string(2000, 'k') + "\r\n", false},
+    };
+    for (const auto& [bytes, waits] : all)
+        for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, bytes.size()}) {
+            const Request request = only(bytes, piece);
+            CHECK(request.waits == waits);
+            CHECK(request.answered);
+        }
 }
 
 TEST_CASE("redis: empty requests are skipped, as the server does") {

@@ -265,16 +265,51 @@ TEST_CASE("pending: tokens are at the service from the forwarding of a request u
     rig.ask();
     rig.pending.charge(rig.connection, 9, 0, Access::kPlain);
     rig.pending.hold(rig.connection, 1);  // the second and the third are held
-    CHECK(rig.pending.release(rig.connection, 0, 1, 10) == 0);
+    CHECK(rig.pending.release(rig.connection, 0, 1, 10).all == 0);
     CHECK(rig.in_order().matched);
     CHECK(rig.pending.finished_tokens() == 5);
     rig.now = 30;
-    CHECK(rig.pending.release(rig.connection, 1, 2, rig.now) == 7);
+    CHECK(rig.pending.release(rig.connection, 1, 2, rig.now).all == 7);
     rig.now = 50;
     CHECK(rig.in_order().latency == 20);
     CHECK(rig.pending.finished_tokens() == 12);
     rig.pending.forget(rig.connection);  // the third was never forwarded
     CHECK(rig.pending.finished_tokens() == 12);
+}
+
+TEST_CASE("pending: tokens are counted by the eras for which their requests waited") {
+    Rig rig;
+    for (const std::uint32_t tokens : {1, 10, 100, 1000}) {
+        rig.ask();
+        rig.pending.charge(rig.connection, tokens, 0, Access::kPlain);
+        if (tokens != 100)
+            rig.pending.next_era();
+    }
+    rig.pending.hold(rig.connection, 3);
+    for (int responses = 0; responses < 3; ++responses)
+        CHECK(rig.in_order().matched);
+    // The first is three eras old, the second two, the third one, as the fourth.
+    CHECK(rig.pending.finished_by_age() == std::array<std::uint64_t, 3>{0, 100, 11});
+    rig.pending.next_era();
+    CHECK(rig.pending.release(rig.connection, 3, 4, rig.now).all == 1000);
+    CHECK(rig.in_order().matched);
+    CHECK(rig.pending.finished_by_age() == std::array<std::uint64_t, 3>{1000, 100, 11});
+    CHECK(rig.pending.finished_tokens() == 1111);
+}
+
+TEST_CASE("pending: a request that waits on purpose gives no tokens back when its response comes") {
+    Rig rig;
+    rig.pending.add(rig.connection, {.waits = true}, true, rig.now);
+    rig.pending.charge(rig.connection, 5, 0, Access::kPlain);
+    rig.pending.add(rig.connection, {.waits = true}, true, rig.now);
+    rig.pending.charge(rig.connection, 7, 0, Access::kPlain);
+    rig.pending.hold(rig.connection, 1);
+    const PendingRequests::Tokens released = rig.pending.release(rig.connection, 1, 2, rig.now);
+    CHECK(released.all == 7);
+    CHECK(released.waiting == 7);
+    CHECK(rig.in_order().waits);
+    rig.pending.forget(rig.connection);
+    CHECK(rig.pending.finished_tokens() == 0);
 }
 
 TEST_CASE("pending: a request without a record takes no tokens at the service") {

@@ -83,7 +83,8 @@ inline nlohmann::json canned_flow(const char* vnic, std::uint64_t used, std::uin
     nlohmann::json flow = nlohmann::json::parse(R"({
         "appliance": "disk", "limit": {"appliance": 800, "uplink": null, "downlink": 5000, "cycles": null},
         "queued": {"appliance": 160, "uplink": 200, "downlink": 1188}, "responses": 90, "failed": 1, "plain_bytes": 0,
-        "held": 2, "held_total": 9, "outstanding": 1, "outstanding_tokens": 80, "connections": 1,
+        "held": 2, "held_total": 9, "outstanding": 1, "outstanding_tokens": 80, "overdue_tokens": 0,
+        "connections": 1,
         "latency_ns": {"p50": 210000, "p99": 1900000, "max": 2100000}})");
     flow["vnic"] = vnic;
     flow["used"] = {{"appliance", used}, {"uplink", used}, {"downlink", 6 * used}, {"cycles", 10 * used}};

@@ -53,6 +53,15 @@ TEST_CASE("flows of a switch that restarted, or of a new vNIC, count from zero")
     CHECK(flow_sample(before, canned_flows_later())["flows"][1]["used_per_second"]["appliance"] == 2'600.0);
 }
 
+TEST_CASE("tokens of requests whose responses are late are shown beside the outstanding ones") {
+    json later = canned_flows_later();
+    later["flows"][0]["overdue_tokens"] = 80;
+    const json sample = flow_sample(canned_flows(), later);
+    CHECK(sample["flows"][0]["overdue_tokens"] == 80);
+    CHECK(flow_text(sample, kPipe).find("  1 (80), 80 overdue  ") != std::string::npos);
+    CHECK(flow_text(flows(), kPipe).find("overdue") == std::string::npos);
+}
+
 TEST_CASE("flow list is a line for each flow, then the appliances") {
     CHECK(
         flow_text(flows(), kPipe) ==

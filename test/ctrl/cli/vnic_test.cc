@@ -75,6 +75,19 @@ TEST_CASE("one vNIC is shown with its rates, its traffic and what held it back")
 )");
 }
 
+TEST_CASE("faults of a ring and of a front-end are shown while there are any") {
+    json vnic = canned_vnic();
+    vnic["front_end_fault"] = nullptr;
+    vnic["ring_fault"] = nullptr;
+    CHECK(vnic_text(vnic, "wire", kPipe) == vnic_text(canned_vnic(), "wire", kPipe));
+    vnic["front_end_fault"] = "disconnected the front-end: ring 2; allowed: 0 to 1";
+    vnic["ring_fault"] = "receive ring of pair 0: ...";
+    const std::string text = vnic_text(vnic, "wire", kPipe);
+    CHECK(text.find("\n  front-end     disconnected the front-end: ring 2; allowed: 0 to 1\n") !=
+          std::string::npos);
+    CHECK(text.find("\n  stopped       receive ring of pair 0: ...\n") != std::string::npos);
+}
+
 TEST_CASE("what a vNIC may receive is shown where it differs from what it may send") {
     json vnic = canned_vnic();
     vnic["receive_limit_bps"] = nullptr;

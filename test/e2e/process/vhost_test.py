@@ -1,6 +1,9 @@
 """vhost_test.py - vhost-user ports with testpmd as VMs: which side listens, ring layouts, coming and going, a stuck VM."""
 
+import struct
+
 from case import Case
+from front_end import GET_QUEUE_NUM, SET_VRING_NUM, FrontEnd
 from wait import until
 
 LAYOUTS = {
@@ -50,6 +53,26 @@ class VhostTest(Case):
         receiver, sender = self.begin(*guests)
         self.pass_traffic(sender, receiver)
         self.assertIn("multiqueue", self.switch.vnic("vm1")["features"])
+
+    def test_a_front_end_that_uses_more_queue_pairs_than_the_vnic_has_is_refused_and_named(self):
+        self.start_switch(self.vnic(1, mode="server"), self.vnic(2, mode="server", queues=2))
+        with FrontEnd(self.path("vm1.sock")) as one, FrontEnd(self.path("vm2.sock")) as two:
+            self.assertEqual((one.ask(GET_QUEUE_NUM), two.ask(GET_QUEUE_NUM)), (1, 2))
+        for _ in range(3):      # as a front-end that comes back after each disconnect
+            with FrontEnd(self.path("vm1.sock")) as front_end:
+                front_end.send(SET_VRING_NUM, struct.pack("<II", 2, 256))
+                self.assertIsNone(front_end.ask(GET_QUEUE_NUM))
+        fault = "disconnected the front-end: ring 2; allowed: 0 to 1, as `queues` of the vNIC is 1"
+
+        def lines():
+            with open(self.switch.log, errors="replace") as log:
+                return [line for line in log if fault in line]
+        until(lambda: self.switch.vnic("vm1")["front_end_fault"].startswith(fault), "the fault in the vNIC's report")
+        until(lambda: "vNIC vm1" in "".join(lines()), "a line in the log")
+        self.assertIsNone(self.switch.vnic("vm2")["front_end_fault"])
+        self.vm(1, server=False)
+        until(lambda: self.switch.vnic("vm1")["front_end_fault"] is None, "the fault forgotten, as a front-end is served")
+        self.assertEqual(len(lines()), 1)
 
     def test_two_vnics_of_one_vm_forward_between_two_others(self):
         guests = (self.vm(4, begin=False), self.vm(2, 3, forward="mac", peer=4, begin=False),

@@ -122,6 +122,13 @@ TEST_CASE("vnic.list and vnic.show report the same, and offered = delivered + qu
     CHECK(list[0].at("limit_bps").is_null());
 }
 
+TEST_CASE("vnic.show reports why a front-end is not served, and null when none was refused") {
+    Console console;
+    CHECK(console.ask("vnic.show", {{"name", "vm1"}}).at("front_end_fault").is_null());
+    console.control.front_end_fault = "ring 2; allowed: 0 to 1";
+    CHECK(console.ask("vnic.show", {{"name", "vm1"}}).at("front_end_fault") == "ring 2; allowed: 0 to 1");
+}
+
 TEST_CASE("vnic.show reports what the guest is offered, as configured") {
     Console console;
     VnicConfig& plain = console.control.state.vnics[1];

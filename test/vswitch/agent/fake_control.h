@@ -47,6 +47,7 @@ class FakeControl final : public SwitchControl {
             one.stats.bursts = 3;
             one.stats.held_ns = {5, 6, 7};
             one.learned = learned;
+            one.front_end_fault = front_end_fault;
             for (const VnicApplianceConfig& part : config.appliances)
                 one.request_flows.push_back({index_of(part.name), requests});
         }
@@ -77,7 +78,8 @@ class FakeControl final : public SwitchControl {
 
     SwitchConfig state;
     std::vector<WorkerReport> workers;
-    RequestFlowStats requests;           ///< of every flow
+    RequestFlowStats requests;  ///< of every flow
+    std::string front_end_fault;
     std::vector<LearnedReport> learned;  ///< of every vNIC
     std::string complaint;               ///< what the host refuses with
     std::atomic<unsigned> reports{0};    ///< asked for so far

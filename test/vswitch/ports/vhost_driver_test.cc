@@ -3,10 +3,14 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "common/error.h"
+#include "test/hostile/frontend.h"
 #include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
 #include "test/support/wait.h"
@@ -93,6 +97,36 @@ TEST_CASE("sockets that come and go a hundred times leave no file and no descrip
         CHECK(fs::is_empty(folder.path));
     }
     CHECK_FALSE(vhost.port.up());
+}
+
+TEST_CASE("front-ends at new sockets are served at once, though the library's thread waits already") {
+    // Each of these would wait for the end of the thread's wait, a second after its last event.
+    constexpr unsigned kVnics = 6;
+    using Clock = std::chrono::steady_clock;
+    Folder folder;
+    Driver vhost;
+    const auto serve = [](const VnicConfig& vnic) {
+        hostile::Tally tally;
+        const hostile::Endpoint endpoint(vnic.socket, false);
+        hostile::Frontend frontend(endpoint, tally);
+        CHECK(until([&] { return frontend.reconnect() && frontend.ask(hostile::kGetFeatures).has_value(); }));
+    };
+    std::vector<VnicConfig> vnics;
+    Clock::duration at_new{};
+    Clock::duration at_old{};  // on a busy machine both take longer
+    for (unsigned number = 0; number < kVnics; ++number) {
+        vnics.push_back(at(folder.path / ("vm" + std::to_string(number) + ".sock")));
+        const auto began = Clock::now();
+        vhost.driver.add(vnics.back(), vhost.port);
+        serve(vnics.back());
+        const auto served = Clock::now();
+        serve(vnics.back());
+        at_new += served - began;
+        at_old += Clock::now() - served;
+    }
+    CHECK(at_new < wait_bound() / 30 + 10 * at_old);  // 2 s, instead of 5
+    for (const VnicConfig& vnic : vnics)
+        vhost.driver.remove(vnic.socket);
 }
 
 TEST_CASE("a socket that a killed switch left is taken over, and nothing else that is there") {

@@ -39,6 +39,16 @@ struct Connection {
             message.files.emplace_back(file);
         return check.refusal(message);
     }
+    /// The library's, as the front-end receives it.
+    std::uint64_t reply(wire::Request request, std::uint64_t value) {
+        VhostMessage reply;
+        const wire::MessageHeader header{request, wire::kVersion | wire::kIsReply, sizeof(value)};
+        std::memcpy(reply.bytes.data(), &header, sizeof(header));
+        reply.received = sizeof(header) + sizeof(value);
+        reply.set_number(0, value);
+        check.note_reply(reply);
+        return reply.number(0);
+    }
     std::string ring(std::uint32_t request, std::uint32_t index, std::uint32_t value) {
         return send(request, wire::RingState{index, value});
     }
@@ -94,7 +104,18 @@ TEST_CASE("a ring without a size, or with another one, is not started") {
     CHECK(guest.place(0) == "a ring that is placed before it has a size");
     for (const std::uint32_t size : {0U, 3U, 255U, 32'769U, 65'536U, ~0U})
         CHECK(guest.ring(wire::kSetVringNum, 1, size) ==
-              "a ring size that is 0, above 32768 or no power of two");
+              "ring 1 of " + std::to_string(size) + " descriptors; allowed: 1 to 32768, a power of two");
+}
+
+TEST_CASE("features that were not offered are named") {
+    Connection guest(2);
+    CHECK(guest.send(wire::kSetFeatures, std::uint64_t{1} << wire::kVersion1).empty());  // it did not ask yet
+    guest.reply(wire::kGetFeatures, 1ULL << wire::kVersion1 | 1);
+    CHECK(guest.send(wire::kSetFeatures, 1ULL << wire::kVersion1).empty());
+    CHECK(guest.send(wire::kSetFeatures, 1ULL << 22 | 1ULL << 40) ==
+          "features 0x10000400000 (multiqueue) that the vNIC does not offer: `queues` of the vNIC is 2");
+    CHECK(guest.send(wire::kSetFeatures, 1ULL << 40) ==
+          "features 0x10000000000 that the vNIC does not offer");
 }
 
 TEST_CASE("there are two rings for each of the vNIC's queues") {
@@ -102,9 +123,11 @@ TEST_CASE("there are two rings for each of the vNIC's queues") {
         Connection guest(queues);
         CHECK(guest.start(2 * queues - 1).empty());
         for (const std::uint32_t ring : {2 * queues, 255U}) {
-            const std::string why = "ring " + std::to_string(ring) + "; allowed: 0 to " +
-                                    std::to_string(2 * queues - 1) + ", as `queues` of the vNIC is " +
-                                    std::to_string(queues);
+            const std::string why =
+                "ring " + std::to_string(ring) + "; allowed: 0 to " + std::to_string(2 * queues - 1) +
+                ", as `queues` of the vNIC is " + std::to_string(queues) + "; raise it to " +
+                std::to_string(ring / 2 + 1) +
+                ", or give the front-end fewer queue pairs (QEMU: `queues` of the netdev)";
             for (const std::uint32_t request :
                  {wire::kSetVringNum, wire::kSetVringBase, wire::kGetVringBase, wire::kSetVringEnable})
                 CHECK(guest.ring(request, ring, 256) == why);
@@ -120,18 +143,9 @@ TEST_CASE("there are two rings for each of the vNIC's queues") {
 }
 
 TEST_CASE("a front-end learns as many queues as the vNIC has") {
-    const auto offered = [](wire::Request request, std::uint64_t value) {
-        VhostMessage reply;
-        const wire::MessageHeader header{request, wire::kVersion | wire::kIsReply, sizeof(value)};
-        std::memcpy(reply.bytes.data(), &header, sizeof(header));
-        reply.received = sizeof(header) + sizeof(value);
-        reply.set_number(0, value);
-        VhostMessageCheck(4).bound(reply);
-        return reply.number(0);
-    };
-    CHECK(offered(wire::kGetQueueNum, 128) == 4);
-    CHECK(offered(wire::kGetQueueNum, 2) == 2);  // the library has fewer
-    CHECK(offered(wire::kGetFeatures, 128) == 128);
+    CHECK(Connection(4).reply(wire::kGetQueueNum, 128) == 4);
+    CHECK(Connection(4).reply(wire::kGetQueueNum, 2) == 2);  // the library has fewer
+    CHECK(Connection(4).reply(wire::kGetFeatures, 128) == 128);
 }
 
 TEST_CASE("a packed ring starts within its size, which need not be a power of two") {

@@ -256,3 +256,34 @@ TEST_CASE("a chain of 512 MiB takes no buffer, goes back to its driver and is co
     CHECK_FALSE(port.take_wasted());
     CHECK(port.ring_fault().empty());
 }
+
+TEST_CASE("a front-end learns how many queue pairs the vNIC has, and one that uses others is named") {
+    VhostSwitch& where = attacked_switch();
+    where.start();
+    {
+        Vm vm(where, 4);
+        REQUIRE(vm.start(where, 4));
+        hostile::Frontend& frontend = vm.guest.frontend;
+        CHECK(frontend.ask(hostile::kGetQueueNum) == 1);
+        const std::optional<std::uint64_t> features = frontend.ask(hostile::kGetFeatures);
+        REQUIRE(features);
+        CHECK((*features >> vhost::kMultiqueue & 1) == 0);
+        frontend.send_ring(hostile::kSetVringEnable, 3, 1);
+        CHECK(until([&] { return !frontend.connected(); }));
+        CHECK(where.port(4).front_end_fault() ==
+              "disconnected the front-end: ring 3; allowed: 0 to 1, as `queues` of the vNIC is 1; raise it "
+              "to 2, "
+              "or give the front-end fewer queue pairs (QEMU: `queues` of the netdev)");
+        REQUIRE(vm.start(where, 4));
+        frontend.send(hostile::kSetFeatures, *features | 1ULL << vhost::kMultiqueue);
+        CHECK(until([&] { return !frontend.connected(); }));
+        CHECK(where.port(4).front_end_fault() ==
+              "disconnected the front-end: features 0x400000 (multiqueue) that the vNIC does not offer: "
+              "`queues` "
+              "of the vNIC is 1");
+        REQUIRE(vm.start(where, 4));
+        CHECK(until([&] { return where.port(4).front_end_fault().empty(); }));
+        CHECK(where.port(4).up());
+    }
+    where.stop();
+}

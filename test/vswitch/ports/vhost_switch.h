@@ -54,8 +54,7 @@ class VhostSwitch {
     std::thread worker_;
 };
 
-/// The switch of all attacks, with five vNICs: the library notices new sockets once a second, which only the
-/// first test waits for.
+/// The switch of all attacks, with five vNICs.
 [[nodiscard]] VhostSwitch& attacked_switch();
 
 /// A guest and its connection.

@@ -24,7 +24,8 @@ struct RequestPath::Charges {
     ServiceFlow& flow;
     std::uint32_t id;  ///< of the flow
     const TrackedConnection* connection;
-    CostVector& cost;  ///< to which the cost of the requests is added
+    CostVector& cost;        ///< to which the cost of the requests is added
+    std::uint32_t& waiting;  ///< likewise: tokens of those that wait on purpose
     Nanos now;
 
     /// A request without a record is charged without its response, which is charged when it comes.
@@ -46,6 +47,7 @@ struct RequestPath::Charges {
         if (recorded) {
             pending.charge(*connection, tokens, back, access);
             cost[kWindowHold] += tokens;
+            waiting += request.waits ? tokens : 0;
         }
         ++flow.stats.requests;
         flow.stats.outstanding += request.answered;
@@ -56,7 +58,8 @@ struct RequestPath::Charges {
         flow.stats.outstanding -= flow.stats.outstanding != 0;
         if (!answer.matched)
             return charge_back({.operation = Operation::kRead}, response.bytes);
-        flow.latency->add(answer.latency);
+        if (!answer.waits)
+            flow.latency->add(answer.latency);
         if (!answer.response_known)
             settle(response.bytes, answer);
     }
@@ -219,7 +222,7 @@ RequestPath::Tracked RequestPath::track(const Lookup& lookup, TrackedConnection*
     const TcpView& view = lookup.view;
     ServiceFlow& flow = flows_[lookup.flow];
     Tracked tracked{.connection = known != nullptr ? known : connection_of(lookup, now)};
-    Charges charges{*this, flow, lookup.flow, tracked.connection, tracked.cost, now};
+    Charges charges{*this, flow, lookup.flow, tracked.connection, tracked.cost, tracked.waiting, now};
     if (tracked.connection == nullptr) {
         if (view.payload_bytes != 0)
             charges.plain(side, view.payload_bytes);
@@ -243,8 +246,9 @@ RequestPath::Tracked RequestPath::track(const Lookup& lookup, TrackedConnection*
         (void)closed_.open(lookup.flow, lookup.connection);
         tracked.connection = nullptr;
         tracked.cost[kWindowHold] = 0;
+        tracked.waiting = 0;
     }
-    finish(&flow);
+    finish(&flow, now);
     if (side == Side::kResponses || !is_in_stream(view))
         charges.charge_late();
     return tracked;
@@ -320,6 +324,8 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
     if (again ? gate_.admit_again(lookup.flow, tracked.cost, now)
               : gate_.admit(lookup.flow, lookup.connection, tracked.cost, now)) {
         flow.at_service += tracked.cost[kWindowHold];
+        if (tracked.waiting != 0) [[unlikely]]
+            give_back_later(flow, tracked.waiting, now);
         return true;
     }
     if (tracked.end != tracked.first && tracked.connection != nullptr)

@@ -17,6 +17,11 @@
 // connection's next segments behind it. If the response then has 600 bytes, the missing 130 tokens are
 // charged when it passes.
 //
+// A request holds its tokens in the appliance's window until its response comes, but not for longer than 100
+// to 200 ms: then it is overdue and holds its own flow's part of the window alone. A flow whose overdue
+// requests fill its part sends no more until some are answered. Requests that wait on purpose (a BLPOP) hold
+// their tokens for as long as a response usually takes, and then nothing.
+//
 // A guest's TCP retransmits what is not acknowledged within 200 ms, so requests must not wait that long here.
 // Above kCloseAbove of expected wait the TCP windows that the appliance advertises to idle clients are
 // lowered to 0 in passing frames; below kOpenBelow the switch sends the clients the windows that were kept
@@ -114,6 +119,8 @@ class RequestPath {
     static constexpr std::uint32_t kNoFlow = UINT32_MAX;
     static constexpr Nanos kCloseAbove = 80'000'000;
     static constexpr Nanos kOpenBelow = 40'000'000;
+    /// A request without a response is overdue after one to two of these.
+    static constexpr Nanos kEra = 100'000'000;
     static constexpr Nanos kOpenPeriod = 500'000;
     static constexpr unsigned kOpenAtOnce = 32;  ///< windows of one service flow
     /// A client whose window was opened sends its next request within this time, or has none to send.
@@ -140,9 +147,16 @@ class RequestPath {
         bool counts_cycles = false;
         std::uint8_t slot = 0;  ///< position among its vNIC's service flows
         Segments segments;
-        std::uint64_t at_service = 0;  ///< tokens of requests that were forwarded and not answered yet
-        /// Part of at_service: clients have reset the connections of these requests; the appliance works on.
-        /// The first are given back when `given_back_at` comes, the second one answer's time later.
+        std::uint64_t at_service = 0;  ///< tokens that the flow holds in the window
+        /// Part of at_service: of requests that were forwarded in the era before this one.
+        std::uint64_t last_era = 0;
+        /// Tokens of forwarded requests that no longer hold the window, as their responses are late.
+        std::uint64_t overdue = 0;
+        std::uint64_t part = 0;  ///< overdue tokens at which the flow is kept from the window
+        bool barred = false;     ///< it is
+        /// Part of at_service: of requests whose connections clients have reset, while the appliance works
+        /// on, and of those that wait on purpose. The first are given back when `given_back_at` comes, the
+        /// second one answer's time later.
         std::array<std::uint64_t, 2> abandoned{};
         Nanos given_back_at = kNever;
         std::unique_ptr<Histogram> latency = std::make_unique<Histogram>();
@@ -185,9 +199,16 @@ class RequestPath {
     /// The requests of a segment: their cost together, and their numbers [first, end) in their connection.
     struct Tracked {
         CostVector cost{};
+        std::uint32_t waiting = 0;  ///< tokens of those that wait on purpose
         TrackedConnection* connection = nullptr;
         std::uint32_t first = 0;
         std::uint32_t end = 0;
+    };
+    /// Tokens of requests that the tracker closed.
+    struct Finished {
+        std::uint64_t in_window = 0;
+        std::uint64_t last_era = 0;  ///< part of in_window
+        std::uint64_t overdue = 0;
     };
     struct Charges;
 
@@ -213,11 +234,15 @@ class RequestPath {
     [[nodiscard]] ApplianceGate* window_of(std::uint16_t appliance);
     void on_release(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
     void forget(TrackedConnection& connection, ServiceFlow* flow, bool by_client, Nanos now);
-    void finish(ServiceFlow* flow);
+    void finish(ServiceFlow* flow, Nanos now);
     void abandon(ServiceFlow& flow, Nanos now);
+    void give_back_later(ServiceFlow& flow, std::uint64_t tokens, Nanos now);
     void give_back_abandoned(Nanos now);
-    [[nodiscard]] std::uint64_t newly_finished(const ServiceFlow* flow);
-    void finish(ServiceFlow& flow, std::uint64_t tokens);
+    [[nodiscard]] Finished newly_finished(const ServiceFlow* flow);
+    void leave_window(ServiceFlow& flow, std::uint64_t tokens);
+    void end_era(Nanos now);
+    [[nodiscard]] std::uint64_t part_of(const ServiceFlow& flow, const ApplianceGate& window) const;
+    void bar_if_overdue(ServiceFlow& flow, Nanos now);
     void divide_windows(Nanos now);
     void sweep(Nanos now);
 
@@ -239,7 +264,9 @@ class RequestPath {
     ConnectionTable connections_;
     Tracker tracker_;
     Nanos give_back_due_ = kNever;  // the first flow's given_back_at
+    Nanos era_ends_ = 0;
     std::uint64_t finished_ = 0;  // the part of the tracker's finished_tokens() that flows have been credited
+    std::array<std::uint64_t, PendingRequests::kAges> finished_by_age_{};
     RequestGate gate_;
     ClosedWindows closed_;
     rte_mempool* pool_;
@@ -253,7 +280,9 @@ template <class Drop>
 void RequestPath::remove(const VnicPath& path, Nanos now, Drop&& drop) {
     for (const Service& service : services_[path.fixed.id]) {
         ServiceFlow& flow = flows_[service.flow];
-        finish(flow, flow.at_service);
+        leave_window(flow, flow.at_service);
+        flow.abandoned = {};
+        flow.last_era = flow.overdue = 0;
         flow.given_back_at = kNever;
         gate_.close(service.flow, now, drop);
         closed_.forget(service.flow);

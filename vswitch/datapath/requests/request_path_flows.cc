@@ -113,11 +113,14 @@ void RequestPath::on_release(std::uint32_t id, const RequestGate::Held& held, Na
         return;
     ServiceFlow& flow = flows_[id];
     const TrackedConnection* connection = connections_.find(held.connection, now);
-    const std::uint32_t tokens =
-        connection != nullptr ? tracker_.pending().release(*connection, first, end, now) : 0;
-    flow.at_service += tokens;
+    const PendingRequests::Tokens tokens = connection != nullptr
+                                               ? tracker_.pending().release(*connection, first, end, now)
+                                               : PendingRequests::Tokens{};
+    flow.at_service += tokens.all;
     if (ApplianceGate* window = window_of(flow.appliance); window != nullptr)
-        window->correct(held.entering, tokens);
+        window->correct(held.entering, tokens.all);
+    if (tokens.waiting != 0)
+        give_back_later(flow, tokens.waiting, now);
 }
 
 RequestPath::ServiceFlow* RequestPath::flow_of(const TrackedConnection& connection) {
@@ -140,38 +143,63 @@ void RequestPath::forget(TrackedConnection& connection, ServiceFlow* flow, bool 
     if (by_client)
         abandon(*flow, now);
     else
-        finish(flow);
+        finish(flow, now);
 }
 
 /// Tokens of requests that the tracker closed since the last call.
-std::uint64_t RequestPath::newly_finished(const ServiceFlow* flow) {
-    const std::uint64_t finished = tracker_.pending().finished_tokens();
-    if (finished == finished_) [[likely]]
-        return 0;
-    const std::uint64_t tokens = finished - std::exchange(finished_, finished);
+RequestPath::Finished RequestPath::newly_finished(const ServiceFlow* flow) {
+    const PendingRequests& pending = tracker_.pending();
+    if (pending.finished_tokens() == finished_) [[likely]]
+        return {};
+    finished_ = pending.finished_tokens();
+    const auto before = std::exchange(finished_by_age_, pending.finished_by_age());
     if (flow == nullptr)
-        return 0;
+        return {};
+    const auto tokens = [&](std::size_t age) { return finished_by_age_[age] - before[age]; };
     // Bounded, as a new vNIC may have the id of the one that sent the requests.
-    return std::min(tokens, flow->at_service - flow->abandoned[0] - flow->abandoned[1]);
+    return {.in_window =
+                std::min(tokens(0) + tokens(1), flow->at_service - flow->abandoned[0] - flow->abandoned[1]),
+            .last_era = std::min(tokens(1), flow->last_era),
+            .overdue = std::min(tokens(2), flow->overdue)};
 }
 
 /// Credits the flow with the tokens of requests that the tracker closed.
-void RequestPath::finish(ServiceFlow* flow) {
-    if (const std::uint64_t tokens = newly_finished(flow); tokens != 0)
-        finish(*flow, tokens);
+void RequestPath::finish(ServiceFlow* flow, Nanos now) {
+    const Finished finished = newly_finished(flow);
+    if (finished.in_window != 0) {
+        flow->last_era -= finished.last_era;
+        leave_window(*flow, finished.in_window);
+    }
+    if (finished.overdue != 0) [[unlikely]] {
+        flow->overdue -= finished.overdue;
+        bar_if_overdue(*flow, now);
+    }
 }
 
-/// The time that an answer usually takes.
+/// The time that an answer usually takes. Bounded, as a client may have let its answers wait.
 Nanos RequestPath::ServiceFlow::answer_time() const {
     constexpr Nanos kLeast = 1'000'000;
-    return std::max(kLeast, latency->snapshot().percentile(0.5));
+    return std::clamp(latency->snapshot().percentile(0.5), kLeast, kEra);
 }
 
 /// The client has reset the connection of requests that the tracker closed. The appliance works on them until
 /// it has answered: a client that could free its tokens with a reset would have as much outstanding there as
-/// it likes.
+/// it likes. For the same reason overdue ones hold the window once more.
 void RequestPath::abandon(ServiceFlow& flow, Nanos now) {
-    const std::uint64_t tokens = newly_finished(&flow);
+    const Finished finished = newly_finished(&flow);
+    flow.last_era -= finished.last_era;
+    if (finished.overdue != 0) {
+        flow.overdue -= finished.overdue;
+        flow.at_service += finished.overdue;
+        if (ApplianceGate* window = window_of(flow.appliance); window != nullptr)
+            window->correct(0, static_cast<std::uint32_t>(finished.overdue));
+        bar_if_overdue(flow, now);
+    }
+    give_back_later(flow, finished.in_window + finished.overdue, now);
+}
+
+/// Of tokens that no response gives back: the appliance is done with them when an answer's time has passed.
+void RequestPath::give_back_later(ServiceFlow& flow, std::uint64_t tokens, Nanos now) {
     if (tokens == 0)
         return;
     flow.abandoned[1] += tokens;
@@ -184,7 +212,7 @@ void RequestPath::give_back_abandoned(Nanos now) {
     give_back_due_ = kNever;
     for (ServiceFlow& flow : flows_) {
         if (now >= flow.given_back_at) {
-            finish(flow, flow.abandoned[0]);
+            leave_window(flow, flow.abandoned[0]);
             flow.abandoned = {flow.abandoned[1], 0};
             flow.given_back_at = flow.abandoned[0] != 0 ? now + flow.answer_time() : kNever;
         }
@@ -192,10 +220,52 @@ void RequestPath::give_back_abandoned(Nanos now) {
     }
 }
 
-void RequestPath::finish(ServiceFlow& flow, std::uint64_t tokens) {
+void RequestPath::leave_window(ServiceFlow& flow, std::uint64_t tokens) {
     flow.at_service -= tokens;
     if (ApplianceGate* window = window_of(flow.appliance); window != nullptr)
         window->finish(tokens);
+}
+
+/// What was forwarded in the era before this one and is not answered yet is overdue: it leaves the window to
+/// others, and holds its own flow's part from now on.
+void RequestPath::end_era(Nanos now) {
+    era_ends_ = now + kEra;
+    for (ServiceFlow& flow : flows_) {
+        if (!flow.open)
+            continue;
+        const std::uint64_t late = flow.last_era;
+        flow.last_era = flow.at_service - flow.abandoned[0] - flow.abandoned[1] - late;
+        if (late != 0) {
+            flow.overdue += late;
+            leave_window(flow, late);
+        }
+        if (flow.overdue != 0)
+            if (const ApplianceGate* const window = window_of(flow.appliance); window != nullptr) {
+                flow.part = part_of(flow, *window);
+                bar_if_overdue(flow, now);
+            }
+    }
+    tracker_.pending().next_era();
+}
+
+/// The flow's part of a window, by shares.
+std::uint64_t RequestPath::part_of(const ServiceFlow& flow, const ApplianceGate& window) const {
+    std::uint64_t shares = 0;
+    for (const ServiceFlow& other : flows_)
+        if (other.open && other.appliance == flow.appliance)
+            shares += other.promised.shares;
+    shares = std::max<std::uint64_t>(1, shares);
+    const std::uint64_t tokens = window.window();  // in two steps, as the product may exceed 64 bits
+    return std::max<std::uint64_t>(
+        1, tokens / shares * flow.promised.shares + tokens % shares * flow.promised.shares / shares);
+}
+
+void RequestPath::bar_if_overdue(ServiceFlow& flow, Nanos now) {
+    const bool barred = flow.open && flow.overdue != 0 && flow.overdue >= flow.part;
+    if (barred == flow.barred || window_of(flow.appliance) == nullptr)
+        return;
+    flow.barred = barred;
+    gate_.bar(static_cast<std::uint32_t>(&flow - flows_.data()), barred, now);
 }
 
 /// Reports this worker's demand for the appliances' windows and applies its share; worker 0 divides.
@@ -220,6 +290,8 @@ void RequestPath::housekeeping(Nanos now) {
             window.gate.set_window(appliances_[window.appliance].window_share->allocation(worker_));
     if (now >= give_back_due_)
         give_back_abandoned(now);
+    if (now >= era_ends_)
+        end_era(now);
     sweep(now);
 }
 
@@ -237,7 +309,8 @@ void RequestPath::read(VnicId vnic, Nanos now, std::vector<Reading>& readings) c
             return;
         Reading reading{flow.appliance, flow.stats};
         gate_.read(service.flow, now, reading.stats);
-        reading.stats.outstanding_tokens = flow.at_service;
+        reading.stats.outstanding_tokens = flow.at_service + flow.overdue;
+        reading.stats.overdue_tokens = flow.overdue;
         reading.stats.limit = flow.limit;
         reading.stats.connections = connections_.size(vnic);
         const HistogramSnapshot latency = flow.latency->snapshot();

@@ -19,6 +19,10 @@ namespace {
 constexpr std::uint8_t kOptionEnd = 0;
 constexpr std::uint8_t kOptionNothing = 1;
 constexpr std::uint8_t kOptionScale = 3;
+constexpr std::uint8_t kOptionTimestamps = 8;
+constexpr std::size_t kScaleBytes = 3;
+constexpr std::size_t kTimestampsBytes = 10;
+constexpr std::size_t kTimestampsPadded = 12;
 constexpr unsigned kScaleMax = 14;
 
 constexpr std::size_t kSeqAt = 4;
@@ -29,23 +33,30 @@ constexpr std::size_t kWindowAt = 14;
 constexpr std::size_t kChecksumAt = 16;
 constexpr std::size_t kTcpBytes = 20;
 
-}  // namespace
-
-unsigned window_scale(const rte_mbuf* syn, const TcpView& view) {
-    const auto* bytes = rte_pktmbuf_mtod(syn, const std::uint8_t*);
+/// @return the option of this kind and length; nullptr when the segment has none
+const std::uint8_t* find_option(const std::uint8_t* frame, const TcpView& view, std::uint8_t kind,
+                                std::size_t length) {
     const std::size_t end = view.payload_at;
-    for (std::size_t at = view.tcp_at + kTcpBytes; at < end && bytes[at] != kOptionEnd;) {
-        if (bytes[at] == kOptionNothing) {
+    for (std::size_t at = view.tcp_at + kTcpBytes; at < end && frame[at] != kOptionEnd;) {
+        if (frame[at] == kOptionNothing) {
             ++at;
             continue;
         }
-        if (at + 1 >= end || bytes[at + 1] < 2)
+        if (at + 1 >= end || frame[at + 1] < 2)
             break;
-        if (bytes[at] == kOptionScale && bytes[at + 1] == 3 && at + 2 < end)
-            return std::min<unsigned>(bytes[at + 2], kScaleMax);
-        at += bytes[at + 1];
+        if (frame[at] == kind && frame[at + 1] == length && at + length <= end)
+            return frame + at;
+        at += frame[at + 1];
     }
-    return 0;
+    return nullptr;
+}
+
+}  // namespace
+
+unsigned window_scale(const rte_mbuf* syn, const TcpView& view) {
+    const std::uint8_t* const option =
+        find_option(rte_pktmbuf_mtod(syn, const std::uint8_t*), view, kOptionScale, kScaleBytes);
+    return option == nullptr ? 0 : std::min<unsigned>(option[2], kScaleMax);
 }
 
 /// With checksum offload the field holds the checksum of the pseudo header, which the window does not change.
@@ -70,8 +81,10 @@ WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsign
     const bool syn = (view.flags & Segment::kSyn) != 0;
     const std::size_t ip_bytes = view.ip6 ? sizeof(rte_ipv6_hdr) : sizeof(rte_ipv4_hdr);
     const std::size_t tcp_at = kEthernetHeaderBytes + ip_bytes;
+    const std::uint8_t* const times = find_option(bytes, view, kOptionTimestamps, kTimestampsBytes);
+    const std::size_t tcp_bytes = kTcpBytes + (times != nullptr ? kTimestampsPadded : 0);
     WindowUpdate update;
-    update.size_ = static_cast<std::uint8_t>(tcp_at + kTcpBytes);
+    update.size_ = static_cast<std::uint8_t>(tcp_at + tcp_bytes);
     std::uint8_t* out = update.bytes_.data();
     std::memcpy(out, bytes, tcp_at);  // without IPv4 options and extension headers
     std::memcpy(out + tcp_at, bytes + view.tcp_at, kTcpBytes);
@@ -79,22 +92,26 @@ WindowUpdate WindowUpdate::of(const rte_mbuf* frame, const TcpView& view, unsign
     const bool fin = (view.flags & Segment::kFin) != 0;
     put_be32(tcp + kSeqAt, view.seq + view.payload_bytes + (syn || fin ? 1 : 0));
     put_be32(tcp + kAckAt, view.ack);
-    tcp[kLengthAt] = kTcpBytes / 4 << 4;
+    tcp[kLengthAt] = static_cast<std::uint8_t>(tcp_bytes / 4 << 4);
     tcp[kFlagsAt] = Segment::kAck;
     const std::uint32_t field = be16(tcp + kWindowAt);
     put_be16(tcp + kWindowAt, syn ? field >> scale : field);  // the window of a SYN is not scaled
     put_be16(tcp + kChecksumAt, 0);
     put_be16(tcp + kChecksumAt + 2, 0);  // urgent pointer
+    if (times != nullptr) {
+        tcp[kTcpBytes] = tcp[kTcpBytes + 1] = kOptionNothing;
+        std::memcpy(tcp + kTcpBytes + 2, times, kTimestampsBytes);
+    }
     if (view.ip6) {
         auto* ip = reinterpret_cast<rte_ipv6_hdr*>(out + kEthernetHeaderBytes);
-        ip->payload_len = rte_cpu_to_be_16(kTcpBytes);
+        ip->payload_len = rte_cpu_to_be_16(static_cast<std::uint16_t>(tcp_bytes));
         ip->proto = tcp_view::kProtocolTcp;
         const std::uint16_t sum = rte_ipv6_udptcp_cksum(ip, tcp);
         std::memcpy(tcp + kChecksumAt, &sum, sizeof sum);
     } else {
         auto* ip = reinterpret_cast<rte_ipv4_hdr*>(out + kEthernetHeaderBytes);
         ip->version_ihl = RTE_IPV4_VHL_DEF;
-        ip->total_length = rte_cpu_to_be_16(sizeof(rte_ipv4_hdr) + kTcpBytes);
+        ip->total_length = rte_cpu_to_be_16(static_cast<std::uint16_t>(sizeof(rte_ipv4_hdr) + tcp_bytes));
         ip->hdr_checksum = 0;
         ip->hdr_checksum = rte_ipv4_cksum(ip);
         const std::uint16_t sum = rte_ipv4_udptcp_cksum(ip, tcp);

@@ -36,14 +36,15 @@ void lower_window(rte_mbuf* frame, const TcpView& view, std::uint16_t field);
 /// An acknowledgement without payload that sends a client the window that was kept from it.
 class WindowUpdate {
   public:
-    /// Copies headers and window of the service's frame, before its window is lowered.
+    /// Copies headers, window and timestamps (RFC 7323: a segment without them would be dropped where both
+    /// sides use them) of the service's frame, before its window is lowered.
     /// @param scale of the service's windows
     static WindowUpdate of(const rte_mbuf* frame, const TcpView& view, unsigned scale);
     /// @return a new frame; nullptr when the pool is empty
     [[nodiscard]] rte_mbuf* make(rte_mempool* pool) const;
 
   private:
-    static constexpr std::size_t kBytesMax = 14 + 40 + 20;
+    static constexpr std::size_t kBytesMax = 14 + 40 + 20 + 12;
 
     std::array<std::uint8_t, kBytesMax> bytes_{};
     std::uint8_t size_ = 0;

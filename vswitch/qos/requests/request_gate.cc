@@ -66,8 +66,10 @@ RequestGate::Mask RequestGate::needs(const FlowState& flow, const CostVector& co
 }
 
 RequestGate::Mask RequestGate::lacks_window(const FlowState& flow, std::uint32_t tokens) {
-    return tokens != 0 && flow.window != nullptr && !flow.granted && !flow.window->has_room(tokens) ? kWindow
-                                                                                                    : Mask{0};
+    return tokens != 0 && flow.window != nullptr && !flow.granted &&
+                   (flow.barred || !flow.window->has_room(tokens))
+               ? kWindow
+               : Mask{0};
 }
 
 RequestGate::Mask RequestGate::lacking(const FlowState& flow, const CostVector& cost, Nanos now) {
@@ -170,11 +172,24 @@ RequestGate::PlaceId RequestGate::take_place(FlowState& flow, const Held& held, 
 /// turn.
 void RequestGate::announce(Flow id, std::uint32_t tokens, Nanos now) {
     const FlowState& flow = flows_[id];
+    if (flow.barred)
+        return;
     const auto window_id = static_cast<ApplianceGate::Flow>(id);
     const std::uint32_t most = std::min(flow.entrants, ApplianceGate::kAnnounced);
     while (tokens != 0 && flow.window->announced(window_id) < most)
         if (!flow.window->announce(window_id, tokens, now))
             return;
+}
+
+void RequestGate::bar(Flow id, bool barred, Nanos now) {
+    FlowState& flow = flows_[id];
+    if (flow.window == nullptr || flow.barred == barred)
+        return;
+    flow.barred = barred;
+    if (barred)  // what it has announced must not keep the window's turn
+        flow.window->withdraw(static_cast<ApplianceGate::Flow>(id));
+    else if (flow.packets != 0)
+        wait_until(id, now, now);
 }
 
 RequestGate::WaiterId RequestGate::add_waiter(FlowState& flow, Connection connection) {

@@ -122,6 +122,8 @@ class RequestGate {
     /// bucket can pay.
     template <class Give>
     void grant(const ApplianceGate::Grant& grant, Nanos now, Give&& give);
+    /// Keeps the flow's requests from the appliance's window, or lets them enter again. Others are not kept.
+    void bar(Flow flow, bool barred, Nanos now);
     /// Corrects a charge that was an estimate: `charged` tokens were taken, `actual` were used.
     void settle(Flow flow, PathResource resource, std::uint32_t charged, std::uint32_t actual, Nanos now);
 
@@ -152,8 +154,9 @@ class RequestGate {
         std::array<TokenBucket, kPathResources> buckets;
         Mask limited = 0;  ///< resources with a limit, which are asked
         Mask blocked = 0;  ///< limited resources that could not pay when last asked
-        bool open = false;
-        bool granted = false;  ///< the window granted its tokens to the next request
+        bool open : 1 = false;
+        bool granted : 1 = false;  ///< the window granted its tokens to the next request
+        bool barred : 1 = false;   ///< from the window
         std::uint32_t packets = 0;
         ApplianceGate* window = nullptr;
         std::array<std::uint64_t, kPathResources> used{};

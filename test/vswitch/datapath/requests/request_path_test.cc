@@ -1,107 +1,18 @@
 // request_path_test.cc - requests of a VM to an appliance: tracked, held, released, settled; in whole frames.
 #include "vswitch/datapath/requests/request_path.h"
 
-#include <rte_mbuf.h>
+#include <algorithm>
 
-#include <cstring>
-
-#include "cost_functions/protocols/registry.h"
 #include "test/support/amounts.h"
 #include "test/support/catch.h"
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/datapath/requests/request_host.h"
 
 using namespace weir;
 using namespace weir::testing;
 
 namespace {
 
-constexpr std::uint32_t kClient = 0x0A00'0001;
-constexpr std::uint32_t kService = 0x0A00'0009;
-constexpr std::uint16_t kPort = 11211;
-
-/// A memcached at 10.0.0.9 whose tokens are bytes, both ways.
-std::vector<Appliance> memcached(std::uint64_t window) {
-    Appliance appliance;
-    appliance.window = window;
-    appliance.window_share = std::make_shared<LinkShare>(1, window);
-    appliance.address = {10, 0, 0, 9};
-    appliance.port = kPort;
-    appliance.protocol = protocol_index("memcached").value();
-    appliance.cost = std::make_shared<CostTable>();
-    return {appliance};
-}
-
-SwitchConfig config_with_appliance() {
-    SwitchConfig config;
-    config.uplink.headroom = 0;
-    ApplianceConfig& appliance = config.appliances.emplace_back();
-    appliance.name = "kv";
-    appliance.address = "10.0.0.9";
-    appliance.port = kPort;
-    return config;
-}
-
-VnicConfig vm_with(std::optional<std::uint64_t> tokens, std::optional<std::uint64_t> downlink_bps = {}) {
-    VnicConfig config = vm(1);
-    VnicApplianceConfig& appliance = config.appliances.emplace_back();
-    appliance.name = "kv";
-    appliance.limit_tokens = tokens;
-    appliance.downlink_bps = downlink_bps;
-    return config;
-}
-
-FrameBytes text(const char* words) {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(words);
-    return {bytes, bytes + std::strlen(words)};
-}
-
-/// A segment between the VM and the appliance.
-rte_mbuf* segment(bool to_service, std::uint16_t client_port, std::uint32_t seq, const FrameBytes& payload,
-                  std::uint8_t flags = kAck, std::size_t piece = 0) {
-    FrameBytes frame = ethernet(to_service ? kFar : mac(1), to_service ? mac(1) : kFar, weir::testing::kIpv4,
-                                ipv4(kTcp, tcp(payload, seq, flags)));
-    write32(frame, 26, to_service ? kClient : kService);
-    write32(frame, 30, to_service ? kService : kClient);
-    write16(frame, 34, to_service ? client_port : kPort);
-    write16(frame, 36, to_service ? kPort : client_port);
-    write32(frame, 42, 1);  // acknowledges a SYN of sequence number 0
-    return to_mbuf(buffer_pool(), frame, piece);
-}
-
-/// A host with one VM that talks to the appliance over the wire.
-struct Host {
-    explicit Host(const VnicConfig& config, std::uint64_t window = UINT64_MAX)
-        : host(config_with_appliance(), &nic, memcached(window)), vm(host.add(config)) {}
-
-    void send(std::uint16_t client_port, std::uint32_t seq, const FrameBytes& payload,
-              std::uint8_t flags = kAck) {
-        host.port(vm).offered.push_back(segment(true, client_port, seq, payload, flags));
-        host.settle();
-    }
-    void answer(std::uint16_t client_port, std::uint32_t seq, const FrameBytes& payload) {
-        nic.arrive(segment(false, client_port, seq, payload));
-        host.settle();
-    }
-    /// Sequence numbers of what has left, in order.
-    std::vector<std::uint32_t> left() {
-        std::vector<std::uint32_t> seen;
-        for (rte_mbuf* frame : nic.take()) {
-            seen.push_back(read32(bytes_of(frame), 38));
-            rte_pktmbuf_free(frame);
-        }
-        return seen;
-    }
-    RequestFlowStats flow() {
-        std::vector<RequestPath::Reading> readings;
-        readings.reserve(limits::kAppliancesPerVnic);
-        host.post(0, command::ReadRequests{vm, &readings});
-        return readings.at(0).stats;
-    }
-
-    RingNic nic;
-    SwitchHarness host;
-    VnicId vm;
-};
+using Host = RequestHost;
 
 /// Of `get k`.
 FrameBytes answer_of_900() {

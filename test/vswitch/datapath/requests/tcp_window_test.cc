@@ -102,6 +102,43 @@ TEST_CASE("what a client is sent later is a bare acknowledgement of all that had
     }
 }
 
+TEST_CASE("what a client is sent later has the timestamps of what the appliance sent last") {
+    const FrameBytes times{8, 10, 0, 1, 2, 3, 0, 4, 5, 6};
+    const FrameBytes layouts[] = {
+        {1, 1, 8, 10, 0, 1, 2, 3, 0, 4, 5, 6},                           // as Linux sends them
+        {8, 10, 0, 1, 2, 3, 0, 4, 5, 6, 1, 0},                           // before the padding
+        {5, 10, 0, 0, 0, 1, 0, 0, 0, 9, 8, 10, 0, 1, 2, 3, 0, 4, 5, 6},  // behind a selective acknowledgement
+    };
+    for (const FrameBytes& options : layouts) {
+        for (const bool v6 : {false, true}) {
+            const std::size_t at = v6 ? kIp6Tcp : kIp4Tcp;
+            FrameBytes content = tcp(options, 1000, kAck);
+            content[12] = static_cast<std::uint8_t>((5 + options.size() / 4) << 4);
+            const FrameBytes frame = v6 ? ethernet(mac(1), mac(2), kIpv6, ipv6(kTcp, content))
+                                        : ethernet(mac(1), mac(2), weir::testing::kIpv4, ipv4(kTcp, content));
+            const Freed one(to_mbuf(buffer_pool(), frame));
+            const Freed sent(WindowUpdate::of(one.frame, view_of(one.frame), 7).make(buffer_pool()));
+            const FrameBytes bytes = bytes_of(sent.frame);
+            REQUIRE(bytes.size() == at + 20 + 12);
+            CHECK(l4_checksum_good(bytes));
+            CHECK((v6 || ip_checksum_good(bytes)));
+            CHECK(read32(bytes, at + 4) == 1000);
+            CHECK(bytes[at + 12] == 8 << 4);
+            CHECK(FrameBytes(bytes.begin() + static_cast<std::ptrdiff_t>(at + 22), bytes.end()) == times);
+            CHECK(view_of(sent.frame).payload_bytes == 0);
+        }
+    }
+}
+
+TEST_CASE("half an option of timestamps is none") {
+    FrameBytes content = tcp({1, 1, 8, 10}, 1000, kAck);
+    content[12] = 6 << 4;
+    const Freed one(
+        to_mbuf(buffer_pool(), ethernet(mac(1), mac(2), weir::testing::kIpv4, ipv4(kTcp, content))));
+    const Freed sent(WindowUpdate::of(one.frame, view_of(one.frame), 7).make(buffer_pool()));
+    CHECK(bytes_of(sent.frame).size() == kIp4Tcp + 20);
+}
+
 TEST_CASE("the window of a SYN is not scaled, and it takes a sequence number") {
     const Freed syn(segment(false, {}, 0x12));
     const WindowUpdate update = WindowUpdate::of(syn.frame, view_of(syn.frame), 7);

@@ -65,6 +65,8 @@ class Service {
         return stats;
     }
 
+    void bar(std::uint32_t client, bool barred) { requests_.bar(client, barred, now); }
+
     std::vector<Client> clients;
     Nanos now = 1;
     Nanos idle = 0;  ///< while a request waited that could have entered
@@ -164,6 +166,23 @@ TEST_CASE("window: a flow that is held by a bucket of its own leaves the window 
     CHECK(service.clients[0].served < 10'200);
     CHECK(service.clients[1].served > 88'000);
     CHECK(service.stats(0).blocked_ns[0] > 700'000 * kUs);
+}
+
+TEST_CASE("window: a flow that is kept from it leaves it to others, and enters again when it may") {
+    Service service(8, kUs, {{.promised = {}, .tokens = 4}, {.promised = {}, .tokens = 1}});
+    service.run(1000 * kUs);
+    service.bar(0, true);
+    service.bar(0, true);
+    service.run(1100 * kUs);  // what it had there is done
+    const std::uint64_t before = service.clients[0].served;
+    const std::uint64_t other = service.clients[1].served;
+    service.run(2100 * kUs);
+    CHECK(service.clients[0].served == before);
+    CHECK(service.clients[1].served - other >= 990);
+    service.bar(0, false);
+    service.run(3100 * kUs);
+    CHECK(service.clients[0].served - before >= 400);
+    CHECK(service.idle < 10 * kUs);
 }
 
 TEST_CASE("window: one that closes gives its place to others, one that is widened is used at once") {
