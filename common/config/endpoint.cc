@@ -15,12 +15,12 @@ constexpr std::size_t kEndpointPathMax = 107;  // sockaddr_un has 108 with the e
 constexpr std::size_t kHostBytesMax = 253;
 constexpr std::size_t kInterfaceBytesMax = 15;
 
-bool is_host_letter(char c) {
+bool is_host_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '.' || c == '_';
 }
 bool is_host_text(std::string_view text, std::size_t most) {
-    return !text.empty() && text.size() <= most && std::ranges::all_of(text, is_host_letter);
+    return !text.empty() && text.size() <= most && std::ranges::all_of(text, is_host_char);
 }
 
 std::optional<Kind> kind_of_host(std::string_view host) {
@@ -29,8 +29,8 @@ std::optional<Kind> kind_of_host(std::string_view host) {
     if (IpAddress::parse(host))
         return host.find(':') == std::string_view::npos ? std::optional(Kind::kIpv4) : std::nullopt;
     // Digits and dots alone are a mistyped address.
-    const bool has_letter = host.find_first_not_of("0123456789.") != std::string_view::npos;
-    return has_letter && is_host_text(host, kHostBytesMax) && host.front() != '-' && host.front() != '.'
+    const bool has_other = host.find_first_not_of("0123456789.") != std::string_view::npos;
+    return has_other && is_host_text(host, kHostBytesMax) && host.front() != '-' && host.front() != '.'
                ? std::optional(Kind::kName)
                : std::nullopt;
 }

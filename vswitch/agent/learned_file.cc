@@ -56,7 +56,7 @@ std::string failed(const char* what) {
     return std::string(what) + ": " + std::strerror(errno);
 }
 
-/// @return why nobody but this user can be trusted to have written it; empty: it can
+/// @return why this user may not be the one that has written it; empty: it is
 std::string distrust(const struct stat& state) {
     if (!S_ISREG(state.st_mode))
         return "it is no regular file";

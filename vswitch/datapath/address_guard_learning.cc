@@ -124,7 +124,7 @@ FrameSpan payload_of(FrameSpan ip, std::size_t udp_at) {
 }  // namespace
 
 /// The guest asks for the address that it sends from, with its own MAC address (RFC 2131 4.3.2, RENEWING and
-/// REBINDING): the server knows whose it is, and answers to nobody else. In one piece.
+/// REBINDING): the server knows whose it is, and answers no other guest. In one piece.
 /// @param ip UDP from the client's to the server's port
 bool AddressGuard::renews_lease4(const AddressRules& rules, FrameSpan ip, std::size_t udp_at) {
     if (!rules.learns || (be16(ip.data() + 6) & 0x3FFF) != 0)

@@ -117,12 +117,12 @@ TEST_CASE("a file of addresses that another could have written is refused") {
         REQUIRE(::symlink(other.c_str(), path.c_str()) == 0);
         CHECK_FALSE(written.refusal().empty());
     }
-    SECTION("it is a pipe, which nobody writes to") {
+    SECTION("it is a pipe without a writer") {
         REQUIRE(::unlink(path.c_str()) == 0);
         REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
         CHECK(written.refusal().find("regular") != std::string::npos);
     }
-    SECTION("it is a folder, which cannot be replaced either, and that is said") {
+    SECTION("it is a folder, which cannot be replaced either, and the reason is returned") {
         REQUIRE(::unlink(path.c_str()) == 0);
         REQUIRE(::mkdir(path.c_str(), 0700) == 0);
         CHECK_FALSE(written.refusal().empty());
