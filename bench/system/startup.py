@@ -21,13 +21,13 @@ VNICS = 16                  # of a switch that restarts; two of them have a VM
 
 
 class Sixteen(Weir):
-    """Sixteen vNICs that connect to their VMs' sockets, of which all but the ports have no VM."""
+    """Sixteen vNICs that connect to their VMs' sockets; the first fourteen have no VM."""
 
     def config(self):
         config = super().config()
-        config["vnics"] += [{"name": f"empty{number}", "socket": self.place.file(f"empty{number}.sock"), "mode": "client",
-                             "mac": f"02:00:00:01:{number:02x}:00", "reservation": "0Mbit"} for number in range(VNICS - len(self.ports))]
-        return config
+        empty = [{"name": f"empty{number}", "socket": self.place.file(f"empty{number}.sock"), "mode": "client",
+                  "mac": f"02:00:00:01:{number:02x}:00", "reservation": "0Mbit"} for number in range(VNICS - len(self.ports))]
+        return {**config, "vnics": empty + config["vnics"]}
 
 
 def until_first_packet(at):

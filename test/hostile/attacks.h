@@ -11,7 +11,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "test/hostile/any_file.h"
 #include "test/hostile/guest.h"
 #include "test/hostile/lingering.h"
 
@@ -52,6 +54,7 @@ struct Scene {
     std::uint32_t number = 0;           ///< of the step
     std::vector<Frontend> connections;  ///< besides the guest's
     std::optional<Lingering> file;      ///< whose close() waits until the next one is made
+    std::vector<AnyFile> files;         ///< other ends of files that were sent, which nothing reads
 
     /// Puts honest frames of 200 bytes into the transmit ring while there is room.
     void send_some(unsigned frames);
@@ -104,6 +107,7 @@ void oversized(Scene& scene);
 void wrong_files(Scene& scene);
 void blocking_call(Scene& scene);
 void blocking_close(Scene& scene);
+void any_file(Scene& scene);
 void renegotiated(Scene& scene);
 void replies_unread(Scene& scene);
 void inflight(Scene& scene);
@@ -176,6 +180,8 @@ inline constexpr std::array kAttacks{
     Attack{"blocking-call", "an interrupt's file whose write would wait", blocking_call},
     Attack{"blocking-close", "files whose close waits, in every message, read or left unread",
            blocking_close},
+    Attack{"any-file", "files of every kind in every message, whose other ends are neither read nor closed",
+           any_file},
     Attack{"renegotiated", "features that change under traffic", renegotiated},
     Attack{"replies-unread", "requests whose replies are not read", replies_unread},
     Attack{"inflight", "areas of requests in flight of every size, too small ones too", inflight},

@@ -200,6 +200,33 @@ void blocking_close(Scene& scene) {
     guest.stop();
 }
 
+/// The front-end reads and closes nothing: connections and other ends of files stay for the next steps. Of
+/// most files the switch is the last owner; blocking_close() has the others.
+void any_file(Scene& scene) {
+    constexpr std::size_t kConnections = 4;
+    if (scene.connections.size() >= kConnections) {
+        scene.connections.clear();
+        scene.files.clear();
+    }
+    Frontend& frontend = scene.connections.emplace_back(scene.endpoint, scene.guest.tally);
+    if (!frontend.reconnect())
+        return;
+    const std::span<const FileKind> kinds = file_kinds();
+    for (int messages = 0; messages < 2 && frontend.connected(); ++messages) {
+        const auto request = static_cast<Request>(1 + scene.random.below(kRequestsEnd - 1));
+        const std::uint32_t kind = scene.random.below(static_cast<std::uint32_t>(kinds.size()));
+        const std::vector<std::uint8_t> payload = random_payload(scene, request);
+        AnyFile file = kinds[kind].make();
+        if (!file.sent)
+            continue;
+        frontend.send(request, payload, std::array{file.sent.number()});
+        if (!file.close_waits)  // the attack would wait itself where the switch has closed it already
+            file.sent = File();
+        scene.files.push_back(std::move(file));
+    }
+    pause(std::chrono::milliseconds(2));
+}
+
 void renegotiated(Scene& scene) {
     Guest& guest = scene.guest;
     if (!guest.start())

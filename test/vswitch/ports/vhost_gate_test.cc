@@ -16,6 +16,7 @@
 #include <system_error>
 #include <vector>
 
+#include "test/hostile/any_file.h"
 #include "test/hostile/frontend.h"
 #include "test/hostile/lingering.h"
 #include "test/support/catch.h"
@@ -147,6 +148,44 @@ TEST_CASE("a file whose file system never answers holds no other vNIC, whatever 
         gate.remove(attacker.outside);
         CHECK(other.serves());
     }
+}
+
+TEST_CASE("files of every kind in every message hold no other vNIC, though nothing is read or closed") {
+    constexpr unsigned kAttackers = 8;  // each may connect 500 times a second
+    const weir::test::TempFolder folder;
+    VhostGate gate;
+    std::vector<std::unique_ptr<Vnic>> attackers;
+    for (unsigned number = 0; number < kAttackers; ++number)
+        attackers.push_back(std::make_unique<Vnic>(gate, folder, "vm" + std::to_string(number + 2)));
+    Vnic other(gate, folder, "vm1");
+    unsigned next = 0;
+    unsigned skipped = 0;
+    for (const hostile::FileKind& kind : hostile::file_kinds()) {
+        INFO(kind.name);
+        std::vector<hostile::AnyFile> kept;
+        for (unsigned request = 1; request < hostile::kRequestsEnd; ++request) {
+            hostile::AnyFile file = kind.make();
+            if (!file.sent) {
+                ++skipped;
+                break;
+            }
+            Vnic& attacker = *attackers[next++ % kAttackers];
+            const auto payload = payload_of(static_cast<hostile::Request>(request));
+            if (attacker.frontend->reconnect())
+                attacker.frontend->send(static_cast<hostile::Request>(request), std::span(payload),
+                                        std::array{file.sent.number()});
+            if (!file.close_waits)
+                file.sent = File();
+            kept.push_back(std::move(file));
+        }
+        CHECK(other.serves());
+    }
+    CHECK(skipped < hostile::file_kinds().size() / 2);
+    for (const std::unique_ptr<Vnic>& attacker : attackers)
+        CHECK(attacker->serves());
+    for (const std::unique_ptr<Vnic>& attacker : attackers)
+        gate.remove(attacker->outside);
+    gate.remove(other.outside);
 }
 
 TEST_CASE("files in unread messages hold their own vNIC until they are closed, and no other") {
