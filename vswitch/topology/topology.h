@@ -88,7 +88,7 @@ class Topology final : public SwitchControl {
         std::vector<PeerReading> peers;
         std::optional<GuaranteeMeter> guarantee;
         std::optional<GuaranteeMeter::Period> billed;  // the billing period that has not ended
-        bool unknown_named = false;  // that its guest has no assigned address
+        bool unknown_named = false;                    // that its guest has no assigned address
         NamedFault link_named;
         NamedFault ring_fault;
         NamedFault front_end_fault;
