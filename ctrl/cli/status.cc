@@ -26,7 +26,7 @@ std::string uplink_text(const json& uplink, const Terminal& terminal) {
                        whole_text(number_at(uplink, "/mtu")) + '\n';
     text += "       received " + human_count(number_at(uplink, "/rx/packets")) + " packets, sent " +
             human_count(number_at(uplink, "/tx/packets")) + " packets";
-    if (number_at(uplink, "/send_errors") != 0)
+    if (number_at(uplink, "/send_errors") > 0)
         text += ", lost by the device " + human_count(number_at(uplink, "/send_errors"));
     const std::string reasons = reasons_text(at(uplink, "/drops"));
     text += (reasons.empty() ? std::string() : ", dropped: " + reasons) + '\n';

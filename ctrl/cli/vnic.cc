@@ -163,7 +163,7 @@ std::string times_text(const json& vnic) {
         text += line("stopped", text_at(vnic, "/ring_fault"));
     if (at(vnic, "/link_fault").is_string())
         text += line("down", text_at(vnic, "/link_fault"));
-    if (number_at(vnic, "/send_errors") != 0)
+    if (number_at(vnic, "/send_errors") > 0)
         text += line("device", "lost " + human_count(number_at(vnic, "/send_errors")) + " frames to the VM");
     return text + line("worker", human_count(number_at(vnic, "/cycles")) + " cycles, mean burst " +
                                      decimal_text(number_at(vnic, "/mean_burst")) + ", ring errors " +

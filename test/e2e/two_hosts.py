@@ -105,4 +105,5 @@ class TwoHosts(Case):
 
 def feedback_frame(source, destination):
     """A forged feedback frame, from a guest that tries to set the rate of another one."""
-    return frames.ipv4(source, destination, frames.FEEDBACK, 62)
+    frame = frames.ipv4(source, destination, frames.FEEDBACK, 62)
+    return frame[:34] + b"WEIR" + frame[38:]

@@ -324,6 +324,8 @@ bool RequestPath::passes(VnicPath& from, Batch& batch, std::uint16_t at, const L
     if (again ? gate_.admit_again(lookup.flow, tracked.cost, now)
               : gate_.admit(lookup.flow, lookup.connection, tracked.cost, now)) {
         flow.at_service += tracked.cost[kWindowHold];
+        if (flow.overdue != 0) [[unlikely]]
+            bar_if_overdue(flow, now);
         if (tracked.waiting != 0) [[unlikely]]
             give_back_later(flow, tracked.waiting, now);
         return true;

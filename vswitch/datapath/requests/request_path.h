@@ -19,8 +19,9 @@
 //
 // A request holds its tokens in the appliance's window until its response comes, but not for longer than 100
 // to 200 ms: then it is overdue and holds its own flow's part of the window alone. A flow whose overdue
-// requests fill its part sends no more until some are answered. Requests that wait on purpose (a BLPOP) hold
-// their tokens for as long as a response usually takes, and then nothing.
+// requests fill its part, or the window together with those that hold it, sends no more until some are
+// answered. Requests that wait on purpose (a BLPOP) hold their tokens for as long as a response usually
+// takes, and then nothing.
 //
 // A guest's TCP retransmits what is not acknowledged within 200 ms, so requests must not wait that long here.
 // Above kCloseAbove of expected wait the TCP windows that the appliance advertises to idle clients are

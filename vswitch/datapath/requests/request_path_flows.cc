@@ -119,6 +119,8 @@ void RequestPath::on_release(std::uint32_t id, const RequestGate::Held& held, Na
     flow.at_service += tokens.all;
     if (ApplianceGate* window = window_of(flow.appliance); window != nullptr)
         window->correct(held.entering, tokens.all);
+    if (flow.overdue != 0) [[unlikely]]
+        bar_if_overdue(flow, now);
     if (tokens.waiting != 0)
         give_back_later(flow, tokens.waiting, now);
 }
@@ -170,7 +172,7 @@ void RequestPath::finish(ServiceFlow* flow, Nanos now) {
         flow->last_era -= finished.last_era;
         leave_window(*flow, finished.in_window);
     }
-    if (finished.overdue != 0) [[unlikely]] {
+    if (flow != nullptr && flow->overdue != 0) [[unlikely]] {
         flow->overdue -= finished.overdue;
         bar_if_overdue(*flow, now);
     }
@@ -213,6 +215,8 @@ void RequestPath::give_back_abandoned(Nanos now) {
     for (ServiceFlow& flow : flows_) {
         if (now >= flow.given_back_at) {
             leave_window(flow, flow.abandoned[0]);
+            if (flow.overdue != 0)
+                bar_if_overdue(flow, now);
             flow.abandoned = {flow.abandoned[1], 0};
             flow.given_back_at = flow.abandoned[0] != 0 ? now + flow.answer_time() : kNever;
         }
@@ -260,9 +264,15 @@ std::uint64_t RequestPath::part_of(const ServiceFlow& flow, const ApplianceGate&
         1, tokens / shares * flow.promised.shares + tokens % shares * flow.promised.shares / shares);
 }
 
+/// Overdue and outstanding requests together hold no more than the window, so that an appliance that answers
+/// nobody gets no more.
 void RequestPath::bar_if_overdue(ServiceFlow& flow, Nanos now) {
-    const bool barred = flow.open && flow.overdue != 0 && flow.overdue >= flow.part;
-    if (barred == flow.barred || window_of(flow.appliance) == nullptr)
+    const ApplianceGate* const window = window_of(flow.appliance);
+    if (window == nullptr)
+        return;
+    const bool barred = flow.open && flow.overdue != 0 &&
+                        (flow.overdue >= flow.part || flow.overdue + flow.at_service >= window->window());
+    if (barred == flow.barred)
         return;
     flow.barred = barred;
     gate_.bar(static_cast<std::uint32_t>(&flow - flows_.data()), barred, now);

@@ -198,6 +198,20 @@ TEST_CASE("a vNIC leaves with requests of every age, and its successor begins wi
     CHECK(two.ask(2, 0, 12, kGet) == 10);
 }
 
+TEST_CASE("overdue and outstanding requests of one flow together hold no more than the window") {
+    Two two(kTenGets);
+    two.host.host.remove(two.b);  // A's part is the whole window
+    CHECK(two.ask(1, 0, 10, kGet) == 10);
+    two.run(220 * kMs);
+    CHECK(two.of_a().overdue_tokens == kTenGets);
+    CHECK(two.ask(1, 10, 15, kGet) == 0);
+    two.answer(1, 0, 2, kNothing);
+    two.run(kMs);
+    CHECK(two.of_a().held == 3);
+    CHECK(two.of_a().overdue_tokens == 8 * kGetTokens);
+    CHECK(two.of_a().outstanding_tokens == kTenGets);
+}
+
 TEST_CASE("without a window late requests are reported alike and hold no others") {
     Two two(UINT64_MAX);
     CHECK(two.ask(1, 0, 12, kGet) == 12);
