@@ -51,7 +51,7 @@ def round_trips(way, load, vms):
 def scenarios():
     """Every run of this part: name -> scenario."""
     runs = {f"fig2-{use}-{ratio}": fleet(servers=500, dynamic="0%", utilization=f"{use}%", overcommit=f"{ratio * 100:g}%",
-                                         guarantee=f"{ratio * 62_500:.0f}kbit")
+                                         guaranteed_rate=f"{ratio * 62_500:.0f}kbit")
             for use in MODEL for ratio in MODEL_RATIOS}
     runs |= {f"fig9-{load}-{vms}-{way}": round_trips(way, load, vms)
              for load in LOADS for vms in VMS for way in ("off", "fulfillment")}

@@ -43,9 +43,17 @@ struct RenamedKey {
 
 /// Renamed keys of all files that an ObjectReader reads: switch, cluster, scenario, fleet scenario. The fault
 /// of an old name contains the new one, where the section's parser knows that.
-inline constexpr std::array kRenamedKeys{RenamedKey{"", "mac_ageing", "mac_aging"},
-                                         RenamedKey{"", "overcommit_utilisation", "overcommit_utilization"},
-                                         RenamedKey{"fleet", "utilisation", "utilization"}};
+inline constexpr std::array kRenamedKeys{
+    RenamedKey{"", "mac_ageing", "mac_aging"},
+    RenamedKey{"", "overcommit_utilisation", "overcommit_utilization"},
+    RenamedKey{"fleet", "utilisation", "utilization"},
+    RenamedKey{"fleet", "guarantee", "guaranteed_rate"},
+    RenamedKey{"vnics[]", "guarantee", "guarantee_kind"},
+    RenamedKey{"vnic", "guarantee", "guarantee_kind"},    // weirctl vnic add
+    RenamedKey{"change", "guarantee", "guarantee_kind"},  // weirctl vnic set
+    RenamedKey{"tenants[]", "guarantee", "sharing_rule"},
+    RenamedKey{"periods[]", "guarantee", "guarantee_kind"},
+    RenamedKey{"", "guarantee", "link_need"}};
 
 class ObjectReader {
   public:

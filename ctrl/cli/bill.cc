@@ -64,7 +64,7 @@ std::string bill_text(const json& bill, const Terminal& terminal) {
                  {"CHARGE", true}});
     for (const json& row : list_at(bill, "/rows")) {
         const double promised = number_at(row, "/promised_bytes");
-        table.add_row({text_at(row, "/tenant"), text_at(row, "/vnic"), text_at(row, "/guarantee"),
+        table.add_row({text_at(row, "/tenant"), text_at(row, "/vnic"), text_at(row, "/guarantee_kind"),
                        human_duration(number_at(row, "/seconds") * 1e9),
                        promised > 0 ? human_count(promised) + "B" : "-",
                        human_count(number_at(row, "/delivered_bytes")) + "B",
@@ -76,7 +76,7 @@ std::string bill_text(const json& bill, const Terminal& terminal) {
 }
 
 std::string bill_csv(const json& bill) {
-    constexpr std::array kColumns{"tenant",          "vnic",        "guarantee",
+    constexpr std::array kColumns{"tenant",          "vnic",        "guarantee_kind",
                                   "periods",         "seconds",     "promised_bytes",
                                   "delivered_bytes", "fulfillment", "charge"};
     std::string text;

@@ -180,7 +180,7 @@ void read_tenant_appliance(ObjectReader& reader, TenantConfig& tenant) {
 void read_tenant(ObjectReader& reader, ClusterConfig& config, Faults& faults) {
     TenantConfig tenant;
     read_needed_name(reader, "a name, such as \"A\"", tenant.name);
-    reader.read_word<SharingRule>("guarantee", tenant.sharing_rule, kSharingRules);
+    reader.read_word<SharingRule>("sharing_rule", tenant.sharing_rule, kSharingRules);
     reader.read_entry<alloc::MechanismEntry>(
         "local", tenant.local, alloc::kMechanisms,
         [](const auto& mechanism) { return mechanism.scope == alloc::Scope::kLocalAndGlobal; });

@@ -43,7 +43,7 @@ json counters_json(const ControllerCounters& counters) {
 json bill_row(const BillSum& sum) {
     return {{"tenant", sum.tenant},
             {"vnic", sum.vnic},
-            {"guarantee", guarantee_name(sum.guarantee)},
+            {"guarantee_kind", guarantee_name(sum.guarantee)},
             {"periods", sum.periods},
             {"seconds", sum.seconds},
             {"promised_bytes", sum.promised},

@@ -201,7 +201,7 @@ json solve_placement(ObjectReader& problem, Faults& faults) {
     Reader read(faults);
     auto link_need = placement::LinkNeed::kHose;
     bool force = false;
-    problem.read_word<placement::LinkNeed>("guarantee", link_need, kLinkNeeds);
+    problem.read_word<placement::LinkNeed>("link_need", link_need, kLinkNeeds);
     problem.read_flag("force", force);
     read.topology(problem);
     for_objects(problem, "tenants", true, faults, [&](ObjectReader& reader) { read.tenant(reader); });

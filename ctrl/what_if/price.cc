@@ -30,8 +30,8 @@ void read_dynamic(ObjectReader& reader, double link, double& promised) {
 
 billing::Period read_period(ObjectReader& reader, double link) {
     billing::Period period;
-    require(reader, "guarantee", "\"strict\", \"dynamic\", \"fairness\" or \"best_effort\"");
-    reader.read_word<weir::GuaranteeKind>("guarantee", period.guarantee_kind, kGuaranteeWords);
+    require(reader, "guarantee_kind", "\"strict\", \"dynamic\", \"fairness\" or \"best_effort\"");
+    reader.read_word<weir::GuaranteeKind>("guarantee_kind", period.guarantee_kind, kGuaranteeWords);
     if (period.guarantee_kind == weir::GuaranteeKind::kStrict)
         require_number(reader, "reservation", period.promised, {0, link});
     if (period.guarantee_kind == weir::GuaranteeKind::kDynamic)

@@ -50,8 +50,8 @@ Tenants read_tenants(ObjectReader& reader, const Resources& resources, Faults& f
     for_objects(reader, "tenants", true, faults, [&](ObjectReader& object) {
         const std::uint32_t number = all.names.add(object);
         alloc::VdcTenant& tenant = all.tenants.emplace_back();
-        require(object, "guarantee", "fixed, minimum");
-        object.read_word<SharingRule>("guarantee", tenant.sharing_rule, kSharingRules);
+        require(object, "sharing_rule", "fixed, minimum");
+        object.read_word<SharingRule>("sharing_rule", tenant.sharing_rule, kSharingRules);
         object.read_entry<alloc::MechanismEntry>("local", tenant.local, alloc::kMechanisms);
         read_weight(object, "weight", tenant.weight);
         read_reservations(object, number, resources, all, faults);

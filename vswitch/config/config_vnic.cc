@@ -29,7 +29,7 @@ constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// Keys that can change while the vNIC runs; the others are negotiated with the guest, or decide its queues.
 constexpr std::array<std::string_view, 18> kRunTimeKeys{
-    "guarantee",      "reservation",   "reservation_pps",     "size",
+    "guarantee_kind", "reservation",   "reservation_pps",     "size",
     "time",           "limit",         "limit_pps",           "shares",
     "cycle_shares",   "buffers",       "receive_reservation", "receive_limit",
     "receive_shares", "encrypt_limit", "addresses",           "dhcp",
@@ -81,7 +81,7 @@ std::uint64_t read_dynamic(ObjectReader& reader, VnicConfig& vnic) {
 
 /// Reads the kind of the guarantee and the keys that belong to it; those of other kinds are faults.
 void read_kind(ObjectReader& reader, VnicConfig& vnic) {
-    reader.read_word<GuaranteeKind>("guarantee", vnic.guarantee, kGuaranteeWords);
+    reader.read_word<GuaranteeKind>("guarantee_kind", vnic.guarantee, kGuaranteeWords);
     const bool has_reservation = reader.has("reservation");
     reader.read_quantity("reservation", Quantity::kBitRate, vnic.reservation_bps, kReservationRange);
     reader.read_quantity("reservation_pps", Quantity::kPacketRate, vnic.reservation_pps,
@@ -95,18 +95,19 @@ void read_kind(ObjectReader& reader, VnicConfig& vnic) {
     }
     for (const std::string_view key : {"size", "time"})
         if (reader.take(key) != nullptr)
-            reader.fault(key, "nothing, or \"guarantee\": \"dynamic\"", "it belongs to a dynamic guarantee");
+            reader.fault(key, "nothing, or \"guarantee_kind\": \"dynamic\"",
+                         "it belongs to a dynamic guarantee");
     if (vnic.guarantee == GuaranteeKind::kStrict && vnic.reservation_bps == 0 && vnic.reservation_pps == 0)
         reader.fault("reservation", "a rate, such as \"2Gbit\"", "a strict guarantee is a rate");
     if (!vnic.guarantee || vnic.guarantee == GuaranteeKind::kStrict)
         return;
     const char* const kWhy = "this kind of guarantee has no rate";
     if (vnic.reservation_bps != 0)
-        reader.fault("reservation", "0bit, or \"guarantee\": \"strict\"", kWhy);
+        reader.fault("reservation", "0bit, or \"guarantee_kind\": \"strict\"", kWhy);
     if (vnic.reservation_pps != 0)
-        reader.fault("reservation_pps", "0pps, or \"guarantee\": \"strict\"", kWhy);
+        reader.fault("reservation_pps", "0pps, or \"guarantee_kind\": \"strict\"", kWhy);
     if (vnic.guarantee == GuaranteeKind::kBestEffort && reader.has("shares"))
-        reader.fault("shares", "nothing, or \"guarantee\": \"fairness\"",
+        reader.fault("shares", "nothing, or \"guarantee_kind\": \"fairness\"",
                      "all best-effort vNICs have one share each");
 }
 
@@ -289,9 +290,9 @@ std::variant<VnicConfig, Faults> change_vnic(const VnicConfig& current, const js
         return Faults{
             {path, show_value(change), "an object such as {\"limit\": \"2Gbit\"}", "nothing to change"}};
     json merged = vnic_to_json(current);
-    if (change.contains("guarantee"))  // keys that belong to the kind before are removed with it
+    if (change.contains("guarantee_kind"))  // keys that belong to the kind before are removed with it
         for (const char* key : {"reservation", "reservation_pps", "size", "time", "shares"})
-            if (std::string_view(key) != "shares" || change["guarantee"] == "best_effort" ||
+            if (std::string_view(key) != "shares" || change["guarantee_kind"] == "best_effort" ||
                 current.guarantee == GuaranteeKind::kBestEffort)
                 merged.erase(key);
     merged.update(change);
@@ -329,7 +330,7 @@ json vnic_to_json(const VnicConfig& vnic) {
              {"tso", vnic.tso},
              {"checksum", vnic.checksum}};
     if (vnic.guarantee)
-        out["guarantee"] = guarantee_name(*vnic.guarantee);
+        out["guarantee_kind"] = guarantee_name(*vnic.guarantee);
     if (vnic.guarantee == GuaranteeKind::kDynamic) {
         out["size"] = format_size(vnic.size_bytes);
         out["time"] = format_duration(vnic.time);

@@ -30,7 +30,7 @@ void read_fleet(ObjectReader& root, FleetScenario& scenario, Faults& faults) {
     ObjectReader reader(*object, "fleet", faults);
     reader.read_integer("servers", scenario.servers, {1, kServersMax});
     reader.read_quantity("link", Quantity::kBitRate, scenario.link_bps, kRates);
-    reader.read_quantity("guarantee", Quantity::kBitRate, scenario.guarantee_bps, kRates);
+    reader.read_quantity("guaranteed_rate", Quantity::kBitRate, scenario.guarantee_bps, kRates);
     read_part(reader, "overcommit", scenario.overcommit, {10'000, 100'000'000});
     read_part(reader, "utilization", scenario.utilization, {1, 1'000'000});
     read_part(reader, "dynamic", scenario.dynamic);
@@ -40,7 +40,7 @@ void read_fleet(ObjectReader& root, FleetScenario& scenario, Faults& faults) {
     const std::uint64_t vms = std::uint64_t{scenario.vms_per_server()} * scenario.servers;
     if (vms == 0 || vms > kVmsMax)
         reader.fault("overcommit", "1 to " + std::to_string(kVmsMax) + " VMs in all",
-                     "this makes " + std::to_string(vms) + " VMs of \"guarantee\" on " +
+                     "this makes " + std::to_string(vms) + " VMs of \"guaranteed_rate\" on " +
                          std::to_string(scenario.servers) + " links");
     reader.finish();
 }

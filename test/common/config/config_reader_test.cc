@@ -32,8 +32,8 @@ std::string path_in(const RenamedKey& key) {
     return path;
 }
 
-std::string text_of(const std::string& file) {
-    std::ifstream stream(test::source_path("configs/schema/" + file + ".schema.json"));
+std::string text_of(const std::string& path) {
+    std::ifstream stream(test::source_path(path));
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
@@ -52,12 +52,16 @@ TEST_CASE("the fault of every renamed key names the new key, in its section only
     }
 }
 
-TEST_CASE("a schema has the new name of every renamed key, and none has the old one") {
+TEST_CASE(
+    "a schema, or the page of what-if problems, has the new name of every renamed key, and no schema has the "
+    "old one") {
+    const std::string page = text_of("docs/what_if.md");
     for (const RenamedKey& key : kRenamedKeys) {
         INFO(key.section << ' ' << key.old_name);
-        bool is_known = false;
+        // Problems of `weirctl solve` have no schema.
+        bool is_known = page.find("| `" + std::string(key.new_name) + "` |") != std::string::npos;
         for (const char* file : {"switch", "cluster", "scenario", "fleet_scenario"}) {
-            const std::string schema = text_of(file);
+            const std::string schema = text_of("configs/schema/" + std::string(file) + ".schema.json");
             REQUIRE_FALSE(schema.empty());
             CHECK(schema.find('"' + std::string(key.old_name) + '"') == std::string::npos);
             is_known =

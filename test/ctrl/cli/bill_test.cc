@@ -13,9 +13,9 @@ namespace {
 
 json bill() {
     return json::parse(R"({"billing": true, "charge": 1.75, "lines": 7, "head": "ab12", "rows": [
-        {"tenant": "A", "vnic": "vm1", "guarantee": "strict", "periods": 5, "seconds": 5.0, "promised_bytes": 62500000.0,
+        {"tenant": "A", "vnic": "vm1", "guarantee_kind": "strict", "periods": 5, "seconds": 5.0, "promised_bytes": 62500000.0,
          "delivered_bytes": 50000000, "fulfillment": 0.8, "charge": 1.5},
-        {"tenant": "B", "vnic": "vm2", "guarantee": "fairness", "periods": 2, "seconds": 2.0, "promised_bytes": 0.0,
+        {"tenant": "B", "vnic": "vm2", "guarantee_kind": "fairness", "periods": 2, "seconds": 2.0, "promised_bytes": 0.0,
          "delivered_bytes": 1000, "fulfillment": null, "charge": 0.25}]})");
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("a tenant has what it reserved, and the rest is divided by reservation
 
 TEST_CASE("a fixed reservation is also the limit", "[solver]") {
     CHECK(share_of_b(R"({"name": "A", "vnics": [{"name": "a"}], "appliances": [{"name": "disk"}]},
-        {"name": "B", "guarantee": "fixed", "vnics": [{"name": "b"}],
+        {"name": "B", "sharing_rule": "fixed", "vnics": [{"name": "b"}],
          "appliances": [{"name": "disk", "reservation": "500tokens"}]})",
                      10, 9000) == Approx(500).epsilon(0.01));
     CHECK(share_of_b(R"({"name": "A", "vnics": [{"name": "a"}], "appliances": [{"name": "disk"}]},

@@ -201,11 +201,11 @@ TEST_CASE("solve price: impossible values are refused with their paths") {
     json bad = good;
     bad["p0"] = -1;
     bad["beta"] = 1.5;
-    bad["periods"] = {{{"guarantee", "strict"}, {"reservation", 1001}, {"delivered", 1}},
-                      {{"guarantee", "dynamic"}, {"size", 100}, {"time", 0}, {"delivered", 1}},
-                      {{"guarantee", "dynamic"}, {"size", 1e6}, {"time", 60}, {"delivered", -1}},
-                      {{"guarantee", "gold"}, {"delivered", 1}},
-                      {{"guarantee", "fairness"}, {"reservation", 5}, {"delivered", 1}}};
+    bad["periods"] = {{{"guarantee_kind", "strict"}, {"reservation", 1001}, {"delivered", 1}},
+                      {{"guarantee_kind", "dynamic"}, {"size", 100}, {"time", 0}, {"delivered", 1}},
+                      {{"guarantee_kind", "dynamic"}, {"size", 1e6}, {"time", 60}, {"delivered", -1}},
+                      {{"guarantee_kind", "gold"}, {"delivered", 1}},
+                      {{"guarantee_kind", "fairness"}, {"reservation", 5}, {"delivered", 1}}};
     const Faults faults = faults_of(bad);
     CHECK(has_fault(faults, "p0", "out of range"));
     CHECK(has_fault(faults, "beta", "out of range"));

@@ -91,14 +91,15 @@ TEST_CASE("reservations and limits of tenants are checked") {
         return R"({"kind": "vdc", "global": "drf", "resources": [{"id": "disk", "capacity": 10}], "tenants": [{"id": "A", )" +
                tenant + R"(}], "flows": [{"id": "f", "tenant": "A", "demand": {"disk": 20}}])" + more + "}";
     };
-    const std::string good = R"("guarantee": "fixed", "reservations": {"disk": 5})";
+    const std::string good = R"("sharing_rule": "fixed", "reservations": {"disk": 5})";
     CHECK(faults_of_text(vdc(good, "")).empty());
     CHECK(has_fault(faults_of_text(vdc(good + R"(, "limits": {"disk": 4})", "")), "tenants[0].limits.disk",
                     "5"));
     CHECK(has_fault(faults_of_text(vdc(good + R"(, "local": "fair")", "")), "tenants[0].local", "drf, hdrf"));
-    CHECK(has_fault(faults_of_text(vdc(R"("guarantee": "some", "reservations": {})", "")),
+    CHECK(has_fault(faults_of_text(vdc(R"("sharing_rule": "some", "reservations": {})", "")),
                     "tenants[0].guarantee", "fixed, minimum"));
-    CHECK(has_fault(faults_of_text(vdc(R"("guarantee": "fixed")", "")), "tenants[0].reservations", "needed"));
+    CHECK(has_fault(faults_of_text(vdc(R"("sharing_rule": "fixed")", "")), "tenants[0].reservations",
+                    "needed"));
     CHECK(has_fault(faults_of_text(vdc(good, R"(, "headroom": 0.9)")), "headroom", "0.5"));
     CHECK(has_fault(faults_of_text(vdc(good, R"(, "spare": 1)")), "spare", "true or false"));
     CHECK(has_fault(faults_of_text(vdc(good, R"(, "weights": "x")")), "weights", "given, guarantees"));
@@ -108,9 +109,9 @@ TEST_CASE("tenants may have the weights of their reservations") {
     const what_if::Solved solved =
         what_if::solve_text(R"({"kind": "vdc", "global": "hdrf", "weights": "guarantees",
         "resources": [{"id": "disk", "capacity": 600}],
-        "tenants": [{"id": "A", "guarantee": "minimum", "reservations": {"disk": 150}},
-                    {"id": "B", "guarantee": "minimum", "reservations": {"disk": 100}},
-                    {"id": "C", "guarantee": "minimum", "reservations": {"disk": 50}}],
+        "tenants": [{"id": "A", "sharing_rule": "minimum", "reservations": {"disk": 150}},
+                    {"id": "B", "sharing_rule": "minimum", "reservations": {"disk": 100}},
+                    {"id": "C", "sharing_rule": "minimum", "reservations": {"disk": 50}}],
         "flows": [{"id": "a", "tenant": "A", "demand": {"disk": 1000}}, {"id": "b", "tenant": "B", "demand": {"disk": 1000}},
                   {"id": "c", "tenant": "C", "demand": {"disk": 1000}}]})");
     const auto& flows = std::get<nlohmann::json>(solved)["flows"];

@@ -39,7 +39,7 @@ class BilledTrafficTest(ControllerCase):
         until(settled, "every byte on the bill")
         bill = controller.ctl("bill", "--verify", "--from", "2026-01-01")
         self.assertIsNone(bill["first_altered"])
-        self.assertEqual([(row["vnic"], row["guarantee"]) for row in bill["rows"]], [("vm1", "fairness")])
+        self.assertEqual([(row["vnic"], row["guarantee_kind"]) for row in bill["rows"]], [("vm1", "fairness")])
         self.assertGreater(bill["charge"], 0)
         with self.assertRaises(Refused):
             controller.ctl("bill", "--from", "2026-01-02", "--to", "2026-01-01")

@@ -76,7 +76,7 @@ class ContentionTest(Case):
 
     def test_a_dynamic_guarantee_given_live_is_kept_by_rls_and_ends_in_fairness(self):
         self.contend("rls", vm1={"shares": 1}, vm2={"shares": 10_000})
-        self.switch.ctl("vnic", "set", "vm1", "guarantee=dynamic", "size=4MB", "time=2s")
+        self.switch.ctl("vnic", "set", "vm1", "guarantee_kind=dynamic", "size=4MB", "time=2s")
         guarantee = self.switch.vnic("vm1")["guarantee"]
         self.assertEqual(guarantee["kind"], "dynamic")
         self.assertGreater(guarantee["rate_bps"], 0)

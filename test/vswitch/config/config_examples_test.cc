@@ -53,7 +53,7 @@ json vnic_with(const std::string& key, const json& value) {
         vnic["mac"] = "52:54:00:00:00:01";
     vnic[key == "device" ? "device" : "socket"] = "/a";
     if (key == "size" || key == "time")
-        vnic.update({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "1s"}});
+        vnic.update({{"guarantee_kind", "dynamic"}, {"size", "1GB"}, {"time", "1s"}});
     vnic[key] = value;
     return {{"workers", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
             {"uplink", {{"device", "net_tap0"}, {"rate", "400Gbit"}}},

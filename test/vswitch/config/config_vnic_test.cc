@@ -158,11 +158,11 @@ TEST_CASE("what a vNIC receives: its words, and sums that the uplink cannot carr
 
 TEST_CASE("kinds of guarantees, what goes with them, and that they read back as themselves") {
     const VnicConfig dynamic =
-        valid_vnic(small_with({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "100s"}}));
+        valid_vnic(small_with({{"guarantee_kind", "dynamic"}, {"size", "10GB"}, {"time", "100s"}}));
     CHECK(dynamic.guarantee == GuaranteeKind::kDynamic);
     CHECK(dynamic.reservation_bps == 800'000'000);  // 10 GB in 100 s
     CHECK(vnic_to_json(valid_vnic(vnic_to_json(dynamic))) == vnic_to_json(dynamic));
-    const VnicConfig best = valid_vnic(small_with({{"guarantee", "best_effort"}}));
+    const VnicConfig best = valid_vnic(small_with({{"guarantee_kind", "best_effort"}}));
     CHECK(best.shares == 1);
     CHECK(vnic_to_json(valid_vnic(vnic_to_json(best))) == vnic_to_json(best));
     CHECK_FALSE(valid_vnic(small()).guarantee);
@@ -170,16 +170,16 @@ TEST_CASE("kinds of guarantees, what goes with them, and that they read back as 
     const auto wrong = [](const json& more, const char* key, const char* fragment) {
         CHECK(has_fault(vnic_faults(small_with(more)), std::string("vnic.") + key, fragment));
     };
-    wrong({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "9s"}, {"reservation", "1Gbit"}},
+    wrong({{"guarantee_kind", "dynamic"}, {"size", "1GB"}, {"time", "9s"}, {"reservation", "1Gbit"}},
           "reservation", "its size and time give the rate");
-    wrong({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "1s"}}, "size", "would be 80Gbit");
-    wrong({{"guarantee", "dynamic"}, {"size", "1GB"}, {"time", "1s"}, {"limit", "1Gbit"}}, "size",
+    wrong({{"guarantee_kind", "dynamic"}, {"size", "10GB"}, {"time", "1s"}}, "size", "would be 80Gbit");
+    wrong({{"guarantee_kind", "dynamic"}, {"size", "1GB"}, {"time", "1s"}, {"limit", "1Gbit"}}, "size",
           "at most the limit, 1Gbit");
-    wrong({{"guarantee", "fairness"}, {"reservation", "1Gbit"}}, "reservation",
+    wrong({{"guarantee_kind", "fairness"}, {"reservation", "1Gbit"}}, "reservation",
           "this kind of guarantee has no rate");
-    wrong({{"guarantee", "best_effort"}, {"reservation_pps", "1kpps"}}, "reservation_pps",
+    wrong({{"guarantee_kind", "best_effort"}, {"reservation_pps", "1kpps"}}, "reservation_pps",
           "allowed: 0pps, or \"guarantee\": \"strict\"; this kind of guarantee has no rate");
-    wrong({{"guarantee", "best_effort"}, {"shares", 100}}, "shares",
+    wrong({{"guarantee_kind", "best_effort"}, {"shares", 100}}, "shares",
           "all best-effort vNICs have one share each");
 }
 
@@ -191,17 +191,17 @@ TEST_CASE("a running vNIC gets another kind of guarantee, and what belonged to t
             FAIL(lines_of(*faults));
         vnic = std::get<VnicConfig>(changed);
     };
-    change({{"guarantee", "dynamic"}, {"size", "10GB"}, {"time", "100s"}});
+    change({{"guarantee_kind", "dynamic"}, {"size", "10GB"}, {"time", "100s"}});
     CHECK(vnic.reservation_bps == 800'000'000);
     CHECK(vnic.shares == 70);
     change({{"time", "200s"}});
     CHECK(vnic.reservation_bps == 400'000'000);
-    change({{"guarantee", "best_effort"}});
+    change({{"guarantee_kind", "best_effort"}});
     CHECK(vnic.reservation_bps == 0);
     CHECK(vnic.time == 0);
-    change({{"guarantee", "strict"}, {"reservation", "2Gbit"}});
+    change({{"guarantee_kind", "strict"}, {"reservation", "2Gbit"}});
     CHECK(vnic.shares == 100);
-    change({{"guarantee", "fairness"}});
+    change({{"guarantee_kind", "fairness"}});
     CHECK(vnic.reservation_bps == 0);
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("a reservation that the others leave no room for is refused when a vNI
 TEST_CASE(
     "promised packets count as 88 bytes each in the sum of the reservations, unless the reservation is "
     "more") {
-    const json strict = small_with({{"guarantee", "strict"}, {"reservation_pps", "10Mpps"}});
+    const json strict = small_with({{"guarantee_kind", "strict"}, {"reservation_pps", "10Mpps"}});
     const std::vector<VnicConfig> others{valid_vnic(strict)};  // 7.04 Gbit/s
     CHECK(uplink_reservation_bps(others[0], Accounting::kWire) == 7'040'000'000);
     CHECK(uplink_reservation_bps(others[0], Accounting::kL2) == 5'120'000'000);
