@@ -264,8 +264,8 @@ std::uint64_t RequestPath::part_of(const ServiceFlow& flow, const ApplianceGate&
         1, tokens / shares * flow.promised.shares + tokens % shares * flow.promised.shares / shares);
 }
 
-/// Overdue and outstanding requests together hold no more than the window, so that an appliance that answers
-/// nobody gets no more.
+/// Overdue and outstanding requests together hold no more than the window: an appliance without answers gets
+/// no more.
 void RequestPath::bar_if_overdue(ServiceFlow& flow, Nanos now) {
     const ApplianceGate* const window = window_of(flow.appliance);
     if (window == nullptr)
