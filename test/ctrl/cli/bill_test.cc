@@ -41,7 +41,7 @@ TEST_CASE("a bill that was verified shows whether it was altered") {
 
 TEST_CASE("a bill as comma-separated values") {
     CHECK(bill_csv(bill()) ==
-          "tenant,vnic,guarantee,periods,seconds,promised_bytes,delivered_bytes,fulfillment,charge\n"
+          "tenant,vnic,guarantee_kind,periods,seconds,promised_bytes,delivered_bytes,fulfillment,charge\n"
           "A,vm1,strict,5,5.0,62500000.0,50000000,0.8,1.5\n"
           "B,vm2,fairness,2,2.0,0.0,1000,,0.25\n");
 }

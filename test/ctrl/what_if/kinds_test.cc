@@ -213,7 +213,7 @@ TEST_CASE("solve price: impossible values are refused with their paths") {
     CHECK(has_fault(faults, "periods[1].time", "out of range"));
     CHECK(has_fault(faults, "periods[2].size", "cannot carry"));
     CHECK(has_fault(faults, "periods[2].delivered", "out of range"));
-    CHECK(has_fault(faults, "periods[3].guarantee", "strict"));
+    CHECK(has_fault(faults, "periods[3].guarantee_kind", "strict"));
     CHECK(has_fault(faults, "periods[4].reservation", ""));
 }
 

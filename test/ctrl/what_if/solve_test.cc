@@ -97,7 +97,7 @@ TEST_CASE("reservations and limits of tenants are checked") {
                     "5"));
     CHECK(has_fault(faults_of_text(vdc(good + R"(, "local": "fair")", "")), "tenants[0].local", "drf, hdrf"));
     CHECK(has_fault(faults_of_text(vdc(R"("sharing_rule": "some", "reservations": {})", "")),
-                    "tenants[0].guarantee", "fixed, minimum"));
+                    "tenants[0].sharing_rule", "fixed, minimum"));
     CHECK(has_fault(faults_of_text(vdc(R"("sharing_rule": "fixed")", "")), "tenants[0].reservations",
                     "needed"));
     CHECK(has_fault(faults_of_text(vdc(good, R"(, "headroom": 0.9)")), "headroom", "0.5"));

@@ -178,7 +178,7 @@ TEST_CASE("kinds of guarantees, what goes with them, and that they read back as 
     wrong({{"guarantee_kind", "fairness"}, {"reservation", "1Gbit"}}, "reservation",
           "this kind of guarantee has no rate");
     wrong({{"guarantee_kind", "best_effort"}, {"reservation_pps", "1kpps"}}, "reservation_pps",
-          "allowed: 0pps, or \"guarantee\": \"strict\"; this kind of guarantee has no rate");
+          "allowed: 0pps, or \"guarantee_kind\": \"strict\"; this kind of guarantee has no rate");
     wrong({{"guarantee_kind", "best_effort"}, {"shares", 100}}, "shares",
           "all best-effort vNICs have one share each");
 }
@@ -336,11 +336,12 @@ TEST_CASE(
         REQUIRE(faults.size() == 1);
         CHECK(faults[0].path == std::string("change.") + key);
     }
-    CHECK(has_fault(change_faults({{"vlan", 3}}), "change.vlan",
-                    "allowed: guarantee, reservation, reservation_pps, size, time, limit, limit_pps, shares, "
-                    "cycle_shares, buffers, receive_reservation, receive_limit, receive_shares, "
-                    "encrypt_limit, addresses, dhcp, router, appliances; this cannot "
-                    "change while the vNIC runs"));
+    CHECK(has_fault(
+        change_faults({{"vlan", 3}}), "change.vlan",
+        "allowed: guarantee_kind, reservation, reservation_pps, size, time, limit, limit_pps, shares, "
+        "cycle_shares, buffers, receive_reservation, receive_limit, receive_shares, "
+        "encrypt_limit, addresses, dhcp, router, appliances; this cannot "
+        "change while the vNIC runs"));
 }
 
 TEST_CASE("a change is checked like a configuration") {
