@@ -50,13 +50,13 @@ struct FrameHead {
 /// Bytes of the VLAN tags in front of the EtherType that an MTU does not count: at most two tags (802.1ad).
 /// The frame has an Ethernet header.
 [[nodiscard]] inline std::uint32_t tag_bytes(const rte_mbuf* frame) {
-    constexpr std::uint32_t kTypeAt = kEthernetHeaderBytes - sizeof(std::uint16_t);
+    constexpr std::uint32_t kFirstTypeAt = kEthernetHeaderBytes - sizeof(std::uint16_t);
     std::uint16_t type = read_head(frame).type;
     std::uint32_t bytes = 0;
     while (is_tag(type) && bytes < limits::kFreeTags * kVlanTagBytes &&
            frame->data_len >= kEthernetHeaderBytes + bytes + kVlanTagBytes) {
         bytes += kVlanTagBytes;
-        std::memcpy(&type, rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kTypeAt + bytes),
+        std::memcpy(&type, rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kFirstTypeAt + bytes),
                     sizeof(type));
     }
     return bytes;

@@ -73,9 +73,9 @@ bool Uplink::tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
     if (from.fixed.vlan == 0)
         return true;
     const bool marked = (frame->ol_flags & kPriorityFlag) != 0;
-    const unsigned priority = from.profile.pcp ? *from.profile.pcp << kPcpShift
-                              : marked         ? frame->vlan_tci & kPriorityBits
-                                               : 0;
+    const unsigned priority = from.profile.pcp ? unsigned{*from.profile.pcp} << kPcpShift
+                              : marked         ? unsigned{frame->vlan_tci} & kPriorityBits
+                                               : 0U;
     frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | priority);
     if (rte_vlan_insert(&frame) == 0)
         return true;

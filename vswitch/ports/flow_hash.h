@@ -45,9 +45,9 @@ class FlowHash {
         return rte_hash_crc_8byte(value, hash);
     }
     static bool has_ports(std::uint8_t protocol) {
-        constexpr std::uint8_t kTcp = 6;
-        constexpr std::uint8_t kUdp = 17;
-        return protocol == kTcp || protocol == kUdp;
+        constexpr std::uint8_t kTcpProtocol = 6;
+        constexpr std::uint8_t kUdpProtocol = 17;
+        return protocol == kTcpProtocol || protocol == kUdpProtocol;
     }
     static std::uint32_t ports(std::span<const std::uint8_t> frame, std::size_t at, std::uint32_t hash) {
         return frame.size() >= at + 4 ? word(frame, at, hash) : hash;
