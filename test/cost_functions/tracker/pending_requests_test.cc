@@ -279,7 +279,7 @@ TEST_CASE("pending: tokens are at the service from the forwarding of a request u
 
 TEST_CASE("pending: tokens are counted by the eras for which their requests waited") {
     Rig rig;
-    for (const std::uint32_t tokens : {1, 10, 100, 1000}) {
+    for (const std::uint32_t tokens : {1U, 10U, 100U, 1000U}) {
         rig.ask();
         rig.pending.charge(rig.connection, tokens, 0, Access::kPlain);
         if (tokens != 100)

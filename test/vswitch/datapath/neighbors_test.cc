@@ -60,7 +60,7 @@ TEST_CASE("a VM that splits the largest frames into the smallest segments holds 
 
 TEST_CASE(
     "super-frames with the smallest segments arrive whole, at a VM with TSO, without it, and at the wire") {
-    constexpr std::size_t kPayload = 20'000;
+    constexpr std::size_t kPayloadBytes = 20'000;
     constexpr std::uint16_t kSegment = 8;
     RingNic nic(1, 4096);
     SwitchConfig config;
@@ -73,7 +73,7 @@ TEST_CASE(
     host.port(plain).sink = [&](const rte_mbuf*) { ++segments; };
     for (const std::uint64_t to : {mac(2), mac(3), kFar})
         host.port(vm1).offered.push_back(ask_segments(
-            to_mbuf(buffer_pool(), ethernet(to, mac(1), kIpv4, ipv4(kTcp, tcp(pattern(kPayload))))),
+            to_mbuf(buffer_pool(), ethernet(to, mac(1), kIpv4, ipv4(kTcp, tcp(pattern(kPayloadBytes))))),
             kSegment));
     std::size_t on_wire = 0;
     for (unsigned i = 0; i < 100; ++i) {
@@ -83,13 +83,13 @@ TEST_CASE(
             rte_pktmbuf_free(frame);
         }
     }
-    CHECK(segments == kPayload / kSegment);
-    CHECK(on_wire == kPayload / kSegment);
+    CHECK(segments == kPayloadBytes / kSegment);
+    CHECK(on_wire == kPayloadBytes / kSegment);
     std::size_t payload = 0;
     for (const rte_mbuf* frame : host.port(able).received)
         payload += frame->pkt_len - 54;
     CHECK(host.port(able).received.size() == 10);  // 20,000 / (256 x 8) = 9.8
-    CHECK(payload == kPayload);
+    CHECK(payload == kPayloadBytes);
     CHECK(host.stats(vm1).from_vm.dropped.packets == 0);
     CHECK(balanced(host.stats(vm1).from_vm));
 }
