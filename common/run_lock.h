@@ -17,7 +17,7 @@ class RunLock {
     struct Claim {
         std::string file;         ///< of the lock, an absolute path; its folder exists
         std::string socket;       ///< the command socket of this process
-        std::string alternative;  ///< for a second process: what it needs of its own, to run beside the first
+        std::string alternative;  ///< keys that a second process needs of its own to run beside the first
     };
 
     /// Locks the file, which is made when it is missing.

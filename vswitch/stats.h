@@ -177,7 +177,7 @@ struct RequestFlowStats {
     std::uint64_t held_total = 0;      ///< segments that had to wait, since the start
     std::uint64_t outstanding = 0;     ///< requests at the appliance
     std::uint64_t outstanding_tokens = 0;
-    std::uint64_t overdue_tokens = 0;  ///< of these, what no longer holds the appliance's window
+    std::uint64_t overdue_tokens = 0;  ///< of these, of requests that hold the window no longer
     std::uint64_t connections = 0;
     Nanos latency_p50 = 0;  ///< from the forwarding of a request to its response
     Nanos latency_p99 = 0;

@@ -1,4 +1,5 @@
-// endpoint.cc - strict: what ZeroMQ refuses at the start, or would wait for without end, is no address.
+// endpoint.cc - strict: a text that ZeroMQ refuses at the start, or would wait for without end, is no
+// address.
 #include "common/config/endpoint.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // delivery_rings.cc - Delivery: receivers with several rings, of which some are full.
 // Source: EyeQ 3.3; docs/algorithms.md 4.6. Units: bytes as accounted. Threads: owning worker.
 //
-// A full ring has a line of its own, in which the frames of its flows wait in order; what goes to the other
-// rings passes. Senders are held back for it only if all that they send lately goes to rings whose lines are
+// A full ring has a line of its own, in which the frames of its flows wait in order; frames of the other
+// rings pass. Senders are held back for it only if all that they send lately goes to rings whose lines are
 // long. The receiver's own line holds frames that its `receive_limit` does not pay for yet, of all rings, and
 // those of a full ring when all lines of the worker are in use; from there they go to the VM, or to the lines
 // of rings that turn out to be full.

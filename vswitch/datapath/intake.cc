@@ -45,7 +45,7 @@ void Intake::fill(std::span<rte_mbuf* const> burst) {
 }
 
 /// Cuts the first frame, which has too many segments, into super-frames that take its place and places before
-/// it. Those are free: what stood there has left, and never was more than a burst. @return false when it
+/// it. Those are free: the frames there have left, and never were more than a burst. @return false when it
 /// remains as it was
 bool Intake::cut_front() {
     constexpr std::uint32_t kLongest = UINT16_MAX;  // of an IP packet

@@ -1,5 +1,5 @@
 // growing_count.h - a device's counter that never goes back, whatever the device does to its own.
-// Units: what the device counts. Threads: one owner.
+// Units: those of the device's counter. Threads: one owner.
 //
 // A driver may reset its counters when the device is reset, when its link changes, or when another program
 // asks; then they begin at 0 again. Example: readings of 5, 9, 2 and 3 are 9 + 3 = 12 in total.

@@ -12,7 +12,7 @@ from wait import until
 HOSTILE = os.path.join(BUILD, "test", "hostile", "weir-hostile")
 FAMILIES = {"files", "messages", "connects"}
 SECONDS = 1.0       # beside each attack
-LONGEST = 0.05      # s: what a VM may wait for
+LONGEST = 0.05      # s: a VM may wait so long for
 TRIES = 3           # of one attack: a machine may take the test's core away, but not three times
 
 

@@ -1,5 +1,5 @@
-// rings_test.cc - VMs with several receive rings, of which some are full: what goes to the others arrives in
-// full and in order, and its senders wait or do not.
+// rings_test.cc - VMs with several receive rings, of which some are full: frames for the others arrive
+// complete and in order, and their senders wait or do not.
 #include <rte_mbuf.h>
 
 #include <algorithm>

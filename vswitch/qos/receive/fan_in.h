@@ -17,8 +17,8 @@
 // A claim lives until nothing waits for its receiver any more, so that a queue that runs empty for a moment
 // earns no second credit.
 //
-// A receiver with several rings has further lines, assign(), each like a receiver of its own: what waits for
-// one of its rings does not stop the others. Their claims are the senders' again; the limit is the
+// A receiver with several rings has further lines, assign(), each like a receiver of its own: frames that
+// wait for one of its rings do not stop the others. Their claims are the senders' again; the limit is the
 // receiver's.
 //
 // Places and claims are divided among vNICs (shared_room.h): as a sender each has some of its own; as a
