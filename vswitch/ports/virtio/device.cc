@@ -198,6 +198,7 @@ BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t m
                      : nullptr;
         if (one.at != nullptr) [[likely]] {
             rte_prefetch0(one.at);
+            rte_prefetch0(one.at + header);  // drivers end the header at a cache line's end
         } else {
             const Outcome outcome = take_one(one.chain, pool, frames[count]);
             if (outcome == Outcome::kNoRoom)
@@ -245,6 +246,7 @@ std::uint16_t Burst<R>::find_run(std::span<rte_mbuf* const> frames, Found* found
         if (one.at == nullptr)
             break;
         __builtin_prefetch(one.at, 1);
+        __builtin_prefetch(one.at + terms_.header_bytes, 1);
         ring_.advance(one.chain);
     }
     left_ = static_cast<std::uint16_t>(left_ - count);
