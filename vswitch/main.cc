@@ -17,10 +17,10 @@
 #include "vswitch/config/config.h"
 #include "vswitch/config/config_cores.h"
 #include "vswitch/config/config_files.h"
-#include "vswitch/eal.h"
+#include "vswitch/ports/eal.h"
 #include "vswitch/ports/guest_socket.h"
+#include "vswitch/ports/run_locks.h"
 #include "vswitch/ports/telemetry.h"
-#include "vswitch/run_locks.h"
 #include "vswitch/topology/topology.h"
 
 namespace {

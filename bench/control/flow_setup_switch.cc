@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "bench/control/flow_setup.h"
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
 
 namespace weir::bench {
 namespace {

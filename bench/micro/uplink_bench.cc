@@ -10,7 +10,7 @@
 
 #include "bench/micro/buffers.h"
 #include "bench/micro/cycles.h"
-#include "vswitch/datapath/uplink.h"
+#include "vswitch/datapath/output/uplink.h"
 
 namespace weir::bench {
 namespace {

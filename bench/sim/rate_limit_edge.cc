@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "bench/sim/random.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 
 namespace weir::sim {
 

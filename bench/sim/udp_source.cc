@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 
 namespace weir::sim {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 
 namespace weir::sim {
 namespace {

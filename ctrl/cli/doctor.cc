@@ -13,7 +13,7 @@
 #include "cost_functions/cycle_costs.h"
 #include "ctrl/cli/commands.h"
 #include "ctrl/cli/session.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 
 namespace weir::cli {
 namespace {

@@ -24,7 +24,7 @@ BAD = {
     "docs/results/canary.md": "# Canary\n\nIts target is m" "et. Not measured y" "et.\n\n"
                               "<!-- results:canary -->\nfigures of no commit\n<!-- /results -->\n",
     "vswitch/canary.h": "// canary.h - in no table of files.\n",
-    "vswitch/drop_reason.h": '{"canary_reason", "explained nowhere"},\n',
+    "vswitch/base/drop_reason.h": '{"canary_reason", "explained nowhere"},\n',
     "vswitch/agent/report_json.cc": '{"canary_key", 1}\n',
     "ctrl/cli/commands.h": ' COMMAND(canary, "canary", add_canary, "explained nowhere")\n',
 }

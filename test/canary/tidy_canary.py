@@ -21,6 +21,8 @@ BAD = {
     "common/stray_part.h": '// stray.h: no name, no phrase\n#include <rte_' 'mbuf.h>\n#include "vswitch/qos/egress.h"\n#include "no/where.h"\n'
                            "int   x;\t\n",
     "common/stray_end.cc": "// stray_end.cc - a part of nothing. Source: Nowhere 3. Threads: none.\n",
+    "vswitch/here/circle.h": '#include "vswitch/there/circle.h"\n',
+    "vswitch/there/circle.h": '#include "vswitch/here/circle.h"\n',
     "common/long.py": '"""long.py - too long."""\n\n\ndef much():\n' + "    pass\n" * 700,
     "common/meson.build": "# TO" "DO\nfiles('a.cc', 'b.cc')\n",
     "page.md": "It can hea" "r us: docs/design.md " "section 99" + ", docs/design.md 9" "9" + " and so on" * 20 + "\n",

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/fuzz/checks.h"
-#include "vswitch/datapath/address_guard.h"
+#include "vswitch/datapath/vnic/address_guard.h"
 
 namespace {
 

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "test/fuzz/checks.h"
-#include "test/vswitch/datapath/switch_harness.h"
-#include "vswitch/datapath/feedback/feedback_frame.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
+#include "vswitch/datapath/frame/feedback_frame.h"
 
 namespace {
 

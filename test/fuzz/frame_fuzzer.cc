@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "test/fuzz/checks.h"
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 
 namespace weir {
 namespace {

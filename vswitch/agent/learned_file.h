@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "vswitch/base/stats.h"
 #include "vswitch/config/config.h"
-#include "vswitch/stats.h"
 
 namespace weir {
 

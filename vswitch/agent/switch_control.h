@@ -10,8 +10,8 @@
 #include "common/error.h"
 #include "common/types.h"
 #include "common/wire/records.h"
+#include "vswitch/base/stats.h"
 #include "vswitch/config/config.h"
-#include "vswitch/stats.h"
 
 namespace weir {
 

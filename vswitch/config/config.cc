@@ -10,8 +10,8 @@
 
 #include "common/config/config_text.h"
 #include "common/config/json_text.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/config/config_fields.h"
-#include "vswitch/limits.h"
 
 namespace weir {
 namespace {

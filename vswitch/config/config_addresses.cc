@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/config/config_fields.h"
-#include "vswitch/limits.h"
 
 namespace weir {
 namespace {

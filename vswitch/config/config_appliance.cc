@@ -8,9 +8,9 @@
 #include "common/config/config_text.h"
 #include "common/ip_address.h"
 #include "cost_functions/protocols/registry.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/config/config_fields.h"
 #include "vswitch/config/config_files.h"
-#include "vswitch/limits.h"
 
 namespace weir {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "common/config/config_text.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/config/config_fields.h"
-#include "vswitch/limits.h"
 
 namespace weir {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "common/config/config_text.h"
 #include "common/ip_address.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/config/config_fields.h"
-#include "vswitch/limits.h"
 
 namespace weir {
 namespace {

@@ -7,8 +7,8 @@
 #include "common/config/field_kinds.h"
 #include "common/types.h"
 #include "common/units.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/config/config_fields.h"
-#include "vswitch/limits.h"
 
 namespace weir {
 namespace {

@@ -11,8 +11,8 @@
 #include <unordered_map>
 
 #include "common/types.h"
+#include "vswitch/base/stats.h"
 #include "vswitch/config/config.h"
-#include "vswitch/stats.h"
 
 struct rte_flow;
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/error.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/ports/kernel_frames.h"
 
 namespace weir {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/ports/flow_hash.h"
 
 namespace weir {

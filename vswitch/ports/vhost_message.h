@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/ports/foreign_files.h"
 
 namespace weir {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "common/metrics.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/ports/front_end_fault.h"
 #include "vswitch/ports/notifier.h"
 #include "vswitch/ports/port.h"

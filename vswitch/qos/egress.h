@@ -23,8 +23,8 @@
 #include <optional>
 #include <span>
 
-#include "vswitch/drop_reason.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/drop_reason.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/qos/feedback/destination_limits.h"
 #include "vswitch/qos/schedulers/link_scheduler.h"
 #include "vswitch/qos/schedulers/registry.h"

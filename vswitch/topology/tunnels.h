@@ -20,7 +20,7 @@
 #include "vswitch/agent/switch_control.h"
 #include "vswitch/config/config.h"
 #include "vswitch/config/config_files.h"
-#include "vswitch/datapath/worker.h"
+#include "vswitch/datapath/loop/worker.h"
 #include "vswitch/esp/key_agreement.h"
 
 namespace weir {

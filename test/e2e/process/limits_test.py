@@ -1,6 +1,6 @@
 """limits_test.py - limits, reservations, shares and guarantees with real processes: which bucket holds a VM back, and which VM gets more.
 
-Nothing is timed: how much passes in a second is asserted in virtual time (test/vswitch/datapath/limits_test.cc), on a stepped
+Nothing is timed: how much passes in a second is asserted in virtual time (test/vswitch/datapath/loop/limits_test.cc), on a stepped
 clock, and in real time by e2e/rates.
 """
 

@@ -2,7 +2,7 @@
 #include "vswitch/ports/flow_offload.h"
 
 #include "test/support/catch.h"
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
 
 using namespace weir;
 using namespace weir::testing;

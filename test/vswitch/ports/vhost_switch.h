@@ -15,7 +15,7 @@
 #include "test/hostile/guest.h"
 #include "test/support/temp_folder.h"
 #include "test/support/wait.h"
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
 #include "vswitch/ports/vhost_driver.h"
 #include "vswitch/ports/vhost_port.h"
 

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "common/units.h"
-#include "vswitch/datapath/frame.h"
-#include "vswitch/datapath/traffic_class.h"
+#include "vswitch/datapath/frame/frame.h"
+#include "vswitch/datapath/frame/traffic_class.h"
 
 namespace weir {
 namespace {

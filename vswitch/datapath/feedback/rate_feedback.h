@@ -11,11 +11,11 @@
 #include <memory>
 #include <span>
 
-#include "vswitch/datapath/batch.h"
-#include "vswitch/datapath/feedback/feedback_frame.h"
-#include "vswitch/datapath/inbox.h"
-#include "vswitch/datapath/uplink.h"
-#include "vswitch/datapath/vnic_path.h"
+#include "vswitch/datapath/frame/batch.h"
+#include "vswitch/datapath/frame/feedback_frame.h"
+#include "vswitch/datapath/frame/inbox.h"
+#include "vswitch/datapath/output/uplink.h"
+#include "vswitch/datapath/vnic/vnic_path.h"
 #include "vswitch/qos/feedback/receiver.h"
 
 struct rte_mempool;

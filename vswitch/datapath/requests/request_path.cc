@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/frame/frame.h"
 
 namespace weir {
 namespace {

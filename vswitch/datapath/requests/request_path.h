@@ -39,12 +39,12 @@
 #include "cost_functions/cost_function.h"
 #include "cost_functions/tracker/connection_table.h"
 #include "cost_functions/tracker/tracker.h"
-#include "vswitch/datapath/batch.h"
-#include "vswitch/datapath/link_share.h"
+#include "vswitch/base/limits.h"
+#include "vswitch/datapath/frame/batch.h"
 #include "vswitch/datapath/requests/tcp_view.h"
 #include "vswitch/datapath/requests/tcp_window.h"
-#include "vswitch/datapath/vnic_path.h"
-#include "vswitch/limits.h"
+#include "vswitch/datapath/vnic/vnic_path.h"
+#include "vswitch/qos/link_share.h"
 #include "vswitch/qos/requests/request_gate.h"
 
 namespace weir {

@@ -16,7 +16,7 @@
 
 #include "common/byte_order.h"
 #include "cost_functions/tracker/tracked_connection.h"
-#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/frame/frame.h"
 
 namespace weir {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "common/byte_order.h"
-#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/frame/frame.h"
 
 namespace weir {
 namespace {

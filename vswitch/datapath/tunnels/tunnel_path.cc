@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/byte_order.h"
-#include "vswitch/datapath/frame.h"
+#include "vswitch/datapath/frame/frame.h"
 #include "vswitch/esp/key_agreement.h"
 
 namespace weir {

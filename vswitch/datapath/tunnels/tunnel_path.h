@@ -12,12 +12,12 @@
 #include "common/spsc_ring.h"
 #include "common/types.h"
 #include "cost_functions/cost_table.h"
-#include "vswitch/datapath/inbox.h"
+#include "vswitch/base/limits.h"
+#include "vswitch/base/stats.h"
+#include "vswitch/datapath/frame/inbox.h"
 #include "vswitch/datapath/tunnels/tunnel_routes.h"
 #include "vswitch/esp/esp_engine.h"
 #include "vswitch/esp/key_agreement.h"
-#include "vswitch/limits.h"
-#include "vswitch/stats.h"
 
 namespace weir {
 

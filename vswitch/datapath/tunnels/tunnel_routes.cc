@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "common/byte_order.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 
 namespace weir {
 namespace {

@@ -13,7 +13,7 @@
 #include <span>
 #include <variant>
 
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/ports/virtio/guest_memory.h"
 #include "vswitch/ports/virtio/net_header.h"
 #include "vswitch/ports/virtio/packed_ring.h"

@@ -33,7 +33,7 @@
 #include "common/clock.h"
 #include "common/shared_room.h"
 #include "common/types.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/qos/buckets/bitmap_tree.h"
 #include "vswitch/qos/buckets/token_bucket.h"
 #include "vswitch/qos/schedulers/deficit_round_robin.h"

@@ -27,11 +27,11 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "vswitch/base/stats.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
 #include "vswitch/qos/buckets/token_bucket.h"
 #include "vswitch/qos/requests/appliance_gate.h"
 #include "vswitch/qos/schedulers/packet_queue.h"
-#include "vswitch/stats.h"
 
 namespace weir {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "common/types.h"
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/qos/buckets/multi_bucket.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
 #include "vswitch/qos/schedulers/class_queue.h"

@@ -18,7 +18,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "vswitch/limits.h"
+#include "vswitch/base/limits.h"
 #include "vswitch/qos/buckets/token_bucket.h"
 
 namespace weir {

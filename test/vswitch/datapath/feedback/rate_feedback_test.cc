@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "test/support/catch.h"
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
 
 using namespace weir;
 using namespace weir::testing;

@@ -11,8 +11,8 @@
 #include "cost_functions/protocols/registry.h"
 #include "test/support/amounts.h"
 #include "test/support/catch.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
 #include "test/vswitch/datapath/requests/real_server.h"
-#include "test/vswitch/datapath/switch_harness.h"
 
 using namespace weir;
 using namespace weir::testing;

@@ -13,7 +13,7 @@
 
 #include "cost_functions/protocols/registry.h"
 #include "test/support/catch.h"
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
 
 namespace weir::testing {
 

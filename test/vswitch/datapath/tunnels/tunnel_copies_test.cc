@@ -6,7 +6,7 @@
 
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/tunnels/tunnel_ends.h"
-#include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/frame/offload.h"
 
 using namespace weir;
 using namespace weir::testing;

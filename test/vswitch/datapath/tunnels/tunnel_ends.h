@@ -2,7 +2,7 @@
 // wire. DPDK's names allow one at a time. Units: frames. Threads: tests only.
 #pragma once
 
-#include "test/vswitch/datapath/switch_harness.h"
+#include "test/vswitch/datapath/loop/switch_harness.h"
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/esp/esp_engine.h"
 

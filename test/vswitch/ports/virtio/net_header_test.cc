@@ -7,7 +7,7 @@
 #include "test/support/catch.h"
 #include "test/support/eal_fixture.h"
 #include "test/support/frames.h"
-#include "vswitch/datapath/offload.h"
+#include "vswitch/datapath/frame/offload.h"
 
 using namespace weir;
 using namespace weir::virtio;

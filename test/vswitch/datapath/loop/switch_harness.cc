@@ -1,0 +1,177 @@
+// switch_harness.cc - what the topology does, with fakes and without threads.
+#include "test/vswitch/datapath/loop/switch_harness.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+namespace weir::testing {
+namespace {
+
+/// Rings are polled at every turn.
+constexpr std::uint64_t kCoalesceCycles = 0;
+/// Until a thread that gets no core counts as stuck.
+constexpr Nanos kThreadPatience = 300 * kNanosPerSec;
+
+}  // namespace
+
+rte_mbuf* frame(std::uint64_t to, std::uint64_t from, std::uint32_t number, std::size_t bytes) {
+    return to_mbuf(buffer_pool(), numbered(to, from, bytes, number));
+}
+
+VnicConfig vm(unsigned n) {
+    VnicConfig config;
+    config.name = "vm" + std::to_string(n);
+    config.mac = MacAddress{mac(n)};
+    return config;
+}
+
+SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vector<Appliance> appliances,
+                             const TunnelPart& tunnels, const PollTurn::Profile& turn)
+    : config_(config),
+      appliances_(std::move(appliances)),
+      quiescence_((buffer_pool(), static_cast<unsigned>(config.workers.size()))),
+      out_share_(config.workers.size(), config.uplink.capacity_bps() / 8),
+      in_share_(config.workers.size(), config.uplink.capacity_bps() / 8) {
+    const FeedbackProfile feedback = make_feedback_profile(config, FeedbackKey{}, kSenderKey, 0);
+    const auto count = static_cast<WorkerId>(config.workers.size());
+    for (WorkerId id = 0; id < count; ++id)
+        inboxes_.push_back(std::make_unique<Inbox>(id));
+    const std::uint32_t overhead = config.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
+    for (WorkerId id = 0; id < count; ++id) {
+        Forwarder::Setup forwarding{.worker = id,
+                                    .pool = buffer_pool(),
+                                    .inboxes = inboxes_,
+                                    .overhead_bytes = overhead,
+                                    .flood_pps = config.flood_limit_pps,
+                                    .mac_aging = config.mac_aging,
+                                    .uplink = std::nullopt,
+                                    .appliances = &appliances_,
+                                    .connection_key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                                    .source_key = kSourceKey,
+                                    .tunnels = tunnels.ends,
+                                    .engines = tunnels.engines};
+        if (nic != nullptr)
+            forwarding.uplink.emplace(
+                Forwarder::UplinkPart{.device = nic->device(),
+                                      .scheduler = config.uplink.scheduler,
+                                      .mtu = config.uplink.mtu,
+                                      .out = out_share_,
+                                      .in = in_share_,
+                                      .feedback = config.feedback.enabled ? &feedback : nullptr});
+        workers_.push_back(
+            std::make_unique<Worker>(Worker::Setup{forwarding, quiescence_, kCoalesceCycles, turn, &cycles}));
+        quiescence_.online(id);
+    }
+}
+
+SwitchHarness::~SwitchHarness() {
+    for (VnicId id = 0; id < vnics_.size(); ++id)
+        if (has(id))
+            remove(id);
+}
+
+VnicId SwitchHarness::add(const VnicConfig& config, const std::function<void(FakePort&)>& prepare) {
+    vnics_.emplace_back();
+    const auto id = static_cast<VnicId>(vnics_.size() - 1);
+    add_again(id, config, prepare);
+    return id;
+}
+
+void SwitchHarness::add_again(VnicId id, const VnicConfig& config,
+                              const std::function<void(FakePort&)>& prepare) {
+    vnics_[id].port = std::make_unique<FakePort>();
+    if (prepare)
+        prepare(*vnics_[id].port);
+    add_path(id, config, *vnics_[id].port);
+}
+
+VnicId SwitchHarness::add(const VnicConfig& config, Port& port) {
+    vnics_.emplace_back();
+    const auto id = static_cast<VnicId>(vnics_.size() - 1);
+    add_path(id, config, port);
+    return id;
+}
+
+void SwitchHarness::add_path(VnicId id, const VnicConfig& config, Port& port) {
+    Vnic& vnic = vnics_[id];
+    vnic.path = std::make_unique<VnicPath>(
+        make_fixed(id, config.worker.value_or(0), &port, config, config_, vnic.generation),
+        make_vnic_profile(config, config_), config_.flood_limit_pps, now);
+    post_to_all(command::AddVnic{vnic.path.get()});
+}
+
+void SwitchHarness::change(VnicId id, const VnicConfig& config) {
+    const VnicProfile profile = make_vnic_profile(config, config_);
+    post(path(id).fixed.owner, command::ChangeVnic{id, &profile});
+}
+
+void SwitchHarness::remove(VnicId id) {
+    post_to_all(command::RemoveVnic{id});
+    if (threaded)
+        quiescence_.wait();
+    vnics_[id] = {
+        .port = {}, .path = {}, .generation = static_cast<VnicGeneration>(vnics_[id].generation + 1)};
+}
+
+void SwitchHarness::post(WorkerId worker, const WorkerCommand& command) {
+    WorkerControl& control = workers_[worker]->control();
+    const std::uint64_t number = control.post(command);
+    for (std::uint64_t turns = 0; !threaded && turns < limits::kHousekeepingIterations; ++turns) {
+        if (prompt)
+            workers_[worker]->housekeeping_next();
+        workers_[worker]->run_once(now);
+        if (prompt && control.wait(number, 0))
+            break;
+    }
+    if (number == 0 || !control.wait(number, threaded ? kThreadPatience : 0))
+        throw std::runtime_error("a worker did not do a command within one housekeeping period");
+}
+
+void SwitchHarness::post_to_all(const WorkerCommand& command) {
+    for (const auto& worker : workers_)
+        post(worker->id(), command);
+}
+
+VnicStats SwitchHarness::snapshot(VnicId id) {
+    VnicStats stats;
+    post(path(id).fixed.owner, command::ReadVnic{id, &stats});
+    return stats;
+}
+
+WorkerSnapshot SwitchHarness::snapshot_worker(WorkerId id) {
+    WorkerSnapshot snapshot;
+    post(id, command::ReadWorker{&snapshot});
+    return snapshot;
+}
+
+unsigned SwitchHarness::turn() {
+    unsigned moved = 0;
+    for (const auto& worker : workers_)
+        moved += worker->run_once(now);
+    return moved;
+}
+
+/// A vNIC in debt for the cycles that it used is passed over for a few turns.
+void SwitchHarness::settle() {
+    constexpr unsigned kIdleTurns = 32;
+    for (unsigned idle = 0; idle < kIdleTurns;)
+        idle = turn() == 0 ? idle + 1 : 0;
+}
+
+void SwitchHarness::run(Nanos duration, Nanos step) {
+    for (const Nanos end = now + duration; now < end; now += step)
+        turn();
+}
+
+bool balanced(const DirectionStats& stats) {
+    const std::uint64_t reasons = std::accumulate(stats.drops.begin(), stats.drops.end(), std::uint64_t{0});
+    return stats.offered.packets == stats.delivered.packets + stats.queued.packets + stats.dropped.packets &&
+           stats.offered.bytes == stats.delivered.bytes + stats.queued.bytes + stats.dropped.bytes &&
+           reasons == stats.dropped.packets;
+}
+
+}  // namespace weir::testing

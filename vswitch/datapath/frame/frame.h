@@ -1,0 +1,139 @@
+// frame.h - the few header fields that a switch reads, straight from the frame.
+// Source: IEEE 802.3, 802.1Q. Units: bytes, without FCS. Threads: any (values).
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "common/types.h"
+#include "vswitch/base/limits.h"
+#include "vswitch/ports/virtio/checksum.h"
+
+namespace weir {
+
+using limits::kEthernetHeaderBytes;
+using limits::kVlanTagBytes;
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are read as little-endian words");
+
+inline constexpr std::uint16_t kTypeIp4 = 0x0008;  // EtherTypes in wire order, read as little-endian words
+inline constexpr std::uint16_t kTypeIp6 = 0xDD86;
+inline constexpr std::uint16_t kTypeTag = 0x0081;         // 802.1Q
+inline constexpr std::uint16_t kTypeServiceTag = 0xA888;  // 802.1ad
+
+[[nodiscard]] inline bool is_tag(std::uint16_t type) {
+    return type == kTypeTag || type == kTypeServiceTag;
+}
+
+struct FrameHead {
+    std::uint64_t destination;  ///< 48 bits, first wire byte lowest
+    std::uint64_t source;       ///< likewise
+    std::uint16_t type;         ///< EtherType in wire order
+
+    [[nodiscard]] bool tagged() const { return is_tag(type); }
+};
+
+/// Reads the Ethernet header; the frame has at least kEthernetHeaderBytes in its first buffer.
+[[nodiscard]] inline FrameHead read_head(const rte_mbuf* frame) {
+    const auto* bytes = rte_pktmbuf_mtod(frame, const std::uint8_t*);
+    std::uint64_t first;
+    std::uint64_t second;
+    std::memcpy(&first, bytes, sizeof(first));
+    std::memcpy(&second, bytes + 6, sizeof(second));
+    constexpr std::uint64_t kLow48 = 0x0000'FFFF'FFFF'FFFF;
+    return {first & kLow48, second & kLow48, static_cast<std::uint16_t>(second >> 48)};
+}
+
+/// Bytes of the VLAN tags in front of the EtherType that an MTU does not count: at most two tags (802.1ad).
+/// The frame has an Ethernet header.
+[[nodiscard]] inline std::uint32_t tag_bytes(const rte_mbuf* frame) {
+    constexpr std::uint32_t kFirstTypeAt = kEthernetHeaderBytes - sizeof(std::uint16_t);
+    std::uint16_t type = read_head(frame).type;
+    std::uint32_t bytes = 0;
+    while (is_tag(type) && bytes < limits::kFreeTags * kVlanTagBytes &&
+           frame->data_len >= kEthernetHeaderBytes + bytes + kVlanTagBytes) {
+        bytes += kVlanTagBytes;
+        std::memcpy(&type, rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, kFirstTypeAt + bytes),
+                    sizeof(type));
+    }
+    return bytes;
+}
+
+/// Whether a wire frame of this length is longer than an MTU allows, besides its tags. The tags of a frame
+/// are read only when it is too long with them.
+/// @param head the frame, or the super-frame that it is a segment of  @param bytes_max MTU + Ethernet header
+[[nodiscard]] inline bool exceeds(std::uint32_t bytes, const rte_mbuf* head, std::uint32_t bytes_max) {
+    return bytes > bytes_max && bytes - tag_bytes(head) > bytes_max;
+}
+
+/// What its first buffer holds.
+[[nodiscard]] inline std::span<const std::uint8_t> first_buffer(const rte_mbuf* frame) {
+    return {rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len};
+}
+
+/// Buffers that the frame keeps from the pool: its own, and for each indirect one, which rte_gso and flooding
+/// make, the one that holds the data.
+[[nodiscard]] inline std::uint16_t buffers_of(const rte_mbuf* frame) {
+    if (RTE_MBUF_CLONED(frame)) [[unlikely]]
+        return static_cast<std::uint16_t>(2 * frame->nb_segs);
+    if (frame->nb_segs == 1) [[likely]]
+        return 1;
+    return static_cast<std::uint16_t>(RTE_MBUF_CLONED(frame->next) ? 2 * frame->nb_segs - 1 : frame->nb_segs);
+}
+
+/// Other frames read the data of this buffer: it must not be written.
+[[nodiscard]] inline bool is_shared(const rte_mbuf* buffer) {
+    return RTE_MBUF_CLONED(buffer) || rte_mbuf_refcnt_read(buffer) != 1;
+}
+
+/// 01:80:C2:00:00:00 .. 0F: never forwarded by a bridge.
+[[nodiscard]] inline bool is_reserved_multicast(std::uint64_t destination) {
+    return (destination & 0xF0FF'FFFF'FFFF) == 0x0000'00C2'8001;
+}
+
+/// The guest's frame had a priority tag, whose PCP and DEI are in `vlan_tci` since.
+inline constexpr std::uint64_t kPriorityFlag = RTE_MBUF_F_RX_VLAN_STRIPPED;
+
+/// vNIC that the frame came from, kept while it waits; DPDK does not read `port` on transmit.
+inline void set_source(rte_mbuf* frame, std::uint16_t vnic) {
+    frame->port = vnic;
+}
+[[nodiscard]] inline std::uint16_t source_of(const rte_mbuf* frame) {
+    return frame->port;
+}
+
+/// Where a frame that changes workers came from.
+enum class FrameOrigin : std::uint8_t { kVm, kWire, kFeedback, kTunnel };
+
+// Destination, origin and the destination's generation, kept in one word while the frame waits or changes
+// workers: 16, 2 and 14 bits. The vNIC may have gone when the frame's turn comes, and its index may be
+// another tenant's: the generations then differ. They would be the same again after 16,384 vNICs of one index
+// during one frame's wait. Example: vNIC 5, the third of this index, from the wire: 2 << 18 | 1 << 16 | 5 =
+// 0x9'0005.
+namespace frame_word {
+inline constexpr unsigned kOriginShift = 16;
+inline constexpr unsigned kGenerationShift = 18;
+inline constexpr std::uint32_t kOriginMask = 3;
+static_assert(kGenerationShift + kVnicGenerationBits == 32);
+}  // namespace frame_word
+
+/// @param generation of the vNIC; 0 when the destination is none
+inline void set_destination(rte_mbuf* frame, std::uint16_t destination, VnicGeneration generation,
+                            FrameOrigin origin) {
+    frame->hash.usr = destination | static_cast<std::uint32_t>(origin) << frame_word::kOriginShift |
+                      std::uint32_t{generation} << frame_word::kGenerationShift;
+}
+[[nodiscard]] inline std::uint16_t destination_of(const rte_mbuf* frame) {
+    return static_cast<std::uint16_t>(frame->hash.usr);
+}
+[[nodiscard]] inline VnicGeneration generation_of(const rte_mbuf* frame) {
+    return static_cast<VnicGeneration>(frame->hash.usr >> frame_word::kGenerationShift);
+}
+[[nodiscard]] inline FrameOrigin origin_of(const rte_mbuf* frame) {
+    return static_cast<FrameOrigin>(frame->hash.usr >> frame_word::kOriginShift & frame_word::kOriginMask);
+}
+
+}  // namespace weir

@@ -1,0 +1,125 @@
+// worker_control.h - commands of the agent to one worker: a bounded ring, drained a few per housekeeping.
+// Source: docs/design.md 2, 4. Units: ns. Threads: post() and wait() by the agent, take() and done() by the
+// worker.
+//
+// Commands are done in the order in which they were posted, between two iterations of the poll loop. What a
+// command points to belongs to the agent, which keeps it until the command is done.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/spsc_ring.h"
+#include "vswitch/datapath/requests/request_path.h"
+#include "vswitch/datapath/tunnels/tunnel_path.h"
+#include "vswitch/datapath/vnic/mac_table.h"
+#include "vswitch/datapath/vnic/vnic_path.h"
+
+namespace weir {
+
+namespace command {
+
+struct AddVnic {
+    VnicPath* path;
+};
+struct ChangeVnic {
+    VnicId vnic;
+    const VnicProfile* profile;
+};
+struct RemoveVnic {
+    VnicId vnic;
+};
+/// An address that another worker learned.
+struct UpdateMac {
+    MacUpdate update;
+};
+struct ReadVnic {
+    VnicId vnic;
+    VnicStats* stats;
+};
+struct ReadWorker {
+    WorkerSnapshot* snapshot;
+    std::vector<TunnelStats>* tunnels = nullptr;  ///< one for each tunnel; may be null
+};
+/// See RequestPath::read().
+struct ReadRequests {
+    VnicId vnic;
+    std::vector<RequestPath::Reading>* readings;
+};
+/// The controller's rates for what the vNIC sends to some addresses.
+struct AllocatePeers {
+    VnicId vnic;
+    std::span<const PeerAllocation> peers;
+};
+struct ReadPeers {
+    VnicId vnic;
+    std::span<PeerReading> peers;
+};
+/// A frame of the switch's own to the wire; consumed.
+struct SendFrame {
+    rte_mbuf* frame;
+};
+/// Keys with which frames of a tunnel may arrive from now on.
+struct ReceiveSession {
+    TunnelId tunnel;
+    const EspSession* session;
+};
+/// Keys with which frames leave through a tunnel from now on.
+struct SendSession {
+    TunnelId tunnel;
+    const EspSession* session;
+};
+
+}  // namespace command
+
+using WorkerCommand =
+    std::variant<command::AddVnic, command::ChangeVnic, command::RemoveVnic, command::UpdateMac,
+                 command::ReadVnic, command::ReadWorker, command::ReadRequests, command::AllocatePeers,
+                 command::ReadPeers, command::SendFrame, command::ReceiveSession, command::SendSession>;
+
+class WorkerControl {
+  public:
+    /// @return the command's number; 0 when the ring is full (try again later)
+    std::uint64_t post(const WorkerCommand& command) {
+        const bool has_room = commands_.push(command);
+        ring();
+        return has_room ? ++posted_ : 0;
+    }
+    /// Wakes a worker that is parked at the bell.
+    void ring() {
+        bell_.fetch_add(1, std::memory_order_release);
+        bell_.notify_one();
+    }
+    /// Changes with each ring().
+    [[nodiscard]] const std::atomic<std::uint32_t>& bell() const { return bell_; }
+    /// Number of the last command.
+    [[nodiscard]] std::uint64_t posted() const { return posted_; }
+    /// Sleeps until the worker has done the command. @return false when it did not within `patience`
+    [[nodiscard]] bool wait(std::uint64_t number, Nanos patience) const {
+        constexpr auto kNap = std::chrono::microseconds(50);
+        const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
+        while (done_.load(std::memory_order_acquire) < number) {
+            if (std::chrono::steady_clock::now() > until)
+                return false;
+            std::this_thread::sleep_for(kNap);
+        }
+        return true;
+    }
+
+    [[nodiscard]] bool take(WorkerCommand& command) { return commands_.pop(command); }
+    void done() { done_.store(done_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+
+  private:
+    SpscRing<WorkerCommand, 256> commands_;
+    std::uint64_t posted_ = 0;
+    std::atomic<std::uint32_t> bell_{0};
+    alignas(64) std::atomic<std::uint64_t> done_{0};
+};
+
+}  // namespace weir
