@@ -20,6 +20,8 @@ SOURCE_PAGES = ("vswitch/README.md", "vswitch/qos/README.md", "vswitch/datapath/
                 "bench/sim/README.md")
 WITH_ROOMS = ("vswitch/qos", "vswitch/datapath")    # their pages name the files of all rooms below
 
+WAY_FILES = 14
+
 
 def read(name):
     with open(os.path.join(ROOT, name)) as stream:
@@ -92,6 +94,20 @@ def rule_pages_of_source_folders_name_every_file():
         for stem in sorted({os.path.splitext(os.path.basename(file))[0] for file in inside}):
             if not any(fnmatch.fnmatch(stem, name) for name in named):
                 yield f"{page}: {stem} is not in the table of files"
+
+
+def rule_the_way_of_a_frame_and_the_places_exist():
+    """docs/architecture.md: at most WAY_FILES files, each once, with their functions; folders that answer `where is it`."""
+    page = read("docs/architecture.md")
+    way = re.findall(r"^\| \d+ \| `([^`]+)` \| `(\w+)` \|", page, re.MULTILINE)
+    if not 0 < len(way) <= WAY_FILES or len({file for file, _ in way}) != len(way):
+        yield f"docs/architecture.md: a frame's way has {len(way)} steps; 1 to {WAY_FILES}, each in a file of its own"
+    for file, function in way:
+        if not os.path.exists(os.path.join(ROOT, file)) or not re.search(rf"\b{function}\(", read(file)):
+            yield f"docs/architecture.md: {file} has no function {function}"
+    for question, place in re.findall(r"^\| ([^|`]+\?) \| `([^`]+)` \|", page, re.MULTILINE):
+        if not os.path.isdir(os.path.join(ROOT, place)):
+            yield f"docs/architecture.md: {question}: there is no folder {place}"
 
 
 def rule_result_blocks_can_be_filled():

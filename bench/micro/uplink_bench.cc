@@ -30,7 +30,7 @@ class Rig {
         : path_(make_fixed(0, 0, nullptr, VnicConfig{}, config_), make_vnic_profile(VnicConfig{}, config_), 0,
                 0),
           uplink_(setup()) {
-        uplink_.set_capacity(kRate, kRate, 0);
+        uplink_.egress().set_capacity(kRate, kRate, 0);
         uplink_.add(path_, 0);
         for (std::uint32_t peer = 0; peer < allocated; ++peer)
             if (!uplink_.allocate(0, peer_address(peer), UINT64_MAX, 0))

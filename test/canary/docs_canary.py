@@ -20,6 +20,7 @@ LEFT_OUT = shutil.ignore_patterns(".git", "build*", "__pycache__")
 BAD = {
     "README.md": "\n[nowhere](no/such/page.md)\n",
     "docs/algorithms.md": '\nThe test "a name that no test has" and `no/such/file.cc`.\n',
+    "docs/architecture.md": "\n| 1 | `no/such/file.cc` | `run_once` | nothing |\n",
     "docs/architecture.svg": "<!-- drawn by hand -->\n",
     "docs/results/canary.md": "# Canary\n\nIts target is m" "et. Not measured y" "et.\n\n"
                               "<!-- results:canary -->\nfigures of no commit\n<!-- /results -->\n",

@@ -135,20 +135,20 @@ void Topology::build_workers(const ConfigFiles& files) {
     tunnels_ = std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0,
                                          workers_);
     for (WorkerId id = 0; id < count; ++id) {
-        Forwarder::Setup forwarding{.worker = id,
-                                    .pool = eal_.pool(),
-                                    .inboxes = inboxes_,
-                                    .overhead_bytes = overhead,
-                                    .flood_pps = config_.flood_limit_pps,
-                                    .mac_aging = config_.mac_aging,
-                                    .uplink = std::nullopt,
-                                    .appliances = &appliances_,
-                                    .connection_key = key,
-                                    .source_key = source_key,
-                                    .tunnels = tunnels_->ends(),
-                                    .engines = tunnels_->engines(id)};
+        Stages::Setup stages{.worker = id,
+                             .pool = eal_.pool(),
+                             .inboxes = inboxes_,
+                             .overhead_bytes = overhead,
+                             .flood_pps = config_.flood_limit_pps,
+                             .mac_aging = config_.mac_aging,
+                             .uplink = std::nullopt,
+                             .appliances = &appliances_,
+                             .connection_key = key,
+                             .source_key = source_key,
+                             .tunnels = tunnels_->ends(),
+                             .engines = tunnels_->engines(id)};
         if (uplink_)
-            forwarding.uplink.emplace(Forwarder::UplinkPart{
+            stages.uplink.emplace(Stages::UplinkPart{
                 .device = *uplink_,
                 .scheduler = config_.uplink.scheduler,
                 .mtu = config_.uplink.mtu,
@@ -157,7 +157,7 @@ void Topology::build_workers(const ConfigFiles& files) {
                 .feedback = feedback ? &*feedback : nullptr,
                 .allocated_below = config_.controller.connect.empty() ? 0 : config_.uplink.rate_bps / 8});
         workers_.push_back(std::make_unique<Worker>(Worker::Setup{
-            .forwarding = std::move(forwarding),
+            .stages = std::move(stages),
             .quiescence = quiescence_,
             .coalesce_cycles = eal_.cycles(config_.poll_coalesce),
             .turn = {.outside_every = eal_.cycles(kOutsideEvery), .length_max = eal_.cycles(kRoundMax)},

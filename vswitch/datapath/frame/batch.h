@@ -1,14 +1,18 @@
-// batch.h - one burst of classified frames, as parallel arrays on the worker's stack.
+// batch.h - one burst of classified frames, as parallel arrays on the worker's stack, and runs of it.
 // Units: bytes as accounted. Threads: owning worker.
+//
+// Example: a burst for B, B, C, B has three runs. Each is delivered, counted and paid as one.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <numeric>
 
 #include "vswitch/base/limits.h"
+#include "vswitch/base/stats.h"
 #include "vswitch/datapath/frame/destination.h"
-
-struct rte_mbuf;
+#include "vswitch/datapath/frame/frame.h"
+#include "vswitch/datapath/frame/offload.h"
 
 namespace weir {
 
@@ -35,6 +39,63 @@ struct Run {
     std::uint32_t wire_frames_total;
     std::uint32_t longest;
     std::uint64_t offload_flags;
+};
+
+[[nodiscard]] inline Run whole_run(Batch& batch) {
+    return {batch.frames.data(), batch.bytes.data(), batch.wire_frames.data(),
+            batch.count,         batch.bytes_total,  batch.wire_frames_total,
+            batch.longest,       batch.offload_flags};
+}
+
+/// The longest run of one destination that starts at `first`.
+[[nodiscard]] inline Run run_at(Batch& batch, std::uint16_t first) {
+    Run run{batch.frames.data() + first,
+            batch.bytes.data() + first,
+            batch.wire_frames.data() + first,
+            0,
+            0,
+            0,
+            batch.longest,
+            batch.offload_flags};
+    for (std::uint16_t i = first; i < batch.count && batch.to[i] == batch.to[first]; ++i) {
+        ++run.count;
+        run.bytes_total += batch.bytes[i];
+        run.wire_frames_total += batch.wire_frames[i];
+    }
+    return run;
+}
+
+/// Counts the first `delivered` frames of the run as delivered; the rest did not fit into another worker's
+/// inbox.
+inline void account(DirectionStats& stats, const Run& run, std::uint16_t delivered) {
+    if (delivered == run.count) [[likely]] {
+        stats.delivered.add(run.count, run.bytes_total);
+        return;
+    }
+    const std::uint64_t bytes = std::accumulate(run.bytes, run.bytes + delivered, std::uint64_t{0});
+    stats.delivered.add(delivered, bytes);
+    stats.drop(DropReason::kWorkerRingFull, static_cast<std::uint64_t>(run.count - delivered),
+               run.bytes_total - bytes);
+}
+
+/// A single frame as a run, which points into this. The frame is offload::valid().
+struct OneFrame {
+    OneFrame(rte_mbuf* what, std::uint32_t accounted_bytes)
+        : frame(what), bytes(accounted_bytes), wire_frames(offload::wire_frames(what)) {}
+    [[nodiscard]] Run run() {
+        const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
+        return {&frame,
+                &bytes,
+                &wire_frames,
+                1,
+                bytes,
+                wire_frames,
+                super_frame ? 0 : frame->pkt_len,
+                frame->ol_flags & kOffloadFlags};
+    }
+    rte_mbuf* frame;
+    std::uint32_t bytes;
+    std::uint16_t wire_frames;
 };
 
 }  // namespace weir

@@ -94,46 +94,4 @@ struct FrameHead {
     return (destination & 0xF0FF'FFFF'FFFF) == 0x0000'00C2'8001;
 }
 
-/// The guest's frame had a priority tag, whose PCP and DEI are in `vlan_tci` since.
-inline constexpr std::uint64_t kPriorityFlag = RTE_MBUF_F_RX_VLAN_STRIPPED;
-
-/// vNIC that the frame came from, kept while it waits; DPDK does not read `port` on transmit.
-inline void set_source(rte_mbuf* frame, std::uint16_t vnic) {
-    frame->port = vnic;
-}
-[[nodiscard]] inline std::uint16_t source_of(const rte_mbuf* frame) {
-    return frame->port;
-}
-
-/// Where a frame that changes workers came from.
-enum class FrameOrigin : std::uint8_t { kVm, kWire, kFeedback, kTunnel };
-
-// Destination, origin and the destination's generation, kept in one word while the frame waits or changes
-// workers: 16, 2 and 14 bits. The vNIC may have gone when the frame's turn comes, and its index may be
-// another tenant's: the generations then differ. They would be the same again after 16,384 vNICs of one index
-// during one frame's wait. Example: vNIC 5, the third of this index, from the wire: 2 << 18 | 1 << 16 | 5 =
-// 0x9'0005.
-namespace frame_word {
-inline constexpr unsigned kOriginShift = 16;
-inline constexpr unsigned kGenerationShift = 18;
-inline constexpr std::uint32_t kOriginMask = 3;
-static_assert(kGenerationShift + kVnicGenerationBits == 32);
-}  // namespace frame_word
-
-/// @param generation of the vNIC; 0 when the destination is none
-inline void set_destination(rte_mbuf* frame, std::uint16_t destination, VnicGeneration generation,
-                            FrameOrigin origin) {
-    frame->hash.usr = destination | static_cast<std::uint32_t>(origin) << frame_word::kOriginShift |
-                      std::uint32_t{generation} << frame_word::kGenerationShift;
-}
-[[nodiscard]] inline std::uint16_t destination_of(const rte_mbuf* frame) {
-    return static_cast<std::uint16_t>(frame->hash.usr);
-}
-[[nodiscard]] inline VnicGeneration generation_of(const rte_mbuf* frame) {
-    return static_cast<VnicGeneration>(frame->hash.usr >> frame_word::kGenerationShift);
-}
-[[nodiscard]] inline FrameOrigin origin_of(const rte_mbuf* frame) {
-    return static_cast<FrameOrigin>(frame->hash.usr >> frame_word::kOriginShift & frame_word::kOriginMask);
-}
-
 }  // namespace weir

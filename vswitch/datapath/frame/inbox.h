@@ -23,8 +23,8 @@ class Inbox {
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
-    /// The frames carry their destination (frame.h). @return how many were taken, a prefix; none when their
-    /// buffers are too many
+    /// The frames carry their destination (frame_word.h). @return how many were taken, a prefix; none when
+    /// their buffers are too many
     std::uint16_t post(rte_mbuf** frames, std::uint16_t count);
     std::uint16_t take(rte_mbuf** frames, std::uint16_t max);
 

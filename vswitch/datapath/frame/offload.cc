@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "vswitch/datapath/frame/frame.h"
+#include "vswitch/datapath/frame/frame_word.h"
 
 namespace weir::offload {
 namespace {
@@ -70,9 +71,7 @@ void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint32_t before) 
         piece->ol_flags |= RTE_MBUF_F_TX_TCP_SEG;
         piece->tso_segsz = segment_bytes;
     }
-    piece->port = whole->port;
-    piece->hash.usr = whole->hash.usr;
-    piece->vlan_tci = whole->vlan_tci;  // of kPriorityFlag
+    carry_on(piece, whole);
 }
 
 }  // namespace

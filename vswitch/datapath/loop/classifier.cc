@@ -261,7 +261,7 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
 TunnelFrame classify_from_tunnel(const TunnelContext& context, rte_mbuf* frame, TunnelId tunnel, Nanos now) {
     TunnelFrame found;
     FrameHead head = read_head(frame);
-    const bool congested = frame->hash.usr != 0;  // EspEngine::decrypt()
+    const bool congested = was_congested(frame);
     found.vlan = strip_tag(frame, head);
     if (congested)
         (void)mark_congestion(frame);

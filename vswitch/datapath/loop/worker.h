@@ -1,21 +1,22 @@
-// worker.h - the poll loop of one core: which VM's ring is polled when, and how many frames are taken from
-// it. Source: docs/design.md 2, 4 and 6. Units: ns; cycles of the TSC. Threads: built by the agent;
-// run_once() and what it calls by the worker's thread only; the agent posts commands.
+// worker.h - one core's poll loop: owns the stages, and runs one turn after the other.
+// Source: docs/design.md 2, 4 and 6. Units: ns; cycles of the TSC. Threads: built by the agent; run_once()
+// and what it calls by the worker's thread only; the agent posts commands.
 //
-// One iteration: limits that can pay again, the wire, other workers' frames, every VM's ring in turn with the
-// wire again between them (poll_turn.h), floods, requests, the uplink. A ring is left alone while its vNIC's
-// limit cannot pay, its queue to the uplink is full, it holds too many buffers, it used its share of the
-// core's cycles, or its last burst was so small that it is left to fill. Rings of vNICs that were promised
-// packets come first, and again whenever the wire does, until the promise is kept (packet_promise.h).
+// One turn: limits that can pay again, frames that wait for VMs, the wire, other workers' frames, every VM's
+// ring with the wire again between them (ring_poller.h), floods, requests, the worker's part of the link,
+// feedback, the uplink.
 #pragma once
 
 #include <atomic>
-#include <vector>
+#include <optional>
 
 #include "common/clock.h"
 #include "vswitch/config/config.h"
-#include "vswitch/datapath/loop/forwarder.h"
-#include "vswitch/datapath/loop/poll_turn.h"
+#include "vswitch/datapath/loop/from_outside.h"
+#include "vswitch/datapath/loop/from_vms.h"
+#include "vswitch/datapath/loop/ring_poller.h"
+#include "vswitch/datapath/loop/share_negotiation.h"
+#include "vswitch/datapath/loop/stages.h"
 #include "vswitch/datapath/loop/worker_control.h"
 #include "vswitch/datapath/vnic/cycle_bill.h"
 #include "vswitch/ports/quiescence.h"
@@ -26,7 +27,7 @@ namespace weir {
 class Worker {
   public:
     struct Setup {
-        Forwarder::Setup forwarding;
+        Stages::Setup stages;
         Quiescence& quiescence;
         std::uint64_t coalesce_cycles;  ///< how long a ring that gave a small burst is left to fill
         PollTurn::Profile turn{};
@@ -46,56 +47,36 @@ class Worker {
     void housekeeping_next() { until_housekeeping_ = 1; }
 
     [[nodiscard]] WorkerControl& control() { return control_; }
-    [[nodiscard]] MacUpdateRing& mac_updates() { return forwarder_.mac_updates(); }
+    /// Addresses that this worker learned.
+    [[nodiscard]] MacUpdateRing& mac_updates() { return stages_.vnics.updates(); }
     /// Key messages of other switches. With tunnels only.
-    [[nodiscard]] KeyMessages& key_messages() { return forwarder_.tunnels()->key_messages; }
+    [[nodiscard]] KeyMessages& key_messages() { return stages_.tunnels->key_messages; }
     [[nodiscard]] WorkerId id() const { return id_; }
 
     WorkerStats stats;  ///< cycles and busy iterations are counted by the thread that calls run_once()
 
   private:
-    // worker.cc: the loop
     unsigned wake_due(Nanos now);
     void wake(std::uint32_t id, Nanos now);
     void resume(VnicPath& vnic, Nanos now);
-    unsigned poll_outside(Nanos now);
-    unsigned poll_promised(Nanos now);
-    unsigned serve_between(Nanos now);
-    unsigned poll_vnics(Nanos now);
-    unsigned poll_vnic(VnicPath& vnic, Nanos now);
-    unsigned forward_piece(VnicPath& vnic, std::size_t most, Nanos now);
-    void finish_poll(VnicPath& vnic, unsigned frames);
-    std::uint16_t allowance(VnicPath& vnic, Nanos now);
-    void sum_claims();
-    void negotiate_share(Nanos now);
     void housekeeping(Nanos now);
     // worker_commands.cc: what the agent posts
     void add_vnic(VnicPath& path, Nanos now);
     void change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now);
     void remove_vnic(VnicId vnic, Nanos now);
-    void list_promised(VnicPath& path);
-    void read_worker(const command::ReadWorker& read);
+    void claim_shares();
+    void read_worker(const command::ReadWorker& wanted);
 
     WorkerId id_;
-    bool shared_;  // there are other workers
     unsigned until_housekeeping_ = limits::kHousekeepingIterations;
     Quiescence& quiescence_;
-    std::uint64_t coalesce_cycles_;
-    std::vector<VnicPath*> mine_;      // polled here
-    std::size_t next_ = 0;             // of mine_: where the round continues
-    std::vector<VnicPath*> promised_;  // those of mine_ with a promise of packets
-    std::size_t promised_next_ = 0;    // of promised_
-    PollTurn turn_;
     TimingWheel wheel_;
     CycleBill bill_;
-    LinkShare* out_share_;  // nullptr: there is no uplink
-    LinkShare* in_share_;
-    LinkDemand claim_;          // reservations and shares of `mine_` together
-    LinkDemand receive_claim_;  // likewise, of the downlink
-    Nanos share_due_ = 0;
-    std::uint64_t sent_before_ = 0;  // bytes, when the shares were negotiated last
-    std::uint64_t received_before_ = 0;
-    Forwarder forwarder_;
+    Stages stages_;
+    FromVms from_vms_;
+    FromOutside from_outside_;
+    RingPoller rings_;
+    std::optional<ShareNegotiation> negotiation_;  // with an uplink and other workers
     WorkerControl control_;
 };
 

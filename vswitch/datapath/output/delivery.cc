@@ -3,34 +3,31 @@
 
 #include <rte_mbuf.h>
 
-#include <utility>
-
 #include "vswitch/datapath/frame/offload.h"
+#include "vswitch/datapath/output/vm_counts.h"
 #include "vswitch/datapath/requests/request_path.h"
 
 namespace weir {
 
 Delivery::Delivery(const Setup& setup)
     : setup_(setup),
-      fan_in_(kWaitingRoom),
-      source_shares_(limits::kVnicsMax, setup.source_key),
-      waiting_(limits::kVnicsMax),
-      lines_(limits::kVnicsMax + limits::kRingLinesMax) {
-    for (std::size_t id = 0; id < limits::kVnicsMax; ++id)
-        lines_[id].vnic = static_cast<VnicId>(id);
+      waiting_({.worker = setup.worker,
+                .bill = setup.bill,
+                .directory = setup.directory,
+                .source_key = setup.source_key,
+                .line_rate = setup.line_rate}) {
     staged_.reserve(limits::kVnicsMax);
-    measured_.reserve(limits::kVnicsMax);
 }
 
-std::uint16_t Delivery::deliver(VnicPath& to, const Run& run, bool whole, Nanos now) {
+std::uint16_t Delivery::deliver(const Origin& origin, VnicPath& to, const Run& run, bool whole) {
     if (to.fixed.owner != setup_.worker)
-        return hand_over(to, run, FrameOrigin::kVm);
+        return hand_over(to, run, FrameOrigin::kVm, origin.vm != nullptr ? origin.vm->fixed.id : kNoVnic);
     if (to.profile.observed) [[unlikely]]
-        observe(to, run, now);
+        observe(to, run, origin.now);
     if (whole && to.staging.count == 0)
-        send(to, run);
+        send(origin, to, run);
     else
-        stage(to, run);
+        stage(origin, to, run);
     return run.count;
 }
 
@@ -42,10 +39,9 @@ std::uint16_t Delivery::deliver(VnicPath& to, const Run& run, bool whole, Nanos 
         to.guard.learn(to.profile.addresses, first_buffer(run.frames[i]), now);
 }
 
-std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin origin) {
-    const VnicId source = origin_.vm != nullptr ? origin_.vm->fixed.id : kNoVnic;
+std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin kind, VnicId source) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
-        set_destination(run.frames[i], to.fixed, origin);
+        set_destination(run.frames[i], to.fixed, kind);
         set_source(run.frames[i], source);
     }
     const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
@@ -54,31 +50,10 @@ std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigi
     return posted;
 }
 
-std::uint64_t Delivery::accounted_bytes(const VnicPath& to, rte_mbuf* const* frames, std::uint16_t count) {
-    std::uint64_t bytes = 0;
-    for (std::uint16_t i = 0; i < count; ++i)
-        bytes += frames[i]->pkt_len + to.fixed.overhead_bytes;
-    return bytes;
-}
-
-void Delivery::drop(VnicPath& to, rte_mbuf** frames, std::uint16_t count, DropReason reason) {
-    to.stats.to_vm.drop(reason, count, accounted_bytes(to, frames, count));
-    rte_pktmbuf_free_bulk(frames, count);
-}
-
-/// Drops those of the frames that a port has left which are too long for the VM's buffers: more time would
-/// not help. @return the others, which come first
-std::uint16_t Delivery::drop_too_long(VnicPath& to, rte_mbuf** left, std::uint16_t count) {
-    const std::uint16_t too_long = to.fixed.port->take_too_long();
-    const auto others = static_cast<std::uint16_t>(count - too_long);
-    drop(to, left + others, too_long, DropReason::kVmBufferShort);
-    return others;
-}
-
 /// The second attempt at a full ring, charged to the receiving VM; then the frames wait or are dropped.
 /// @param sent frames that the first attempt sent  @param bytes of all `count` frames
-[[gnu::noinline]] void Delivery::retry(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
-                                       std::uint16_t sent, std::uint64_t bytes) {
+[[gnu::noinline]] void Delivery::retry(const Origin& origin, VnicPath& to, rte_mbuf** frames,
+                                       std::uint16_t count, std::uint16_t sent, std::uint64_t bytes) {
     const std::uint64_t start = setup_.bill.read();
     DirectionStats& stats = to.stats.to_vm;
     std::uint32_t took = to.fixed.port->took();
@@ -96,35 +71,34 @@ std::uint16_t Delivery::drop_too_long(VnicPath& to, rte_mbuf** left, std::uint16
         sent = static_cast<std::uint16_t>(sent + again);
         took |= to.fixed.port->took();
     }
-    if (left != 0 && rings_of(to) > 1)
-        wait_by_ring(to, frames, left, took);
-    else if (left != 0)
-        wait_or_drop(to, to.fixed.id, frames, left, sent != 0);
+    if (left != 0)
+        waiting_.take_left(origin, to, frames, left, took, sent != 0);
     setup_.bill.divert(to, setup_.bill.read() - start);
 }
 
-void Delivery::send_plain(VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint64_t bytes) {
+void Delivery::send_plain(const Origin& origin, VnicPath& to, rte_mbuf** frames, std::uint16_t count,
+                          std::uint64_t bytes) {
     DirectionStats& stats = to.stats.to_vm;
     stats.offered.add(count, bytes);
     if (to.pressure.receives_slowly) [[unlikely]] {
-        send_slowly(to, frames, count, bytes);
+        waiting_.send(origin, to, frames, count, bytes);
         return;
     }
     const std::uint16_t sent = to.fixed.port->tx_burst(frames, count);
     if (sent == count) [[likely]]
         stats.delivered.add(sent, bytes);
     else
-        retry(to, frames, count, sent, bytes);
+        retry(origin, to, frames, count, sent, bytes);
 }
 
 /// A frame or super-frame, if the VM may get it: one that exceeds its MTU is dropped. Its checksums are
 /// filled in when the VM does not take unfinished ones.
-void Delivery::fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted) {
+void Delivery::fit(const Origin& origin, VnicPath& to, rte_mbuf* frame, Fitted& fitted) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t bytes = frame->pkt_len + to.fixed.overhead_bytes;
     if (!super_frame && exceeds(frame->pkt_len, frame, to.fixed.frame_bytes_max)) {
         to.stats.to_vm.offered.add(1, bytes);
-        drop(to, &frame, 1, DropReason::kMtuExceeded);
+        drop_to_vm(to, &frame, 1, DropReason::kMtuExceeded);
         return;
     }
     if (!offload::accepted_as_is(frame->ol_flags, to.fixed.port->offloads()))
@@ -132,60 +106,61 @@ void Delivery::fit(VnicPath& to, rte_mbuf* frame, Fitted& fitted) {
     fitted.frames[fitted.count++] = frame;
     fitted.bytes += bytes;
     if (fitted.count == limits::kBurst)
-        send_fitted(to, fitted);
+        send_fitted(origin, to, fitted);
 }
 
-void Delivery::send_fitted(VnicPath& to, Fitted& fitted) {
-    send_plain(to, fitted.frames.data(), fitted.count, fitted.bytes);
+void Delivery::send_fitted(const Origin& origin, VnicPath& to, Fitted& fitted) {
+    send_plain(origin, to, fitted.frames.data(), fitted.count, fitted.bytes);
     fitted.count = 0;
     fitted.bytes = 0;
 }
 
 /// Fits the frames to the VM, and splits super-frames when it has no TSO; its ring is written once per burst.
-[[gnu::noinline]] void Delivery::send_adapted(VnicPath& to, rte_mbuf** frames, std::uint16_t count) {
+[[gnu::noinline]] void Delivery::send_adapted(const Origin& origin, VnicPath& to, rte_mbuf** frames,
+                                              std::uint16_t count) {
     const bool splits = !to.fixed.port->offloads().tso;
     Fitted fitted;
     for (std::uint16_t i = 0; i < count; ++i) {
         rte_mbuf* frame = frames[i];
         if (!splits || (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) == 0) {
-            fit(to, frame, fitted);
+            fit(origin, to, frame, fitted);
             continue;
         }
         offload::Segments segments;
         const std::uint16_t made = offload::split(frame, setup_.pool, segments);
         if (made == 0) {
             to.stats.to_vm.offered.add(1, frame->pkt_len + to.fixed.overhead_bytes);
-            drop(to, &frame, 1, DropReason::kNoBuffer);
+            drop_to_vm(to, &frame, 1, DropReason::kNoBuffer);
             continue;
         }
         for (std::uint16_t at = 0; at < made; ++at)
-            fit(to, segments[at], fitted);
+            fit(origin, to, segments[at], fitted);
     }
     if (fitted.count != 0)
-        send_fitted(to, fitted);
+        send_fitted(origin, to, fitted);
 }
 
-void Delivery::send(VnicPath& to, const Run& run) {
+void Delivery::send(const Origin& origin, VnicPath& to, const Run& run) {
     if (run.longest > to.fixed.frame_bytes_max ||
         !offload::accepted_as_is(run.offload_flags, to.fixed.port->offloads())) [[unlikely]] {
-        send_adapted(to, run.frames, run.count);
+        send_adapted(origin, to, run.frames, run.count);
     } else if (run.wire_frames_total == run.count) {
-        send_plain(to, run.frames, run.count, run.bytes_total);
+        send_plain(origin, to, run.frames, run.count, run.bytes_total);
     } else {  // super-frames pass whole: the receiver's counters count each as one frame
-        send_plain(to, run.frames, run.count, accounted_bytes(to, run.frames, run.count));
+        send_plain(origin, to, run.frames, run.count, accounted_bytes(to, run.frames, run.count));
     }
 }
 
-void Delivery::stage(VnicPath& to, const Run& run) {
+void Delivery::stage(const Origin& origin, VnicPath& to, const Run& run) {
     Staging& staging = to.staging;
-    if (staging.count != 0 && staging.copies != origin_.copies)
-        flush(to);
+    if (staging.count != 0 && staging.copies != origin.copies)
+        flush(origin, to);
     else if (staging.count == 0)
         staged_.push_back(&to);
-    staging.copies = origin_.copies;
+    staging.copies = origin.copies;
     for (std::uint16_t i = 0; i < run.count; ++i) {
         if (staging.count == limits::kBurst)
-            flush(to);
+            flush(origin, to);
         staging.frames[staging.count++] = run.frames[i];
         staging.bytes += run.frames[i]->pkt_len + to.fixed.overhead_bytes;
         staging.longest = RTE_MAX(staging.longest, run.longest);  // per frame: flush() clears both
@@ -193,7 +168,7 @@ void Delivery::stage(VnicPath& to, const Run& run) {
     }
 }
 
-void Delivery::flush(VnicPath& to) {
+void Delivery::flush(const Origin& origin, VnicPath& to) {
     Staging& staging = to.staging;
     if (staging.count == 0)
         return;
@@ -204,20 +179,20 @@ void Delivery::flush(VnicPath& to) {
     staging.bytes = 0;
     staging.longest = 0;
     staging.offload_flags = 0;
-    const bool copies = std::exchange(origin_.copies, staging.copies);
-    send(to, run);
-    origin_.copies = copies;
+    Origin staged = origin;
+    staged.copies = staging.copies;
+    send(staged, to, run);
 }
 
-void Delivery::flush() {
+void Delivery::flush(const Origin& origin) {
     for (VnicPath* to : staged_)
-        flush(*to);
+        flush(origin, *to);
     staged_.clear();
 }
 
-void Delivery::flush_to_receivers() {
+void Delivery::flush_to_receivers(const Origin& origin) {
     for (VnicPath* to : staged_) {
-        flush(*to);
+        flush(origin, *to);
         setup_.bill.charge(*to);
     }
     staged_.clear();

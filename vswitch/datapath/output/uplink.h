@@ -61,10 +61,6 @@ class Uplink {
     void change(const VnicPath& path, Nanos now) { egress_.change(path.fixed.id, path.profile.uplink, now); }
     /// Drops what waits for the vNIC, with a reason.
     void remove(VnicPath& path, Nanos now);
-    void wake(VnicId vnic, Nanos now) { egress_.wake(vnic, now); }
-    void wake_destination(DestinationId destination, Nanos now) {
-        egress_.wake_destination(destination, now);
-    }
 
     /// A receiver's switch advertises a rate for what the vNIC sends to `address`.
     DestinationLimits::Change on_feedback(VnicId vnic, std::uint64_t address, std::uint64_t rate,
@@ -74,11 +70,6 @@ class Uplink {
     bool allocate(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now);
     /// Fills in what `peer.address`, if it has an allocation, has used and what waits for it.
     void read_peer(VnicId vnic, PeerReading& peer) const;
-    /// See Egress::sweep().
-    void sweep_limits(Nanos now) { egress_.sweep(now); }
-    /// Destinations that feedback limits: all, or one vNIC's.
-    [[nodiscard]] std::uint32_t limiters() const { return egress_.limits().advertised(); }
-    [[nodiscard]] std::uint32_t limiters(VnicId vnic) const { return egress_.limits().advertised(vnic); }
 
     /// Sends a frame of the switch's own, past the queues. @return false when it was dropped: the link is
     /// down or the NIC is behind
@@ -86,14 +77,10 @@ class Uplink {
     /// The same through the tunnel to the frame's destination; false also when that tunnel is not up.
     bool send_control_encrypted(rte_mbuf* frame, Nanos now);
 
-    /// This worker's part of the link.
-    void set_capacity(std::uint64_t bytes_per_sec, std::uint64_t reservable, Nanos now) {
-        egress_.set_capacity(bytes_per_sec, reservable, now);
-    }
-    [[nodiscard]] std::uint64_t capacity() const { return egress_.capacity(); }
+    /// Capacity, wakes, room and limiters: this worker's part of the link.
+    [[nodiscard]] Egress& egress() { return egress_; }
+    [[nodiscard]] const Egress& egress() const { return egress_; }
     [[nodiscard]] bool backlogged() const { return egress_.backlogged() || pending_count_ != 0; }
-    /// Whether another burst of the vNIC may be taken from its ring.
-    [[nodiscard]] bool has_room(VnicId vnic) const { return egress_.has_room(vnic); }
 
     UplinkStats stats;
 

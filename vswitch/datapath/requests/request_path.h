@@ -83,9 +83,9 @@ class RequestPath {
     template <class Drop>
     void remove(const VnicPath& path, Nanos now, Drop&& drop);
 
-    /// Classified frames of a VM, which carry their destinations (frame.h). Frames that are held leave the
-    /// batch and are counted as queued. Frames without room, retransmissions of held frames, and those to an
-    /// appliance that cannot be read, leave it and are dropped.
+    /// Classified frames of a VM, which carry their destinations (frame_word.h). Frames that are held leave
+    /// the batch and are counted as queued. Frames without room, retransmissions of held frames, and those to
+    /// an appliance that cannot be read, leave it and are dropped.
     void from_vm(VnicPath& from, Batch& batch, Nanos now);
     /// Frames that are about to be delivered to a VM.
     void to_vm(const VnicPath& to, const Run& run, Nanos now);

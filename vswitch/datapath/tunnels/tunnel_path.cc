@@ -7,6 +7,7 @@
 
 #include "common/byte_order.h"
 #include "vswitch/datapath/frame/frame.h"
+#include "vswitch/datapath/frame/frame_word.h"
 #include "vswitch/esp/key_agreement.h"
 
 namespace weir {
@@ -151,7 +152,7 @@ void TunnelPath::receive(const EspBurst& burst, DirectionStats& rx, ClearBurst& 
             own_found[own.count] = found;
             own.add(frame, bytes);
         } else {
-            set_destination(frame, found.tunnel, 0, FrameOrigin::kTunnel);
+            FrameWord{.destination = found.tunnel, .origin = FrameOrigin::kTunnel}.write_to(frame);
             if (setup_.inboxes[found.owner]->post(&frame, 1) != 1)
                 refused = DropReason::kWorkerRingFull;
         }

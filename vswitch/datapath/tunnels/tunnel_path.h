@@ -150,12 +150,4 @@ class TunnelPath {
 /// The drop reason for a frame that could not be encrypted or decrypted.
 [[nodiscard]] DropReason reason_of(EspOutcome outcome);
 
-/// The tunnel of a frame of an encrypting vNIC, kept in the frame while it is queued for the uplink.
-inline void set_tunnel(rte_mbuf* frame, TunnelId tunnel) {
-    frame->hash.usr = tunnel;
-}
-[[nodiscard]] inline TunnelId tunnel_of(const rte_mbuf* frame) {
-    return static_cast<TunnelId>(frame->hash.usr);
-}
-
 }  // namespace weir

@@ -15,6 +15,7 @@
 #include "vswitch/base/stats.h"
 #include "vswitch/config/config.h"
 #include "vswitch/datapath/frame/frame.h"
+#include "vswitch/datapath/frame/frame_word.h"
 #include "vswitch/datapath/frame/intake.h"
 #include "vswitch/datapath/vnic/address_guard.h"
 #include "vswitch/datapath/vnic/backpressure.h"
@@ -94,7 +95,7 @@ struct VnicFixed {
 
 /// The frame goes to this vNIC, now or when it has waited.
 inline void set_destination(rte_mbuf* frame, const VnicFixed& to, FrameOrigin origin = FrameOrigin::kVm) {
-    set_destination(frame, to.id, to.generation, origin);
+    FrameWord{to.id, origin, to.generation}.write_to(frame);
 }
 
 /// Frames on their way to one VM, gathered while one port is polled.

@@ -62,7 +62,7 @@ TEST_CASE("the pool has a buffer for all that vNICs, rings, and workers may hold
     const SwitchConfig config = with_vnics(vnics, workers, quota);
     const std::uint64_t of_senders =
         std::uint64_t{vnics} * (quota == 0 ? limits::kVnicBuffers : std::max(quota, limits::kVnicBuffersMin));
-    const SharedRoom::Size& waiting = Delivery::kWaitingRoom.buffers;
+    const SharedRoom::Size& waiting = WaitingFrames::kRoom.buffers;
     const std::uint64_t for_receivers = vnics * FanIn::kGroups * waiting.own + workers * waiting.common;
     const std::uint64_t inboxes =
         workers > 1 ? workers * (limits::kInboxBuffers + limits::kInboxPieceBuffers) : 0;
@@ -81,7 +81,7 @@ TEST_CASE("what no quota counts is less than what the pool has for it") {
 }
 
 TEST_CASE("places, claims, connections, and requests are as many as their users' own and what is common") {
-    const FanIn::Room& waiting = Delivery::kWaitingRoom;
+    const FanIn::Room& waiting = WaitingFrames::kRoom;
     CHECK(waiting.packets.users == kFromWorkers);
     CHECK(waiting.buffers.users == FanIn::kGroups * limits::kVnicsMax);
     CHECK(waiting.packets.own >= limits::kBurst);
@@ -99,7 +99,7 @@ TEST_CASE("places, claims, connections, and requests are as many as their users'
 
 TEST_CASE("however many senders hoard, every other one has a burst waiting for the receiver that it wants") {
     const std::uint32_t greedy = GENERATE(1U, 2U, 100U, kMost - 1);
-    FanIn fan(Delivery::kWaitingRoom);
+    FanIn fan(WaitingFrames::kRoom);
     for (std::uint32_t id = 0; id < greedy; ++id)
         hoard(fan, static_cast<VnicId>(id));
     unsigned refused = 0;
@@ -112,7 +112,7 @@ TEST_CASE("however many senders hoard, every other one has a burst waiting for t
 TEST_CASE(
     "however many receivers are flooded, the largest frame of the wire and of workers waits for any other") {
     const std::uint32_t flooded = GENERATE(1U, 2U, 100U, kMost - 1);
-    FanIn fan(Delivery::kWaitingRoom);
+    FanIn fan(WaitingFrames::kRoom);
     for (std::uint32_t id = 0; id < flooded; ++id) {
         hoard_for(fan, static_cast<VnicId>(id), kFromWorkers);
         hoard_for(fan, static_cast<VnicId>(id), kFromWire);
@@ -128,7 +128,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a sender whose claims are used up gives one without packets up for the next receiver") {
-    FanIn fan(Delivery::kWaitingRoom);
+    FanIn fan(WaitingFrames::kRoom);
     constexpr VnicId kSender = 1023;
     for (VnicId id = 0; id < 1000; ++id)
         hoard(fan, id);

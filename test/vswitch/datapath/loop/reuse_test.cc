@@ -65,12 +65,12 @@ RequestFlowStats reading_of(SwitchHarness& host, VnicId id) {
 
 TEST_CASE("the word in a waiting frame keeps destination, origin and generation apart") {
     rte_mbuf* one = frame(mac(2), mac(1));
-    set_destination(one, 5, 2, FrameOrigin::kWire);
+    FrameWord{5, FrameOrigin::kWire, 2}.write_to(one);
     CHECK(one->hash.usr == 0x9'0005);
-    set_destination(one, 1023, 16'383, FrameOrigin::kTunnel);
-    CHECK(destination_of(one) == 1023);
-    CHECK(generation_of(one) == 16'383);
-    CHECK(origin_of(one) == FrameOrigin::kTunnel);
+    FrameWord{1023, FrameOrigin::kTunnel, 16'383}.write_to(one);
+    CHECK(FrameWord::of(one).destination == 1023);
+    CHECK(FrameWord::of(one).generation == 16'383);
+    CHECK(FrameWord::of(one).origin == FrameOrigin::kTunnel);
     rte_pktmbuf_free(one);
 }
 

@@ -42,28 +42,28 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
         inboxes_.push_back(std::make_unique<Inbox>(id));
     const std::uint32_t overhead = config.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
     for (WorkerId id = 0; id < count; ++id) {
-        Forwarder::Setup forwarding{.worker = id,
-                                    .pool = buffer_pool(),
-                                    .inboxes = inboxes_,
-                                    .overhead_bytes = overhead,
-                                    .flood_pps = config.flood_limit_pps,
-                                    .mac_aging = config.mac_aging,
-                                    .uplink = std::nullopt,
-                                    .appliances = &appliances_,
-                                    .connection_key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-                                    .source_key = kSourceKey,
-                                    .tunnels = tunnels.ends,
-                                    .engines = tunnels.engines};
+        Stages::Setup stages{.worker = id,
+                             .pool = buffer_pool(),
+                             .inboxes = inboxes_,
+                             .overhead_bytes = overhead,
+                             .flood_pps = config.flood_limit_pps,
+                             .mac_aging = config.mac_aging,
+                             .uplink = std::nullopt,
+                             .appliances = &appliances_,
+                             .connection_key = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                             .source_key = kSourceKey,
+                             .tunnels = tunnels.ends,
+                             .engines = tunnels.engines};
         if (nic != nullptr)
-            forwarding.uplink.emplace(
-                Forwarder::UplinkPart{.device = nic->device(),
-                                      .scheduler = config.uplink.scheduler,
-                                      .mtu = config.uplink.mtu,
-                                      .out = out_share_,
-                                      .in = in_share_,
-                                      .feedback = config.feedback.enabled ? &feedback : nullptr});
+            stages.uplink.emplace(
+                Stages::UplinkPart{.device = nic->device(),
+                                   .scheduler = config.uplink.scheduler,
+                                   .mtu = config.uplink.mtu,
+                                   .out = out_share_,
+                                   .in = in_share_,
+                                   .feedback = config.feedback.enabled ? &feedback : nullptr});
         workers_.push_back(
-            std::make_unique<Worker>(Worker::Setup{forwarding, quiescence_, kCoalesceCycles, turn, &cycles}));
+            std::make_unique<Worker>(Worker::Setup{stages, quiescence_, kCoalesceCycles, turn, &cycles}));
         quiescence_.online(id);
     }
 }

@@ -53,11 +53,11 @@ struct ReceivingVm {
     }
     void send(const std::vector<rte_mbuf*>& frames) {
         const Burst burst = make(frames);
-        delivery.deliver(*path, burst.run, true, 0);
+        delivery.deliver({}, *path, burst.run, true);
     }
     void stage(const std::vector<rte_mbuf*>& frames) {
         const Burst burst = make(frames);
-        delivery.stage(*path, burst.run);
+        delivery.stage({}, *path, burst.run);
     }
     [[nodiscard]] const DirectionStats& stats() const { return path->stats.to_vm; }
 
@@ -210,7 +210,7 @@ TEST_CASE("staged frames leave in order, 32 at a time at most") {
         vm2.stage(numbers(next, count));
         next += count;
     }
-    vm2.delivery.flush();
+    vm2.delivery.flush({});
     REQUIRE(vm2.port.received.size() == 100);
     std::uint32_t out_of_place = 0;
     for (std::uint32_t i = 0; i < 100; ++i)
@@ -218,7 +218,7 @@ TEST_CASE("staged frames leave in order, 32 at a time at most") {
     CHECK(out_of_place == 0);
     CHECK(vm2.port.tx_calls == 4);
     CHECK(balanced(vm2.stats()));
-    vm2.delivery.flush();
+    vm2.delivery.flush({});
     CHECK(vm2.port.tx_calls == 4);
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("what a staged frame asks for is honoured also when its run is flushed
     for (int i = 0; i < 4; ++i)
         asking.push_back(ask_checksum(tcp_frame(100)));
     vm2.stage(asking);
-    vm2.delivery.flush();
+    vm2.delivery.flush({});
     REQUIRE(vm2.port.received.size() == 34);
     std::uint32_t unfinished = 0;
     for (const rte_mbuf* frame : vm2.port.received)
@@ -241,7 +241,7 @@ TEST_CASE("a long frame in the first part of a run is still too long") {
     ReceivingVm vm2;
     vm2.stage(numbers(0, 31));
     vm2.stage(numbers(31, 2, 2000));
-    vm2.delivery.flush();
+    vm2.delivery.flush({});
     CHECK(vm2.port.received.size() == 31);
     CHECK(drops(vm2.stats(), DropReason::kMtuExceeded) == 2);
 }

@@ -1,11 +1,12 @@
-// delivery_waiting.cc - Delivery: frames that a VM does not take at once wait for it, and senders on this
-// host are held back meanwhile. Source: EyeQ 3.3; docs/algorithms.md 4.6, 4.7.
+// waiting_frames.cc - WaitingFrames: frames wait for a VM, and senders on this host are held back meanwhile.
 //
 // How much may wait depends on its sender. A vNIC of this worker is held back at 64 KiB, so that what waits
 // is that, one burst, and half a burst for each 5 ms that the receiver needs longer, up to 512 KiB; of one
 // that sends to several receivers 128 KiB wait for each, and the rest is dropped. vNICs of other workers
 // share one claim; at 64 KiB of it their rings are left alone, too. Frames of the wire cannot be held back:
 // 256 KiB of them wait, chosen by their sources' shares.
+#include "vswitch/datapath/output/waiting_frames.h"
+
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 #include "common/byte_order.h"
 #include "vswitch/datapath/frame/frame.h"
 #include "vswitch/datapath/frame/traffic_class.h"
-#include "vswitch/datapath/output/delivery.h"
+#include "vswitch/datapath/output/vm_counts.h"
 
 namespace weir {
 namespace {
@@ -71,14 +72,25 @@ SenderClaim wire_claim(const VnicPath& receiver) {
 
 }  // namespace
 
-Delivery::~Delivery() {
+WaitingFrames::WaitingFrames(const Setup& setup)
+    : setup_(setup),
+      fan_in_(kRoom),
+      source_shares_(limits::kVnicsMax, setup.source_key),
+      waiting_(limits::kVnicsMax),
+      lines_(limits::kVnicsMax + limits::kRingLinesMax) {
+    for (std::size_t id = 0; id < limits::kVnicsMax; ++id)
+        lines_[id].vnic = static_cast<VnicId>(id);
+    measured_.reserve(limits::kVnicsMax);
+}
+
+WaitingFrames::~WaitingFrames() {
     while (!fan_in_.empty())
         fan_in_.drain_receiver(fan_in_.waiting().front(), [](const PacketRef& ref, SenderId) {
             rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
         });
 }
 
-void Delivery::change(VnicPath& path, Nanos now) {
+void WaitingFrames::change(VnicPath& path, Nanos now) {
     const VnicId id = path.fixed.id;
     fan_in_.set_limit(id, path.profile.receive_bucket, now);
     fan_in_.change(id, claim_of(path), now);
@@ -89,10 +101,8 @@ void Delivery::change(VnicPath& path, Nanos now) {
     refresh(path);
 }
 
-void Delivery::remove(VnicPath& path) {
+void WaitingFrames::remove(VnicPath& path) {
     const VnicId id = path.fixed.id;
-    if (origin_.vm == &path)
-        origin_.vm = nullptr;
     for (const LineId line : fan_in_.waiting())
         waiting_[lines_[line].vnic].held.clear(id);
     if (path.fixed.owner != setup_.worker)
@@ -113,69 +123,76 @@ void Delivery::remove(VnicPath& path) {
 }
 
 /// The flag that every delivery asks.
-void Delivery::refresh(VnicPath& to) {
+void WaitingFrames::refresh(VnicPath& to) {
     const VnicId id = to.fixed.id;
     to.pressure.receives_slowly = to.receive_limited() || any_waits(id) || waiting_[id].measured;
 }
 
-/// To a receiver with a limit, or for which frames wait, or did until lately.
-[[gnu::noinline]] void Delivery::send_slowly(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
-                                             std::uint64_t bytes) {
+[[gnu::noinline]] void WaitingFrames::send(const Origin& origin, VnicPath& to, rte_mbuf** frames,
+                                           std::uint16_t count, std::uint64_t bytes) {
     const VnicId id = to.fixed.id;
     if (rings_of(to) > 1) {
-        send_by_ring(to, frames, count);
+        send_by_ring(origin, to, frames, count);
         return;
     }
     std::uint16_t sent = 0;
     std::uint16_t left = count;
-    if (fan_in_.admit(id, static_cast<std::uint32_t>(bytes), origin_.now)) {
+    if (fan_in_.admit(id, static_cast<std::uint32_t>(bytes), origin.now)) {
         sent = to.fixed.port->tx_burst(frames, count);
         const std::uint64_t rest =
             accounted_bytes(to, frames + sent, static_cast<std::uint16_t>(count - sent));
         fan_in_.give_back(id, static_cast<std::uint32_t>(rest));
         to.stats.to_vm.delivered.add(sent, bytes - rest);
-        if (origin_.vm == nullptr)
+        if (origin.vm == nullptr)
             waiting_[id].drain.took(static_cast<std::uint32_t>(bytes - rest));
         left = drop_too_long(to, frames + sent, static_cast<std::uint16_t>(count - sent));
     }
     if (left != 0)
-        wait_or_drop(to, id, frames + sent, left, sent != 0);
+        wait_or_drop(origin, to, id, frames + sent, left, sent != 0);
+}
+
+void WaitingFrames::take_left(const Origin& origin, VnicPath& to, rte_mbuf** frames, std::uint16_t count,
+                              std::uint32_t took, bool took_some) {
+    if (rings_of(to) > 1)
+        wait_by_ring(origin, to, frames, count, took);
+    else
+        wait_or_drop(origin, to, to.fixed.id, frames, count, took_some);
 }
 
 /// @param took_some the VM, or the line's ring, has taken other frames just now
-void Delivery::wait_or_drop(VnicPath& to, LineId line, rte_mbuf** frames, std::uint16_t count,
-                            bool took_some) {
+void WaitingFrames::wait_or_drop(const Origin& origin, VnicPath& to, LineId line, rte_mbuf** frames,
+                                 std::uint16_t count, bool took_some) {
     Line& state = lines_[line];
     const bool up = to.fixed.port->up();
-    const bool stalled = !took_some && origin_.now < state.stalled_until;
-    state.stalled_until = stalled ? origin_.now + kStall : 0;
+    const bool stalled = !took_some && origin.now < state.stalled_until;
+    state.stalled_until = stalled ? origin.now + kStall : 0;
     const bool waits = up && to.profile.isolated && setup_.directory != nullptr && !stalled;
     if (waits && !fan_in_.waits(line))
-        state.progress = origin_.now;
+        state.progress = origin.now;
     for (std::uint16_t i = 0; i < count; ++i)
-        if (!waits || !wait(to, line, frames[i]))
-            drop(to, frames + i, 1, up ? DropReason::kVmRingFull : DropReason::kVmDown);
+        if (!waits || !wait(origin, to, line, frames[i]))
+            drop_to_vm(to, frames + i, 1, up ? DropReason::kVmRingFull : DropReason::kVmDown);
     refresh(to);
 }
 
 /// @return false when the frame may not wait; it is the caller's
-bool Delivery::wait(VnicPath& to, LineId line, rte_mbuf* frame) {
-    const PacketRef ref{frame, origin_.now, frame->pkt_len + to.fixed.overhead_bytes, 1, buffers_of(frame)};
+bool WaitingFrames::wait(const Origin& origin, VnicPath& to, LineId line, rte_mbuf* frame) {
+    const PacketRef ref{frame, origin.now, frame->pkt_len + to.fixed.overhead_bytes, 1, buffers_of(frame)};
     const auto bytes = ref.bytes;  // the frame may be another's once it was taken
     bool taken = false;
-    if (origin_.vm != nullptr)
-        taken = wait_from_vm(line, ref);
-    else if (origin_.inbox && origin_of(frame) == FrameOrigin::kVm && source_of(frame) != kNoVnic)
-        taken = wait_from_worker(to, line, ref, source_of(frame));
+    if (origin.vm != nullptr)
+        taken = wait_from_vm(origin, line, ref);
+    else if (origin.inbox && FrameWord::of(frame).origin == FrameOrigin::kVm && source_of(frame) != kNoVnic)
+        taken = wait_from_worker(origin, to, line, ref, source_of(frame));
     else
-        taken = wait_from_wire(to, line, ref);
+        taken = wait_from_wire(origin, to, line, ref);
     if (taken)
         to.stats.to_vm.queued.add(1, bytes);
     return taken;
 }
 
-bool Delivery::wait_from_vm(LineId line, const PacketRef& ref) {
-    VnicPath& from = *origin_.vm;
+bool WaitingFrames::wait_from_vm(const Origin& origin, LineId line, const PacketRef& ref) {
+    VnicPath& from = *origin.vm;
     const VnicId id = from.fixed.id;
     if (from.queued_buffers + ref.buffers > from.profile.buffers_max)
         return false;
@@ -183,16 +200,16 @@ bool Delivery::wait_from_vm(LineId line, const PacketRef& ref) {
     // The poll that took its last burst from the ring made sure that the quota has room for that, but not for
     // copies, too.
     constexpr std::uint32_t kBurstBuffers = limits::kBurst * limits::kFrameBuffersMax;
-    if (origin_.copies && from.queued_buffers + ref.buffers + kBurstBuffers > from.profile.buffers_max)
+    if (origin.copies && from.queued_buffers + ref.buffers + kBurstBuffers > from.profile.buffers_max)
         return false;
-    const bool single = !origin_.copies && !from.backpressure.several(origin_.now);
-    if (bytes > (single ? kSingleBytes : origin_.copies ? kFloodBytes : kSeveralBytes))
+    const bool single = !origin.copies && !from.backpressure.several(origin.now);
+    if (bytes > (single ? kSingleBytes : origin.copies ? kFloodBytes : kSeveralBytes))
         return false;
     // Half of its quota is for what it sends to others, or will when it turns to them.
     if ((!single || bytes > kSeveralBytes) &&
         2 * (from.backpressure.buffers + ref.buffers) > from.profile.buffers_max)
         return false;
-    if (!fan_in_.push(line, id, claim_of(from), ref, origin_.now))
+    if (!fan_in_.push(line, id, claim_of(from), ref, origin.now))
         return false;
     if (bytes > kMarkBytes)  // copies may share their data; of them less waits
         from.stats.ecn_marked += mark_congestion(static_cast<rte_mbuf*>(ref.packet));
@@ -202,37 +219,38 @@ bool Delivery::wait_from_vm(LineId line, const PacketRef& ref) {
     return true;
 }
 
-bool Delivery::wait_from_worker(VnicPath& to, LineId line, const PacketRef& ref, std::uint16_t source) {
+bool WaitingFrames::wait_from_worker(const Origin& origin, VnicPath& to, LineId line, const PacketRef& ref,
+                                     std::uint16_t source) {
     const Waiting& state = waiting_[to.fixed.id];
     const std::uint32_t bytes = fan_in_.bytes(line, kFromWorkers) + ref.bytes;
-    const bool taken = bytes <= kWorkersBytes && fan_in_.push(line, kFromWorkers, {}, ref, origin_.now);
+    const bool taken = bytes <= kWorkersBytes && fan_in_.push(line, kFromWorkers, {}, ref, origin.now);
     const std::uint32_t held =
-        state.rings == 1 ? bytes : bytes_of(to.fixed.id, kFromWorkers, state.from_workers, origin_.now);
-    if (held > kHoldBytes && fan_in_.waits(line))  // serve() will release it
+        state.rings == 1 ? bytes : bytes_of(to.fixed.id, kFromWorkers, state.from_workers, origin.now);
+    if (held > kHoldBytes && fan_in_.waits(line))  // visit() will release it
         hold_other(to, source);
     return taken;
 }
 
-bool Delivery::wait_from_wire(VnicPath& to, LineId line, const PacketRef& ref) {
+bool WaitingFrames::wait_from_wire(const Origin& origin, VnicPath& to, LineId line, const PacketRef& ref) {
     const VnicId id = to.fixed.id;
     const auto* frame = static_cast<const rte_mbuf*>(ref.packet);
     const std::uint32_t queued = fan_in_.bytes(line, kFromWire);
     Waiting& state = waiting_[id];
     // All floods have one ring: it would fill with them the buffers that the others' frames may need.
-    if (state.rings > 1 && origin_.copies && queued + ref.bytes > kFloodBytes)
+    if (state.rings > 1 && origin.copies && queued + ref.bytes > kFloodBytes)
         return false;
-    if (!source_shares_.may_enter(id, source_address(frame), ref.bytes, queued, kWireBytes, origin_.now) ||
-        !fan_in_.push(line, kFromWire, wire_claim(to), ref, origin_.now))
+    if (!source_shares_.may_enter(id, source_address(frame), ref.bytes, queued, kWireBytes, origin.now) ||
+        !fan_in_.push(line, kFromWire, wire_claim(to), ref, origin.now))
         return false;
-    if (setup_.line_rate != 0 && !state.measured && wire_waits(id, origin_.now)) {
+    if (setup_.line_rate != 0 && !state.measured && wire_waits(id, origin.now)) {
         state.measured = true;
         measured_.push_back(id);
-        state.drain.update(true, setup_.line_rate, origin_.now);
+        state.drain.update(true, setup_.line_rate, origin.now);
     }
     return true;
 }
 
-bool Delivery::holds(VnicPath& sender, Nanos now) const {
+bool WaitingFrames::holds(VnicPath& sender, Nanos now) const {
     const Backpressure& pressure = sender.backpressure;
     if (!pressure.check(sender.pressure) || pressure.several(now))
         return false;
@@ -246,7 +264,7 @@ bool Delivery::holds(VnicPath& sender, Nanos now) const {
 }
 
 /// The vNIC of another worker sees it at its next poll.
-void Delivery::hold_other(const VnicPath& receiver, std::uint16_t vnic) {
+void WaitingFrames::hold_other(const VnicPath& receiver, std::uint16_t vnic) {
     if (setup_.directory[vnic] == nullptr)
         return;
     VnicPath& sender = *setup_.directory[vnic];
@@ -258,7 +276,7 @@ void Delivery::hold_other(const VnicPath& receiver, std::uint16_t vnic) {
     sender.backpressure.hold(sender.pressure);
 }
 
-void Delivery::release_others(VnicId receiver) {
+void WaitingFrames::release_others(VnicId receiver) {
     BitmapTree<limits::kVnicsMax>& held = waiting_[receiver].held;
     while (!held.empty()) {
         const std::size_t vnic = held.find_from(0);
@@ -267,14 +285,14 @@ void Delivery::release_others(VnicId receiver) {
     }
 }
 
-SenderClaim Delivery::claim_at(const VnicPath& to, SenderId sender) const {
+SenderClaim WaitingFrames::claim_at(const VnicPath& to, SenderId sender) const {
     if (sender == kFromWire)
         return wire_claim(to);
     return sender == kFromWorkers ? SenderClaim{} : claim_of(*setup_.directory[sender]);
 }
 
 /// A frame waits no more.
-void Delivery::left(VnicPath& to, const PacketRef& ref, SenderId sender) {
+void WaitingFrames::left(VnicPath& to, const PacketRef& ref, SenderId sender) {
     to.stats.to_vm.queued.remove(1, ref.bytes);
     if (sender >= kFromWorkers)
         return;
@@ -283,18 +301,18 @@ void Delivery::left(VnicPath& to, const PacketRef& ref, SenderId sender) {
     from.backpressure.buffers -= ref.buffers;
 }
 
-void Delivery::drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, DropReason reason) {
+void WaitingFrames::drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, DropReason reason) {
     left(to, ref, sender);
     to.stats.to_vm.drop(reason, 1, ref.bytes);
     rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
 }
 
-void Delivery::drop_line(VnicPath& to, LineId line, DropReason reason) {
+void WaitingFrames::drop_line(VnicPath& to, LineId line, DropReason reason) {
     fan_in_.drain_receiver(
         line, [&](const PacketRef& ref, SenderId sender) { drop_left(to, ref, sender, reason); });
 }
 
-void Delivery::drop_waiting(VnicPath& to, DropReason reason) {
+void WaitingFrames::drop_waiting(VnicPath& to, DropReason reason) {
     const VnicId id = to.fixed.id;
     drop_line(to, id, reason);
     for (std::uint16_t ring = 0; ring < waiting_[id].rings; ++ring)
@@ -304,15 +322,14 @@ void Delivery::drop_waiting(VnicPath& to, DropReason reason) {
     refresh(to);
 }
 
-unsigned Delivery::serve_waiting(Nanos now) {
+unsigned WaitingFrames::serve(Nanos now) {
     unsigned moved = 0;
-    origin_ = {nullptr, false, now};
     setup_.bill.restart();
     for (std::size_t visits = std::min(fan_in_.waiting().size(), kVisitsPerCall);
          visits != 0 && moved < kPerCall; --visits) {
         turn_ = turn_ < fan_in_.waiting().size() ? turn_ : 0;
         const LineId line = fan_in_.waiting()[turn_];
-        moved += serve(line);
+        moved += visit(line, now);
         setup_.bill.charge(*setup_.directory[lines_[line].vnic]);
         turn_ += fan_in_.waits(line);  // else another has its place
     }
@@ -326,7 +343,7 @@ unsigned Delivery::serve_waiting(Nanos now) {
 }
 
 /// A frame that waited is the VM's now.
-void Delivery::delivered(VnicPath& to, const PacketRef& ref, SenderId sender) {
+void WaitingFrames::delivered(VnicPath& to, const PacketRef& ref, SenderId sender) {
     left(to, ref, sender);
     to.stats.to_vm.delivered.add(1, ref.bytes);
     if (sender == kFromWire)
@@ -334,7 +351,7 @@ void Delivery::delivered(VnicPath& to, const PacketRef& ref, SenderId sender) {
 }
 
 /// Gives the VM what it takes of what waits in the line. @return buffers of these frames
-unsigned Delivery::serve(LineId line) {
+unsigned WaitingFrames::visit(LineId line, Nanos now) {
     VnicPath& to = *setup_.directory[lines_[line].vnic];
     if (!to.fixed.port->up()) {
         drop_waiting(to, DropReason::kVmDown);
@@ -342,13 +359,13 @@ unsigned Delivery::serve(LineId line) {
     }
     bool full = false;
     const bool mixed = line == to.fixed.id && waiting_[to.fixed.id].rings > 1;
-    const unsigned moved = mixed ? serve_mixed(to, full) : serve_line(to, line, full);
-    end_visit(to, line, moved != 0 || !full);
+    const unsigned moved = mixed ? serve_mixed(to, full, now) : serve_line(to, line, full, now);
+    end_visit(to, line, moved != 0 || !full, now);
     return moved;
 }
 
 /// @param full becomes true when the ring has no room  @return buffers of the frames that left
-unsigned Delivery::serve_line(VnicPath& to, LineId line, bool& full) {
+unsigned WaitingFrames::serve_line(VnicPath& to, LineId line, bool& full, Nanos now) {
     const VnicId id = to.fixed.id;
     // If the VM has changed the number of its rings, the line's frames may go to several.
     const std::uint32_t most = waiting_[id].rings == to.fixed.port->rings() ? kPicked : 1;
@@ -356,7 +373,7 @@ unsigned Delivery::serve_line(VnicPath& to, LineId line, bool& full) {
     while (!full && moved < kPerVisit) {
         std::array<rte_mbuf*, kPicked> frames;
         std::uint16_t count = 0;
-        if (fan_in_.stage(line, most, origin_.now) == 0)
+        if (fan_in_.stage(line, most, now) == 0)
             break;
         fan_in_.staged(line,
                        [&](const PacketRef& ref) { frames[count++] = static_cast<rte_mbuf*>(ref.packet); });
@@ -381,16 +398,16 @@ unsigned Delivery::serve_line(VnicPath& to, LineId line, bool& full) {
 }
 
 /// @param moved frames left the line, or could have
-void Delivery::end_visit(VnicPath& to, LineId line, bool moved) {
+void WaitingFrames::end_visit(VnicPath& to, LineId line, bool moved, Nanos now) {
     const VnicId id = to.fixed.id;
     Waiting& state = waiting_[id];
     Line& visited = lines_[line];
     if (moved)
-        visited.progress = origin_.now;
-    if (!state.held.empty() && bytes_of(id, kFromWorkers, state.from_workers, origin_.now) < kHoldBytes / 2)
+        visited.progress = now;
+    if (!state.held.empty() && bytes_of(id, kFromWorkers, state.from_workers, now) < kHoldBytes / 2)
         release_others(id);
-    if (origin_.now - visited.progress >= kStall) {
-        visited.stalled_until = origin_.now + kStall;
+    if (now - visited.progress >= kStall) {
+        visited.stalled_until = now + kStall;
         drop_line(to, line, DropReason::kVmRingFull);
         if (!any_waits(id))
             release_others(id);
@@ -398,7 +415,7 @@ void Delivery::end_visit(VnicPath& to, LineId line, bool moved) {
     refresh(to);
 }
 
-void Delivery::forget_free() {
+void WaitingFrames::forget_free() {
     std::erase_if(measured_, [this](VnicId id) {
         Waiting& state = waiting_[id];
         state.measured = !state.drain.idle();

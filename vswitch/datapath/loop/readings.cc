@@ -1,0 +1,33 @@
+// readings.cc - of every stage that is there.
+#include "vswitch/datapath/loop/readings.h"
+
+namespace weir {
+
+void read(const Stages& stages, VnicId vnic, VnicStats& into) {
+    const VnicPath& path = stages.vnics.at(vnic);
+    into = path.stats;
+    into.learned = path.guard.learned();
+    if (stages.uplink)
+        into.limiters = stages.uplink->egress().limits().advertised(vnic);
+    if (stages.feedback) {
+        const EndpointReading reading = stages.feedback->read(vnic);
+        into.received_rate = reading.received;
+        into.receive_capacity = reading.capacity;
+        into.advertised_rate = reading.advertised;
+    }
+}
+
+void read(const Stages& stages, WorkerSnapshot& into) {
+    into.handoff = stages.delivery.handoff;
+    into.mac_entries = stages.vnics.macs().size();
+    if (stages.uplink) {
+        into.uplink = stages.uplink->stats;
+        into.uplink_capacity = stages.uplink->egress().capacity();
+    }
+    if (stages.feedback) {
+        into.feedback = stages.feedback->stats;
+        into.feedback.limiters = stages.uplink->egress().limits().advertised();
+    }
+}
+
+}  // namespace weir

@@ -1,0 +1,247 @@
+// ring_poller.cc - RingPoller: what one ring may give, and the rounds over all rings.
+#include "vswitch/datapath/loop/ring_poller.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+
+namespace weir {
+namespace {
+
+/// Buffers of a burst of the largest frames, of which one is split and the others wait in the intake.
+constexpr std::uint32_t burst_buffers(std::uint32_t frames) {
+    return limits::kVnicBuffersMin + (frames - 1) * limits::kFrameBuffersMax;
+}
+
+/// Frames that may be taken from the ring though each were of the largest size.
+std::uint32_t burst_within_quota(const VnicPath& vnic) {
+    const std::uint32_t quota = vnic.profile.buffers_max;
+    if (vnic.queued_buffers == 0 && quota >= burst_buffers(limits::kBurst)) [[likely]]
+        return vnic.burst_max;
+    const std::uint32_t room = quota - std::min(quota, vnic.queued_buffers);
+    const std::uint32_t beside_split =
+        1 + (std::max(quota, limits::kVnicBuffersMin) - limits::kVnicBuffersMin) / limits::kFrameBuffersMax;
+    const std::uint32_t frames = std::min(room / limits::kFrameBuffersMax, beside_split);
+    return std::min<std::uint32_t>(frames != 0 || vnic.queued_buffers != 0 ? frames : 1, vnic.burst_max);
+}
+
+}  // namespace
+
+RingPoller::RingPoller(const Setup& setup)
+    : stages_(setup.stages),
+      from_vms_(setup.from_vms),
+      from_outside_(setup.from_outside),
+      bill_(setup.bill),
+      stats_(setup.stats),
+      shared_(setup.shared),
+      coalesce_cycles_(setup.coalesce_cycles),
+      turn_(setup.turn) {
+    mine_.reserve(limits::kVnicsMax);
+    promised_.reserve(limits::kVnicsMax);
+}
+
+void RingPoller::add(VnicPath& vnic) {
+    mine_.push_back(&vnic);
+    change(vnic);
+}
+
+void RingPoller::change(VnicPath& vnic) {
+    std::erase(promised_, &vnic);
+    if (vnic.promised)
+        promised_.push_back(&vnic);
+    promised_next_ = 0;
+}
+
+void RingPoller::remove(VnicPath& vnic) {
+    std::erase(mine_, &vnic);
+    std::erase(promised_, &vnic);
+    promised_next_ = 0;
+}
+
+/// Between two VMs of a long turn: what was promised, or comes from outside, does not wait for its end; nor
+/// do frames that may leave, or that a VM takes now.
+unsigned RingPoller::serve_between(Nanos now) {
+    unsigned moved = poll_outside(now);
+    moved += poll_promised(now);
+    if (stages_.delivery.waiting().busy())
+        moved += stages_.serve_waiting(now);
+    if (stages_.uplink) {
+        moved += stages_.uplink->flush(now);
+        bill_.restart();  // the next busy vNIC does not pay for it
+    }
+    return moved;
+}
+
+/// @return frames that may be taken from the VM's ring now; 0: the ring is held back
+std::uint16_t RingPoller::allowance(VnicPath& vnic, Nanos now) {
+    if (vnic.backlogged() && stages_.uplink && !stages_.uplink->egress().has_room(vnic.fixed.id)) {
+        vnic.hold(HoldReason::kUplink, now);
+        return 0;
+    }
+    const std::uint32_t most = burst_within_quota(vnic);
+    if (most == 0) {
+        vnic.hold(HoldReason::kBuffers, now);
+        return 0;
+    }
+    if (vnic.profile.encryption_limited && !vnic.encryption.can_pay(1, now)) {
+        vnic.hold(HoldReason::kEncryption, now);
+        return 0;
+    }
+    if (!vnic.profile.limited) {
+        vnic.release(now);
+        return static_cast<std::uint16_t>(most);
+    }
+    for (std::uint32_t frames = most; frames != 0; frames /= 2) {
+        if (vnic.limiter.can_pay({frames * vnic.frame_bytes_mean, frames}, now)) {
+            vnic.release(now);
+            return static_cast<std::uint16_t>(frames);
+        }
+    }
+    const std::uint32_t batch =
+        std::clamp<std::uint32_t>(vnic.profile.wake_bytes / vnic.frame_bytes_mean, 1, limits::kBurst);
+    from_vms_.park(vnic, {batch * vnic.frame_bytes_mean, 1}, now);
+    return 0;
+}
+
+/// @return frames that moved, for which the caller charges; 0: none
+unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
+    const bool looks =
+        vnic.pressure.pressed.load(std::memory_order_relaxed) && stages_.delivery.waiting().holds(vnic, now);
+    if (looks && !vnic.held_for_as_long(HoldReason::kReceiver, Backpressure::kLookPeriod, now)) [[unlikely]] {
+        vnic.hold(HoldReason::kReceiver, now);
+        return 0;
+    }
+    if (looks && !from_vms_.next_goes_elsewhere(vnic)) [[unlikely]] {
+        vnic.release(now);
+        vnic.hold(HoldReason::kReceiver, now);  // until the next look
+        return 0;
+    }
+    const std::uint16_t most = allowance(vnic, now);
+    if (most == 0)
+        return 0;
+    if (!vnic.intake.empty()) [[unlikely]]
+        return forward_piece(vnic, looks ? 1 : limits::kBurst, now);
+    std::array<rte_mbuf*, limits::kBurst> frames;
+    const auto asked = static_cast<std::uint16_t>(looks ? (most + 1) / 2 : most);
+    const std::uint16_t count = vnic.fixed.port->rx_burst(frames.data(), asked);
+    if (count == 0)
+        return 0;
+    ++vnic.stats.bursts;
+    if (Intake::needed_for({frames.data(), count})) [[unlikely]] {
+        vnic.intake.fill({frames.data(), count});
+        return forward_piece(vnic, looks ? 1 : limits::kBurst, now);
+    }
+    from_vms_.forward(vnic, frames.data(), count, now);
+    return count;
+}
+
+/// A piece of a burst with super-frames, of at most so many, if the vNIC's quota has room for what they may
+/// become.
+unsigned RingPoller::forward_piece(VnicPath& vnic, std::size_t most, Nanos now) {
+    const std::uint32_t held = vnic.queued_buffers + vnic.intake.buffers();
+    const std::uint32_t room = vnic.profile.buffers_max - std::min(vnic.profile.buffers_max, held);
+    const std::span<rte_mbuf*> piece = vnic.intake.next(room, most, vnic.queued_buffers == 0);
+    if (piece.empty()) {
+        vnic.hold(HoldReason::kBuffers, now);
+        return 0;
+    }
+    from_vms_.forward(vnic, piece.data(), static_cast<std::uint16_t>(piece.size()), now);
+    return static_cast<unsigned>(piece.size());
+}
+
+/// Counts a poll that moved frames and was paid for.
+inline void RingPoller::finish_poll(VnicPath& vnic, unsigned frames) {
+    // A ring that gave more than one frame but fewer than this is left to fill for a moment
+    // (`poll_coalesce`): a burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's
+    // cache lines travel either way. A ring with single frames is polled at once: there latency counts, and
+    // waiting gains nothing.
+    const unsigned small_burst = vnic.burst_max * 3 / 4;
+    vnic.quiet_until =
+        frames > 1 && frames < small_burst && vnic.intake.empty() ? bill_.mark() + coalesce_cycles_ : 0;
+    stats_.packets += frames;
+    ++stats_.bursts;
+}
+
+unsigned RingPoller::poll_promised(Nanos now) {
+    // Rings of one call: bounds the time that it adds to a turn. The next call continues with the next ring.
+    constexpr unsigned kRingsMax = 16;
+    if (promised_.empty())
+        return 0;
+    unsigned moved = 0;
+    std::size_t idle = 0;  // rings in a row that were empty, or whose promises could not pay
+    for (unsigned rings = 0; rings < kRingsMax && idle < promised_.size(); ++rings) {
+        ++idle;
+        VnicPath& vnic = *promised_[promised_next_];
+        promised_next_ = promised_next_ + 1 < promised_.size() ? promised_next_ + 1 : 0;
+        if (vnic.parked || bill_.mark() < vnic.quiet_until || !vnic.promise.may_poll(now))
+            continue;
+        const unsigned count = poll_vnic(vnic, now);
+        if (count == 0) {
+            if (vnic.fixed.port->take_wasted()) [[unlikely]]
+                vnic.promise.pay(1, bill_.count(vnic), now);
+            continue;
+        }
+        vnic.promise.pay(count, bill_.count(vnic), now);
+        finish_poll(vnic, count);
+        moved += count;
+        idle = 0;
+        if (turn_.outside_due(bill_.mark()))
+            moved += poll_outside(now);
+    }
+    bill_.restart();  // the next busy vNIC does not pay for rings that were empty
+    return moved;
+}
+
+unsigned RingPoller::poll_vnics(Nanos now) {
+    // Cycles are charged from the last mark on: after this many vNICs that were passed over or had empty
+    // rings (35 ns each) a new mark is set, so that the next busy vNIC does not pay for them.
+    constexpr std::size_t kUnmarkedVnicsMax = 8;
+    unsigned moved = 0;
+    CycleShare& share = bill_.share();
+    std::size_t marked = next_;
+    for (std::size_t at = next_; at < mine_.size(); ++at) {
+        VnicPath* const vnic = mine_[at];
+        if (vnic->parked || bill_.mark() < vnic->quiet_until ||
+            (vnic->profile.isolated && !share.may_poll(vnic->fixed.id)))
+            continue;
+        if (at - marked >= kUnmarkedVnicsMax) {
+            bill_.restart();
+            marked = at;
+        }
+        const unsigned count = poll_vnic(*vnic, now);
+        if (count == 0) {
+            if (vnic->fixed.port->take_wasted()) [[unlikely]]
+                bill_.charge(*vnic);
+            continue;
+        }
+        marked = at + 1;
+        bill_.charge(*vnic);
+        if (vnic->promised) [[unlikely]]
+            vnic->promise.count(count, now);
+        finish_poll(*vnic, count);
+        moved += count;
+        if (at + 1 < mine_.size() && turn_.over(bill_.mark())) {
+            next_ = at + 1;
+            return moved;
+        }
+        if (turn_.outside_due(bill_.mark()))
+            moved += serve_between(now);
+    }
+    next_ = 0;
+    share.end_round();
+    return moved;
+}
+
+unsigned RingPoller::poll_outside(Nanos now) {
+    const std::uint64_t from = bill_.mark();
+    unsigned moved = 0;
+    if (stages_.uplink)
+        moved += from_outside_.poll_wire(now, stats_);
+    if (shared_)
+        moved += from_outside_.poll_inbox(now);
+    turn_.outside_polled(from, bill_.mark());
+    return moved;
+}
+
+}  // namespace weir

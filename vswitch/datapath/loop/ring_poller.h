@@ -1,0 +1,77 @@
+// ring_poller.h - which VM's ring is polled when, how many frames are taken from it, and the polls of the
+// wire and of other workers between them. Source: docs/design.md 2, 4; docs/algorithms.md 3.5, 3.7. Units:
+// ns; cycles of the TSC. Threads: owning worker.
+//
+// A ring is left alone while its vNIC's limit cannot pay, its queue to the uplink is full, it holds too many
+// buffers, it used its share of the core's cycles, or its last burst was so small that it is left to fill.
+// Rings of vNICs that were promised packets come first, and again whenever the wire does, until the promise
+// is kept (packet_promise.h).
+//
+// Order of a turn: begin_turn(), poll_outside(), poll_promised(), poll_vnics().
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "vswitch/datapath/loop/from_outside.h"
+#include "vswitch/datapath/loop/from_vms.h"
+#include "vswitch/datapath/loop/poll_turn.h"
+#include "vswitch/datapath/loop/stages.h"
+
+namespace weir {
+
+class RingPoller {
+  public:
+    struct Setup {
+        Stages& stages;
+        FromVms& from_vms;
+        FromOutside& from_outside;
+        CycleBill& bill;
+        WorkerStats& stats;             ///< polls are counted there
+        bool shared;                    ///< there are other workers
+        std::uint64_t coalesce_cycles;  ///< how long a ring that gave a small burst is left to fill
+        PollTurn::Profile turn;
+    };
+    explicit RingPoller(const Setup& setup);
+
+    void add(VnicPath& vnic);
+    /// The vNIC was promised packets, or no longer is.
+    void change(VnicPath& vnic);
+    void remove(VnicPath& vnic);
+    /// Those that are polled here.
+    [[nodiscard]] std::span<VnicPath* const> vnics() const { return mine_; }
+
+    /// @param start the cycle counter at the turn's beginning
+    void begin_turn(std::uint64_t start) { turn_.begin(start); }
+    /// A burst of the wire, and one of the other workers' frames. @return frames
+    unsigned poll_outside(Nanos now);
+    /// Polls the rings of vNICs with promised packets, one after the other, while their promises can pay.
+    /// Neither the round nor the shares of cycles can refuse such a poll. The wire is polled between two
+    /// rings as in a round. @return frames
+    unsigned poll_promised(Nanos now);
+    /// Every VM's ring in turn, as far as its share of this core's cycles goes. A round may take several
+    /// turns. @return frames
+    unsigned poll_vnics(Nanos now);
+
+  private:
+    unsigned serve_between(Nanos now);
+    unsigned poll_vnic(VnicPath& vnic, Nanos now);
+    unsigned forward_piece(VnicPath& vnic, std::size_t most, Nanos now);
+    void finish_poll(VnicPath& vnic, unsigned frames);
+    std::uint16_t allowance(VnicPath& vnic, Nanos now);
+
+    Stages& stages_;
+    FromVms& from_vms_;
+    FromOutside& from_outside_;
+    CycleBill& bill_;
+    WorkerStats& stats_;
+    bool shared_;
+    std::uint64_t coalesce_cycles_;
+    PollTurn turn_;
+    std::vector<VnicPath*> mine_;
+    std::size_t next_ = 0;             // of mine_: where the round continues
+    std::vector<VnicPath*> promised_;  // those of mine_ with a promise of packets
+    std::size_t promised_next_ = 0;    // of promised_
+};
+
+}  // namespace weir

@@ -1,0 +1,48 @@
+// share_negotiation.cc - ShareNegotiation: what was used since the last time, and what is still needed.
+#include "vswitch/datapath/loop/share_negotiation.h"
+
+#include <utility>
+
+namespace weir {
+
+void ShareNegotiation::claim(std::span<VnicPath* const> vnics) {
+    claim_ = {};
+    receive_claim_ = {};
+    for (const VnicPath* vnic : vnics) {
+        claim_.reservation += vnic->profile.uplink.reservation;
+        claim_.shares += vnic->profile.uplink.shares;
+        receive_claim_.reservation += vnic->profile.receive_reservation;
+        receive_claim_.shares += vnic->profile.receive_shares;
+    }
+}
+
+/// Worker 0 divides.
+void ShareNegotiation::negotiate(Nanos now) {
+    Uplink& uplink = *stages_.uplink;
+    std::optional<RateFeedback>& feedback = stages_.feedback;
+    const Nanos span = now + LinkShare::kPeriod - due_;
+    due_ = now + LinkShare::kPeriod;
+    const auto rate = [span](std::uint64_t total, std::uint64_t& before) {
+        const std::uint64_t more = total - std::exchange(before, total);
+        return static_cast<std::uint64_t>(Wide{more} * kNanosPerSec / span);
+    };
+    LinkDemand demand = claim_;
+    LinkDemand in = receive_claim_;
+    demand.used = rate(uplink.stats.tx.delivered.bytes, sent_before_);
+    demand.backlogged = uplink.backlogged();
+    out_.report(worker_, demand);
+    if (feedback) {
+        in.used = rate(feedback->received_total(), received_before_);
+        in.backlogged = feedback->backlogged();
+        in_.report(worker_, in);
+    }
+    if (worker_ == 0) {
+        out_.divide();
+        in_.divide();
+    }
+    uplink.egress().set_capacity(out_.allocation(worker_), out_.reservable(worker_), now);
+    if (feedback)
+        feedback->set_capacity(in_.allocation(worker_));
+}
+
+}  // namespace weir

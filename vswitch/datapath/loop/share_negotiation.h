@@ -1,0 +1,40 @@
+// share_negotiation.h - one worker's part of the link, each way: its demand reported, its allocation applied.
+// Source: docs/algorithms.md 3.6. Units: bytes per second; ns. Threads: owning worker.
+#pragma once
+
+#include <span>
+
+#include "vswitch/datapath/loop/stages.h"
+#include "vswitch/qos/link_share.h"
+
+namespace weir {
+
+class ShareNegotiation {
+  public:
+    /// @param uplink the link that is divided; there are other workers
+    ShareNegotiation(WorkerId worker, Stages& stages, const Stages::UplinkPart& uplink)
+        : worker_(worker), stages_(stages), out_(uplink.out), in_(uplink.in) {}
+
+    /// Reservations and shares of these vNICs, the worker's own, are what it claims from now on.
+    void claim(std::span<VnicPath* const> vnics);
+    /// Once in LinkShare::kPeriod.
+    void negotiate_when_due(Nanos now) {
+        if (now >= due_)
+            negotiate(now);
+    }
+
+  private:
+    void negotiate(Nanos now);
+
+    WorkerId worker_;
+    Stages& stages_;
+    LinkShare& out_;
+    LinkShare& in_;
+    LinkDemand claim_;          // reservations and shares together
+    LinkDemand receive_claim_;  // likewise, of the downlink
+    Nanos due_ = 0;
+    std::uint64_t sent_before_ = 0;  // bytes, at the last negotiation
+    std::uint64_t received_before_ = 0;
+};
+
+}  // namespace weir

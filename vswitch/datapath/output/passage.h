@@ -1,0 +1,77 @@
+// passage.h - the scope of one burst: whose frames are delivered in it, and which vNIC pays for the cycles.
+// Source: docs/algorithms.md 3.5. Units: ns; TSC cycles. Threads: owning worker.
+//
+// The constructor begins. What is delivered in the scope may be staged; the destructor sends it and charges.
+// A passage may be opened within another of the same origin: what waits of the outer one leaves with the
+// inner one's end.
+//
+// Example: a burst of the wire has frames for B and C. They are staged in a passage whose receivers pay; at
+// its end B's ring is written and B charged, then C's and C.
+#pragma once
+
+#include <optional>
+
+#include "vswitch/base/drop_reason.h"
+#include "vswitch/datapath/frame/batch.h"
+#include "vswitch/datapath/output/delivery.h"
+#include "vswitch/datapath/vnic/cycle_bill.h"
+#include "vswitch/datapath/vnic/origin.h"
+
+namespace weir {
+
+class Passage {
+  public:
+    enum class Payer : std::uint8_t {
+        kCaller,    ///< charges later, or nothing is charged
+        kSender,    ///< the origin's VM, for all since the last charge
+        kReceivers  ///< each for what it is sent
+    };
+    Passage(Delivery& delivery, CycleBill& bill, const Origin& origin, Payer payer)
+        : delivery_(delivery), bill_(bill), origin_(origin), payer_(payer) {}
+    ~Passage() {
+        if (payer_ == Payer::kReceivers) {
+            delivery_.flush_to_receivers(origin_);
+            return;
+        }
+        delivery_.flush(origin_);
+        if (payer_ == Payer::kSender)
+            bill_.charge(*origin_.vm);
+    }
+    Passage(const Passage&) = delete;
+    Passage& operator=(const Passage&) = delete;
+
+    [[nodiscard]] const Origin& origin() const { return origin_; }
+    [[nodiscard]] Nanos now() const { return origin_.now; }
+
+    /// Delivers one frame, accounted with the receiver's overhead. It is consumed. @return false when it did
+    /// not fit into another worker's inbox
+    bool deliver(VnicPath& to, rte_mbuf* frame) const { return deliver(to, frame, origin_); }
+    /// A copy of a flooded frame, likewise.
+    bool deliver_copy(VnicPath& to, rte_mbuf* copy) const {
+        Origin copies = origin_;
+        copies.copies = true;
+        return deliver(to, copy, copies);
+    }
+    /// A frame that waited for this vNIC; nullptr: it has gone meanwhile. @return the reason for which the
+    /// frame was dropped
+    std::optional<DropReason> deliver_waited(VnicPath* to, rte_mbuf* frame) const {
+        if (to == nullptr) {
+            rte_pktmbuf_free(frame);
+            return DropReason::kVnicRemoved;
+        }
+        return deliver(*to, frame) ? std::nullopt : std::optional(DropReason::kWorkerRingFull);
+    }
+
+  private:
+    bool deliver(VnicPath& to, rte_mbuf* frame, const Origin& origin) const {
+        OneFrame one(frame, frame->pkt_len + to.fixed.overhead_bytes);
+        return delivery_.deliver(origin, to, one.run(), false) != 0;
+    }
+
+    Delivery& delivery_;
+    CycleBill& bill_;
+    Origin origin_;
+    Payer payer_;
+};
+
+}  // namespace weir
