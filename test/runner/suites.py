@@ -90,8 +90,10 @@ def fresh(name, phrase, *words):
                  bound=2 * SHARD_SECONDS)
 
 
-# As many random switches as the other sanitizers take: Valgrind needs 0.5 s for each.
-SANITIZED_SEEDS = (("WEIR_SEEDS", "100"),)
+# One thread runs at a time, each in turn: a worker that polls would keep the others out for seconds otherwise. As many random switches as
+# the other sanitizers take: Valgrind needs 0.5 s for each.
+VALGRIND = "valgrind --quiet --error-exitcode=1 --fair-sched=try"
+UNDER_VALGRIND = (("WEIR_SEEDS", "100"), ("WEIR_VALGRIND", "1"))
 DEEP = (
     Suite("asan-unit", "unit under ASan and UBSan, by clang", (unit(ADDRESS, "unit", seconds=190),), ADDRESS, ("unit", "canary"),
           needs=ROOT_NEEDS, canaries=(unit(ADDRESS, "canary"),), paths=UNIT),
@@ -113,9 +115,9 @@ DEEP = (
                                                                       end_to_end("installed", lane=BESIDE, seconds=5)), RELEASE,
           ("simulator", "canary"), ("all",), needs=ROOT_NEEDS, canaries=(CANARY,), paths=(*UNIT, "bench/sim", "bench/scenarios", "test/bench",
                                                                                 "test/e2e/installed")),
-    Suite("memory", "unit under Valgrind", (unit(RELEASE, "unit", "valgrind --quiet --error-exitcode=1", seconds=300, environment=SANITIZED_SEEDS),),
+    Suite("memory", "unit under Valgrind", (unit(RELEASE, "unit", VALGRIND, seconds=300, environment=UNDER_VALGRIND),),
           RELEASE, ("unit", "canary-memory"), needs=("--tests", "--memory"),
-          canaries=(unit(RELEASE, "canary-memory", "valgrind --quiet --error-exitcode=1"),), paths=UNIT),
+          canaries=(unit(RELEASE, "canary-memory", VALGRIND),), paths=UNIT),
     fresh("fresh-tests", "a minimal Debian 12: tests, then the demo", "bookworm", "test/run.sh", "bench/demo.sh"),
     fresh("fresh-demo", "a minimal Debian 12 with the packages and objects of fresh-tests: the demo, then a guest", "--kept", "bookworm",
           "bench/demo.sh", "test/run.sh --only smoke"),

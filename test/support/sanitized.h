@@ -1,6 +1,8 @@
-// sanitized.h - whether this program was built with ASan or TSan: what runs many rounds then runs fewer.
-// Threads: any (constants).
+// sanitized.h - whether this program was built with ASan or TSan, or runs under Valgrind: what runs many
+// rounds then runs fewer. Threads: any (constants).
 #pragma once
+
+#include <cstdlib>
 
 #ifndef __has_feature  // gcc has macros instead
 #define __has_feature(feature) 0
@@ -19,5 +21,10 @@ inline constexpr bool kThreadSanitized = true;
 inline constexpr bool kThreadSanitized = false;
 #endif
 inline constexpr bool kSanitized = kAddressSanitized || kThreadSanitized;
+
+/// Valgrind runs one thread at a time, and one that waits in close() keeps all others from running.
+[[nodiscard]] inline bool under_valgrind() {
+    return std::getenv("WEIR_VALGRIND") != nullptr;
+}
 
 }  // namespace weir::testing
