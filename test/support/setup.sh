@@ -94,20 +94,21 @@ why_too_few() {
 }
 
 reserve_hugepages() {
-    local free_kib count before
+    local free_kib count before missing
     [ -w "$pages/nr_hugepages" ] || fail "this kernel has no 2 MiB hugepages (no $pages)"
     exec 9>"$state.lock"
     flock 9
     settle_users
-    if [ "$(free_pages)" -ge "$pages_least" ]; then
+    missing=$((pages_wanted - $(free_pages)))
+    if [ "$missing" -le 0 ]; then
         echo "$user 0" >>"$state"
         exec 9>&-
         return
     fi
     free_kib=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
     count=$((free_kib / 2 / 2048))
-    [ "$count" -le "$pages_wanted" ] || count=$pages_wanted
-    [ "$count" -ge "$pages_least" ] ||
+    [ "$count" -le "$missing" ] || count=$missing
+    [ $(($(free_pages) + count)) -ge "$pages_least" ] ||
         fail "only $((free_kib / 1024)) MiB of memory are free; $((pages_least * 4)) MiB are needed"
     before=$(reserved_pages)
     echo "$((before + count))" >"$pages/nr_hugepages"
