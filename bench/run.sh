@@ -42,6 +42,7 @@ all_benches() {
     bench requests         "3 min"  root system.requests         "what tracking memcached requests takes of the worker" \
         $switch bench/load/weir-requests
     bench qos              "3 min"  -    micro.qos               "buckets, wheel, limits, receiver and schedulers alone" bench/micro/qos-bench
+    bench stages           "2 min"  root micro.stages            "cycles per frame of each stage of the poll loop, alone" bench/micro/stages-bench
     bench trackers         "3 min"  -    micro.trackers          "ns per segment of the request trackers alone" bench/micro/tracker-bench
     bench allocation       "3 min"  -    micro.allocation        "ms per allocation of up to a million flows" bench/micro/alloc-bench
     bench interval         "1 min"  -    control.interval        "a whole interval of the controller with 2,000 switches over sockets" bench/control/interval-bench

@@ -1,0 +1,337 @@
+// stages_bench.cc - cycles per frame of each stage of the poll loop, alone and warm, in bursts of 32; and of
+// whole turns without rings. Units: TSC cycles. Threads: one.
+//
+// A ring's stage reads and writes memory of a guest that no other core has touched, so that what is measured
+// is the switch's own work: cache lines that travel between two cores come on top (bench/run.sh forwarding
+// has both).
+#include <benchmark/benchmark.h>
+#include <rte_mbuf.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "bench/micro/buffers.h"
+#include "bench/micro/cycles.h"
+#include "test/vswitch/ports/virtio/guest_area.h"
+#include "vswitch/datapath/loop/classifier.h"
+#include "vswitch/datapath/loop/worker.h"
+#include "vswitch/datapath/output/delivery.h"
+#include "vswitch/ports/virtio/device.h"
+
+namespace weir::bench {
+namespace {
+
+constexpr std::uint16_t kBurst = limits::kBurst;
+constexpr std::uint64_t kFirstMac = 0x0100'0000'0002;  // 02:00:00:00:00:01, in the order of a header
+
+constexpr std::uint64_t mac(std::uint64_t n) {
+    return kFirstMac + (n << 40);
+}
+
+using Frames = std::array<rte_mbuf*, kBurst>;
+
+/// A burst from vNIC 0 to vNIC 1.
+Frames make_burst(std::uint16_t bytes) {
+    Frames frames;
+    if (rte_pktmbuf_alloc_bulk(buffer_pool(), frames.data(), kBurst) != 0)
+        throw std::runtime_error("no buffers");
+    for (rte_mbuf* frame : frames) {
+        frame->data_len = bytes;
+        frame->pkt_len = bytes;
+        auto* at = rte_pktmbuf_mtod(frame, std::uint8_t*);
+        const std::uint64_t to = mac(1);
+        const std::uint64_t from = mac(0);
+        std::memset(at, 0, bytes);
+        std::memcpy(at, &to, 6);
+        std::memcpy(at + 6, &from, 6);
+        at[12] = 0x08;  // IPv4
+    }
+    return frames;
+}
+
+/// The same frames from each poll, and none is ever freed by the switch.
+class EndlessPort final : public Port {
+  public:
+    explicit EndlessPort(std::uint16_t bytes) : frames_(make_burst(bytes)) {}
+    ~EndlessPort() override { rte_pktmbuf_free_bulk(frames_.data(), kBurst); }
+    std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override {
+        const std::uint16_t count = sends ? std::min(max, kBurst) : std::uint16_t{0};
+        std::copy_n(frames_.begin(), count, frames);
+        return count;
+    }
+    std::uint16_t tx_burst(rte_mbuf** /*frames*/, std::uint16_t count) override {
+        taken += count;
+        return count;
+    }
+    [[nodiscard]] bool up() const override { return true; }
+    [[nodiscard]] PortOffloads offloads() const override { return {}; }
+    [[nodiscard]] std::vector<std::string> features() const override { return {}; }
+    bool sends = false;
+    std::uint64_t taken = 0;
+
+  private:
+    Frames frames_;
+};
+
+/// One ring of a guest, whose driver offers the same buffers again and again.
+class RingRig {
+  public:
+    static constexpr std::uint16_t kSize = 256;
+    static constexpr std::uint64_t kStride = 2048;
+
+    explicit RingRig(std::uint16_t bytes, bool to_guest)
+        : parts_(testing::parts_at(2 * testing::GuestArea::kRegionBytes, kSize, false)),
+          frames_(make_burst(bytes)) {
+        auto* descriptors = &area_.as<virtio::Descriptor>(parts_.descriptors);
+        auto* avail = &area_.as<std::uint16_t>(parts_.driver);
+        for (std::uint16_t i = 0; i < kSize; ++i) {
+            // So many buffers as the first region has: they are used in turn. A header ends where a line
+            // does.
+            const std::uint64_t at = (i % (testing::GuestArea::kRegionBytes / kStride - 1) + 1) * kStride;
+            const std::uint64_t header_at = at - virtio::kNetHeaderBytes;
+            descriptors[i] = {testing::GuestArea::kAddress + header_at,
+                              virtio::kNetHeaderBytes + (to_guest ? 1518U : bytes),
+                              static_cast<std::uint16_t>(to_guest ? virtio::descriptor_flag::kWrite : 0), 0};
+            if (!to_guest) {
+                std::memset(area_.host(header_at), 0, virtio::kNetHeaderBytes);
+                std::memcpy(area_.host(at), rte_pktmbuf_mtod(frames_[0], const void*), bytes);
+            }
+            avail[2 + i] = i;
+        }
+        if (!lane_.ring.emplace<virtio::SplitRing>().place(testing::place_of(area_, parts_, kSize),
+                                                           area_.memory))
+            throw std::runtime_error("the ring has no place");
+    }
+    ~RingRig() { rte_pktmbuf_free_bulk(frames_.data(), kBurst); }
+    RingRig(const RingRig&) = delete;
+    RingRig& operator=(const RingRig&) = delete;
+
+    void offer() {
+        auto* avail = &area_.as<std::uint16_t>(parts_.driver);
+        avail[1] = static_cast<std::uint16_t>(avail[1] + kBurst);
+    }
+    /// @return cycles
+    std::uint64_t take() {
+        offer();
+        Frames frames;
+        const std::uint64_t began = cycles();
+        const auto result = virtio::take(lane_, terms_, area_.memory, buffer_pool(), frames.data(), kBurst);
+        const std::uint64_t spent = cycles() - began;
+        check(result.frames);
+        rte_pktmbuf_free_bulk(frames.data(), result.frames);
+        return spent;
+    }
+    std::uint64_t put() {
+        offer();
+        const std::uint64_t began = cycles();
+        const auto result = virtio::put(lane_, terms_, area_.memory, frames_);
+        const std::uint64_t spent = cycles() - began;
+        check(result.frames);
+        return spent;
+    }
+
+  private:
+    static void check(std::uint16_t frames) {
+        if (frames != kBurst)
+            throw std::runtime_error("the ring did not move a whole burst");
+    }
+    testing::GuestArea area_;
+    testing::RingParts parts_;
+    virtio::Terms terms_;
+    virtio::Lane lane_;
+    Frames frames_;
+};
+
+/// Two vNICs or more on one worker, without an uplink.
+class SwitchRig {
+  public:
+    SwitchRig(std::uint16_t bytes, std::uint16_t vnics) : sender_(bytes) {
+        buffer_pool();
+        quiescence_ = std::make_unique<Quiescence>(1);
+        inboxes_.push_back(std::make_unique<Inbox>(WorkerId{0}));
+        worker_ =
+            std::make_unique<Worker>(Worker::Setup{.stages = {.worker = 0,
+                                                              .pool = buffer_pool(),
+                                                              .inboxes = inboxes_,
+                                                              .overhead_bytes = limits::kWireOverheadBytes,
+                                                              .flood_pps = 1000,
+                                                              .mac_aging = 300 * kNanosPerSec,
+                                                              .uplink = std::nullopt,
+                                                              .connection_key = {},
+                                                              .source_key = {}},
+                                                   .quiescence = *quiescence_,
+                                                   .coalesce_cycles = 0});
+        quiescence_->online(0);
+        for (VnicId id = 0; id < vnics; ++id) {
+            VnicConfig vnic;
+            vnic.name = "vm" + std::to_string(id);
+            paths_.push_back(
+                std::make_unique<VnicPath>(make(id, vnic), make_vnic_profile(vnic, config_), 1000, 0));
+            (void)worker_->control().post(command::AddVnic{paths_.back().get()});
+            while (worker_->run_commands(now_)) {
+            }
+        }
+    }
+    ~SwitchRig() {
+        for (const auto& path : paths_)
+            (void)worker_->control().post(command::RemoveVnic{path->fixed.id});
+        while (worker_->run_commands(now_)) {
+        }
+        quiescence_->offline(0);
+    }
+    SwitchRig(const SwitchRig&) = delete;
+    SwitchRig& operator=(const SwitchRig&) = delete;
+
+    void send(bool on) { sender_.sends = on; }
+    [[nodiscard]] VnicPath& vnic(VnicId id) { return *paths_[id]; }
+    [[nodiscard]] std::uint64_t delivered() const { return receiver_.taken; }
+    /// One turn. @return cycles
+    std::uint64_t turn() {
+        now_ += 10'000;
+        const std::uint64_t began = cycles();
+        worker_->run_once(now_, began);
+        return cycles() - began;
+    }
+
+  private:
+    VnicFixed make(VnicId id, VnicConfig& vnic) {
+        Port* port = id == 0 ? &sender_ : id == 1 ? &receiver_ : &idle_;
+        VnicFixed fixed = make_fixed(id, 0, port, vnic, config_);
+        fixed.mac = mac(id);
+        fixed.mac_mask = kMacMask;
+        return fixed;
+    }
+    EndlessPort sender_;
+    EndlessPort receiver_{64};
+    EndlessPort idle_{64};
+    SwitchConfig config_;
+    std::unique_ptr<Quiescence> quiescence_;
+    std::vector<std::unique_ptr<Inbox>> inboxes_;
+    std::unique_ptr<Worker> worker_;
+    std::vector<std::unique_ptr<VnicPath>> paths_;
+    Nanos now_ = 1'000'000;
+};
+
+/// Runs `once`, which returns cycles, in all iterations, and reports them per frame.
+template <class Once>
+void measure(benchmark::State& state, Once&& once, double per) {
+    std::uint64_t spent = 0;
+    for (auto _ : state)
+        spent += once();
+    state.counters["cycles_per_frame"] =
+        static_cast<double>(spent) / static_cast<double>(state.iterations()) / per;
+}
+
+template <class Run>
+void guarded(benchmark::State& state, Run&& run) {
+    try {
+        run();
+    } catch (const std::exception& error) {
+        state.SkipWithError(error.what());
+    }
+}
+
+void take(benchmark::State& state) {
+    guarded(state, [&] {
+        RingRig rig(static_cast<std::uint16_t>(state.range(0)), false);
+        measure(
+            state, [&] { return rig.take(); }, kBurst);
+    });
+}
+void put(benchmark::State& state) {
+    guarded(state, [&] {
+        RingRig rig(static_cast<std::uint16_t>(state.range(0)), true);
+        measure(
+            state, [&] { return rig.put(); }, kBurst);
+    });
+}
+
+void classify(benchmark::State& state) {
+    guarded(state, [&] {
+        SwitchRig rig(64, 2);
+        MacTable macs(1, 300 * kNanosPerSec, nullptr);  // the rig has that of worker 0
+        macs.set_static(mac_key(mac(1), 0), 1);
+        Frames frames = make_burst(64);
+        Nanos now = 1'000'000;
+        measure(
+            state,
+            [&] {
+                Batch batch;
+                const std::uint64_t began = cycles();
+                classify_from_vm(rig.vnic(0), macs, kToAll, frames.data(), kBurst, false, ++now, batch);
+                const std::uint64_t spent = cycles() - began;
+                if (batch.count != kBurst || batch.to[0] != 1)
+                    throw std::runtime_error("not all frames were found");
+                return spent;
+            },
+            kBurst);
+        rte_pktmbuf_free_bulk(frames.data(), kBurst);
+    });
+}
+
+void deliver(benchmark::State& state) {
+    guarded(state, [&] {
+        SwitchRig rig(64, 2);
+        CycleBill bill;
+        Delivery delivery(
+            {.worker = 0, .pool = buffer_pool(), .inboxes = {}, .bill = bill, .source_key = {}});
+        Frames frames = make_burst(64);
+        std::array<std::uint32_t, kBurst> bytes;
+        bytes.fill(64 + limits::kWireOverheadBytes);
+        std::array<std::uint16_t, kBurst> wire_frames;
+        wire_frames.fill(1);
+        const Run run{
+            frames.data(), bytes.data(), wire_frames.data(), kBurst, kBurst * bytes[0], kBurst, 64, 0};
+        const Origin origin{.vm = &rig.vnic(0), .now = 1'000'000};
+        measure(
+            state,
+            [&] {
+                const std::uint64_t began = cycles();
+                delivery.deliver(origin, rig.vnic(1), run, true);
+                return cycles() - began;
+            },
+            kBurst);
+        rte_pktmbuf_free_bulk(frames.data(), kBurst);
+    });
+}
+
+void turn(benchmark::State& state) {
+    guarded(state, [&] {
+        SwitchRig rig(64, 2);
+        rig.send(true);
+        std::uint64_t turns = 0;
+        const std::uint64_t before = rig.delivered();
+        measure(
+            state,
+            [&] {
+                ++turns;
+                return rig.turn();
+            },
+            kBurst);
+        if (rig.delivered() - before != turns * kBurst)
+            throw std::runtime_error("not all frames were delivered");
+    });
+}
+
+/// @param range how many vNICs there are, whose rings are empty
+void idle_turn(benchmark::State& state) {
+    guarded(state, [&] {
+        const auto vnics = static_cast<std::uint16_t>(state.range(0));
+        SwitchRig rig(64, vnics);
+        measure(
+            state, [&] { return rig.turn(); }, vnics);
+    });
+}
+
+BENCHMARK(take)->Arg(64)->Arg(512)->Arg(1500)->ArgName("bytes");
+BENCHMARK(put)->Arg(64)->Arg(512)->Arg(1500)->ArgName("bytes");
+BENCHMARK(classify);
+BENCHMARK(deliver);
+BENCHMARK(turn);
+BENCHMARK(idle_turn)->Arg(1)->Arg(16)->Arg(256)->ArgName("vnics");
+
+}  // namespace
+}  // namespace weir::bench
