@@ -19,6 +19,7 @@ matplotlib.rcParams.update({"svg.hashsalt": "weir", "svg.fonttype": "none", "fon
                             "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False})
 from matplotlib import pyplot  # noqa: E402  (after the choice of backend)
 
+NUMBER = r"-?\d+\.\d+"
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -28,20 +29,20 @@ def nanos(text):
     return float(number) * UNITS[text[len(number):]]
 
 
+def rounded(coordinate):
+    """@param coordinate the match of a number"""
+    return f"{float(coordinate[0]):.1f}".removesuffix(".0")
+
+
 def compact(svg):
     """The same picture in a tenth of the lines: a path in one line, coordinates to a tenth of a point, no metadata, no comments."""
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'( d=")([^"]*)(")', lambda path: path[1] + " ".join(re.sub(r"-?\d+\.\d+", rounded, path[2]).split()) + path[3], svg)
-    svg = re.sub(r'( (?:x|y)=")(-?\d+\.\d+)(")', lambda place: place[1] + rounded(place[2]) + place[3], svg)
-    svg = re.sub(r"translate\(([^)]*)\)", lambda shift: f"translate({re.sub(r'-?[0-9]+[.][0-9]+', rounded, shift[1])})", svg)
+    svg = re.sub(r'(?<= d=")[^"]*', lambda path: " ".join(re.sub(NUMBER, rounded, path[0]).split()), svg)
+    svg = re.sub(rf'(?<= [xy]="){NUMBER}(?=")', rounded, svg)
+    svg = re.sub(r"(?<=translate\()[^)]*", lambda shift: re.sub(NUMBER, rounded, shift[0]), svg)
     svg = re.sub(r"\s*\n\s*(?=[^<\s])", " ", svg)              # attributes that were given lines of their own
     svg = re.sub(r"(<g\b[^>]*>)\s*\n\s*(?=<)", r"\1", svg)      # a group in the line of its first part
     return re.sub(r"(?<=>)\s*\n\s*(?=</g>)", "", svg)
-
-
-def rounded(coordinate):
-    """@param coordinate a text, or a match of one"""
-    return f"{float(coordinate if isinstance(coordinate, str) else coordinate[0]):.1f}".removesuffix(".0")
 
 
 def save(figure, path):

@@ -1,7 +1,7 @@
 """weir.py - gdb printers for the switch's queues, rings, wheel and frames: `source docs/gdb/weir.py` in gdb.
 
 They read memory alone and call nothing, so that they work on a core file, too. `print` and `info locals` use them; `weir-frame ADDRESS` prints
-what a frame carries in its mbuf (vswitch/datapath/frame/frame_word.h). The program needs debug information: a build of `-Dbuildtype=debugoptimized`.
+a frame's source and destination (vswitch/datapath/frame/frame_word.h) and its first bytes. The program needs debug information: a build of `-Dbuildtype=debugoptimized`.
 """
 import re
 
@@ -127,7 +127,7 @@ class Printers:
 
 
 class FrameCommand(gdb.Command):
-    """weir-frame ADDRESS: what a frame carries in its mbuf, its lengths and its first bytes."""
+    """weir-frame ADDRESS: prints a frame's lengths, its source, its destination while it waits, and its first bytes."""
 
     ORIGINS = ("VM", "wire", "feedback", "tunnel")
 
