@@ -9,9 +9,8 @@
 // at 5,000 a packet 3,976 is too old, and a second packet 4,500 is a replay.
 #pragma once
 
-struct rte_ipsec_session;
-// DPDK 24.11 declares it without C linkage.
-extern "C" int rte_ipsec_session_prepare(struct rte_ipsec_session* session);
+#include "vswitch/base/dpdk_versions.h"
+// Behind it, since rte_ipsec.h declares a function without C linkage.
 #include <rte_ipsec.h>
 
 #include <array>

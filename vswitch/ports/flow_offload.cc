@@ -3,13 +3,11 @@
 
 #include <rte_ethdev.h>
 #include <rte_flow.h>
-#include <rte_version.h>
 
 #include <array>
 #include <cstring>
 
-// Older rte_flow items have no protocol headers (`hdr`).
-static_assert(RTE_VERSION >= RTE_VERSION_NUM(22, 11, 0, 0), "Weir needs DPDK 22.11 or newer");
+#include "vswitch/base/dpdk_versions.h"  // items with `hdr`
 
 namespace weir {
 namespace {

@@ -2,7 +2,6 @@
 #include "vswitch/ports/telemetry.h"
 
 #include <rte_telemetry.h>
-#include <rte_version.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,6 +9,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "vswitch/base/dpdk_versions.h"
 
 namespace weir {
 namespace {
@@ -19,15 +20,6 @@ using nlohmann::json;
 // DPDK's callbacks carry no user pointer.
 std::mutex mutex;
 TelemetryEndpoint::Answer answer;
-
-/// Named rte_tel_data_add_dict_u64 until DPDK 23.03.
-int add_uint(rte_tel_data* dict, const char* name, std::uint64_t value) {
-#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
-    return rte_tel_data_add_dict_uint(dict, name, value);
-#else
-    return rte_tel_data_add_dict_u64(dict, name, value);
-#endif
-}
 
 /// Replaces characters that DPDK does not allow in the names of values.
 std::string legal_name(std::string name) {
@@ -45,9 +37,9 @@ void fill_dict(rte_tel_data* dict, const json& object) {
             fill_dict(inner, value);
             rte_tel_data_add_dict_container(dict, name.c_str(), inner, 0);
         } else if (value.is_boolean()) {
-            add_uint(dict, name.c_str(), value.get<bool>() ? 1 : 0);
+            telemetry_add_uint(dict, name.c_str(), value.get<bool>() ? 1 : 0);
         } else if (value.is_number_integer()) {
-            add_uint(dict, name.c_str(), value.get<std::uint64_t>());
+            telemetry_add_uint(dict, name.c_str(), value.get<std::uint64_t>());
         } else if (value.is_number()) {
             rte_tel_data_add_dict_string(dict, name.c_str(), value.dump().c_str());
         } else if (value.is_string()) {
