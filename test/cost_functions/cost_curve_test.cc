@@ -6,6 +6,7 @@
 #include "test/cost_functions/table_support.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
+#include "test/support/sanitized.h"
 
 using namespace weir;
 using weir::test::kKi;
@@ -105,7 +106,7 @@ TEST_CASE("a minimum below the base has no effect; without a slope it is the pri
 
 TEST_CASE("lines are within a token of the exact fraction, and exact up to 1 GiB for whole slopes") {
     testing::Random32 random(1);
-    for (int round = 0; round < 20'000; ++round) {
+    for (unsigned round = 0; round < weir::testing::rounds(20'000); ++round) {
         const std::uint32_t base = random() % (kCurveTokensMax >> (random() % 30));
         const std::uint32_t tokens = random() % (kCurveTokensMax >> (random() % 30)) + 1;
         const std::uint64_t bytes = random() % (kCurveStrideMax >> (random() % 29)) + 1;
@@ -123,7 +124,7 @@ TEST_CASE("lines are within a token of the exact fraction, and exact up to 1 GiB
 
 TEST_CASE("steps are exact for every stride") {
     testing::Random32 random(2);
-    for (int round = 0; round < 20'000; ++round) {
+    for (unsigned round = 0; round < weir::testing::rounds(20'000); ++round) {
         const std::uint64_t stride = random() % (kCurveStrideMax >> (random() % 29)) + 1;
         const std::uint64_t until = random() >> (random() % 32);
         const CostCurve curve = CostCurve::steps(3, until, {1, stride});

@@ -10,6 +10,7 @@
 
 #include "test/support/catch.h"
 #include "test/support/places.h"
+#include "test/support/sanitized.h"
 
 namespace weir {
 
@@ -62,7 +63,7 @@ Parsed check_header(const Protocol& protocol, Parser parser, Bytes message, std:
 void check_any_bytes(const Protocol& protocol, Parser parser, const std::vector<Octets>& seeds) {
     std::mt19937_64 random(1);
     const auto below = [&random](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
-    for (int i = 0; i < 200'000; ++i) {
+    for (unsigned i = 0; i < weir::testing::rounds(200'000); ++i) {
         Octets bytes = i % 4 == 0 ? Octets(below(80)) : seeds[below(seeds.size())];
         if (i % 4 == 0)
             std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::uint8_t>(random()); });
@@ -75,12 +76,12 @@ void check_any_bytes(const Protocol& protocol, Parser parser, const std::vector<
     }
 }
 
-std::uint64_t false_beginnings(bool (*begins)(Bytes), std::uint64_t tries) {
+std::uint64_t false_beginnings(bool (*begins)(Bytes), unsigned tries) {
     std::mt19937_64 random(2);
     constexpr std::size_t kSpan = 80;
     std::vector<std::uint8_t> bytes(kSpan + 8 * 1024);
     std::uint64_t found = 0;
-    for (std::uint64_t done = 0; done < tries;) {
+    for (std::uint64_t done = 0; done < weir::testing::rounds(tries);) {
         std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::uint8_t>(random()); });
         for (std::size_t at = 0; at + kSpan <= bytes.size(); ++at, ++done)
             found += begins({bytes.data() + at, kSpan});

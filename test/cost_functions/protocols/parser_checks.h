@@ -69,7 +69,7 @@ Parsed check_header(const Protocol& protocol, Parser parser, Bytes message, std:
 void check_any_bytes(const Protocol& protocol, Parser parser, const std::vector<Octets>& seeds);
 
 /// Number of spans, among `tries` spans of random bytes, that are mistaken for the beginning of a message.
-std::uint64_t false_beginnings(bool (*begins)(Bytes), std::uint64_t tries);
+std::uint64_t false_beginnings(bool (*begins)(Bytes), unsigned tries);
 
 /// Counts of the requests and responses of a connection.
 struct Tally {

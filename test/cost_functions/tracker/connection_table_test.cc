@@ -11,6 +11,7 @@
 #include "cost_functions/tracker/tracker.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
+#include "test/support/sanitized.h"
 
 using namespace weir;
 
@@ -73,7 +74,7 @@ TEST_CASE("connections: added ones are found and removed ones are not, whatever 
         const std::uint64_t high = random() % 300;
         return (high << 55) | random() % 4;
     };
-    for (int step = 0; step < 200'000; ++step) {
+    for (unsigned step = 0; step < weir::testing::rounds(200'000); ++step) {
         const ConnectionId id = any();
         TrackedConnection* const found = table.find(id, 0);
         REQUIRE((found != nullptr) == (model.count(id) == 1));

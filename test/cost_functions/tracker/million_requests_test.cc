@@ -11,6 +11,7 @@
 #include "test/cost_functions/tracker/mixed_client.h"
 #include "test/cost_functions/tracker/rough_path.h"
 #include "test/support/catch.h"
+#include "test/support/sanitized.h"
 
 using namespace weir;
 using weir::testing::MixedClient;
@@ -18,7 +19,7 @@ using weir::testing::Random32;
 
 namespace {
 
-constexpr std::size_t kRequests = 1'000'000;
+constexpr unsigned kRequests = 1'000'000;
 constexpr std::uint32_t kConnections = 60;
 constexpr unsigned kRound = 50;  // exchanges of a connection at once
 const ConnectionKey kKey{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -101,7 +102,8 @@ TEST_CASE("a million mixed requests with 1 % loss and reordering are counted exa
     }
     std::uint64_t asked = 0;
     std::uint64_t asked_bytes = 0;
-    for (std::uint32_t number = 0; asked < kRequests; number = (number + 1) % kConnections) {
+    for (std::uint32_t number = 0; asked < weir::testing::rounds(kRequests);
+         number = (number + 1) % kConnections) {
         std::array<std::string, 2> sent;
         for (unsigned i = 0; i < kRound; ++i) {
             const weir::testing::Exchange exchange = clients[number].next();

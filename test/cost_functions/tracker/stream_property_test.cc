@@ -6,6 +6,7 @@
 #include "test/cost_functions/tracker/mixed_client.h"
 #include "test/cost_functions/tracker/rough_path.h"
 #include "test/support/catch.h"
+#include "test/support/sanitized.h"
 
 using namespace weir;
 using weir::testing::Conversation;
@@ -64,9 +65,9 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 
 /// The events of a session are the same on a rough path.
 void check_rough(std::string_view kind, const Roughness& roughness, const Tracker::Profile& profile,
-                 int trials, bool all_understood) {
+                 unsigned trials, bool all_understood) {
     Random32 random(7);
-    for (int trial = 0; trial < trials; ++trial) {
+    for (unsigned trial = 0; trial < weir::testing::rounds(trials); ++trial) {
         MixedClient client(kind, static_cast<std::uint32_t>(trial));
         Conversation smooth(client.protocol());
         Conversation rough(client.protocol(), profile);
@@ -122,7 +123,7 @@ TEST_CASE("property: bytes that never pass are lost, bytes that pass are never c
     for (const std::string_view kind : MixedClient::kinds()) {
         std::uint64_t asked = 0;
         std::uint64_t found = 0;
-        for (int trial = 0; trial < 60; ++trial) {
+        for (unsigned trial = 0; trial < weir::testing::rounds(60); ++trial) {
             MixedClient client(kind, static_cast<std::uint32_t>(trial));
             Conversation c(client.protocol());
             c.open(random(), random());
@@ -156,7 +157,7 @@ TEST_CASE("property: bytes that never pass are lost, bytes that pass are never c
 TEST_CASE("property: whatever a client sends and the server ignores, no byte passes that was not reported") {
     Random32 random(23);
     constexpr std::string_view kind = "memcached";  // whose requests here have no parts
-    for (int trial = 0; trial < 100; ++trial) {
+    for (unsigned trial = 0; trial < weir::testing::rounds(100); ++trial) {
         MixedClient client(kind, static_cast<std::uint32_t>(trial));
         Conversation c(client.protocol());
         c.open(random(), random());

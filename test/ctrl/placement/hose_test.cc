@@ -4,6 +4,7 @@
 #include "ctrl/placement/ledger.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
+#include "test/support/sanitized.h"
 
 using namespace weir::placement;
 using weir::testing::Random32;
@@ -99,7 +100,7 @@ TEST_CASE("an appliance is an end like a vNIC, but talks to vNICs only", "[place
 
 TEST_CASE("the need is the maximum flow, in both directions", "[placement]") {
     Random32 random(1962);
-    for (int round = 0; round < 20'000; ++round) {
+    for (unsigned round = 0; round < weir::testing::rounds(20'000); ++round) {
         const std::vector<End> inside = random_ends(random);
         const std::vector<End> outside = random_ends(random);
         const Side in = side_of(inside);

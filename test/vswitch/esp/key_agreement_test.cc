@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "test/support/catch.h"
+#include "test/support/sanitized.h"
 
 using namespace weir;
 
@@ -168,7 +169,7 @@ TEST_CASE(
         return fresh;
     };
     unsigned mixed_up = 0;
-    for (int round = 0; round < 2000; ++round) {
+    for (unsigned round = 0; round < weir::testing::rounds(2000); ++round) {
         const unsigned before = b.adopted;
         if (round % 10 == 9) {
             a = End(left_setup());

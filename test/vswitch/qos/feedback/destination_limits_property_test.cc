@@ -1,5 +1,5 @@
-// destination_limits_property_test.cc - whatever rates arrive, in whatever order and however late: rates stay
-// between floor and line, what is stale changes nothing, silence halves, and no flow sends more than the
+// destination_limits_property_test.cc - any rates arrive, in any order and however late: rates stay between
+// floor and line, stale feedback changes nothing, silence halves a rate, and no flow sends more than the
 // rates that held have paid.
 #include <algorithm>
 #include <map>
@@ -11,6 +11,7 @@
 #include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
+#include "test/support/sanitized.h"
 #include "vswitch/qos/feedback/destination_limits.h"
 
 using namespace weir;
@@ -34,7 +35,7 @@ constexpr double kBurstMax = kLine * 151e-6;
 
 using Key = std::pair<VnicId, std::uint64_t>;
 
-/// What a flow must look like, by the plainest model.
+/// The state that a flow must have by the plainest model.
 struct Expected {
     Key key;
     std::uint64_t rate;
@@ -235,7 +236,7 @@ class Hostile {
 
 TEST_CASE(
     "property: hostile feedback moves a rate between floor and line, and stale feedback moves nothing") {
-    for (unsigned seed = 1; seed <= 20; ++seed) {
+    for (unsigned seed = 1; seed <= weir::testing::rounds(20); ++seed) {
         INFO("seed " << seed);
         Hostile run(seed, seed % 2 == 0 ? kWrap - 5'000 * kMs : seed * kMs);
         for (int i = 0; i < 20'000; ++i)
@@ -247,7 +248,7 @@ TEST_CASE(
 }
 
 TEST_CASE("property: in silence every rate sinks to the floor, and no further, while traffic goes on") {
-    for (unsigned seed = 1; seed <= 20; ++seed) {
+    for (unsigned seed = 1; seed <= weir::testing::rounds(20); ++seed) {
         INFO("seed " << seed);
         Hostile run(seed, kWrap - 3000 * kMs);
         for (int i = 0; i < 2000; ++i)

@@ -7,6 +7,7 @@
 #include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
+#include "test/support/sanitized.h"
 #include "vswitch/qos/feedback/destination_limits.h"
 #include "vswitch/qos/schedulers/link_scheduler.h"
 #include "vswitch/qos/schedulers/registry.h"
@@ -218,7 +219,7 @@ TEST_CASE("a super-frame of 64 KiB passes a flow of 10 Mbit/s and is paid back")
 }
 
 TEST_CASE("property: whatever opens, changes and goes, nothing is lost, doubled or overtaken") {
-    for (unsigned seed = 1; seed <= 20; ++seed) {
+    for (unsigned seed = 1; seed <= weir::testing::rounds(20); ++seed) {
         weir::testing::Random32 random(seed);
         Link link((1 + random() % 20) * kGbit / 2, seed % 2 == 0 ? 20 : 4096);
         for (int step = 0; step < 20'000; ++step) {

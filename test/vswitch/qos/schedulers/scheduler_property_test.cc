@@ -1,10 +1,11 @@
-// scheduler_property_test.cc - what must hold under every scheduler: worked numbers, and seeded random mixes
-// of classes, each judged by its invariants.
+// scheduler_property_test.cc - the properties of every scheduler: worked numbers, and seeded random mixes of
+// classes, each judged by its invariants.
 #include <algorithm>
 
 #include "common/water_fill.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
+#include "test/support/sanitized.h"
 #include "test/vswitch/qos/schedulers/link_harness.h"
 
 using namespace weir;
@@ -32,8 +33,8 @@ std::vector<Source> random_mix(weir::testing::Random32& random, std::uint64_t ca
     return mix;
 }
 
-/// A bucket that the link's departures are poured into: its level never exceeds what any window may hold
-/// beyond rate.
+/// A bucket that the link's departures are poured into, and that drains at `rate`, in bytes/s: `highest` is
+/// the most bytes beyond the rate that left in any window.
 struct Overflow {
     double rate;
     double level = 0;
@@ -195,7 +196,7 @@ TEST_CASE("property: no window exceeds the capacity by more than burst, debt and
     const auto scheduler = every_scheduler();
     INFO(scheduler);
     weir::testing::Random32 random(103);
-    for (int trial = 0; trial < 10; ++trial) {
+    for (unsigned trial = 0; trial < weir::testing::rounds(10); ++trial) {
         const std::uint64_t capacity = kGbit * (1 + random() % 10);
         LinkHarness h(capacity, random_mix(random, capacity), scheduler);
         Overflow window{static_cast<double>(capacity)};
@@ -216,7 +217,7 @@ TEST_CASE(
     const auto scheduler = every_scheduler();
     INFO(scheduler);
     weir::testing::Random32 random(107);
-    for (int trial = 0; trial < 10; ++trial) {
+    for (unsigned trial = 0; trial < weir::testing::rounds(10); ++trial) {
         const std::uint64_t capacity = kGbit * (1 + random() % 10);
         std::vector<Source> mix = random_mix(random, capacity);
         for (Source& s : mix)
@@ -258,7 +259,7 @@ TEST_CASE("property: the link is never idle while an unlimited class is backlogg
     const auto scheduler = every_scheduler();
     INFO(scheduler);
     weir::testing::Random32 random(109);
-    for (int trial = 0; trial < 10; ++trial) {
+    for (unsigned trial = 0; trial < weir::testing::rounds(10); ++trial) {
         const std::uint64_t capacity = kGbit * (1 + random() % 10);
         std::vector<Source> mix = random_mix(random, capacity);
         mix[0].limit = 0;
