@@ -20,7 +20,7 @@ CHECKER = os.path.join(ROOT, "test", "tidy_test.py")
 BAD = {
     "common/stray_part.h": '// stray.h: no name, no phrase\n#include <rte_' 'mbuf.h>\n#include "vswitch/qos/egress.h"\n#include "no/where.h"\n'
                            "int   x;\t\n",
-    "common/stray_end.cc": "// stray_end.cc - a part of nothing. Source: Nowhere 3. Threads: none.\n",
+    "common/stray_end.cc": "// stray_end.cc - wh" "at is a part of nothing. Source: Nowhere 3. Threads: none.\n",
     "vswitch/here/circle.h": '#include "vswitch/there/circle.h"\n',
     "vswitch/there/circle.h": '#include "vswitch/here/circle.h"\n',
     "common/long.py": '"""long.py - too long."""\n\n\ndef much():\n' + "    pass\n" * 700,

@@ -56,7 +56,7 @@ def key(suite, job):
 
 
 def read_report(suite, status, seconds, lines):
-    """What a job's output states. Without a last line of counts, or with a status other than 0 and no failure, one test has failed."""
+    """The counts and tests in a job's output. Without a last line of counts, or with a status other than 0 and no failure, one test has failed."""
     counts = COUNTS.match(lines[-1]) if lines else None
     passed, failed = map(int, counts.groups()) if counts else (0, 1)
     if status != 0 and failed == 0:

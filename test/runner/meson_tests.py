@@ -35,7 +35,7 @@ def tests_of(folder, suite):
 
 
 def targets(folder, tests):
-    """What is built of them, relative to the folder: an interpreter is not."""
+    """The programs that are built for these tests, relative to the folder: an interpreter is not."""
     built = {os.path.relpath(test["cmd"][0], folder) for test in tests}
     return sorted(name for name in built if not name.startswith(".."))
 

@@ -24,7 +24,7 @@ BUILD = """root=$0; source "$root/test/support/progress.sh"; source "$root/test/
 
 
 class Refused(Exception):
-    """The command cannot be carried out; the message says what to do."""
+    """The command cannot be carried out; the message has the remedy."""
 
 
 def parse(words):
@@ -34,10 +34,10 @@ def parse(words):
     parser.add_argument("--only", metavar="SUITE", action="append", default=[], help="this suite of the default tier; may be repeated")
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="runs the suites N times")
     parser.add_argument("--test", metavar="WORDS", help="with one suite or shard: only tests with WORDS in their names")
-    parser.add_argument("--deep", metavar="SHARD", nargs="*", help="these shards of the deep tier, or all; what is proved already is not run again")
+    parser.add_argument("--deep", metavar="SHARD", nargs="*", help="these shards of the deep tier, or all; proved shards are not run again")
     parser.add_argument("--again", action="store_true", help="with --deep: also shards that are proved")
     parser.add_argument("--for-commit", action="store_true", help="with --deep: the one shard that CI runs for this commit")
-    parser.add_argument("--status", action="store_true", help="with --deep: lists what is proved, stale, failed")
+    parser.add_argument("--status", action="store_true", help="with --deep: lists the shards that are proved, stale, failed")
     parser.add_argument("--publish", action="store_true", help="with --deep: writes the newest verdicts into test/runner/proved.json")
     options = parser.parse_args(words)
     deep_only = [name for name in ("again", "for_commit", "status", "publish") if getattr(options, name)]
@@ -74,7 +74,7 @@ def narrow(suites, words):
 
 
 class Run:
-    """One run of the command: what was set up is given back at its end."""
+    """One run of the command: the hugepages that it reserved are given back at its end."""
 
     def __init__(self):
         self.rows = []              # of the table at the end
@@ -97,7 +97,7 @@ class Run:
             subprocess.run([SETUP, "--release"], check=False)
 
     def build(self, suites):
-        """Builds what the suites run, one ninja for each folder. @return the folders that did not build"""
+        """Builds the programs that the suites run, one ninja for each folder. @return the folders that did not build"""
         bad = set()
         for folder in sorted({suite.folder for suite in suites if suite.folder}):
             began = time.monotonic()

@@ -1,8 +1,8 @@
-"""suites.py - what test/run.sh can run: the suites of the default tier and the shards of the deep one.
+"""suites.py - the suites of test/run.sh: those of the default tier and the shards of the deep one.
 
 Each suite is one or more jobs, programs whose last line is `N passed, N failed`. A job is in a lane: `poll` for those that run
-poll-mode programs, one at a time, and `beside` for all others. A shard of the deep tier also states on which paths its verdict
-depends: the hash of their contents is what a verdict is kept for.
+poll-mode programs, one at a time, and `beside` for all others. A shard of the deep tier also states the paths on which its
+verdict depends: the verdict is kept for the hash of their contents.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ class Suite:
     targets: tuple = ()         # further targets to build
     needs: tuple = ()           # options of test/support/setup.sh
     canaries: tuple = ()        # jobs that must fail, and be reported as failed
-    paths: tuple = ()           # of a shard: what its verdict depends on
+    paths: tuple = ()           # of a shard: those on which its verdict depends
     bound: int = SHARD_SECONDS  # each job is ended after so many seconds
     bare: bool = False          # runs without packages and hugepages of this machine
 
@@ -63,7 +63,7 @@ ROOT_NEEDS = ("--tests",)
 DEFAULT = (
     Suite("tidy", "lengths, includes, headers, words, format", (script("test/tidy_test.py", seconds=12),),
           needs=ROOT_NEEDS, canaries=(CANARY_TIDY,)),
-    Suite("docs", "the documents name what there is", (script("test/docs_test.py", seconds=1),), needs=ROOT_NEEDS,
+    Suite("docs", "the documents against the code", (script("test/docs_test.py", seconds=1),), needs=ROOT_NEEDS,
           canaries=(CANARY_DOCS,)),
     Suite("runner", "verdicts, lanes and choices of this command", (script("test/runner/runner_test.py", seconds=1),), needs=ROOT_NEEDS),
     Suite("unit", "every part on a manual clock", (unit(RELEASE, "unit"),), RELEASE, ("unit", "canary"), needs=ROOT_NEEDS,
@@ -76,7 +76,7 @@ DEFAULT = (
           targets=("programs",), needs=("--tests", "--guests")),
 )
 
-# What every verdict on the product depends on.
+# Every verdict on the product depends on these.
 PRODUCT = ("common", "cost_functions", "vswitch", "ctrl", "configs", "meson.build", "meson_options.txt", "test/meson.build", "test/support",
            "test/canary")
 UNIT = (*PRODUCT, "test/common", "test/cost_functions", "test/ctrl", "test/vswitch", "test/hostile", "test/runner/meson_tests.py")
@@ -103,6 +103,9 @@ DEEP = (
           needs=ROOT_NEEDS, canaries=(CANARY_END_TO_END,), paths=(*END_TO_END, "test/e2e/process")),
     Suite("tsan", "rings, counters and a switch's workers in threads under TSan", (unit(THREAD, "tsan", seconds=5),), THREAD,
           ("tsan", "canary"), needs=ROOT_NEEDS, canaries=(unit(THREAD, "canary"),), paths=UNIT),
+    Suite("lint", "clang-tidy's checks of faults (.clang-tidy)", (script("test/runner/lint.py", RELEASE, seconds=300),), RELEASE,
+          ("canary",), needs=ROOT_NEEDS, canaries=(script("test/runner/lint.py", RELEASE, "lint_canary"),),
+          paths=(*PRODUCT, ".clang-tidy", "test/runner/lint.py")),
     Suite("fuzz", "each fuzz target from its corpus, with a fixed seed", (script("test/runner/fuzz.py", ADDRESS, "15", seconds=150),),
           ADDRESS, ("fuzz",), needs=ROOT_NEEDS, canaries=(script("test/runner/fuzz.py", ADDRESS, "15", "--test=canary"),),
           paths=(*PRODUCT, "test/fuzz", "test/vswitch/datapath", "test/runner/fuzz.py")),

@@ -1,4 +1,4 @@
-"""verdicts.py - kept verdicts of deep shards: what is proved for which contents of which paths.
+"""verdicts.py - kept verdicts of deep shards, each for the contents of the paths of its shard.
 
 A verdict belongs to the hash of all files below the paths of its shard, so that it holds for every commit in which these are the
 same. It is kept outside of the checkout (WEIR_VERDICTS, default: the user's cache), one file for each shard and hash, written
@@ -35,7 +35,7 @@ def changes():
 
 
 def subject(paths):
-    """What a run that begins now will judge: the contents of these paths, and the commit."""
+    """The subject of a run that begins now: the hash of the contents of these paths, and the commit."""
     return {"tree": tree(paths), "commit": git("rev-parse", "--short=12", "HEAD")}
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # setup.sh - makes a Debian machine ready: packages, hugepages, hugetlbfs. Idempotent; instant when nothing is missing.
 #
-#   test/support/setup.sh [--guests] [--tests] [--memory] [--bench] [--peers]   what builds and runs Weir, and what is named
+#   test/support/setup.sh [--guests] [--tests] [--memory] [--bench] [--peers]   packages to build and run Weir, and those of the named options
 #   test/support/setup.sh --release                                              ends the caller's use of the hugepages that were reserved
 #
-# Hugepages that are free already are used as they are; what is missing is reserved on top. Each caller is noted as a user until it calls
-# --release or has ended, and what was reserved goes back with the last user, so that two checkouts may run tests at once. Pages that
+# Hugepages that are free already are used as they are; missing ones are reserved on top. Each caller is noted as a user until it calls
+# --release or has ended, and the reserved ones go back with the last user, so that two checkouts may run tests at once. Pages that
 # files without a process hold are named.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,7 +22,7 @@ pages_least=256
 base="g++ ccache meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev cppzmq-dev libsodium-dev nlohmann-json3-dev
       libspdlog-dev libssl-dev libsqlite3-dev libcli11-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
-tests="clang-$clang clang-format-$clang libclang-rt-$clang-dev tshark nbdkit libnbd-bin qemu-utils memcached iptables"
+tests="clang-$clang clang-format-$clang clang-tidy-$clang libclang-rt-$clang-dev tshark nbdkit libnbd-bin qemu-utils memcached iptables"
 memory="valgrind"
 bench="libbenchmark-dev python3-matplotlib memcached"
 peers="openvswitch-switch-dpdk"
@@ -82,7 +82,7 @@ leftovers() {
     done
 }
 
-# Why there are too few free pages, and what to do about it, as one sentence.
+# Why there are too few free pages, and the way to mend it, as one sentence.
 why_too_few() {
     local files
     files=$(leftovers | tr '\n' ' ')
