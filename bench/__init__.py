@@ -2,5 +2,5 @@
 import pathlib
 import sys
 
-# `test` is a package of Python's own library, so that what is in test/support is imported by its last name.
+# `test` is a package of Python's own library, so the modules in test/support are imported by their last names.
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "test" / "support"))

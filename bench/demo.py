@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""demo.py - shows what isolation does for a victim beside a flooding neighbor; run by bench/demo.sh.
+"""demo.py - shows the effect of isolation on a victim beside a flooding neighbor; run by bench/demo.sh.
 
 Two guests send to a third over a wire of 100 Mbit/s, or of 40 where the emulated guests share two or three cores: they
 could not fill a faster one. The victim sends half of the wire and has 70 % of it reserved; the neighbor sends all that its
@@ -65,15 +65,15 @@ def boot(folder):
         guest.boot(wait=False)
     for guest in guests.values():
         guest.wait_ready()
-    # An emulated guest that waits for a core sends what has gathered in one burst, which takes its reservation some ms. The
-    # flooding guest stands back where cores are few, so that the three compete for the wire alone.
+    # An emulated guest that waits for a core sends the frames gathered meanwhile in one burst, for which its reservation
+    # needs some ms. The flooding guest stands back where cores are few, so that the three compete for the wire alone.
     guests["neighbor"].process.set_nice(0)
     return guests
 
 
 def phase(guests, switch, name, floods, seconds, view):
-    """Runs the sources for `seconds`: what each VM offered, what arrived, how long its ring was held back, the victim's
-    latency."""
+    """Runs the sources for `seconds`: of each VM the offered and the delivered bit/s, the part of the time that its ring was
+    held back, and the victim's latency in ms."""
     victim, neighbor, receiver = guests["victim"], guests["neighbor"], guests["receiver"]
     sources = {"victim": Flow(victim, receiver, RECEIVER, VICTIM_BPS)}
     if floods:
@@ -138,7 +138,7 @@ def main():
         result = run(folder, options.seconds, View(sys.stderr))
     except KeyboardInterrupt:
         sys.exit("demo: stopped")
-    except Exception as reason:                     # whatever it is, the user gets one line
+    except Exception as reason:                     # of any kind: the user gets one line
         sys.exit(f"demo: {' '.join(str(reason).split())}")
     finally:
         stop_all()

@@ -3,7 +3,7 @@
 #
 #   bench/demo.sh [--json] [--seconds N] [--publish]
 #
-# Installs what is missing, builds, runs in a network namespace of its own and leaves nothing behind but build/. `--json` prints
+# Installs missing packages, builds, runs in a network namespace of its own and leaves nothing behind but build/. `--json` prints
 # the result on standard output as JSON; everything else goes to standard error. `--publish` writes the closing table, with the
 # commit, into README.md and docs/results.
 set -euo pipefail
@@ -19,7 +19,7 @@ finish() {
 trap finish EXIT
 mkdir -p "$root/build"
 "$root/test/support/setup.sh"
-# What the guests need is installed while the switch is built.
+# The guests' packages are installed while the switch is built.
 "$root/test/support/setup.sh" --guests >"$root/build/setup-guests.log" 2>&1 &
 guests=$!
 build "$root/build" release vswitch/weir-switch || fail "the build failed; see build/build.log"

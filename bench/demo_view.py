@@ -58,7 +58,7 @@ def victim_of(result, phase):
 
 
 def seen(off, on, alone):
-    """What a reader has just seen of the switch, from (part that arrived, p50) in each phase: nothing that the table does not show."""
+    """The switch's effect as the reader has just seen it, from (part that arrived, p50) in each phase: nothing that the table does not show."""
     helped = []
     if off[0] < WHOLE <= on[0]:
         helped.append("brings all of the victim's frames across")
@@ -75,7 +75,7 @@ def seen(off, on, alone):
 
 
 def closing(result):
-    """One sentence that says what the table shows, computed from it."""
+    """One sentence that sums up the table, computed from it."""
     alone, off, on = (victim_of(result, phase) for phase in TITLES)
 
     def arrived(part):

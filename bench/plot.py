@@ -63,7 +63,7 @@ def window(result, begin, end):
 
 
 def draw_series(path, results, host="0", begin=0.0, end=float("inf")):
-    """One column a result: what each tenant receives at the host, above the queue before it."""
+    """One column a result: the rate of each tenant's received traffic at the host, above the queue before it."""
     figure, axes = pyplot.subplots(2, len(results), figsize=(4.2 * len(results), 4.2), sharex="col", sharey="row",
                                    squeeze=False, height_ratios=[2, 1])
     for column, (label, result) in enumerate(results.items()):

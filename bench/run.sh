@@ -2,10 +2,10 @@
 # run.sh - runs a bench by its name, or lists them.
 #
 #   bench/run.sh                    the names, each with its duration and a phrase
-#   bench/run.sh NAME [OPTIONS]     installs what is missing, builds what NAME needs, measures; prints tables, writes JSON
+#   bench/run.sh NAME [OPTIONS]     installs missing packages, builds NAME's programs, measures; prints tables, writes JSON
 #   bench/run.sh NAME --publish     the same, and writes the tables into their blocks of README.md and docs/results
 #   bench/run.sh NAME --help        the options of NAME
-#   bench/run.sh --stale [--json]   what README.md and docs/results publish: its commit, and how many commits old it is, oldest first
+#   bench/run.sh --stale [--json]   the blocks that README.md and docs/results publish: commit, and age in commits, oldest first
 #
 # With WEIR_BUILD=FOLDER nothing is installed or built, and the programs of that folder are measured.
 set -euo pipefail
@@ -30,16 +30,16 @@ all_benches() {
     bench compare          "15 min" root system.compare          "whether anything became slower than in an earlier commit's build folder" \
         $switch bench/micro/request-path-bench bench/micro/alloc-bench bench/micro/qos-bench bench/micro/tracker-bench bench/micro/uplink-bench
     bench forwarding       "5 min"  root system.forwarding       "cycles per packet beside the raw loop, testpmd and OVS-DPDK, at part loads too" $switch
-    bench feedback         "4 min"  root system.feedback         "what metering and feedback add per frame from the wire" $switch
+    bench feedback         "4 min"  root system.feedback         "the cost of metering and feedback per frame from the wire" $switch
     bench latency          "3 min"  root system.latency          "round trip through two ports, of single frames and of bursts at part loads" $switch
     bench isolation        "2 min"  root system.isolation        "a victim with a reservation beside a flooding neighbor at a 1 Gbit/s bottleneck" $switch
     bench hostile          "12 min" root system.hostile          "the table of attacks: what a victim keeps beside floods and a guest that breaks the rules" \
         $switch test/hostile/weir-hostile
     bench idle             "2 min"  root system.idle             "CPU time of an idle switch, delay of the first packet, time to full speed" $switch
     bench startup          "1 min"  root system.startup          "process start and restart to first packet, memory, weirctl vnic add to first packet" $switch
-    bench encryption       "2 min"  root system.encryption       "cycles per frame into ESP, beside what the crypto device alone takes" \
+    bench encryption       "2 min"  root system.encryption       "cycles per frame into ESP, beside those of the crypto device alone" \
         $switch bench/micro/esp-bench
-    bench requests         "3 min"  root system.requests         "what tracking memcached requests takes of the worker" \
+    bench requests         "3 min"  root system.requests         "the worker's cycles for tracking memcached requests" \
         $switch bench/load/weir-requests
     bench qos              "3 min"  -    micro.qos               "buckets, wheel, limits, receiver and schedulers alone" bench/micro/qos-bench
     bench stages           "2 min"  root micro.stages            "cycles per frame of each stage of the poll loop, alone" bench/micro/stages-bench
@@ -53,9 +53,9 @@ all_benches() {
         bench/sim/weir-sim ctrl/cli/weirctl
     bench pulsar           "5 min"  plot papers.pulsar           "Pulsar's evaluation in virtual time" \
         bench/sim/weir-sim bench/sim/demand-error bench/control/interval-bench ctrl/cli/weirctl
-    bench pulsar-dataplane "20 min" root papers.pulsar-dataplane "what Pulsar's data plane takes, with real packets and services" \
+    bench pulsar-dataplane "20 min" root papers.pulsar-dataplane "costs and guarantees of Pulsar's data plane, with real packets and services" \
         $switch bench/load/weir-requests bench/load/kv-load bench/micro/esp-bench bench/micro/tracker-bench test/rough-wire
-    bench calibrate        "6 min"  root papers.calibrate        "Pulsar's Fig. 4: what requests take of a memcached and an NBD store" \
+    bench calibrate        "6 min"  root papers.calibrate        "Pulsar's Fig. 4: the cost of requests to a memcached and an NBD store" \
         $switch ctrl/calibrate/weir-calibrate
     bench counts           "1 min"  root papers.counts           "a million requests on wires that lose and reorder, counted by client, server and switch" \
         $switch test/rough-wire
@@ -112,7 +112,7 @@ main() {
     all_benches
     if [ -z "$wanted" ]; then
         echo "bench/demo.sh     1 min   the noisy neighbor with three QEMU guests"
-        echo "--stale           1 s     what README.md and docs/results publish, and how many commits old it is; also --json"
+        echo "--stale           1 s     the blocks that README.md and docs/results publish, and their ages in commits; also --json"
         return
     fi
     [ -n "$module" ] || fail "unknown bench $wanted; there are:$names"

@@ -8,12 +8,12 @@
 
 namespace weir {
 
-/// One fault in a configuration or a command: where it is, the value found, what is allowed, how to mend it.
+/// One fault in a configuration or a command: its place, the value found, the allowed ones, its remedy.
 struct Fault {
     std::string path;     ///< path of the value, e.g. "vnics[2].limit"; empty = the root
     std::string found;    ///< the value found, as written
-    std::string allowed;  ///< what is accepted, with an example
-    std::string message;  ///< one sentence: what is wrong and how to mend it
+    std::string allowed;  ///< the accepted values, with an example
+    std::string message;  ///< one sentence: the fault and its remedy
 
     /// "vnics[2].limit: found 10; allowed: ...; message" on one line
     [[nodiscard]] std::string to_line() const {

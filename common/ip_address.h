@@ -1,7 +1,7 @@
 // ip_address.h - IPv4 and IPv6 addresses, and networks in CIDR notation, parsed strictly.
 // Source: RFC 4291 2.2; RFC 4632; POSIX inet_pton(). Threads: any (values); parsing never on a poll thread.
 //
-// Text is what inet_pton() accepts: all three forms of RFC 4291 2.2, and dotted decimal without leading
+// Texts are accepted as by inet_pton(): all three forms of RFC 4291 2.2, and dotted decimal without leading
 // zeros.
 #pragma once
 

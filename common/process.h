@@ -1,4 +1,5 @@
-// process.h - what all programs share as processes: exit codes, stop signals, the folder of their data files.
+// process.h - exit codes, stop signals, the limit of open files and the folder of data files, for all
+// programs.
 // Threads: main, before it starts others.
 #pragma once
 

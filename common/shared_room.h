@@ -1,5 +1,5 @@
-// shared_room.h - room that many users share, so that what each is counted on is there: a part of its own for
-// each, and the rest for those that need more.
+// shared_room.h - room that many users share: for each a part of its own, which no other user can take, and
+// the rest for users that need more.
 // Source: Choudhury and Hahne (ToN'98); docs/algorithms.md 3.7. Units: those of the owner: places, buffers,
 // records. Threads: one owner. Allocates only when built.
 //
@@ -25,7 +25,7 @@ class SharedRoom {
         std::uint32_t common = 0;  ///< of all together
         [[nodiscard]] constexpr std::uint32_t total() const { return users * own + common; }
     };
-    /// The same for a room of a given size: what is not the users' own is common.
+    /// The same for a room of `total` units: those beyond the users' own are common.
     [[nodiscard]] static constexpr Size divide(std::uint32_t total, std::uint32_t users, std::uint32_t own) {
         return {users, own, total - std::min(total, users * own)};
     }

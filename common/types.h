@@ -9,8 +9,8 @@ namespace weir {
 /// Index of a vNIC in the switch's table of vNICs, 0 .. kVnicsMax-1; stable for the life of the vNIC.
 using VnicId = std::uint16_t;
 
-/// Which of the vNICs that had an index after another: 0 for the first, 14 bits that wrap. What may outlive
-/// its vNIC (a frame that waits, an update for other workers) carries both.
+/// Counts the vNICs that had one index, one after another: 0 for the first, 14 bits that wrap. An object that
+/// may outlive its vNIC (a frame that waits, an update for other workers) carries index and generation.
 using VnicGeneration = std::uint16_t;
 inline constexpr unsigned kVnicGenerationBits = 14;
 

@@ -97,7 +97,7 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// A decimal number as digits / 10^decimals; `rest` is what follows it.
+// A decimal number as digits / 10^decimals; `rest` is the text behind it.
 struct Decimal {
     Wide digits = 0;
     Wide scale = 1;  // 10^decimals

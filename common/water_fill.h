@@ -3,11 +3,11 @@
 // Threads: any; no allocation of memory.
 //
 // Each claim gets level * shares, but at least its reservation and at most its limit and its demand; the
-// level is the same for all and uses up the capacity. It is found in rounds: each divides what is left by
-// shares and freezes the claims whose bound this breaks, at the bound. Example: 100 for A (reservation 50,
-// shares 1), B (shares 1) and C (limit 20, shares 2). Parts of 25, 25 and 50 freeze C at 20; then 40 and 40
-// freeze A at 50; B gets the other 30. The paper leaves out reservations beyond the capacity, claims without
-// shares, and demand.
+// level is the same for all and uses up the capacity. It is found in rounds: each divides the rest of the
+// capacity by shares and freezes the claims whose bound this breaks, at the bound. Example: 100 for A
+// (reservation 50, shares 1), B (shares 1) and C (limit 20, shares 2). Parts of 25, 25 and 50 freeze C at 20;
+// then 40 and 40 freeze A at 50; B gets the other 30. The paper leaves out reservations beyond the capacity,
+// claims without shares, and demand.
 #pragma once
 
 #include <cstdint>

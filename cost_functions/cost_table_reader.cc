@@ -31,7 +31,7 @@ constexpr std::array kCounted{Word<CountedSize>{kCountedSizeNames[0], CountedSiz
                               Word<CountedSize>{kCountedSizeNames[2], CountedSize::kLarger},
                               Word<CountedSize>{kCountedSizeNames[3], CountedSize::kSum}};
 
-// What holds for the whole table.
+// Properties of the whole table, by which its rows are checked.
 struct Context {
     bool monotone = true;
     bool repeat = false;

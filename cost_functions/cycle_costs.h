@@ -19,7 +19,8 @@ namespace weir {
 
 /// Why cycles of appliances' requests are not charged.
 inline constexpr const char* kNoCycleCosts =
-    "no cycle_costs: what a request costs this host's workers was not measured; weir-calibrate switch does";
+    "no cycle_costs: the cycles of a request on this host's workers were not measured; weir-calibrate switch "
+    "measures them";
 
 struct Machine {
     std::string host;  ///< network name

@@ -35,7 +35,7 @@ def calls(text, function):
 
 
 def opening(folder, arguments):
-    """What the first source says of itself: `// main.cc - this`."""
+    """The phrase behind the name in the first line of the first source: `// main.cc - this`."""
     text = (folder / re.search(r"'([\w-]+\.cc)'", arguments)[1]).read_text()
     comment = re.match(r"(?://.*\n)+", text)[0].replace("\n// ", " ")
     return comment.split(" - ", 1)[1].split(". ")[0].strip()
@@ -64,7 +64,7 @@ def targets():
 
 
 def graph():
-    """Adds to every target: `below` (what it links, without what follows from the rest), `layer`, `title`."""
+    """Adds to every target: `below` (the targets that it links, less those that these link already), `layer`, `title`."""
     found, meant = targets()
 
     def reach(name):
@@ -88,7 +88,7 @@ def layer(found, target):
 
 
 def place(found):
-    """Gives every target its corner: layers from the bottom up, each in the order of what lies below it."""
+    """Gives every target its corner: layers from the bottom up, each in the order of the targets below it."""
     layers = [[t for t in found.values() if t["layer"] == n] for n in range(1 + max(t["layer"] for t in found.values()))]
     width = max(map(len, layers)) * (BOX_W + GAP_X) - GAP_X
     for number, row in enumerate(layers):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs_test.py - the documentation names what the code has: links, drop reasons, counters, commands, the picture; pages of results name their commits.
+"""docs_test.py - the documentation against the code: links, drop reasons, counters, commands, the picture; pages of results name their commits.
 
 Each rule is one test; a fault is one line. The last line is `N passed, N failed`.
 """
@@ -142,7 +142,7 @@ def rule_nothing_is_published_that_was_not_measured():
 
 
 def rule_verdicts_are_computed_and_not_typed():
-    """Templates, and what is written by hand in a page of results: a verdict stands in a block or in a table of claims."""
+    """Neither templates nor the handwritten text of a page of results have a verdict: it stands in a block or in a table of claims."""
     typed = re.compile(r"\b(met|missed|reached|unreached|holds?|confirmed|reproduced)\b", re.IGNORECASE)
     by_hand = {str(page.relative_to(ROOT)): results_page.without_blocks(page.read_text())
                for page in results_page.PAGES if page.parent == results_page.FOLDER and not published.is_generated(page)}

@@ -125,7 +125,7 @@ def write(copy, name, text):
 
 
 def answers(copy):
-    """What the probe in a copy with one scheduler more prints."""
+    """The output of the probe in a copy with one scheduler more."""
     names = run("git", "ls-files", "-co", "--exclude-standard", "--", "meson.build", "meson_options.txt", *FOLDERS,
                 cwd=ROOT).split()
     for name in names:

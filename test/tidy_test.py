@@ -3,20 +3,22 @@
 
     tidy_test.py [TREE]      judges this repository, or another git tree by the documents of this one
 
-Each rule is one test. A fault is printed as FILE:LINE: what is wrong. The last line is `N passed, N failed`.
+Each rule is one test. A fault is printed as FILE:LINE: FAULT. The last line is `N passed, N failed`.
 """
 
 import ast
 import collections
 import functools
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tokenize
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TREE = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ROOT      # what is judged
+TREE = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ROOT      # the tree that is judged
 sys.path.insert(0, os.path.join(ROOT, "test", "support"))
 
 from rules import Unjudged, run  # noqa: E402  (the path above comes first)
@@ -96,7 +98,7 @@ MAY_INCLUDE = {
 # Libraries that only some places may see: include pattern -> path prefixes.
 LIBRARIES = {
     "DPDK": (re.compile(r"<rte_"), ("cost_functions/program/", "vswitch/ports/", "vswitch/datapath/", "vswitch/esp/",
-                                    "vswitch/topology/", "test/", "bench/")),
+                                    "vswitch/base/dpdk_versions.h", "vswitch/topology/", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/daemon/server",
                                      "ctrl/cli/client.", "test/", "bench/control/")),
     "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "vswitch/ports/vhost_gate.", "vswitch/ports/vhost_bell.",
@@ -108,6 +110,8 @@ UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debia
 # A page of docs/ and the numbers of its sections: docs/design.md 3, 5.2 and 7; design 6.
 REFERENCE = re.compile(r"\bdocs/(\w+)\.md(_*)|\b(algorithms|design)(?:\.md)?(_+)".replace("_", r"(?:(?:,| to| and)? \d+(?:\.\d+)*)"))
 FORMATTER = "clang-format-16"
+# *what* that is no question on the same line, no name and no kind of problem (what-if); a mention of the word stands in asterisks.
+CLAUSE = re.compile(r"(?<![*_`])\b(?:what(?!-if|_)|whatever)\b(?![*`\"'])(?![^.]*\?)", re.IGNORECASE)
 
 
 def known_sources():
@@ -237,7 +241,7 @@ def rule_parts_of_a_class_have_its_name(name, text):
 
 
 def includes(name, text):
-    """(line, what is included with its delimiters) of a C++ file."""
+    """(line, the included file with its delimiters) of a C++ file."""
     if name.endswith((".h", ".cc")):
         for number, line in enumerate(text.split("\n"), start=1):
             found = re.match(r'\s*#\s*include\s+([<"][^>"]+[>"])', line)
@@ -308,9 +312,9 @@ def rule_files_say_what_they_are(name, text):
     base = os.path.basename(name)
     first = next((line for line in text.split("\n") if line and not line.startswith("#!")), "")
     if name.endswith((".h", ".cc")) and not first.startswith(f"// {base} - "):
-        yield 1, f"the first line must be `// {base} - what it is`"
+        yield 1, f"the first line must be `// {base} - PHRASE`"
     if (name.endswith(".py") or is_shell(name, text)) and not re.match(rf'("""|# ){re.escape(base)} - ', first):
-        yield 1, f"the first comment must begin with `{base} - what it is`"
+        yield 1, f"the first comment must begin with `{base} - PHRASE`"
 
 
 def rule_meson_lists_have_one_source_per_line(name, text):
@@ -342,6 +346,39 @@ def rule_words_are_those_of_the_glossary(name, text):
     for number, line in enumerate(text.split("\n"), start=1):
         for found in BANNED.finditer(line):
             yield number, f"'{found[0]}': docs/glossary.md has the word"
+
+
+def python_prose(code):
+    """(line, text) of the docstrings and comments."""
+    lines = code.split("\n")
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+            first, last = node.body[0].lineno, node.body[0].end_lineno
+            yield from ((number, lines[number - 1]) for number in range(first, last + 1))
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def prose(name, text):
+    """(line, its comment or prose) of a text file; a Markdown file's code is none."""
+    if name.endswith((".md", ".md.in")):
+        yield from ((number, line) for number, line, code in markdown_lines(name, text) if not code)
+    elif name.endswith(".py"):
+        yield from python_prose(text)
+    elif is_source(name, text):
+        comment = re.compile(r"(?<!:)//.*" if name.endswith((".h", ".cc")) else r"(?:^|\s)#.*")
+        for number, line in enumerate(text.split("\n"), start=1):
+            yield from ((number, found[0]) for found in [comment.search(line)] if found)
+
+
+def rule_clauses_do_not_stand_for_nouns(name, text):
+    """A sentence names its subject and its object: *what waits* is *frames that wait*. A question may have the word."""
+    if name in MAY_SAY_ANYTHING or name.startswith("docs/results/"):      # pages that a bench writes
+        return
+    for number, line in prose(name, text):
+        for found in CLAUSE.finditer(line):
+            yield number, f"'{found[0]}': name the thing, and its quantity or unit"
 
 
 @functools.cache
@@ -424,7 +461,7 @@ def rule_nothing_is_left_unfinished_or_tied_to_one_machine(name, text):
 
 
 def over(rule, files):
-    """The rule as one call that gives FILE:LINE: what is wrong, over all files."""
+    """The rule as one call that gives FILE:LINE: FAULT, over all files."""
     return lambda: (f"{name}:{line}: {what}" for name, text in files.items() for line, what in rule(name, text))
 
 

@@ -37,8 +37,8 @@ int refuse(const weir::Faults& faults, const std::string& file) {
     return weir::kBadConfiguration;
 }
 
-/// What can be seen of the host without a start. A running switch has its hugepages and sockets, so that
-/// these are not looked at.
+/// Looks for faults of the host that show without a start. Hugepages and sockets are left out, as a running
+/// switch has them.
 /// @return why the start would end at once; empty: nothing seen
 std::string host_fault(const weir::SwitchConfig& config) {
     std::string fault = weir::core_fault(config, weir::core_sets(), weir::cpuset_name());

@@ -1,4 +1,4 @@
-// flow_setup.h - the two halves of what a new flow causes, in the switch and with the controller, and their
+// flow_setup.h - the two halves of the work for a new flow, in the switch and with the controller, and their
 // times. Units: ns in, us out. Threads: one.
 #pragma once
 

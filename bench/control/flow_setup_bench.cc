@@ -4,8 +4,8 @@
 //   flow-setup-bench [TIMES]
 //
 // Prints JSON. In the switch: one iteration of a worker that receives a destination's first feedback frame,
-// checks it and installs the limiter. With the controller: what agent and controller compute when a service
-// flow begins between two intervals; its limiter exists from the start and gets another rate.
+// checks it and installs the limiter. With the controller: the computations of agent and controller
+// when a service flow begins between two intervals; its limiter exists from the start and gets another rate.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

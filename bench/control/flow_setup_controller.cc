@@ -1,5 +1,5 @@
-// flow_setup_controller.cc - agents' sessions and the controller joined without sockets: what both compute
-// when a flow begins between two intervals. Ticks and waiting are left out. Threads: one.
+// flow_setup_controller.cc - agents' sessions and the controller joined without sockets: the computations
+// of both when a flow begins between two intervals. Ticks and waiting are left out. Threads: one.
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -109,8 +109,8 @@ def kvm_boots():
 
 
 class Guest:
-    """A virtual machine. `folder` holds its console, log and command socket; `cores` is where QEMU may run; `extras` is
-    what its image holds beside the usual."""
+    """A virtual machine. `folder` holds its console, log and command socket; `cores` is where QEMU may run; `extras` are
+    the programs and modules that its image holds beside the usual ones."""
 
     def __init__(self, name, folder, nics, cores=None, memory_mib=256, cpus=1, extras=image.Extras()):
         self.name, self.folder, self.nics = name, folder, nics

@@ -1,7 +1,7 @@
 """image.py - builds the guests' initramfs: busybox, iperf3 with its libraries, the virtio modules, our init.
 
-The image is cached in build/guest under a name made of its inputs; nothing is built when they have not changed. What a
-guest needs beyond that is its Extras.
+The image is cached in build/guest under a name made of its inputs; nothing is built when they have not changed. A
+guest's further programs and modules are its Extras.
 """
 
 import glob
@@ -24,7 +24,7 @@ FOLDERS = ["bin", "dev", "etc", "modules", "proc", "sys", "tmp", "usr", "usr/bin
 
 @dataclass(frozen=True)
 class Extras:
-    """What an image called `name` holds on top: programs (or plugins) with their libraries, under their own path when
+    """The further contents of an image called `name`: programs (or plugins) with their libraries, under their own path when
     they are the system's and in /usr/bin otherwise; kernel modules in loading order."""
     name: str = "plain"
     programs: tuple = ()
@@ -32,7 +32,7 @@ class Extras:
 
 
 class ImageError(Exception):
-    """Something that the image needs is missing; the text says what."""
+    """A kernel, program or module that the image needs is missing; the text names it."""
 
 
 def kernel():
@@ -123,7 +123,7 @@ def archive(files):
 
 
 def build(extras=Extras()):
-    """Builds what is missing; returns (kernel image, initramfs), both paths."""
+    """Builds the initramfs unless it is cached; returns (kernel image, initramfs), both paths."""
     files = contents(extras)
     path = os.path.join(CACHE, f"initramfs-{extras.name}-{key(files)}.cpio")
     if not os.path.exists(path):

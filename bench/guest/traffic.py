@@ -1,4 +1,4 @@
-"""traffic.py - what guests do to each other: a steady iperf3 flow, a flood, pings; all read while they run."""
+"""traffic.py - traffic between guests: a steady iperf3 flow, a flood, pings; all read while they run."""
 
 import itertools
 import re
@@ -20,7 +20,7 @@ Rate = namedtuple("Rate", "offered delivered")      # bit/s on the wire
 
 
 def rate(before, after):
-    """What happened between two samples of one source of traffic."""
+    """Rates between two samples of one source of traffic, bit/s on the wire."""
     return Rate(*((new.packets - old.packets) * WIRE_BITS / max(new.time - old.time, 1e-3)
                   for old, new in zip(before, after)))
 

@@ -5,7 +5,7 @@ import subprocess
 import threading
 import time
 
-# The kernel kills the child when the bench dies, whatever the bench died of.
+# The kernel kills the child when the bench dies of any cause.
 END_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 

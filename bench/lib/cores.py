@@ -30,7 +30,7 @@ def steadily(measure, wanted=DISTANCES, moved=lambda reason: None):
     """Repeats `measure` until the cores stay at a wanted distance during it, at most TRIES times.
 
     @param moved called with the reason for every try during which the cores moved
-    @return (distance, what `measure` returned) of the first try at a wanted distance, else of the first at the other distance;
+    @return (distance, the result of `measure`) of the first try at a wanted distance, else of the first at the other distance;
             None where the cores moved in every try
     """
     kept = None

@@ -39,7 +39,7 @@ def raws_beside(samples, sample, same, reach):
 
 
 def agree(values):
-    """Whether what was measured before and after differs by at most UNSTEADY of its mean."""
+    """Whether the values measured before and after differ by at most UNSTEADY of their mean."""
     return not values or max(values) - min(values) <= UNSTEADY * statistics.fmean(values)
 
 
@@ -49,7 +49,7 @@ def over(value, beside):
 
 
 def steady_median(ratios):
-    """(median, doubtful) of what over() returned: of ratios whose neighbors agree, or of all, and then doubtful, where none do."""
+    """(median, doubtful) of results of over(): of ratios whose neighbors agree, or of all, and then doubtful, where none do."""
     ratios = [ratio for ratio in ratios if ratio is not None]
     steady = [value for value, agree in ratios if agree]
     return median(steady or [value for value, _ in ratios]), bool(ratios) and not steady

@@ -1,4 +1,4 @@
-"""host.py - the machine under the benches: programs of the build, cores, a private folder, and what is written beside every figure."""
+"""host.py - the machine under the benches: programs of the build, cores, a private folder, and the data of the machine beside every figure."""
 import argparse
 import atexit
 import json
@@ -21,7 +21,7 @@ LOAD_CORE = 1     # the generator's polling thread; its other threads go to the 
 EAL = ["--no-pci", "--single-file-segments"]
 EAL_SWITCH = [*EAL, "--in-memory", "--lcores", f"0@{LOAD_CORE},1@{SWITCH_CORE}"]
 EAL_LOAD = [*EAL, "--in-memory", "--lcores", f"0@{SWITCH_CORE},1@{LOAD_CORE}"]
-CODE = (".", ":!docs", ":!*.md")  # what figures may follow from
+CODE = (".", ":!docs", ":!*.md")  # the paths that may change figures
 PACKAGES = ("libdpdk-dev", "openvswitch-switch-dpdk")
 
 
@@ -117,14 +117,14 @@ def last_change(build, paths):
 
 
 def machine():
-    """What stands beside every figure: commit, whether anything but documents has changes beside it, time, processor, kernel and packages."""
+    """The data beside every figure: commit, whether anything but documents has changes beside it, time, processor, kernel and packages."""
     return {"commit": commit_of(BUILD), "changed": last_change(BUILD, CODE)[1], "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "cpu": _cpu(),
             "cores": os.cpu_count(), "kernel": platform.release(),
             "packages": {name: _output("dpkg-query", "-W", "-f=${Version}", name) for name in PACKAGES}}
 
 
 def leave_table(name, table, **found):
-    """Prints the lines of a table and leaves them, with what they come from, in the build folder for the papers' pages."""
+    """Prints the lines of a table and leaves them, with the machine and the figures behind them, in the build folder for the papers' pages."""
     (BUILD / f"{name}.json").write_text(json.dumps({"machine": machine(), **found, "table": table}, indent=1) + "\n")
     print("\n".join(table))
 

@@ -43,7 +43,7 @@ class Load:
         return self._child.event("result", run["seconds"] + 30)
 
     def measure(self, run, system=None):
-        """One run: (the generator's result, what the system counted meanwhile or None)."""
+        """One run: (the generator's result, the system's counts of that time or None)."""
         self.begin(run)
         self._child.event("measuring")
         if system:

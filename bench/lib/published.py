@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""published.py - what README.md and docs/results publish, block by block, with the commit that each names, and how old it is.
+"""published.py - the blocks that README.md and docs/results publish, with the commit that each names, and its age in commits.
 
     bench/run.sh --stale [--json]     oldest first: commits since then, commit, page, block
 

@@ -1,7 +1,7 @@
 """report.py - tables as Markdown, marks against targets, and the JSON of a bench.
 
 A bench is a module with tables(samples) and marks(samples); the samples of one call are of one distance of the cores, so that near and far
-cores never share a table. A mark's verdict is computed here from what was found and what is allowed.
+cores never share a table. A mark's verdict is computed here from the figure found and the figure allowed.
 """
 import collections
 import dataclasses
@@ -77,7 +77,7 @@ def mark(what, found, allowed, unit="", least=False, digits=2):
 
 
 def marks_table(marks):
-    """What was found, what is allowed and the verdict, one mark a row."""
+    """The figure found, the figure allowed and the verdict, one mark a row."""
     rows = [[each["what"], number(each["found"], each["digits"]) + each["unit"],
              f"{'>=' if each['least'] else '<='} {each['allowed']:g}{each['unit']}", each["verdict"]] for each in marks]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in collections.Counter(each["verdict"] for each in marks).items())
@@ -120,7 +120,7 @@ def finite(content):
 
 
 def finish(record, module):
-    """Prints the tables of what was recorded, with options.json the JSON instead, and writes everything to options.output.
+    """Prints the tables of the recorded samples, with options.json the JSON instead, and writes everything to options.output.
 
     @param module the bench's full name, e.g. bench.system.latency
     """
@@ -147,7 +147,7 @@ def _rounds(measured):
 
 
 def origin(measured):
-    """The line under a bench's tables: machine, packages, commit, time, rounds; what is not known is left out."""
+    """The line under a bench's tables: machine, packages, commit, time, rounds; unknown parts are left out."""
     on = measured["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in on.get("packages", {}).items() if version)
     parts = [f"{on['cpu']}, {on['cores']} cores" + (f", Linux {on['kernel']}" if on.get("kernel") else ""), packages,

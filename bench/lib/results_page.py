@@ -5,8 +5,9 @@
 
 A block begins with `<!-- results:NAME -->` and ends with `<!-- /results -->`; it stays as it is where there is no JSON, or where the JSON is of
 no commit: measured with changes, or outside of a clone. A page with a template beside its bench (bench/system/NAME.md.in) is begun with its
-first figures, and its text is the template's. A page of a paper, of which most is simulated, has what the verdicts of its blocks come to between `<!-- measured:count -->` and `<!-- /measured -->`,
-and the rows that missed, as a list, behind `<!-- measured:open -->`.
+first figures, and its text is the template's. A page of a paper, of which most is simulated, has the numbers of its
+blocks' verdicts, met and MISSED, between `<!-- measured:count -->` and `<!-- /measured -->`, and the rows that missed, as a list, behind
+`<!-- measured:open -->`.
 """
 import importlib
 import json
@@ -92,7 +93,7 @@ def measured_verdicts(text):
 
 
 def summarized(text):
-    """The page with `<!-- measured:count -->` and `<!-- measured:open -->` followed by what the verdicts of its blocks come to."""
+    """The page with `<!-- measured:count -->` and `<!-- measured:open -->` followed by the numbers of its blocks' verdicts and the rows that missed."""
     verdicts = measured_verdicts(text)
     missed = [cells for cells, verdict in verdicts if verdict == "MISSED"]
     parts = {"count": f"{len(verdicts) - len(missed)} met, {len(missed)} MISSED",

@@ -4,7 +4,7 @@ from bench.lib import micro
 from bench.lib.micro import quotient
 from bench.lib.report import Table, mark, number
 
-# What many limiters or vNICs may take over few: title -> (above, below, counter, at most or None).
+# The cost with many limiters or vNICs over that with few: title -> (above, below, counter, at most or None).
 RATIOS = {
     "wheel, 100,000 limiters / 1": ("wheel/100000", "wheel/1", "cycles_per_packet", 1.25),
     "wheel with one total rate, 100,000 limiters / 1": ("wheel_same_rate/100000", "wheel_same_rate/1", "cycles_per_packet", None),

@@ -1,7 +1,7 @@
 // schedulers_bench.cc - cycles per packet of the uplink's schedulers, and of the cycle accounting per vNIC.
 // Units: TSC cycles; ns. Threads: one.
 //
-//   backlogged, bypass   wrr: the way through the queues with what fills them, and past them
+//   backlogged, bypass   wrr: the way through the queues, enqueueing included, and past them
 //   fulfillment, rls     one decision, with 1 to 1,000 backlogged vNICs
 //   vms_SCHEDULER        one decision with 1 to 16 VMs (SoftBW's Fig. 10)
 //   round                cycle shares: one round over all vNICs

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stages.py - what each stage of the poll loop takes of a frame, alone and warm, and how much of a whole turn that is."""
+"""stages.py - cycles per frame of each stage of the poll loop, alone and warm, beside those of a whole turn."""
 from bench.lib import micro
 from bench.lib.report import Table, mark, number
 

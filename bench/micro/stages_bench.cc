@@ -1,9 +1,9 @@
 // stages_bench.cc - cycles per frame of each stage of the poll loop, alone and warm, in bursts of 32; and of
 // whole turns without rings. Units: TSC cycles. Threads: one.
 //
-// A ring's stage reads and writes memory of a guest that no other core has touched, so that what is measured
-// is the switch's own work: cache lines that travel between two cores come on top (bench/run.sh forwarding
-// has both).
+// A ring's stage reads and writes memory of a guest that no other core has touched, so that its cycles are
+// the switch's own work: cache lines that travel between two cores come on top (bench/run.sh forwarding has
+// both).
 #include <benchmark/benchmark.h>
 #include <rte_mbuf.h>
 

@@ -1,8 +1,8 @@
-"""analysis.py - what is read out of results of weir-sim: when rates settle, how steady they are, which flow got how much."""
+"""analysis.py - figures from results of weir-sim: the time at which rates settle, their steadiness, the part of each flow."""
 
 
 def windows(result, host, tenant, width_ns):
-    """[(end in ns, mean bit/s)] of what the tenant received at the host, in consecutive windows."""
+    """[(end in ns, mean bit/s)] of the tenant's received traffic at the host, in consecutive windows."""
     per_window = max(1, round(width_ns / result["sample_ns"]))
     times = result["series"]["time_ns"]
     rates = result["series"]["hosts"][host]["tenants"][tenant]["received_bps"]

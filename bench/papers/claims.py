@@ -1,6 +1,6 @@
-"""claims.py - what a page promises to show: each claim is a figure and its bound, and the verdict follows from the two.
+"""claims.py - the claims of a page: each is a figure and its bound, and the verdict follows from the two.
 
-A page ends with the table of its claims and the list of what is not reproduced: the claims whose verdict is MISSED, each with the reason,
+A page ends with the table of its claims and the list of figures not reproduced: the claims whose verdict is MISSED, each with the reason,
 and the paper's figures that were not tried.
 """
 import dataclasses

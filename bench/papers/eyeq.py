@@ -96,7 +96,7 @@ def scenarios():
 
 
 def shortened(runs):
-    """A tenth of each run that is long: shows that everything works, not what comes out."""
+    """A tenth of each run that is long: shows that every part works; its figures mean nothing."""
     for scenario in runs.values():
         for key in ("duration", "warmup"):
             if scenario.get(key, "").endswith("s") and not scenario[key].endswith(("ms", "us")):
@@ -146,7 +146,7 @@ def fig2(found, results, plots, claims):
 
 
 def flood_figures(result):
-    """What Fig. 6 shows of one run: ns until the TCP tenant has its half, ns until both tenants have theirs, swings in windows of either width."""
+    """Fig. 6's figures of one run: ns until the TCP tenant has its half, ns until both tenants have theirs, swings in windows of either width."""
     halves = all(abs(mean_between(windows(result, "0", tenant, MS), *STEADY) / HALF - 1) <= 0.1 for tenant in ("tcp", "udp"))
     return {"recovered": recovered_after(result, "0", "tcp", *FLOOD, 0.9 * HALF),
             "settled": settled_after(result, "0", ("tcp", "udp"), *FLOOD, width_ns=FINE) if halves else None,

@@ -5,7 +5,7 @@
 
 Host A has the clients and the UDP tenant, host B memcached and the receiver of the UDP; each is a kernel of its own on a veth
 behind a vNIC. A's uplink is faster than the port of the network towards B, as several sending hosts are, and the port's
-queue is bounded. Everything shares two cores: tenants come first, pollers second, whatever else the machine does last, by
+queue is bounded. Everything shares two cores: tenants come first, pollers second, the machine's other programs last, by
 real-time priorities. Rounds are interleaved and medians reported. Writes memcached.json to the build folder (WEIR_BUILD).
 """
 import argparse
@@ -32,12 +32,12 @@ MBIT = 1_000_000
 CLIENTS, FLOOD, MEMCACHED, SINK = 1, 2, 3, 4  # VMs, the first two on host A
 LISTEN = 11211
 PORT_MBIT = 1000  # of the network, towards host B
-QUEUE, BURST = "128k", "4k"  # of the port: what waits at most, what passes at once after a pause
+QUEUE, BURST = "128k", "4k"  # of the port: the most bytes that wait, and those that pass at once after a pause
 UPLINK_MBIT = 2 * PORT_MBIT  # of host A
 FLOOD_MBIT = 1500
 ON_MS = OFF_MS = 500
 CONNECTIONS, PER_SECOND, BYTES = 40, 2000, 6000
-PROMISE = {"reservation": f"{PORT_MBIT * 45 // 100}Mbit"}  # half of what the headroom leaves, to either tenant
+PROMISE = {"reservation": f"{PORT_MBIT * 45 // 100}Mbit"}  # half of the port's rate less its headroom, to either tenant
 FEEDBACK = {"enabled": True, "law": "log"}
 # name: (isolation and feedback, UDP)
 ROWS = {"alone": (False, False), "alone, weir": (True, False), "with UDP, off": (False, True), "with UDP, weir": (True, True)}
@@ -101,7 +101,7 @@ class Bench:
     def stretch(self, weir, udp, seconds, seed):
         """One row of one round, whose rows have the same requests."""
         for number in (CLIENTS, MEMCACHED):
-            self.inside(number, "ip tcp_metrics flush")  # what the kernel has learned in another row
+            self.inside(number, "ip tcp_metrics flush")  # the metrics that the kernel has learned in another row
         both = self.switches(weir)
         flood = udp and self.start(FLOOD, tool("bench/load/udp-bursts"), f"10.0.0.{SINK}", FLOOD_MBIT * MBIT, ON_MS, OFF_MS)
         before = reading(both[0])
@@ -169,7 +169,7 @@ def table(rows):
 
 
 def spread(rows):
-    """Range of single rounds, and what else the machine did."""
+    """Range of single rounds, the clients' delay, and the time that other programs took."""
     parts = [f"{name} " + " and ".join(f"{min(values):,.0f} to {max(values):,.0f}" for values in
                                        ([each[key] for each in rounds] for key in ("p99", "p999")))
              for name, rounds in rows.items()]
@@ -180,7 +180,7 @@ def spread(rows):
 
 
 def judged(rows):
-    """What the medians must show: the tail beside UDP is that of the tenant alone."""
+    """The claim of the medians: the tail beside UDP is that of the tenant alone."""
     found = {name: medians(rounds) for name, rounds in rows.items()}
     return [Claim("Table 1", f"real memcached, {name} of SETs beside UDP, above that alone",
                   100 * (found["with UDP, weir"][key] / found["alone"][key] - 1), most, unit=" %", digits=0)

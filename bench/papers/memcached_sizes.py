@@ -5,7 +5,7 @@ and through one without an appliance on the same switch.
     bench/run.sh memcached-sizes [--turns N] [--seconds N] [--connections N] [--minutes N] [--only 'SET 512 B']...
                                                                              root, memcached, -Dbench=true; up to --minutes
 
-Clients and server are kernels in network namespaces on one core, also with what they receive (RPS), the switch's worker has the
+Clients and server are kernels in network namespaces on one core, which also takes in their frames (RPS); the switch's worker has the
 other; all run in real time. The two clients take turns, so that both meet the same machine, until each median ratio is known
 within half a percent, or for --minutes.
 
@@ -35,7 +35,7 @@ TRACKED, PLAIN, SERVER, PORT = 1, 2, 3, 11211
 SIZES = [512 << i for i in range(8)]
 OPERATIONS = ("get", "set")
 WORKER, OTHERS = SWITCH_CORE, {LOAD_CORE}
-FIRST = ("chrt", "--fifo", str(TENANT_PRIORITY))  # before whatever else the machine does
+FIRST = ("chrt", "--fifo", str(TENANT_PRIORITY))  # before the machine's other programs
 RATIO_LEAST = 0.98  # of the throughput without tracking
 KNOWN = 0.005  # half of the interval in which a median ratio lies with 95 %
 NEVER = {"name": "kv", "limit": "1000Gtokens", "uplink": "400Gbit", "downlink": "400Gbit"}
@@ -65,7 +65,7 @@ class Bench:
         return subprocess.run([*self.kernels[SERVER], "ss", "-Hltn"], capture_output=True, text=True, timeout=10, check=False).stdout
 
     def turn(self, number, operation, size, seconds):
-        """Requests a second of one client, and what the switch's worker did meanwhile."""
+        """Requests a second of one client, and the busy part, cycles and interrupts per packet of the switch's worker meanwhile."""
         log = pathlib.Path(self.site.path("kv-load.log"))
         log.unlink(missing_ok=True)
         before, interrupts = self.worker(), function_calls()
@@ -102,7 +102,7 @@ def function_calls():
 
 
 def median_within(values):
-    """Where the median of what the values are drawn from lies with 95 %: (from, to), by order statistics."""
+    """The 95 % confidence interval of the median of the values' distribution: (from, to), by order statistics."""
     ordered, reach = sorted(values), 0.98 * math.sqrt(len(values))
     first = max(math.floor(len(values) / 2 - reach), 0)
     return ordered[first], ordered[len(values) - 1 - first]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pulsar-dataplane.py - the benches of what the switch's part of Pulsar takes and keeps, with real packets and services.
+"""pulsar-dataplane.py - the benches of the switch's part of Pulsar, its costs and its guarantees, with real packets and services.
 
     bench/run.sh pulsar-dataplane [--quick | --render]
 

@@ -53,7 +53,7 @@ def fig3_loads():
 
 
 def accurate(work):
-    """Fig. 14's key-value store, charged for what its servers really spend: a token a nanosecond."""
+    """Fig. 14's key-value store, charged for the time that its servers really spend: a token a nanosecond."""
     scenario = under("fig14-key-value", "weir")
     service = scenario["services"][0]
     row = {"size": "larger", "shape": "points", "tokens": 1, "per": "1B",
@@ -154,7 +154,7 @@ def fig12(found, results, target, claims):
 
 
 def phase_of(found, key, result, begin, end, tenants, claims):
-    """What the estimate and the tenants do from one arrival to the next; interval k ends k seconds after the arrival."""
+    """The figures of the estimate and the tenants from one arrival to the next; interval k ends k seconds after the arrival."""
     (service,) = result["series"]["services"].values()
     names = list(tenants)
     real = sum(service["served"][end - 4:end]) / 4
@@ -199,7 +199,7 @@ def run_json(command, text=None):
 
 
 def search(weirctl, real, **settings):
-    """The search on an appliance that keeps what is too much in a queue: one row of `solve` after the other."""
+    """The search on an appliance that queues the requests beyond its capacity: one row of `solve` after the other."""
     problem = {"kind": "capacity", "min": 5000, "max": 10000, "tolerance": 100, "intervals": []} | settings
     given, queue, rows = problem["min"], 0, []
     for _ in range(14):

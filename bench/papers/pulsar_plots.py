@@ -6,7 +6,7 @@ COLOURS = {"A": "tab:green", "B": "tab:blue", "C": "tab:orange", "D": "tab:purpl
 
 
 def draw_schemes(path, served, guarantees):
-    """served: {scheme: {tenant: MT/s}}; bars beside each other, and what was promised as a line over each."""
+    """served: {scheme: {tenant: MT/s}}; bars beside each other, and the guaranteed MT/s as a line over each."""
     figure, axis = pyplot.subplots(figsize=(7.2, 3.2))
     width = 0.8 / len(guarantees)
     for at, (tenant, promised) in enumerate(guarantees.items()):

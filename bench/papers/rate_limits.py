@@ -1,7 +1,8 @@
 """rate_limits.py - SoftBW's Fig. 6 to 8 beside periodic rate limits, tuned as well as they can be. Part of softbw.py.
 
 Neither SoftBW nor our notes on ElasticSwitch give its curve and constants, so many are tried. Of each kind that setting counts
-with which short flows are fastest (mean over Fig. 7's rows, geometric) and the long one gets 95 % of what it gets beside Weir.
+with which short flows are fastest (mean over Fig. 7's rows, geometric) and the long one delivers at least 95 % of the bytes that it
+delivers under Weir.
 """
 import itertools
 import math
@@ -55,7 +56,7 @@ def long_flow(results, name):
 
 
 def trials(short):
-    """What is run to find the best settings. @param short Fig. 7's rows: name -> size, load"""
+    """The runs that find the best settings. @param short Fig. 7's rows: name -> size, load"""
     runs = {f"fig7-{row}-{kind}-{i}": limited(short_flows(*short[row]), setting)
             for row in short for kind, settings in TRIED.items() for i, setting in enumerate(settings)}
     runs |= {f"fig7-{row}-alone": variant_alone(*short[row]) for row in short}
@@ -84,7 +85,7 @@ def choose(results, short):
 
 
 def comparisons(best):
-    """What is run with the best settings."""
+    """The runs with the best settings."""
     runs = {f"fig7-{BUSY}-fulfillment": busy()}
     runs[f"fig7-{BUSY}-fulfillment"]["hosts"]["scheduler"] = "fulfillment"
     for kind, i in best.items():

@@ -42,7 +42,7 @@ def variant(name, isolation, without=(), **changes):
 
 
 def render(template, found):
-    """A page with {{NAME}} replaced by what was computed under that name."""
+    """A page with {{NAME}} replaced by the text computed under that name."""
     missing = sorted(set(re.findall(r"\{\{([^}]+)\}\}", template)) - set(found))
     if missing:
         raise KeyError(f"nothing was computed for {', '.join(missing)}")
@@ -53,7 +53,7 @@ def arguments(name, doc, quick="", **programs):
     """The command line that every paper in virtual time has, and `target`: the folder of its page.
 
     @param name the paper's, and that of its work folder in the build folder
-    @param quick what --quick leaves out, if anything
+    @param quick the length of the runs with --quick, for --help; empty where it is the usual one
     @param programs name=path of further programs in the build folder
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -68,8 +68,8 @@ def arguments(name, doc, quick="", **programs):
 
 
 def measured(options, name):
-    """A block of the page for the table of another program, measured with real packets in real time: what bench/run.sh left in the build folder,
-    or what the page has already. `bench/run.sh results` fills the block too."""
+    """A block of the page for the table of another program, measured with real packets in real time: the one that bench/run.sh left
+    in the build folder, else the page's own. `bench/run.sh results` fills the block too."""
     content = results_page.block(options.work.parents[1], name)
     if content is None:
         content = next((kept for page in sorted(RESULTS.glob("*.md")) if (kept := results_page.blocks(page.read_text()).get(name)) is not None), None)
@@ -97,7 +97,7 @@ def provenance(name, options, results):
 
 
 def publish(name, options, results, found, judged):
-    """Writes the page of what was found and, beside the results that it comes from, its numbers.
+    """Writes the page of the figures in `found` and, beside the results that it comes from, its numbers.
 
     @param judged the page's claims, in the order of the page
     """

@@ -16,7 +16,7 @@ MS = 1_000_000
 SCHEDULERS = ("wrr", "fulfillment", "rls")
 WAYS = ("off", *SCHEDULERS)
 RECEIVERS = (0, 1, 2, 4, 8)
-# Short flows: bytes, milliseconds between them on average, what that is of 1 Gbit/s.
+# Short flows: bytes, milliseconds between them on average, their mean rate in % of 1 Gbit/s.
 SHORT = {"8k-10": ("8k", "0.6554%"), "8k-100": ("8k", "0.0655%"), "32k-10": ("32k", "2.6214%"), "32k-100": ("32k", "0.2621%")}
 BURST = (500 * MS, 1_000 * MS)  # of fig6
 BACK = 0.98 * 300e6

@@ -1,4 +1,4 @@
-"""softbw_fleet.py - SoftBW's over-commitment (Fig. 2, 11 to 13) and its latency (Fig. 9): what is run, and what came of it.
+"""softbw_fleet.py - SoftBW's over-commitment (Fig. 2, 11 to 13) and its latency (Fig. 9): the runs and their figures.
 
 Part of softbw.py, which runs it and writes the page.
 """
@@ -11,7 +11,7 @@ from bench.papers.runs import read_scenario, variant
 SEEDS = range(1, 6)
 RATIOS = (1, 4, 6)
 AGAIN = (1, 3, 4, 6)
-# Fig. 2: 16 VMs on a link, by what they want of their guarantees on average.
+# Fig. 2: 16 VMs on a link, by their mean demand in % of their guarantees.
 MODEL_RATIOS = (1, 2, 3, 4, 4.6, 5, 6, 6.9, 8, 9, 10)
 MODEL = {10: 6.9, 15: 4.6}  # %: the ratio at which the paper has less than 5 %
 LOADS = (50, 90, 120)

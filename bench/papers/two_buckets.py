@@ -29,7 +29,7 @@ SEGMENT, HEADERS, REPLY = 1448, 78, 16
 
 
 def on_the_wire(size):
-    """What an answer takes of the way back."""
+    """Bytes of an answer on the way back."""
     return size + REPLY + (1 + (size + REPLY) // SEGMENT) * HEADERS
 
 

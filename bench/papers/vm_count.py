@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""vm_count.py - SoftBW's Fig. 10: what scheduling costs per packet with 1 to 16 VMs, the decision alone and in the whole switch.
+"""vm_count.py - SoftBW's Fig. 10: the cost of scheduling per packet with 1 to 16 VMs, the decision alone and in the whole switch.
 
     bench/run.sh vm-count [--rounds 3] [--minutes 15]     root; until near cores have so many rounds, or for --minutes
 
 In the whole switch VMs together offer 8.5 Gbit/s of 1500-byte frames to an uplink of 10 Gbit/s: with isolation off, and with a strict
 reservation for each, `fulfillment`, limits and all that belongs to it. Then all of them flood, so that the scheduler has every
-frame in hand. What is compared is measured at one distance of the two cores (lib/cores.py), and either distance has its rows.
+frame in hand. Compared figures are of one distance of the two cores (lib/cores.py), and either distance has its rows.
 Writes vm_count.json to the build folder (WEIR_BUILD); `bench/run.sh softbw` prints the table.
 """
 import itertools
@@ -82,7 +82,7 @@ def compare(count, seconds):
 
 
 def undisturbed(run_):
-    """The switch has taken what was offered: no other program had its core or the generator's."""
+    """The switch has taken the offered load: no other program had its core or the generator's."""
     return run_["pps"] >= 0.95 * OFFERED_BPS / 8 / ON_WIRE
 
 

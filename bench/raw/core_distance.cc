@@ -74,7 +74,7 @@ int main(int count, char** words) {
         std::fputs("core-distance: the two cores must differ\n", stderr);
         return 2;
     }
-    // Both threads have real-time priority before either spins: what is behind a spinning thread in its
+    // Both threads have real-time priority before either spins: a thread behind a spinning one in its
     // core's queue waits for as long as the kernel lets real-time threads run.
     settle_on(there);
     Line line;

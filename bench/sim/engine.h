@@ -17,7 +17,7 @@
 
 namespace weir::sim {
 
-/// What events call. `what` is the handler's own word for one of its reasons.
+/// The object that an event calls. `what` is the handler's own word for one of its reasons.
 class Handler {
   public:
     virtual void fire(std::uint32_t what) = 0;

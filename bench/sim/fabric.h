@@ -25,13 +25,13 @@ struct FabricSpec {
     Nanos delay = 1'000;                             ///< of every link
     std::uint64_t port_buffer = 20'000;
     std::uint64_t shared_buffer = 2'000'000;  ///< of each switch
-    double buffer_threshold = 1;              ///< of the free shared bytes, what one port may take
+    double buffer_threshold = 1;              ///< most shared bytes of one port, over the free ones
     std::optional<std::uint64_t> ecn_threshold;
     bool best_effort_class = false;  ///< the switches have a low-priority queue
     Ecmp ecmp = Ecmp::kFlow;
 };
 
-/// A switch: ports to what is below it and, in a leaf, to all spines.
+/// A switch: ports to the hosts or leaves below it and, in a leaf, to all spines.
 class Switch final : public Node {
   public:
     Switch(const FabricSpec& spec, std::uint64_t seed, std::uint64_t id)

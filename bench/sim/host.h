@@ -68,7 +68,7 @@ class Host final : public Node, public DepartureWatcher {
     void receive(Packet& packet) override;
     void departed(const Packet& packet) override;
     [[nodiscard]] Port& nic() { return *nic_; }
-    /// Takes from the rings whatever the edge takes.
+    /// Moves packets from the rings to the edge while it has room for them.
     void pump();
 
     /// Bytes on the wire that have arrived for a vNIC.

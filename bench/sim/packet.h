@@ -30,7 +30,7 @@ struct Packet {
     EndpointId from;
     EndpointId to;
     StreamId flow;
-    std::uint32_t to_host;  ///< where `to` is: what switches look at
+    std::uint32_t to_host;  ///< host of `to`, by which switches route
     std::uint32_t bytes;    ///< on the wire
     std::uint32_t payload;  ///< bytes of the guest's data
     std::uint16_t marks;    ///< of an acknowledgement: congestion marks since the last one

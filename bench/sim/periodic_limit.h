@@ -14,7 +14,7 @@
 
 namespace weir::sim {
 
-/// What counts as congestion.
+/// The event that counts as congestion.
 enum class CongestionSignal : std::uint8_t {
     kLoss,   ///< a packet found the NIC's queue full and was dropped
     kQueue,  ///< one found PeriodicLimitSpec::queue waiting there
@@ -25,7 +25,7 @@ struct PeriodicLimitSpec {
     CongestionSignal signal = CongestionSignal::kLoss;
     std::uint32_t queue = 20;   ///< packets; DCTCP marks from 20 at 1 Gbit/s
     double decrease = 0.3;      ///< of the rate, at a congestion
-    std::uint32_t regain = 20;  ///< periods after which the rate is what it was before it
+    std::uint32_t regain = 20;  ///< periods until the rate is back at its value before the congestion
     double ceiling = 1;         ///< of the link: no limit is above it
 };
 

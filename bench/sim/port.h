@@ -15,7 +15,7 @@
 
 namespace weir::sim {
 
-/// What a packet reaches at the end of a link; the packet is the node's from then on.
+/// A host or switch at the end of a link; a packet that it receives is its own from then on.
 class Node {
   public:
     virtual void receive(Packet& packet) = 0;
@@ -61,8 +61,8 @@ class DelayLine final : public Handler {
     std::uint64_t count_ = 0;
 };
 
-/// Bytes that the ports of one switch share beyond their own. A port may take `threshold` times what is free
-/// (dynamic threshold, Choudhury and Hahne 1998): with 1, a single hot port gets half.
+/// Bytes that the ports of one switch share beyond their own. A port may take `threshold` times the free
+/// bytes (dynamic threshold, Choudhury and Hahne 1998): with 1, a single hot port gets half.
 struct SharedBuffer {
     std::uint64_t bytes = 0;
     double threshold = 1;
@@ -118,7 +118,7 @@ class Port final : public Handler {
     PacketPool& pool_;
     Setup setup_;
     BucketProfile pace_;           // prices bytes in time without dividing
-    DelayLine line_;               // what is on the link
+    DelayLine line_;               // packets on the link
     std::array<Queue, 2> queues_;  // best effort last
     FineTime free_at_ = 0;         // the link has sent everything that it began
     std::uint64_t waiting_ = 0;

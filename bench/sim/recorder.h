@@ -35,7 +35,7 @@ class Recorder final : public Handler {
     Recorder(const Scenario& scenario, const Site& site, Fabric& fabric);
     void fire(std::uint32_t) override;
 
-    /// What a tenant's vNICs have received in each sample, bit/s on the wire.
+    /// The rate that a tenant's vNICs received in each sample, bit/s on the wire.
     [[nodiscard]] const Series& received(std::size_t tenant) const { return tenants_[tenant].rate; }
     /// The same for one watched host.
     [[nodiscard]] const Series& received_at(std::size_t watched, std::size_t tenant) const {

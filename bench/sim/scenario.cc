@@ -97,7 +97,7 @@ void read_tenant(const json& object, const std::string& path, Scenario& scenario
     reader.read_quantity("limit", Quantity::kBitRate, tenant.limit_bps, kRateRange);
     reader.read_integer("shares", tenant.shares, {1, 10'000});
     if (tenant.limit_bps != 0 && tenant.limit_bps < tenant.reservation_bps)
-        reader.fault("limit", "at least the reservation", "the limit forbids what the reservation promises");
+        reader.fault("limit", "at least the reservation", "the limit is below the reservation");
     reader.finish();
 }
 

@@ -19,7 +19,7 @@ inline constexpr Range kBufferRange{0, 1'000'000'000};          // bytes
 /// The name of a tenant or a source; its absence is a fault.
 void read_required_name(ObjectReader& reader, std::string& out);
 
-/// "0-3,7", "all" or "none", in rising order. @param absent what an absent key means
+/// "0-3,7", "all" or "none", in rising order. @param absent the set that an absent key means
 [[nodiscard]] std::vector<std::uint32_t> read_host_set(ObjectReader& reader, std::string_view key,
                                                        std::uint32_t hosts, std::string_view absent);
 
@@ -28,7 +28,7 @@ void read_required_name(ObjectReader& reader, std::string& out);
                                      const Scenario& scenario, const std::string& folder, Faults& faults);
 
 /// Lines of `bytes fraction`, # begins a comment; the fractions rise to 1.
-/// @return false, and what is wrong with it, when it is not such a table
+/// @return false, with the reason in `fault`, when it is not such a table
 [[nodiscard]] bool parse_sizes(std::string_view text, SizeTable& out, std::string& fault);
 
 }  // namespace weir::sim

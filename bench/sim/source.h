@@ -13,7 +13,7 @@
 
 namespace weir::sim {
 
-/// What sources are built from; outlives them.
+/// The simulation's parts and times that sources use; outlives them.
 struct Site {
     static constexpr EndpointId kNowhere = UINT32_MAX;
 
@@ -21,7 +21,7 @@ struct Site {
     const std::vector<Host*>& hosts;
     std::vector<std::vector<EndpointId>> endpoints;  ///< by tenant and host; kNowhere = it has none there
     std::uint64_t seed = 0;
-    Nanos measure_from = 0;  ///< what began before is not in the summaries
+    Nanos measure_from = 0;  ///< of rates, latencies and completion times; counters count from 0 on
     Nanos end = 0;           ///< of the simulation
 
     [[nodiscard]] EndpointId endpoint(std::uint32_t tenant, std::uint32_t host) const {
@@ -44,7 +44,7 @@ struct Site {
 class Source {
   public:
     virtual ~Source() = default;
-    /// What became of it: counts, rates, percentiles.
+    /// The figures of its traffic: counts, rates, percentiles.
     [[nodiscard]] virtual nlohmann::json summary() = 0;
 };
 

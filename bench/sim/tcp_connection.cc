@@ -1,4 +1,5 @@
-// tcp_connection.cc - TcpConnection: reordering, delayed acknowledgements, and what each end receives.
+// tcp_connection.cc - TcpConnection: reordering, delayed acknowledgements, and the messages that each end
+// receives.
 #include "bench/sim/tcp_connection.h"
 
 namespace weir::sim {

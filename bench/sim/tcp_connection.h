@@ -17,7 +17,7 @@ namespace weir::sim {
 
 class TcpConnection;
 
-/// What runs over connections.
+/// An application over connections.
 class TcpApplication {
   public:
     /// A message that `side` wrote has arrived whole at the other one.
@@ -27,8 +27,8 @@ class TcpApplication {
     ~TcpApplication() = default;
 };
 
-/// What one end has received. It acknowledges every second segment, and at once what is out of order or the
-/// last of a run.
+/// The segments that one end has received. It acknowledges every second one, and at once a segment out of
+/// order or the last of a run.
 class TcpReceiver final : public TcpSender::AckWriter {
   public:
     /// @param window segments that may arrive out of order, a power of two

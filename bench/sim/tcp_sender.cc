@@ -33,7 +33,8 @@ bool TcpSender::may_send() const {
     return something && static_cast<double>(flying()) + 1 <= window_;
 }
 
-/// Sends what windows and ring allow. The last segment of the run asks for an acknowledgement.
+/// Sends the segments for which windows and ring have room. The last segment of the run asks for an
+/// acknowledgement.
 void TcpSender::pump() {
     bool more = may_send();
     while (more) {
@@ -133,7 +134,7 @@ void TcpSender::begin_recovery() {
     shrink(0.5);
 }
 
-/// Proportional rate reduction: what leaves during a recovery is clocked by what arrives.
+/// Proportional rate reduction: segments that arrive clock the segments sent during a recovery.
 void TcpSender::clock_recovery(std::uint64_t acked) {
     recovery_delivered_ += acked;
     const auto target = static_cast<std::uint64_t>(threshold_);
@@ -183,7 +184,7 @@ bool TcpSender::mark_lost() {
         lose(marked_);
         found = true;
     }
-    // What was sent again counts from the segments that were new at that time.
+    // A segment that was sent again is judged by the segments that were new at that time.
     for (; !resent_.empty() && resent_.front().next_then < end; resent_.pop_front()) {
         const std::uint64_t sequence = resent_.front().sequence;
         if (sequence >= una_ && at(sequence).state == kFlyingAgain)

@@ -14,7 +14,7 @@
 
 namespace weir::sim {
 
-/// Connections between all pairs, and what is counted of them.
+/// Connections between all pairs, and their counters.
 class TcpSource : public Source, public TcpApplication, public Handler {
   protected:
     TcpSource(const Site& site, const SourceSpec& spec) : site_(site), spec_(spec) {}

@@ -24,8 +24,8 @@ class UdpSource final : public Source {
     std::deque<Stream> streams_;
 };
 
-/// One sender and its destinations, to which bursts go in turn. A full ring holds it back; what it could not
-/// send meanwhile is not made up for.
+/// One sender and its destinations, to which bursts go in turn. A full ring holds it back; bursts
+/// that it could not send meanwhile are not made up for.
 class UdpSource::Stream final : public Handler, public Sender, public FlowEnd {
   public:
     Stream(const Site& site, const SourceSpec& spec, std::uint32_t from, std::vector<std::uint32_t> to,

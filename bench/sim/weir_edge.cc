@@ -12,7 +12,7 @@ namespace {
 
 /// Time of one turn of a busy poll loop.
 constexpr Nanos kTurn = 200;
-/// Bytes of a feedback frame: Ethernet, IPv4, payload, and what accounting adds.
+/// Bytes of a feedback frame: Ethernet, IPv4, payload, and the overhead that accounting adds.
 constexpr std::uint32_t kFeedbackBytes = 14 + 20 + 32 + limits::kWireOverheadBytes;
 
 std::uint64_t capacity(std::uint64_t rate_bps, double headroom) {

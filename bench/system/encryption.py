@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""encryption.py - cycles per frame of 1400 bytes into ESP, beside what the crypto device alone takes in dpdk-test-crypto-perf.
+"""encryption.py - cycles per frame of 1400 bytes into ESP, beside those of the crypto device alone in dpdk-test-crypto-perf.
 
 Ours is the whole way of a frame: checks, headers, sequence numbers, trailer, IVs and the crypto device. The other program feeds the same
 device with the same algorithm in bursts of 32. Both use the same few buffers again and again (the other's come from a mempool's cache), in

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""feedback.py - what metering and feedback add per frame from the wire to a VM: feedback off, on, and advertising rates to senders.
+"""feedback.py - the cost of metering and feedback per frame from the wire to a VM: feedback off, on, and advertising rates to senders.
 
 Frames from the wire are the only ones that are metered. The generator plays the wire on the uplink, floods one VM and ignores the rates that
 are advertised to it, so that the load stays. The configurations follow one another between two visits of the raw loop, since they differ
@@ -63,7 +63,7 @@ def one_round(record, number_of_round):
 
 
 def differences(samples, system, size, senders, key="ns_per_packet"):
-    """What `system` takes more than `off`, round by round: of the rounds in which the raw loop's two visits agree, if there are any."""
+    """The cost of `system` less that of `off`, round by round: of the rounds in which the raw loop's two visits agree, if there are any."""
     found = []
     for sample in select(samples, system=system, size=size, senders=senders):
         raws = [raw["cycles_per_packet"] for raw in raws_beside(samples, sample, ("case", "size"), REACH)]

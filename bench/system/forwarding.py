@@ -125,7 +125,7 @@ class Rounds:
 
 
 def figures(load, run, system, one_way=False):
-    """One stretch; `one_way` counts what the wire received, and not the few frames to the VM."""
+    """One stretch; `one_way` counts the frames that the wire received, and not the few frames to the VM."""
     result, busy = load.measure(run, system)
     received = result["ports"][WIRE]["rx_packets"] if one_way else result["rx_packets"]
     return {"cycles_per_packet": busy.cycles_per_packet, "mean_burst": busy.mean_burst,

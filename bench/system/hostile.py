@@ -19,7 +19,7 @@ from bench.lib.record import Record
 from bench.lib.report import finish
 from bench.lib.system import Weir, ports_with_wire, wire_uplink
 from bench.system.hostile_floods import FLOODS, UNREAD, VICTIM, WIRE, Flood, addresses
-from bench.system.hostile_table import NONE, WAYS, Row, marks, missing, tables  # noqa: F401  (tables, marks: what reports ask a bench for)
+from bench.system.hostile_table import NONE, WAYS, Row, marks, missing, tables  # noqa: F401  (tables, marks: for bench/lib/report.py)
 from processes import Process  # in test/support: bench/__init__.py
 
 CORES_ARE_OF_ROWS = True    # each row names the distance of its cores: bench/lib/report.py
@@ -80,7 +80,7 @@ def traffic(seconds, flood=Flood(NONE)):
 
 
 def figures(result):
-    """What the victim kept, by the generator's result."""
+    """The victim's frames and one-way times, from the generator's result."""
     streams = {stream["name"]: stream for stream in result["streams"]}
     found = {}
     for way in WAYS:
@@ -98,7 +98,7 @@ def figures(result):
 
 
 def beside_guest(system, load, name, peer, what):
-    """The victim's figures beside one attack of test/hostile, and what the attacker did in that time."""
+    """The victim's figures beside one attack of test/hostile, and the attacker's counts of that time."""
     seconds = what["seconds"] + what["warmup"] + 0.5
     attacker = system.attack(name, peer, seconds)
     try:

@@ -1,4 +1,4 @@
-"""hostile_floods.py - the floods beside a victim: which ports send, where to, and what.
+"""hostile_floods.py - the floods beside a victim: the ports that send, their destinations and their frames.
 
 VM 0 is the victim, VMs 1 to NEIGHBORS are its neighbors, the last port is the wire: the generator plays them all. Each neighbor's vNIC lists its
 addresses, so that the guard reads every frame. Frames go as fast as the switch takes them, but for those from the wire, whose ring they share with
@@ -22,7 +22,7 @@ def address(vm):
 
 
 def addresses(vm):
-    """What the neighbor's vNIC may use."""
+    """The addresses that the neighbor's vNIC may use."""
     return [address(vm), f"2001:db8::{address(vm)}"]
 
 

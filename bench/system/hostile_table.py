@@ -64,7 +64,7 @@ class Way:
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
-    """What the victim keeps beside one attack. `cores`: the distance at which it was measured most often; the figures are of it alone."""
+    """The victim's figures beside one attack. `cores`: the distance at which it was measured most often; the figures are of it alone."""
     row: Row
     cores: str
     ways: dict
@@ -141,7 +141,7 @@ def _cells(ways):
 
 
 def _alone(samples, part):
-    """What the victim has without an attack, at the distance at which most such stretches were measured: the times that the others are over."""
+    """The victim's figures without an attack, at the distance at which most such stretches were measured: the times that the others are over."""
     every = select(samples, part=part, attack=NONE)
     cores = max(DISTANCES, key=lambda distance: len(select(every, cores=distance)))
     of = select(every, cores=cores)
@@ -151,7 +151,7 @@ def _alone(samples, part):
 
 
 def _table_each(title, kind, every, count, alone):
-    """One row per attack. @param count what the last column but one has of a Kept: (head, figure, digits)"""
+    """One row per attack. @param count the last column but one: (head, its figure of a Kept, digits)"""
     head, of, digits = count
     return Table(title, ["attack", kind, *HEAD, head, "cores"],
                  [[each.row.name, each.row.group, *_cells(each.ways), number(of(each), digits), each.cores] for each in (alone, *every)])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""isolation.py - a victim that offers 250 Mbit/s beside a flooding neighbor at a 1 Gbit/s bottleneck: what arrives, and after what time.
+"""isolation.py - a victim that offers 250 Mbit/s beside a flooding neighbor at a 1 Gbit/s bottleneck: its frames that arrive, and their delay.
 
 Three ports: the victim (VM 0), the neighbor (VM 1) and the wire. Weir's bottleneck is its uplink's rate; OVS has a policer of 1 Gbit/s
 on the wire's port. Weir with isolation off has no rate at all, so there the wire itself is slow. Times are the generator's, from the

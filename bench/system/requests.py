@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""requests.py - what tracking requests takes: busy cycles per memcached request and requests/s, in ratios to the same switch without.
+"""requests.py - the cost of tracking requests: busy cycles per memcached request and requests/s, over those of the same switch without it.
 
 Source: Pulsar 6.3.
 

@@ -28,7 +28,7 @@ template <class Parse>
 [[nodiscard]] std::string show_value(const nlohmann::json& value);
 [[nodiscard]] std::string show_text(std::string_view text);
 
-/// The words of all items, as faults list what is allowed: "a, b, c". @param word_of the word of an item
+/// The words of all items, as faults list the allowed ones: "a, b, c". @param word_of the word of an item
 template <class Items, class WordOf = std::identity>
 [[nodiscard]] std::string list_words(const Items& items, WordOf word_of = {}) {
     std::string text;

@@ -3,11 +3,11 @@
 // Source: docs/design.md 5.5; docs/protocol.md. Units: intervals of the controller. Threads: one owner each.
 //
 // A record is the state of one flow, not a change of it, so receiving it twice does no harm. The sender keeps
-// what it sent and sends only what differs from it; nothing is acknowledged. Every message has a sequence
-// number. A receiver that sees a gap applies the message all the same, and asks for a snapshot of the whole
-// table in its own next message. Besides, every 30th message is a snapshot. Example: of messages 1
-// (snapshot), 2, 3 and 4 the third is lost; the receiver applies 1, 2 and 4, asks for a snapshot, and is
-// complete again with message 5.
+// a copy of the records that it sent, and sends only those that differ from it; nothing is acknowledged.
+// Every message has a sequence number. A receiver that sees a gap applies the message all the same, and asks
+// for a snapshot of the whole table in its own next message. Besides, every 30th message is a snapshot.
+// Example: of messages 1 (snapshot), 2, 3 and 4 the third is lost; the receiver applies 1, 2 and 4, asks for
+// a snapshot, and is complete again with message 5.
 #pragma once
 
 #include <map>

@@ -89,8 +89,8 @@ Outcome check_shift(const ebpf_insn& ins) {
         return unknown();
     if (operation != BPF_LSH && operation != BPF_RSH && operation != EBPF_ARSH)
         return std::nullopt;
-    // DPDK 22.11 compiles some of these differently from what it interprets; shifts by more bits than the
-    // register has give any result.
+    // DPDK 22.11's compiler and interpreter give some of these different results; a shift by more bits than
+    // the register has gives any result.
     if (BPF_SRC(ins.code) == BPF_X)
         return Broken{"it shifts by " + name_of(ins.src_reg) + ", which could be more than there is",
                       "shifts by a constant"};

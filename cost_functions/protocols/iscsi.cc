@@ -161,8 +161,8 @@ std::uint32_t crc32c(Bytes bytes) {
     return ~crc;
 }
 
-// What stands before the next header. Until it is settled whether digests are in use, it may be one of the
-// last unit.
+// The bytes before the next header: none, a digest of the last unit, or too few have come to know it. Looked
+// for only until it is settled whether digests are in use.
 enum class Before : std::uint8_t { kNothing, kADigest, kUnseen };
 
 Before look_before(Bytes bytes, unsigned& phase, bool (*begins)(Bytes)) {

@@ -43,7 +43,7 @@ struct Pdu {
     std::uint32_t length = 0;
 };
 
-// What the length of a PDU of each kind must be, besides its digests.
+// The rule for the length of a PDU without digests, by its kind.
 enum class Size : std::uint8_t { kHeader, kData, kError };
 struct Shape {
     std::uint8_t type = 0xFF;
@@ -204,7 +204,7 @@ Parsed parse_command(Bytes bytes, const Pdu& pdu, ParserState& state) {
          .cookie = entry.identifier});
 }
 
-// What stands at the start of some bytes: kPart when as many bytes of a PDU are there as the parser reads.
+// The PDU at the start of some bytes: kPart when all bytes of it that the parser reads are there.
 struct Sight {
     Parsed::Verdict verdict = Parsed::Verdict::kLost;
     std::uint32_t length = 0;

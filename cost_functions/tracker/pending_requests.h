@@ -122,8 +122,8 @@ class PendingRequests {
         return connection.pending != kNoPending &&
                pool_[connection.pending].number + 1 == connection.requests;
     }
-    /// What the last added request was charged: tokens at the service, of which those for a response of
-    /// `response_bytes` are settled when it comes. is_recorded() was true.
+    /// Records the charge of the last added request: `tokens` at the service, of which those for a response
+    /// of `response_bytes` are settled when it comes. is_recorded() was true.
     void charge(const TrackedConnection& connection, std::uint32_t tokens, std::uint32_t response_bytes,
                 Access access) {
         Pending& pending = pool_[connection.pending];

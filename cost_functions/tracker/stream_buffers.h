@@ -88,7 +88,7 @@ class StreamBuffers {
     }
 
     RecordPool<StreamBuffer, StreamBufferId, kNoStreamBuffer> pool_;
-    std::uint32_t header_reserve_;  // of what one vNIC may have alone: for starts of headers only
+    std::uint32_t header_reserve_;  // a quarter of one vNIC's maximum: for starts of headers only
 };
 
 }  // namespace weir

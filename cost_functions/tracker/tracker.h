@@ -17,8 +17,8 @@
 //
 // A client may lie: send a request that the server ignores, because its checksum is broken or its TTL too
 // short, and then another one in the same bytes. So each byte that was reported pays for one passage:
-// `credit` counts the bytes to the service that were reported and have not passed yet, and what passes
-// without credit is reported as repeated. Example: the set of 5032 bytes above is reported when its header
+// `credit` counts the bytes to the service that were reported and have not passed yet, and bytes that pass
+// without credit are reported as repeated. Example: the set of 5032 bytes above is reported when its header
 // has passed, which leaves a credit of 5000; its body uses it up, and a retransmission of its last 1000 bytes
 // is 1000 repeated bytes. For the same reason only the server's SYN with an ACK begins a connection anew.
 #pragma once
@@ -65,7 +65,8 @@ class Tracker {
     template <class Sink>
     bool segment(TrackedConnection& connection, Side side, const Segment& segment, Nanos now, Sink&& sink);
 
-    /// Does what segment() would do, if the segment is body or acknowledgement: nothing but count the bytes.
+    /// Acts as segment() does on a segment that is body or acknowledgement: counts its bytes and does no
+    /// more.
     /// @return false, and nothing is changed, when it is neither
     [[nodiscard]] static bool pass_body(TrackedConnection& connection, Side side, std::uint32_t seq,
                                         std::uint32_t bytes, std::uint8_t flags) {
@@ -216,8 +217,8 @@ bool Tracker::open_or_close(const At& at, const Segment& segment, Sink& sink) {
     return false;
 }
 
-/// Whether a SYN of the client was accepted is known when the server acknowledges it. Until then, the first
-/// one of a connection is believed, as what follows it has no credit.
+/// Whether a SYN of the client was accepted is known when the server acknowledges it. Until then the first
+/// SYN of a connection is believed, as the bytes behind it have no credit.
 template <class Sink>
 void Tracker::on_syn(const At& at, const Segment& segment, Sink& sink) {
     TrackedConnection& connection = at.connection;
@@ -348,7 +349,7 @@ inline void Tracker::correct_credit(const At& at, const Parsed& parsed, std::siz
         credit -= parsed.length - static_cast<std::uint32_t>(present);
 }
 
-/// Reports what was parsed. @return false when it makes no sense
+/// Reports the parsed message. @return false when it makes no sense
 template <class Sink>
 bool Tracker::report(const At& at, Parsed& parsed, Sink& sink) {
     using enum Parsed::Verdict;

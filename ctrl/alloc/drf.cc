@@ -11,11 +11,11 @@
 // and f3 stop at fills 0.45, 0.675 and 0.54. At 0.73 C is full: f4 stops at 0.9125. A has 46 tokens left.
 //
 // Every resource thus has a level at which it fills, and a heap orders resources by a lower bound of it. The
-// solver takes the least bound and adds up that resource's column again: stopped flows count what they use,
-// rising flows their slopes, and (capacity - used) / slope is the new bound. Flows that stop only make use
-// grow slower, so a bound never exceeds the true level, and a bound that stays the same is the true level:
-// the resource is full and its rising flows stop. No stop has to be announced to other columns. A resource
-// whose demands add up to no more than its capacity never fills and has no column.
+// solver takes the least bound and adds up that resource's column again: stopped flows count with their
+// tokens, rising flows with their slopes, and (capacity - used) / slope is the new bound. Flows that stop
+// only make use grow slower, so a bound never exceeds the true level, and a bound that stays the same is the
+// true level: the resource is full and its rising flows stop. No stop has to be announced to other columns. A
+// resource whose demands add up to no more than its capacity never fills and has no column.
 #include <algorithm>
 
 #include "ctrl/alloc/registry.h"
@@ -24,7 +24,7 @@ namespace weir::alloc {
 namespace {
 
 /// Binary heap of resources by the lower bound of the level at which they fill, the least on top. Its top is
-/// raised in place, which is most of what the solver does.
+/// raised in place, which is most of the solver's work.
 class LevelHeap {
   public:
     struct Item {
@@ -73,7 +73,7 @@ class LevelHeap {
 
 class Drf final : public Mechanism {
   public:
-    /// A second pass gives flows of weight 0 what the first leaves.
+    /// A second pass divides the rest of the capacities among flows of weight 0.
     void allocate(const Problem& problem, Allocation& out) override {
         out.reset(problem);
         stopped_.assign(problem.demand.flows(), 0);
@@ -98,7 +98,7 @@ class Drf final : public Mechanism {
         std::uint32_t flow;
     };
     struct Column {
-        double tokens = 0;  // at first the sum of demands, then what stopped flows use
+        double tokens = 0;  // at first the sum of demands, then the use by stopped flows
         double slope = 0;   // tokens per level, of all flows
         std::uint32_t count = 0;
         std::uint32_t begin = kNone;  // among entries_; kNone: the resource cannot fill
@@ -236,7 +236,7 @@ class Drf final : public Mechanism {
         heap_.pop();
     }
 
-    std::vector<double> left_;           // per resource: what this pass may give
+    std::vector<double> left_;           // per resource: tokens that this pass may give
     std::vector<double> inverse_base_;   // per resource: 1 / share base; infinite when it is empty
     std::vector<double> speed_;          // per flow: fill per level; 0: not in this pass
     std::vector<std::uint8_t> stopped_;  // per flow: below its demand, at the fill in the answer

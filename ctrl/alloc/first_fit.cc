@@ -3,8 +3,8 @@
 // Units: tokens in the control interval. Threads: one owner.
 //
 // One pass over the flows, the largest weight first, equal weights in the order of the flows. Each flow gets
-// the largest part of its whole demand that fits into what is left, the same part of each of its resources,
-// because a multi-resource bucket cannot use one without the others. Fast and not fair.
+// the largest part of its whole demand that fits into the rest of the capacities, the same part of each of
+// its resources, because a multi-resource bucket cannot use one without the others. Fast and not fair.
 //
 // Example: one resource of 10 tokens; flows want 6, 6 and 5, the last with weight 2. It gets its 5, the first
 // flow 5 of its 6 (fill 5/6), the second nothing.

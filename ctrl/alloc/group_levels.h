@@ -3,10 +3,10 @@
 // Units: tokens in the control interval; a share is a part of a resource. Threads: one owner.
 //
 // At level s of its group a flow has fill s / d, at most 1, where d (the level of its demand) is the dominant
-// share of its demand per weight. What the group uses of a resource is therefore base + slope * s between the
-// levels at which flows reach their demands: base sums the flows that stopped, slope those that rise. The
-// group's share is the largest part that it uses of any resource that is not full. H-DRF asks for the
-// inverse: up to which level may the group rise until its share per weight is L, and what does it use there?
+// share of its demand per weight. The group's use of a resource, in tokens, is therefore base + slope * s
+// between the levels at which flows reach their demands: base sums the flows that stopped, slope those that
+// rise. The group's share is the largest part that it uses of any resource that is not full. H-DRF asks for
+// the inverse: the level up to which the group may rise until its share per weight is L, and its use there.
 //
 // Example: a disk of 100 tokens, a group of weight 1 whose flows want 20 and 60 of it. Their demands stand at
 // levels 0.2 and 0.6. Below 0.2 the group uses 200 s; beyond, 20 + 100 s. It may rise to share 0.5 at level
@@ -70,7 +70,7 @@ class GroupLevels {
     [[nodiscard]] double steady_until() const { return steady_until_; }
     /// Ends the trial: every pair is again as raise() and stop_flows() left it.
     void end_trial();
-    /// Whether flows of the group rise on the pair, and what it uses when none do.
+    /// Whether flows of the group rise on the pair, and the tokens of the pair when none do.
     [[nodiscard]] bool rises_on(std::uint32_t pair) const { return count_[pair] > 0; }
     [[nodiscard]] double stopped_use(std::uint32_t pair) const { return base_[pair]; }
     /// Raises the group to a level, at least its own.

@@ -2,7 +2,7 @@
 // Source: H-DRF (SoCC'13); docs/algorithms.md 8.2
 // Units: tokens in the control interval; a share is a part of a resource. Threads: one owner.
 //
-// All groups rise at one share per weight, L; what a group uses is a function of L (group_levels.h) until a
+// All groups rise at one share per weight, L; a group's use is a function of L (group_levels.h) until a
 // resource fills. Then the group's flows on that resource stop. The full resource no longer counts in the
 // group's share, so the share may fall below L: the group lags, and rises to L again before any other group
 // gets more. On the way it may fill further resources.
@@ -67,7 +67,7 @@ class GroupRise {
         std::uint32_t resource;
         double guess;
     };
-    /// What is known in this step about the crossing of a resource.
+    /// The knowledge in this step about the crossing of a resource.
     enum class Knowledge : std::uint8_t {
         kUnknown,
         kLater,  ///< after the first crossing that was known

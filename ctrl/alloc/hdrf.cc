@@ -6,8 +6,9 @@
 // blocked and has the least share per weight. The share of an inner node is the largest that it has of any
 // resource that is not full. For tenants with flows (two levels) the answer is exact in the limit of small
 // quanta: all tenants rise at one share per weight (group_rise.h), each tenant's flows at one level of its
-// own (group_levels.h). A deeper tree is solved with quanta of 1/64 to 1/4096 of a flow's demand; what is
-// smaller than a quantum is then divided by DRF, as is what remains for flows of weight 0.
+// own (group_levels.h). A deeper tree is solved with quanta of 1/64 to 1/4096 of a flow's demand; DRF
+// then divides the remainders that are smaller than a quantum, and the rest of the capacities among flows of
+// weight 0.
 //
 // Example: 10 CPU, 10 GPU; tenant A has a flow that wants 10 GPU; tenant B has one that wants 10 CPU and one
 // that wants 10 GPU. All rise to share 0.5, where the GPU is full: A has 5, and B has 5 GPU. B's CPU flow
@@ -23,7 +24,7 @@
 namespace weir::alloc {
 namespace {
 
-/// Divides by DRF what a mechanism leaves.
+/// Divides the rest of the capacities after a mechanism, by DRF.
 class Leftover {
   public:
     /// Raises the fill of `flows` towards 1. A weight of 0 counts as 1.
@@ -131,7 +132,7 @@ class Hdrf final : public Mechanism {
     ShareTree tree_;
     std::vector<double> weights_;
     std::vector<std::uint8_t> takes_part_;
-    std::vector<std::uint32_t> leftover_flows_;  // what the others leave is divided among these
+    std::vector<std::uint32_t> leftover_flows_;  // flows that share the rest of the capacities
     std::vector<std::uint32_t> group_of_flow_;
     std::vector<double> group_weight_;
 };

@@ -3,8 +3,9 @@
 // Units: tokens in the control interval; a level is tokens per weight. Threads: one owner.
 //
 // On a resource that is wanted beyond its capacity each flow gets min(demand, weight * level), with the level
-// at which the resource is full. A flow may so get much of one resource and little of another; what it cannot
-// use without the other is stranded. This is the single-resource mechanism that DRF is compared with.
+// at which the resource is full. A flow may so get much of one resource and little of another; the tokens
+// that it cannot use without the other are stranded. This is the single-resource mechanism that DRF is
+// compared with.
 //
 // Example: 12 tokens for flows that want 2, 8 and 20, the last with weight 2. The level is 10/3: the flows
 // get 2, 3.33 and 6.67.

@@ -63,7 +63,7 @@ inline constexpr double kSame = 1 + 1e-12;
 
 struct Problem {
     const DemandMatrix& demand;        ///< D
-    std::span<const double> weights;   ///< W: one per flow, >= 0; weight 0 gets what the others leave
+    std::span<const double> weights;   ///< W: one per flow, >= 0; weight 0: a part of the rest
     std::span<const double> capacity;  ///< C: one per resource
     /// Denominators of shares; empty: `capacity`. A step that divides the rest of a capacity sets the whole
     /// capacity here. Infinite: the resource bounds flows and does not count in shares.
@@ -81,7 +81,7 @@ struct Allocation {
     /// Gives every flow fill 1 and no bottleneck; `tokens` gets its size only.
     void reset(const Problem& problem);
     /// Serves the flows of `order` one after another: each gets the largest fill that the rest of its
-    /// resources allows. Sets `fill` and `bottleneck`; `left` becomes what remains of each resource.
+    /// resources allows. Sets `fill` and `bottleneck`; `left` becomes the rest of each resource.
     void fit(const Problem& problem, std::span<const std::uint32_t> order, std::vector<double>& left);
     /// Sets `tokens` and `used` from `fill`. Where rounding exceeds a capacity, it lowers the fills.
     void settle(const Problem& problem);

@@ -1,4 +1,4 @@
-// vdc.cc - the three steps as three problems, each on what the one before left.
+// vdc.cc - the three steps as three problems, each on the rest that the one before left.
 //
 // The local step solves all tenants of one mechanism at once: they share no virtual resource, so their
 // problems are independent.
@@ -10,7 +10,7 @@
 namespace weir::alloc {
 namespace {
 
-constexpr double kGrowthMost = 100;  // spare tokens of a flow, times what it has
+constexpr double kGrowthMost = 100;  // most spare tokens of a flow per token that it was given
 constexpr double kMet = 1e-9;        // a demand is met when less than this part of it is missing
 constexpr double kRounding = 1 - 1e-13;
 
@@ -96,8 +96,8 @@ void VdcAllocator::give_local_of(const VdcProblem& problem, std::size_t mechanis
         local_fill_[flows_[i]] = found_.fill[i];
 }
 
-/// Starts a step's problem with the columns: physical resources with what is left of them, and virtual
-/// resources that have a bound, with what they may still give. The latter do not count in shares.
+/// Starts a step's problem with the columns: physical resources with the rest of their capacities, and
+/// virtual resources that have a bound, with the rest of it. The latter do not count in shares.
 void VdcAllocator::open_columns(const VdcProblem& problem, bool spare, const VdcAllocation& out) {
     const std::size_t physical = problem.capacity.size();
     capacity_.resize(physical);

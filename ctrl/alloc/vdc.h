@@ -2,10 +2,11 @@
 // Source: Pulsar 4.1; docs/algorithms.md 8.4
 // Units: tokens in the control interval. Threads: one owner.
 //
-// Local: each tenant's flows share what the tenant reserved, by the tenant's own mechanism. Global: flows
-// whose demand is not met share what is left, by the provider's mechanism; flows of tenants with the fixed
-// sharing rule take no part. Spare: what no flow demands is given out in proportion to what each flow has, so
-// that a flow whose demand grows within the interval is not held to its old demand.
+// Local: each tenant's flows share the tenant's reservations, by the tenant's own mechanism. Global: flows
+// whose demand is not met share the rest of the capacities, by the provider's mechanism; flows of tenants
+// with the fixed sharing rule take no part. Spare: capacity that no flow demands is given out in proportion
+// to each flow's tokens so far, so that a flow whose demand grows within the interval is not held to its old
+// demand.
 //
 // Example: a link of 100 tokens. A reserves 30 with the minimum rule, B 30 with the fixed rule; a flow of
 // each wants 60. Local gives 30 to each. Global gives A's flow the 30 that it misses. The spare 10 go to A's
@@ -22,10 +23,10 @@
 
 namespace weir::alloc {
 
-/// What a tenant's reservations are to its flows.
+/// The meaning of a tenant's reservations for its flows.
 enum class SharingRule : std::uint8_t {
     kFixed,    ///< all that they get
-    kMinimum,  ///< the least that they get: they share what is left, up to the tenant's limits
+    kMinimum,  ///< the least that they get: they share the rest, up to the tenant's limits
 };
 
 struct VdcTenant {

@@ -11,8 +11,8 @@
 //
 // Measured use replaces the model where a day of billing periods has been seen: each vNIC has a histogram of
 // the part of its promise that it used, and the histograms of the vNICs on a link, taken as independent, give
-// the distribution of their sum. Example: two vNICs with promises of 60 on a link of 100 that are idle half
-// of the time and else use all fail 25 % of the time.
+// the distribution of their sum. Example: two vNICs with promises of 60 on a link of 100, each idle half of
+// the time and at its whole promise the other half, fail 25 % of the time.
 #pragma once
 
 #include <array>
@@ -81,7 +81,7 @@ struct PromisedUse {
 /// @param capacity above 0, in the unit of the promises
 [[nodiscard]] double failure_probability(double capacity, std::span<const PromisedUse> parts);
 
-/// A vNIC on a link, and what is reserved for it there.
+/// A vNIC on a link, and its reservation there, in the unit of the link's capacity.
 struct Sharer {
     std::string_view vnic;
     double promised = 0;

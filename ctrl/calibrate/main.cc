@@ -1,5 +1,5 @@
-// main.cc - weir-calibrate: measures what requests cost an appliance or the switch, and writes its cost
-// table. Threads: one.
+// main.cc - weir-calibrate: measures the cost of requests to an appliance or the switch, and writes its
+// cost table. Threads: one.
 //
 // Exit status: 0 done, 1 the appliance cannot be reached or the measurements are not good enough, 2 wrong
 // usage or input.
@@ -40,7 +40,7 @@ std::string today() {
 Calibration read_file(const std::string& file) {
     const auto text = read_text_file(file);
     if (const Fault* fault = std::get_if<Fault>(&text))
-        throw cli::bad_input(file, fault->found, "a file with what --json printed",
+        throw cli::bad_input(file, fault->found, "a file with the output of --json",
                              "this file cannot be read");
     const JsonText parsed = read_json_text(std::get<std::string>(text));
     Faults faults = parsed.faults;

@@ -113,7 +113,7 @@ class MeasurementRun {
                 }
     }
 
-    /// Deletes what prepare() created.
+    /// Deletes the data that prepare() created.
     void clear() {
         for (const CountedStep& counted : steps_)
             if (const auto clear = service_.clear_step(counted.step))
@@ -210,7 +210,7 @@ std::vector<Step> steps_of(const Service& service, const Plan& plan) {
                                  "weir-calibrate has no such request of the protocol " + plan.protocol);
         if (service.destroys(operation) && !plan.overwrite)
             throw cli::bad_input("--operations", operation_name(operation), "--overwrite as well",
-                                 "this destroys what the export at " + plan.endpoint.text() + " holds");
+                                 "this destroys data that the export at " + plan.endpoint.text() + " holds");
         if (!service.is_sized(operation))
             steps.push_back({.operation = operation});
         else

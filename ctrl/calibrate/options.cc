@@ -80,7 +80,7 @@ void add_target(CLI::App& app, Options& options, Words& words) {
     app.add_option("--port", words.port, "TCP port of the appliance (default: the protocol's)");
     app.add_option("--export", options.plan.service.nbd_export, "NBD export (default: the server's default)");
     app.add_flag("--overwrite", options.plan.overwrite,
-                 "allow writes and trims to destroy what the NBD export holds");
+                 "allow writes and trims to destroy data of the NBD export");
     app.add_option("--from", options.from, "fit the measurements of an earlier --json again, without load")
         ->type_name("FILE");
 }
@@ -161,7 +161,7 @@ Options parse_options(int argc, char** argv) {
     Options options;
     Words words;
     CLI::App app(
-        "weir-calibrate - measures what requests cost an appliance and writes its cost table.\n"
+        "weir-calibrate - measures the cost of requests to an appliance and writes its cost table.\n"
         "Run it in a VM, or its network namespace, whose vNIC leads to the appliance.",
         "weir-calibrate");
     add_target(app, options, words);
@@ -197,7 +197,7 @@ SwitchOptions parse_switch_options(int argc, char** argv) {
     SwitchOptions options;
     std::string time = "10s";
     CLI::App app(
-        "weir-calibrate switch - measures what a request costs the workers of this host's switch.\n"
+        "weir-calibrate switch - measures the cost of a request to the workers of this host's switch.\n"
         "Run it on the host while VMs send through the switch, best with the traffic of every day.",
         "weir-calibrate switch");
     app.add_option("--socket", options.socket, "control_socket of the switch")

@@ -1,4 +1,4 @@
-// options.h - the command line of weir-calibrate: what is measured, how, and where the results go.
+// options.h - the command line of weir-calibrate: requests to measure, load, files of the results.
 // Units: nanoseconds, bytes. Threads: any (values); parse_options: one.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Plan {
     Nanos warm_up = kNanosPerSec / 5;   ///< before it
     unsigned connections = 0;           ///< 0: the service's default
     unsigned outstanding = 128;         ///< most requests without a response, of all connections
-    bool overwrite = false;             ///< requests may destroy what the appliance holds
+    bool overwrite = false;             ///< requests may destroy data of the appliance
 };
 
 /// The switch that carries the load, when its counts are compared with ours.

@@ -39,9 +39,9 @@
     COMMAND(bill,   "bill",        add_bill,        "controller: guaranteed, delivered and charged") \
     COMMAND(status, "audit",       add_audit,       "controller: starts, files, hosts and refusals") \
     COMMAND(plan,   "plan",        add_plan,        "whether the promises of a cluster file can be kept") \
-    COMMAND(plan,   "apply",       add_apply,       "controller: what a new cluster file would change") \
+    COMMAND(plan,   "apply",       add_apply,       "controller: the changes by a new cluster file") \
     COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
-    COMMAND(doctor, "doctor",      add_doctor,      "what this host lacks, and the command to mend it") \
+    COMMAND(doctor, "doctor",      add_doctor,      "faults of this host, and the command to mend each") \
     COMMAND(clock,  "clock step",  add_clock_step,  "move the time of a switch or controller under test")
 // clang-format on
 
@@ -134,7 +134,7 @@ inline constexpr const char* kWindow = "window";
 // vnic list, show, set, add, remove
 
 [[nodiscard]] std::string vnic_list_text(const json& list, const Terminal& terminal);
-/// @param accounting "wire" or "l2": what the counted bytes of a frame are
+/// @param accounting "wire" or "l2": how the bytes of a frame are counted
 [[nodiscard]] std::string vnic_text(const json& vnic, const std::string& accounting,
                                     const Terminal& terminal);
 

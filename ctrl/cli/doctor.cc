@@ -221,8 +221,8 @@ void check_kvm(const KvmFacts& kvm, Findings& out) {
                        "modprobe kvm_intel || modprobe kvm_amd  (with virtualization on in the firmware)"});
 }
 
-/// The configuration's check does not know what a core can do: promises above half of a slow one are shown
-/// as a warning.
+/// The configuration's check does not know the speed of a core: promises above 1 Gcycle/s, half of a slow
+/// core, are shown as a warning.
 void check_promised_packets(const SwitchConfig& config, Findings& out) {
     constexpr std::uint64_t kCyclesPerSec = 1'000'000'000;
     std::uint64_t packets = 0;

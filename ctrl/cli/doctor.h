@@ -1,4 +1,4 @@
-// doctor.h - weirctl doctor: state of this host, what the switch lacks there, and the command that mends it.
+// doctor.h - weirctl doctor: state of this host, its faults for a switch, and the command that mends each.
 // Units: bytes, and pages where named. Threads: one, the command's.
 //
 // gather_facts() reads /proc, /sys and /dev and judges nothing; check_host() judges and reads nothing, so

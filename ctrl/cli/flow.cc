@@ -65,7 +65,7 @@ std::string rate_text(const std::string& resource, double rate) {
     return resource == "appliance" ? human_token_rate(rate) : human_rate(kBitsPerByte * rate);
 }
 
-/// "783 tokens/s of 800 tokens/s"; without a limit only what is used.
+/// "783 tokens/s of 800 tokens/s"; without a limit only the used rate.
 std::string used_text(const json& flow, const std::string& resource) {
     const std::string used = rate_text(resource, per_second(flow, "/used_per_second", resource));
     const double limit = per_second(flow, "/limit_per_second", resource);
@@ -84,7 +84,8 @@ std::string with_tokens(double count, double tokens) {
     return human_count(count) + " (" + human_count(tokens) + ")";
 }
 
-/// Requests without a response, and what of their tokens no longer holds the appliance's window.
+/// Requests without a response, their tokens, and the overdue ones of these, which hold the appliance's
+/// window no longer.
 std::string outstanding_text(const json& flow) {
     const double overdue = number_at(flow, "/overdue_tokens");
     return with_tokens(number_at(flow, "/outstanding"), number_at(flow, "/outstanding_tokens")) +

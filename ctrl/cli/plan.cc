@@ -225,7 +225,7 @@ void add_apply(CLI::App& command, Session& session) {
     command.footer(
         "Example:\n"
         "  weirctl apply --dry-run new.jsonc --socket /run/weir/ctrl.sock\n"
-        "The output is that of plan, with vNICs on their present hosts, and marks what is new.\n"
+        "The output is that of plan, with vNICs on their present hosts, and marks new entries.\n"
         "Exit status 3 when the promises cannot be kept.");
     command.callback([&session, file, dry_run] {
         if (!*dry_run)

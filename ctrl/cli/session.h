@@ -1,4 +1,4 @@
-// session.h - what every command of weirctl is given: common options, requests to the program, output.
+// session.h - the common part of weirctl's commands: options, requests to the program, output.
 // Threads: one, the command's.
 #pragma once
 
@@ -64,7 +64,7 @@ void print_faults(const Faults& faults, bool json_output);
 [[nodiscard]] std::chrono::nanoseconds parse_time(const char* option, const std::string& text);
 
 /// Content of a file; "-" is standard input.
-/// @param allowed what may be given instead, for the message. @throws Failure
+/// @param allowed the accepted files, for the message. @throws Failure
 [[nodiscard]] std::string read_input(const std::string& file, const std::string& allowed);
 
 }  // namespace weir::cli

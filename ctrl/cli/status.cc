@@ -324,8 +324,7 @@ void add_status(CLI::App& command, Session& session) {
 }
 
 void add_drops(CLI::App& command, Session& session) {
-    command.footer(
-        "Example:\n  weirctl drops\ndocs/operations.md explains each reason and what to do about it.");
+    command.footer("Example:\n  weirctl drops\ndocs/operations.md explains each reason and its remedy.");
     command.callback([&session] { session.print(session.ask("drops"), drops_text); });
 }
 

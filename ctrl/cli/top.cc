@@ -263,7 +263,7 @@ void add_top(CLI::App& command, Session& session) {
         "  weirctl top\n"
         "  weirctl top --count 60 --interval 10s --json   one line of JSON per table\n"
         "OFFERED and DELIVERED are from the VM, RECEIVED is to it; CPU is of one core. FULFILLMENT is\n"
-        "delivered divided by what the VM wanted of its reservation. HELD BACK is a share of the time.");
+        "delivered divided by the wanted part of the reservation. HELD BACK is a share of the time.");
     command.callback([&session, options] {
         std::signal(SIGINT, [](int) { interrupted = 1; });
         std::signal(SIGTERM, [](int) { interrupted = 1; });

@@ -1,4 +1,4 @@
-// vnic.cc - weirctl vnic: what is guaranteed to a vNIC beside what it got; changes of vNICs.
+// vnic.cc - weirctl vnic: guarantees of a vNIC beside its measured traffic; changes of vNICs.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -58,7 +58,7 @@ std::string features_text(const json& names) {
     return text.empty() ? "none negotiated" : text;
 }
 
-/// The guarantee kind in force; of a dynamic guarantee also what is left of size and time.
+/// The guarantee kind in force; of a dynamic guarantee also the bytes and the time left.
 std::string guarantee_text(const json& vnic) {
     const std::string kind = text_at(vnic, "/guarantee/kind");
     const json& dynamic = at(vnic, "/guarantee/dynamic");
@@ -72,7 +72,7 @@ std::string guarantee_text(const json& vnic) {
            human_rate(number_at(vnic, "/guarantee/rate_bps"));
 }
 
-/// The addresses that the guest may use: as configured, and what was assigned to it.
+/// The addresses that the guest may use: the configured and the learned ones.
 std::string guard_text(const json& guard) {
     std::string text;
     const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -105,7 +105,7 @@ std::string duration_at(const json& vnic, const char* pointer) {
     return human_duration(number_at(vnic, pointer));
 }
 
-/// What is configured for receiving, where that differs from sending.
+/// The rates and shares of receiving, where they are configured apart from those of sending.
 std::string receives_text(const json& vnic) {
     std::string text;
     const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };

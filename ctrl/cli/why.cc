@@ -68,7 +68,7 @@ json limit_bucket(const Period& period) {
     return bucket;
 }
 
-/// `used` is what all vNICs sent.
+/// `used` is the uplink's rate, of all vNICs together.
 json uplink_bucket(const Period& period) {
     json bucket = bucket_json("uplink", nullptr, held_back_percent(period, "uplink"));
     bucket["used"] = number_or_null(period.bit_rate("/uplink/tx/bytes"));
@@ -105,7 +105,7 @@ double used_of(const json& flow, const std::string& resource) {
     return unit_of(resource).factor * number_at(flow, "/used_per_second/" + resource);
 }
 
-/// Calls `use(flow)` for the flows of other vNICs to the same appliance and lists what it returns.
+/// Lists `use(flow)` of the flows of other vNICs to the same appliance, the largest first.
 template <class Use>
 json others_at(const json& flow, const json& all_flows, const Use& use) {
     json others = json::array();
@@ -128,7 +128,7 @@ json resource_bucket(const json& flow, const std::string& resource, const json& 
     return bucket;
 }
 
-/// `used` is what the requests of all vNICs have outstanding now.
+/// `used` is the tokens that the requests of all vNICs have outstanding now.
 json window_bucket(const json& flow, const json& appliance, const json& all_flows) {
     json bucket = bucket_json(kWindow, at(flow, "/appliance"), number_at(flow, "/blocked_percent/window"));
     bucket["unit"] = "tokens";
@@ -227,7 +227,8 @@ std::string buckets_text(const json& buckets, const Terminal& terminal) {
     return table.render(terminal.columns, terminal.color);
 }
 
-/// What one of the vNIC's own buckets did, and the command that changes it.
+/// The reason and the time for which one of the vNIC's own buckets held the ring back, and the command that
+/// changes the bucket.
 std::string vnic_sentence(const json& sample, const json& bucket, const std::string& time) {
     const std::string name = text_at(bucket, "/bucket");
     const std::string set = ": weirctl vnic set " + text_at(sample, "/vnic") + ' ';

@@ -355,7 +355,7 @@ void check_pools(const ClusterConfig& config, const Names& appliances, Faults& f
     }
 }
 
-/// Adds the faults of names and keys: what is unknown, stands twice, or contradicts another entry.
+/// Adds the faults of names and keys that are unknown, stand twice, or contradict another entry.
 void check_cluster(const ClusterConfig& config, Faults& faults) {
     check_unique("topology.racks", "name", config.racks, &RackConfig::name, faults);
     check_unique("topology.hosts", "name", config.hosts, &HostConfig::name, faults);

@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kLinkRateMax = 400'000'000'000;     // bit/s
 inline constexpr std::uint64_t kTokenRateMax = 1'000'000'000'000;  // tokens/s
 inline constexpr Range kTokenRange{1, kTokenRateMax};
 
-/// What a tenant's weight is when the rest is divided among tenants: the part that it reserved, the weight in
+/// A tenant's weight when the rest is divided among tenants: the part that it reserved, the weight in
 /// the file, or 1.
 enum class GlobalWeights : std::uint8_t { kGuarantees, kWeights, kEqual };
 
@@ -67,7 +67,7 @@ struct TenantApplianceConfig {
     std::string name{};  ///< of the appliance
     std::uint64_t reservation_tokens = 0;
     std::optional<std::uint64_t> limit_tokens{};
-    /// Reserved to and from it, each way; absent = what the tenant's vNICs reserved together.
+    /// Reserved to and from it, each way; absent = the sum of the tenant's vNICs' reservations.
     std::optional<std::uint64_t> bandwidth_bps{};
 
     bool operator==(const TenantApplianceConfig&) const = default;
@@ -75,7 +75,7 @@ struct TenantApplianceConfig {
 
 struct TenantConfig {
     std::string name{};
-    alloc::SharingRule sharing_rule = alloc::SharingRule::kMinimum;  ///< `guarantee` in the file
+    alloc::SharingRule sharing_rule = alloc::SharingRule::kMinimum;  ///< of the reservations
     /// Divides the tenant's reservations among its flows
     const alloc::MechanismEntry* local = alloc::find_mechanism("drf");
     std::uint32_t weight = 100;  ///< among tenants, with GlobalWeights::kWeights
@@ -99,7 +99,7 @@ struct ClusterConfig {
     double overcommit_failure_max = 0.05;     ///< part of the time that reservations of a resource may fail
     std::optional<billing::Prices> prices{};  ///< rates in Mbit/s; absent = nothing is billed
     Nanos billing_period = kBillingPeriod;    ///< 1s..1h
-    /// Divides what is left among tenants
+    /// Divides the rest of the capacities among tenants
     const alloc::MechanismEntry* global = alloc::find_mechanism("hdrf");
     GlobalWeights global_weights = GlobalWeights::kGuarantees;
     std::vector<RackConfig> racks;
@@ -113,7 +113,8 @@ struct ClusterConfig {
 using ClusterCheck = std::function<Faults(const ClusterConfig&)>;
 
 /// Parses JSON with comments. Never throws on input.
-/// @param check is called once with what was read, even when it has faults; empty: only the form is checked
+/// @param check is called once with the configuration as read, even with faults; empty: only the form is
+/// checked
 /// @return the configuration, or all faults in the order of the text
 [[nodiscard]] std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text,
                                                                 const ClusterCheck& check = {});

@@ -1,4 +1,4 @@
-// admission.cc - compares what links and slots need with the vNIC on the host and without it.
+// admission.cc - the need of links and slots with the vNIC on the host, compared with the need without it.
 #include "ctrl/daemon/admission.h"
 
 namespace weir {

@@ -92,9 +92,9 @@ void AllocationProblem::add_flow(const Cluster& cluster, wire::FlowKey flow, Par
     weights_.push_back(config_.tenants[source.tenant].vnics[source.index].weight);
 }
 
-/// A flow between vNICs uses what both reserved. A flow to an appliance uses the tenant's part of it, and of
-/// its vNIC only a reservation: a tenant that reserved tokens at an appliance but no bandwidth gets whatever
-/// links have left.
+/// A flow between vNICs uses the sender's reservation out and the receiver's in. A flow to an appliance uses
+/// the tenant's part of it, and the bandwidth of its vNIC only if the vNIC reserved some: where a tenant
+/// reserved tokens at an appliance but no bandwidth, only the links' capacity limits the bandwidth.
 void AllocationProblem::add_virtual_row(const ClusterEnd& source, const ClusterEnd& destination,
                                         const PartTokens& demand) {
     const VnicColumns& vnic = vnic_columns_[source.tenant][source.index];

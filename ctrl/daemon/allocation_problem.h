@@ -5,7 +5,7 @@
 // Every flow is a row in two matrices. The physical one has a column for each link direction and each
 // appliance of the cluster. The virtual one has a column for everything that a tenant reserved: each
 // direction of a vNIC, and the tenant's part of each appliance. ctrl/alloc divides the virtual columns within
-// each tenant (local), then what is left of the physical ones among tenants (global).
+// each tenant (local), then the rest of the physical ones among tenants (global).
 //
 // Example: a flow of tenant A from vNIC a1 on host h1 to an appliance behind host h2 has the physical columns
 // h1 out, h2 in, appliance, h2 out, h1 in, and the virtual columns a1 out, a1 in, A's part of the appliance.

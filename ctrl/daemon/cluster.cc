@@ -229,7 +229,7 @@ double Cluster::allocatable_bytes(std::uint64_t link_bps) const {
 }
 
 /// Tokens per second that a vNIC has reserved at an appliance: in its pools, else its part, by weight, of
-/// what its tenant reserved.
+/// the tenant's reservation.
 double Cluster::reserved_tokens(const ClusterEnd& vnic, std::uint32_t appliance) const {
     const TenantConfig& tenant = config_.tenants[vnic.tenant];
     const TenantVnicConfig& config = tenant.vnics[vnic.index];
@@ -250,8 +250,9 @@ std::uint64_t Cluster::floor_tokens(wire::FlowKey flow) const {
         std::max({reserved_tokens(ends_.at(flow.source), appliance), headroom, 1.0}));
 }
 
-/// What a vNIC has for one peer when all vNICs of its tenant are its peers, so that floors never add up to
-/// more than its reservation, or its part of the headroom of the host's link.
+/// Bytes per second for one peer of a vNIC: an equal part of its reservation, or of its part of the headroom
+/// of the host's link if that is more. All other vNICs of the tenant count as peers, so that the floors never
+/// add up to more.
 double Cluster::peer_floor(const ClusterEnd& vnic) const {
     const auto& vnics = config_.tenants[vnic.tenant].vnics;
     double bits = static_cast<double>(vnics[vnic.index].reservation_bps);

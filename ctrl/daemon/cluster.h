@@ -1,4 +1,4 @@
-// cluster.h - endpoints of flows, resources, paths between them, and what tenants reserved.
+// cluster.h - endpoints of flows, resources, paths between them, and the tenants' reservations.
 // Source: Pulsar 4.1, 5
 // Units: tokens (at links: bytes) per second. Threads: one owner.
 //
@@ -90,7 +90,7 @@ class Cluster {
     /// Sets `out` to the resources of an allowed flow; none within a host, or while one end has no host.
     void path_of(wire::FlowKey flow, std::vector<PathStep>& out) const;
 
-    // Floors: rates that an allowed flow may use whatever its demand and the controller's state.
+    // Floors: rates that an allowed flow may use at any demand and in any state of the controller.
 
     /// Tokens per second of a flow to an appliance, at least 1.
     [[nodiscard]] std::uint64_t floor_tokens(wire::FlowKey flow) const;

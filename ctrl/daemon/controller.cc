@@ -53,7 +53,8 @@ Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store
     restore_pools();
 }
 
-/// Applies what operators set of pools in earlier epochs. The audit trail names those that no longer count.
+/// Applies the settings of pools that operators made in earlier epochs. A setting that no longer applies is
+/// dropped, and the audit trail names it.
 void Controller::restore_pools() {
     PoolRates* pools = solver_.pools();
     if (pools == nullptr)
@@ -122,7 +123,7 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
     session->last_message = now;
     if (header.has(wire::flags::kAskSnapshot)) {
         session->sender.send_snapshot();
-        send_tables(*session);  // TABLES may be what the switch missed
+        send_tables(*session);  // the message that the switch missed may be TABLES
     }
     if (header.type == Type::kDemand)
         on_demand(*session, header, body);

@@ -70,8 +70,8 @@ class Controller {
 
     void on_message(const Peer& peer, std::span<const std::uint8_t> header,
                     std::span<const std::uint8_t> body, Nanos now);
-    /// How to find out whether a switch whose name another one claims is still connected. Without it a switch
-    /// is connected until it is silent.
+    /// Of two switches with one name, `reach` shows whether the first is still connected. Without `reach` a
+    /// switch counts as connected until its session is silent.
     void set_reach(Reach reach) { reach_ = std::move(reach); }
     /// Ends an interval. @param unix_time seconds, for audit entries
     void tick(Nanos now, std::int64_t unix_time);

@@ -116,8 +116,8 @@ void CapacityEstimates::update(const Cluster& cluster, const FlowDemands& demand
         tenant.used += usage.used;
         tenant.demand += estimate::demand_of(usage).value_or(usage.used);
         tenant.is_held_back |= usage.backlog > 0 || usage.queued > 0;
-        // Samples miss most of a flow with few requests; their mean latency gives what was outstanding by
-        // Little's law: 100 tokens in 1 s, each 20 ms there, are 2 outstanding.
+        // Samples miss most requests of a flow that has few; their mean latency gives the outstanding tokens
+        // by Little's law: 100 tokens in 1 s, each 20 ms there, are 2 outstanding.
         sum.outstanding +=
             demand.latency_us != 0 ? usage.used * demand.latency_us / 1e6 / seconds : usage.outstanding;
     }

@@ -4,7 +4,7 @@
 // Threads: one owner.
 //
 // Estimation has two halves. The switch measures (vswitch/agent/demand_sampler.h): it samples each flow every
-// 10 ms and reports per interval what was used, the backlog at the end, mean queue, mean tokens outstanding
+// 10 ms and reports per interval the tokens used, the backlog at the end, mean queue, mean tokens outstanding
 // and mean latency. It leaves out tokens of requests that were not answered, and extends a part of an
 // interval to a whole one, because only the switch has the samples. The controller estimates (here): eq. 6
 // and the moving average of each flow, and the capacity search over the sums of all flows, because only the
@@ -26,7 +26,7 @@ namespace weir {
 /// A value for each part of a flow: the way there, the appliance, the way back.
 using PartTokens = std::array<double, wire::kParts>;
 
-/// What a switch reported of one part of a flow, as ctrl/estimate takes it.
+/// A switch's report on one part of a flow, in the form that ctrl/estimate takes.
 [[nodiscard]] estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part);
 
 /// Demands, smoothed from interval to interval.

@@ -7,7 +7,8 @@
 namespace weir {
 namespace {
 
-/// Reduces a flow's demand to what it may use of its appliance, all parts alike: its links carry no more.
+/// Reduces a flow's demand at its appliance to `tokens_max`, and its demands at links by the same factor,
+/// because the links carry only these requests.
 void reduce_to(double tokens_max, PartTokens& demand) {
     const double wanted = demand[wire::kTokens];
     if (wanted <= tokens_max)

@@ -15,23 +15,38 @@
 
 namespace weir {
 
-/// What the controller needs of a solver. Tests have simpler ones than IntervalSolver.
+/// The controller's interface to a solver; tests have simpler solvers than IntervalSolver. The controller
+/// calls it on its own thread: windows() right after each solve(), describe_appliances() and pools() at any
+/// time. No call reports an error, and none keeps a reference to its arguments.
+///
+/// Example:
+///     IntervalSolver solver(config);
+///     rates = solver.solve(cluster, table.flows(), true);   // an interval has ended
+///     windows = solver.windows(cluster);                    // before a vNIC comes or leaves
+///     rates = solver.solve(cluster, table.flows(), false);  // table.has_large_change(), within an interval
 class Solver {
   public:
     virtual ~Solver() = default;
+    /// @param cluster the same one in every call, built from the solver's configuration: the solver keeps ids
+    /// @param demands of all hosts, each 0 to wire::kTokensMax; only flows that cluster.allows()
     /// @param interval_ended false between intervals, after a large change of demand: a part of an interval
-    /// moves no average and no estimate of a capacity
-    /// @return rates ordered by flow, for each flow that has a path in the cluster
+    /// moves no average, no estimate of a capacity and no appliance's window
+    /// @return rates of at least 1, ordered by flow, at most one record each; wire::kNoStatement for a part
+    /// without a resource or a demand. No record for a flow without a path (Cluster::path_of) and, from
+    /// IntervalSolver, for one without demand, unless pools divide its appliance
     [[nodiscard]] virtual std::vector<wire::FlowAllocation> solve(const Cluster& cluster,
                                                                   const FlowDemands& demands,
                                                                   bool interval_ended) = 0;
-    /// Windows of the last solve(), ordered by host and flow: tokens that a host may have outstanding at an
-    /// appliance, and reservations in them, both in the form that common/wire/records.h defines.
+    /// Windows of the last solve(), ordered by host and flow; none before it. Tokens that a host may have
+    /// outstanding at an appliance with a `latency` (source wire::kWholeHost), and reservations in them
+    /// (destination | wire::kReserved): the records of common/wire/records.h.
     using Window = PoolRates::Window;
     [[nodiscard]] virtual std::vector<Window> windows(const Cluster& /*cluster*/) const { return {}; }
-    /// The appliances' capacity estimates for `weirctl status`: a list of objects.
+    /// The appliances' capacity estimates for `weirctl status`, in the order of the file: a list of objects
+    /// {"name", "phase", "estimate", "allocate", "window": [min, max]}, amounts in tokens/s.
     [[nodiscard]] virtual nlohmann::json describe_appliances() const;
-    /// The pools that it divides appliances by; nullptr: none.
+    /// The pools that it divides appliances by, owned by the solver; nullptr: it has none. Settings that
+    /// change between two calls of solve() are in force from the second on.
     [[nodiscard]] virtual PoolRates* pools() { return nullptr; }
 };
 
@@ -41,7 +56,7 @@ class Solver {
 /// floors.
 class IntervalSolver final : public Solver {
   public:
-    /// @param config outlives this
+    /// @param config outlives this; accepted by parse_cluster()
     explicit IntervalSolver(const ClusterConfig& config);
 
     [[nodiscard]] std::vector<wire::FlowAllocation> solve(const Cluster& cluster, const FlowDemands& demands,
@@ -51,6 +66,7 @@ class IntervalSolver final : public Solver {
     }
     [[nodiscard]] nlohmann::json describe_appliances() const override;
     [[nodiscard]] PoolRates* pools() override { return &pools_; }
+    /// For tests and benches; they change with each solve().
     [[nodiscard]] const CapacityEstimates& capacities() const { return capacities_; }
 
   private:

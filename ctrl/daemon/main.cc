@@ -44,7 +44,7 @@ int serve(const weir::ClusterConfig& config, const std::string& text, weir::Step
     weir::raise_file_limit();  // each switch is a connection, and there may be thousands
     const std::string key = config.secret_key_file.empty() ? "" : weir::read_key(config.secret_key_file);
     const std::list<weir::RunLock> locks = lock_sockets(config);
-    std::error_code error;  // opening the store reports what is wrong
+    std::error_code error;  // not read: the opening of the store reports the fault
     std::filesystem::create_directories(std::filesystem::path(config.store).parent_path(), error);
     weir::Store store(config.store);
     store.save_specification(text, std::time(nullptr));
@@ -77,7 +77,7 @@ int run(const std::string& file, bool check_only, weir::SteppedClock* clock) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"weir-ctrl - the controller that gives every tenant what it reserved"};
+    CLI::App app{"weir-ctrl - the controller that gives every tenant its reservations"};
     std::string file;
     std::string key;
     bool check = false;

@@ -1,4 +1,4 @@
-// pool_rates.cc - dividing pooled appliances, windows of those with a latency, and what operators set.
+// pool_rates.cc - division of pooled appliances, windows of those with a latency, and operators' settings.
 #include "ctrl/daemon/pool_rates.h"
 
 #include <algorithm>
@@ -365,8 +365,8 @@ std::vector<std::string> PoolRates::restore(std::span<const PoolSetting> setting
             wanted.emplace(place, configured).first->second.*key->value = from_stored(setting.value);
     }
     // One setting may need capacity that another one frees, so all are tried until none of the rest fits.
-    // Whatever the order in which they were set, this finds one: reductions fit from the leaves up, increases
-    // from the root down.
+    // An order in which they fit is found, independent of the order in which they were set: reductions fit
+    // from the leaves up, increases from the root down.
     for (bool has_changed = true; std::exchange(has_changed, false);)
         has_changed =
             std::erase_if(wanted, [](const auto& each) { return set(each.first, each.second).empty(); }) != 0;

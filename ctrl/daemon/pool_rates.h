@@ -6,7 +6,7 @@
 // counted, so a vNIC that used its whole entitlement is taken to want the whole capacity. An idle vNIC is
 // taken to want a twentieth of an equal share, enough to show that it has requests again. Example: of 3,000
 // tokens/s, a busy VM beside an idle one gets 2,925, the idle one 75. Demands are not smoothed: an average
-// would withhold from the siblings of an idle VM what it leaves.
+// would withhold the unused tokens of an idle VM from its siblings.
 //
 // An appliance with a `latency` has a window of tokens that may be outstanding there. The window is moved
 // until requests take that long, and divided among hosts by the entitlements of their VMs.
@@ -29,7 +29,7 @@ namespace weir {
 
 struct PoolSetting;
 
-/// What an operator sets; absent values stay.
+/// An operator's change of a node's settings; absent values stay.
 struct PoolChange {
     std::string name{};       ///< of a pool, or of a vNIC in one
     std::string appliance{};  ///< empty = the only one that has a pool or vNIC of this name
@@ -63,11 +63,11 @@ class PoolRates {
     [[nodiscard]] std::optional<double> update_latency(std::uint32_t appliance, bool interval_ended);
     void divide(std::uint32_t appliance, double capacity);
 
-    /// What update_latency() returned last.
+    /// The last result of update_latency().
     [[nodiscard]] std::optional<double> held_by_latency(std::uint32_t appliance) const;
     /// Capacity that was divided last.
     [[nodiscard]] double capacity(std::uint32_t appliance) const { return pools_of(appliance).capacity; }
-    /// What the flow's vNIC is entitled to; 0 when no pool of the appliance has it.
+    /// The entitlement of the flow's vNIC; 0 when no pool of the appliance has it.
     [[nodiscard]] double entitlement(const Cluster& cluster, wire::FlowKey flow) const;
     /// The rate to allocate: the entitlement, and at least the flow's floor, in case it asks for more before
     /// the next interval.
@@ -81,7 +81,7 @@ class PoolRates {
 
     // Settings of operators, in force from the next interval on.
 
-    /// @return what is wrong; then nothing is changed
+    /// @return the faults; with any, nothing is changed
     [[nodiscard]] Faults set(const PoolChange& change);
     /// All values that differ from the cluster file's.
     [[nodiscard]] std::vector<PoolSetting> settings() const;

@@ -40,13 +40,14 @@ struct Outgoing {
     wire::Bytes body;
 };
 
-/// What the sockets refused or could not send; counted by Server, reported by the command `status`.
+/// Connections admitted and denied, messages refused and not sent: counted by Server, reported by the command
+/// `status`.
 struct ConnectionCounters {
     std::uint64_t denied = 0;       ///< connections without a key of the cluster file
     std::uint64_t admitted = 0;     ///< connections that showed a host's key
     std::uint64_t odd_frames = 0;   ///< messages that are not two frames
-    std::uint64_t unreachable = 0;  ///< answers to switches that had disconnected
-    std::uint64_t full = 0;         ///< answers to switches whose queue was full
+    std::uint64_t unreachable = 0;  ///< messages to switches that had disconnected
+    std::uint64_t full = 0;         ///< messages to switches whose queue was full
 };
 
 struct Session {
@@ -86,9 +87,9 @@ class Sessions {
     /// Those that are not silent, in the order of hosts.
     [[nodiscard]] std::vector<Session*> active() const;
 
-    /// Why the peer may not be this host, whatever others do; empty: it may.
+    /// The reason why the peer may not be this host, independent of other switches; empty: it may.
     [[nodiscard]] std::string why_refused(const Peer& peer, HostIndex host, const std::string& name) const;
-    /// The session of another program that is this host and alive; nullptr: there is none. An authenticated
+    /// The live session of another program under this host's name; nullptr: there is none. An authenticated
     /// peer replaces a plain one.
     [[nodiscard]] Session* rival(const Peer& peer, HostIndex host, std::uint32_t number, Nanos now) const;
     /// The host's session for a HELLO of the peer: the same one when the peer repeats its HELLO, else a new

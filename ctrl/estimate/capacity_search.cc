@@ -125,7 +125,7 @@ bool CapacitySearch::is_slow(const Reading& r) const {
     return settings_.latency_factor > 0 && r.throughput > kLatencyLoad * state_.allocate && has_queue(r);
 }
 
-/// At least twice the least latency: samples of what is outstanding may be that much without a queue.
+/// At least twice the least latency: samples of outstanding tokens may show that much without a queue.
 bool CapacitySearch::has_queue(const Reading& r) const {
     const double times = std::max(settings_.latency_factor, kBusyOutstanding);
     return least_latency_ > 0 && r.outstanding > times * least_latency_ * r.throughput;
@@ -383,7 +383,7 @@ void CapacitySearch::check() {
     state_.estimate = std::min(settings_.max, state_.estimate * (1 + check_step_));
 }
 
-/// The estimate, less what drains the appliance's queue.
+/// The estimate, less the rate at which the appliance's queue is drained.
 double CapacitySearch::to_allocate(const Reading& r) const {
     if (settings_.drain <= 0)
         return state_.estimate;

@@ -1,4 +1,4 @@
-// capacity_search.h - search of an appliance's capacity from what went through it.
+// capacity_search.h - search of an appliance's capacity from its throughput, demand and outstanding tokens.
 // Source: Pulsar 4.3; docs/algorithms.md 7.2
 // Units: tokens, tokens/s, seconds. Threads: one owner.
 //
@@ -13,11 +13,11 @@
 // Differences from the paper:
 //   - When the demand is below the estimate, the interval shows nothing and the estimate is held.
 //   - A changed mix of requests widens the window around the estimate and keeps the estimate. The paper
-//     begins again at the bottom, below what may be promised.
+//     begins again at the bottom, below the tenants' guarantees.
 //   - The window moves when its bottom is congested, or when its top never was.
 //   - Eq. 7 alone turns a queue into a falling estimate and the estimate into a queue, and oscillates with
 //     open loops. While there is a queue, `allocate` is below the estimate: the queue drains.
-//   - `jump`: an overloaded appliance delivers what it can, so one step replaces the search. A step up that
+//   - `jump`: an overloaded appliance delivers its capacity, so one step replaces the search. A step up that
 //     ends in a queue is reversed at once. Other congestion is believed after `readings` intervals, during
 //     which nothing is added to the queue. Readings of a full appliance also show the work of each kind of
 //     request (work_model.h), so that a new mix is met before it causes congestion.
@@ -25,7 +25,7 @@
 //     time that their tokens are outstanding shows it.
 //   - `check_intervals`: a slightly larger estimate from time to time shows an appliance that became faster.
 //
-// capacity_search.cc holds the phases, capacity_search_mix.cc what full readings show about mixes to come.
+// capacity_search.cc holds the phases, capacity_search_mix.cc the estimates for mixes to come.
 #pragma once
 
 #include <span>
@@ -97,7 +97,7 @@ class CapacitySearch {
     /// A queue that fell below this part of its length drains.
     static constexpr double kQueueFalls = 0.9;
 
-    /// What a reading shows of the estimate that was in force.
+    /// The verdict of a reading on the estimate that was in force.
     enum class Signal {
         kClear,      ///< all of it was asked for and delivered
         kIdle,       ///< less was asked for

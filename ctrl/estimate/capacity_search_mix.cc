@@ -20,9 +20,9 @@ constexpr double kStep = 1.15;
 constexpr double kWindowBelow = 1.05;
 constexpr double kWindowAbove = 1.1;
 
-/// First step of a search. An overload costs guarantees what it exceeds the capacity, so the step is smaller
-/// when little is allocated beside the guarantees. When less than the guarantees is allocated, the allocation
-/// itself breaks them and a large step costs nothing.
+/// First step of a search. An overload takes its excess over the capacity from guarantees, so the step is
+/// smaller when little is allocated beside the guarantees. When less than the guarantees is allocated, the
+/// allocation itself breaks them and a large step costs nothing.
 double first_step(double estimate, double guaranteed) {
     if (guaranteed > estimate || guaranteed * kFirstStepMost <= estimate)
         return kFirstStepMost;

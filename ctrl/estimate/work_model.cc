@@ -58,7 +58,8 @@ void WorkModel::learn(std::span<const double> rates, bool full, double typical) 
         correct(rates, 1 - used, full);
 }
 
-/// Guesses the work of new kinds as what the others leave of the appliance. @return whether all are known
+/// Guesses the work of new kinds as the part of the appliance that the known kinds leave. @return whether
+/// all are known
 bool WorkModel::begin(std::span<const double> rates, bool full, double typical) {
     const double total = sum_of(rates);
     double unknown = 0;

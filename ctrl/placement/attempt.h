@@ -2,8 +2,8 @@
 // Source: Pulsar 4.5; docs/algorithms.md 10.2
 // Units: tokens/s. Threads: one owner.
 //
-// Parts are put and removed one by one, and each link sums what is behind it. Of a tenant with four vNICs of
-// 1 Gbit/s, two on host h1 need 2 Gbit/s of its uplink, and all four need none.
+// Parts are put and removed one by one, and each link sums the reservations behind it. Of a tenant with four
+// vNICs of 1 Gbit/s, two on host h1 need 2 Gbit/s of its uplink, and all four need none.
 //
 // placer_greedy.cc and placer_search.cc are the two ways to place an attempt.
 #pragma once
@@ -27,7 +27,8 @@ class Attempt {
     void put_appliance(std::uint32_t virtual_appliance, std::uint32_t appliance);
     void remove_appliance(std::uint32_t virtual_appliance);
 
-    /// Whether what is behind the link, and `more`, fits if no other part of the tenant comes behind it.
+    /// Whether the tenant's parts behind the link, and `more`, fit if no other part of it comes behind the
+    /// link.
     [[nodiscard]] bool host_fits(std::uint32_t host, const Side& more = {}) const;
     [[nodiscard]] bool rack_fits(std::uint32_t rack, const Side& more = {}) const;
     [[nodiscard]] bool serves(std::uint32_t virtual_appliance, std::uint32_t appliance) const;

@@ -206,7 +206,7 @@ json broken_json(const ClusterPlan& made, const placement::BrokenGuarantee& brok
     return out;
 }
 
-/// Adds what the plan changes: tenants that are new, and over-commitments and broken guarantees that are.
+/// Adds the changes by the plan: new, changed and gone tenants, new over-commitments, new broken guarantees.
 void add_changes(const ClusterPlan& made, const RunningCluster& running, json& out) {
     const ClusterPlan before = plan_cluster(running.config, &running);
     std::set<std::string> over;

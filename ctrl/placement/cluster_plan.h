@@ -18,7 +18,7 @@
 
 namespace weir {
 
-/// What may be promised: links without the headroom, appliances with their least capacity.
+/// The capacities that may be promised: links without the headroom, appliances with their least capacity.
 [[nodiscard]] placement::Topology topology_of(const ClusterConfig& config);
 /// The tenants of the file in its order, then one for the reservation of each topmost pool. A vNIC with a
 /// host in the file must be there.
@@ -71,7 +71,7 @@ struct ClusterPlan {
 /// @param running null: the cluster is empty @param use measured use, or null
 [[nodiscard]] ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* running = nullptr,
                                        const billing::UseTable* use = nullptr);
-/// A fault for each constraint that is over-committed beyond what the file allows, with its JSON path.
+/// A fault for each constraint that is over-committed beyond the file's bounds, with its JSON path.
 [[nodiscard]] Faults faults_of(const ClusterConfig& config, const ClusterPlan& plan);
 /// The faults in an empty cluster, for which weir-ctrl refuses to start. A ClusterCheck.
 [[nodiscard]] Faults placement_faults(const ClusterConfig& config);

@@ -52,7 +52,8 @@ struct Need {
     Tokens amount = 0;
 };
 
-/// The most that a virtual appliance can send or receive: at most what its tenant's vNICs have together.
+/// The most that a virtual appliance can send or receive: at most the sum of its tenant's vNICs'
+/// reservations.
 [[nodiscard]] Tokens bandwidth_of(const Tenant& tenant, const VirtualAppliance& appliance);
 [[nodiscard]] Side whole_of(const Tenant& tenant);
 /// The rack whose uplink the appliance is behind, or kAnywhere.

@@ -1,4 +1,4 @@
-// model.cc - names, and explanations of what does not fit.
+// model.cc - names, and explanations of shortfalls.
 #include "ctrl/placement/model.h"
 
 #include <algorithm>

@@ -60,7 +60,7 @@ struct VirtualAppliance {
     std::string id;
     std::string type;                     ///< or the id of a physical appliance
     Tokens reservation = 0;               ///< in the appliance's own tokens
-    Tokens bandwidth = kUnlimited;        ///< to and from it; at most what all the tenant's vNICs have
+    Tokens bandwidth = kUnlimited;        ///< to and from it; at most the sum of the vNICs' reservations
     std::uint32_t appliance = kAnywhere;  ///< which it must be
 };
 

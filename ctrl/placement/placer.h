@@ -33,7 +33,7 @@ class Placer {
 
     /// Finds a layout beside the present tenants and adds the tenant. Never over-commits a constraint.
     Outcome place(const Tenant& tenant);
-    /// Adds the tenant whatever it exceeds, each part where the fullest constraint stays the least full.
+    /// Adds the tenant even beyond capacities, each part where the fullest constraint stays the least full.
     Layout force(const Tenant& tenant);
     /// Adds or removes a tenant with a known layout, unchecked.
     void add(const Tenant& tenant, const Layout& layout) { ledger_.add(tenant, layout); }

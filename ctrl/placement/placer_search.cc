@@ -2,8 +2,8 @@
 // Source: docs/algorithms.md 10.2
 //
 // Of hosts with equal remainders one is tried. A branch ends when a link is too full both without any of the
-// remaining vNICs and with all of them: the hose need is concave in what is behind the link, so it is least
-// at one of these ends.
+// remaining vNICs and with all of them: the hose need is concave in the reservations behind the link, so it
+// is least at one of these ends.
 #include <algorithm>
 #include <set>
 #include <tuple>

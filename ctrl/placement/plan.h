@@ -1,4 +1,4 @@
-// plan.h - placement of tenants beside present ones, with an audit of what they over-commit.
+// plan.h - placement of tenants beside present ones, with an audit of the constraints that they over-commit.
 // Source: Pulsar 4.5; docs/algorithms.md 10.3
 // Units: tokens/s. Threads: any (pure).
 //

@@ -1,6 +1,18 @@
 // pool_layout.h - pools of the cluster file, and those of one appliance as a tree with names.
 // Source: SRP 2.1; docs/algorithms.md 9.2
-// Units: tokens/s. Threads: one owner.
+// Units: tokens/s. Threads: one owner; the functions any (pure).
+//
+// Pools are valid when check_pool_tree() adds no fault, each pool without a parent has an appliance, and each
+// vNIC is in one pool of an appliance: parse_cluster() refuses others. Functions do not fail on others, but
+// their results are those below for valid pools only.
+//
+// Example:
+//     check_pool_tree(pools, faults);                  // then, if there are none:
+//     PoolLayout layout(pools, "disk", 3'000);         // the root reserves 3,000 tokens/s
+//     layout.add_vnic("vm9");                          // is in no pool; before demands are sized
+//     std::vector<double> demands(layout.tree().size(), pools::kAbsent);
+//     demands[*layout.find("vm9", true)] = 500;
+//     divider.divide(layout.tree(), demands, 3'000, division);  // division.entitlement, by node
 #pragma once
 
 #include <map>
@@ -19,8 +31,8 @@ namespace weir {
 struct PoolVnicConfig {
     std::string name{};
     std::uint64_t reservation_tokens = 0;
-    std::optional<std::uint64_t> limit_tokens{};
-    std::uint32_t shares = 100;
+    std::optional<std::uint64_t> limit_tokens{};  ///< at least the reservation; absent: none
+    std::uint32_t shares = 100;                   ///< among its siblings, 1 to 10,000
 };
 
 /// vNICs on any hosts that share an appliance, or the part of it that their parent has.
@@ -34,20 +46,24 @@ struct PoolConfig {
     std::vector<PoolVnicConfig> vnics{};
 };
 
-/// Reservation of each pool: its own, or by default the sum of the reservations in it.
+/// Reservation of each pool, in the order of `pools`: its own, or by default the sum of those in it.
 [[nodiscard]] std::vector<std::uint64_t> pool_reservations(const std::vector<PoolConfig>& pools);
-/// Per pool the topmost of its chain of parents; kNoPool where the chain is faulty.
+/// Per pool the index of the topmost of its chain of parents, which may be the pool itself; kNoPool where the
+/// chain leads in a circle or to an unknown pool.
 inline constexpr std::uint32_t kNoPool = pools::kNoParent;
 [[nodiscard]] std::vector<std::uint32_t> pool_tops(const std::vector<PoolConfig>& pools);
 /// Names of the appliances that pools divide.
 [[nodiscard]] std::set<std::string> pooled_appliances(const std::vector<PoolConfig>& pools);
-/// Each vNIC's part of the pools' reservations by name, for demands that are not known.
+/// By name, the part that each vNIC of a pool has of the top pools' reservations if every vNIC wants more
+/// than its part: its floor while demands are not known. vNICs in no pool are not in the map.
 [[nodiscard]] std::unordered_map<std::string, double> reserved_in_pools(const std::vector<PoolConfig>& pools,
                                                                         const std::string& appliance);
-/// Adds a fault for each unknown parent, circle of parents, reservation above the parent's, and repeated
-/// name.
+/// Adds a fault, at "pools[i].KEY", for each unknown parent, circle of parents, sum of reservations above
+/// that of their pool, and repeated name. Reservations against the appliance's capacity are not checked here.
 void check_pool_tree(const std::vector<PoolConfig>& pools, Faults& faults);
 
+/// A node is a number below tree().size(), unchecked; pools::kRoot is the appliance. Nodes are only added: a
+/// number stays valid, and is above that of the node's parent.
 class PoolLayout {
   public:
     struct Name {
@@ -55,19 +71,23 @@ class PoolLayout {
         bool vnic = false;
     };
 
-    /// @param pools valid; pools of other appliances are left out
+    /// @param pools valid, not kept; pools of other appliances are left out
     /// @param appliance its name becomes the root's
-    /// @param capacity the appliance's least capacity: the reservation of the root
+    /// @param capacity the appliance's least capacity, finite: the reservation of the root
     PoolLayout(const std::vector<PoolConfig>& pools, const std::string& appliance, double capacity);
 
     [[nodiscard]] const pools::PoolTree& tree() const { return tree_; }
+    /// Valid until the next add_vnic().
     [[nodiscard]] const Name& name(pools::NodeIndex node) const { return names_[node]; }
-    /// The node of a pool, or of a vNIC. Names are unique among pools and among vNICs.
+    /// The node of a pool or the root, or (`vnic`) of a vNIC; a pool and a vNIC may have the same name.
     [[nodiscard]] std::optional<pools::NodeIndex> find(std::string_view name, bool vnic) const;
-    /// Adds a vNIC below the root, unless it has a node. @return its node
+    /// Adds a vNIC below the root, without reservation and limit, with 100 shares, unless it has a node.
+    /// @return its node
     pools::NodeIndex add_vnic(const std::string& name);
 
-    /// Changes a node's settings. @return faults, with which nothing changes
+    /// Changes a node's settings; the next division of tree() uses them. @param controls not negative
+    /// @return faults, with which nothing changes: a "limit" below the reservation; a "reservation" below the
+    /// sum of the children's, or raised beyond the rest of the parent's
     [[nodiscard]] Faults set(pools::NodeIndex node, const pools::Controls& controls);
 
   private:

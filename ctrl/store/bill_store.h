@@ -39,7 +39,7 @@ class BillStore {
   public:
     struct Appended {
         std::uint64_t added = 0;
-        std::uint64_t repeated = 0;  ///< were on the bill already; a switch repeats what was not acknowledged
+        std::uint64_t repeated = 0;  ///< on the bill already: sent again because no BILLED arrived
         std::uint64_t refused = 0;   ///< end before they begin, or overlap the vNIC's last period
     };
 

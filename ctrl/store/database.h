@@ -17,7 +17,7 @@ namespace weir {
 class Database {
   public:
     /// Opens or creates the file; no other process can open it meanwhile.
-    /// @throws HostError naming the file, and what to do
+    /// @throws HostError with the file, the fault and its remedy
     explicit Database(const std::string& path);
 
     /// Runs statements without results, separated by semicolons. @throws HostError

@@ -1,9 +1,9 @@
-// store.h - what must survive a restart of the controller, in one SQLite file.
+// store.h - the controller's state that survives a restart, in one SQLite file.
 // Source: docs/design.md 7, 10
 // Units: Unix seconds where a time is stored. Threads: one at a time.
 //
 // Every function that writes is one transaction: when it returns, the data survives kill -9 and a power
-// failure; when it throws, or the process dies before, nothing of it is there.
+// failure; when it throws, or the process dies before, the file holds none of it.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ class Store {
     void save_pool_settings(std::span<const PoolSetting> settings);
     [[nodiscard]] std::vector<PoolSetting> pool_settings();
 
-    // Epochs, and what one leaves to the next.
+    // Epochs, and the state that an epoch leaves to the next one.
 
     /// Begins an epoch. Its number is the Unix time, or the last epoch + 1 if that is more: so it is above
     /// those of this store even when the clock went back, and above those of a store that was lost.

@@ -23,7 +23,7 @@ def number(value):
 
 
 def first_pointer(unique):
-    """What a std::unique_ptr to an array holds; with the usual deleter it has no other field."""
+    """The pointer in a std::unique_ptr to an array; with the usual deleter it has no other field."""
     element = unique.type.strip_typedefs().template_argument(0).target()
     return unique.address.cast(element.pointer().pointer()).dereference()
 

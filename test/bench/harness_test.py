@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""harness_test.py - the benches' harness on canned samples: what is compared with what, what is dropped, and how verdicts come about."""
+"""harness_test.py - the benches' harness on canned samples: the samples that are compared, those left out, and how verdicts come about."""
 import argparse
 import json
 import os
@@ -84,7 +84,7 @@ class Summary(unittest.TestCase):
 
 
 class Demo(unittest.TestCase):
-    """The closing sentence credits the switch with what the table shows, and with nothing else."""
+    """The closing sentence credits the switch with the improvements in the table, and with no others."""
 
     def closing(self, off, on, alone=(1, 2.4)):
         def phase(name, part, p50):
@@ -110,7 +110,7 @@ class Demo(unittest.TestCase):
 
 
 class Measured(unittest.TestCase):
-    """What the verdicts of a page's blocks come to, beside those in virtual time."""
+    """The numbers of verdicts in a page's blocks; verdicts in virtual time are not among them."""
 
     PAGE = ("Measured: <!-- measured:count -->stale<!-- /measured -->.\n\n| simulated | 1 | 2 | MISSED |\n\n<!-- results:htb -->\n"
             "| what | found | allowed | verdict |\n|---|---:|---:|---:|\n| fast | 6.1 x | >= 5 x |     met |\n| flat | 1.44 x | <= 1.1 x |  MISSED |\n"
@@ -128,7 +128,7 @@ class Measured(unittest.TestCase):
 
 
 class Stale(unittest.TestCase):
-    """What is published, its commit and its age."""
+    """The published pages and blocks, with their commits and ages."""
 
     def test_a_page_has_its_blocks_and_a_page_in_virtual_time_its_own_commit(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -248,7 +248,7 @@ class Report(unittest.TestCase):
 
 
 class Verdicts(unittest.TestCase):
-    """Pages of papers judge by what was found and what is allowed, and by nothing else."""
+    """Pages of papers judge by the figure found and its bound alone."""
 
     def test_the_verdict_follows_from_figure_bound_and_relation(self):
         cases = [(1.0, 1.0, "<=", "met"), (1.1, 1.0, "<=", "MISSED"), (1.0, 1.0, ">=", "met"), (0.9, 1.0, ">=", "MISSED"), (1.0, 1.0, "<", "MISSED"),

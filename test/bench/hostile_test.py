@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""hostile_test.py - the table of attacks on canned samples: ratios, rows, families, marks, what is missing; how a round goes on; its page."""
+"""hostile_test.py - the table of attacks on canned samples: ratios, rows, families, marks, missing rows; how a round goes on; its page."""
 import argparse
 import collections
 import json
@@ -146,7 +146,7 @@ class Tables(unittest.TestCase):
 
 
 class Victim(unittest.TestCase):
-    """What is read from the generator's result."""
+    """The victim's and the flood's figures from the generator's result."""
 
     def figures(self, *floods, **keys):
         way = {"accepted": 900, "refused": 100, "received": 890, "delay_us": {"p50": 1.0, "p99": 9.0, "p99_typical": 5.0}, **keys}

@@ -1,4 +1,5 @@
-// run_lock_test.cc - one process at a time has the lock, whatever the one before left, and however it ended.
+// run_lock_test.cc - one process at a time has the lock, also after an owner that was killed and left its
+// file.
 #include "common/run_lock.h"
 
 #include <signal.h>

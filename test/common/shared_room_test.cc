@@ -1,4 +1,4 @@
-// shared_room_test.cc - a room that many users share: each has its own part, whatever the others hold.
+// shared_room_test.cc - a room that many users share: each has its own part, however much the others hold.
 #include "common/shared_room.h"
 
 #include "test/support/catch.h"
@@ -8,7 +8,7 @@ using namespace weir;
 
 namespace {
 
-/// Takes what the user may hold, one by one. @return how many
+/// Takes all places that the user may hold, one by one. @return how many
 std::uint32_t fill(SharedRoom& room, std::size_t user) {
     std::uint32_t taken = 0;
     for (; room.fits(user, 1); ++taken)

@@ -1,5 +1,5 @@
-// cost_table_reader_test.cc - wrong tables are refused with every fault, and the schema allows what the
-// reader accepts.
+// cost_table_reader_test.cc - wrong tables are refused with every fault, and the schema allows all
+// tables that the reader accepts.
 #include "cost_functions/cost_table_reader.h"
 
 #include <filesystem>
@@ -85,7 +85,7 @@ TEST_CASE("every shipped table is valid and has a unit and a source") {
         INFO(entry.path());
         CHECK_FALSE(table.facts().unit.empty());
         CHECK_FALSE(table.facts().source.empty());
-        // Whatever is asked, twice as much is not cheaper.
+        // For every operation and size, twice the bytes are not cheaper.
         for (std::size_t i = 0; i < kOperations; ++i)
             for (std::uint32_t size = 1; size < 1U << 30; size *= 2)
                 CHECK(table.tokens(static_cast<Operation>(i), 2 * size, 2 * size) >=

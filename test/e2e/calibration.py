@@ -15,7 +15,7 @@ PLAIN = {"name": "bytes", "unit": "bytes", "source": "as they are",
 PATIENT = ("--noise", "100%", "--error", "30%", "--anyway")
 FEW = ("--connections", "2", "--outstanding", "32")
 SHORT = ("--time", "100ms", "--warmup", "50ms", *FEW)
-SHORTEST = ("--time", "20ms", "--warmup", "10ms", *FEW)     # for what is asserted without a look at rates
+SHORTEST = ("--time", "20ms", "--warmup", "10ms", *FEW)     # for tests that assert no rates
 
 
 class Calibration(TwoHosts):
@@ -35,7 +35,7 @@ class Calibration(TwoHosts):
         self.site.serve_nbd(self.server, "--threads", threads, *names, "memory", "16M", *(word for word in filters if "=" in word))
 
     def calibrate(self, *words):
-        """weir-calibrate where the client is: (status, what --json gives)."""
+        """Runs weir-calibrate in the client's kernel: (its status, its --json report)."""
         done = run([*self.client, CALIBRATE, *words, "--json"], check=False)
         self.assertTrue(done.stdout, done.stderr)
         return done.returncode, json.loads(done.stdout)

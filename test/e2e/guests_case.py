@@ -28,8 +28,8 @@ class GuestsCase(Case):
         return json.loads(guest.run(f"iperf3 -J -c {address(number)} {options}"))["end"]
 
     def transfer(self, guest, number, size, options=""):
-        """So many bytes by TCP to VM `number`, or with `-R` from it. iperf3 counts what had arrived when the last was written to the
-        sender's socket, whose buffer would hold all of them without a bound."""
+        """Sends `size` bytes by TCP to VM `number`, or with `-R` from it. iperf3 counts the bytes that had arrived when the last was
+        written to the sender's socket; without a bound, that socket's buffer would hold all of them."""
         arrived = self.iperf(guest, number, f"-n {size} -w 256K {options}")["sum_received"]["bytes"]
         self.assertGreater(arrived, size // 2)
 

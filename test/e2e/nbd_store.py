@@ -17,7 +17,7 @@ FLAT = {"name": "80 a read", "unit": "tokens", "source": "Pulsar 4.4",
 
 class NbdStore(TwoHosts):
     def start(self, *filters, clients=None, **store):
-        """The switch, the clients' kernels (`clients`: what each may use of the store, by VM), and a server with `filters`.
+        """The switch, the clients' kernels (`clients`: by VM, the keys of its use of the store), and a server with `filters`.
         `store`: more of the appliance's keys."""
         self.join()
         cost = self.path("cost.json")

@@ -66,7 +66,7 @@ def parse():
 
 
 def prefer():
-    """This process, and what it starts, come before others: their rates are judged. Given back at the end."""
+    """Raises the priority of this process and of those that it starts, whose rates are judged, until its end."""
     from processes import come_first
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     had = come_first(-20)

@@ -14,8 +14,8 @@ from switch import ROOT
 from wait import until
 
 SOURCE = os.path.join(ROOT, "test", "support", "source.py")
-# Long against what a busy machine takes away from a worker, and against the time between two frames.
 KEY = "00112233445566778899aabbccddeeff"
+# The period is long against the time for which a busy machine takes a worker's core, and against the time between two frames.
 FEEDBACK = {"enabled": True, "period": "10ms", "rate_min": "1Mbit"}
 
 

@@ -66,7 +66,7 @@ void check_state(const SwitchConfig& config) {
     std::vector<VnicConfig> before;
     for (const VnicConfig& vnic : config.vnics) {
         const auto again = parse_vnic(vnic_to_json(vnic), "vnic", config, before);
-        require(std::holds_alternative<VnicConfig>(again), "what was accepted is valid");
+        require(std::holds_alternative<VnicConfig>(again), "an accepted vNIC is valid");
         before.push_back(vnic);
     }
 }

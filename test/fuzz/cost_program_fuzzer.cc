@@ -39,7 +39,7 @@ void check_program(const Program& instructions, std::string_view bytes) {
         check_refusal(*fault);
         return;
     }
-    require(allowed, "what is loaded was checked");
+    require(allowed, "a loaded program was checked");
     check_runs(*std::get<std::shared_ptr<const EbpfProgram>>(loaded), bytes);
 }
 

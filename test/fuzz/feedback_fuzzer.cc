@@ -4,8 +4,8 @@
 //
 // The bytes are read three times: as a frame that came from the wire; as a head and a frame to answer; and as
 // acts of 14 bytes. The head is to (6), from (6), VLAN (2), rate (8), sequence (4), the bit that is changed
-// (2); an act is what (1), rate (8), sequence (4), time (1). Integers have the low byte first.
-//   what: bits 0-1: VM 1, VM 2, or an address that is none; bits 2-3: which sender; bits 4-5: 0-1 a message,
+// (2); an act is kind (1), rate (8), sequence (4), time (1). Integers have the low byte first.
+//   kind: bits 0-1: VM 1, VM 2, or an address that is none; bits 2-3: which sender; bits 4-5: 0-1 a message,
 //   2 the last one again, 3 the VM sends 8 frames to the address; time: its square in ms / 64, up to 1 s
 #include <rte_mbuf.h>
 
@@ -55,7 +55,8 @@ FrameBytes written(const FeedbackMessage& message, const FrameBytes& answered) {
     return frame;
 }
 
-/// A fuzzer may learn the tag, as it sees what it is compared with: what is valid is then what we write.
+/// A fuzzer sees the bytes that the tag is compared with, and may learn a valid one. A valid frame is then
+/// read as one that write_feedback() wrote.
 void read_anything(const FrameBytes& frame) {
     FeedbackMessage message;
     if (read_feedback(frame, 0, kKey, message) != FeedbackVerdict::kValid)
@@ -88,7 +89,7 @@ void write_and_read(const std::uint8_t* head, const FrameBytes& answered) {
     require(is_feedback(frame), "our frame is known as one");
     FeedbackMessage read;
     require(read_feedback(frame, message.vlan, kKey, read) == FeedbackVerdict::kValid && same(message, read),
-            "what was written is read again");
+            "a written message is read again");
     const auto other_vlan = static_cast<std::uint16_t>(message.vlan ^ 1);
     require(read_feedback(frame, other_vlan, kKey, read) == FeedbackVerdict::kForged,
             "a frame of one VLAN is not valid in another");
@@ -100,7 +101,7 @@ void write_and_read(const std::uint8_t* head, const FrameBytes& answered) {
     change_bit(frame, number(head + 26, 2), message);
 }
 
-/// A switch with two VMs, and what it must know of the messages that it was sent.
+/// A switch with two VMs, and the rates that it must know by the messages that it was sent.
 class Rates {
   public:
     explicit Rates(RingNic& nic) : nic_(nic), host_(config(), &nic) {
@@ -120,7 +121,7 @@ class Rates {
         host_.run(bytes[13] * Nanos{bytes[13]} * kStep, kTurn);
         take();
     }
-    /// What waits leaves within the time that the lowest rate needs for it.
+    /// The waiting frames leave within the time that the lowest rate needs for them.
     void end() {
         for (unsigned i = 0; i < kWaitsMax && waits(); ++i) {
             host_.run(kSecond / 10, kTurn * 10);
@@ -128,9 +129,9 @@ class Rates {
         }
         require(!waits(), "nothing waits for ever");
         for (VnicId id = 0; id < host_.ids(); ++id)
-            require(balanced(host_.stats(id).from_vm), "what a VM offered is accounted for");
+            require(balanced(host_.stats(id).from_vm), "every frame that a VM offered is accounted for");
         const UplinkStats& uplink = read().uplink;
-        require(balanced(uplink.rx) && balanced(uplink.tx), "what the wire had is accounted for");
+        require(balanced(uplink.rx) && balanced(uplink.tx), "every frame of the uplink is accounted for");
     }
 
   private:
@@ -179,7 +180,7 @@ class Rates {
         const auto found = known_.find(pair);
         if (found != known_.end() && host_.now < found->second.at + kSilence)
             require(accepted == (static_cast<std::int32_t>(sequence - found->second.sequence) > 0),
-                    "what is newer is accepted, what is not is stale");
+                    "a newer message is accepted, any other is stale");
         if (!accepted)
             return;
         last_ = {pair, {.rate = rate, .sequence = sequence}};

@@ -81,8 +81,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     for (VnicId id = 0; id < host.ids(); ++id) {
         host.port(id).drain();
-        require(balanced(host.stats(id).from_vm), "what a VM offered is accounted for");
-        require(balanced(host.stats(id).to_vm), "what a VM was offered is accounted for");
+        require(balanced(host.stats(id).from_vm), "every frame that a VM offered is accounted for");
+        require(balanced(host.stats(id).to_vm), "every frame offered to a VM is accounted for");
         require(host.stats(id).from_vm.queued.packets == 0, "nothing waits for ever");
     }
     require(buffers_in_use() == 0, "no buffer is lost");

@@ -1,9 +1,9 @@
 // request_path_fuzzer.cc - any frames of a VM and its appliances, whole or torn, through TCP headers,
 // trackers and gate: no read beyond a buffer; every frame passes, waits or is dropped, once.
 //
-// The input is a list of acts: what (1), TCP flags (1), patches (1), payload bytes (1), then the patches, two
-// bytes each (where in the headers, what), then the payload.
-//   what: bit 0: from the service; bits 1-2: which service; bit 3: second connection; bits 4-5: 0 in order, 1
+// The input is a list of acts: kind (1), TCP flags (1), patches (1), payload bytes (1), then the patches, two
+// bytes each (place in the frame's first 128 bytes, value), then the payload.
+//   kind: bit 0: from the service; bits 1-2: which service; bit 3: second connection; bits 4-5: 0 in order, 1
 //   not seen, 2 again, 3 beyond a hole; bit 6: in small buffers; bit 7: the payload is the whole frame
 #include <rte_mbuf.h>
 
@@ -126,7 +126,7 @@ class Target {
     /// Everything is as before the first act.
     void end() {
         requests_.remove(path_, now_, [this](const PacketRef& ref) { give(0, ref); });
-        require(held_ == 0, "a vNIC that leaves takes along what waits");
+        require(held_ == 0, "a vNIC that leaves takes along its waiting frames");
         require(wheel_.size() == 0, "a vNIC that leaves is not woken");
         for (unsigned i = 0; i < kSweeps; ++i)
             requests_.housekeeping(now_);
@@ -202,20 +202,20 @@ class Target {
         rte_pktmbuf_free(frame);
     }
     void give(VnicId vnic, const PacketRef& ref) {
-        require(vnic == 0 && held_ > 0, "only what waits is given");
+        require(vnic == 0 && held_ > 0, "only a waiting frame is given");
         --held_;
         path_.stats.from_vm.queued.remove(1, ref.bytes);
         rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
     }
     void check() {
-        require(path_.stats.from_vm.queued.packets == held_, "what waits is counted as queued");
+        require(path_.stats.from_vm.queued.packets == held_, "waiting frames are counted as queued");
         requests_.read(0, now_, readings_);
         std::uint64_t held = 0;
         for (const RequestPath::Reading& each : readings_) {
             held += each.stats.held;
             require(each.stats.outstanding <= each.stats.requests, "no more is outstanding than was asked");
         }
-        require(held == held_, "the gate holds what it was given");
+        require(held == held_, "the gate holds the frames that it was given");
     }
 
     SwitchConfig config_;

@@ -12,7 +12,7 @@ using namespace weir;
 using namespace weir::fuzz;
 using nlohmann::json;
 
-// Numbers of an answer are numbers: JSON shows what is not as null, which a reader takes for "none".
+// Numbers of an answer are finite: JSON shows any other as null, which a reader takes for "none".
 void check_numbers(const json& value) {
     if (value.is_number_float())
         require(std::isfinite(value.get<double>()), "answers hold numbers");

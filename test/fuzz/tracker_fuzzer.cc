@@ -164,7 +164,7 @@ bool same(const Response& a, const Response& b) {
 }
 
 /// The two streams whole, and cut: as long as both make sense, all is the same. Not so for iSCSI: whether it
-/// has digests is guessed from what can be seen, and nonsense can be seen to have them or not.
+/// has digests is guessed from the bytes seen so far, and for nonsense the guess may go either way.
 void compare(const std::vector<Act>& acts) {
     Rig whole;
     Rig cut;

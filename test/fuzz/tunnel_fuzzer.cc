@@ -1,8 +1,8 @@
 // tunnel_fuzzer.cc - any bytes as frames from the wire to a switch with a tunnel: as they are, behind the
-// right outer header, as a true packet that was changed, and as what the other end has encrypted. The sums
-// hold, no buffer is lost.
+// right outer header, encrypted by the other end, and encrypted and then changed. The sums hold, no buffer is
+// lost.
 //
-// A frame is 4 bytes of head and its content: length (2), what it becomes, bytes per buffer.
+// A frame is 4 bytes of head and its content: length (2), shape (1), bytes per buffer (1).
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -95,10 +95,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     right.nic.drain();
     for (VnicId id = 0; id < right.host.ids(); ++id) {
         right.host.port(id).drain();
-        require(balanced(right.host.stats(id).to_vm), "what a VM was offered is accounted for");
+        require(balanced(right.host.stats(id).to_vm), "every frame offered to a VM is accounted for");
     }
-    require(balanced(right.tunnel().in), "what came for the tunnel is accounted for");
-    require(balanced(right.from_wire()), "what came from the wire is accounted for");
+    require(balanced(right.tunnel().in), "every frame for the tunnel is accounted for");
+    require(balanced(right.from_wire()), "every frame from the wire is accounted for");
     require(buffers_in_use() == 0, "no buffer is lost");
     return 0;
 }

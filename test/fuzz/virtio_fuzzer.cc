@@ -3,7 +3,7 @@
 //
 // The first byte is the kind of ring: bit 0 packed, bit 1 mergeable, bit 2 a header of 10 bytes, bits 3-6 its
 // size (split: a power of two up to 256; packed: 1 to 16). The second one is how many frames go to the guest.
-// The others are the ring, which ends at the end of a region, and what is left are buffers. An address counts
+// The bytes behind them are the ring, which ends at the end of a region, and then buffers. An address counts
 // from the begin of the guest's memory, modulo its bytes and 64 more; the highest bit leaves it as it is.
 // Pages around each region fault.
 #include <rte_mbuf.h>
@@ -25,7 +25,7 @@ using namespace weir::virtio;
 
 constexpr std::uint16_t kMost = 32;
 
-/// What an input means.
+/// The guest that an input describes.
 struct Guest {
     explicit Guest(std::uint8_t kind)
         : packed((kind & 1) != 0),

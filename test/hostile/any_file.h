@@ -11,8 +11,8 @@
 
 namespace weir::hostile {
 
-/// A file, and its other ends, which end first. These are neither read nor closed before the object is: what
-/// the file holds unread, or has not sent, stays there.
+/// A file, and its other ends, which end first. These are neither read nor closed before the object is:
+/// bytes that the file holds unread, or has not sent, stay there.
 struct AnyFile {
     File sent{};
     std::vector<File> kept{};

@@ -2,7 +2,7 @@
 // Source: vhost-user protocol; virtio 1.2 2.7, 2.8 and 5.1.6. Threads: one; races (race.h) start a second one
 // and join it.
 //
-// A step takes at most some tens of milliseconds, whatever the switch does, and draws all its choices from a
+// A step takes at most some tens of milliseconds, independent of the switch, and draws all its choices from a
 // generator that is seeded by the run's seed, the attack's name and the step's number: the 17th step of
 // `indirect` with seed 3 is always the same.
 #pragma once

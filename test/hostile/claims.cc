@@ -1,6 +1,6 @@
 // claims.cc - attacks: rings that claim more entries than they have, of every size and in both layouts.
 // Source: virtio 1.2 2.7.6; virtio 1.2 2.7.7; virtio 1.2 2.8. Units: entries; bytes.
-// Threads: in a race a second one writes what the first one reads.
+// Threads: in a race two write fields that the switch reads.
 //
 // All descriptors are valid, so that the switch has frames to take and places to write for each entry that
 // the ring claims. The rings lie at the begin or end of a region, and their buffers in another one.
@@ -41,7 +41,7 @@ Guest::Shape packed_shape(Random& random, std::uint32_t attacked) {
     return shape;
 }
 
-/// What is added to an avail index: the ring has `size` entries.
+/// An amount to add to the avail index of a ring of `size` entries.
 std::uint16_t claim(Random& random, std::uint16_t size) {
     const std::uint32_t claims[] = {
         size + 1U, 2U * size,     64, 30'000, 65'535, 0x1'0000U - size, random.below(65'536), 32'768,

@@ -18,7 +18,7 @@
 
 namespace weir::hostile {
 
-/// What was done, and what the switch did about it.
+/// Counts of the acts, and of the switch's reactions to them.
 struct Tally {
     std::uint64_t steps = 0;
     std::uint64_t connects = 0;
@@ -78,7 +78,7 @@ class Frontend {
     bool send_raw(std::span<const std::uint8_t> bytes, Files files = {});
     /// Sends and waits for the 64-bit reply.
     std::optional<std::uint64_t> ask(Request request);
-    /// Reads and forgets what the switch has sent.
+    /// Reads and forgets the bytes that the switch has sent.
     void drain();
 
   private:

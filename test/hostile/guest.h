@@ -36,7 +36,7 @@ class Guest {
     static constexpr std::uint64_t kWanted =
         mask(kVersion1, kProtocolFeatures, kChecksum, kHostTso4, kIndirectDescriptors);
 
-    /// What the guest's rings are.
+    /// Sizes, layout and place of the guest's rings.
     struct Shape {
         std::uint16_t receive_size = kRingSize;  ///< entries, 1 to 256
         std::uint16_t transmit_size = kRingSize;

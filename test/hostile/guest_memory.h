@@ -1,5 +1,5 @@
 // guest_memory.h - memory of a guest: regions in memfds, which the switch maps too.
-// Source: vhost-user protocol (memory regions). Units: bytes. Threads: one at a time; what lies in the memory
+// Source: vhost-user protocol (memory regions). Units: bytes. Threads: one at a time; the memory's content
 // belongs to all.
 //
 // Two regions of 4 MiB are neighbors in guest addresses and in nothing else: a buffer at 4 MiB - 100 of 200
@@ -58,7 +58,7 @@ class GuestMemory {
     /// Guest addresses of the guards: far from the regions, which the switch's mappings need not be.
     static constexpr std::uint64_t kGuardsAt = 1U << 30;
     static constexpr std::uint8_t kPaint = 0xA5;
-    /// What the front-end claims that its own virtual addresses are.
+    /// The first of the front-end's own virtual addresses, as it claims them.
     static constexpr std::uint64_t kUserBase = 0x7F00'0000'0000;
 
     GuestMemory();

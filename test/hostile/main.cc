@@ -2,7 +2,7 @@
 //
 //   weir-hostile --socket vm3.sock --seed 7 --attack all --seconds 20
 //
-// Prints what was done, attack by attack. Threads: one, and one more while a race lasts.
+// Prints a line of counts for each attack. Threads: one, and one more while a race lasts.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>

@@ -33,7 +33,7 @@ class PackedRing final : public Virtqueue {
     [[nodiscard]] std::atomic_ref<std::uint16_t> flags(unsigned index) {
         return std::atomic_ref<std::uint16_t>(descriptor(index).flags);
     }
-    /// What kAvailable and kUsed are for a descriptor that is available in the ring's present round.
+    /// The mark of a descriptor that is available in the ring's present round: kAvailable or kUsed.
     [[nodiscard]] std::uint16_t available() const { return wrap_ ? kAvailable : kUsed; }
     /// The driver's event area. @param where an index, with a wrap counter in bit 15
     void ask_events(std::uint16_t where, std::uint16_t flags) { events(parts_.driver.address, where, flags); }

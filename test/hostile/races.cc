@@ -1,4 +1,4 @@
-// races.cc - attacks: what the switch reads changes between its check and its use.
+// races.cc - attacks: memory that the switch reads changes between its check and its use.
 // Source: virtio 1.2 2.7.5. Threads: a second thread rewrites while the first one publishes.
 #include "test/hostile/attacks.h"
 #include "test/hostile/race.h"

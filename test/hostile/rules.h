@@ -41,8 +41,8 @@ inline constexpr std::uint64_t kNone = 0;                                     //
 inline constexpr std::uint64_t kNowhere = GuestMemory::kBytes + (64U << 20);  ///< an address of no region
 
 struct Rule {
-    std::string_view rule;       ///< what a driver must do
-    std::string_view violation;  ///< what it does instead
+    std::string_view rule;       ///< that a driver must keep
+    std::string_view violation;  ///< the way in which it breaks the rule
     Layout layout;
     std::uint32_t ring;      ///< in which honest frames go on: Guest::kReceive or Guest::kTransmit
     std::uint64_t features;  ///< asked for besides Guest::kWanted, and not asked for where kWanted has them

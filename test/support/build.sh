@@ -7,7 +7,7 @@ clang=$(. /etc/os-release && [ "${VERSION_ID:-12}" -ge 13 ] && echo 19 || echo 1
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
 # configure FOLDER KIND: makes the build folder, or brings its lists up to date. KIND is release, thread or address. `address` is by clang, so that
-# both compilers see all of it, and has the fuzzers. It is the longest build: what does not run hot at -O0, line tables alone, and the
+# both compilers see all of it, and has the fuzzers. It is the longest build, hence code off the hot path at -O0, line tables alone, and the
 # files of a target in units (meson.build), so that the same headers are read less often. A failure is reported on standard error and is
 # the exit status.
 configure() {

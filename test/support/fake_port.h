@@ -11,8 +11,8 @@
 
 namespace weir::testing {
 
-/// A port with two rings: `offered` is what the VM has put there to send, `received` what the switch has put
-/// there for the VM. The port owns what lies in either.
+/// A port with two rings: `offered` has the frames that the VM sends, `received` those that the switch
+/// delivered to the VM. The port owns the frames in both.
 class FakePort final : public Port {
   public:
     ~FakePort() override;
@@ -29,9 +29,9 @@ class FakePort final : public Port {
     void read_at_once() {
         sink = [](const rte_mbuf*) {};
     }
-    /// Marks the poll as one that spent cycles on what it could not deliver.
+    /// Marks the poll as one that spent cycles on a frame that it could not deliver.
     void waste() { wasted_ = true; }
-    /// Frees what was received. @return how many
+    /// Frees the frames in `received`. @return how many
     std::size_t drain();
 
     std::deque<rte_mbuf*> offered;

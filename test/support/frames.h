@@ -54,8 +54,8 @@ inline constexpr std::uint8_t kAck = 0x10;
 [[nodiscard]] rte_mbuf* to_mbuf(rte_mempool* pool, const FrameBytes& frame, std::size_t piece = 0);
 [[nodiscard]] FrameBytes bytes_of(const rte_mbuf* frame);
 
-// What vhost's legacy offload parsing leaves on a dequeued mbuf. The frame is Ethernet (untagged) and IPv4 or
-// IPv6 without options.
+// These set the offload fields as vhost's legacy parsing leaves them on a dequeued mbuf. The frame is
+// Ethernet (untagged) and IPv4 or IPv6 without options.
 
 /// Asks for the TCP or UDP checksum.
 rte_mbuf* ask_checksum(rte_mbuf* frame);

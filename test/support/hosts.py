@@ -35,7 +35,7 @@ def vnic(number, **keys):
 
 
 class Hosts:
-    """What a set-up has made; `folder` is where each switch gets one of its own."""
+    """The wires, veths and switches of a set-up; in `folder` each switch gets a folder of its own."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -121,6 +121,6 @@ class Hosts:
         return self.serve(inside, NBD_PORT, "nbdkit", "--foreground", "--exit-with-parent", "--port", NBD_PORT, *arguments)
 
     def client(self, inside, program, *arguments):
-        """Starts a Python program of this folder in a kernel. Returns it; its output is what it prints."""
+        """Starts a Python program of this folder in a kernel. Returns its process, with all that it prints as the output."""
         path = os.path.join(os.path.dirname(__file__), f"{program}.py")
         return Process([*inside, sys.executable, path, *map(str, arguments)], self.path(f"{program}{len(RUNNING)}.log"))

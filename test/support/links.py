@@ -67,7 +67,7 @@ def whole_checksums(name):
 
 
 def receive_on(name, cores, inside=""):
-    """What `name` receives is worked on by these cores, not by the one that happens to send it. `inside`: the words before
+    """These cores process the frames that `name` receives, not the core that happens to send them. `inside`: the words before
     a command to run in its namespace."""
     mask = f"{sum(1 << core for core in cores):x}"
     steps = f"mount -t sysfs none /sys && echo {mask} > /sys/class/net/{name}/queues/rx-0/rps_cpus"
@@ -89,13 +89,13 @@ def bridge(name, *members):
 
 
 def bottleneck(name, rate, queue, burst="16k"):
-    """What leaves at `name` does so at most at `rate` (as in 100mbit), through one first-in first-out queue of `queue`
-    (as in 256k) bytes that drops at its end. After a pause a `burst` passes at once: the smaller, the more like a port."""
+    """Frames leave `name` at most at `rate` (as in 100mbit), through one first-in first-out queue of `queue` (as in 256k)
+    bytes that drops at its end. After a pause a `burst` passes at once: the smaller, the more like a port."""
     command(f"tc qdisc add dev {name} root tbf rate {rate} burst {burst} limit {queue}")
 
 
 def wire(uplink, far, rate, queue):
-    """A wire with a bottleneck: what enters `uplink` leaves at the tap `far`."""
+    """A wire with a bottleneck: frames that enter `uplink` leave at the tap `far`."""
     veth(uplink, "wire0")
     tap(far)
     bridge("wire1", "wire0", far)

@@ -3,8 +3,8 @@
 
     memcached_client.py ADDRESS PORT CONNECTIONS REQUESTS SEED
 
-Each connection is a thread. One line of JSON at the end: what was asked, by kind, how many answers came, and the server's own
-counters, which count each request once.
+Each connection is a thread. One line of JSON at the end: the number of requests of each kind, the number of answers, and the
+server's own counters, which count each request once.
 """
 
 import collections
@@ -57,7 +57,7 @@ class Link:
 
 
 class Client(threading.Thread):
-    """One connection, with keys of its own; `held` and `counts` are what the server must have."""
+    """One connection, with keys of its own; `held` and `counts` are the values and counters that the server must have."""
 
     def __init__(self, link, number, requests, seed):
         super().__init__()
@@ -85,7 +85,7 @@ class Client(threading.Thread):
                 raise ValueError(f"{answer[:40]!r} instead of {expected[:40]!r}")
 
     def ask(self, kind):
-        """(what is sent, what receives the answer or None, the answer)."""
+        """(the request's bytes, the function that receives the answer or None, the answer that is expected)."""
         self.asked[kind] += 1
         link, name = self.link, f"{self.number}-{self.rng.randrange(KEYS)}"
         key, counter = f"k{name}", f"n{name}"

@@ -8,8 +8,8 @@ import subprocess
 from wait import BOUND_SECONDS, until
 
 AUTOGROUP = "/proc/self/autogroup"
-# What a child does before it becomes its program: the kernel is to kill it when we die; then its priority ($0), and that of
-# its session. A preexec_fn would do so between fork and exec, where a lock that another of our threads holds stays locked.
+# Commands that a child runs before its program: the kernel is to kill it when we die; then its priority ($0), and that of its
+# session. A preexec_fn would run between fork and exec, where a lock that another of our threads holds stays locked.
 DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 COME_FIRST = ["sh", "-ec", 'renice --priority "$0" --pid $$ >/dev/null; [ ! -e ' + AUTOGROUP + ' ] || echo "$0" >' + AUTOGROUP
               + '; exec "$@"']
@@ -18,7 +18,7 @@ RUNNING = []
 
 def run(words, after=0, check=True, **keys):
     """Runs a command to its end, with its output as text; at most the bound of wait.py, and `after` seconds that it takes in
-    any case. With `check`, a failure is an error that quotes what it wrote."""
+    any case. With `check`, a failure is an error that quotes the command's output."""
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=after + BOUND_SECONDS, check=False, **keys)
     if check and done.returncode != 0:
         raise ChildProcessError(f"'{' '.join(map(str, words))}' ended with {done.returncode}: {(done.stderr or done.stdout)[-2000:]}")
@@ -26,9 +26,9 @@ def run(words, after=0, check=True, **keys):
 
 
 def come_first(nice):
-    """This process, and what it starts, before what else this machine does, for measurements of rates and times: nice alone
-    stays within an autogroup, where sessions compete before processes do. Returns the autogroup's before, None where there is
-    none: the kernel has no such file, or this session is the machine's first, for which it is empty."""
+    """Sets the niceness of this process, of those that it starts and of its autogroup, for measurements of rates and times: nice
+    alone stays within an autogroup, where sessions compete before processes do. Returns the autogroup's niceness before, None
+    where there is none: the kernel has no such file, or this session is the machine's first, for which it is empty."""
     Process.first = nice < 0
     os.setpriority(os.PRIO_PROCESS, 0, nice)
     if not os.path.exists(AUTOGROUP):
@@ -138,6 +138,6 @@ class Process:
 
 
 def stop_all():
-    """Ends whatever is still running, the youngest first."""
+    """Ends the processes that still run, the youngest first."""
     for process in reversed(list(RUNNING)):
         process.kill()

@@ -15,11 +15,11 @@ from processes import run
 from switch import ROOT
 
 CLIENT, SERVER, PORT = 1, 3, 11211
-LOST = 50  # of 10,000, on each of two wires: 1 % of what a side sends
+LOST = 50  # of 10,000, on each of two wires: 1 % of a side's frames
 LATE = 100
-# What may be under way on a connection: the switch keeps 64 KiB of what has passed over a hole.
+# Bytes that may be under way on a connection: the switch keeps 64 KiB of the bytes beyond a hole.
 WINDOW_BYTES = 65_536
-# Times in which a kernel does not send again what is only late; its own least is 200 ms.
+# The least retransmission timeout: a kernel does not send again a frame that is only late. Its default is 200 ms.
 RTO_MIN = "30ms"
 BYTES = {"name": "bytes", "unit": "bytes", "source": "as they are",
          "operations": {"otherwise": {"size": "sum", "shape": "linear", "base": 0, "tokens": 1, "per": "1B"}}}
@@ -44,7 +44,7 @@ class RoughRequests:
             run([*inside, "sh", "-c", f"echo 4096 {WINDOW_BYTES} {WINDOW_BYTES} >/proc/sys/net/ipv4/tcp_rmem"])
 
     def run(self, connections, requests, seed, seconds=0):
-        """Plays so many requests, which take some `seconds`. Returns what each of the three has counted."""
+        """Plays so many requests, which take some `seconds`. Returns the counts of client, server, switch and wires."""
         server = self.site.serve(self.server, PORT, "memcached", "-u", "root", "-l", f"10.0.0.{SERVER}", "-p", PORT, "-c", 4096,
                                  "-m", 1024)
         program = os.path.join(ROOT, "test", "support", "memcached_client.py")
@@ -63,7 +63,7 @@ class RoughRequests:
 
 
 def faults(result):
-    """What does not agree, in words; empty when all is exact."""
+    """The counts that do not agree, in words; empty when all are exact."""
     asked, server, switch = result["asked"], result["server"], result["switch"]
     everything = sum(server.values()) + 1  # and the request for the counters
     found = [f"{kind}: {count} asked, {server[kind]} served" for kind, count in asked.items() if count != server[kind]]

@@ -1,6 +1,6 @@
 // rough_wire.cc - a bad wire between two interfaces: `rough-wire ONE OTHER LOST LATE SEED` passes frames both
 // ways, loses LOST of 10,000 and lets LATE of 10,000 wait until some others have passed, or 2 ms, so that
-// they come out of order. On SIGTERM it prints what it did as JSON. The kernel of a test machine may have no
+// they come out of order. On SIGTERM it prints its counts as JSON. The kernel of a test machine may have no
 // netem.
 // Units: frames; ns. Threads: one.
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBurst = 64;
-constexpr std::size_t kFrameBytes = 65'536 + 64;  // what a kernel sends that cuts no segments
+constexpr std::size_t kFrameBytes = 65'536 + 64;  // a super-frame of a kernel that cuts no segments
 constexpr int kSocketBytes = 8 << 20;
 constexpr unsigned kOvertakers = 20;  // at most
 constexpr auto kPatience = std::chrono::milliseconds(2);

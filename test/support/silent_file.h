@@ -1,8 +1,8 @@
 // silent_file.h - a file whose file system is a process that stopped to answer.
 // Source: FUSE. Threads: one, and one of its own that answers.
 //
-// The file system has one file, and answers what open() needs. fstat(), close(), reads and page faults wait
-// until the end of the object.
+// The file system has one file, and answers the requests that open() needs. fstat(), close(), reads and page
+// faults wait until the end of the object.
 #pragma once
 
 #include <fcntl.h>
@@ -36,7 +36,8 @@ class SilentFile {
     SilentFile(const SilentFile&) = delete;
     SilentFile& operator=(const SilentFile&) = delete;
 
-    /// Ends the file system: what waits for it goes on. A process with a thread that waits cannot be killed.
+    /// Ends the file system: threads that wait for it go on. A process with a thread that waits cannot be
+    /// killed.
     void end() {
         if (device_ >= 0)
             ::close(std::exchange(device_, -1));

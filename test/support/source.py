@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""source.py - a VM that sends UDP at a rate: `source.py ipv4|ipv6 INTERFACE BITS_PER_SECOND BYTES MAC PEER...`,
+"""source.py - a VM that sends UDP at a rate: `source.py ipv4|ipv6 INTERFACE BITS_PER_SECOND BYTES MAC PEER...`.
 
-To each peer in turn, frames of BYTES. The rate is of all peers together, in bytes on the wire. What a slow machine makes it miss is not caught up with. Pauses
-are random, so that two sources do not find the same queue full in every turn, or never.
+It sends frames of BYTES to each peer in turn. The rate is that of all peers together and counts 24 bytes more than each frame
+has, as on the wire. Frames that a slow machine makes more than 20 ms late are not sent any more. Pauses are random, so that two
+sources do not find the same queue full in every turn, or never.
 """
 
 import random

@@ -15,7 +15,7 @@ class Reading:
 
 
 class Span:
-    """What passed in some `seconds`."""
+    """The packets and bytes that passed in some `seconds`."""
 
     def __init__(self, switch, seconds=2.0):
         self.first = Reading(switch)

@@ -16,8 +16,8 @@ NUMBERS = itertools.count()
 class Testpmd:
     """One process with one or more ports. `ports`: dictionaries of virtio_user arguments, `path` and `mac` at least.
 
-    `forward` is testpmd's mode; it starts with start(). `peer`: the MAC that txonly sends to. What is made comes up by
-    itself, and several do at once; commands wait for it.
+    `forward` is testpmd's mode; it starts with start(). `peer`: the MAC that txonly sends to. A process that is made
+    comes up by itself, and several do so at once; commands wait for it.
     """
 
     def __init__(self, folder, ports, forward="io", peer=None, options=(), queues=1):
@@ -51,7 +51,7 @@ class Testpmd:
         return PROMPT in self.process.output()[mark:]
 
     def command(self, text):
-        """A line at its prompt; what it answers."""
+        """Enters a line at its prompt. Returns its answer."""
         self.ready()
         mark = len(self.process.output())
         self.process.write(text + "\n")

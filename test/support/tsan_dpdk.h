@@ -1,12 +1,12 @@
-// tsan_dpdk.h - marks for TSan what DPDK's rings hand over between threads. Included in front of every file
-// that uses DPDK when it is built with -Dsanitize=thread (meson.build). Source: DPDK ring library guide.
-// Threads: any.
+// tsan_dpdk.h - marks for TSan the frames that DPDK's rings hand over between threads. Included in front of
+// every file that uses DPDK when it is built with -Dsanitize=thread (meson.build). Source: DPDK ring library
+// guide. Threads: any.
 //
 // DPDK's libraries are not instrumented: TSan does not see that a frame that one thread puts into a ring and
-// another takes out of it was handed over, by a ring's head and tail or within a device. So what is put in is
-// marked as released and what is taken out as acquired, frame by frame. The places of a ring itself are not
-// watched: a producer that waits for another one's tail does so by a relaxed load, which orders nothing.
-// Frames also change threads in the pool: test/support/locked_pool.h.
+// another takes out of it was handed over, by a ring's head and tail or within a device. So each frame
+// is marked as released when it is put in, and as acquired when it is taken out. The places of a ring itself
+// are not watched: a producer that waits for another one's tail does so by a relaxed load, which orders
+// nothing. Frames also change threads in the pool: test/support/locked_pool.h.
 #pragma once
 
 #if __has_include(<rte_ring.h>)

@@ -1,4 +1,4 @@
-// wait.h - waiting for what another thread or process does, with one bound for all tests.
+// wait.h - waiting for other threads and processes, with one bound for all tests.
 // Units: the bound is 60 s times WEIR_PATIENCE of the environment, which sanitizers, Valgrind and slow
 // machines raise above 1. Threads: any.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace weir::testing {
 
-/// How long anything is waited for. What comes true is noticed at once, so that a test that passes never
-/// waits so long.
+/// The longest wait for any condition. A condition is noticed as soon as it is true, so that a test that
+/// passes never waits so long.
 /// @throws std::invalid_argument when WEIR_PATIENCE is no number above 0
 inline std::chrono::milliseconds wait_bound() {
     static const std::chrono::milliseconds bound = [] {

@@ -1,7 +1,7 @@
 """wait.py - waiting for a condition, and the one bound of all waiting: the only way in which tests and the demo wait.
 
-BOUND_SECONDS is 60 times WEIR_PATIENCE, which sanitizers, valgrind and slow machines raise above 1. What comes true is
-noticed at once, so that the length of the bound costs nothing.
+BOUND_SECONDS is 60 times WEIR_PATIENCE, which sanitizers, valgrind and slow machines raise above 1. A condition
+is noticed as soon as it is true, so that the length of the bound costs no time.
 """
 
 import os

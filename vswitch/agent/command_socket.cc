@@ -50,8 +50,8 @@ CommandSocket::~CommandSocket() {
     socket_.close();
 }
 
-/// ZeroMQ gets a socket that listens already: with one of its own it would remove whatever file is at the
-/// path, at the begin and at the end.
+/// ZeroMQ gets a socket that listens already: with one of its own it would remove any file at the path, at
+/// the begin and at the end.
 void CommandSocket::listen() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -70,7 +70,7 @@ void CommandSocket::listen() {
     socket_.bind("ipc://" + path_);
 }
 
-/// When the folder was removed and made again. What another program has put there is left to it.
+/// Listens again when the folder was removed and made again. A file of another program at the path stays.
 void CommandSocket::look() {
     const auto now = std::chrono::steady_clock::now();
     if (now - looked_ < kLookGap)

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What a handler is given.
+/// The arguments of a handler.
 struct Request {
     SwitchControl& control;
     const json& args;

@@ -39,7 +39,7 @@ class ControllerSession {
     /// @param seed  random; spreads the demands of all switches over the interval
     ControllerSession(std::uint32_t first, std::uint32_t seed) : sequencer_{.session = first}, seed_(seed) {}
 
-    /// What the switch is and has. A change begins a new session.
+    /// The host's name, version and uplink rate, its vNICs and appliances. A change begins a new session.
     void set_hello(const wire::Hello& hello);
     void add_usage(const UsageReport& usage) { usage_.add(usage); }
     /// One sample of each flow, every 10 ms.

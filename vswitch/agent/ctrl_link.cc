@@ -139,7 +139,7 @@ void CtrlLink::set_keys() {
     socket_.set(zmq::sockopt::curve_secretkey, secret_);
 }
 
-/// What the socket did since the last tick.
+/// Takes in the socket's events since the last tick.
 void CtrlLink::watch() {
     for (int read = 0; read < kMessagesPerTick; ++read) {
         std::vector<zmq::message_t> frames;

@@ -24,7 +24,7 @@ class CtrlLink {
     CtrlLink(const CtrlLink&) = delete;
     CtrlLink& operator=(const CtrlLink&) = delete;
 
-    /// Handles messages that arrived, samples all flows and sends what is due; every 10 ms.
+    /// Handles messages that arrived, samples all flows and sends messages that are due; every 10 ms.
     void tick(Nanos now);
 
   private:

@@ -3,9 +3,9 @@
 // Threads: the agent (at start and end main).
 //
 // A guest does not ask for its addresses again because the switch was restarted. The file has, for each vNIC
-// that is a DHCP client, what the guest was assigned and when that ends. It is valid until the machine is
-// booted again: its guests have gone then. Example: a lease of 3,600 s that was learned at 100 s is written
-// with the end 3,700 s, and has 3,000 s left for a switch that starts at 700 s.
+// that is a DHCP client, the addresses assigned to the guest and the times at which they end. It is valid
+// until the machine is booted again: its guests have gone then. Example: a lease of 3,600 s that was learned
+// at 100 s is written with the end 3,700 s, and has 3,000 s left for a switch that starts at 700 s.
 //
 // A file that this switch cannot have written (of another user, writable by others, cut, too long, with other
 // contents) is refused as a whole: its addresses would be a way around the guard.
@@ -23,7 +23,7 @@
 
 namespace weir {
 
-/// A vNIC's addresses, and what must be the same for them to be its addresses again.
+/// A vNIC's addresses, and the properties that a later vNIC must have, too, to get them again.
 struct LearnedVnic {
     std::string name;
     std::string port;  ///< its socket or device
@@ -47,7 +47,7 @@ class LearnedFile {
 
     explicit LearnedFile(std::string path) : path_(std::move(path)) {}
 
-    /// @return what the file holds, nothing when there is none; or why it is refused, as text for people
+    /// @return the vNICs in the file, none without a file; or why it is refused, as text for people
     [[nodiscard]] std::variant<std::vector<LearnedVnic>, std::string> read() const;
     /// Replaces the file as a whole (rename), or removes it when there is nothing to keep; readable by this
     /// user alone. Vnics beyond kVnicsMax are left out. @return why that failed; empty: it did not

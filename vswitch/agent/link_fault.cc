@@ -47,7 +47,7 @@ void LinkFault::on_attempt_over() {
                         ? text_
                         : address_ +
                               " cannot be reached, or no program listens there: see that weir-ctrl "
-                              "runs, that its \"listen\" has this address, and what lies between";
+                              "runs, that its \"listen\" has this address, and the network between";
         else if (other == Failure::kNoSocket)
             text_ = address_ + (is_name ? ": the name does not resolve to an address: see getent ahosts, or "
                                           "write the address itself"

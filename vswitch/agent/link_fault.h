@@ -1,7 +1,7 @@
 // link_fault.h - why the connection to the controller does not come about, by the events of its socket.
 // Source: docs/protocol.md. Threads: agent.
 //
-// ZeroMQ tries again without end and says nothing. What its socket does in an attempt shows the cause:
+// ZeroMQ tries again without end and reports no cause. The events of its socket in an attempt show the cause:
 // without a socket the name was not resolved; a socket that is closed before it is connected was refused; one
 // that is connected and fails the handshake has a wrong key. Example: tcp://ctrl:5555 in two attempts, one
 // for each family: no socket, then one that was refused. The name has an address, so the cause is the

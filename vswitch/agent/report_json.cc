@@ -161,7 +161,8 @@ json or_null(const std::string& fault) {
     return fault.empty() ? json(nullptr) : json(fault);
 }
 
-/// What the guest may use: as configured, and what was assigned to it; null while any address is accepted.
+/// The addresses that the guest may use: configured ones and assigned ones; null while any address is
+/// accepted.
 json guard_json(const VnicReport& vnic) {
     const VnicConfig& config = vnic.config;
     if (config.addresses.empty() && !config.dhcp && !config.router)

@@ -1,6 +1,22 @@
 // switch_control.h - interface of the running switch to its agent: reports, samples and changes.
 // Source: docs/design.md 2. Units: in the field names; counters since the start.
-// Threads: any but workers; the implementation, the topology, serializes the calls.
+// Threads: report() by the agent and DPDK's telemetry thread, all others by the agent; never by a worker.
+//
+// The implementation, the topology, serializes all calls but turns() by a mutex. A call that needs workers
+// posts commands and returns when they are carried out, after one or two iterations. When a worker does not
+// answer within 5 s, the call throws HostError, and a part of its change may hold. Arguments are copied, and
+// results are copies, but for SwitchReport::config.
+//
+// The order of the calls in a tick of the agent and its link to the controller, every 10 ms:
+//   control.tick();
+//   for (const UsageReport& usage : control.take_usage())
+//       session.add_usage(usage);
+//   session.add_samples(control.sample_flows(), now);   // peers: those of the last set_rates()
+//   if (session.update_rates(rates)) {
+//       control.set_rates(rates);
+//       control.set_windows(session.windows());
+//   }
+//   control.note_controller(state);                     // for the next report()
 #pragma once
 
 #include <map>
@@ -38,7 +54,7 @@ struct LearnedReport {
 
 /// The link of an ethernet device.
 struct DeviceLinkReport {
-    std::string fault;              ///< why there is no link, and what mends it; empty: there is
+    std::string fault;              ///< why there is no link, with the remedy; empty: there is one
     std::uint64_t losses = 0;       ///< times that the link went
     std::uint64_t send_errors = 0;  ///< frames that the device took and could not send
 };
@@ -133,10 +149,11 @@ struct LocalFlow {
     auto operator<=>(const LocalFlow&) const = default;
 };
 
-/// Tokens or bytes by part of the flow's path: wire::kThere, kTokens, kBack.
+/// By part of the flow's path: accounted bytes at wire::kThere and kBack, the appliance's tokens at kTokens.
 using FlowTokens = std::array<std::uint64_t, wire::kParts>;
 
-/// Counters of a flow since the start, and its queued and outstanding tokens now.
+/// Counters since the service flow began, or since set_rates() first named the peer; queued and outstanding
+/// tokens now.
 struct FlowSample {
     LocalFlow flow;
     FlowTokens used{};
@@ -146,7 +163,8 @@ struct FlowSample {
     std::uint64_t responses = 0;
 };
 
-/// Rates of flows, per second; wire::kNoStatement where the controller sets none.
+/// Rates of flows, per second; wire::kNoStatement where the controller sets none. Rates of service flows are
+/// clamped to 1..10^12 tokens and to 125..5*10^10 bytes; of traffic to a peer only kThere is used.
 using FlowRates = std::map<LocalFlow, FlowTokens>;
 
 /// One vNIC's part of the host's window at an appliance.
@@ -168,7 +186,7 @@ struct HostWindows {
 inline constexpr Nanos kVnicAbsenceMax = 2 * kNanosPerSec;
 
 struct SwitchReport {
-    const SwitchConfig* config = nullptr;
+    const SwitchConfig* config = nullptr;  ///< the switch's own, valid while it lives; without vNICs
     std::uint64_t uptime_ns = 0;
     bool stepped = false;  ///< the clock: time moves by commands alone
     std::uint64_t tsc_hz = 0;
@@ -185,12 +203,18 @@ class SwitchControl {
   public:
     virtual ~SwitchControl() = default;
 
-    /// A consistent copy of every counter. @throws HostError when a worker does not answer
+    /// A copy of every counter: those of one vNIC, or of one worker, are of one moment between two
+    /// iterations. @throws HostError when a worker does not answer
     [[nodiscard]] virtual SwitchReport report() = 0;
     [[nodiscard]] virtual SwitchConfig config() const = 0;
-    /// @throws HostError when the host refuses; the running state is then as before
+    /// @param vnic the result of parse_vnic() against config(): it is not checked again
+    /// @throws HostError when the host refuses (device, socket, 1,024 vNICs, no service flow left); the
+    /// running state is then as before
     virtual void add_vnic(const VnicConfig& vnic) = 0;
+    /// @param vnic likewise the result of config.h's change_vnic() @throws HostError when no vNIC has its
+    /// name
     virtual void change_vnic(const VnicConfig& vnic) = 0;
+    /// Drops its waiting frames; the name is free then. @throws HostError when no vNIC has it
     virtual void remove_vnic(const std::string& name) = 0;
     /// vNICs that were removed less than kVnicAbsenceMax ago and are not added again.
     [[nodiscard]] virtual std::vector<VnicConfig> recently_removed() { return {}; }
@@ -198,22 +222,24 @@ class SwitchControl {
     /// @throws HostError as report()
     [[nodiscard]] virtual std::vector<FlowSample> sample_flows() = 0;
     /// Replaces all rates that the controller allocates. The configuration's limits hold besides, and alone
-    /// for flows without a rate. @throws HostError as report()
+    /// for flows without a rate. A vNIC that is added later gets those of its service flows at once, those
+    /// to peers with the next call. @throws HostError as report()
     virtual void set_rates(const FlowRates& rates) = 0;
     /// Replaces all windows that the controller allocates; appliances without a configured window ignore
-    /// them.
+    /// them, and those that it does not name have the configured one. @throws HostError as report()
     virtual void set_windows(const HostWindows& /*windows*/) {}
-    /// Periods that ended since the last call, in the order of their ends; the oldest are lost if too many
-    /// wait.
+    /// Periods that ended since the last call, in the order of their ends; the oldest are lost when more than
+    /// 4,096 wait.
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;
-    /// Length of these periods; 1 s until the first call.
+    /// Length of these periods, in ns, at least 1 s; 1 s until the first call.
     virtual void set_billing_period(Nanos /*period*/) {}
     /// Sets the part of report() about the controller.
     virtual void note_controller(const ControllerReport& controller) = 0;
-    /// Every 10 ms: link states, MAC updates between workers, tunnels, guarantee periods.
+    /// Every 10 ms: link states, MAC updates between workers, tunnels, guarantee periods. May wait for
+    /// workers, and throws nothing when one does not answer.
     virtual void tick() = 0;
     /// On a stepped clock: so many poll turns of every worker, before each of which the clock moves by
-    /// `span`.
+    /// `span`, in ns; returns when they are over. Without one it does nothing.
     virtual void turns(std::uint64_t /*count*/, Nanos /*span*/) {}
 };
 

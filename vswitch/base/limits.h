@@ -13,7 +13,8 @@ inline constexpr std::size_t kVnicsMax = 1024;
 inline constexpr std::size_t kWorkersMax = 16;
 /// Buffers (mbufs of 2 KiB) of the largest frame that a guest may send: 64 KiB and its headers.
 inline constexpr std::uint32_t kFrameBuffersMax = 33;
-/// Buffers that a vNIC may hold whatever is configured: the largest frame, and what it may be split into.
+/// Buffers that a vNIC may hold even if fewer are configured: the largest frame (33), and the segments that
+/// it may be split into (834).
 inline constexpr std::uint32_t kVnicBuffersMin = 867;
 /// Buffers that a vNIC may hold unless configured: a burst of the largest frames (1,056), and one of them
 /// split into the most segments (834).
@@ -48,12 +49,13 @@ inline constexpr std::uint32_t kRunBytesMax = 72 * 1024;
 /// Bytes per second below which a limit gets no super-frames (1 Gbit/s): a burst of 64 KiB would be more than
 /// half a millisecond of it (EyeQ 4.2).
 inline constexpr std::uint64_t kSuperFrameRateMin = 125'000'000;
-/// Frames of one vNIC that may wait for receivers of its worker, whatever other vNICs have waiting: a burst.
+/// Frames of one vNIC that may wait for receivers of its worker, even if other vNICs use all common places: a
+/// burst.
 inline constexpr std::uint32_t kReceivePacketsOwn = 32;
 /// Frames that all vNICs of a worker may have waiting besides. A place takes 32 bytes.
 inline constexpr std::uint32_t kReceivePackets = 32'768;
 /// Buffers of frames that wait for one receiver and that no sender's quota counts: so many of the wire, and
-/// as many of other workers, whatever waits for other receivers. One frame of the largest size.
+/// as many of other workers, even if other receivers use all common ones. One frame of the largest size.
 inline constexpr std::uint32_t kReceiveBuffersOwn = kFrameBuffersMax;
 /// Buffers of such frames for all receivers of a worker besides.
 inline constexpr std::uint32_t kReceiveBuffers = 4096;
@@ -76,7 +78,7 @@ inline constexpr std::uint32_t kRequestFlowsMax = 1024;
 inline constexpr std::uint32_t kConnectionsMax = 1 << 16;
 inline constexpr std::uint32_t kPendingsMax = 1 << 16;
 inline constexpr std::uint32_t kStreamBuffersMax = 1 << 12;
-/// Of these, whatever other vNICs have, each vNIC's own.
+/// Of these, each vNIC's own, which no other vNIC can take.
 inline constexpr std::uint32_t kConnectionsOwn = 16;
 inline constexpr std::uint32_t kPendingsOwn = 16;
 inline constexpr std::uint32_t kStreamBuffersOwn = 1;
@@ -97,7 +99,7 @@ inline constexpr std::uint32_t kVlanTagBytes = 4;
 inline constexpr std::uint32_t kFreeTags = 2;
 /// Wire overhead per frame: FCS 4 + preamble 8 + inter-frame gap 12.
 inline constexpr std::uint32_t kWireOverheadBytes = 24;
-/// Cycles of a worker that one promised packet pays for: five times what a frame of 64 bytes costs. A power
+/// Cycles of a worker that one promised packet pays for: five times the cost of a frame of 64 bytes. A power
 /// of two.
 inline constexpr std::uint64_t kPromisedPacketCycles = 1024;
 /// MAC entries per worker, learned and static: a power of two.

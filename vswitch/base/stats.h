@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -24,7 +25,7 @@ struct PeerReading {
     std::uint64_t bytes = 0;    ///< sent since the allocation began
     std::uint64_t queued = 0;   ///< bytes that wait
 };
-/// The controller's rate for what a vNIC sends to one address.
+/// The controller's rate for one vNIC's frames to one address.
 struct PeerAllocation {
     std::uint64_t address = 0;
     std::optional<std::uint64_t> rate{};  ///< bytes per second; UINT64_MAX: only counted; nullopt: withdrawn
@@ -72,7 +73,15 @@ struct alignas(64) DirectionStats {
     }
 };
 
-/// What a VM's ring was held back by.
+/// The invariant of DirectionStats holds, and the reasons add up to the dropped packets.
+[[nodiscard]] inline bool balanced(const DirectionStats& stats) {
+    const std::uint64_t reasons = std::accumulate(stats.drops.begin(), stats.drops.end(), std::uint64_t{0});
+    return stats.offered.packets == stats.delivered.packets + stats.queued.packets + stats.dropped.packets &&
+           stats.offered.bytes == stats.delivered.bytes + stats.queued.bytes + stats.dropped.bytes &&
+           reasons == stats.dropped.packets;
+}
+
+/// The reasons for which a VM's ring is held back.
 enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kReceiver, kCount };
 inline constexpr auto kHoldReasons = static_cast<std::size_t>(HoldReason::kCount);
 inline constexpr std::array<const char*, kHoldReasons> kHoldReasonNames{"limit", "uplink", "buffers",
@@ -156,7 +165,7 @@ struct TunnelStats {
 /// The resources on the path of a request: each has a bucket of its own.
 enum class PathResource : std::uint8_t { kAppliance, kUplink, kDownlink, kCycles };
 inline constexpr std::size_t kPathResources = 4;
-/// What a request can be held back by: these buckets, and the appliance's window.
+/// The reasons for which a request is held back: these buckets, and the appliance's window.
 inline constexpr std::size_t kRequestHolds = kPathResources + 1;
 inline constexpr std::size_t kWindowHold = kPathResources;
 inline constexpr std::array<const char*, kRequestHolds> kRequestHoldNames{"appliance", "uplink", "downlink",
@@ -202,7 +211,7 @@ struct WorkerSnapshot {
 /// How frames for a vNIC reach its worker's queue.
 struct Steering {
     bool hardware = false;
-    std::string reason;  ///< why software; for hardware, what the rule lacks
+    std::string reason;  ///< why software; for hardware, why the rule sets no mark; else empty
 };
 
 }  // namespace weir

@@ -26,8 +26,8 @@ constexpr std::array kPollModes{Word<PollMode>{"busy", PollMode::kBusy},
 constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto},
                                    Word<FlowOffload>{"off", FlowOffload::kOff}};
 
-/// Whether the EAL argument sets what `workers` and `agent_core` set. Short options may carry their value:
-/// -l1.
+/// Whether the EAL argument sets the cores that `workers` and `agent_core` set. Short options may carry their
+/// value: -l1.
 bool sets_cores(std::string_view argument) {
     const std::string_view option = argument.substr(0, argument.find('='));
     return option == "--lcores" || option == "--main-lcore" || argument.starts_with("-l") ||

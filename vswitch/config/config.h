@@ -89,9 +89,9 @@ struct VnicConfig {
     std::uint16_t vlan = 0;         ///< access VLAN 1..4094; 0 = untagged
     bool anti_spoofing = true;      ///< drop foreign source MACs and any VLAN tag from the guest
     // With one of these three the guest's addresses are guarded.
-    std::vector<IpNetwork> addresses{};  ///< that the guest may use, at most kVnicAddressesMax
-    std::optional<DhcpRole> dhcp;        ///< client: it may use what it is assigned; server: it may assign
-    std::optional<bool> router;          ///< may advertise itself, and send packets of other sources
+    std::vector<IpNetwork> addresses{};      ///< that the guest may use, at most kVnicAddressesMax
+    std::optional<DhcpRole> dhcp;            ///< client: may use addresses assigned to it; server: may assign
+    std::optional<bool> router;              ///< may advertise itself, and send packets of other sources
     std::optional<GuaranteeKind> guarantee;  ///< absent = strict with a reservation, fairness without
     std::uint64_t reservation_bps = 0;       ///< 0 = none; size / time of a dynamic guarantee
     std::uint64_t reservation_pps = 0;       ///< packets of 64 bytes taken from its ring; 0 = none
@@ -131,7 +131,7 @@ struct UplinkConfig {
     std::optional<std::uint8_t> best_effort_dscp;  ///< 0..63
     std::optional<std::uint8_t> best_effort_pcp;   ///< 0..7, of frames with a VLAN tag
 
-    /// What can be reserved and scheduled: the rate less the headroom, in bit/s.
+    /// The rate that can be reserved and scheduled: `rate_bps` less the headroom, in bit/s.
     [[nodiscard]] std::uint64_t capacity_bps() const;
 };
 
@@ -181,12 +181,13 @@ struct SwitchConfig {
     std::uint32_t buffers = 0;               ///< mbufs in the pool; 0 = pool_buffers(), the sum of all quotas
 };
 
-/// Size of the pool: `buffers`, or what vNICs, devices, rings and workers may hold, and eight vNICs more.
+/// Buffers in the pool: `buffers`, or the sum that vNICs, devices, rings and workers may hold, with eight
+/// vNICs more.
 [[nodiscard]] std::uint32_t pool_buffers(const SwitchConfig& config);
 
-/// What the uplink reserves for the vNIC, in bit/s: `reservation`, or what `reservation_pps` packets of 64
-/// bytes take as accounted if that is more. 500 kpps are 352 Mbit/s: 88 bytes each with FCS, preamble and
-/// gap.
+/// The uplink's rate that is reserved for the vNIC, in bit/s: `reservation`, or the accounted rate of
+/// `reservation_pps` packets of 64 bytes if that is more. 500 kpps are 352 Mbit/s: 88 bytes each with FCS,
+/// preamble and gap.
 [[nodiscard]] std::uint64_t uplink_reservation_bps(const VnicConfig& vnic, Accounting accounting);
 
 /// Parses JSON with comments; returns all faults if there are any. Never throws on input.

@@ -107,7 +107,7 @@ VnicApplianceConfig read_part(ObjectReader& reader, const SwitchConfig& base,
     reader.read_limit("cycles", Quantity::kCycleRate, part.cycles, kTokensRange);
     if (part.cycles && base.cycle_costs.empty())
         reader.fault("cycles", "null, or \"cycle_costs\" with the file that weir-calibrate switch writes",
-                     "what a request costs this host's workers was not measured");
+                     "the cycles of a request on this host's workers were not measured");
     reader.read_quantity("burst", Quantity::kDuration, part.burst, kBurstRange);
     reader.read_word<bool>("buckets", part.multi_resource, kBuckets);
     if (!part.multi_resource && !part.limit_tokens && !part.uplink_bps && !part.downlink_bps && !part.cycles)

@@ -13,19 +13,20 @@
 namespace weir {
 namespace {
 
-/// Frames of the wire and of other workers that wait for a vNIC whatever others receive.
+/// Buffers of frames of the wire and of other workers that may wait for a vNIC even if others use all common
+/// ones.
 constexpr std::uint32_t kReceiving = 2 * limits::kReceiveBuffersOwn;
 
 std::uint32_t quota_of(const VnicConfig& vnic) {
     return vnic.buffers != 0 ? std::max(vnic.buffers, limits::kVnicBuffersMin) : limits::kVnicBuffers;
 }
 
-/// What the vNIC may hold: its quota, what waits for it, and the rings of its device.
+/// Buffers that the vNIC may hold: its quota, those of frames that wait for it, and the rings of its device.
 std::uint64_t buffers_of_vnic(const VnicConfig& vnic, const SwitchConfig& config) {
     return quota_of(vnic) + kReceiving + (vnic.device.empty() ? 0 : 2 * config.uplink.descriptors);
 }
 
-/// What workers, the uplink's rings and `vnics` may hold together.
+/// Buffers that workers, the uplink's rings and `vnics` may hold together.
 std::uint64_t buffers_held(const SwitchConfig& config, const std::vector<VnicConfig>& vnics) {
     const std::uint64_t workers = config.workers.size();
     const std::uint64_t uplink = config.uplink.device.empty() ? 0 : 2 * config.uplink.descriptors;

@@ -9,7 +9,7 @@
 
 namespace weir {
 
-/// What the start would fail at, in one line that names the core, the cpuset and the remedy; empty: nothing.
+/// Why the start would fail, in one line that names the core, the cpuset and the remedy; empty: it would not.
 /// @param cpuset name of the cgroup
 [[nodiscard]] std::string core_fault(const SwitchConfig& config, const CoreSets& cores,
                                      const std::string& cpuset);

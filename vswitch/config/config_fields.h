@@ -59,7 +59,7 @@ void read_tunnels(ObjectReader& root, const UplinkConfig& uplink, std::vector<Tu
 /// tunnels carry.
 void read_encryption(ObjectReader& vnic, VnicConfig& out, const SwitchConfig& base);
 
-/// Checks `buffers` of the switch, if given, against what all vNICs, rings and workers may hold.
+/// Checks `buffers` of the switch, if given, against the sum that all vNICs, rings and workers may hold.
 void check_buffers(const SwitchConfig& config, Faults& faults);
 /// Checks that the pool of a running switch, base.buffers, has room for one more vNIC.
 void check_buffers(const VnicConfig& vnic, const std::string& path, const SwitchConfig& base,

@@ -150,7 +150,7 @@ void read_guarantees(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig&
                      "a reservation is a part of the uplink, and there is none");
 }
 
-/// What it may receive, from the wire and from VMs of this host.
+/// Reads the rates at which the vNIC may receive, from the wire and from VMs of this host.
 void read_receiving(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
     reader.read_limit("receive_reservation", Quantity::kBitRate, vnic.receive_reservation_bps,
                       kReservationRange);
@@ -162,7 +162,7 @@ void read_receiving(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& 
                      "the reservation is above the limit");
     if (reservation > 0 && base.uplink.device.empty())
         reader.fault("receive_reservation", "0bit, or an \"uplink\"",
-                     "it is a part of what comes from the uplink, and there is none");
+                     "it is a part of the traffic from the uplink, and there is none");
 }
 
 void read_place(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
@@ -212,7 +212,7 @@ void check_total(const VnicConfig& vnic, const std::string& path, const SwitchCo
                           format_rate(vnic.reservation_bps), reservation_rule(base), why});
 }
 
-/// The same for what they receive.
+/// The same for the reservations of receiving.
 void check_receive_total(const VnicConfig& vnic, const std::string& path, const SwitchConfig& base,
                          const std::vector<VnicConfig>& others, Faults& faults) {
     const std::uint64_t own = vnic.receive_reservation_bps.value_or(0);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make_links.sh - a folder of links to some folders of a tree: `make_links.sh FOLDER TREE PATH...`. What was in it goes.
+# make_links.sh - a folder of links to some folders of a tree: `make_links.sh FOLDER TREE PATH...`. It replaces FOLDER.
 #
 # With FOLDER as the only place for includes, a source sees PATH... and no other part of TREE.
 set -eu

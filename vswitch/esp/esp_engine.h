@@ -43,8 +43,8 @@ class EspEngine {
     EspEngine& operator=(const EspEngine&) = delete;
 
     /// Turns Ethernet frames without open offload requests into ESP packets to the other end, in place. At
-    /// most kCryptoBurst. All stay the caller's, whatever the outcome; a copy replaces the frame that it was
-    /// made of.
+    /// most kCryptoBurst. All stay the caller's, with any outcome; a copy replaces the frame that it was made
+    /// of.
     void encrypt(EspSa& sa, std::span<rte_mbuf*> frames, EspOutcomes& outcomes);
     /// The reverse. hash.usr of a frame with kDone is 1 if the network marked its packet with CE. The caller
     /// has checked the SPI, and that the packet is at least as long as the SA's headers.

@@ -1,4 +1,4 @@
-// esp_sizes.h - the algorithms of a tunnel and what they add to a frame: Ethernet in ESP in IP.
+// esp_sizes.h - the algorithms of a tunnel and the bytes that they add to a frame: Ethernet in ESP in IP.
 // Source: RFC 4303; RFC 8986; RFC 4106; RFC 3602; RFC 4868. Units: bytes; frames without FCS. Threads: any
 // (values).
 //

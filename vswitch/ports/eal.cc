@@ -55,7 +55,8 @@ std::vector<std::string> make_arguments(const SwitchConfig& config) {
     if (!given(config.eal, "--no-pci") && !given(config.eal, "-a") && !uses_pci(config))
         arguments.emplace_back("--no-pci");
     // A guest decides how many lines the vhost library writes: they could fill the host's disk. The switch
-    // says what a ring's driver did wrong and why it disconnects a guest, at most once in 10 s for a vNIC.
+    // logs the fault of a ring's driver and the reason for which it disconnects a guest, each at most once in
+    // 10 s for a vNIC.
     if (!given(config.eal, "--log-level"))
         arguments.emplace_back("--log-level=lib.vhost.*:critical");
     arguments.insert(arguments.end(), config.eal.begin(), config.eal.end());

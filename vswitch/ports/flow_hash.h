@@ -1,4 +1,4 @@
-// flow_hash.h - a hash of what makes a flow, to keep it on one of a guest's rings.
+// flow_hash.h - a hash of a flow's addresses and ports, to keep it on one of a guest's rings.
 // Source: RFC 791, 8200. Threads: any (pure).
 //
 // Addresses and ports of TCP and UDP; addresses alone of other protocols, of fragments and of IPv6 with

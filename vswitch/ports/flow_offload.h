@@ -27,8 +27,8 @@ class FlowSteering {
     FlowSteering(const FlowSteering&) = delete;
     FlowSteering& operator=(const FlowSteering&) = delete;
 
-    /// Creates the vNIC's rule, without a mark if the NIC has none. @return what the NIC accepted, or the
-    /// reason
+    /// Creates the vNIC's rule, without a mark if the NIC has none. @return hardware if the NIC accepted a
+    /// rule; else software and the reason
     Steering add(VnicId vnic, const VnicConfig& config, std::uint16_t queue);
     void remove(VnicId vnic);
 

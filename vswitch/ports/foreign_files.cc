@@ -69,9 +69,9 @@ void ask_library(const sockaddr_un& address) {
         (void)!recv(socket.number(), answer.data(), answer.size(), 0);
 }
 
-/// Returns when the library has done what was sent to it before. It serves all its sockets on one thread, in
-/// rounds: an answer may come within the round in which the earlier is still to be done, but a second one
-/// comes in a later round.
+/// Returns when the library has handled the messages that were sent to it before. It serves all its sockets
+/// on one thread, in rounds: an answer may come within the round in which the earlier is still to be done,
+/// but a second one comes in a later round.
 void wait_for_library(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

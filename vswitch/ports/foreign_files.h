@@ -33,7 +33,8 @@ class FileHandle {
     int number_;
 };
 
-// What a file is. The kernel answers by itself: no file system is asked, as its server may never answer.
+// The kind and the size of a file. The kernel answers by itself: no file system is asked, as its server may
+// never answer.
 
 [[nodiscard]] bool is_eventfd(const FileHandle& file);
 /// Whether the file lies in memory: a memfd, a file of tmpfs or of hugetlbfs.
@@ -48,7 +49,7 @@ class ForeignFiles {
     /// @param library the vhost library's socket of this vNIC
     ForeignFiles(std::shared_ptr<const FileHandle> wake, std::string library);
 
-    // These close what they get, now if that cannot wait.
+    // These close their argument: at once if that cannot block, else on another thread.
 
     void close(FileHandle file);
     /// A connected UNIX socket. Its peer can send no more from now on.

@@ -18,8 +18,8 @@ class FrontEndFault {
     using Clock = std::chrono::steady_clock;
     static constexpr std::chrono::seconds kServed{1};
 
-    /// A front-end is not served, or was disconnected. @param why in one line, with what was found and what
-    /// is allowed
+    /// A front-end is not served, or was disconnected. @param why in one line, with the value found and the
+    /// allowed ones
     void refuse(std::string why) {
         const std::scoped_lock lock(mutex_);
         why_ = std::move(why);

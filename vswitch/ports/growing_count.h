@@ -1,4 +1,4 @@
-// growing_count.h - a device's counter that never goes back, whatever the device does to its own.
+// growing_count.h - a device's counter as a total that never goes back, even if the device resets its own.
 // Units: those of the device's counter. Threads: one owner.
 //
 // A driver may reset its counters when the device is reset, when its link changes, or when another program
@@ -11,8 +11,8 @@ namespace weir {
 
 class GrowingCount {
   public:
-    /// Takes in a reading of the device's counter. What was counted between the last reading and a reset is
-    /// lost, so that it should be read often.
+    /// Takes in a reading of the device's counter. Events between the last reading and a reset are lost, so
+    /// it should be read often.
     void read(std::uint64_t reading) {
         total_ += reading >= last_ ? reading - last_ : reading;
         last_ = reading;

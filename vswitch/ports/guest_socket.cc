@@ -1,4 +1,4 @@
-// guest_socket.cc - what may be in the way of a socket, one after the other.
+// guest_socket.cc - the obstacles to a socket at its path, checked one after the other.
 #include "vswitch/ports/guest_socket.h"
 
 #include <sys/stat.h>

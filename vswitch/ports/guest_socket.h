@@ -1,12 +1,12 @@
-// guest_socket.h - the path of one vNIC's socket: listens there as soon as that is possible, and says what is
-// in the way until then. Source: vhost-user protocol; unix(7). Threads: the agent.
+// guest_socket.h - the path of one vNIC's socket: listens there as soon as that is possible, and names the
+// obstacle until then. Source: vhost-user protocol; unix(7). Threads: the agent.
 //
 // A folder may be missing when the switch starts, or be removed and made again while it runs; another program
 // may listen at the path. None of it is a fault of the switch: the vNIC waits, and the agent, which calls
 // look() twice a second, finds the moment at which it can go on.
 //
 //   server: look() -> fault ... look() -> a listener ... look() -> nothing new ... look() -> another listener
-//   client: the gate connects by itself; look() only finds out what is in its way
+//   client: the gate connects by itself; look() only finds its obstacle
 #pragma once
 
 #include <optional>
@@ -28,9 +28,9 @@ class GuestSocket {
     /// @return of a server, a socket that listens at the path from now on, in place of any before; closed:
     /// nothing new
     [[nodiscard]] FileHandle look();
-    /// What look() found in the way, with its remedy, in one line; empty: nothing.
+    /// The obstacle that look() found, with its remedy, in one line; empty: none.
     [[nodiscard]] const std::string& fault() const { return fault_; }
-    /// What is in the way now, as far as the folder shows it, without listening.
+    /// The present obstacle, as far as the folder shows it, without listening; empty: none.
     [[nodiscard]] std::string folder_fault() const;
     /// Removes the socket from its folder, if it is the one that look() made.
     void remove();

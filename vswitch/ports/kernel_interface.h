@@ -22,7 +22,7 @@ struct KernelLink {
     bool enabled = false;  ///< an administrator has set it up
     bool running = false;  ///< and its other side, too: frames pass
 
-    /// Why no frame passes, and what mends it; empty when frames pass.
+    /// Why no frame passes, with the remedy; empty when frames pass.
     [[nodiscard]] std::string fault(const std::string& name) const;
 };
 

@@ -97,7 +97,7 @@ void on_fault(int signal, siginfo_t* info, void*) {
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     if (info->si_code == BUS_ADRERR && replace(MapsReader().find(address), address))
         faults.fetch_add(1, std::memory_order_relaxed);
-    else  // the access is repeated, and goes to what handled it before
+    else  // the access is repeated, and its fault goes to the handler before this one
         sigaction(signal, &handled_before, nullptr);
     errno = saved_errno;
 }

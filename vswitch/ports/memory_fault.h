@@ -15,7 +15,8 @@
 namespace weir {
 
 /// Called once per process, before the first guest connects.
-/// Handles SIGBUS in shared mappings of files from now on; any other SIGBUS goes to what handled it before.
+/// Handles SIGBUS in shared mappings of files from now on; any other SIGBUS goes to the handler that was
+/// installed before.
 void survive_memory_faults();
 
 /// Faults that were survived since the start. A guest in a well-behaved front-end causes none.

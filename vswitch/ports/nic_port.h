@@ -55,7 +55,7 @@ class NicDevice {
     /// Closes the device and opens it again; when that fails, link_fault() has the reason, and poll_link()
     /// asks for it again later. Agent; link_up() has been false since before the workers' last checkpoints.
     void reopen();
-    /// Why frames do not pass, and what mends it; empty while they do. Agent.
+    /// Why frames do not pass, with the remedy; empty while they do. Agent.
     [[nodiscard]] const std::string& link_fault() const { return link_fault_; }
     /// Times that frames ceased to pass. Agent.
     [[nodiscard]] std::uint64_t link_losses() const { return link_losses_; }

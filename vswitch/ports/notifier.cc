@@ -14,7 +14,7 @@
 
 namespace weir {
 
-/// The begin of what the kernel maps at the context's address (fs/aio.c). Its layout is part of the system's
+/// The begin of the kernel's mapping at the context's address (fs/aio.c). Its layout is part of the system's
 /// interface since Linux 2.6, and `magic` says so.
 struct Notifier::Completions {
     static constexpr std::uint32_t kMagic = 0xA10A'10A1;
@@ -25,7 +25,7 @@ struct Notifier::Completions {
     std::uint32_t tail;  ///< written by the kernel
     std::uint32_t magic;
 
-    /// What completed is of no interest: it makes room for what is submitted next.
+    /// Drops all completions, whose results are of no interest, and so makes room for the next submissions.
     void discard() { __atomic_store_n(&head, __atomic_load_n(&tail, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE); }
 };
 

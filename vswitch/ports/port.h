@@ -37,16 +37,16 @@ class Port {
     /// others stay the caller's and are moved to the end of the array: those that there was no room for, in
     /// order, and behind them those that take_too_long() counts
     virtual std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) = 0;
-    /// Frames at the end of what the last tx_burst() left that are longer than the buffers which the far side
-    /// has posted: to offer them again is of no use. Owning worker.
+    /// Of the frames that the last tx_burst() left, how many at the end of the array are longer than the
+    /// buffers which the far side has posted: to offer them again is of no use. Owning worker.
     [[nodiscard]] std::uint16_t take_too_long() { return std::exchange(too_long_, std::uint16_t{0}); }
     /// Rings among which tx_burst() spreads frames by FlowHash; a full one does not stop the others. Any
     /// worker.
     [[nodiscard]] virtual std::uint16_t rings() const { return 1; }
     /// Bit n: ring n took frames of the last tx_burst(); of ports with several rings. Owning worker.
     [[nodiscard]] std::uint32_t took() const { return took_; }
-    /// Whether rx_burst() spent cycles on what it could not deliver, since the last call: its sender pays.
-    /// Owning worker.
+    /// Whether rx_burst() spent cycles on descriptors from which it could make no frame, since the last call:
+    /// the far side pays. Owning worker.
     [[nodiscard]] bool take_wasted() { return std::exchange(wasted_, false); }
     /// Whether the far side is attached. Any thread.
     [[nodiscard]] virtual bool up() const = 0;

@@ -1,4 +1,4 @@
-// quiescence.h - wait of a control thread until no worker uses what was unpublished before.
+// quiescence.h - wait of a control thread until no worker uses an object that it has unpublished.
 // Source: DPDK RCU library guide.
 // Threads: online, offline and checkpoint by the worker that owns the id; wait() by any control thread that
 // holds no lock that a worker may wait for.

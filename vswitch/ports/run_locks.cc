@@ -27,7 +27,7 @@ std::string make_folder(const SwitchConfig& config) {
     const std::string all = run_folder() + "/dpdk";
     std::string own = all + '/' + eal_file_prefix(config);
     mkdir(all.c_str(), 0700);
-    mkdir(own.c_str(), 0700);  // the lock reports what is wrong
+    mkdir(own.c_str(), 0700);  // the lock reports the fault
     return own;
 }
 

@@ -1,8 +1,8 @@
-// run_locks.h - what a running switch has for itself alone: its command socket, and DPDK's folder for its
-// host. Source: DPDK EAL guide (runtime directory). Threads: main, at start and end.
+// run_locks.h - locks of the paths that a running switch has for itself alone: its command socket, and DPDK's
+// folder for its host. Source: DPDK EAL guide (runtime directory). Threads: main, at start and end.
 //
 // DPDK's folder is <run>/dpdk/<file prefix>, and the prefix is weir-<host>, so that a second switch for the
-// same host is refused whatever sockets its file names.
+// same host is refused even if its file names other sockets.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// vhost_device.cc - what the vhost library knows of a connection.
+// vhost_device.cc - the memory and the rings of a connection, read from the vhost library.
 #include "vswitch/ports/vhost_device.h"
 
 #include <rte_vhost.h>

@@ -32,14 +32,14 @@ class VhostDriver {
     VhostDriver(const VhostDriver&) = delete;
     VhostDriver& operator=(const VhostDriver&) = delete;
 
-    /// Listens on the vNIC's socket, or connects to it, as soon as that is possible: socket_fault() says what
-    /// is in the way. `port` must outlive remove().
+    /// Listens on the vNIC's socket, or connects to it, as soon as that is possible: socket_fault() names the
+    /// obstacle. `port` must outlive remove().
     /// @throws HostError: the vhost library refuses
     void add(const VnicConfig& vnic, VhostPort& port);
     /// Closes the socket. After its return no worker and no callback uses the port's rings.
     void remove(const std::string& socket);
     /// Looks for changes in the folders of all sockets, at most every 0.5 s: listens where that has become
-    /// possible, and logs what is in the way, once for each cause and at most every 10 s for a vNIC.
+    /// possible, and logs the obstacles, once for each cause and at most every 10 s for a vNIC.
     void look_at_sockets();
     /// Why no front-end can come to the vNIC with this socket; empty: one can.
     [[nodiscard]] std::string socket_fault(const std::string& socket) const;

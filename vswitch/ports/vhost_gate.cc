@@ -157,7 +157,7 @@ std::vector<pollfd> VhostGate::interests(int& timeout_ms) {
 
 void VhostGate::serve(Door& door, const pollfd* states) {
     constexpr short kAny = POLLIN | POLLHUP | POLLERR;
-    // A front-end that has gone makes room at once for its successor: what it sent last has no receiver.
+    // A front-end that has gone makes room at once for its successor: its last bytes have no receiver.
     if (door.guest && (states[1].revents & POLLHUP) != 0)
         disconnect(door);
     if (door.library && (states[2].revents & kAny) != 0) {
@@ -271,8 +271,8 @@ bool VhostGate::read_guest(Door& door) {
     return true;
 }
 
-/// Reads what is there of the present message. @return false when the guest has closed or sent what no
-/// message has
+/// Reads the bytes of the present message that have arrived. @return false when the guest has closed, or sent
+/// more file descriptors than a message has
 bool VhostGate::receive(Door& door) {
     VhostMessage& message = door.message;
     alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(kFilesMax * sizeof(int))> control;

@@ -47,7 +47,7 @@ struct VhostMessage {
     }
 };
 
-/// The rules of one connection: what a message may be depends on those before it.
+/// The rules of one connection: whether a message is allowed depends on those before it.
 class VhostMessageCheck {
   public:
     /// @param queues ring pairs of the vNIC, 1 to limits::kQueuesMax; there are no other rings
@@ -55,7 +55,8 @@ class VhostMessageCheck {
 
     /// @return why the connection must end; empty: the message may go to the library
     [[nodiscard]] std::string refusal(const VhostMessage& message);
-    /// Remembers what the library offers, and changes a reply that states more ring pairs than the vNIC has.
+    /// Remembers the features that the library offers, and changes a reply that states more ring pairs than
+    /// the vNIC has.
     void note_reply(VhostMessage& reply);
 
   private:

@@ -1,4 +1,4 @@
-// vhost_port.cc - bursts between a guest's rings and mbufs, and what the control thread does to a connection.
+// vhost_port.cc - bursts between a guest's rings and mbufs, and the control thread's changes of a connection.
 #include "vswitch/ports/vhost_port.h"
 
 #include <rte_arp.h>
@@ -146,7 +146,7 @@ rte_mbuf* VhostPort::make_announcement() {
     return rte_net_make_rarp_packet(pool_, &mac);
 }
 
-/// What is left to do after a burst. @return its frames
+/// Counts and names the faults of a burst, and notifies the driver. @return the burst's frames
 std::uint16_t VhostPort::settle(virtio::Lane& lane, const virtio::BurstResult& result) {
     if (result.refused != 0) [[unlikely]] {
         ring_errors_.add(result.refused);

@@ -1,6 +1,6 @@
 // vhost_port.h - a vNIC's port to a guest: which connection's device the worker has, and bursts on its rings.
 // Source: vhost-user protocol. Units: ring pairs.
-// Threads: bursts by the owning worker; what happens to connections by vhost's control thread.
+// Threads: bursts by the owning worker; events of connections by vhost's control thread.
 //
 // The control thread makes a virtio::Device of a connection and publishes a pointer to it. Before anything
 // changes that the device has copied (memory, places of rings, files, features), it hides the device, waits
@@ -51,10 +51,10 @@ class VhostPort final : public Port {
     [[nodiscard]] std::uint64_t ring_errors() const override { return ring_errors_.value(); }
     [[nodiscard]] std::string ring_fault() const override;
     [[nodiscard]] std::string front_end_fault() const override;
-    /// Where the gate notes what it refuses.
+    /// Where the gate notes its refusals.
     [[nodiscard]] FrontEndFault& front_end() { return front_end_; }
 
-    // What happens to connection `vid`: vhost's control thread.
+    // Events of connection `vid`: vhost's control thread.
 
     void connected(int vid);
     void attach(int vid, std::uint64_t negotiated);

@@ -1,4 +1,4 @@
-// egress.cc - Egress: its construction and what is done rarely.
+// egress.cc - Egress: its construction and its rare changes.
 #include "vswitch/qos/egress.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 //   it pays and leaves.
 // - enqueue(): else it waits in its vNIC's queue, where it may get a congestion mark, or in its destination's
 //   queue; it is dropped when that queue is full.
-// - dequeue_burst(): the scheduler gives what may leave, in order and paid for.
+// - dequeue_burst(): the scheduler gives the packets that may leave, in order and paid for.
 //
 // Example: a guest sends 1 Gbit/s to a destination whose receiver advertises 10 Mbit/s. Two frames bypass:
 // the limiter's burst is 3,076 bytes. The next ones wait in the destination's queue, which is full (128 KiB)
@@ -45,7 +45,7 @@ class Egress {
         std::uint32_t destination_wheel_id = 0;  ///< wheel id of destination 0
         DestinationLimits::Profile limits;
     };
-    /// What a destination with an allocation has used.
+    /// The use of a destination with an allocation.
     struct Usage {
         std::uint64_t bytes = 0;   ///< sent since the allocation began
         std::uint64_t queued = 0;  ///< bytes that wait
@@ -75,7 +75,7 @@ class Egress {
     }
     [[nodiscard]] std::uint64_t capacity() const { return scheduler_->capacity(); }
 
-    /// A receiver's switch advertises `rate` for what the vNIC sends to `address`.
+    /// A receiver's switch advertises `rate` for the vNIC's packets to `address`.
     /// @param address_of (const PacketRef&) gives a packet's destination address: packets that wait already
     /// move to the destination's queue when it opens  @return kFull also when the queues have no room for
     /// those
@@ -125,8 +125,8 @@ class Egress {
         charge_bypassed(vnic, bytes, now);
         return true;
     }
-    /// The same for vNICs without isolation: only what waits in their own queues is respected, because no
-    /// frame may overtake it, and nothing is charged.
+    /// The same for vNICs without isolation: only packets that wait in their own queues are respected,
+    /// because no frame may overtake them, and nothing is charged.
     [[nodiscard]] bool try_bypass_unisolated(VnicId vnic, DestinationId destination, std::uint32_t bytes) {
         if (scheduler_->backlog_packets(vnic) != 0 ||
             (destination != kNoDestination && !scheduler_->destination(destination).empty()))
@@ -137,7 +137,7 @@ class Egress {
     }
 
     // The parts of try_bypass(), for runs whose packets have several destinations: link and class are asked
-    // once, destinations packet by packet, and what has passed is charged at the end.
+    // once, destinations packet by packet, and the bytes that have passed are charged at the end.
 
     [[nodiscard]] bool can_bypass(VnicId vnic, std::uint32_t bytes, Nanos now) const {
         return scheduler_->can_bypass(vnic, bytes, now);
@@ -179,7 +179,7 @@ class Egress {
     [[nodiscard]] std::size_t dequeue_burst(Nanos now, std::span<PacketRef> out) {
         return scheduler_->dequeue_burst(now, out);
     }
-    /// To be called for every packet of dequeue_burst(): counts what goes to destinations with an allocation.
+    /// To be called for every packet of dequeue_burst(): counts the bytes to destinations with an allocation.
     template <typename AddressOf>
     void count_departure(VnicId vnic, const PacketRef& packet, AddressOf&& address_of) {
         if (!limits_.has_allocated(vnic))

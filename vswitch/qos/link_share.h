@@ -3,13 +3,14 @@
 // per second, or tokens outstanding; ns. Threads: report() and allocation() by each worker for itself;
 // divide() by worker 0.
 //
-// Each worker reports the reservations and shares of its vNICs and what it used; worker 0 divides by them. Of
-// 9 Gbit/s, a worker that used 1 Gbit/s without backlog is counted as wanting 1.5 Gbit/s and a part to start
-// with; the rest goes to the workers with a backlog.
+// Each worker reports the reservations and shares of its vNICs and the amount that it used; worker 0 divides
+// by them. Of 9 Gbit/s, a worker that used 1 Gbit/s without backlog is counted as wanting 1.5 Gbit/s and a
+// part to start with; the rest goes to the workers with a backlog.
 //
-// Its vNICs' reservations need not follow: as long as all of them together fit the capacity, a worker keeps
-// its sum as `reservable`, whatever it used lately, and has it as allocation one period after it asks. So
-// reservations are scaled down only when vNICs were promised more than there is, in proportion and once.
+// Reservations need not follow that: as long as those of all vNICs together fit the capacity, a worker keeps
+// the sum of its own vNICs' as `reservable`, however little it used lately, and has it as allocation one
+// period after it asks. So reservations are scaled down only when vNICs were promised more than there is, in
+// proportion and once.
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@
 
 namespace weir {
 
-/// What one worker asks of the link.
+/// The demand of one worker for the link.
 struct LinkDemand {
     std::uint64_t reservation = 0;  ///< sum over its vNICs
     std::uint32_t shares = 0;       ///< sum over its vNICs

@@ -95,7 +95,7 @@ Topology::~Topology() {
     try {
         take_snapshots();
         write_learned();
-    } catch (const HostError&) {  // what was written last stays
+    } catch (const HostError&) {  // the file stays as it was written last
     }
     stop_workers();
     vhost_.reset();

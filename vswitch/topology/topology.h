@@ -94,7 +94,7 @@ class Topology final : public SwitchControl {
         NamedFault front_end_fault;
     };
 
-    /// What is left of a vNIC that may be added again.
+    /// A removed vNIC, which may be added again.
     struct Removed {
         VnicConfig config;
         Nanos at = 0;
@@ -137,9 +137,9 @@ class Topology final : public SwitchControl {
 
     // topology_learned.cc
     void read_learned();
-    /// Gives the guard of a vNIC that no worker has yet what the same vNIC had learned.
+    /// Gives the guard of a vNIC that no worker has yet the addresses that the same vNIC had learned.
     void restore_learned(Vnic& vnic);
-    /// What the vNIC has learned by its snapshot, and what has not ended; without addresses if it is no
+    /// The vNIC with the learned addresses of its snapshot that have not ended; without addresses if it is no
     /// client.
     [[nodiscard]] LearnedVnic learned_of(const Vnic& vnic) const;
     [[nodiscard]] bool taken_by_another(const Vnic& vnic, const IpAddress& address) const;

@@ -120,7 +120,8 @@ VnicReport Topology::report_vnic(VnicId id) const {
     return report;
 }
 
-/// Once for each fault, and at most every 10 s for a vNIC, whatever its guest does.
+/// Logs each fault of a ring or a front-end once, and of a vNIC at most one of each kind in 10 s, however
+/// many its guest causes.
 void Topology::name_faults(Nanos now) {
     constexpr Nanos kGap = 10 * kNanosPerSec;
     const auto name = [now](const Vnic& vnic, NamedFault& named, std::string fault, const char* what) {

@@ -63,7 +63,7 @@ class Exchange {
 
     /// Opens every connection and sends its first request.
     void start();
-    /// Receives from both ports and sends what follows. @return frames received
+    /// Receives from both ports; sends acknowledgements, responses and next requests. @return frames received
     unsigned poll();
     /// Sends no new requests from now on.
     void stop() { stopping_ = true; }

@@ -1,5 +1,5 @@
-// program.h - what weir-load and weir-requests share: command line, EAL, ports, events as JSON lines.
-// Threads: main.
+// program.h - the parts that weir-load and weir-requests share: command line, EAL, ports, events as JSON
+// lines. Threads: main.
 #pragma once
 
 #include <functional>

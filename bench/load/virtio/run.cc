@@ -18,10 +18,10 @@ namespace {
 constexpr Mac kBroadcast{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 constexpr std::uint64_t kWireOverheadBytes = 24;  // FCS 4, preamble 8, gap 12
 constexpr double kWireBytesMax = 2 * 1524;        // that a slow wire carries at once after a pause
-/// Longer than anything that the generator does between two polls of what it measures: another program, or
-/// the hypervisor, had its core.
+/// Longer than any work of the generator between two polls of the measured ports: another program, or the
+/// hypervisor, had its core.
 constexpr double kPauseSeconds = 50e-6;
-/// With more, what is measured is served after each of them, too.
+/// With more ports, serve_measured() is called after each of them, too.
 constexpr std::size_t kPortsWithoutFloods = 4;
 
 std::uint64_t monotonic_ns() {

@@ -46,9 +46,9 @@ class Run {
 
     void advance_phase(std::uint64_t now);
     void enter(Phase phase, std::uint64_t now, std::uint64_t cycles);
-    /// What is measured is polled now. A long time since the last such poll was a pause of the generator.
+    /// The measured ports are polled now. A long time since their last poll was a pause of the generator.
     void note_poll(std::uint64_t now);
-    /// Serves what is measured while many other ports take their time: inspected ports, paced streams.
+    /// Serves the measured ports and streams, inspected and paced, while many other ports take their time.
     void serve_measured();
     void receive(std::size_t port, std::uint64_t gap);
     void account(Tally& tally, rte_mbuf** packets, std::uint16_t count);

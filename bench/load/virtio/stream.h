@@ -22,7 +22,7 @@ class Stream {
     /// @param pool from frame_pool(id, ...): already holds this stream's frames
     Stream(const StreamSpec& spec, Port& from, const Mac& to, rte_mempool* pool, std::uint64_t tsc_hz);
 
-    /// Sends what is due at `now` (TSC), at most one burst.
+    /// Sends the frames due at `now` (TSC), at most one burst.
     void send(std::uint64_t now);
     [[nodiscard]] bool paced() const { return paced_; }
     /// Sets the counters to zero; frames stamped before `now` no longer count as received.
@@ -88,7 +88,7 @@ class Stream {
     double due_ = 0;
     double due_max_ = 0;  ///< one millisecond of the rate, at least a burst: a VM's own queue
     std::uint64_t stall_max_ =
-        0;  ///< cycles; what a longer gap adds is the generator's own pause, and not due
+        0;  ///< cycles; the rest of a longer gap is the generator's own pause, and no frames are due for it
     std::uint64_t last_ = 0;
     std::uint64_t counting_since_ = 0;
     std::uint64_t window_cycles_;

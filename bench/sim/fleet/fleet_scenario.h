@@ -33,7 +33,7 @@ struct FleetScenario {
     double dynamic = 0.5;                       ///< part of the VMs
     FleetStarts starts = FleetStarts::kOnce;
     bool by_deadline = true;  ///< dynamic guarantees that do not fit: the earliest deadline first
-    double beta = 0.5;        ///< what dynamic and fair bandwidth cost against strict
+    double beta = 0.5;        ///< price of dynamic and fair bandwidth over that of strict
 
     [[nodiscard]] std::uint32_t vms_per_server() const {
         // Not one VM less because a product of decimals falls short by its rounding.

@@ -11,9 +11,9 @@ namespace weir::sim {
 namespace {
 
 constexpr double kBitsPerMbit = 1e6;
-/// What is left of a transmission that has ended, but for rounding.
+/// A transmission with fewer bytes left has ended: they are rounding.
 constexpr double kBytesOver = 0.01;
-/// Of what is promised for an interval: less is rounding, not a failure.
+/// Part of the guaranteed bytes of an interval; a smaller shortfall is rounding, not a failure.
 constexpr double kFailed = 1e-6;
 
 std::uint64_t bytes_per_second(std::uint64_t bps) {

@@ -17,7 +17,8 @@
 
 namespace weir::sim {
 
-/// S bytes that a VM with a dynamic guarantee wants to send from `at` on; T is what S takes at the guarantee.
+/// S bytes that a VM with a dynamic guarantee wants to send from `at` on; T is the time of S at the
+/// guarantee.
 struct FleetStart {
     double at = 0;
     std::uint64_t bytes = 0;
@@ -34,7 +35,7 @@ class FleetServer {
     /// @param scenario outlives the server
     FleetServer(const FleetScenario& scenario, const std::vector<FleetVm>& vms);
 
-    /// From the beginning to the end; once. @param tally what happened is added to it
+    /// From the beginning to the end; once. @param tally the run's counts are added to it
     void run(FleetTally& tally);
 
   private:
@@ -64,7 +65,7 @@ class FleetServer {
     void advance(double to, FleetTally& tally);
     void finish(Vm& vm, FleetTally& tally);
     void bill(const std::optional<GuaranteeMeter::Period>& period, FleetTally& tally) const;
-    /// What a transmission took until now, in T.
+    /// Time of a transmission until now, in T.
     [[nodiscard]] double relative_time(const Vm& vm) const;
     [[nodiscard]] Nanos nanos() const;
 

@@ -12,13 +12,13 @@ struct FleetTally {
     explicit FleetTally(std::size_t intervals) : sent(intervals), failed(intervals + 1) {}
 
     std::uint64_t events = 0;      ///< how often a link was divided
-    double peak = 0;               ///< the most that a link had to carry, of what it can
+    double peak = 0;               ///< largest sum of a link's rates, over its capacity
     std::vector<double> sent;      ///< by interval
     std::uint64_t overloaded = 0;  ///< intervals in which a server's strict VMs demanded more than the link
-    double wanted = 0;             ///< what strict VMs wanted
-    double lapsed = 0;             ///< what they could not send of it
-    double begun = 0;              ///< what dynamic ones began to send
-    double left = 0;               ///< what they had left to send at the end
+    double wanted = 0;             ///< bytes that strict VMs demanded
+    double lapsed = 0;             ///< bytes of these that they could not send
+    double begun = 0;              ///< bytes of the transmissions that dynamic VMs began
+    double left = 0;               ///< bytes of these that were not sent at the end
 
     std::vector<std::uint64_t> failed;  ///< strict VMs by intervals in which the promise was not kept
     std::uint64_t started = 0;

@@ -19,7 +19,7 @@ class PoolController {
     /// @param scenario, hosts outlive this; hosts have all their VMs
     PoolController(const PoolScenario& scenario, std::deque<PoolHost>& hosts);
 
-    /// What an operator does.
+    /// Applies an operator's setting.
     void apply(const PoolEvent& event);
     /// An interval has passed.
     void tick();

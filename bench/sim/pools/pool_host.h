@@ -22,7 +22,7 @@ class PoolHost {
     /// Of the VM with this number here.
     void set_promise(std::size_t vm, double reservation, double limit, double shares);
 
-    /// Sends whatever may go.
+    /// Sends the requests that the gate releases now.
     void pump();
     /// So much was answered.
     void finish(std::uint32_t tokens);

@@ -15,7 +15,7 @@
 
 namespace weir::sim {
 
-/// What bounds the outstanding requests of a host.
+/// The bound of a host's outstanding requests.
 enum class PoolControl {
     kOff,    ///< no bound: everything is sent at once
     kSrp,    ///< one window for all, held by latency and divided by entitlements; dynamic bounds for VMs
@@ -58,7 +58,7 @@ struct PoolScenario {
     double gamma = 0.5;
     double window = 32;     ///< at the start, in all
     double parda_beta = 8;  ///< of all hosts together, divided by their VMs' shares
-    ServiceSpec array;      ///< capacity_min: what may be reserved
+    ServiceSpec array;      ///< capacity_min: tokens/s that may be reserved
     std::vector<std::string> hosts;
     std::vector<PoolConfig> pools;
     std::vector<PoolVmSpec> vms;

@@ -13,7 +13,7 @@ namespace weir::sim {
 
 class PoolSimulation final : public Handler {
   public:
-    /// What happened in one row, per VM in the scenario's order.
+    /// The figures of one row, per VM in the scenario's order.
     struct Row {
         Nanos at = 0;                     ///< its end
         std::vector<double> served;       ///< tokens/s

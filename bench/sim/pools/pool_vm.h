@@ -16,7 +16,7 @@ namespace weir::sim {
 
 class PoolHost;
 
-/// What has happened since the last take().
+/// Counts since the last take().
 struct PoolTally {
     std::uint64_t requests = 0;  ///< answered
     std::uint64_t tokens = 0;    ///< of these

@@ -8,7 +8,7 @@ namespace {
 
 /// Part of a second that a bucket holds of its rate; 10 to 50 ms bound bursts.
 constexpr std::uint64_t kBurstPerSecond = 50;
-/// Besides what is asked for or answered.
+/// Bytes of a request or response besides its data.
 constexpr std::uint32_t kHeaderBytes = 100;
 
 template <typename Sums, typename Costs>

@@ -27,7 +27,7 @@ class ServiceClient final : public Handler {
     ServiceClient(const ServiceClient&) = delete;  // the engine knows where it is
     ServiceClient& operator=(const ServiceClient&) = delete;
 
-    /// What the flow may use from now on, per second; wire::kNoStatement = all.
+    /// Rates of the flow from now on, tokens/s by part of the way; wire::kNoStatement = no limit.
     void set_rates(const Rates& rates);
     /// To be called every 10 ms.
     void sample();
@@ -50,7 +50,7 @@ class ServiceClient final : public Handler {
     [[nodiscard]] bool active() const { return engine_.now() >= load_.from && engine_.now() < load_.to; }
     void begin();
     void issue(std::uint32_t connection);
-    /// Sends what the bucket pays; else comes back when it can.
+    /// Sends requests while the bucket pays; else comes back when it can.
     void pump();
     void answered(RequestId id);
 

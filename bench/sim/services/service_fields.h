@@ -25,7 +25,7 @@ std::optional<std::uint32_t> find(const std::vector<Named>& list, const std::str
     return std::nullopt;
 }
 
-/// The index of what is named at `key`; a fault when there is nothing of that name.
+/// The index of the entry that is named at `key`; a fault when there is none of that name.
 template <typename Named>
 [[nodiscard]] std::uint32_t read_reference(ObjectReader& reader, std::string_view key,
                                            const std::vector<Named>& list) {

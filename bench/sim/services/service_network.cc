@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::uint32_t kLarge = 1 << 20;
 
-/// What each tenant has reserved of the service, where somebody sees to it there.
+/// Each tenant's reservation at the service, tokens/s; empty unless the service itself schedules by them.
 std::vector<double> weights_at(const ServiceScenario& scenario, std::uint32_t service) {
     std::vector<double> weights;
     if (scenario.isolation != ServiceIsolation::kAppliances)

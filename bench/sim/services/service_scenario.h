@@ -21,7 +21,7 @@ namespace weir::sim {
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
-/// What keeps the tenants' guarantees.
+/// The parts that keep the tenants' guarantees.
 enum class ServiceIsolation : std::uint8_t {
     kOff,         ///< none
     kAppliances,  ///< each appliance by itself, which serves tenants by their guarantees (Pisces, DRFQ)
@@ -50,7 +50,7 @@ struct ServiceSpec {
     std::shared_ptr<const CostTable> costs;
     std::uint64_t capacity_min = 0;  ///< tokens/s, for the search
     std::uint64_t capacity_max = 0;
-    bool answers = true;   ///< what leaves it goes back
+    bool answers = true;   ///< a request that leaves it goes back as its response
     double variation = 0;  ///< part of the mean by which service times differ at most, to either side
 };
 
@@ -73,7 +73,7 @@ struct ServiceTenant {
     std::vector<Part> parts;
 };
 
-/// What every VM of a tenant does with a service, or all but one of them with that one.
+/// The requests of every VM of a tenant to a service, or of all its VMs but one to that one.
 struct ServiceLoad {
     std::uint32_t tenant = 0;
     std::uint32_t service = kNone;

@@ -51,7 +51,7 @@ ServiceSimulation::ServiceSimulation(const ServiceScenario& scenario)
     engine_.at(scenario.interval, *this, kInterval);
 }
 
-/// What is reserved, divided among the tenant's VMs.
+/// The reservations, divided among the tenant's VMs.
 ServiceClient::Rates ServiceSimulation::silent_rates(const ServiceLoad& load) const {
     ServiceClient::Rates rates = kAll;
     const ServiceTenant& tenant = scenario_.tenants[load.tenant];

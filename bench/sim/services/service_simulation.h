@@ -24,7 +24,7 @@ namespace weir::sim {
 
 class ServiceSimulation final : public Handler {
   public:
-    /// What happened in one interval, tokens/s.
+    /// The rates of one interval, tokens/s.
     struct Row {
         Nanos at = 0;                        ///< its end
         std::vector<double> served;          ///< by tenant

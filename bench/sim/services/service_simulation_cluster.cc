@@ -5,7 +5,7 @@
 namespace weir::sim {
 namespace {
 
-/// Bits or tokens a second of what is never short.
+/// Bits or tokens a second of a resource that is never short.
 constexpr std::uint64_t kPlenty = 1'000'000'000'000;
 
 ClusterApplianceConfig appliance_of(const ServiceScenario& scenario, const ServiceSpec& service) {

@@ -22,7 +22,7 @@ struct CycleReading {
     std::uint64_t bytes = 0;   ///< of the frames taken
 };
 
-/// @param status, vnics what the switch answers to `status` and `vnic.list`
+/// @param status, vnics the switch's answers to `status` and `vnic.list`
 [[nodiscard]] CycleReading read_cycles(const nlohmann::json& status, const nlohmann::json& vnics);
 /// The table, or the fault of `--time`: fewer than 100,000 frames say little.
 /// @param date of the measurement, for the table's source

@@ -88,7 +88,7 @@ Measurement read_measurement(const json& value, const std::string& path, Faults&
         return one;
     for (const std::string_view key : {"operation", "response_bytes", "request_bytes"})
         if (!reader.has(key))
-            reader.fault(key, "what --json prints", "this is needed");
+            reader.fault(key, "the value that --json prints", "this is needed");
     reader.read_word<Operation>("operation", one.operation, kOperationWords);
     reader.read_integer("payload_bytes", one.payload, kBytes);
     reader.read_integer("keys", one.keys, kCount);

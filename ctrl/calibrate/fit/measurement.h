@@ -74,10 +74,10 @@ struct Calibration {
     std::vector<Measurement> measurements;
 };
 
-/// The members "what", "when" and "measurements" of what --json prints.
+/// The members "what", "when" and "measurements" of the output with --json.
 [[nodiscard]] nlohmann::json calibration_json(const Calibration& calibration);
 
-/// Reads what --json printed, with or without its envelope; members that are not measurements are ignored.
+/// Reads the output with --json, with or without its envelope; members that are not measurements are ignored.
 /// @param faults is appended to; with any fault the result must not be used
 [[nodiscard]] Calibration read_calibration(const nlohmann::json& value, Faults& faults);
 

@@ -19,7 +19,7 @@
 
 namespace weir::calibrate {
 
-/// Bounds on measurements and fits; what exceeds one is an objection.
+/// Bounds on measurements and fits; a value beyond one is an objection.
 struct FitRules {
     std::uint32_t base_tokens = 1000;  ///< price of the base request
     /// Operation and payload of the base request; absent: the fastest request, if possible one with a size.

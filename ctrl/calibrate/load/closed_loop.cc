@@ -66,7 +66,7 @@ CountedStep ClosedLoop::probe(const Step& step) {
     const Parsed parsed = parse_request(step);
     task_.step = &step;
     if (parsed.verdict != Parsed::Verdict::kRequest || parsed.request.operation != step.operation)
-        fail("another request", "the switch's parser does not read this request as what it is");
+        fail("another request", "the switch's parser does not recognize this request");
     begin({.step = &step, .left = 1}, 1);
     drain();
     task_.step = &step;
@@ -204,7 +204,8 @@ unsigned ClosedLoop::poll() {
     return responses;
 }
 
-/// Sends what a task in order has left, and waits until no request is outstanding.
+/// Sends the remaining requests of a task in order, drops those of another task, and waits until no request
+/// is outstanding.
 void ClosedLoop::drain() {
     if (!task_.in_order)
         task_.left = 0;

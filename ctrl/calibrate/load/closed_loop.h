@@ -60,7 +60,7 @@ class ClosedLoop {
         unsigned outstanding = 0;
         bool is_blocked = false;  // the socket is full; epoll reports when it can be written again
     };
-    /// What the clients send now.
+    /// The requests that the clients send now.
     struct Task {
         const Step* step = nullptr;
         std::uint32_t response_bytes = 0;  // expected of every response; 0: any size

@@ -53,13 +53,13 @@ class Service {
     [[nodiscard]] virtual std::uint16_t default_port() const = 0;
     /// Operations that can be measured.
     [[nodiscard]] virtual std::vector<Operation> operations() const = 0;
-    /// What is measured when the command line does not choose.
+    /// The measured operations, sizes and connections when the command line does not choose.
     [[nodiscard]] virtual std::vector<Operation> default_operations() const = 0;
     [[nodiscard]] virtual std::vector<std::uint64_t> default_sizes() const = 0;
     [[nodiscard]] virtual unsigned default_connections() const = 0;
     /// Whether gets of several keys are measured besides reads of one.
     [[nodiscard]] virtual bool has_several_keys() const { return false; }
-    /// Whether the operation destroys what the appliance holds, so that the operator must allow it.
+    /// Whether the operation destroys data of the appliance, so that the operator must allow it.
     [[nodiscard]] virtual bool destroys(Operation) const { return false; }
     /// Whether requests of this operation come in sizes.
     [[nodiscard]] virtual bool is_sized(Operation) const { return true; }
@@ -68,9 +68,10 @@ class Service {
     virtual void greet(TcpConnection&) {}
     /// Sets `places`. @throws cli::Failure when the appliance cannot serve the step
     virtual void plan(Step& step) const = 0;
-    /// Requests for every place before the step, which create what it reads; none when nothing is needed.
+    /// Requests for every place before the step, which create the data that it reads; none when it needs no
+    /// data.
     [[nodiscard]] virtual std::optional<Step> fill_step(const Step&) const { return std::nullopt; }
-    /// Requests for every place after the last round, which delete what was created.
+    /// Requests for every place after the last round, which delete the created data.
     [[nodiscard]] virtual std::optional<Step> clear_step(const Step&) const { return std::nullopt; }
 
     /// Appends one request. @param cookie pairs it with its response where the protocol has one

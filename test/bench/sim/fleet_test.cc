@@ -1,5 +1,6 @@
-// fleet_test.cc - a datacenter of over-committed servers: worked numbers of one link, the fluid against the
-// scheduler that flies, the model of SoftBW 2.2 by drawing lots, and what scenarios are refused.
+// fleet_test.cc - a datacenter of over-committed servers: worked numbers of one link, the fluid model of a
+// link against the switch's fulfillment scheduler, the model of SoftBW 2.2 by drawing lots, and scenarios
+// that are refused.
 #include <nlohmann/json.hpp>
 #include <numeric>
 

@@ -1,4 +1,4 @@
-// pools_test.cc - pools of VMs at one array in virtual time: SRP's Fig. 5 to 8 in short, and what scenarios
+// pools_test.cc - pools of VMs at one array in virtual time: SRP's Fig. 5 to 8 in short, and scenarios that
 // are refused.
 #include <nlohmann/json.hpp>
 

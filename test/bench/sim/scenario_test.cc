@@ -1,4 +1,5 @@
-// scenario_test.cc - what a scenario means, that runs repeat, and that the schema is the parser.
+// scenario_test.cc - scenarios of networks: that runs repeat, that shipped scenarios are valid, and that the
+// schema has the parser's keys, bounds and defaults.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

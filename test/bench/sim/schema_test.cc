@@ -1,5 +1,5 @@
-// schema_test.cc - the schemas of scenarios of services, pools and fleets are what their parsers accept;
-// scenario_test.cc has that of networks.
+// schema_test.cc - the schemas of scenarios of services, pools and fleets have the keys and bounds of their
+// parsers; scenario_test.cc has that of networks.
 #include "bench/sim/fleet/fleet_scenario.h"
 #include "bench/sim/pools/pool_scenario.h"
 #include "bench/sim/services/service_scenario.h"

@@ -69,7 +69,8 @@ double served_in_first(const std::string& text) {
     return simulation.rows().at(0).served[0];
 }
 
-/// The errors of the estimate in rows first .. last, against what the service can do with that mix.
+/// The largest relative error of the estimated capacity in rows first .. last.
+/// @param capacity tokens per second that the service reaches with that mix of requests
 double worst_error(const ServiceSimulation& simulation, std::size_t first, std::size_t last,
                    double capacity) {
     double worst = 0;

@@ -1,4 +1,4 @@
-// endpoint_test.cc - what is an address of a socket, and to which end.
+// endpoint_test.cc - addresses of sockets, and which of them a program connects to or listens on.
 #include "common/config/endpoint.h"
 
 #include "test/support/catch.h"

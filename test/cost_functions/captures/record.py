@@ -2,7 +2,7 @@
 """record.py - records real sessions for the tests of the parsers: test/cost_functions/captures/record.py [NAME]...
 
 Programs of the distribution talk through a proxy (recorder.py). Without a name it records all. Needs nbdkit,
-libnbd-bin, qemu-utils, qemu-block-extra, tgt, libiscsi-bin, memcached, redis and what guests need (test/support/setup.sh --guests), root,
+libnbd-bin, qemu-utils, qemu-block-extra, tgt, libiscsi-bin, memcached, redis and the packages for guests (test/support/setup.sh --guests), root,
 and a network namespace of its own: `unshare --net -- test/cost_functions/captures/record.py`.
 """
 import os

@@ -1,4 +1,4 @@
-"""recorder.py - a proxy between a client and a server that writes down what passes, in the order in which it passes.
+"""recorder.py - a proxy between a client and a server that writes down the bytes of both in the order in which they pass.
 
 A capture is records of '>' (to the server) or '<', a length of 4 bytes (most significant first) and the bytes.
 """
@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 20  # seconds for anything
-LONGEST = 27_000  # bytes of a capture; what is longer ends before a request beyond
+LONGEST = 27_000  # bytes of a capture; a longer session ends before the first request beyond them
 
 
 def connect(address):

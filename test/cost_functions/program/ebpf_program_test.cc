@@ -114,7 +114,7 @@ TEST_CASE("a cost function runs its program, and uses its price list without one
     request.request_bytes = 100;
     CHECK(CostFunction(table).tokens(request, 900, 0) == 1'000);
     CHECK(CostFunction(table, accepted(kHalfAgain)).tokens(request, 900, 0) == 1'500);
-    // What was refused is no program: the loader's caller has nothing to hand on.
+    // A refused program is none: the loader's caller has nothing to hand on.
     const EbpfProgram::Loaded loaded = EbpfProgram::load(Program{finish()}, "test");
     const auto* program = std::get_if<std::shared_ptr<const EbpfProgram>>(&loaded);
     CHECK(program == nullptr);

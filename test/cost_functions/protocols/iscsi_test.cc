@@ -13,7 +13,7 @@ constexpr std::uint32_t kTask = 0x11223344;
 constexpr std::uint32_t kNoTask = 0xFFFFFFFF;
 constexpr unsigned kF = 0x80, kR = 0x40, kW = 0x20, kSimple = 0x01;
 
-/// A basic header: what all have in common, then 28 bytes of its own from byte 20 on.
+/// A basic header: 20 bytes of fields that all have in common, then 28 bytes of its own.
 Wire unit(unsigned opcode, unsigned flags, std::uint32_t data, const Wire& own, std::uint32_t task = kTask,
           unsigned response = 0, unsigned status = 0) {
     Wire wire;

@@ -13,7 +13,7 @@ using weir::testing::Conversation;
 
 namespace {
 
-/// A line and what it must be; the data, if any, are 5 bytes.
+/// A line and the request that it must be; the data, if any, are 5 bytes.
 struct Line {
     std::string text;
     Operation operation;

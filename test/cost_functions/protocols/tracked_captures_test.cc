@@ -35,7 +35,7 @@ struct Placed {
     std::string_view text;
 };
 
-/// Passes what one side sent at once: in order, or with some segments late and some twice.
+/// Passes the bytes that one side sent at once: in order, or with some segments late and some twice.
 void pass(Conversation& conversation, Side side, Bytes bytes, std::size_t cut, std::mt19937* disorder) {
     std::vector<Placed> segments;
     std::uint32_t& at = conversation.at(side);
@@ -79,7 +79,7 @@ Tally track(const Capture& capture, std::size_t cut, std::mt19937* disorder) {
     return tally;
 }
 
-/// What the tracker does not report.
+/// The tally of a plain walk without `parts` and `exact`, which the tracker does not report.
 Tally expected(const Capture& capture) {
     Tally tally = walk(*find_protocol(capture.protocol), load_capture(capture.name), 1 << 16);
     tally.parts = 0;

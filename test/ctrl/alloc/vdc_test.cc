@@ -184,7 +184,7 @@ TEST_CASE("spare capacity is given out in proportion, within limits and fixed re
     made.spare = true;
     const VdcAllocation found = made.solve("drf");
     CHECK(near(found.local, {20, 10, 20, 10, 10}, 1e-6));
-    // b and c come to their bounds, a's flows share the rest of 100: 73 for what has 30.
+    // b and c come to their bounds, 15 and 12. a's flows share the rest of 100: 73, of which they have 30.
     CHECK(near(found.spare, {20 * 43.0 / 30, 10 * 43.0 / 30, 20 * 43.0 / 30, 5, 2}, 1e-6));
     CHECK(found.used[0] == Approx(100));
 }

@@ -1,4 +1,4 @@
-// table_fit_test.cc - from rates to a table that the switch reads; what speaks against it.
+// table_fit_test.cc - from rates to a table that the switch reads, and the objections to it.
 #include "ctrl/calibrate/fit/table_fit.h"
 
 #include "cost_functions/cost_table_reader.h"

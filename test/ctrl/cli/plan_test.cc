@@ -1,4 +1,4 @@
-// plan_test.cc - a plan as text, whatever is missing from it.
+// plan_test.cc - a plan as text, complete or with keys missing.
 #include "ctrl/cli/commands.h"
 #include "test/support/catch.h"
 #include "test/support/text.h"

@@ -9,7 +9,7 @@ using nlohmann::json;
 
 namespace {
 
-// What happened in the second after the canned answers.
+// The answers one second after the canned ones.
 Snapshot second_later() {
     Snapshot after{canned_status(), canned_list()};
     json& worker = after.status["workers"][0];

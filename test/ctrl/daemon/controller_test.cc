@@ -1,4 +1,5 @@
-// controller_test.cc - which messages count, what the controller answers, and what survives a restart.
+// controller_test.cc - which messages count, the controller's answers, and the state that survives its
+// restart.
 #include "ctrl/daemon/controller.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// fake_switch.h - a switch without sockets: makes its messages, and keeps what it received.
+// fake_switch.h - a switch without sockets: makes its messages, and keeps the content of those received.
 // Threads: tests only.
 #pragma once
 

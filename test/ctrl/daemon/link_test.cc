@@ -132,7 +132,7 @@ TEST_CASE("a switch has its guarantees at once, and a rate by its demand within 
     world.h2.asks = 300;
     world.run(3 * kInterval);
     CHECK(world.h1.link->state() == State::kConnected);
-    CHECK(world.h1.believed == Approx(700).margin(10));  // of 1000, what b1 leaves
+    CHECK(world.h1.believed == Approx(700).margin(10));  // b1 has 300 of the disk's 1000 tokens/s
     CHECK(world.h2.believed == Approx(300).margin(10));
 }
 

@@ -41,7 +41,7 @@ class MaxMinSolver final : public Solver {
         return out;
     }
 
-    /// What windows() returns.
+    /// The result of windows().
     std::vector<Window> window_records;
     [[nodiscard]] std::vector<Window> windows(const Cluster& /*cluster*/) const override {
         return window_records;

@@ -41,7 +41,7 @@ TEST_CASE("a tenant stays in one rack when it can", "[placement]") {
     const Topology topology = tree(2, 2, 100, 10, 4);
     Placer placer(topology, LinkNeed::kHose);
     CHECK(hosts_of(placer.place(tenant("a", {5, 5, 5}))) == std::set<std::uint32_t>{0});
-    // Six: not in one host, not in what is left of rack 0; across the racks it would need 15 of 10.
+    // Six: not in one host, not in the rest of rack 0; across the racks it would need 15 of 10.
     CHECK(hosts_of(placer.place(tenant("b", {5, 5, 5, 5, 5, 5}))) == std::set<std::uint32_t>{2, 3});
     CHECK(placer.ledger().need({ConstraintKind::kRackLink, 1}) == 0);
     CHECK(placer.ledger().need({ConstraintKind::kHostLink, 2}) == 10);

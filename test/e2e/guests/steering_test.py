@@ -23,7 +23,7 @@ FRAMES = 100
 
 
 def extras():
-    """The switch with the DPDK drivers that it opens, and what shows the kernel's filters."""
+    """The switch with the DPDK drivers that it opens, weirctl, ip, and tc, which lists the kernel's filters."""
     drivers = [path for name in DRIVERS for path in glob.glob(f"/usr/lib/*/dpdk/pmds-*/librte_{name}.so")]
     if len(drivers) != len(DRIVERS):
         raise ImageError(f"not one DPDK driver each for {DRIVERS}: {drivers}")
@@ -36,7 +36,7 @@ def sink(number, **keys):
 
 
 class SteeringTest(Case):
-    """vm1 belongs to worker 0, vm2 to worker 1; the tap outlives the switch, so that what it leaves behind shows."""
+    """vm1 belongs to worker 0, vm2 to worker 1; the tap outlives the switch, so that a filter that the switch leaves behind shows."""
 
     def start_inside(self, *vnics, **uplink):
         self.guest = Guest("host", self.folder, [], memory_mib=512, cpus=2, extras=extras()).boot()

@@ -1,6 +1,6 @@
 """addresses_test.py - guests' assigned addresses outlast the switch's sudden end and the removal of their vNIC.
 
-The guest is a vNIC on net_pcap: what its file holds is sent once, when the vNIC is added.
+The guest is a vNIC on net_pcap: the frames of its file are sent once, when the vNIC is added.
 """
 
 import os

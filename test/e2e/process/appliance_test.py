@@ -1,4 +1,4 @@
-"""appliance_test.py - requests to a real NBD store: which bucket holds them back, what is outstanding, and that data is whole.
+"""appliance_test.py - requests to a real NBD store: the bucket that holds them back, their outstanding tokens, and that data is whole.
 
 Nothing is timed; e2e/rates/appliance_test.py measures the same set-up.
 """
@@ -96,8 +96,8 @@ class ApplianceTest(NbdStore):
         with open(data, "rb") as sent, open(back, "rb") as received:
             self.assertEqual(received.read(16 << 20), sent.read())
         flow, = self.flows(interval="50ms")
-        self.assertGreater(flow["total"]["responses"], 60)  # whatever sizes they choose
-        # Their bursts may overrun the devices that stand in for NICs; what passes beyond such a hole is plain bytes.
+        self.assertGreater(flow["total"]["responses"], 60)  # independent of the request sizes that they choose
+        # Their bursts may overrun the devices that stand in for NICs; bytes beyond such a hole may be counted as plain bytes.
         counted = flow["total"]["used"]["uplink"] + flow["total"]["used"]["downlink"]
         self.assertGreater(counted, 2 * (16 << 20))
         self.assertEqual(flow["outstanding"], 0)

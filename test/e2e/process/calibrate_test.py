@@ -1,6 +1,6 @@
-"""calibrate_test.py - weir-calibrate writes tables that the switch accepts, and refuses what would not measure the appliance.
+"""calibrate_test.py - weir-calibrate writes tables that the switch accepts, and refuses runs that would not measure the appliance.
 
-What it measures is asserted in e2e/rates.
+The costs that it measures are asserted in e2e/rates.
 """
 
 import json

@@ -43,7 +43,7 @@ class ClockTest(Case):
         return self.switch.vnic(name)["from_vm"]["delivered"]["bytes"]
 
     def step(self, *names, span, turn):
-        """What each of these VMs sent in that time, bytes."""
+        """The bytes that each of these VMs sent in that time."""
         before = [self.sent(name) for name in names]
         self.switch.step(span, "--turn", turn)
         return tuple(self.sent(name) - earlier for name, earlier in zip(names, before))
@@ -110,7 +110,7 @@ class ContentionTest(ClockTest):
 
 
 NBD_PORT = 10809
-COST = 80                       # tokens of a read, whatever its size (Pulsar 4.4)
+COST = 80                       # tokens of a read of any size (Pulsar 4.4)
 CLIENTS = 8                     # connections with a read ready on each
 
 

@@ -57,7 +57,7 @@ class ControllerTest(ControllerCase):
             {"name": "sales", "appliance": "disk", "reservation": "600tokens"},
             {"name": "web", "parent": "sales", "vnics": [{"name": "vm1", "reservation": "100tokens"}]}])
         switch = self.join("h1", 1, 2)
-        self.wait_limit(switch, "vm1", 600)  # what is reserved in its pools, which has no other vNIC
+        self.wait_limit(switch, "vm1", 600)  # the tokens/s reserved in its pools, which have no other vNIC
 
         def nodes():
             return {node["name"]: node for node in controller.ctl("pool", "show")["pools"][0]["nodes"]}
@@ -69,7 +69,7 @@ class ControllerTest(ControllerCase):
         self.assertEqual(nodes()["vm2"]["entitlement"], 300)
         with self.assertRaises(Refused):
             controller.ctl("pool", "set", "web", "reservation=601tokens")
-        # What was set outlives the controller, until it is taken back or the file has a new value for it.
+        # A value that was set outlives the controller, until it is reset or the file has a new value for it.
         controller.kill()
         controller.start()
         until(lambda: nodes()["sales"].get("entitlement") == 700, "the limit that was set before the restart")

@@ -1,6 +1,6 @@
-"""controller_traffic_test.py - traffic under a real controller: its bill, what two tenants get of an appliance, and of a link.
+"""controller_traffic_test.py - traffic under a real controller: its bill, two tenants' parts of an appliance, and of a link.
 
-What passes in a second is asserted in virtual time (test/ctrl/daemon/interval_solver_test.cc, link_test.cc) and by
+Rates are asserted in virtual time (test/ctrl/daemon/interval_solver_test.cc, link_test.cc) and by
 e2e/rates/datacenter_test.py.
 """
 
@@ -29,7 +29,7 @@ class BilledTrafficTest(ControllerCase):
         controller.kill()
         self.wait_more("vm1", packets=7500, direction="from_vm")    # at 5 kpps: a period of 1 s and some
         controller.start()
-        until(lambda: controller.ctl("bill")["lines"] >= 5, "what was sent meanwhile on the bill")
+        until(lambda: controller.ctl("bill")["lines"] >= 5, "the bytes sent meanwhile on the bill")
         sender.halt()
 
         def settled():
@@ -124,7 +124,7 @@ class AllocatedTrafficTest(TwoHosts):
         return self.a.vnic(name)["from_vm"]["drops"].get("destination_congested", 0)
 
     def wait_held(self, name):
-        """Waits until the allocation holds what this VM sends to its destination."""
+        """Waits until the switch has dropped more than 100 further frames of this VM as beyond its allocation."""
         before = self.dropped(name)
         until(lambda: self.dropped(name) > before + 100, f"{name} beyond its allocation")
 

@@ -1,7 +1,7 @@
 """feedback_test.py - EyeQ between two real switches: a receiver's switch advertises a rate, the sender's obeys it, and
 other traffic is not held back.
 
-Frames are counted and nothing is timed: limits are far below what even a busy machine's sources send. Rates are asserted in
+Frames are counted and nothing is timed: limits are far below the rates of the sources, even on a busy machine. Rates are asserted in
 virtual time (test/vswitch/qos/feedback, test/bench/sim/eyeq_test.cc) and by e2e/rates.
 """
 
@@ -118,7 +118,7 @@ class FeedbackTest(TwoHosts):
         self.assert_obeyed()
 
     def assert_obeyed(self):
-        """The sender's switch has a limiter for what VM 1 sends, and drops what is beyond it."""
+        """The sender's switch has one destination limit, that of VM 1, and drops the frames beyond it."""
         until(lambda: self.drops_of(self.a, "vm1").get("destination_congested", 0) > 0, "the sender's switch dropping")
         self.assertEqual(self.feedback(self.a)["limiters"], 1)
         self.assertEqual(set(self.drops_of(self.a, "vm1")), {"destination_congested"})

@@ -71,7 +71,7 @@ class HostileTest(Case):
         self.work_again()
 
     def assert_only_broadcasts_lost(self):
-        """vm1 stops, and of what vm2 was offered no more is lost than the attacker has broadcast: vm1's frames have all arrived.
+        """vm1 stops. Of the frames offered to vm2, no more are lost than the attacker has broadcast: none of vm1's need be among them.
 
         All programs here share a core, so that vm2's VM may be late to empty its ring, in which copies of broadcasts lie as
         well; those beyond the MTU are refused. How many frames arrive in time is measured by bench/run.sh hostile.

@@ -20,7 +20,7 @@ class L2Test(Case):
         return super().start_switch(*vnics, poll="adaptive", **keys)
 
     def listener(self, number, **keys):
-        """VM `number` writes what it receives to a file."""
+        """VM `number` writes the frames that it receives to a file."""
         return self.vnic(number, device=f"net_pcap{number},tx_pcap={self.path(f'vm{number}.out')}", **keys)
 
     def send(self, number, sent, **keys):

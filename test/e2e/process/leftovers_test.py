@@ -1,6 +1,6 @@
-"""leftovers_test.py - what a switch leaves on its host: nothing after an ordinary end, one run's after SIGKILL.
+"""leftovers_test.py - files that a switch leaves on its host: none after an ordinary end, those of one run after SIGKILL.
 
-The test runner gives this program a /dev/hugepages and a /run/dpdk of its own, so that whatever is found there is ours.
+The test runner gives this program a /dev/hugepages and a /run/dpdk of its own, so that all files found there are of this program.
 """
 
 import glob

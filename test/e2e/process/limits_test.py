@@ -64,8 +64,9 @@ class ContentionTest(Case):
         self.wait_ahead("vm1", "vm2")
         self.switch.ctl("vnic", "set", "vm2", "shares=900")
         self.wait_ahead("vm2", "vm1")
-        # A reservation comes before shares, and what a limit leaves goes to the other. A worker that loses its core loses what the
-        # wire could have carried meanwhile: the reservation is most of the wire, the limit little of it.
+        # A reservation comes before shares, and the part of the wire that a limit leaves free goes to the other vNIC. A worker that
+        # loses its core loses the bytes that the wire could have carried meanwhile: so the reservation is most of the wire, the
+        # limit little of it.
         self.switch.ctl("vnic", "set", "vm1", "shares=1", "reservation=30Mbit")
         self.wait_ahead("vm1", "vm2")
         self.switch.ctl("vnic", "set", "vm1", "reservation=1Mbit", "limit=1Mbit", "shares=10000")
@@ -82,7 +83,7 @@ class ContentionTest(Case):
         self.assertGreater(guarantee["rate_bps"], 0)
         before = self.sent("vm2")
         guarantee = until(lambda: self.ended("vm1"), "the dynamic guarantee being over")
-        # Its share is a ten-thousandth of what vm2 sends. How much both send in 2 s depends on the machine.
+        # By its share vm1 sends a ten-thousandth of vm2's bytes. How many bytes both send in 2 s depends on the machine.
         self.assertGreater(4_000_000 - guarantee["dynamic"]["left_bytes"], (self.sent("vm2") - before) / 100)
         self.assertEqual(guarantee["rate_bps"], 0)
 

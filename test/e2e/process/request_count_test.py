@@ -1,4 +1,4 @@
-"""request_count_test.py - the switch counts requests to a real memcached exactly, whatever the wires lose and reorder.
+"""request_count_test.py - the switch counts requests to a real memcached exactly, though the wires lose and reorder frames.
 
 The same with a million requests: bench/run.sh counts.
 """

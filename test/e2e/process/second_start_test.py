@@ -1,4 +1,4 @@
-"""second_start_test.py - a second switch or controller on what a first one uses: refused with one line, and nothing is touched."""
+"""second_start_test.py - a second switch or controller on a socket or DPDK folder of the first: refused with one line, and nothing is touched."""
 
 import json
 import os
@@ -20,7 +20,7 @@ class SecondStartTest(Case):
         os.mkdir(self.second)
 
     def kept(self):
-        """What a second start must not touch: sockets, locks and DPDK's folder."""
+        """The files that a second start must not touch, and their inodes: sockets, locks and DPDK's folder."""
         folder = f"/run/dpdk/{self.prefix()}"
         paths = [self.switch.socket, self.path("vm1.sock"), folder, *(os.path.join(folder, name) for name in os.listdir(folder))]
         return {path: os.stat(path).st_ino for path in sorted(paths)}

@@ -86,7 +86,7 @@ class SocketsTest(Case):
             until(self.switch.answers, "the switch answering at the new socket")
         with open(path + ".other", "w"):
             pass
-        os.rename(path + ".other", path)            # what another program puts there is left to it
+        os.rename(path + ".other", path)            # the switch leaves another program's file there alone
         self.stop_switch()
         self.assertTrue(os.path.exists(path))
 

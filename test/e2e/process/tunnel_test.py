@@ -1,4 +1,4 @@
-"""tunnel_test.py - ESP between two real switches: what is on the wire, both ways, and what a wire may do to it.
+"""tunnel_test.py - ESP between two real switches: the frames on the wire, both ways, and frames that were tampered with or replayed.
 
 VM 1 is on A, VM 3 on B, both kernels of their own; VMs 2 and 4 do not encrypt. Frames are counted and nothing is timed.
 """

@@ -1,4 +1,4 @@
-"""uplink_test.py - the uplink on what a machine without a NIC has: veth and tap; steering; counters by telemetry."""
+"""uplink_test.py - the uplink on devices of a machine without a NIC: veth and tap; steering; counters by telemetry."""
 
 import json
 import socket
@@ -132,7 +132,7 @@ class UplinkTest(Case):
         for number, (how, back, why) in enumerate((
                 ("ip link set weir0 down", "ip link set weir0 up", "ip link set weir0 up"),
                 ("ip link set weir1 down", "ip link set weir1 up", "no carrier"))):
-            wire = Wire("weir1") if number == 0 else None    # it sees what leaves from here on
+            wire = Wire("weir1") if number == 0 else None    # it sees the frames that leave from here on
             links.command(how)
             self.wait_state("down")
             self.assertIn(why, self.uplink()["link_fault"])

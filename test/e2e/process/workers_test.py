@@ -1,7 +1,7 @@
 """workers_test.py - two workers: frames cross between them, every one is accounted for, and each vNIC stands alone.
 
-A pair of VMs plays ball: one testpmd sends back on one of its ports what it received on the other, so that a fixed number
-of frames goes round in each direction and none is lost to a slow machine.
+A pair of VMs plays ball: one testpmd sends frames that one of its ports receives back on the other port, so that a fixed
+number of frames goes round in each direction and none is lost to a slow machine.
 """
 
 from case import Case, mac
@@ -29,7 +29,7 @@ class WorkersTest(Case):
         return [worker["handoff"]["posted"] for worker in self.switch.ctl("status")["workers"]]
 
     def assert_passed_on(self, sender, receiver):
-        """What `sender` delivered is what `receiver` was offered, once nothing is on its way any more."""
+        """`receiver` was offered as many frames as `sender` delivered, once none is on its way any more."""
         def settled():
             sent, got = self.switch.vnic(sender)["from_vm"], self.switch.vnic(receiver)["to_vm"]
             return not sent["queued"]["packets"] and sent["delivered"]["packets"] == got["offered"]["packets"]

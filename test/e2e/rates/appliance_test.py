@@ -9,7 +9,7 @@ from nbd_store import READ_TOKENS, NbdStore
 from processes import run
 from wait import until
 
-# What a read's answer takes of the link to the client: 16 bytes of reply, and headers for each segment.
+# Bytes of a read's answer on the link to the client: the data, 16 bytes of reply, and headers for each segment.
 SMALL, LARGE = 500 + 16 + 78, 4096 + 16 + 3 * 78
 APPLIANCE_TOKENS, DOWNLINK_BYTES = 1200, 9000
 LIMITS = {"limit": f"{APPLIANCE_TOKENS}tokens", "downlink": f"{DOWNLINK_BYTES * 8 // 1000}kbit", "burst": "100ms"}
@@ -20,7 +20,7 @@ WINDOW, DELAY_MS, SHARES = 4, 20, {1: 300, 2: 100}
 
 class ApplianceTest(NbdStore):
     def results(self, *phases):
-        """What VM 1's reads, one after the other, report of each phase."""
+        """The report on each phase of VM 1's reads, which are sent one after the other."""
         reader = self.reads(1, 1, *phases)
         until(lambda: not reader.alive(), "the reads' end", sum(float(phase.split(":")[1]) for phase in phases))
         return json.loads(reader.output())["reads"]
@@ -86,7 +86,7 @@ class ApplianceTest(NbdStore):
                                                        "TCPFromZeroWindowAdv", "TCPWinProbe") if name in counters}
 
     def test_clients_whose_requests_would_wait_for_seconds_do_not_time_out(self):
-        # 20 a second for 40 that are ready: each waits for 2 s, ten times what TCP waits before it sends again.
+        # 20 requests a second for 40 that are ready: each waits for 2 s, ten times TCP's least retransmission timeout.
         self.start("memory", "64M", clients={1: {"limit": "1600tokens", "burst": "10ms"}})
         self.reads(1, 40)
 

@@ -1,7 +1,7 @@
-"""calibrate_test.py - what weir-calibrate measures of appliances of known costs.
+"""calibrate_test.py - the costs that weir-calibrate measures of appliances whose costs are known.
 
-nbdkit's filters make the costs: `rate` gives so many bytes a second, `delay` lets so many requests pass a second,
-whatever their size. Bounds are wide, since the machine is shared: shapes and ratios count.
+nbdkit's filters make the costs: `rate` lets so many bytes pass a second, `delay` so many requests of any
+size. Bounds are wide, since the machine is shared: shapes and ratios count.
 """
 
 from calibration import MEMCACHED_PORT, Calibration
@@ -30,7 +30,7 @@ class CalibrateTest(Calibration):
 
     def test_a_store_with_both_has_a_minimum_and_then_costs_by_the_byte(self):
         self.start("nbd", NBD_PORT)
-        # What is saved up while requests are small is not to pay for the large ones.
+        # A short burst (0.1 s): bytes that `rate` saves up while requests are small must not pay for the large ones.
         self.store("rate", "delay", "rate=128M", "burstiness=0.1", "delay-read=5ms")
 
         def judge(shape, rates, tokens):

@@ -16,9 +16,9 @@ from two_hosts import TwoHosts
 from wait import until
 
 NBD, MEMCACHED = ("10.0.0.5", NBD_PORT), ("10.0.0.6", 11211)
-TOKENS = 10             # of a request, whatever it asks
+TOKENS = 10             # of a request of any kind and size
 READ_BYTES = 512
-STORE_BPS = 110 * READ_BYTES * 8    # what the store can really do: 1.1 of what the controller gives out
+STORE_BPS = 110 * READ_BYTES * 8    # the store's real rate: 1.1 times the capacity that the controller gives out
 RESERVED = {"vm1": 500, "vm2": 200, "vm3": 1000, "vm4": 300}
 USERS = {"a": {"vm1", "vm2", "vm3"}, "b": {"vm4"}}
 

@@ -64,8 +64,8 @@ class FeedbackTest(TwoHosts):
         self.assert_both_accounts()
 
     def victims_share(self, feedback):
-        """What a receiver with a reservation gets of its 30 Mbit/s beside a neighbor that is flooded with 120, both
-        behind a wire of 40. Their senders share a host whose own link has room for both."""
+        """The part that arrives of the 30 Mbit/s sent to a receiver with a reservation, beside a neighbor that is flooded with
+        120 Mbit/s, both behind a wire of 40 Mbit/s. Their senders share a host whose own link has room for both."""
         self.join("40mbit")
         self.hosts({3: {"reservation": "32Mbit"}}, uplink="400Mbit", downlink="40Mbit", feedback_a=feedback,
                    feedback_b=feedback)
@@ -85,7 +85,7 @@ class FeedbackTest(TwoHosts):
         self.assertGreater(self.victims_share(FEEDBACK), 0.9)
         self.assertGreater(self.drops_of(self.a, "vm2")["destination_congested"], 0)
         # When the machine stalls, frames arrive together, and the receiver's meter takes them for a rate above the
-        # reservation. The share bounds what that may cost; no frame of the victim is lost anywhere else.
+        # reservation. The bound on the share allows for these drops; no frame of the victim is lost anywhere else.
         self.assertLessEqual(set(self.drops_of(self.a, "vm1")), {"destination_congested"})
 
     def test_without_feedback_the_flood_takes_the_wire_from_the_reservation(self):

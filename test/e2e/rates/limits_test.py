@@ -68,7 +68,7 @@ class ContentionTest(Case):
         self.wait_more("vm1", "vm2", direction="from_vm", packets=100)
 
     def part(self):
-        """vm1's fraction of what both send in two seconds."""
+        """vm1's part of the bytes that both send in two seconds."""
         span = Span(self.switch)
         return span.amount("vm1") / (span.amount("vm1") + span.amount("vm2"))
 

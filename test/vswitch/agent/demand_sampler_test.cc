@@ -1,4 +1,5 @@
-// demand_sampler_test.cc - records made of samples: scaled to an interval, means of what waited, idle flows.
+// demand_sampler_test.cc - records made of samples: scaled to an interval, means of waiting tokens, idle
+// flows.
 #include "vswitch/agent/demand_sampler.h"
 
 #include "test/support/catch.h"

@@ -81,7 +81,7 @@ class FakeControl final : public SwitchControl {
     RequestFlowStats requests;  ///< of every flow
     std::string front_end_fault;
     std::vector<LearnedReport> learned;  ///< of every vNIC
-    std::string complaint;               ///< what the host refuses with
+    std::string complaint;               ///< the reason with which the host refuses; empty: it does not
     std::atomic<unsigned> reports{0};    ///< asked for so far
     std::atomic<unsigned> ticks{0};
     std::uint64_t turns_made = 0;

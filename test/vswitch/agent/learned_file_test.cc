@@ -1,5 +1,5 @@
-// learned_file_test.cc - what is written is read again, and a file that the switch cannot have written is
-// not.
+// learned_file_test.cc - a file that the switch wrote is read again, one that it cannot have written is
+// refused.
 #include "vswitch/agent/learned_file.h"
 
 #include <sys/stat.h>

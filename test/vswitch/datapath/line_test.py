@@ -44,7 +44,7 @@ def preprocess(build, room, text):
 
 
 def sees_its_rooms(build, room):
-    """Faults of what a room finds: each room of the line, and the headers of the switch outside of it."""
+    """Faults of the headers that a room finds: those of its own and of the rooms that LINE gives it, no others."""
     probe = "".join(f'#if __has_include("{header_of(other)}")\nfound {other}\n#endif\n' for other in LINE)
     done = preprocess(build, room, probe)
     found = {line.split()[1] for line in done.stdout.split("\n") if line.startswith("found ")}

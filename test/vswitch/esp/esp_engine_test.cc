@@ -78,7 +78,7 @@ FrameBytes plain(std::size_t bytes, std::uint32_t number = 0) {
     return numbered(mac(9), mac(1), bytes, number);
 }
 
-/// Runs a burst of copies; what is done goes to `out`.
+/// Works on copies of the frames, burst by burst; those that succeed go to `out`. @return all outcomes
 template <class Work>
 Outcomes run(const std::vector<FrameBytes>& frames, std::size_t piece, std::vector<FrameBytes>& out,
              Work work) {

@@ -1,4 +1,4 @@
-// flow_hash_test.cc - what keeps a flow on one ring, and what spreads flows.
+// flow_hash_test.cc - the fields that keep a flow on one ring, and those that spread flows.
 #include "vswitch/ports/flow_hash.h"
 
 #include <set>

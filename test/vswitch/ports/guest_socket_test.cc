@@ -1,4 +1,4 @@
-// guest_socket_test.cc - what may be in the way of a socket, and that it is used as soon as nothing is.
+// guest_socket_test.cc - faults that keep a socket from use, and its use as soon as there is none.
 #include "vswitch/ports/guest_socket.h"
 
 #include <sys/stat.h>

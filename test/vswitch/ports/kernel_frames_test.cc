@@ -119,15 +119,16 @@ TEST_CASE("a wrong checksum, a missing one, a fragment and a cut packet are left
 }
 
 TEST_CASE("a right checksum that equals the sum of its pseudo header is left as it is") {
-    // The bytes behind the header make up for what is missing: their sum with the header is 0xFFFF less twice
-    // that of the pseudo header.
+    // The field holds the sum of the pseudo header, as if the checksum were only begun. The payload's last
+    // bytes make it right all the same: header and payload without the field sum to 0xFFFF less twice that
+    // sum.
     for (const FrameBytes& packet : packets()) {
         FrameBytes equal = begun(packet);
         const std::size_t last = equal.size() - 3;  // an even place behind the header: 101 bytes of payload
         write16(equal, last, 0);
         const std::uint16_t begun_sum = read16(equal, field_of(equal));
         const FrameBytes upper(equal.begin() + (read16(equal, 12) == kIpv4 ? 34 : 54), equal.end());
-        // ~(sum + begun) has to be 0: of what `upper` sums to, `begun_sum` is a part.
+        // ~(sum of `upper` + begun_sum) has to be 0. `upper` holds begun_sum once already, in the field.
         const std::uint32_t sum = std::uint32_t{static_cast<std::uint16_t>(~checksum(upper))} + begun_sum;
         const auto folded = static_cast<std::uint16_t>((sum & 0xFFFF) + (sum >> 16));
         write16(equal, last, static_cast<std::uint16_t>(~folded));

@@ -38,7 +38,7 @@ struct Driver {
     Notifier notifier;
     VhostPort port{buffer_pool(), notifier, 1};
 
-    /// What is in the way of the vNIC's socket.
+    /// Why no front-end can come to the vNIC; empty: one can.
     std::string fault(const VnicConfig& vnic) {
         driver.add(vnic, port);
         const std::string text = driver.socket_fault(vnic.socket);

@@ -48,7 +48,7 @@ class DirtyLog {
     std::uint8_t* bits_;
 };
 
-/// What QEMU sends when a migration begins: the rings go on meanwhile.
+/// Sends QEMU's messages at the begin of a migration: the rings go on meanwhile.
 void begin_migration(Guest& guest, const DirtyLog& log) {
     CHECK(guest.frontend.send(hostile::kSetLogBase, hostile::LogArea{kLogBytes, 0}, {log.file()}));
     CHECK(guest.frontend.send(hostile::kSetFeatures, guest.features() | hostile::mask(hostile::kLogAll)));

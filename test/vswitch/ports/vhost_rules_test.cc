@@ -1,4 +1,4 @@
-// vhost_rules_test.cc - what the switch makes of a driver that breaks one rule of virtio, rule by rule.
+// vhost_rules_test.cc - the switch's reaction to a driver that breaks one rule of virtio, rule by rule.
 // Source: virtio 1.2 2.7, 2.8 and 5.1.6. Units: frames; poll turns.
 //
 // Each violation has one of four outcomes:
@@ -31,7 +31,7 @@ constexpr std::uint64_t kTurns = 500;
 constexpr unsigned kOffender = 3;
 constexpr unsigned kPartner = 4;
 
-/// What the switch has counted of the offender.
+/// The offender's ring errors and drops, as the switch has counted them.
 struct Counts {
     explicit Counts(VhostSwitch& where) : errors(where.port(kOffender).ring_errors()) {
         for (const std::uint64_t count : where.stats(kOffender).from_vm.drops)

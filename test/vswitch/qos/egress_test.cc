@@ -1,5 +1,5 @@
-// egress_test.cc - the rules around the scheduler on a manual clock, with worked numbers: what bypasses,
-// waits, is marked, is dropped, and what feedback and allocations do to it.
+// egress_test.cc - the rules around the scheduler on a manual clock, with worked numbers: which packets
+// bypass, wait, are marked or dropped, and the effect of feedback and allocations on them.
 #include "vswitch/qos/egress.h"
 
 #include <array>
@@ -124,7 +124,7 @@ TEST_CASE("a vNIC's limit and the link are paid together or not at all") {
     for (int i = 0; i < 32; ++i)  // 49,216 of 50,000 bytes: 4 ms of 12.5 MB/s
         CHECK(host.send(0, kA) == Way::kBypassed);
     CHECK(host.send(0, kA) == Way::kQueued);
-    // What the limit refused left the link's 125,000 bytes alone: 75,784 are left.
+    // The packet that the limit refused took none of the link's 125,000 bytes: 75,784 are left.
     CHECK_FALSE(host.egress.can_bypass(1, 70'000, host.now));  // vNIC 0 contends until it is asked
     CHECK(host.poll().empty());
     CHECK(host.egress.can_bypass(1, 70'000, host.now));

@@ -29,7 +29,7 @@ TEST_CASE("a worker's reservations hold as a whole, though it is allocated what 
     CHECK(shared.reservable(0) == 600);
     CHECK(shared.reservable(1) == 400);
     shared.report(0, {.reservation = 600, .shares = 1, .used = 60, .backlogged = true});
-    shared.divide();  // it asks, and one period later has what was promised
+    shared.divide();  // its worker is backlogged, and one period later has its reservation
     CHECK(shared.allocation(0) == 600);
 }
 

@@ -2,9 +2,9 @@
 // Source: EyeQ 3.2, 3.3, 3.4; docs/design.md 4; docs/algorithms.md 4. Units: accounted bytes; ns. Threads:
 // owning worker; built by the agent.
 //
-// As a receiver it counts what the worker's vNICs receive from the wire (Receiver) and answers some frames
-// with a feedback frame to their senders. As a sender it applies feedback frames that arrive for its vNICs
-// to the uplink's destination limits. A frame for a vNIC of another worker goes to that worker's inbox.
+// As a receiver it counts the bytes that the worker's vNICs receive from the wire (Receiver) and answers some
+// frames with a feedback frame to their senders. As a sender it applies feedback frames that arrive for its
+// vNICs to the uplink's destination limits. A frame for a vNIC of another worker goes to that worker's inbox.
 #pragma once
 
 #include <cstdint>

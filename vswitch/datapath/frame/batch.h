@@ -1,6 +1,10 @@
 // batch.h - one burst of classified frames, as parallel arrays on the worker's stack, and runs of it.
 // Units: bytes as accounted. Threads: owning worker.
 //
+// A classifier fills a batch, its caller takes runs from it (classifier.h has the loop), and each run goes to
+// one function that consumes its frames: Uplink::send(), Delivery::deliver(), Floods::from_vm(). Batches and
+// runs own no frame and free none. A run points into its batch or OneFrame, which outlives it.
+//
 // Example: a burst for B, B, C, B has three runs. Each is delivered, counted and paid as one.
 #pragma once
 
@@ -16,6 +20,9 @@
 
 namespace weir {
 
+/// The first `count` entries of the arrays are valid. RequestPath::from_vm() takes frames out, and corrects
+/// arrays, `count` and totals. `longest` and `offload_flags` are bounds: they include frames that were
+/// refused or taken out.
 struct Batch {
     std::array<rte_mbuf*, limits::kBurst> frames;
     std::array<std::uint32_t, limits::kBurst> bytes;        ///< accounted, of all its wire frames together
@@ -25,29 +32,32 @@ struct Batch {
     std::uint32_t bytes_total = 0;
     std::uint32_t wire_frames_total = 0;
     std::uint32_t longest = 0;        ///< single frame without FCS, for the MTU check; super-frames excluded
-    std::uint64_t offload_flags = 0;  ///< OR of what senders asked for
-    bool same_destination = true;
+    std::uint64_t offload_flags = 0;  ///< OR of the senders' kOffloadFlags
+    bool same_destination = true;     ///< false: `to` may differ
 };
 
-/// A run of frames inside a batch that go to one destination.
+/// A run of frames inside a batch that go to one destination; fields as in Batch. The consumer may reorder
+/// the pointers.
 struct Run {
     rte_mbuf** frames;
-    const std::uint32_t* bytes;
-    const std::uint16_t* wire_frames;
-    std::uint16_t count;
+    const std::uint32_t* bytes;        ///< nullptr inside of Delivery
+    const std::uint16_t* wire_frames;  ///< likewise
+    std::uint16_t count;               ///< 1 at least
     std::uint32_t bytes_total;
     std::uint32_t wire_frames_total;
     std::uint32_t longest;
     std::uint64_t offload_flags;
 };
 
+/// All frames of a batch that has some; with `same_destination` only.
 [[nodiscard]] inline Run whole_run(Batch& batch) {
     return {batch.frames.data(), batch.bytes.data(), batch.wire_frames.data(),
             batch.count,         batch.bytes_total,  batch.wire_frames_total,
             batch.longest,       batch.offload_flags};
 }
 
-/// The longest run of one destination that starts at `first`.
+/// The longest run of one destination that starts at `first`, which is below `count`. Its `longest` and
+/// `offload_flags` are the batch's.
 [[nodiscard]] inline Run run_at(Batch& batch, std::uint16_t first) {
     Run run{batch.frames.data() + first,
             batch.bytes.data() + first,
@@ -66,7 +76,7 @@ struct Run {
 }
 
 /// Counts the first `delivered` frames of the run as delivered; the rest did not fit into another worker's
-/// inbox.
+/// inbox. Reads no frame: Delivery has consumed them, as in account(stats, run, delivery.deliver(...)).
 inline void account(DirectionStats& stats, const Run& run, std::uint16_t delivered) {
     if (delivered == run.count) [[likely]] {
         stats.delivered.add(run.count, run.bytes_total);
@@ -78,7 +88,8 @@ inline void account(DirectionStats& stats, const Run& run, std::uint16_t deliver
                run.bytes_total - bytes);
 }
 
-/// A single frame as a run, which points into this. The frame is offload::valid().
+/// A single frame as a run, which points into this. The frame is offload::valid(), and the caller's until the
+/// run is consumed. @param accounted_bytes of all its wire frames together
 struct OneFrame {
     OneFrame(rte_mbuf* what, std::uint32_t accounted_bytes)
         : frame(what), bytes(accounted_bytes), wire_frames(offload::wire_frames(what)) {}

@@ -99,7 +99,7 @@ void write_ipv6(std::uint8_t* ip, const std::uint8_t* answered) {
 }  // namespace
 
 bool is_feedback(std::span<const std::uint8_t> frame) {
-    constexpr std::size_t kNameBytes = 4;  // whatever the version
+    constexpr std::size_t kNameBytes = 4;  // "WEIR"; the version follows
     const bool v4 = is_ipv4(frame);
     if ((!v4 && !is_ipv6(frame)) || !has_feedback_protocol(frame.data()))
         return false;

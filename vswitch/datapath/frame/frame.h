@@ -1,5 +1,11 @@
 // frame.h - the few header fields that a switch reads, straight from the frame.
 // Source: IEEE 802.3, 802.1Q. Units: bytes, without FCS. Threads: any (values).
+//
+// The functions borrow the frame, the first mbuf of its chain, from its holder: they free and write nothing.
+// They read data of the first buffer only, and check no length: the classifier has refused frames whose first
+// buffer has less than kEthernetHeaderBytes.
+//
+// Example: a frame from 52:54:00:00:00:01 has the source 0x0100'0000'5452, and with IPv4 the type kTypeIp4.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -47,8 +53,8 @@ struct FrameHead {
     return {first & kLow48, second & kLow48, static_cast<std::uint16_t>(second >> 48)};
 }
 
-/// Bytes of the VLAN tags in front of the EtherType that an MTU does not count: at most two tags (802.1ad).
-/// The frame has an Ethernet header.
+/// Bytes of the VLAN tags in front of the EtherType that an MTU does not count: 0, 4 or 8, at most two tags
+/// (802.1ad). The frame has an Ethernet header; a tag beyond the first buffer is none.
 [[nodiscard]] inline std::uint32_t tag_bytes(const rte_mbuf* frame) {
     constexpr std::uint32_t kFirstTypeAt = kEthernetHeaderBytes - sizeof(std::uint16_t);
     std::uint16_t type = read_head(frame).type;
@@ -62,20 +68,21 @@ struct FrameHead {
     return bytes;
 }
 
-/// Whether a wire frame of this length is longer than an MTU allows, besides its tags. The tags of a frame
+/// Whether a wire frame of `bytes` is longer than an MTU allows, besides its tags. The tags of a frame
 /// are read only when it is too long with them.
 /// @param head the frame, or the super-frame that it is a segment of  @param bytes_max MTU + Ethernet header
 [[nodiscard]] inline bool exceeds(std::uint32_t bytes, const rte_mbuf* head, std::uint32_t bytes_max) {
     return bytes > bytes_max && bytes - tag_bytes(head) > bytes_max;
 }
 
-/// What its first buffer holds.
+/// The bytes of the first buffer, perhaps fewer than the frame's; valid until its holder frees, adjusts or
+/// passes on the frame.
 [[nodiscard]] inline std::span<const std::uint8_t> first_buffer(const rte_mbuf* frame) {
     return {rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len};
 }
 
-/// Buffers that the frame keeps from the pool: its own, and for each indirect one, which rte_gso and flooding
-/// make, the one that holds the data.
+/// Buffers (mbufs) that the frame keeps from the pool, as quotas count them: its own, and for each indirect
+/// one, which rte_gso and flooding make, the one that holds the data.
 [[nodiscard]] inline std::uint16_t buffers_of(const rte_mbuf* frame) {
     if (RTE_MBUF_CLONED(frame)) [[unlikely]]
         return static_cast<std::uint16_t>(2 * frame->nb_segs);
@@ -84,7 +91,7 @@ struct FrameHead {
     return static_cast<std::uint16_t>(RTE_MBUF_CLONED(frame->next) ? 2 * frame->nb_segs - 1 : frame->nb_segs);
 }
 
-/// Other frames read the data of this buffer: it must not be written.
+/// Other frames read the data of this buffer, of the chain this one alone: it must not be written.
 [[nodiscard]] inline bool is_shared(const rte_mbuf* buffer) {
     return RTE_MBUF_CLONED(buffer) || rte_mbuf_refcnt_read(buffer) != 1;
 }

@@ -1,4 +1,4 @@
-// frame_word.h - what a frame carries in its mbuf while the switch has it, besides what DPDK's fields mean.
+// frame_word.h - the switch's own fields in a frame's mbuf: source, destination, origin, tunnel.
 // Threads: the frame's holder (values).
 //
 // Two fields are used, of which DPDK reads neither on transmit: `port` has the vNIC that sent the frame, and
@@ -71,7 +71,7 @@ inline void set_tunnel(rte_mbuf* frame, std::uint8_t tunnel) {
     return frame->hash.usr != 0;
 }
 
-/// A piece of a split super-frame carries what the whole does.
+/// Copies these fields from a super-frame to a piece of it.
 inline void carry_on(rte_mbuf* piece, const rte_mbuf* whole) {
     piece->port = whole->port;
     piece->hash.usr = whole->hash.usr;

@@ -1,4 +1,4 @@
-// intake.cc - Intake: what a super-frame may become, and how much of a burst makes a piece.
+// intake.cc - Intake: segments and buffers of a super-frame, and the frames of a burst that make a piece.
 #include "vswitch/datapath/frame/intake.h"
 
 #include <rte_mbuf.h>

@@ -57,7 +57,7 @@ class Intake {
     /// @param most frames
     /// @param one  at least one frame, though it may not fit: the vNIC has nothing else that could leave
     [[nodiscard]] std::span<rte_mbuf*> next(std::uint32_t room, std::size_t most, bool one);
-    /// Frees what is left. @return frames
+    /// Frees the frames that are left. @return their number
     std::uint16_t drop_all();
 
   private:

@@ -53,8 +53,9 @@ std::uint16_t l4_checksum(const rte_mbuf* frame) {
                                    : static_cast<std::uint16_t>(~checksums::fold(sum));
 }
 
-/// What of a super-frame's flags holds for a piece of it, and the checksum of the pseudo header for its
-/// length. The congestion window was reduced once, before the first segment (RFC 3168 6.1.2).
+/// Gives a piece the super-frame's flags that hold for it, its IP id, and the checksum of the pseudo header
+/// for its length. The first piece alone keeps CWR: the congestion window was reduced once, before it (RFC
+/// 3168 6.1.2).
 /// @param before segments of the whole that come before the piece
 void finish_piece(rte_mbuf* piece, const rte_mbuf* whole, std::uint32_t before) {
     const std::uint16_t segment_bytes = whole->tso_segsz;

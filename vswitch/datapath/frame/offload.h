@@ -31,8 +31,8 @@ using Segments = std::array<rte_mbuf*, kSegmentsMax>;
     return fits(frame) && wire_frames(frame) <= kSegmentsMax;
 }
 
-/// What the frame costs where it is split or copied, with a plain frame in one buffer as the unit: its wire
-/// frames, or its buffers if they are more. The frame is valid().
+/// Cost of splitting or copying the frame, with a plain frame in one buffer as the unit: its wire frames, or
+/// its buffers if they are more. The frame is valid().
 [[nodiscard]] inline std::uint16_t weight(const rte_mbuf* frame) {
     return RTE_MAX(wire_frames(frame), frame->nb_segs);
 }

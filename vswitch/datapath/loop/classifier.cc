@@ -40,7 +40,7 @@ void refuse(DirectionStats& stats, rte_mbuf* frame, DropReason reason, std::uint
     rte_pktmbuf_free(frame);
 }
 
-/// A super-frame costs what its segments cost on the wire.
+/// Accounted bytes of a super-frame: those of all its segments on the wire.
 std::uint32_t super_frame_bytes(const rte_mbuf* frame, std::uint16_t wire_frames, std::uint32_t overhead) {
     return frame->pkt_len + (wire_frames - 1U) * offload::header_bytes(frame) + wire_frames * overhead;
 }
@@ -119,8 +119,8 @@ std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
     return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
 }
 
-/// Where a frame from outside goes. Where no port here may have unknown addresses behind it, a vNIC whose VM
-/// is not connected counts what comes for it.
+/// Where a frame from outside goes. Where no port here may have unknown addresses behind it, frames for a
+/// vNIC whose VM is not connected still go to that vNIC, which counts them.
 template <class Context>
 Destination find_inside(const Context& context, std::uint64_t mac, std::uint16_t vlan) {
     const MacKey key = mac_key(mac, vlan);

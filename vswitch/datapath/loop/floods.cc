@@ -1,4 +1,4 @@
-// floods.cc - Floods: what is taken, how it is copied, and how it ends.
+// floods.cc - Floods: frames are taken within a bound, copied in turn, and sent, delivered or dropped.
 #include "vswitch/datapath/loop/floods.h"
 
 #include <rte_mbuf.h>
@@ -145,7 +145,7 @@ void Floods::from_outside(const Passage& passage, DirectionStats& stats, rte_mbu
     setup_.bill.restart();
 }
 
-/// Of the only sender, with what is left of this turn's copies.
+/// Copies frames of the only sender that has any, within the rest of this turn's copies.
 void Floods::copy_now(const Passage& passage) {
     round_.serve([&](FloodQueue& queue, std::uint32_t budget) { return copy(passage, queue, budget); });
 }
@@ -166,9 +166,9 @@ unsigned Floods::serve_waiting(Nanos now) {
     return used_in_all;
 }
 
-/// Copies one sender's frames, in order, until the budget is used or exceeded by the last copy. @return what
-/// was used, 1 at least: the weight of each copy and of each frame that goes to the uplink, 1 for each member
-/// without a copy
+/// Copies one sender's frames, in order, until the budget is used or exceeded by the last copy. @return the
+/// part that was used, 1 at least: the weight of each copy and of each frame that goes to the uplink, 1 for
+/// each member without a copy
 std::uint32_t Floods::copy(const Passage& passage, FloodQueue& queue, std::uint32_t budget) {
     std::uint32_t used = 0;
     while (!queue.empty() && used < budget) {
@@ -223,8 +223,8 @@ std::uint32_t Floods::copy_into_tunnels(FloodQueue& queue, const Flood& flood, s
     return used;
 }
 
-/// A copy counts as a frame that its sender offers. What it may be split into must fit into the sender's
-/// quota beside all that the sender holds, of which the frame itself is a part.
+/// A copy counts as a frame that its sender offers. Its buffers, or those of the segments that it may be
+/// split into, must fit into the sender's quota beside all that the sender holds, with the frame itself.
 void Floods::copy_into(TunnelId tunnel, const Flood& flood, Nanos now) {
     VnicPath& from = *flood.from;
     const std::uint32_t held = from.queued_buffers + from.intake.buffers();

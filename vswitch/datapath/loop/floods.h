@@ -3,8 +3,8 @@
 // bytes; ns. Threads: owning worker.
 //
 // A sender's frames are bounded by its vNIC's bucket, those of the wire and of tunnels by one bucket
-// together. begin_turn() once per turn of the poll loop, before serve(); what comes while no flood waits is
-// copied at once, with what is left of the turn's copies.
+// together. serve() once per turn of the poll loop; a frame that comes while no flood waits is copied at
+// once, within the copies that the last serve() has left of its turn's.
 #pragma once
 
 #include "vswitch/datapath/output/passage.h"
@@ -29,13 +29,14 @@ class Floods {
         CycleBill& bill;
     };
     explicit Floods(const Setup& setup);
-    /// Frees what came from outside; all vNICs were removed before.
+    /// Frees waiting frames from outside; all vNICs were removed before.
     ~Floods();
     Floods(const Floods&) = delete;
     Floods& operator=(const Floods&) = delete;
 
     void add(const VnicPath& path);
-    /// What the vNIC floods is dropped, and others' floods go on with the member behind it.
+    /// Drops the frames that the vNIC floods; others' floods whose next copy is for it go on with the member
+    /// behind it.
     void remove(VnicPath& path);
 
     /// Takes a run of a VM: copies for the VMs of the VLAN and the tunnels, the frame itself for the uplink.
@@ -53,18 +54,19 @@ class Floods {
     /// a sender that keeps its queue filled could flood at any rate otherwise. @return false, and the frame
     /// is the caller's, when no such frame waits
     bool take_behind(const Passage& passage, VnicPath& from, const Run& one, Destination to);
-    /// A frame from the wire or from a tunnel. vNICs that encrypt get what came through tunnels, the others
-    /// what came in clear text. @param stats count it
+    /// Takes a frame from the wire or from a tunnel. vNICs that encrypt get frames that came through tunnels,
+    /// the others frames that came in clear text. @param stats that count the frame
     void from_outside(const Passage& passage, DirectionStats& stats, rte_mbuf* frame, std::uint32_t bytes,
                       std::uint16_t vlan, bool encrypted);
 
-    /// Begins a turn's copies, with those that wait. @return what they weigh, 0 when none waits
+    /// Begins a turn's copies, of frames that wait. @return the copies' weight, 0 when no frame waits
     unsigned serve(Nanos now) {
         round_.begin_turn();
         return round_.idle() ? 0 : serve_waiting(now);
     }
     [[nodiscard]] bool idle() const { return round_.idle(); }
-    /// What the vNIC sends to all is copied for tunnels: all but the first, which the frame itself takes.
+    /// Frames that the vNIC sends to all are copied for tunnels: all but the first, which the frame itself
+    /// takes.
     [[nodiscard]] bool copies_for_tunnels(const VnicPath& from) const {
         return from.fixed.encrypted && setup_.uplink != nullptr && setup_.tunnels->tunnels() > 1;
     }

@@ -103,8 +103,8 @@ unsigned FromOutside::poll_inbox(Nanos now) {
     return static_cast<unsigned>(piece.size());
 }
 
-/// Does for a frame what the worker that received it could not: frames of the wire are metered by their
-/// vNIC's owner.
+/// Applies a feedback frame, and delivers any other. A frame of the wire is metered first: its vNIC's owner
+/// does that, not the worker that received the frame.
 void FromOutside::from_worker(const Passage& passage, rte_mbuf* frame) {
     const FrameOrigin origin = FrameWord::of(frame).origin;
     VnicPath* const to = stages_.vnics.addressee(frame);

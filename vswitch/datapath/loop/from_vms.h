@@ -15,7 +15,7 @@ namespace weir {
 
 class FromVms {
   public:
-    /// @param pool for what super-frames are split into
+    /// @param pool for the segments of super-frames
     FromVms(Stages& stages, TimingWheel& wheel, CycleBill& bill, rte_mempool* pool)
         : stages_(stages), wheel_(wheel), bill_(bill), pool_(pool) {}
 
@@ -23,8 +23,8 @@ class FromVms {
     void forward(VnicPath& from, rte_mbuf** frames, std::uint16_t count, Nanos now);
     /// Leaves the VM's ring alone until the vNIC's own limit can pay `costs`.
     void park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now);
-    /// Forwards what waits for the vNIC's own limit, as far as the limit pays, and parks the vNIC for the
-    /// rest.
+    /// Forwards frames that wait for the vNIC's own limit, as far as the limit pays, and parks the vNIC for
+    /// the rest.
     void release(VnicPath& from, Nanos now);
 
     // With appliances only.
@@ -35,8 +35,8 @@ class FromVms {
     /// The wheel fired for a service flow: forwards its requests that every bucket pays now.
     void wake_request(std::uint32_t flow, Nanos now);
 
-    /// What a ring that a receiver holds back has next may go elsewhere: it goes there, or that cannot be
-    /// known.
+    /// Whether the next frame of a ring that a receiver holds back goes to another receiver, or may go there
+    /// or to another ring of the same receiver.
     [[nodiscard]] bool next_goes_elsewhere(const VnicPath& vnic);
 
   private:

@@ -1,11 +1,14 @@
 // readings.cc - of every stage that is there.
 #include "vswitch/datapath/loop/readings.h"
 
+#include <cassert>
+
 namespace weir {
 
 void read(const Stages& stages, VnicId vnic, VnicStats& into) {
     const VnicPath& path = stages.vnics.at(vnic);
     into = path.stats;
+    assert(balanced(into.from_vm) && balanced(into.to_vm));
     into.learned = path.guard.learned();
     if (stages.uplink)
         into.limiters = stages.uplink->egress().limits().advertised(vnic);
@@ -22,6 +25,7 @@ void read(const Stages& stages, WorkerSnapshot& into) {
     into.mac_entries = stages.vnics.macs().size();
     if (stages.uplink) {
         into.uplink = stages.uplink->stats;
+        assert(balanced(into.uplink.rx) && balanced(into.uplink.tx));
         into.uplink_capacity = stages.uplink->egress().capacity();
     }
     if (stages.feedback) {

@@ -1,4 +1,4 @@
-// ring_poller.cc - RingPoller: what one ring may give, and the rounds over all rings.
+// ring_poller.cc - RingPoller: the frames that one ring may give, and the rounds over all rings.
 #include "vswitch/datapath/loop/ring_poller.h"
 
 #include <rte_mbuf.h>
@@ -59,8 +59,8 @@ void RingPoller::remove(VnicPath& vnic) {
     promised_next_ = 0;
 }
 
-/// Between two VMs of a long turn: what was promised, or comes from outside, does not wait for its end; nor
-/// do frames that may leave, or that a VM takes now.
+/// Between two VMs of a long turn: promised packets and frames from outside do not wait for its end; nor do
+/// frames that may leave, or that a VM takes now.
 unsigned RingPoller::serve_between(Nanos now) {
     unsigned moved = poll_outside(now);
     moved += poll_promised(now);
@@ -136,8 +136,8 @@ unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
     return count;
 }
 
-/// A piece of a burst with super-frames, of at most so many, if the vNIC's quota has room for what they may
-/// become.
+/// Forwards a piece of a burst with super-frames, at most `most` frames, if the vNIC's quota has room for the
+/// buffers of their segments. @return frames; 0: the ring is held back
 unsigned RingPoller::forward_piece(VnicPath& vnic, std::size_t most, Nanos now) {
     const std::uint32_t held = vnic.queued_buffers + vnic.intake.buffers();
     const std::uint32_t room = vnic.profile.buffers_max - std::min(vnic.profile.buffers_max, held);

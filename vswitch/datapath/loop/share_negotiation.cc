@@ -1,4 +1,4 @@
-// share_negotiation.cc - ShareNegotiation: what was used since the last time, and what is still needed.
+// share_negotiation.cc - ShareNegotiation: reports the bytes/s used since the last time, applies the part.
 #include "vswitch/datapath/loop/share_negotiation.h"
 
 #include <utility>

@@ -15,7 +15,7 @@ class ShareNegotiation {
     ShareNegotiation(WorkerId worker, Stages& stages, const Stages::UplinkPart& uplink)
         : worker_(worker), stages_(stages), out_(uplink.out), in_(uplink.in) {}
 
-    /// Reservations and shares of these vNICs, the worker's own, are what it claims from now on.
+    /// The worker claims the reservations and shares of these vNICs, its own, from now on.
     void claim(std::span<VnicPath* const> vnics);
     /// Once in LinkShare::kPeriod.
     void negotiate_when_due(Nanos now) {

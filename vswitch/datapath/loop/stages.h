@@ -71,7 +71,7 @@ struct Stages {
     void remove(VnicPath& path, Nanos now);
     void housekeeping(Nanos now);
 
-    /// Delivers what VMs whose frames wait take now. @return buffers
+    /// Delivers waiting frames that their VMs take now. @return buffers
     unsigned serve_waiting(Nanos now);
 
     VnicDirectory vnics;

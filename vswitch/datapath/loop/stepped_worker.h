@@ -2,8 +2,8 @@
 // Source: docs/design.md 2. Units: ns. Threads: run() by the worker's thread; turns() and stop() by the
 // agent.
 //
-// Poll turns and commands are those of the real thread (WorkerThread); what differs is when they happen. A
-// parked worker uses no core, is offline for quiescence, and carries out commands at once.
+// Poll turns and commands are those of the real thread (WorkerThread); only their times differ. A parked
+// worker uses no core, is offline for quiescence, and carries out commands at once.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // worker.h - one core's poll loop: owns the stages, and runs one turn after the other.
 // Source: docs/design.md 2, 4 and 6. Units: ns; cycles of the TSC. Threads: built by the agent; run_once()
-// and what it calls by the worker's thread only; the agent posts commands.
+// and all that it calls by the worker's thread only; the agent posts commands.
 //
 // One turn: limits that can pay again, frames that wait for VMs, the wire, other workers' frames, every VM's
 // ring with the wire again between them (ring_poller.h), floods, requests, the worker's part of the link,
@@ -39,7 +39,8 @@ class Worker {
     /// 0: idle
     unsigned run_once(Nanos now, std::uint64_t start);
     unsigned run_once(Nanos now) { return run_once(now, bill_.read()); }
-    /// What the agent posted, a few at a time; housekeeping does it. @return whether there may be more
+    /// Carries out commands of the agent, 16 at most; housekeeping calls it. @return whether there may be
+    /// more
     bool run_commands(Nanos now);
     /// No frame waits in any queue of this worker; the VMs' rings are not looked at.
     [[nodiscard]] bool drained();
@@ -60,7 +61,7 @@ class Worker {
     void wake(std::uint32_t id, Nanos now);
     void resume(VnicPath& vnic, Nanos now);
     void housekeeping(Nanos now);
-    // worker_commands.cc: what the agent posts
+    // worker_commands.cc: the agent's commands
     void add_vnic(VnicPath& path, Nanos now);
     void change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now);
     void remove_vnic(VnicId vnic, Nanos now);

@@ -1,4 +1,4 @@
-// worker_commands.cc - Worker: what it does for each command of the agent.
+// worker_commands.cc - Worker: carries out the agent's commands.
 // Source: docs/design.md 4, 6. Threads: the worker's.
 #include <algorithm>
 

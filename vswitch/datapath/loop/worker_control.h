@@ -2,8 +2,9 @@
 // Source: docs/design.md 2, 4. Units: ns. Threads: post() and wait() by the agent, take() and done() by the
 // worker.
 //
-// Commands are done in the order in which they were posted, between two iterations of the poll loop. What a
-// command points to belongs to the agent, which keeps it until the command is done.
+// Commands are done in the order in which they were posted, between two iterations of the poll loop. The
+// objects that a command points to belong to the agent, which keeps them until the command is done, a vNIC
+// and a session longer (vnic_path.h, tunnel_path.h); the worker consumes the frame of SendFrame.
 #pragma once
 
 #include <atomic>
@@ -52,7 +53,7 @@ struct ReadRequests {
     VnicId vnic;
     std::vector<RequestPath::Reading>* readings;
 };
-/// The controller's rates for what the vNIC sends to some addresses.
+/// The controller's rates for the vNIC's frames to some addresses.
 struct AllocatePeers {
     VnicId vnic;
     std::span<const PeerAllocation> peers;

@@ -31,7 +31,7 @@ std::uint16_t Delivery::deliver(const Origin& origin, VnicPath& to, const Run& r
     return run.count;
 }
 
-/// What the VM will receive may answer its requests, or assign an address to it.
+/// Frames that the VM will receive may answer its requests, or assign an address to it.
 [[gnu::noinline]] void Delivery::observe(VnicPath& to, const Run& run, Nanos now) {
     if (to.profile.tracked && setup_.requests != nullptr)
         setup_.requests->to_vm(to, run, now);

@@ -3,8 +3,8 @@
 //
 // A burst that goes to one vNIC as a whole enters the VM's ring at once. Frames of a mixed burst are staged
 // per vNIC, so that each VM's ring is written once per burst, and flushed when the burst has been routed. A
-// full ring gets one more attempt. What does not fit then, or is above the vNIC's `receive_limit`, waits
-// (waiting_frames.h). A receiver for which nothing waits and that has no limit costs one flag.
+// full ring gets one more attempt. Frames that do not fit then, or are above the vNIC's `receive_limit`, wait
+// (waiting_frames.h). A receiver for which no frame waits and that has no limit costs one look at a flag.
 //
 // Example: a burst of 32 frames for one VM enters its ring in one call. Of 20 frames for B and 12 for C both
 // rings are written once. B's ring has 5 free places: 5 frames enter, the second attempt takes none, and 15
@@ -57,13 +57,13 @@ class Delivery {
     /// Stages the run for a vNIC of this worker. Order towards one VM is kept.
     void stage(const Origin& origin, VnicPath& to, const Run& run);
 
-    /// Sends what is staged, all of it of this origin (passage.h); the caller charges the cycles.
+    /// Sends all staged frames, which are of this origin (passage.h); the caller charges the cycles.
     void flush(const Origin& origin);
-    /// Sends what is staged and charges each receiver; cycles since the last payer that led to no delivery
+    /// Sends all staged frames and charges each receiver; cycles since the last payer that led to no delivery
     /// are charged to no vNIC.
     void flush_to_receivers(const Origin& origin);
 
-    /// What VMs have not taken.
+    /// Frames that VMs have not taken yet.
     [[nodiscard]] WaitingFrames& waiting() { return waiting_; }
     [[nodiscard]] const WaitingFrames& waiting() const { return waiting_; }
 

@@ -1,9 +1,9 @@
 // passage.h - the scope of one burst: whose frames are delivered in it, and which vNIC pays for the cycles.
 // Source: docs/algorithms.md 3.5. Units: ns; TSC cycles. Threads: owning worker.
 //
-// The constructor begins. What is delivered in the scope may be staged; the destructor sends it and charges.
-// A passage may be opened within another of the same origin: what waits of the outer one leaves with the
-// inner one's end.
+// The constructor begins. Frames that are delivered in the scope may be staged; the destructor sends them and
+// charges. A passage may be opened within another of the same origin: frames that the outer one has staged
+// leave with the inner one's end.
 //
 // Example: a burst of the wire has frames for B and C. They are staged in a passage whose receivers pay; at
 // its end B's ring is written and B charged, then C's and C.
@@ -24,7 +24,7 @@ class Passage {
     enum class Payer : std::uint8_t {
         kCaller,    ///< charges later, or nothing is charged
         kSender,    ///< the origin's VM, for all since the last charge
-        kReceivers  ///< each for what it is sent
+        kReceivers  ///< each for the frames to it
     };
     Passage(Delivery& delivery, CycleBill& bill, const Origin& origin, Payer payer)
         : delivery_(delivery), bill_(bill), origin_(origin), payer_(payer) {}

@@ -118,8 +118,8 @@ bool Uplink::nic_has_room(std::uint16_t frames) {
     return pending_count_ + frames <= kPendingMax;
 }
 
-/// What the link to be would get late: frames that have left the scheduler. Their vNICs have counted them as
-/// delivered.
+/// Drops the frames that have left the scheduler: a link that comes up would get them late. Their vNICs have
+/// counted them as delivered.
 [[gnu::noinline]] void Uplink::drop_pending() {
     for (std::uint16_t i = 0; i < pending_count_; ++i) {
         const rte_mbuf* frame = pending_[i];
@@ -218,7 +218,7 @@ bool Uplink::passes_whole(const VnicPath& from, const rte_mbuf* frame) const {
             egress_.takes_super_frames(from.fixed.id, read_head(frame).destination));
 }
 
-/// Does in software, frame by frame, what the NIC does not do.
+/// Sends a run frame by frame; checksums and segments that the NIC does not make are made in software.
 [[gnu::noinline]] void Uplink::send_adapted(VnicPath& from, const Run& run, Nanos now) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
@@ -238,7 +238,7 @@ void Uplink::send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, Tu
         drop(from, frame, bytes, DropReason::kNoBuffer);
         return;
     }
-    // The guest offered one frame; from here on its segments are what is counted.
+    // The guest offered one frame; from here on its segments are counted.
     from.stats.from_vm.offered.add(made - 1U, 0);
     for (std::uint16_t at = 0; at < made; ++at) {
         const std::uint32_t own = segments[at]->pkt_len + overhead_bytes_ + from.fixed.tag_bytes;
@@ -347,7 +347,8 @@ bool Uplink::send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now) {
     return true;
 }
 
-/// Moves what the scheduler lets leave now from its vNIC's queue to the pending frames.
+/// Moves frames that the scheduler lets leave now, a burst at most, from their vNICs' queues to the pending
+/// frames. @return frames that left the scheduler
 unsigned Uplink::depart(Nanos now) {
     std::array<PacketRef, limits::kBurst> refs;
     const std::size_t room = std::min<std::size_t>(refs.size(), kPendingMax - pending_count_);

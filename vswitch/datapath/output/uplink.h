@@ -2,8 +2,9 @@
 // behind it. Source: EyeQ 3.3, 4.2; docs/design.md 4. Units: accounted bytes; ns. Threads: owning worker.
 //
 // Frames come in runs, one vNIC's and one burst's. A run is fitted to the NIC (VLAN tag, MTU, checksums,
-// super-frames that the NIC cannot split), then passes the queues or waits in them as Egress decides. What
-// leaves gathers in a pending array, is encrypted there if it takes a tunnel, and goes to the NIC in bursts.
+// super-frames that the NIC cannot split), then passes the queues or waits in them as Egress decides. Frames
+// that leave gather in a pending array, are encrypted there if they take a tunnel, and go to the NIC in
+// bursts.
 // A frame that the NIC does not take stays pending; then the scheduler's queues fill, then the guests' rings:
 // nothing is lost to a slow NIC. While there is no link all are dropped, so that none leaves late.
 #pragma once
@@ -39,7 +40,7 @@ class Uplink {
         CycleBill* bill = nullptr;
     };
     explicit Uplink(const Setup& setup);
-    /// Frees what the NIC has not taken; all vNICs were removed before.
+    /// Frees frames that the NIC has not taken; all vNICs were removed before.
     ~Uplink();
     Uplink(const Uplink&) = delete;
     Uplink& operator=(const Uplink&) = delete;
@@ -51,7 +52,7 @@ class Uplink {
     /// Sends a copy, made for this tunnel, of a frame that goes into every tunnel; consumes it likewise.
     /// @param bytes of it that were counted as offered
     void send_copy(VnicPath& from, rte_mbuf* copy, std::uint32_t bytes, TunnelId tunnel, Nanos now);
-    /// Gives the NIC what is pending and what the scheduler lets leave now, at most kDeparturesMax frames.
+    /// Gives the NIC the pending frames, and those that the scheduler lets leave now, kDeparturesMax at most.
     /// @return frames that left the scheduler
     unsigned flush(Nanos now);
 
@@ -59,16 +60,16 @@ class Uplink {
         egress_.add(path.fixed.id, path.profile.uplink, &path.limiter, now);
     }
     void change(const VnicPath& path, Nanos now) { egress_.change(path.fixed.id, path.profile.uplink, now); }
-    /// Drops what waits for the vNIC, with a reason.
+    /// Drops the vNIC's frames in the queues, with a reason.
     void remove(VnicPath& path, Nanos now);
 
-    /// A receiver's switch advertises a rate for what the vNIC sends to `address`.
+    /// A receiver's switch advertises a rate, in bytes per second, for the vNIC's frames to `address`.
     DestinationLimits::Change on_feedback(VnicId vnic, std::uint64_t address, std::uint64_t rate,
                                           std::uint32_t sequence, Nanos now);
-    /// The controller allocates a rate for what the vNIC sends to an address, or withdraws it (nullopt).
+    /// The controller allocates a rate for the vNIC's frames to an address, or withdraws it (nullopt).
     /// @return false when there is no room for another limiter
     bool allocate(VnicId vnic, std::uint64_t address, std::optional<std::uint64_t> rate, Nanos now);
-    /// Fills in what `peer.address`, if it has an allocation, has used and what waits for it.
+    /// Fills in the bytes to `peer.address` since its allocation began, and those that wait; 0 without one.
     void read_peer(VnicId vnic, PeerReading& peer) const;
 
     /// Sends a frame of the switch's own, past the queues. @return false when it was dropped: the link is

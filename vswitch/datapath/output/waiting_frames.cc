@@ -1,10 +1,10 @@
 // waiting_frames.cc - WaitingFrames: frames wait for a VM, and senders on this host are held back meanwhile.
 //
-// How much may wait depends on its sender. A vNIC of this worker is held back at 64 KiB, so that what waits
-// is that, one burst, and half a burst for each 5 ms that the receiver needs longer, up to 512 KiB; of one
-// that sends to several receivers 128 KiB wait for each, and the rest is dropped. vNICs of other workers
-// share one claim; at 64 KiB of it their rings are left alone, too. Frames of the wire cannot be held back:
-// 256 KiB of them wait, chosen by their sources' shares.
+// How many bytes may wait depends on their sender. A vNIC of this worker is held back at 64 KiB: these wait,
+// one burst, and half a burst for each 5 ms that the receiver needs longer, up to 512 KiB. Of a vNIC that
+// sends to several receivers 128 KiB wait for each, and the rest is dropped. vNICs of other workers share one
+// claim; at 64 KiB of it their rings are left alone, too. Frames of the wire cannot be held back: 256 KiB of
+// them wait, chosen by their sources' shares.
 #include "vswitch/datapath/output/waiting_frames.h"
 
 #include <rte_mbuf.h>
@@ -23,8 +23,8 @@ namespace {
 /// Bytes to one receiver from which on the sender's ring is left alone: half a millisecond at 1 Gbit/s, more
 /// than a turn of the poll loop at 10.
 constexpr std::uint32_t kHoldBytes = 64 * 1024;
-/// Bytes to one receiver of a sender that is held back: what looks at its ring find in 100 ms, 20 half
-/// bursts.
+/// Bytes to one receiver of a sender that is held back: 20 half bursts, which looks at its ring take in 100
+/// ms.
 constexpr std::uint32_t kSingleBytes = 512 * 1024;
 /// Bytes to one receiver of a sender that is not held back.
 constexpr std::uint32_t kSeveralBytes = limits::kQueueBytesMax;
@@ -38,7 +38,7 @@ constexpr std::uint32_t kWorkersBytes = 1024 * 1024;
 constexpr std::uint32_t kWireBytes = 256 * 1024;
 /// A VM that takes nothing for so long is not waited for: those that send to it, too, need not.
 constexpr Nanos kStall = 100'000'000;
-/// Frames that are picked at once: what a reservation may have to wait for, besides the ring.
+/// Frames that are picked at once: so many may leave before a frame with a reservation, besides the ring's.
 constexpr std::uint32_t kPicked = 8;
 /// Buffers of the frames for one receiver, and for all, and receivers, in one call. With plain frames it
 /// takes 10 us at most, in which the wire waits. The last pick may exceed the buffers: eight super-frames
@@ -65,7 +65,7 @@ SenderClaim claim_of(const VnicPath& sender) {
     return {sender.profile.uplink.reservation, sender.profile.uplink.shares};
 }
 
-/// What the receiver's vNIC has reserved of the downlink is no use if VMs of this host take its ring.
+/// The receiver's reservation of the downlink: it is no use if VMs of this host take the receiver's ring.
 SenderClaim wire_claim(const VnicPath& receiver) {
     return {.reservation = receiver.profile.receive_reservation};
 }
@@ -205,7 +205,7 @@ bool WaitingFrames::wait_from_vm(const Origin& origin, LineId line, const Packet
     const bool single = !origin.copies && !from.backpressure.several(origin.now);
     if (bytes > (single ? kSingleBytes : origin.copies ? kFloodBytes : kSeveralBytes))
         return false;
-    // Half of its quota is for what it sends to others, or will when it turns to them.
+    // Half of its quota is for frames to others, which it sends now or will when it turns to them.
     if ((!single || bytes > kSeveralBytes) &&
         2 * (from.backpressure.buffers + ref.buffers) > from.profile.buffers_max)
         return false;
@@ -350,7 +350,7 @@ void WaitingFrames::delivered(VnicPath& to, const PacketRef& ref, SenderId sende
         waiting_[to.fixed.id].drain.took(ref.bytes);
 }
 
-/// Gives the VM what it takes of what waits in the line. @return buffers of these frames
+/// Gives the VM the frames of the line that it takes now. @return buffers of these frames
 unsigned WaitingFrames::visit(LineId line, Nanos now) {
     VnicPath& to = *setup_.directory[lines_[line].vnic];
     if (!to.fixed.port->up()) {

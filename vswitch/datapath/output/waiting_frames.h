@@ -2,11 +2,11 @@
 // Source: EyeQ 3.3; docs/algorithms.md 4.6, 4.7. Units: bytes as accounted; buffers; ns. Threads: owning
 // worker.
 //
-// What does not fit into a full ring, or is above the vNIC's `receive_limit`, waits and is served by the
-// senders' claims (fan_in.h); meanwhile all that follows goes behind it. Without isolation, and when the VM
-// has taken nothing for 100 ms, it is dropped. A receiver with several rings has a line for each full one
-// (waiting_frames_rings.cc), and what its other rings have room for passes. VnicPath::pressure says of a
-// receiver whether frames to it come here: of one for which nothing waits and that has no limit none do.
+// Frames that do not fit into a full ring, or are above the vNIC's `receive_limit`, wait and are served by
+// their senders' claims (fan_in.h); meanwhile later frames queue behind them. Without isolation, and when the
+// VM has taken nothing for 100 ms, they are dropped. A receiver with several rings has a line for each full
+// one (waiting_frames_rings.cc), and frames for its other rings pass. A flag of VnicPath::pressure sends a
+// receiver's frames here; it is clear while no frame waits for a receiver without a limit.
 //
 // Example: of 20 frames B's ring takes five. 15 wait with their sender's claim; the next burst for B waits
 // behind them, and serve() delivers them in order as B takes frames.
@@ -28,7 +28,7 @@ namespace weir {
 
 class WaitingFrames {
   public:
-    /// What may wait for the receivers of a worker.
+    /// Frames, buffers and lines that may wait for the receivers of a worker.
     static constexpr FanIn::Room kRoom{
         .receivers = limits::kVnicsMax,
         .packets = {limits::kVnicsMax, limits::kReceivePacketsOwn, limits::kReceivePackets},
@@ -42,14 +42,15 @@ class WaitingFrames {
         std::uint64_t line_rate = 0;           ///< of the wire, bytes per second
     };
     explicit WaitingFrames(const Setup& setup);
-    /// Frees what waits.
+    /// Frees the frames that wait.
     ~WaitingFrames();
     WaitingFrames(const WaitingFrames&) = delete;
     WaitingFrames& operator=(const WaitingFrames&) = delete;
 
     /// New rates of a vNIC of this worker, or a new vNIC.
     void change(VnicPath& path, Nanos now);
-    /// A vNIC of any worker goes: what waits for it, or was sent by it, is dropped.
+    /// A vNIC of any worker goes. If it is this worker's, frames that wait for it, or that it sent, are
+    /// dropped.
     void remove(VnicPath& path);
 
     /// Takes frames for a receiver with a limit, or for which frames wait, or did until lately: they are
@@ -63,7 +64,8 @@ class WaitingFrames {
 
     /// Frames wait, or the rate of a receiver is measured: serve() has work.
     [[nodiscard]] bool busy() const { return !fan_in_.empty() || !measured_.empty(); }
-    /// Delivers what waiting receivers take, some of them per call, and charges them. @return buffers
+    /// Delivers frames that waiting receivers take now, some receivers per call, and charges them. @return
+    /// buffers
     unsigned serve(Nanos now);
     /// The sender is to be left alone: all its frames go to one receiver, and enough of them wait there.
     [[nodiscard]] bool holds(VnicPath& sender, Nanos now) const;

@@ -8,7 +8,7 @@
 // of rings that turn out to be full.
 //
 // Example: a VM has two rings and does not empty ring 1. Of a neighbor's flows, half go there: 512 KiB wait
-// in the line of ring 1, and what exceeds them is dropped; after 100 ms all of it. The other half is
+// in the line of ring 1, and frames beyond are dropped; after 100 ms all of this half is. The other half is
 // delivered.
 #include <rte_mbuf.h>
 

@@ -73,7 +73,7 @@ struct RequestPath::Charges {
         flow.stats.repeated_bytes += bytes;
         charge_bytes(bytes);
     }
-    /// Charges bytes of the client whatever they are.
+    /// Charges bytes of the client by their number, independent of their content.
     void charge_bytes(std::uint32_t bytes) {
         cost[0] += flow.cost.tokens({.operation = Operation::kBytes, .request_bytes = bytes}, 0, now);
         cost[1] += flow.segments.wire_bytes(bytes);

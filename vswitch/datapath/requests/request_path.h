@@ -23,7 +23,8 @@
 // answered. Requests that wait on purpose (a BLPOP) hold their tokens for as long as a response usually
 // takes, and then nothing.
 //
-// A guest's TCP retransmits what is not acknowledged within 200 ms, so requests must not wait that long here.
+// A guest's TCP retransmits bytes that are not acknowledged within 200 ms: requests must not wait that long
+// here.
 // Above kCloseAbove of expected wait the TCP windows that the appliance advertises to idle clients are
 // lowered to 0 in passing frames; below kOpenBelow the switch sends the clients the windows that were kept
 // from them.
@@ -127,9 +128,8 @@ class RequestPath {
     /// A client whose window was opened sends its next request within this time, or has none to send.
     static constexpr Nanos kExpectFor = 10'000'000;
 
-    /// The fields that every request reads come first.
-    /// What payload becomes on the wire, with TCP timestamps and an MTU of 1500: segments of 1,448 bytes over
-    /// IPv4, 1,428 over IPv6, each with its headers.
+    /// The segments of payload on the wire, with TCP timestamps and an MTU of 1500: 1,448 bytes of it over
+    /// IPv4, 1,428 over IPv6, and headers in each.
     struct Segments {
         std::uint32_t header_bytes;
         std::uint32_t per_byte;  ///< segments, in parts of 2^32
@@ -138,6 +138,7 @@ class RequestPath {
             return payload + (1 + more) * header_bytes;
         }
     };
+    /// The fields that every request reads come first.
     struct alignas(64) ServiceFlow {
         ServiceFlow(VnicId of, std::uint16_t to, CostFunction price, const Segments& cut)
             : vnic(of), appliance(to), segments(cut), cost(std::move(price)) {}

@@ -46,8 +46,9 @@ RequestPath::RequestPath(const Setup& setup)
 }
 
 void RequestPath::add(const VnicPath& path, Nanos now) {
-    // What the last vNIC of this id left behind is neither this one's nor answered by it. Sweeps find it
-    // within seconds; when the id is used again before, the rest of the index is swept now, 1 ms at most.
+    // Connections that the last vNIC of this id left behind are not this one's, nor are their requests
+    // answered by it. Sweeps find them within seconds; when the id is used again before, the rest of the
+    // index is swept now, 1 ms at most.
     connections_.leave(path.fixed.id);
     while (connections_.size(path.fixed.id) != 0)
         sweep(now);
@@ -130,8 +131,8 @@ RequestPath::ServiceFlow* RequestPath::flow_of(const TrackedConnection& connecti
     return connection.service < services.size() ? &flows_[services[connection.service].flow] : nullptr;
 }
 
-/// Removes a connection from the tracker and its open requests from the counters, and charges what passed
-/// beyond a hole.
+/// Removes a connection from the tracker and its open requests from the counters, and charges the bytes that
+/// passed beyond a hole.
 /// @param by_client it reset the connection, of which the appliance need not know yet
 void RequestPath::forget(TrackedConnection& connection, ServiceFlow* flow, bool by_client, Nanos now) {
     if (flow != nullptr)
@@ -230,8 +231,8 @@ void RequestPath::leave_window(ServiceFlow& flow, std::uint64_t tokens) {
         window->finish(tokens);
 }
 
-/// What was forwarded in the era before this one and is not answered yet is overdue: it leaves the window to
-/// others, and holds its own flow's part from now on.
+/// Requests that were forwarded in the era before this one and are not answered yet are overdue: their tokens
+/// leave the window to others, and hold their own flow's part from now on.
 void RequestPath::end_era(Nanos now) {
     era_ends_ = now + kEra;
     for (ServiceFlow& flow : flows_) {

@@ -2,9 +2,9 @@
 // payload. Source: RFC 791; RFC 8200; RFC 9293. Units: bytes; ports in host order, addresses as on the wire.
 // Threads: any.
 //
-// A header whose lengths exceed the frame is rejected. read_tcp() reads the usual frame; what it rejects goes
-// to read_unusual(), so that no wrapping hides a segment: VLAN tags and extension headers are skipped, and a
-// packet that may hold a segment all the same (a fragment, IPsec, a tunnel) is unreadable.
+// A header whose lengths exceed the frame is rejected. read_tcp() reads the usual frame; frames that it
+// rejects go to read_unusual(), so that no wrapping hides a segment: VLAN tags and extension headers are
+// skipped, and a packet that may hold a segment all the same (a fragment, IPsec, a tunnel) is unreadable.
 #pragma once
 
 #include <rte_ether.h>

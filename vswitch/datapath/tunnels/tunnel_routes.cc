@@ -26,7 +26,7 @@ FrameEnd one6(const std::uint8_t* at) {
 }
 constexpr FrameEnd kAll{Kind::kAll, false, 0, 0};
 
-/// What lies behind the Ethernet header and a tag.
+/// The bytes behind the Ethernet header and one tag at most, and their EtherType.
 struct Packet {
     std::uint16_t type = 0;
     Bytes bytes;

@@ -32,7 +32,7 @@ bool is_extension(std::uint8_t next) {
     return std::ranges::find(kExtensions, next) != kExtensions.end();
 }
 
-/// What lies behind the extension headers of an IPv6 packet.
+/// The header behind the extension headers of an IPv6 packet.
 struct Upper {
     bool known = false;
     std::uint8_t protocol = 0;
@@ -41,8 +41,8 @@ struct Upper {
     std::size_t at = 0;  ///< from the IP header
 };
 
-/// Behind a fragment header no other extension header is accepted: a later fragment might overwrite what it
-/// hides.
+/// Behind a fragment header no other extension header is accepted: a later fragment might overwrite the upper
+/// header that it hides.
 Upper find_upper(FrameSpan ip) {
     Upper upper{.protocol = ip[6], .at = kIp6HeaderBytes};
     for (unsigned i = 0; i <= kExtensionsMax; ++i) {

@@ -2,10 +2,11 @@
 // Source: RFC 826; RFC 2131; RFC 4861; RFC 4862; RFC 8200; RFC 8415; docs/algorithms.md 3.10.
 // Units: bytes; ns. Threads: rules are made by the agent; then owning worker.
 //
-// A guest may use what the configuration lists, the IPv6 link-local address that is derived from its MAC
-// address, and, as a DHCP client, what a frame to it assigned. The guard reads every frame from the guest:
-// the source of IP packets, the sender of ARP, source, target and link-layer option of neighbor discovery.
-// A frame whose headers the guard cannot read (cut, nested too deep, or beyond the first buffer) is dropped.
+// A guest may use the addresses that the configuration lists, the IPv6 link-local address that is derived
+// from its MAC address, and, as a DHCP client, addresses that frames to it assigned. The guard reads every
+// frame from the guest: the source of IP packets, the sender of ARP, source, target and link-layer option of
+// neighbor discovery. A frame whose headers the guard cannot read (cut, nested too deep, or beyond the first
+// buffer) is dropped.
 //
 // A DHCP client whose lease the guard does not know (the switch was restarted) may send the request that
 // renews it, and nothing else: the server's answer assigns the address again.
@@ -35,7 +36,8 @@ struct IpKey {
 };
 [[nodiscard]] IpKey ip_key(const IpAddress& address);
 
-/// What the configuration allows one guest. By default no message of a DHCP server or router.
+/// Addresses and roles that the configuration allows one guest. By default it may send no message of a DHCP
+/// server or router.
 struct AddressRules {
     struct Range {
         IpKey base;
@@ -57,7 +59,7 @@ struct AddressRules {
 
 class AddressGuard {
   public:
-    /// What the guard found in a frame: why it is refused, or where its headers lie.
+    /// The result for one frame: the reason to refuse it, or the positions of its headers.
     struct Judgement {
         DropReason refused = DropReason::kCount;  ///< kCount: accepted
         std::uint8_t protocol = 0;                ///< of the IP packet, behind its extension headers
@@ -65,15 +67,15 @@ class AddressGuard {
         std::uint16_t upper_at = 0;               ///< likewise, behind the IP headers
     };
 
-    /// Judges a frame from the guest by what its first buffer holds. A message that ends a DHCP lease ends it
-    /// here too.
+    /// Judges a frame from the guest by the bytes of its first buffer. A message that ends a DHCP lease ends
+    /// it here too.
     [[nodiscard]] Judgement judge(const AddressRules& rules, std::span<const std::uint8_t> frame, Nanos now);
 
     /// Learns from a frame to the guest which address it assigns. Only with `rules.learns`.
     void learn(const AddressRules& rules, std::span<const std::uint8_t> frame, Nanos now);
     void forget() { learned_ = {}; }
-    /// Takes over what the same guest had learned before, as far as these rules could have learned it.
-    /// Before any worker has the guard.
+    /// Takes over addresses that were learned for the same guest before, as far as these rules could have
+    /// learned them. Before any worker has the guard.
     void restore(const AddressRules& rules, std::span<const LearnedAddress> before);
     [[nodiscard]] const LearnedAddresses& learned() const { return learned_; }
 

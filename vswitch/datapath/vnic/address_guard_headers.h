@@ -39,7 +39,8 @@ inline constexpr std::uint8_t kNeighborSolicitation = 135;
 inline constexpr std::uint8_t kNeighborAdvertisement = 136;
 inline constexpr std::uint8_t kRedirect = 137;
 
-/// What lies behind the Ethernet header and at most one tag. A frame that is too short has type 0.
+/// EtherType and position of the packet behind the Ethernet header and at most one tag. A frame that is too
+/// short has type 0.
 struct Packet {
     std::uint16_t type = 0;
     std::uint16_t at = 0;

@@ -44,7 +44,7 @@ IpAddress address6(const std::uint8_t* at) {
     return address;
 }
 
-/// The fields of a DHCP message that name its sender, its client and what it assigns.
+/// The fields of a DHCP message that name its sender, its client and the address that it assigns.
 struct Dhcp {
     std::uint8_t operation = 0;  ///< 1: of a client, 2: of a server
     std::uint8_t type = 0;
@@ -151,8 +151,8 @@ void AddressGuard::restore(const AddressRules& rules, std::span<const LearnedAdd
     }
 }
 
-/// What the guest's server understands as the end of the lease must end it here, so that the address can be
-/// another's: only messages that surely keep it do.
+/// A message that the guest's server may understand as the end of the lease must end it here, so that the
+/// address can be another's: only messages that surely keep the lease keep it here.
 void AddressGuard::on_client_message4(FrameSpan message) {
     const std::optional<Dhcp> dhcp = read_dhcp(message);
     if (!dhcp ||

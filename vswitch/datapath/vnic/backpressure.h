@@ -1,15 +1,15 @@
-// backpressure.h - what a sending vNIC knows of receivers on this host that do not keep up with it.
+// backpressure.h - receivers on this host that do not keep up with a sending vNIC, as that vNIC sees them.
 // Source: docs/algorithms.md 4.6. Units: buffers (mbufs); ns. Threads: owning worker; `pressed`, `holders`
 // and `holder` also by the workers of the receivers.
 //
 // A VM that sends to one receiver only is held back when its frames wait there: its ring is not polled, and
-// no frame is lost. A VM that sends to several receivers is not held back: one slow receiver would stop what
-// it sends to the others. Its last bursts show whether it sends to one or to several. So that they go on
+// no frame is lost. A VM that sends to several receivers is not held back: one slow receiver would stop its
+// frames to the others. Its last bursts show whether it sends to one or to several. So that they go on
 // showing it, a ring that is held back is looked at again every 5 ms.
 //
 // Example: a VM floods vm9 only, which takes 1 Mbit/s of it, and is held back. When it begins to send to vm3
-// instead, a look at its ring finds that within 5 ms; for 100 ms from then on its ring is polled, and of what
-// it sends to vm9 more than 128 KiB do not wait but are dropped.
+// instead, a look at its ring finds that within 5 ms; for 100 ms from then on its ring is polled, and at most
+// 128 KiB of its frames to vm9 wait: more are dropped.
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,11 @@
 
 namespace weir {
 
-/// What is read at every burst: four bytes of the vNIC's first cache line.
+/// Read at every burst: four bytes of the vNIC's first cache line.
 struct BurstPressure {
     std::atomic<bool> pressed{false};  ///< the sender may have to be held back
     bool receives_slowly = false;      ///< as a receiver: frames wait for it, or may have to
-    Destination last = kToAll;         ///< of what it sends; kToAll: none yet
+    Destination last = kToAll;         ///< of its frames; kToAll: none yet
 };
 static_assert(sizeof(BurstPressure) == 4);
 
@@ -65,7 +65,7 @@ struct Backpressure {
     RingUse rings;                          ///< of the receiver of its last frames, while some of them wait
 
     [[nodiscard]] bool several(Nanos at) const { return changed != 0 && at < changed + kMemory; }
-    /// A receiver of another worker holds back what goes to it.
+    /// This receiver, of another worker, holds back the sender's frames to it.
     [[nodiscard]] bool held_for(Destination to) const {
         return holders.load(std::memory_order_relaxed) != 0 && holder.load(std::memory_order_relaxed) == to;
     }

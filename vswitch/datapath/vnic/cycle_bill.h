@@ -37,7 +37,7 @@ class CycleBill {
     }
     /// Begins work at `cycles`, to be charged by the next charge().
     void start(std::uint64_t cycles) { mark_ = cycles; }
-    /// Begins work now: what was done since the mark is charged to nothing.
+    /// Begins work now: the cycles since the mark are charged to no vNIC.
     void restart() { start(read()); }
     [[nodiscard]] std::uint64_t mark() const { return mark_; }
 

@@ -37,7 +37,7 @@ struct Flood {
     std::uint32_t bytes = 0;
     std::uint16_t vlan = 0;
     std::uint16_t weight = 1;   ///< of each copy
-    std::uint16_t buffers = 0;  ///< of a vNIC's quota: for a super-frame, what the uplink may split it into
+    std::uint16_t buffers = 0;  ///< of a vNIC's quota: a super-frame's as the uplink may split it
     bool group = false;         ///< a group address; else an unknown one
     bool wire_only = false;     ///< not for VMs here: it goes into every tunnel
     bool encrypted = false;     ///< out of a tunnel: for vNICs that encrypt, and only for them
@@ -48,7 +48,7 @@ struct Flood {
 /// One sender's frames, in order, and how far the first of them is.
 class FloodQueue {
   public:
-    /// What a sender's bound on floods lets come at once.
+    /// Frames of weight 1 that a sender's bound on floods lets come at once.
     static constexpr std::size_t kMax = 64;
 
     [[nodiscard]] bool empty() const { return head_ == tail_; }
@@ -86,7 +86,7 @@ class FloodQueue {
     std::uint32_t tunnel = 0;  ///< that the next copy is for, downwards; 0: none, the frame itself goes there
     std::uint32_t copies = 0;  ///< made so far for VMs
 
-    std::uint32_t debt = 0;  ///< copies beyond what its visits allowed
+    std::uint32_t debt = 0;  ///< copies beyond those that its visits allowed
 
   private:
     static_assert((kMax & (kMax - 1)) == 0, "indices wrap");
@@ -132,8 +132,8 @@ class FloodRound {
     [[nodiscard]] const std::vector<FloodQueue*>& waiting() const { return waiting_; }
 
     /// Visits senders until this turn's copies are made: visit(FloodQueue&, budget) makes copies until they
-    /// weigh `budget` or more, pops frames that are done, and returns what it used, 1 at least. To pass over
-    /// a sender in debt counts 1.
+    /// weigh `budget` or more, pops frames that are done, and returns the weight that it used, 1 at least. To
+    /// pass over a sender in debt counts 1.
     template <class Visit>
     void serve(Visit&& visit) {
         while (left_ != 0 && !waiting_.empty()) {

@@ -74,8 +74,8 @@ Destination MacTable::home_of(MacKey key) const {
     return at < 0 ? kNowhere : entries_[static_cast<std::size_t>(at)].home;
 }
 
-/// The hash has room for all static entries beside the most that is learned. Should a bucket overflow all the
-/// same, what was learned makes room, and is learned again.
+/// The hash has room for all static entries beside the most learned ones. Should a bucket overflow all the
+/// same, all learned entries make room, and their addresses are learned again.
 void MacTable::set_static(MacKey key, Destination destination) {
     std::int32_t at = rte_hash_add_key(hash_, &key);
     if (at < 0) {
@@ -124,7 +124,7 @@ void MacTable::remove_at(std::size_t position) {
     forget_cached(key);
 }
 
-/// What was learned ends; an address that a vNIC gave away is known nowhere again.
+/// Ends a learned entry; an address that a vNIC gave away is known nowhere again.
 void MacTable::unlearn_at(std::size_t position) {
     Entry& entry = entries_[position];
     void* stored = nullptr;

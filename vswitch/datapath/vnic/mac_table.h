@@ -11,11 +11,11 @@
 // A vNIC whose VM is not connected gives its address away: it is unknown, and may be learned elsewhere, until
 // the vNIC takes it back. So a VM that has moved to another host is reached there.
 //
-// What a worker learns it posts for the others: at once, again every quarter of the aging time as long as
-// the address sends, and what the ring refused again until the ring takes it. They keep what they received
-// for a quarter longer, so that an address ages first where it was seen. Example, with an aging time of 300
-// s: updates of an address are posted at 0, 75, 150 s and so on, and when it is silent from 200 s on, its own
-// worker forgets it at 500 s and the others at 525 s.
+// A worker posts the addresses that it learns for the others: at once, again every quarter of the aging time
+// as long as the address sends, and after a refusal by the full ring until the ring takes it. The others keep
+// a received address for a quarter longer, so that it ages first where it was seen. Example, with an aging
+// time of 300 s: updates of an address are posted at 0, 75, 150 s and so on, and when it is silent from 200 s
+// on, its own worker forgets it at 500 s and the others at 525 s.
 #pragma once
 
 #include <array>
@@ -87,11 +87,11 @@ class MacTable {
             return;
         learn_slow({key, destination, generation}, now);
     }
-    /// Learns what another worker learned.
+    /// Learns an address that another worker learned.
     void on_update(const MacUpdate& update, Nanos now);
 
-    /// Looks at a few entries each call (housekeeping): forgets those that are too old, posts again what
-    /// found no room in the ring.
+    /// Looks at a few entries each call (housekeeping): forgets those that are too old, posts again addresses
+    /// that found no room in the ring.
     void age(Nanos now);
     [[nodiscard]] std::uint32_t size() const;
 

@@ -10,7 +10,7 @@ struct VnicPath;
 
 /// Frames of a VM wait at the expense of its quota, and hold it back; others wait by their sources' shares.
 struct Origin {
-    VnicPath* vm = nullptr;  ///< of this worker; nullptr: the wire, or with `inbox` what each frame says
+    VnicPath* vm = nullptr;  ///< of this worker; nullptr: the wire, or with `inbox` each frame's own
     bool inbox = false;      ///< other workers': each frame says where it came from (frame_word.h)
     bool copies = false;     ///< of a flooded frame: they hold buffers besides the original's
     Nanos now = 0;

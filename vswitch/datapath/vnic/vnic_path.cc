@@ -12,7 +12,8 @@ namespace {
 /// Bytes of a super-frame that a limit above limits::kSuperFrameRateMin lets pass; longer ones are split in
 /// two.
 constexpr std::uint32_t kSuperFrameMax = 32 * 1024;
-/// What a vNIC with a fairness guarantee has at least: a thousandth of the uplink, 64 kbit/s if that is more.
+/// Least reservation of a vNIC with a fairness guarantee: a thousandth of the uplink, or 64 kbit/s if that is
+/// more.
 constexpr std::uint64_t kFairnessPart = 1000;
 constexpr std::uint64_t kFairnessLeast = 8000;
 /// Frames that may wait for the limit: a burst of 32 super-frames split into segments of 1448 bytes (1472),
@@ -21,10 +22,10 @@ constexpr std::size_t kLocalQueuePackets = 2048;
 /// A held-back ring rests until 50 us of its limit have come together: small bursts cost most cycles per
 /// frame.
 constexpr std::uint64_t kWakesPerSec = 20'000;
-/// What is reserved of an appliance may come at once for a tenth of a second.
+/// The reservation of an appliance for a tenth of a second may be used at once.
 constexpr std::uint64_t kWindowBursts = 10;
 
-/// What may be encrypted at once after a pause, as time at the limit.
+/// Tokens of encryption that may be used at once after a pause, as time at the limit.
 constexpr Nanos kEncryptionBurst = 10'000'000;
 
 BucketProfile bucket(std::optional<std::uint64_t> per_second, Nanos burst) {
@@ -59,7 +60,7 @@ void set_requests(VnicProfile& profile, const VnicConfig& vnic, const SwitchConf
     profile.observed = profile.observed || profile.tracked;
 }
 
-/// What is not given for receiving is as for sending.
+/// Reservation and shares that are not given for receiving are those for sending.
 void set_receiving(VnicProfile& profile, const VnicConfig& vnic) {
     profile.receive_reservation =
         bytes_per_second(vnic.receive_reservation_bps).value_or(profile.uplink.reservation);

@@ -1,6 +1,14 @@
-// vnic_path.h - everything a worker keeps for one vNIC: what it is, its limits, what waits, what was counted.
+// vnic_path.h - everything a worker keeps for one vNIC: identity, limits, frames that wait, counters.
 // Units: bytes as accounted, ns, cycles. Threads: built by the agent; then the owning worker only, except
-// `fixed` parts (const), which every worker reads.
+// `fixed` (const), which every worker reads, `queue_delay`, of which the agent takes snapshots, and the
+// atomics of `pressure` and `backpressure`, which the workers of its receivers write.
+//
+// Order, with the commands of worker_control.h:
+//     VnicPath path(make_fixed(...), make_vnic_profile(vnic, config), config.flood_limit_pps, now);
+//     AddVnic{&path}            to every worker; when all have done it, the guest's rings may appear
+//     ChangeVnic{id, &profile}  to the owner, which calls change()
+//     RemoveVnic{id}            to every worker; when all have done it, the agent destroys the path
+// RemoveVnic frees the vNIC's frames in all queues of its owner; the destructor frees those of `intake` only.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +38,8 @@
 
 namespace weir {
 
-/// What may change at run time, in the datapath's units; computed by the agent. What every burst reads comes
-/// first.
+/// Values that may change at run time, in the datapath's units: bytes, packets or tokens, rates of them per
+/// second. Made by the agent. Fields that every burst reads come first.
 struct VnicProfile {
     bool limited = false;  ///< either limit is set
     bool isolated = true;  ///< false: forward only
@@ -57,11 +65,11 @@ struct VnicProfile {
     std::uint64_t receive_reservation = 0;               ///< bytes per second of the downlink
     std::uint32_t receive_shares = 100;                  ///< shares of the downlink
     ClassProfile uplink{};
-    /// Appliances whose requests are tracked, and what they may use.
+    /// An appliance to which requests are tracked, and the tokens that these may use.
     struct Requests {
         std::uint16_t appliance = 0;  ///< index into the configuration's
         RequestGate::Profile gate;
-        std::array<std::uint64_t, kPathResources> limit{};  ///< for people: per second, UINT64_MAX = none
+        std::array<std::uint64_t, kPathResources> limit{};  ///< for reports: per second, UINT64_MAX = none
     };
     std::array<Requests, limits::kAppliancesPerVnic> requests{};
     std::uint8_t request_flows = 0;  ///< entries of `requests` in use
@@ -71,16 +79,17 @@ struct VnicProfile {
 /// Flooded frames of weight 1 (offload.h) that may come at once.
 inline constexpr std::uint64_t kFloodBurst = FloodQueue::kMax;
 
-/// The profile of a configured vNIC. Agent.
+/// The profile of a configured vNIC, of which each appliance is in `config`. Agent. Without isolation it has
+/// no limit, reservation or appliance; the address guard, `buffers_max` and `cycle_shares` hold.
 [[nodiscard]] VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config);
 
-/// What never changes while the vNIC lives.
+/// Values that never change while the vNIC lives.
 struct VnicFixed {
     VnicId id = kNoVnic;
     VnicGeneration generation = 0;  ///< differs from that of the vNIC that had the id before
     WorkerId owner = 0;
     Port* port = nullptr;
-    std::uint64_t mac = 0;
+    std::uint64_t mac = 0;       ///< 48 bits, first wire byte lowest; 0: none
     std::uint64_t mac_mask = 0;  ///< 48 ones with anti-spoofing, 0 without
     std::uint16_t vlan = 0;
     std::uint32_t frame_bytes_max = 0;  ///< MTU + Ethernet header, without tags
@@ -90,15 +99,18 @@ struct VnicFixed {
     bool encrypted = false;  ///< over the wire in tunnels only
 };
 
+/// @param id free, below limits::kVnicsMax  @param port outlives the path
+/// @param generation one more than that of the last vNIC with this id, modulo 2^kVnicGenerationBits
 [[nodiscard]] VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
                                    const SwitchConfig& config, VnicGeneration generation = 0);
 
-/// The frame goes to this vNIC, now or when it has waited.
+/// The frame goes to this vNIC, now or when it has waited: writes the mbuf's `hash.usr` (frame_word.h).
 inline void set_destination(rte_mbuf* frame, const VnicFixed& to, FrameOrigin origin = FrameOrigin::kVm) {
     FrameWord{to.id, origin, to.generation}.write_to(frame);
 }
 
-/// Frames on their way to one VM, gathered while one port is polled.
+/// Frames on their way to one VM, gathered while one port is polled. Only Delivery touches it; it is empty
+/// between two poll turns.
 struct Staging {
     std::uint16_t count = 0;
     bool copies = false;  ///< of flooded frames
@@ -111,11 +123,14 @@ struct Staging {
 /// Laid out by use: a burst reads `fixed`, `state`, the limiter and the tallies, a cache line each; large
 /// frames push everything out of the first-level cache, so lines count.
 struct VnicPath {
+    /// @param flood_pps bound on flooded frames: weights (offload.h) per second
     VnicPath(const VnicFixed& what, const VnicProfile& profile, std::uint64_t flood_pps, Nanos now);
 
-    /// Takes over changed rates; what waits keeps waiting under the new ones.
+    /// Copies a changed profile; waiting frames go on waiting under its rates, and without `learns` the guard
+    /// forgets. Then RingPoller::change(), Stages::change() and the cycle shares follow (change_vnic()).
     void change(const VnicProfile& profile, Nanos now);
 
+    /// Frames from the VM wait for a limit, the uplink, their copies or an appliance.
     [[nodiscard]] bool backlogged() const { return stats.from_vm.queued.packets != 0; }
     [[nodiscard]] bool receive_limited() const { return !profile.receive_bucket.unlimited(); }
 
@@ -125,7 +140,7 @@ struct VnicPath {
     bool held = false;                          ///< the ring is left alone since held_since, for held_for
     HoldReason held_for = HoldReason::kLimit;
     bool promised = false;                     ///< `promise` is given
-    std::uint32_t queued_buffers = 0;          ///< of frames that wait in queues of this worker
+    std::uint32_t queued_buffers = 0;          ///< of its frames in queues of this worker, receivers' too
     std::uint32_t frame_bytes_mean = 1538;     ///< of the last burst, to ask for no more than the tokens pay
     std::uint32_t burst_max = limits::kBurst;  ///< frames of one poll, so that copying them takes some 20 us
     BurstPressure pressure;                    ///< whether it, or a receiver of its frames, is too slow
@@ -136,9 +151,9 @@ struct VnicPath {
     Limiter limiter;
     VnicStats stats;
     Staging staging;            ///< towards this VM
-    Backpressure backpressure;  ///< of the receivers of what it sends
+    Backpressure backpressure;  ///< of the receivers of its frames
     TokenBucket encryption;     ///< in debt the ring is left alone
-    PacketPromise promise;      ///< packets that are taken from its ring whatever other vNICs do
+    PacketPromise promise;      ///< packets taken from its ring independent of other vNICs
     TokenBucket flood;          ///< weights/s of broadcast, multicast, unknown
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
@@ -147,9 +162,10 @@ struct VnicPath {
     Histogram queue_delay;  ///< of the packets that waited; the other admitted packets waited 0 ns
     AddressGuard guard;
 
-    /// The frames of a burst had this length in the mean. A burst of long ones shrinks the next at once, and
-    /// without long ones it grows by a frame per 2 ms, so that a VM that alternates gains little: 32 small
-    /// bursts and one of 2 MiB, again and again, are no more than a burst of 2 MiB per 64 ms.
+    /// The frames of a burst had this length in the mean, in accounted bytes, 1 at least. A burst of long
+    /// ones shrinks the next at once, and without long ones it grows by a frame per 2 ms, so that a VM
+    /// that alternates gains little: 32 small bursts and one of 2 MiB, again and again, are no more than
+    /// a burst of 2 MiB per 64 ms.
     void note_frame_bytes(std::uint32_t mean, Nanos now) {
         constexpr std::uint32_t kBurstBytes = 128 * 1024;
         constexpr Nanos kGrowth = 2'000'000;
@@ -172,7 +188,8 @@ struct VnicPath {
         pressure.last = to;
     }
 
-    /// Starts to count the time for which the ring is held back, or goes on for another reason.
+    /// Starts to count the time for which the ring is held back, or goes on for another reason. It counts
+    /// only: the caller leaves the ring alone, and ends the time with release().
     void hold(HoldReason reason, Nanos now) {
         if (held && held_for == reason)
             return;

@@ -22,7 +22,7 @@ struct RingPlace {
 
 /// A chain that the driver has made available. Private copies.
 struct Chain {
-    std::uint16_t id;           ///< what the driver knows it by
+    std::uint16_t id;           ///< the driver's number for it
     std::uint16_t descriptors;  ///< of the ring, that it takes
     std::uint16_t flags;        ///< of the first descriptor
     std::uint32_t bytes;        ///< of the first descriptor

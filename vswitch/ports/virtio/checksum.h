@@ -46,7 +46,7 @@ namespace checksums {
     return sum;
 }
 
-/// Sum of the pseudo header of what stands behind the IP header at `ip`, by the IP header's own length.
+/// Sum of the pseudo header for the bytes behind the IP header at `ip`, by the IP header's own length.
 /// @param ip the IPv4 header with its options, or the IPv6 header, in one piece
 [[nodiscard]] inline std::uint16_t pseudo_header(const std::uint8_t* ip) {
     return *ip >> 4 == 4 ? rte_ipv4_phdr_cksum(reinterpret_cast<const rte_ipv4_hdr*>(ip), 0)
@@ -63,7 +63,7 @@ inline void write(rte_mbuf* frame, std::uint32_t at, std::uint16_t value) {
     }
 }
 
-/// Finishes a checksum that its sender has begun: the bytes from `start` on are summed with what stands in
+/// Finishes a checksum that its sender has begun: sums the bytes from `start` on, among them the begun sum in
 /// the two bytes at `field`, which the frame has.
 inline void finish(rte_mbuf* frame, std::uint32_t start, std::uint32_t field) {
     write(frame, field, not_none(sum_from(frame, start)));

@@ -15,7 +15,8 @@
 namespace weir::virtio {
 namespace {
 
-/// What buffers of any driver have to hold: a ring that cannot is stopped. A longer frame is lost alone.
+/// The longest frame that receive buffers of any driver have to hold: a ring whose buffers cannot is stopped.
+/// A longer frame that they cannot hold is lost alone.
 constexpr std::uint32_t kPlainFrameBytes = 1514;
 
 /// A chain whose buffer is one piece, prefetched.

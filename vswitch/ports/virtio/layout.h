@@ -1,4 +1,4 @@
-// layout.h - what a driver and a device write into shared memory: descriptors, rings, the header of a frame.
+// layout.h - structures in the memory of driver and device: descriptors, rings, the header of a frame.
 // Source: virtio 1.2 2.7; virtio 1.2 2.8; virtio 1.2 5.1.6. Units: bytes; entries. Threads: any (values).
 //
 // The guest may change any of it at any time. read() makes a private copy, and only copies are looked at.
@@ -56,7 +56,8 @@ inline constexpr std::uint32_t kNetHeaderBytes = sizeof(NetHeader);
 inline constexpr std::uint32_t kShortNetHeaderBytes = 10;
 static_assert(kNetHeaderBytes == 12);
 
-/// A private copy of what is in guest memory. The barrier keeps the compiler from reading the original again.
+/// A private copy of an object in guest memory. The barrier keeps the compiler from reading the original
+/// again.
 template <typename T>
 [[nodiscard]] inline T read(const T* shared) {
     T value;

@@ -96,8 +96,8 @@ bool begun_as_usual(const Headers& found, std::uint32_t field, rte_mbuf* frame) 
            checksums::pseudo_header(rte_pktmbuf_mtod_offset(frame, const std::uint8_t*, found.ip_at));
 }
 
-/// The flag that says exactly what the driver wishes, 0 when there is none: flags speak of TCP or UDP in one
-/// IP packet right behind its header, with the pseudo header that this gives.
+/// The flag with exactly the meaning of the driver's wish, 0 when there is none: a flag means TCP or UDP in
+/// one IP packet right behind the IP header, with the pseudo header that this header gives.
 std::uint64_t flag_of(const NetHeader& header, const Headers& found, rte_mbuf* frame) {
     if (found.upper_at == 0 || header.checksum_start != found.upper_at || !found.alone || !found.exact)
         return 0;
@@ -139,8 +139,8 @@ bool state_length(const Headers& found, rte_mbuf* frame) {
     return true;
 }
 
-/// Segments have the checksums that their own headers give, so that what the driver has begun does not
-/// matter; unless options leave open what it is.
+/// Segments have the checksums that their own headers give, so that the sum that the driver has begun does
+/// not matter; unless IP options leave open which pseudo header it is of.
 /// @return false when the wish does not fit the frame
 bool apply_segmentation(const NetHeader& header, const HeaderRights& rights, const Headers& found,
                         rte_mbuf* frame) {

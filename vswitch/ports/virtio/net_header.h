@@ -2,9 +2,9 @@
 // Source: virtio 1.2 5.1.6; DPDK mbuf library guide. Units: bytes. Threads: any (pure).
 //
 // A wish that flags and lengths say exactly becomes these, and datapath/offload.h, a NIC or another guest
-// finishes it. Any other checksum is finished at once by its start and its offset, whatever headers stand
-// before it. A wish that was not negotiated, or that does not fit
-// the frame, becomes flags that offload::valid() refuses, so that the frame is dropped as `bad_offload`.
+// finishes it. Any other checksum is finished at once by its start and its offset, independent of the headers
+// before it. A wish that was not negotiated, or that does not fit the frame, becomes flags that
+// offload::valid() refuses, so that the frame is dropped as `bad_offload`.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ bool PackedRing::place(const RingPlace& at, const GuestMemory& memory) {
 }
 
 /// Counts the descriptors of a chain of several, and finds its id, which is in the last one. All of them are
-/// available when the first one is. @return false when it does not end within what is left of the ring
+/// available when the first one is. @return false when it does not end within the rest of the ring
 bool PackedRing::measure(Chain& chain) {
     Position at = avail_;
     for (std::uint16_t count = 1; count <= size_ - taken_; ++count) {
@@ -116,7 +116,7 @@ bool PackedRing::wants_notification(const Position& before) {
         return wish != kNever;
     Position wanted;
     wanted.set(__atomic_load_n(&driver_events_[0], __ATOMIC_RELAXED));
-    // All three as positions on a line that grows: what has the other wrap counter is one ring behind.
+    // All three as positions on a line that grows: one with the other wrap counter is one ring behind.
     const int end = used_.index;
     const int begin = before.index - (before.wrap != used_.wrap ? size_ : 0);
     const int event = wanted.index - (wanted.wrap != used_.wrap ? size_ : 0);

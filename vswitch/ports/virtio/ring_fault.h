@@ -1,4 +1,4 @@
-// ring_fault.h - what a driver did wrong to a ring.
+// ring_fault.h - a driver's faults for which its ring is stopped.
 // Source: virtio 1.2 2.7; virtio 1.2 2.8. Threads: any (values).
 #pragma once
 

@@ -3,7 +3,7 @@
 // worker.
 //
 // Order of calls for a burst: ready(), then for each chain peek() and collect(), use(), and at the end
-// publish(): its result is whether the driver wants a notification. Nothing of what was used is seen before
+// publish(): its result is whether the driver wants a notification. The driver sees no used chain before
 // publish().
 #pragma once
 
@@ -63,7 +63,7 @@ class SplitRing {
         element.bytes = bytes;
         ++used_;
     }
-    /// Shows the driver what was used. @return whether the driver wants a notification
+    /// Shows the driver the used chains. @return whether the driver wants a notification
     [[nodiscard]] bool publish() {
         __atomic_store_n(&used_ring_[1], used_, __ATOMIC_RELEASE);
         return wants_notification();

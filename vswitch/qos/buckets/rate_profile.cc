@@ -7,7 +7,7 @@ namespace weir {
 namespace {
 
 constexpr std::uint64_t kTwoFrames = 2 * (1514 + 24);       // MTU 1500 on the wire, without a VLAN tag
-constexpr std::uint64_t kSuperFrame = 64 * 1024;            // what a guest with TSO hands over at once
+constexpr std::uint64_t kSuperFrame = 64 * 1024;            // the largest buffer of a guest with TSO
 constexpr std::uint64_t kRateMax = std::uint64_t{1} << 50;  // 9 Pbit/s: beyond it a token takes no time
 
 }  // namespace

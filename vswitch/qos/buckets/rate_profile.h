@@ -24,7 +24,7 @@ inline constexpr FineTime kPriceMax = FineTime{1} << 56;
     return t << kFineBits;
 }
 
-/// What a bucket needs to know of its rate. Build with the functions below.
+/// Rate and burst of a bucket, as fixed-point times. Build with the functions below.
 struct BucketProfile {
     std::uint64_t time_per_token;  ///< 2^-24 fine time per token; 0 = unlimited
     FineTime burst_time;           ///< time in which an empty bucket fills, at least 1; 0 = parked
@@ -55,8 +55,8 @@ struct BucketProfile {
 [[nodiscard]] std::uint64_t burst_for_packet_rate(std::uint64_t packets_per_sec);
 /// Burst of promised packets: 1 ms of the rate, longer than a turn of the poll loop, at least four bursts.
 [[nodiscard]] std::uint64_t burst_for_promise(std::uint64_t packets_per_sec);
-/// Burst of a link's shaper, bytes: 100 us of the rate, at least two full frames. What the shaper lets
-/// through at once queues in the NIC, where the scheduler cannot reorder it, so it is kept short.
+/// Burst of a link's shaper, bytes: 100 us of the rate, at least two full frames. A burst queues in the NIC,
+/// where the scheduler cannot reorder it, so it is kept short.
 [[nodiscard]] std::uint64_t burst_for_link(std::uint64_t bytes_per_sec);
 
 }  // namespace weir

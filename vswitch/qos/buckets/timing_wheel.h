@@ -52,8 +52,8 @@ class TimingWheel {
     bool remove(std::uint32_t id);
 
     /// Calls on_ready(Ids) for everything due, `budget` ids at most; the rest comes at the next call.
-    /// on_ready may insert, also the ids that it was just given, but not remove. prefetch(Ids) announces what
-    /// comes after the next on_ready.
+    /// on_ready may insert, also the ids that it was just given, but not remove. prefetch(Ids), called before
+    /// each on_ready, announces the ids of the on_ready after it.
     /// @return how many ids were handed out
     template <class OnReady, class Prefetch>
     unsigned advance(Nanos now, unsigned budget, OnReady&& on_ready, Prefetch&& prefetch);

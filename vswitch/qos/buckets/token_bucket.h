@@ -33,8 +33,8 @@ class TokenBucket {
     /// Takes `cost` tokens; may leave debt.
     void pay(std::uint32_t cost, Nanos now) { take(price(cost), to_fine(now)); }
 
-    /// Puts back what was taken and not used; no more than the bucket holds. Not for a parked bucket, which
-    /// never paid.
+    /// Puts back `cost` tokens that were taken and not used, until the bucket is full at most. Not for a
+    /// parked bucket, which never paid.
     void give_back(std::uint32_t cost) {
         const FineTime back = price(cost);
         if (full_at_ < kParkedOrigin)

@@ -50,7 +50,7 @@ DestinationLimits::Result DestinationLimits::on_feedback(VnicId vnic, std::uint6
         return {Change::kStale, kNoDestination};
     entry.sequence = sequence;
     entry.feedback_at = now;
-    entry.used_at = ticks(now);  // an idle one would be erased with what was just advertised
+    entry.used_at = ticks(now);  // an idle one would be erased, with the rate just advertised
     entry.silent = false;
     set_advertised(at, rate, now);
     return {Change::kChanged, at};
@@ -72,7 +72,7 @@ DestinationLimits::Result DestinationLimits::allocate(VnicId vnic, std::uint64_t
         if (opened.destination == kNoDestination)
             return opened;
         at = opened.destination;
-        entries_[at].silent = true;  // the first feedback is accepted whatever its sequence
+        entries_[at].silent = true;  // the first feedback is accepted with any sequence
     }
     Entry& entry = entries_[at];
     if (!entry.allocated)

@@ -2,9 +2,9 @@
 // controller. Source: EyeQ 3.3; Pulsar 4.4; docs/algorithms.md 4.4. Units: tokens are accounted bytes; rates
 // in tokens per second; ns. Threads: one owner (a worker). Allocates only when built.
 //
-// A destination is what one vNIC sends to one address (the VLAN is the vNIC's). It gets a limiter when its
-// receiver's switch advertises a rate below the line rate, or when the controller allocates a rate to it; the
-// lower of the two rates holds. Destinations with an allocation are counted, too.
+// A destination is the traffic of one vNIC to one address (the VLAN is the vNIC's). It gets a limiter when
+// its receiver's switch advertises a rate below the line rate, or when the controller allocates a rate to it;
+// the lower of the two rates holds. Destinations with an allocation are counted, too.
 //
 // Feedback frames get lost, so an advertised rate is trusted for 100 ms. After that it halves every 100 ms: 1
 // Gbit/s falls to the minimum of 10 Mbit/s in 0.7 s. A destination without an allocation is erased when its
@@ -67,9 +67,9 @@ class DestinationLimits {
     [[nodiscard]] bool has_any(VnicId vnic) const { return counts_[vnic] != 0; }
     [[nodiscard]] bool has_allocated(VnicId vnic) const { return allocated_counts_[vnic] != 0; }
 
-    /// A receiver's switch advertises `rate` for what the vNIC sends to `address`. Sequences compare as
-    /// serial numbers (RFC 1982); once a rate was halved in silence any sequence is accepted, as the receiver
-    /// may have restarted.
+    /// A receiver's switch advertises `rate` for the vNIC's packets to `address`. Sequences compare as serial
+    /// numbers (RFC 1982); once a rate was halved in silence any sequence is accepted, as the receiver may
+    /// have restarted.
     Result on_feedback(VnicId vnic, std::uint64_t address, std::uint64_t rate, std::uint32_t sequence,
                        Nanos now);
 
@@ -92,7 +92,7 @@ class DestinationLimits {
     [[nodiscard]] std::uint64_t rate(DestinationId at) const { return entries_[at].rate; }
     /// The destination has traffic: it is not idle.
     void touch(DestinationId at, Nanos now) { entries_[at].used_at = ticks(now); }
-    /// Counts what is sent, if the destination has an allocation.
+    /// Counts sent bytes, if the destination has an allocation.
     void count(DestinationId at, std::uint32_t bytes) {
         if (entries_[at].allocated)
             allocations_[at].bytes += bytes;

@@ -10,7 +10,7 @@
 // many senders are slowed down by a few percent per period only: 14 at line rate need 57 periods to come
 // within 5 % of their parts.
 //
-// As in the paper, the receiver then knows neither what each sender sent nor the demand of its vNICs: the
+// As in the paper, the receiver then knows neither the bytes of each sender nor the demand of its vNICs: the
 // rate follows the measured load alone, and an idle part is divided as soon as its vNIC is silent for 3
 // periods.
 #include "vswitch/qos/feedback/rate_law.h"

@@ -20,8 +20,8 @@ namespace weir {
 struct RateLaw {
     double (*factor)(double gain, double load);  ///< of the rate, for load >= 0
     double gain;                                 ///< 0..1
-    /// The receiver also uses what each sender sent; false: the law alone, and a split without demand, as in
-    /// EyeQ.
+    /// The receiver also uses the bytes that each sender sent; false: the law alone, and a split without
+    /// demand, as in EyeQ.
     bool knows_senders;
 };
 

@@ -76,7 +76,7 @@ constexpr double kBeyondCounts = 0.9;
 /// It may grow by this factor, plus a part of the capacity for a start;
 constexpr double kDemandGrowth = 1.25;
 constexpr double kDemandStart = 1.0 / 64;
-/// what is left of it after a period with less.
+/// this part of it is kept after a period with less.
 constexpr double kDemandDecay = 0.25;
 
 }  // namespace
@@ -177,8 +177,8 @@ bool Receiver::link_full(std::uint64_t bytes, Nanos span) const {
     return per_second(static_cast<double>(bytes), span) > full;
 }
 
-/// Cuts the rate to what fits if the window exceeds the vNIC's part: waiting for the period to end would
-/// build a queue that outlasts it.
+/// Cuts the advertised rate to one that fits if the bytes of the window exceed the vNIC's part: waiting for
+/// the period to end would build a queue that outlasts it.
 void Receiver::check_flood(Endpoint& endpoint, Nanos now) {
     endpoint.check_at = endpoint.window_bytes + next_check(endpoint);
     const Nanos span = now - endpoint.window_from;
@@ -273,8 +273,8 @@ void Receiver::measure(Endpoint& endpoint, std::uint64_t marked, Nanos span) {
     endpoint.marked_bytes = 0;
 }
 
-/// Part of each vNIC: never less than what it would get if all awake vNICs wanted as much as possible, plus
-/// what the others leave.
+/// Part of each vNIC: never less than its part if all awake vNICs wanted as much as possible, plus capacity
+/// that the others leave.
 void Receiver::split() {
     const std::size_t count = active_.size();
     const std::span claims = std::span(claims_).first(count);
@@ -373,7 +373,7 @@ std::uint64_t Receiver::fitting_rate(Endpoint& endpoint, const SenderSummary& su
     const double part = over(target, span);
     const double level = per_second(level_of(summary.windows, part * endpoint.measured / arrived), span);
     const auto senders = static_cast<double>(summary.windows.size());
-    // What chance may add: windows begin at any moment of a sender's pauses.
+    // The rate that chance may add: windows begin at any moment of a sender's pauses.
     const double chance = per_second(2 * std::sqrt(senders) * double{kFullFrame}, span);
     const bool flood = arrived > kFlood * std::max(target, endpoint.target_before) + chance;
     if (full_periods_ == 0)

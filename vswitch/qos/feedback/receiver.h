@@ -1,21 +1,21 @@
-// receiver.h - meters what a host's vNICs receive and computes the rate to advertise to their senders.
+// receiver.h - meters the bytes to a host's vNICs and computes the rate to advertise to their senders.
 // Source: EyeQ 3.2, 3.4; SRP Algorithm 2; docs/algorithms.md 4.1, 4.2, 4.3. Units: tokens are accounted
 // bytes; rates in tokens per second; ns. Threads: one owner (a worker). Allocates only when built.
 //
 // Several senders can overload one receiver's link, and the frames then queue in the network, where no switch
 // of ours sees them. So the receiving switch computes one rate per vNIC and advertises it to all senders to
 // that vNIC; their switches hold them to it. Once per period (200 us):
-// - measure(): a vNIC's load is what it received. Frames with a congestion mark stand for a queue before the
-//   link, which counts as if it had arrived, too.
+// - measure(): a vNIC's load is the rate at which it received, divided by its part. Frames with a congestion
+//   mark stand for a queue before the link, which counts as if it had arrived, too.
 // - split(): water filling divides the capacity by reservation, limit and shares among the vNICs that
 //   receive. A part that a vNIC does not use is given to others, and is its own again within a period.
 // - adjust(): the rate law moves the advertised rate until all senders together send the vNIC's part. Far
-//   from that, what each sender sent gives the rate at once.
+//   from that, the bytes that each sender sent give the rate at once.
 //
 // Example: vNICs with reservations of 2 and 4 Gbit/s, and shares in the same proportion, receive at a link
 // with 9 Gbit/s to divide: their parts are 3 and 6 Gbit/s. Four senders send 2.25 Gbit/s each to the second,
 // a load of 9 / 6 = 1.5. The law alone would advertise 2.25 * 1.5^-0.25 = 2.03 Gbit/s next; the level that
-// makes four equal senders fit is 6 / 4 = 1.5 Gbit/s, and that is what they are advertised.
+// makes four equal senders fit is 6 / 4 = 1.5 Gbit/s, and that rate is advertised to them.
 //
 // Two rules handle short times. A flood after a pause is cut within the period, at every 8,000 bytes, before
 // its queue is long; while a queue stands, its senders are advertised less than their part, so that it
@@ -155,7 +155,7 @@ class Receiver {
     Nanos due_ = 0;
     std::uint64_t received_total_ = 0;
     double headroom_;         // of the link, as a part of the capacity
-    std::uint64_t capacity_;  // divided in this period: the profile's, and what is lent of the headroom
+    std::uint64_t capacity_;  // divided in this period: the profile's, and the lent part of the headroom
     double unused_ = 0;       // tokens of capacity that were wanted, not used and not lent yet
     std::uint32_t sequence_;
     std::uint64_t swept_total_ = 0;   // received_total_ at the last sweep

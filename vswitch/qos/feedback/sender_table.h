@@ -3,9 +3,10 @@
 // accounted bytes; tokens (accounted bytes) per second; ns. Threads: one owner (a worker). Allocates only
 // when built.
 //
-// A link that is full hides how much its senders offered, but what each of them sent in the last period is
-// known. Example: four senders sent 60, 50, 40 and 2 KB to a vNIC whose part is 100 KB per period. level_of()
-// finds that cutting each to 32.7 KB fits: 3 * 32.7 + 2 = 100. A rate law would approach that rate in steps.
+// A link that is full hides how much its senders offered, but the bytes that each of them sent in the last
+// period are known. Example: four senders sent 60, 50, 40 and 2 KB to a vNIC whose part is 100 KB per period.
+// level_of() finds that cutting each to 32.7 KB fits: 3 * 32.7 + 2 = 100. A rate law would approach that rate
+// in steps.
 //
 // Any host on the wire may make up source addresses. A vNIC may therefore add a sender only while it has
 // fewer than there are free places, and at most 1,024; one that has more than are free forgets some. Example:

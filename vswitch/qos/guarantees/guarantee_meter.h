@@ -1,15 +1,15 @@
-// guarantee_meter.h - SoftBW's guarantees from period to period: what a vNIC is promised and what it got.
+// guarantee_meter.h - SoftBW's guarantees from period to period: the bytes promised to a vNIC and delivered.
 // Source: SoftBW 3.2, 4.1, 4.2; docs/algorithms.md 6.1, 6.2. Units: bytes; bytes per second; ns. Threads: one
 // owner (the agent).
 //
 // Every second the agent ends one period of every vNIC. A strict guarantee is the same in each. A dynamic
-// guarantee (S bytes within T) is what is left of both: 10 GB in 100 s are 100 MB/s; if the vNIC sent 1 GB in
-// the first 50 s, the guarantee for the next period is 9 GB / 50 s = 180 MB/s. What was delivered in a period
-// beside what was promised is also what is billed.
+// guarantee (S bytes within T) is the rest of S over the rest of T: 10 GB in 100 s are 100 MB/s; if the vNIC
+// sent 1 GB in the first 50 s, the guarantee for the next period is 9 GB / 50 s = 180 MB/s. The bill, too,
+// has the bytes delivered in each period beside the promised rate.
 //
 // If a link has promised more than it has, GuaranteeRound decides which guarantees hold in the next period:
-// strict ones keep what they have just used, dynamic ones share the rest, earliest deadline first. A dynamic
-// guarantee that is cut is owed the bytes that its vNIC wanted to send and could not.
+// strict ones keep the rate that they have just used, dynamic ones share the rest, earliest deadline first. A
+// dynamic guarantee that is cut is owed the bytes that its vNIC wanted to send and could not.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class GuaranteeMeter {
     [[nodiscard]] GuaranteeKind kind() const { return over() ? GuaranteeKind::kFairness : promise_.kind; }
     /// Bytes per second that are guaranteed until the period ends.
     [[nodiscard]] std::uint64_t rate() const { return rate_; }
-    /// The same without hold(): what would be guaranteed if the link had room for all guarantees.
+    /// The same without hold(): the rate if the link had room for all guarantees.
     [[nodiscard]] std::uint64_t due() const { return due_; }
     /// Bytes and time that a dynamic guarantee had left when the period began; 0 for other kinds.
     [[nodiscard]] std::uint64_t left() const { return left_; }

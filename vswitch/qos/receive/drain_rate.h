@@ -1,12 +1,12 @@
-// drain_rate.h - how fast a VM takes what comes from the wire while such frames wait for it, as the rate to
-// advertise to their senders. Source: EyeQ 3.2; docs/algorithms.md 4.7. Units: accounted bytes; bytes per
+// drain_rate.h - the rate at which a VM takes frames from the wire while such frames wait for it, to be
+// advertised to their senders. Source: EyeQ 3.2; docs/algorithms.md 4.7. Units: accounted bytes; bytes per
 // second; ns. Threads: one owner.
 //
-// A receiver's part of the downlink says what the link may carry, not what the VM empties from its ring.
-// While frames of the wire wait, the VM takes all that it can: what it took of them in a period is its rate,
-// and a little less is advertised, so that the queue drains. When none waits any more the rate is raised by
-// an eighth per period: senders that slow down need not be slow for long, and the queue shows when it was too
-// much.
+// A receiver's part of the downlink is the rate that the link may carry, not the rate at which the VM empties
+// its ring. While frames of the wire wait, the VM takes all that it can: the bytes of them that it took in a
+// period are its rate, and a little less is advertised, so that the queue drains. When none waits any more
+// the rate is raised by an eighth per period: senders that slow down need not be slow for long, and the queue
+// shows when it was too much.
 //
 // Example: a VM takes 1 Gbit/s behind a wire of 10. In the first period of 200 us 25 KB of 250 leave, and
 // 31/32 of 1 Gbit/s are advertised. Once the queue is gone that becomes 1.09, the queue grows by 9 % of a

@@ -8,7 +8,7 @@ namespace {
 
 /// Bytes of a turn of the claim with the most shares: two full frames.
 constexpr std::uint64_t kQuantum = 4096;
-/// What a reservation may catch up after a turn of the poll loop that came late, as time at its rate.
+/// Bytes that a reservation may catch up after a poll turn that came late, as time at its rate.
 constexpr Nanos kCatchUp = 500'000;
 constexpr std::uint64_t kCatchUpLeast = 4096;
 

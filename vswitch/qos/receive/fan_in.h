@@ -51,7 +51,7 @@ inline constexpr std::size_t kSenderIds = kFromWire + 1;
 /// A line of packets that wait: that of a receiver, which has its id, or one of those behind them.
 using LineId = std::uint16_t;
 
-/// What a sender may expect of a receiver.
+/// The reservation and the shares of a sender at a receiver.
 struct SenderClaim {
     std::uint64_t reservation = 0;  ///< bytes per second; 0 = none
     std::uint32_t shares = 100;
@@ -64,12 +64,12 @@ class FanIn {
     /// Receivers for which one vNIC's packets may wait: bounds the look-up of a claim.
     static constexpr std::uint32_t kReceiversPerSender = 16;
     static constexpr std::size_t kGroups = kSenderIds - kFromWorkers;
-    /// The claims of senders: one each, and what the groups in all lines leave.
+    /// Claims of the vNICs as senders: one each, and in common those that the groups in all lines leave.
     static constexpr SharedRoom::Size kSenderClaims = SharedRoom::divide(
         kClaimsMax - kGroups * (limits::kVnicsMax + limits::kRingLinesMax), kFromWorkers, 1);
     static_assert(kSenderClaims.common != 0);
 
-    /// What may wait for all receivers together.
+    /// The room for all receivers together.
     struct Room {
         std::size_t receivers = 0;
         SharedRoom::Size packets;  ///< of the vNICs of this worker, by sender
@@ -82,14 +82,15 @@ class FanIn {
     }
     explicit FanIn(const Room& room);
 
-    /// What the receiver takes at most, from all senders together.
+    /// The rate at which the receiver takes frames at most, from all senders together.
     void set_limit(VnicId receiver, const BucketProfile& limit, Nanos now) {
         receivers_[receiver].limit.set_profile(limit, now);
     }
     /// Makes an empty line, of those behind the receivers', one of this receiver. The calls below that name a
     /// receiver concern one line, but for its limit.
     void assign(LineId line, VnicId receiver) { receivers_[line].owner = receiver; }
-    /// The receiver's limit pays for the bytes, whatever waits.
+    /// The receiver's limit can pay for the bytes, and has paid when this is true; waiting packets do not
+    /// matter.
     [[nodiscard]] bool pays(VnicId receiver, std::uint32_t bytes, Nanos now);
     /// Past the queues: nothing waits for the receiver, and its limit pays for the bytes.
     [[nodiscard]] bool admit(VnicId receiver, std::uint32_t bytes, Nanos now);
@@ -132,7 +133,7 @@ class FanIn {
     /// The receivers for which packets wait, in no particular order.
     [[nodiscard]] std::span<const VnicId> waiting() const { return waiting_; }
     [[nodiscard]] bool waits(VnicId receiver) const { return receivers_[receiver].packets != 0; }
-    /// Of one sender to one receiver, with what is picked.
+    /// Bytes that wait from one sender for one receiver, with those that are picked.
     [[nodiscard]] std::uint32_t bytes(VnicId receiver, SenderId sender) const {
         const ClaimId at = find(receiver, sender);
         return at == kNone ? 0 : claims_[at].bytes;
@@ -148,10 +149,10 @@ class FanIn {
     using Members = BitmapTree<kClaimsMax>;
 
     struct Claim {
-        PlacePool::Chain queue;  ///< without what is picked
+        PlacePool::Chain queue;  ///< without packets that are picked
         TimeToSend reserved;
         DrrAccount by_shares;
-        std::uint32_t bytes = 0;  ///< with what is picked
+        std::uint32_t bytes = 0;  ///< with those that are picked
         std::uint32_t shares = 100;
         SenderId sender = 0;
         VnicId receiver = kNoVnic;

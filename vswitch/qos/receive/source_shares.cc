@@ -9,8 +9,8 @@ namespace {
 /// Ticks of 1.024 us: 32 bits are 73 minutes.
 constexpr unsigned kTickBits = 10;
 constexpr double kTicksPerSec = 1e9 / (1U << kTickBits);
-/// What a source may save up: this time of its share, and eight full frames at least, so that a TCP sender
-/// that has waited for its timer gets more than one frame through.
+/// Credit that a source may save up: this time of its share, in s, and eight full frames at least, in bytes,
+/// so that a TCP sender that has waited for its timer gets more than one frame through.
 constexpr double kSaved = 0.02;
 constexpr double kSavedLeast = 8 * 1538;
 /// A source that was silent for longer may lose its places: a second.

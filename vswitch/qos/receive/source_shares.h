@@ -3,16 +3,16 @@
 // accounted bytes; bytes per second; ns. Threads: one owner (a worker). Allocates only when built.
 //
 // Frames from hosts without Weir cannot be slowed down at their sender. When they come faster than a VM
-// empties its ring they wait in one queue per receiver, so that their order holds, and what matters is which
+// empties its ring they wait in one queue per receiver, so that their order holds; the switch decides which
 // of them may enter it. Each source earns credit at the *share*, one rate for all sources of the receiver,
 // and pays for the frames that enter. A frame that its source's credit pays for enters as long as there is
 // any room; any other only while the queue is below a quarter of its bound. The share follows the queue: it
 // falls while the queue is above a half, as then those with credit alone are too many, and rises while it is
-// below. So it becomes the rate at which what all sources may send fits what the VM takes (max-min fairness).
+// below. So it becomes the rate at which all sources together may send as much as the VM takes (max-min
+// fairness).
 //
-// A source begins without credit. Sources that are never seen again, which is what a flood of random
-// addresses is made of, have only what the others leave. One that keeps on sending little has its share at
-// once.
+// A source begins without credit. Sources that are never seen again, as in a flood of random addresses, have
+// only the room that the others leave. A source that keeps on sending little has its share at once.
 //
 // Example: a VM takes 1 Gbit/s. 10,000 invented sources send 1 Mbit/s each, and one honest TCP sender. The
 // share falls to 100 kbit/s; nine of ten frames of the flood are dropped and none of a sender below that.

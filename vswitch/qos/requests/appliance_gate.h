@@ -3,10 +3,10 @@
 // Allocates only when built.
 //
 // The controller allots each host a window: tokens of requests that may be forwarded and not yet answered. A
-// request enters if it fits beside what is outstanding, or if nothing is outstanding: so no request is too
-// large. Waiting flows are served by the uplink's schedulers with requests for packets: reservations first,
-// then shares. The request in turn keeps its turn until it fits, so that small requests do not starve large
-// ones.
+// request enters if its tokens fit beside the outstanding ones, or if none are outstanding: so no request is
+// too large. Waiting flows are served by the uplink's schedulers with requests for packets: reservations
+// first, then shares. The request in turn keeps its turn until it fits, so that small requests do not starve
+// large ones.
 //
 // Example: a window of 2,000 tokens with 1,500 outstanding. Flow A's request of 929 tokens is in turn and
 // waits; B's request of 400 would fit and waits behind it. When 500 tokens are answered, A's enters.

@@ -1,4 +1,4 @@
-// request_gate.cc - RequestGate: which request may leave, what the others wait for, and until when.
+// request_gate.cc - RequestGate: which request may leave, and which buckets the others wait for, until when.
 #include "vswitch/qos/requests/request_gate.h"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ RequestGate::Mask RequestGate::lacking(const FlowState& flow, const CostVector& 
     return mask & flow.limited;
 }
 
-/// Charges also buckets without a limit, whose tallies show what is used.
+/// Charges also buckets without a limit, whose tallies show the flow's use.
 void RequestGate::pay(FlowState& flow, const CostVector& cost, Nanos now) {
     for (std::size_t i = 0; i < kPathResources; ++i) {
         flow.buckets[i].pay(cost[i], now);
@@ -186,7 +186,7 @@ void RequestGate::bar(Flow id, bool barred, Nanos now) {
     if (flow.window == nullptr || flow.barred == barred)
         return;
     flow.barred = barred;
-    if (barred)  // what it has announced must not keep the window's turn
+    if (barred)  // its announced requests must not keep the window's turn
         flow.window->withdraw(static_cast<ApplianceGate::Flow>(id));
     else if (flow.packets != 0)
         wait_until(id, now, now);

@@ -3,11 +3,11 @@
 //
 // Members take turns in the order of their numbers. A turn adds the member's quantum to its deficit; the
 // member may send while its deficit covers its first packet, and keeps the rest for its next turn. So members
-// send bytes in proportion to their quanta, whatever their packets' sizes. With quanta of 3,000 and 1,000
-// bytes and packets of 1,500 bytes three rounds send 2 + 0, 2 + 1 and 2 + 1 packets: 6 to 2.
+// send bytes in proportion to their quanta, independent of their packets' sizes. With quanta of 3,000 and
+// 1,000 bytes and packets of 1,500 bytes three rounds send 2 + 0, 2 + 1 and 2 + 1 packets: 6 to 2.
 //
-// A round in which no deficit covered a packet doubles what the next one adds, for all members alike, so that
-// a quantum of one byte reaches a 64 KiB packet in 17 rounds and not in 65,536.
+// A round in which no deficit covered a packet doubles the bytes that the next one adds, for all members
+// alike, so that a quantum of one byte reaches a 64 KiB packet in 17 rounds and not in 65,536.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// link_scheduler.h - base of the schedulers: the classes of a link, what they pay, and the way past their
+// link_scheduler.h - base of the schedulers: the classes of a link, their payments, and the way past their
 // queues. Source: EyeQ 3.3; mClock (OSDI'10); SRP 4; Carousel (SIGCOMM'17); docs/algorithms.md 3. Units:
 // tokens are accounted bytes; tokens per second; ns. Threads: one owner (a worker).
 //
@@ -27,7 +27,7 @@
 
 namespace weir {
 
-/// What a vNIC was promised on this link.
+/// The promise to a vNIC on this link.
 struct ClassProfile {
     std::uint64_t reservation = 0;        ///< tokens/s; 0 = none
     std::uint64_t reservation_burst = 0;  ///< tokens that it holds when full; 0 = burst_for_rate()
@@ -76,8 +76,8 @@ class LinkScheduler {
     /// The class is empty: drain() was called, and its destinations are closed.
     void remove(VnicId id, Nanos now);
     /// The link's rate less headroom. Reservations that add up to more than `reservable` are scaled down in
-    /// proportion: the same rate, or where several workers share the link what this one's reservations may
-    /// use.
+    /// proportion: it is the same rate, or, where several workers share the link, the part of it for this
+    /// one's reservations.
     void set_capacity(std::uint64_t tokens_per_sec, std::uint64_t reservable, Nanos now);
     void set_capacity(std::uint64_t tokens_per_sec, Nanos now) {
         set_capacity(tokens_per_sec, tokens_per_sec, now);

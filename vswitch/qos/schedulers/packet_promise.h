@@ -1,4 +1,4 @@
-// packet_promise.h - packets per second that are taken from a vNIC's ring whatever other vNICs do.
+// packet_promise.h - packets per second that are taken from a vNIC's ring, independent of other vNICs.
 // Source: docs/algorithms.md 3.5. Units: packets; TSC cycles; ns. Threads: one owner (the worker).
 //
 // A core is divided by shares of cycles (cycle_share.h), so the packets per second that a vNIC gets depend on
@@ -6,7 +6,7 @@
 // (wrr_scheduler.h): a bucket that earns `reservation_pps` packets per second. While it holds a packet, the
 // ring may be polled though the vNIC has no credit of cycles, and the credit is not charged. Packets that
 // were paid with credit count as well, so a vNIC whose shares give it more than its promise gets no more for
-// it. A promised packet is worth 1,024 cycles at most, five times what a packet of 64 bytes costs: a poll
+// it. A promised packet is worth 1,024 cycles at most, five times the cost of a packet of 64 bytes: a poll
 // that took longer pays by its cycles, so that promised packets cannot be used to take the core.
 //
 // Example: with 100,000 packets per second the bucket holds 128. A poll of 32 packets that took 3,200 cycles

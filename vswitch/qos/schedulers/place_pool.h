@@ -58,6 +58,8 @@ class PlacePool {
         places_[place].next = free_;
         free_ = place;
         ++room_;
+        assert(room_ <= places_.size());
+        assert(!queue.empty() || queue.bytes == 0);
     }
     /// The first packet of one queue becomes the last one of another.
     void move_front(Chain& from, Chain& to) { append(to, detach(from)); }

@@ -10,9 +10,9 @@
 // reservation moves the shares' tag, so that shares divide the whole link.
 //
 // Two differences to mClock. A class that begins to contend starts at the virtual time, which is the tag of
-// the last service by shares, and not at the least tag of the others: what these took while a limit left
-// capacity over is not held against them. And service by reservation moves the shares' tag at most one burst
-// beyond the virtual time: a class that gives up a large reservation has no debt.
+// the last service by shares, and not at the least tag of the others: the service that these took while a
+// limit left capacity over is not held against them. And service by reservation moves the shares' tag at most
+// one burst beyond the virtual time: a class that gives up a large reservation has no debt.
 //
 // Example: a link of 100 packets per second; A has a reservation of 20 and one share, B two shares and a
 // limit of 40, C one share. By shares they would get 25, 50 and 25. B stops at 40, and A and C get 30 each:

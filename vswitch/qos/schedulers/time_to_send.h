@@ -16,11 +16,11 @@
 namespace weir {
 
 /// Eq. 4 to 6 in one variable. The paper's accumulated deviation is now - at(), its clamp tau_max the time in
-/// which the reservation's burst is earned; each departure moves the time-to-send by size / B, so that
-/// what went out above the guarantee is paid back exactly.
+/// which the reservation's burst is earned; each departure moves the time-to-send by size / B, so that bytes
+/// sent above the guarantee are paid back exactly.
 class TimeToSend {
   public:
-    /// What is still to be waited is so many bytes: another rate earns them in another time.
+    /// The rest of a wait is kept as bytes, which another rate earns in another time.
     /// @param guarantee of no rate: never comes
     void set_profile(const BucketProfile& guarantee, Nanos now) {
         const FineTime t = to_fine(now);

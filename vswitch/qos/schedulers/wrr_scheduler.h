@@ -6,7 +6,7 @@
 // They may drive the link into a bounded debt, so a reserved packet never waits for the link's shaper. Spare
 // service: the contending classes take deficit round robin turns by shares while the link can pay; a turn
 // that the link interrupts is resumed by the next call. Spare service is charged to reservations, too, so
-// that shares divide the whole link and not only what reservations leave.
+// that shares divide the whole link and not only the rest that reservations leave.
 //
 // Example: three classes of equal shares on a link of 9 Gbit/s, all busy, one with a reservation of 5 Gbit/s.
 // It gets its 5, the others 2 each. With a reservation of 2 it gets 3 like the others: the reservation is

@@ -33,7 +33,7 @@ FrameBytes datagram(std::uint64_t to, std::uint64_t from, std::size_t payload = 
     return ethernet(to, from, kIpv4, ipv4(kUdp, udp(pattern(payload))));
 }
 
-/// What a far switch says to vm<n>.
+/// The frame in which a far switch advertises a rate to vm<n>.
 FrameBytes feedback(unsigned n, std::uint64_t from, std::uint64_t rate_bps, std::uint32_t sequence,
                     const FeedbackKey& key = kNoKey, std::uint16_t vlan = 0) {
     FeedbackBuffer buffer;
@@ -42,7 +42,7 @@ FrameBytes feedback(unsigned n, std::uint64_t from, std::uint64_t rate_bps, std:
     return {buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(bytes)};
 }
 
-/// What a guest would have to send to be taken for a switch, but for the tag.
+/// The payload that a guest would have to send to be taken for a switch, but for the tag.
 FrameBytes forged() {
     FrameBytes payload{'W', 'E', 'I', 'R', 1, 0, 0, 0};
     payload.resize(28);
@@ -288,7 +288,7 @@ TEST_CASE("what the controller allocates a rate to is counted and held to its ra
     CHECK(peers[2].bytes == 0);  // no allocation
     allocations = {{kFar, std::nullopt}, {mac(0x97), std::nullopt}};
     host.post(0, command::AllocatePeers{vm1, allocations});
-    run(host, nic, 50'000'000, [] {});  // what waited
+    run(host, nic, 50'000'000, [] {});  // frames that waited
     taken = run(host, nic, 100'000'000, offer);
     CHECK(static_cast<double>(taken.bytes.at(kFar)) * 80 > 400e6);
     CHECK(balanced(host.stats(vm1).from_vm));

@@ -1,4 +1,5 @@
-// feedback_frame_test.cc - the frame to the byte, what is refused, and that nothing can be turned to another.
+// feedback_frame_test.cc - the frame to the byte; a changed or cut frame, or one of another VLAN or
+// key, is refused.
 #include "vswitch/datapath/frame/feedback_frame.h"
 
 #include "test/support/catch.h"

@@ -32,7 +32,7 @@ constexpr std::uint8_t kCwr = 0x80;
 constexpr std::size_t kTcpStart = 34;
 constexpr std::size_t kDataStart = 54;
 
-/// What an intake and a software split make of a super-frame.
+/// The frames that an intake and a software split make of a super-frame.
 std::vector<FrameBytes> segments_through(Intake& intake, rte_mbuf* super_frame) {
     intake.fill(std::vector<rte_mbuf*>{super_frame});
     std::vector<FrameBytes> out;

@@ -160,7 +160,7 @@ TEST_CASE("a piece carries the sum of its own pseudo header, for the side that c
     offload::Segments segments;
     REQUIRE(offload::split(frame, buffer_pool(), segments) == 3);
     for (std::size_t i = 0; i < 3; ++i) {
-        // As the receiving guest does it: the sum over all of TCP, with what stands in the checksum field.
+        // As the receiving guest does it: the sum over all of TCP, with the sum in the checksum field.
         FrameBytes bytes = bytes_of(segments[i]);
         const std::uint16_t sum = rte_raw_cksum(bytes.data() + kTcpAt, bytes.size() - kTcpAt);
         const auto completed = static_cast<std::uint16_t>(~sum);

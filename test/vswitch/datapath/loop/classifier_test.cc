@@ -1,4 +1,4 @@
-// classifier_test.cc - what a VM sends: refused with a reason, or given a destination and a cost.
+// classifier_test.cc - frames of a VM: refused with a reason, or given a destination and a cost.
 #include "vswitch/datapath/loop/classifier.h"
 
 #include <rte_ether.h>

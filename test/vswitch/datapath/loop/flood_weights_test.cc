@@ -1,5 +1,5 @@
-// flood_weights_test.cc - what a flooded frame costs its sender and the poll loop: wire frames where it is
-// split, buffers where its bytes are copied. Units: wire frames; buffers; ns.
+// flood_weights_test.cc - the cost of a flooded frame to its sender and the poll loop: wire frames where it
+// is split, buffers where its bytes are copied. Units: wire frames; buffers; ns.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ rte_mbuf* super_frame(std::size_t payload, std::uint16_t segment, unsigned from 
         segment);
 }
 
-/// vm1, vm2, ... send, readers count what they get.
+/// vm1, vm2, ... send; readers count the frames and bytes that they get.
 struct Weighed {
     Weighed(unsigned senders, unsigned readers, const SwitchConfig& config = {}, RingNic* nic = nullptr)
         : host(config, nic) {
@@ -77,7 +77,7 @@ TEST_CASE("a turn in debt copies less, and a sender in debt is passed over") {
     round.serve(visit);
     CHECK((used == std::array<std::uint32_t, 2>{256, 0}));  // one copy is a whole turn
     round.begin_turn();
-    round.serve(visit);  // 7 x 32 for the other, passing over the first each time, and what is left
+    round.serve(visit);  // 7 x 32 for the other, passing over the first each time, and the rest: 25
     CHECK((used == std::array<std::uint32_t, 2>{256, 249}));
     round.begin_turn();
     round.serve(visit);  // the first has 26 of its 32 left
@@ -189,7 +189,8 @@ TEST_CASE("whatever is flooded, the weights counted cover the wire frames and th
         }
         CHECK(most <= 2 * FloodRound::kPerTurn + kWeightMost);
         vlan.host.settle();
-        // At each reader: what comes at once, what its limit allowed meanwhile, and one frame beyond.
+        // At each reader, in wire frames: 64 at once, those that the limit allowed meanwhile, and one
+        // super-frame beyond.
         const std::uint64_t span = vlan.host.now - kNanosPerSec;
         const std::uint64_t allowed = 64 + kWeightMost + span * kPerSecond / kNanosPerSec;
         CHECK(vlan.frames <= kReaders * allowed);

@@ -1,5 +1,5 @@
 // floods_test.cc - frames for all of a VLAN: which vNICs get them, how many copies a turn makes, whose turn
-// it is, and what is left when somebody goes.
+// it is, and the sums after a vNIC has gone.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -122,7 +122,7 @@ TEST_CASE("a burst of broadcasts among many vNICs is copied 256 times a turn, an
         most = std::max(most, vlan.copies() - before);
         REQUIRE(balanced(vlan.host.stats(vlan.first).from_vm));
     }
-    CHECK(most <= 2 * FloodRound::kPerTurn);  // what one turn left, and the next one's
+    CHECK(most <= 2 * FloodRound::kPerTurn);  // the copies that one turn left, and those of the next
     CHECK(turns >= kReaders * kBroadcasts / FloodRound::kPerTurn);
     CHECK(turns < 2 * kReaders * kBroadcasts / FloodRound::kPerTurn);
     CHECK(vlan.copies() == kReaders * kBroadcasts);

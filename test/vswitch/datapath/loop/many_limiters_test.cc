@@ -46,8 +46,8 @@ SwitchConfig fast_uplink() {
     return config;
 }
 
-/// A VM that keeps one frame on its way to each of its destinations, whose switches say again and again what
-/// each may be sent. One VM alone: several would wait for each other's cycles, which are real time.
+/// A VM that keeps one frame on its way to each of its destinations, whose switches advertise the rate of
+/// each again and again. One VM alone: several would wait for each other's cycles, which are real time.
 class ManyFlows {
   public:
     ManyFlows()

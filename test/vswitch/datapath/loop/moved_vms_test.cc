@@ -41,7 +41,7 @@ struct Host {
         if (with_bridge)
             bridge = host.add(learning(3));
     }
-    /// The workers look which VMs are there, and the agent passes on what they learned.
+    /// The workers look which VMs are there, and the agent passes on the addresses that they learned.
     void look() {
         for (const auto& worker : host.workers())
             worker->housekeeping_next();
@@ -83,7 +83,7 @@ struct Host {
         nic.arrive(to_mbuf(buffer_pool(), bytes));
         host.settle();
     }
-    /// What a hypervisor sends when its VM has arrived.
+    /// The frame that a hypervisor sends when its VM has arrived.
     void announce_on_wire() {
         from_wire(ethernet(kBroadcast, mac(2), kReverseArp, arp_request()));
         look();
@@ -117,7 +117,7 @@ TEST_CASE("a VM that is not connected here is looked for on the wire, until it i
     SECTION("it connects") {
         on.connected(true);
         CHECK(on.send() == kAtVm);
-        on.announce_on_wire();  // what the wire claims of a VM that is here
+        on.announce_on_wire();  // the wire claims the address of a VM that is here
         CHECK(on.send() == kAtVm);
         on.connected(false);
         CHECK(on.send() == kOnWire);

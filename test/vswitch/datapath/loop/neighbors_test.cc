@@ -46,7 +46,7 @@ TEST_CASE("a VM that splits the largest frames into the smallest segments holds 
     for (unsigned i = 0; i < 400; ++i) {
         host.port(vm3).offered.push_back(frame(mac(2), mac(3), i));
         host.run(20'000, 10'000);
-        nic.drain();  // what its ring holds is sent
+        nic.drain();  // the frames in its ring are sent
         most = std::max(most, buffers_in_use() - before);
     }
     CHECK(most <= attacker.buffers);

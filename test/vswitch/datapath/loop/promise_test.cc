@@ -79,7 +79,7 @@ struct BusySwitch {
 
 constexpr unsigned kTurns = 400;
 constexpr unsigned kFramesPerTurn = 20;       // 200,000 per second
-constexpr std::uint64_t kPromised = 400'000;  // twice what is offered: what waits leaves, too
+constexpr std::uint64_t kPromised = 400'000;  // twice the offered rate: waiting frames leave, too
 constexpr unsigned kAll = kTurns * kFramesPerTurn;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// quotas_test.cc - the sum of what may be held is what there is, for one vNIC and for as many as a switch
-// has: buffers of the pool, places and claims of what waits for receivers, connections and requests, floods.
-// What is counted is read from the constants that the data path is built with.
+// quotas_test.cc - the parts that may be held add up to the whole, for one vNIC and for as many as a switch
+// has: buffers of the pool, places and claims of frames that wait for receivers, connections and requests,
+// floods. The parts are read from the constants that the data path is built with.
 #include <algorithm>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// random_oracle.cc - RandomOracle: stamps, and what they must be where they arrive.
+// random_oracle.cc - RandomOracle: stamps frames, and judges the stamps of those that arrive.
 #include "test/vswitch/datapath/loop/random_oracle.h"
 
 #include <rte_mbuf.h>

@@ -1,10 +1,10 @@
-// random_oracle.h - what of a random switch's frames may arrive where: order, VLANs, addresses, offloads.
+// random_oracle.h - judges frames of a random switch where they arrive: order, VLANs, addresses, offloads.
 // Source: IEEE 802.1Q 8.6. Units: bytes. Threads: tests only.
 //
 // The oracle stamps each frame and knows nothing of how the switch works. A frame carries its sender's number
-// in its IP source, what is special about it in its IP destination, and a sequence number that counts its
-// flow's payload as TCP does. So a super-frame and its segments are judged alike. A flow is what one sender
-// sends to one address; at each receiver its sequence numbers rise.
+// in its IP source, its marks (Special) in its IP destination, and a sequence number that counts its flow's
+// payload as TCP does. So a super-frame and its segments are judged alike. A flow is the frames of one sender
+// to one address; at each receiver its sequence numbers rise.
 //
 // Example: vm1 sends 100 and 50 bytes of payload to vm2, stamped 0 and 100. When vm2 has received the second
 // one, a frame with a number below 150 was reordered or duplicated.
@@ -38,7 +38,7 @@ using PartyId = std::uint32_t;
 
 class RandomOracle {
   public:
-    /// What is special about a frame.
+    /// Marks of a frame.
     enum Special : std::uint32_t {
         kNothing = 0,
         kForbidden = 1,  ///< no party may get it

@@ -1,8 +1,8 @@
-// random_peers.h - what lies behind a random switch's wire: the other ends of its tunnels, an appliance that
+// random_peers.h - the peers behind a random switch's wire: the other ends of its tunnels, an appliance that
 // answers, other switches that advertise rates. Source: RFC 4303; docs/algorithms.md 4, 5, 11.
 // Units: bytes; tokens are bytes of requests and answers. Threads: tests only.
 //
-// Tunnel 0 leads to all guests, by their addresses, so that what comes through it may come from any; tunnel 1
+// Tunnel 0 leads to all guests, by their addresses, so that its frames may come from any; tunnel 1
 // to the hosts that most stamped frames are for; tunnel 2 to one address that is hardly ever used.
 #pragma once
 
@@ -32,7 +32,7 @@ class RandomPeers {
     /// no buffer.
     /// @param flow frames of one flow are encrypted by one worker there, so that they keep their order
     [[nodiscard]] rte_mbuf* through_tunnel(rte_mbuf* frame, std::uint64_t flow);
-    /// A rate for what the guest with this address sends to `far`, sometimes forged.
+    /// A rate for the frames from the guest with this address to `far`, sometimes forged.
     [[nodiscard]] rte_mbuf* feedback(std::uint64_t guest, std::uint16_t vlan, std::uint64_t far);
 
     /// One guest's connection to the appliance.

@@ -43,7 +43,7 @@ class RandomPlan {
         bool offloads = false;  ///< asks for checksums and segments
     };
     [[nodiscard]] std::vector<rte_mbuf*> burst(RandomOracle& oracle, const Sender& from);
-    /// What no guest should send: torn frames, foreign addresses and tags, lies about offloads.
+    /// A frame that no guest should send: torn, with a foreign address or tag, or with lies about offloads.
     [[nodiscard]] rte_mbuf* hostile(RandomOracle& oracle, const Sender& from);
     /// A frame of the wire, with the tag that it has there.
     [[nodiscard]] rte_mbuf* from_wire(RandomOracle& oracle, PartyId party, std::uint64_t& to);

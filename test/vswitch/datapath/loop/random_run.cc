@@ -167,7 +167,7 @@ void RandomSwitch::offer(Guest& guest) {
     port.offered.insert(port.offered.end(), frames.begin(), frames.end());
 }
 
-/// What a peer sends that is no plain frame of a host: rates, answers of the appliance, frames in tunnels.
+/// A peer's frame that is no plain one of a host: a rate, an answer of the appliance, a frame in a tunnel.
 /// @return nullptr: nothing  @param to the address that it is for
 rte_mbuf* RandomSwitch::from_peers(PartyId party, std::uint64_t& to) {
     Guest& guest = guests_[1 + plan_.pick(kPlanVnics)];
@@ -234,7 +234,7 @@ bool RandomSwitch::waits() const {
            std::ranges::any_of(host_.workers(), [](const auto& worker) { return !worker->drained(); });
 }
 
-/// Every VM reads, the wire takes, and what waits leaves.
+/// Every VM reads, the wire takes, and the waiting frames leave.
 void RandomSwitch::finish() {
     nic_.set_link(true);
     peers_.open_window();
@@ -308,8 +308,8 @@ void RandomSwitch::check() {
 void RandomSwitch::check_guest(const Guest& guest) {
     const std::string& name = guest.config.name;
     const VnicStats& stats = host_.stats(guest.id);
-    require(balanced(stats.from_vm), name + ": what it offered is not accounted for");
-    require(balanced(stats.to_vm), name + ": what it was offered is not accounted for");
+    require(balanced(stats.from_vm), name + ": a frame that it offered is not accounted for");
+    require(balanced(stats.to_vm), name + ": a frame offered to it is not accounted for");
     const auto& received = host_.port(guest.id).received;
     Tally got = guest.got;
     for (const rte_mbuf* frame : received)
@@ -338,7 +338,7 @@ void RandomSwitch::check_wire() {
         sum.tx.add(part.uplink.tx);
         sum.rx.add(part.uplink.rx);
         for (const TunnelStats& tunnel : tunnels) {
-            require(balanced(tunnel.in), "what came through a tunnel is not accounted for");
+            require(balanced(tunnel.in), "a frame that came through a tunnel is not accounted for");
             seen_.into_tunnels += tunnel.out.packets;
             seen_.out_of_tunnels += tunnel.in.delivered.packets;
         }

@@ -3,10 +3,10 @@
 // only; the one thread plays agent and workers.
 //
 // A step is one act (frames of a guest or of the wire, a reading VM, a command, a moment or minutes that
-// pass), then a turn of each worker. What lies behind the wire acts too: see random_peers.h. After each step
-// every sum of every counter holds, each counter of what was delivered is what the VM has got, and no vNIC
-// holds more buffers than its quota. At the end all VMs read, everything that waits leaves, and every buffer
-// is back.
+// pass), then a turn of each worker. The peers behind the wire act too: see random_peers.h. After each step
+// every sum of every counter holds, each counter of delivered frames equals the frames that the VM has got,
+// and no vNIC holds more buffers than its quota. At the end all VMs read, all waiting frames leave, and every
+// buffer is back.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class RandomSwitch {
     /// @param nic one for all runs, with two queues
     RandomSwitch(std::uint32_t seed, RingNic& nic);
 
-    /// @return what was wrong, with the step; nullopt: nothing
+    /// @return the first fault, with its step; nullopt: none
     [[nodiscard]] std::optional<std::string> run(unsigned steps);
     /// How much of each kind there was in a whole run: a test that sees none of it shows nothing about it.
     struct Seen {

@@ -1,5 +1,5 @@
-// random_switches_test.cc - whatever switch a seed describes, and whatever VMs, wire and operator do: the
-// sums hold, flows keep their order, no frame goes astray, every buffer comes back.
+// random_switches_test.cc - random switches, whose VMs, wire and operator act at random: the sums hold,
+// flows keep their order, no frame goes astray, every buffer comes back.
 //
 // By hand: WEIR_SEEDS=N for more seeds, WEIR_SEED=K for one.
 #include <cstdlib>
@@ -22,7 +22,7 @@ std::uint32_t number_from(const char* variable, std::uint32_t otherwise) {
     return text != nullptr ? static_cast<std::uint32_t>(std::stoul(text)) : otherwise;
 }
 
-/// @return what was wrong; empty: nothing
+/// @return the first fault; empty: none
 std::string fault_of(std::uint32_t seed, RingNic& nic, RandomSwitch::Seen& seen) {
     const unsigned before = buffers_in_use();
     std::optional<std::string> fault;

@@ -26,7 +26,7 @@ class RingNic {
 
     /// The frame comes from the wire.
     void arrive(rte_mbuf* frame, std::uint16_t queue = 0);
-    /// The wire takes what the NIC has; the frames are the caller's.
+    /// The wire takes the NIC's frames; they are the caller's.
     [[nodiscard]] std::vector<rte_mbuf*> take(std::uint16_t queue = 0);
     /// The same, for tests that only count. @return bytes of the frames, with `overhead` for each
     std::uint64_t drain(std::uint32_t overhead = 0, std::uint16_t queue = 0);

@@ -89,7 +89,7 @@ class SteppedSwitch {
     std::vector<std::thread> threads_;
 };
 
-/// What both guests have delivered and received after some steps.
+/// Bytes delivered and packets received by both guests, after each 100 of 800 steps.
 std::vector<std::uint64_t> counts_of_a_run() {
     SteppedSwitch stepped;
     const VnicId one = stepped.add(1, 20'000'000);

@@ -1,10 +1,9 @@
-// switch_harness.cc - what the topology does, with fakes and without threads.
+// switch_harness.cc - adds, changes and removes vNICs as the topology does, with fakes and without threads.
 #include "test/vswitch/datapath/loop/switch_harness.h"
 
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -165,13 +164,6 @@ void SwitchHarness::settle() {
 void SwitchHarness::run(Nanos duration, Nanos step) {
     for (const Nanos end = now + duration; now < end; now += step)
         turn();
-}
-
-bool balanced(const DirectionStats& stats) {
-    const std::uint64_t reasons = std::accumulate(stats.drops.begin(), stats.drops.end(), std::uint64_t{0});
-    return stats.offered.packets == stats.delivered.packets + stats.queued.packets + stats.dropped.packets &&
-           stats.offered.bytes == stats.delivered.bytes + stats.queued.bytes + stats.dropped.bytes &&
-           reasons == stats.dropped.packets;
 }
 
 }  // namespace weir::testing

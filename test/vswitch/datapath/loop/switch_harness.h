@@ -72,11 +72,11 @@ class SwitchHarness {
     [[nodiscard]] std::size_t ids() const { return vnics_.size(); }
     [[nodiscard]] Quiescence& quiescence() { return quiescence_; }
 
-    /// The workers' cycle counter: work costs what a test adds here.
+    /// The workers' cycle counter: work costs as many cycles as a test adds here.
     std::atomic<std::uint64_t> cycles = 0;
     Nanos now = kNanosPerSec;
-    /// Each turn does commands until the one that was posted is done, so that what waits still waits; else a
-    /// command takes one housekeeping period.
+    /// Each turn does commands until the one that was posted is done, so that waiting frames still wait; else
+    /// a command takes one housekeeping period.
     bool prompt = false;
     /// The workers run in threads of the test's own: commands are waited for.
     bool threaded = false;
@@ -100,8 +100,6 @@ class SwitchHarness {
     std::vector<Vnic> vnics_;
 };
 
-/// offered = delivered + queued + dropped, and the reasons add up.
-[[nodiscard]] bool balanced(const DirectionStats& stats);
 [[nodiscard]] inline std::uint64_t drops(const DirectionStats& stats, DropReason reason) {
     return stats.drops[static_cast<std::size_t>(reason)];
 }

@@ -64,7 +64,7 @@ std::uint16_t outer_tag(const FrameBytes& frame) {
     return read16(frame, 14);
 }
 
-/// What leaves of one frame of VM 1 with a priority tag, in VLAN 7.
+/// Sends a frame with a priority tag from VM 1, whose VLAN is 7. @return the frame on the wire
 FrameBytes tagged_on_wire(const FrameBytes& frame, const SwitchConfig& config = {},
                           std::uint64_t reservation_bps = 0) {
     RingNic nic;

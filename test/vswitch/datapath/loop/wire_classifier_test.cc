@@ -1,4 +1,4 @@
-// wire_classifier_test.cc - what comes from the wire: tags off, marks believed only when they are right.
+// wire_classifier_test.cc - frames from the wire: tags off, marks believed only when they are right.
 #include <rte_mbuf.h>
 
 #include "test/support/catch.h"
@@ -82,7 +82,7 @@ TEST_CASE("the priority bits of a tag are not its VLAN, and VLAN 0 is untagged")
     CHECK(wire.stats.offered.bytes == 64 + kOverhead);
     CHECK(wire.arrive(tagged(from_peer(mac(2)), 0xE000)) == 1);
     CHECK(wire.vlans[0] == 0);
-    CHECK(wire.batch.bytes[0] == 60 + kOverhead);  // what the VM gets, and all that is counted
+    CHECK(wire.batch.bytes[0] == 60 + kOverhead);  // as the VM gets it, and as it is counted: untagged
     CHECK(wire.stats.offered.bytes == 64 + kOverhead + 60 + kOverhead);
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("an address is only known in its own VLAN") {
 TEST_CASE("a service tag is not an access VLAN: the frame is dropped") {
     Wire wire;
     rte_mbuf* frame = to_mbuf(buffer_pool(), tagged(from_peer(mac(1)), 10, kQinQ));
-    frame->vlan_tci = 10;  // what some drivers leave there
+    frame->vlan_tci = 10;  // as some drivers leave it
     CHECK(wire.arrive(frame) == kToAll);
     CHECK(wire.vlans[0] == 0);
 }

@@ -1,4 +1,5 @@
-// delivery_test.cc - the last step towards a VM: what it cannot take is finished, refused or dropped.
+// delivery_test.cc - the last step towards a VM: frames that it cannot take are finished, refused or
+// dropped.
 #include "vswitch/datapath/output/delivery.h"
 
 #include <rte_mbuf.h>
@@ -195,7 +196,7 @@ TEST_CASE("segments longer than the receiver's MTU are refused like any frame") 
     CHECK(vm2.port.received.empty());
     CHECK(drops(vm2.stats(), DropReason::kMtuExceeded) == 4);
     FrameBytes fragment = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(20'000))));
-    write16(fragment, 20, 0x2000);  // what the segmenter does not cut
+    write16(fragment, 20, 0x2000);  // a fragment, which the segmenter does not cut
     vm2.send({ask_segments(to_mbuf(buffer_pool(), fragment), 1448)});
     CHECK(vm2.port.received.empty());
     CHECK(drops(vm2.stats(), DropReason::kMtuExceeded) == 5);

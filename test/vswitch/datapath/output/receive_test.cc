@@ -1,5 +1,5 @@
-// receive_test.cc - VMs that do not take what VMs of their host send as fast as it comes: which sender is
-// held back, which loses.
+// receive_test.cc - VMs that take the frames of VMs of their host more slowly than they come: which sender
+// is held back, which loses frames.
 #include <algorithm>
 #include <array>
 
@@ -179,7 +179,7 @@ TEST_CASE("a ring full of frames for a slow receiver is passed in 16 looks, and 
     for (; host.stats(vm2).to_vm.delivered.packets == 0 && passed < kNanosPerSec; passed += kStep)
         run(host, slow, kStep);
     CHECK(passed <= 16 * (kLookPeriod + kStep) + 3 * kStep);
-    CHECK(passed > 12 * kLookPeriod);  // what the first polls took waits before
+    CHECK(passed > 12 * kLookPeriod);  // the first polls had taken some of the frames before
     CHECK(host.stats(vm9).to_vm.dropped.packets == 0);
 }
 
@@ -197,7 +197,7 @@ TEST_CASE(
         host.port(vm1).offered.push_back(frame(mac(9), mac(1), i, kFullBytes));
     run(host, slow, 200 * kMs);
     const std::size_t left = host.port(vm1).offered.size();
-    CHECK(left > 800);  // 64 KiB, a burst and what the receiver took are out of the ring
+    CHECK(left > 800);  // out of the ring are 64 KiB, a burst and the frames that the receiver took
     CHECK(host.stats(vm9).to_vm.dropped.packets == 0);
     CHECK(slow.missing == 0);
     CHECK(held_by_receiver(host.snapshot(vm1)) > 150 * kMs);

@@ -1,5 +1,5 @@
-// receive_wire_test.cc - VMs that do not take the wire's frames as fast as they come: what is reserved, which
-// source loses, what is advertised.
+// receive_wire_test.cc - VMs that take the wire's frames more slowly than they come: reservations, the
+// sources that lose frames, the rates that are advertised.
 #include <rte_mbuf.h>
 
 #include <array>
@@ -164,7 +164,7 @@ TEST_CASE("the downlink is divided by what vNICs may receive, where that differs
         return static_cast<double>(host.snapshot(id).receive_capacity) * 8 / 1e6;
     };
     run_both();
-    CHECK(part(vm1) == Approx(600).epsilon(0.1));  // and what is lent of the headroom
+    CHECK(part(vm1) == Approx(600).epsilon(0.1));  // Mbit/s, with a lent part of the headroom
     CHECK(part(vm2) == Approx(300).epsilon(0.1));
     first.receive_reservation_bps = 0;
     first.receive_shares = 200;

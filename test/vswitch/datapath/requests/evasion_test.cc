@@ -1,8 +1,8 @@
-// evasion_test.cc - whatever shape of packets a guest chooses, its appliance works no more for it than it
-// may, and a guest that never slows down gets what was sold to it.
+// evasion_test.cc - in every shape of packets that a guest can choose, its appliance works for no more tokens
+// than were sold to the guest, and a guest that never slows down gets all of them.
 //
 // Each shape offers about nine times the limit through a whole switch to a model of a real server, which
-// counts what its application was asked and answered.
+// counts the bytes of the requests that its application read, and of its answers.
 #include <rte_mbuf.h>
 
 #include <functional>
@@ -224,7 +224,7 @@ class Arena {
         (void)host.port(vnic).drain();
     }
     /// Lets the shape act every millisecond. @return tokens per second that the server spent, as a part of
-    /// what was sold, after a second
+    /// kSold, after a first second that does not count
     double spent(const std::function<void()>& act, unsigned seconds = 4) {
         Nanos began = 0;
         std::uint64_t before = 0;
@@ -248,7 +248,7 @@ class Arena {
     SwitchHarness host;
     VnicId vnic;
     RealServer server;
-    double passed = 0;  ///< payload bytes per second that reached the server, as a part of what was sold
+    double passed = 0;  ///< payload bytes per second that reached the server, as a part of kSold
 
   private:
     Wrap wrap_;
@@ -257,7 +257,7 @@ class Arena {
 
 const std::string kUnit = "set k 0 0 1000\r\n" + std::string(1000, 'x') + "\r\n";
 
-/// A client that sends as much as it can: what was not acknowledged again and again, or (blind) never again.
+/// A client that sends as much as it can: unacknowledged bytes again and again, or (blind) never again.
 struct Greedy {
     Arena& arena;
     std::uint16_t port;

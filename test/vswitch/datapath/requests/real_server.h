@@ -1,5 +1,5 @@
 // real_server.h - the appliance's side of hostile TCP connections: a model of a server's IP, TCP and
-// memcached, which accepts what a real one accepts and ignores the rest.
+// memcached, which accepts the segments that a real one accepts and ignores the others.
 // Source: RFC 791; RFC 8200; RFC 9293; RFC 5961; memcached protocol.txt.
 // Units: bytes; a token is a byte of a request that the application read, or of its response.
 // Threads: tests only.
@@ -38,7 +38,7 @@ class RealServer {
     /// The server restarts: it knows nothing of the connection any more.
     void forget(std::uint16_t port) { connections_.erase(port); }
 
-    std::uint64_t tokens = 0;         ///< of what the application was asked and answered
+    std::uint64_t tokens = 0;         ///< of the application's requests and responses
     std::uint64_t payload_bytes = 0;  ///< of all TCP segments that arrived whole, accepted or not
 
   private:

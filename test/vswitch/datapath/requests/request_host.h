@@ -89,7 +89,7 @@ struct RequestHost {
         nic.arrive(segment(false, client_port, seq, payload, flags, 0, number));
         host.settle();
     }
-    /// Sequence numbers of what has left, in order.
+    /// Sequence numbers of the segments that have left, in order.
     std::vector<std::uint32_t> left() {
         std::vector<std::uint32_t> seen;
         for (rte_mbuf* frame : nic.take()) {

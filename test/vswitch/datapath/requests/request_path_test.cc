@@ -132,7 +132,8 @@ TEST_CASE("a payload in several buffers is one stream") {
 }
 
 TEST_CASE("no more is outstanding than the window takes; answers and resets make room") {
-    Host host(vm_with({}), 2'000);  // of `get k`, which is expected to bring what the last one brought
+    // The window is 2,000 tokens. A `get k` is expected to bring as many bytes as the last one.
+    Host host(vm_with({}), 2'000);
     const FrameBytes get = text("get k\r\n");
     const FrameBytes value = answer_of_900();
     for (std::uint16_t port = 5000; port < 5005; ++port) {
@@ -155,7 +156,7 @@ TEST_CASE("no more is outstanding than the window takes; answers and resets make
     host.host.settle();
     CHECK(host.left().size() == 1);
     CHECK(host.flow().outstanding_tokens == 2 * 929);
-    host.send(5004, 8, {}, 0x04);  // what waits was sent before
+    host.send(5004, 8, {}, 0x04);  // RST: it passes; the request that waits was sent before and stays
     CHECK(host.flow().held == 1);
     host.answer(5002, 1, value);
     CHECK(host.left().size() == 2);                // with the RST

@@ -173,7 +173,7 @@ TEST_CASE(
     const WindowUpdate update = WindowUpdate::of(one.frame, view_of(one.frame), 0);
     for (const ConnectionId id : std::array<ConnectionId, 3>{5, 13, 21})  // one place of the hash table
         CHECK(closed.close(0, id, update));
-    for (const ConnectionId id : std::array<ConnectionId, 3>{6, 7, 8})  // its own, and half of what is free
+    for (const ConnectionId id : std::array<ConnectionId, 3>{6, 7, 8})  // its own, and half of the free 4
         CHECK(closed.close(1, id, update));
     CHECK_FALSE(closed.close(1, 10, update));
     CHECK(closed.close(0, 13, update));  // again

@@ -1,5 +1,5 @@
-// tunnel_copies_test.cc - a frame for everyone goes into every tunnel: what its copies cost the sender and
-// the poll loop. Units: buffers; frames.
+// tunnel_copies_test.cc - a frame for everyone goes into every tunnel: the cost of its copies to the sender
+// and the poll loop. Units: buffers; frames.
 #include <rte_mbuf.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// tunnel_ends.cc - what the agent does with tunnels, with keys that are no secret.
+// tunnel_ends.cc - tunnels and their sessions as the agent sets them up, with keys that are no secret.
 #include "test/vswitch/datapath/tunnels/tunnel_ends.h"
 
 #include <rte_mbuf.h>

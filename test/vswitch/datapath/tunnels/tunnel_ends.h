@@ -1,4 +1,4 @@
-// tunnel_ends.h - a switch at one end of a tunnel whose keys are known: what it sends the test takes off the
+// tunnel_ends.h - a switch at one end of a tunnel whose keys are known: the test takes its frames off the
 // wire. DPDK's names allow one at a time. Units: frames. Threads: tests only.
 #pragma once
 
@@ -15,7 +15,7 @@ inline constexpr std::uint8_t kTag = 3;
 
 [[nodiscard]] CryptoDevice& tunnel_device();
 [[nodiscard]] EspEngine& tunnel_engine();
-/// What a worker of the end with this spi_out encrypts with.
+/// The keys with which a worker of the end with this spi_out encrypts.
 [[nodiscard]] EspKeys tunnel_keys(std::uint32_t spi, std::uint8_t worker);
 /// 192.0.2.1 (left) and 192.0.2.2; behind them 10.0.1.0/24 and 10.0.2.0/24. Further tunnels, 1 and more, have
 /// other SPIs and 10.n.1.0/24 and 10.n.2.0/24.
@@ -35,7 +35,7 @@ class TunnelHost {
     [[nodiscard]] TunnelStats tunnel();
     [[nodiscard]] DirectionStats from_wire();
     [[nodiscard]] DirectionStats to_wire() { return host.snapshot_worker(0).uplink.tx; }
-    /// What the VM sends, taken off the wire.
+    /// Sends frames of the VM. @return the frames on the wire
     std::vector<rte_mbuf*> send(const std::vector<FrameBytes>& frames, VnicId id = 0);
     void arrive(const std::vector<FrameBytes>& frames, std::uint16_t queue = 0);
 

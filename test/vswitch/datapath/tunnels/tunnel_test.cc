@@ -1,5 +1,4 @@
-// tunnel_test.cc - two switches with a tunnel between them: what goes through, what is on the wire, what is
-// refused.
+// tunnel_test.cc - two switches with a tunnel between them: frames through it, on the wire and refused.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -13,7 +12,7 @@ using namespace weir::testing;
 
 namespace {
 
-/// What the VM was given since it was last asked.
+/// The frames that the VM was given since the last call.
 std::vector<FrameBytes> got(TunnelHost& side, VnicId id) {
     FakePort& port = side.host.port(id);
     std::vector<FrameBytes> frames;
@@ -43,7 +42,7 @@ std::vector<FrameBytes> seen(const std::vector<rte_mbuf*>& frames) {
     return bytes;
 }
 
-/// What these frames are on the wire. DPDK's names allow one switch at a time.
+/// These frames as they are on the wire. DPDK's names allow one switch at a time.
 std::vector<FrameBytes> encrypted(const std::vector<FrameBytes>& frames) {
     TunnelHost a(true);
     a.agree();
@@ -77,7 +76,7 @@ TEST_CASE("frames of a VM that encrypts go through the tunnel, whole, and no oth
         }
         const VnicStats sender = a.host.snapshot(0);
         CHECK(balanced(sender.from_vm));
-        CHECK(sender.from_vm.delivered.bytes == bytes);  // what it costs the wire
+        CHECK(sender.from_vm.delivered.bytes == bytes);  // as on the wire, encrypted
         CHECK(sender.uplink_bytes == bytes);
         CHECK(sender.encryption_tokens > 0);
         CHECK(balanced(a.to_wire()));

@@ -1,4 +1,5 @@
-// address_guard_learning_test.cc - what a guest may use because a DHCP server or a router assigned it.
+// address_guard_learning_test.cc - addresses that a guest may use because a DHCP server or a router assigned
+// them.
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/vnic/guard_frames.h"
 #include "vswitch/datapath/vnic/address_guard.h"

@@ -87,7 +87,7 @@ TEST_CASE("the second attempt at a full ring is paid by the VM that does not emp
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
     const VnicId vm2 = host.add(vm(2));
-    host.path(vm2).profile.isolated = false;  // what does not fit is dropped
+    host.path(vm2).profile.isolated = false;  // frames that do not fit are dropped
     host.port(vm2).ring_frames = 0;
     host.port(vm2).when_full = [&] { burn(host); };
     for (std::uint32_t i = 0; i < kFrames; ++i) {

@@ -93,7 +93,7 @@ inline FrameBytes prefix_option(const std::string& prefix, std::uint32_t valid, 
     return option + ip_bytes(prefix);
 }
 
-/// A DHCP message with the type and what other options follow it.
+/// A DHCP message with the type, followed by the other options.
 inline FrameBytes dhcp(std::uint8_t operation, std::uint8_t type, std::uint64_t client,
                        const std::string& assigned, const FrameBytes& options = {}) {
     FrameBytes message(240);

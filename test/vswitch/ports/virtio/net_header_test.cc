@@ -1,5 +1,5 @@
-// net_header_test.cc - which wishes of a guest are granted, finished at once or refused, and what a guest is
-// received.
+// net_header_test.cc - which wishes of a guest are granted, finished at once or refused, and the headers that
+// a guest receives.
 #include "vswitch/ports/virtio/net_header.h"
 
 #include <rte_mbuf.h>
@@ -115,7 +115,8 @@ Begun with_extension(const Begun& begun, std::uint8_t kind, std::size_t bytes = 
     return extended;
 }
 
-/// What leaves to a wire without offloads, and what a guest that finishes checksums makes of its header.
+/// The checksum is right in the frame for a wire without offloads, and in the frame of a guest that finishes
+/// it as its header asks.
 void check_finished(const Begun& begun, std::size_t piece = 0) {
     Applied to_wire(begun.bytes, begun.header(), kAll, piece);
     REQUIRE_FALSE(to_wire.refused());

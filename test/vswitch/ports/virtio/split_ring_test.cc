@@ -31,7 +31,7 @@ struct SplitDriver {
         avail(2 + avail(1) % kEntries) = head;
         ++avail(1);
     }
-    /// What the next chain's buffers are; none when it breaks a rule.
+    /// The next chain's buffers: distance from the area's begin, bytes. None when the chain breaks a rule.
     std::vector<std::pair<std::uint64_t, std::uint32_t>> collect(std::uint16_t direction) {
         Chain chain{};
         Pieces pieces;

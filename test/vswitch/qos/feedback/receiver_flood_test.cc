@@ -99,7 +99,7 @@ TEST_CASE(
     "what sources without an entry send counts in the vNIC's total: the senders with one get the rest") {
     Flood flood(3);
     flood.run(50 * kMs);
-    double rate = 10.0 * kGbit;  // of one sender at line rate, which keeps to what it is advertised
+    double rate = 10.0 * kGbit;  // bytes/s of one sender: the line rate, then each advertised rate
     double credit = 0;
     double sent = 0;
     double peak = 0;

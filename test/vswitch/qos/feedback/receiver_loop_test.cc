@@ -1,5 +1,5 @@
-// receiver_loop_test.cc - the loop closed: senders that keep to the advertised rate, a link that hides what
-// does not fit, feedback that is late.
+// receiver_loop_test.cc - the loop closed: senders that keep to the advertised rate, a link whose drops the
+// receiver does not see, feedback that is late.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -47,13 +47,13 @@ class Loop {
         receiver_.add(kOther, {});
     }
 
-    /// Runs for `duration`; what each vNIC received, bytes per second, step by step.
+    /// Runs for `duration`, step by step.
     void run(Nanos duration) {
         for (const Nanos end = now_ + duration; now_ < end; now_ += kLoopStep)
             step();
     }
 
-    /// Mean received by all, and by one vNIC, over the last `duration`.
+    /// Runs for `duration`. @return bytes per second that the vNIC received in it
     double received(Nanos duration, VnicId vnic) {
         const double before = total(vnic);
         run(duration);

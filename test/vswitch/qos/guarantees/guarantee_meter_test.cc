@@ -1,4 +1,4 @@
-// guarantee_meter_test.cc - dynamic guarantees by worked numbers and by property; what a period says.
+// guarantee_meter_test.cc - dynamic guarantees by worked numbers and by property; a period's record.
 #include "vswitch/qos/guarantees/guarantee_meter.h"
 
 #include "test/support/catch.h"

@@ -1,4 +1,4 @@
-// drain_rate_test.cc - what a VM takes of the wire while frames wait for it.
+// drain_rate_test.cc - the rate at which a VM takes frames of the wire while some wait for it.
 #include "vswitch/qos/receive/drain_rate.h"
 
 #include "test/support/amounts.h"

@@ -1,4 +1,4 @@
-// source_shares_test.cc - floods of the wire, and what a source gets that sends little.
+// source_shares_test.cc - floods of the wire, and the share of a source that sends little.
 #include "vswitch/qos/receive/source_shares.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr VnicId kFloodedVm = 3;
 constexpr std::uint32_t kFloodFrame = 1538;
 constexpr std::uint32_t kFloodQueue = 256 * 1024;
 
-/// A VM that takes 1 Gbit/s of what may enter its queue.
+/// A VM that takes 1 Gbit/s of the frames that may enter its queue.
 struct Flooded {
     std::unique_ptr<SourceShares> shares = std::make_unique<SourceShares>(8, kSourceKey);
     testing::Random32 random{5};
@@ -40,7 +40,7 @@ struct Flooded {
         return true;
     }
     /// @param flood gives the source of the next frame of a flood of 10 Gbit/s
-    /// @param mbit what the watched source sends
+    /// @param mbit the rate of the watched source, in Mbit/s
     template <typename Flood>
     void run(Nanos duration, double mbit, Flood&& flood) {
         constexpr Nanos kStep = 10'000;

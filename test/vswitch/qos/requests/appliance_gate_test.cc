@@ -173,7 +173,7 @@ TEST_CASE("window: a flow that is kept from it leaves it to others, and enters a
     service.run(1000 * kUs);
     service.bar(0, true);
     service.bar(0, true);
-    service.run(1100 * kUs);  // what it had there is done
+    service.run(1100 * kUs);  // its requests there are done
     const std::uint64_t before = service.clients[0].served;
     const std::uint64_t other = service.clients[1].served;
     service.run(2100 * kUs);

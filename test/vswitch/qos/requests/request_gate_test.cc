@@ -1,5 +1,5 @@
 // request_gate_test.cc - the multi-resource bucket of Pulsar 4.4 by its worked numbers, order, passing, and
-// what holds for any requests.
+// properties that hold for any requests.
 #include "vswitch/qos/requests/request_gate.h"
 
 #include <algorithm>
@@ -105,7 +105,7 @@ TEST_CASE(
         gate.run(2 * kSec);
         const std::uint64_t taken = gate.stats().used[2] - before;
         INFO("multi-resource " << multi);
-        CHECK(taken <= (multi ? 2 * 5000 : 2 * 8 * 5000));  // what it had saved, and a second's
+        CHECK(taken <= (multi ? 2 * 5000 : 2 * 8 * 5000));  // a full bucket, and the tokens of a second
         CHECK(taken >= (multi ? 8000 : 8 * 5000));
     }
 }
@@ -117,7 +117,7 @@ TEST_CASE("what waits for the way back does not hold up what does not need it, o
     CHECK_FALSE(gate.send(1, 1, {1, 0, 500}));
     CHECK(gate.send(2, 2, {1, 500, 0}));        // a write of another connection
     CHECK_FALSE(gate.send(1, 3, {1, 500, 0}));  // of the same: in order
-    CHECK_FALSE(gate.send(3, 4, {1, 0, 1}));    // needs what the first waits for
+    CHECK_FALSE(gate.send(3, 4, {1, 0, 1}));    // needs downlink tokens, for which number 1 waits
     CHECK(gate.gate.held(0, 1).from == 1);
     CHECK(gate.gate.held(0, 1).to == 4);
     CHECK(gate.gate.held(0, 2).to == 0);

@@ -1,5 +1,5 @@
 // fulfillment_scheduler_test.cc - guarantees by time-to-send, equal fulfillment beyond the link; by worked
-// numbers and by seeded random mixes. What every policy must keep is in scheduler_property_test.cc.
+// numbers and by seeded random mixes. The properties of every policy are in scheduler_property_test.cc.
 #include "vswitch/qos/schedulers/fulfillment_scheduler.h"
 
 #include <algorithm>

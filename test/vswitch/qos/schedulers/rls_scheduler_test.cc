@@ -1,5 +1,5 @@
 // rls_scheduler_test.cc - mClock's tags: the oracles M1 to M4, changes that count at once, the heap of tags.
-// What every policy must keep is in scheduler_property_test.cc.
+// The properties of every policy are in scheduler_property_test.cc.
 #include "vswitch/qos/schedulers/rls_scheduler.h"
 
 #include <string>
@@ -32,7 +32,8 @@ class Server {
         tags.set_capacity(UINT64_MAX, 0);
         for (std::size_t i = 0; i < clients.size(); ++i) {
             busy[i] = clients[i].busy;
-            // One request, and what a service of 10 ms may be late: mClock's limit tags run on meanwhile.
+            // The burst is one request, and the tokens of the 10 ms by which a service may be late: mClock's
+            // limit tags run on meanwhile.
             if (clients[i].limit != 0)
                 limiters[i].set_profiles(
                     make_profile(clients[i].limit * kRequest, kRequest + clients[i].limit * 10),
@@ -62,7 +63,7 @@ class Server {
         }
         return order;
     }
-    /// How many each client got of what was served.
+    /// How many of the served requests are of each client: A, B, C.
     static std::vector<long> counts(const std::string& order) {
         return {std::ranges::count(order, 'A'), std::ranges::count(order, 'B'),
                 std::ranges::count(order, 'C')};
