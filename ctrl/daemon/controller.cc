@@ -17,6 +17,8 @@ using wire::Type;
 
 /// Different audit entries that are counted; beyond it counting starts again.
 constexpr std::size_t kAuditedMax = 1'000;
+/// Connections whose messages have another version, of which each is answered once; then they are forgotten.
+constexpr std::size_t kAnsweredMax = 4'096;
 
 bool is_of_switch(Type type) {
     return type == Type::kHello || type == Type::kDemand || type == Type::kUsage || type == Type::kHeartbeat;
@@ -95,7 +97,7 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
     const wire::Malformed malformed = wire::decode_header(head, body.size(), header);
     if (malformed != wire::Malformed::kNo) {
         ++counters_.malformed[static_cast<std::size_t>(malformed)];
-        return;
+        return answer_version(peer, head);
     }
     if (!is_of_switch(header.type)) {
         ++counters_.wrong_type;
@@ -140,11 +142,32 @@ void Controller::on_hello(const Peer& peer, const Header& header, std::span<cons
         return;
     }
     const auto& hello = std::get<wire::Hello>(parsed);
-    std::string why = sessions_.why_refused(peer, cluster_.find_host(hello.host), hello.host);
+    std::string why = hello.protocol == wire::kProtocol
+                          ? sessions_.why_refused(peer, cluster_.find_host(hello.host), hello.host)
+                          : (hello.host.empty() ? "" : "host " + hello.host + ": ") +
+                                wire::why_protocol("its weir-switch", "this weir-ctrl", hello.protocol);
     if (why.empty())
         why = why_rival(peer, header, hello, now);
     if (why.empty())
         return open_session(peer, header, hello, now);
+    send_refusal(peer, header.session, why);
+}
+
+/// A WELCOME of version 1, once for each connection: the other end may not read it, and must not make the
+/// controller write on and on.
+void Controller::answer_version(const Peer& peer, std::span<const std::uint8_t> header) {
+    const auto other = wire::other_version(header);
+    if (!other || answered_versions_.contains(peer.route))
+        return;
+    if (answered_versions_.size() >= kAnsweredMax)
+        answered_versions_.clear();
+    answered_versions_.insert(peer.route);
+    send_refusal(peer, other->session,
+                 (peer.host.empty() ? "" : "host " + peer.host + ": ") +
+                     wire::why_protocol("a program on this connection", "this weir-ctrl", other->version));
+}
+
+void Controller::send_refusal(const Peer& peer, std::uint32_t session, const std::string& why) {
     ++counters_.refused_hosts;
     if (audit("refused", why))
         spdlog::warn("refused: {}", why);
@@ -152,7 +175,7 @@ void Controller::on_hello(const Peer& peer, const Header& header, std::span<cons
     send(peer.route,
          {.type = Type::kWelcome,
           .epoch = epoch_,
-          .session = header.session,
+          .session = session,
           .sequence = 1,
           .interval = interval_,
           .count = static_cast<std::uint32_t>(text.size())},

@@ -103,6 +103,8 @@ class Controller {
     void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
     [[nodiscard]] std::string why_not_placed(HostIndex host, const wire::HelloVnic& vnic,
                                              const ClusterEnd* end, Nanos now);
+    void answer_version(const Peer& peer, std::span<const std::uint8_t> header);
+    void send_refusal(const Peer& peer, std::uint32_t session, const std::string& why);
     void on_demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
     void on_usage(Session& session, std::span<const std::uint8_t> body);
 
@@ -137,6 +139,7 @@ class Controller {
     std::map<std::string, StoredAllocation> stored_;  // by host: the last rates of earlier epochs
     std::map<std::string, std::uint64_t> audited_;    // by "kind: text": how often it happened
     std::set<TenantIndex> changed_tenants_;  // their vNICs came, left or changed since TABLES were sent
+    std::set<std::string, std::less<>> answered_versions_;  // routes of peers of another header version
     std::vector<Outgoing> outgoing_;
     Reach reach_;
     ControllerCounters counters_;

@@ -114,7 +114,7 @@ void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span
     Header header;
     if (wire::decode_header(head, body.size(), header) != wire::Malformed::kNo) {
         ++counters_.malformed;
-        return;
+        return on_other_version(head);
     }
     if (header.type == Type::kWelcome)
         return on_welcome(header, text_of(body), now);
@@ -138,6 +138,19 @@ void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span
         on_allocation(header, body, now);
 }
 
+/// A session that is open does not end because of one message of another version.
+void ControllerSession::on_other_version(std::span<const std::uint8_t> header) {
+    const auto other = wire::other_version(header);
+    if (other && state_ != State::kConnected && state_ != State::kWelcomed)
+        on_refused(wire::why_protocol("the controller's weir-ctrl", "this weir-switch", other->version));
+}
+
+void ControllerSession::on_refused(const std::string& why) {
+    refusal_ = why;
+    if (state_ != State::kSilent)
+        state_ = State::kRefused;
+}
+
 /// Handles a heartbeat with kAskHello: the controller restarted, or expired the session after three silent
 /// intervals.
 void ControllerSession::on_heartbeat(Nanos now) {
@@ -156,12 +169,12 @@ void ControllerSession::on_welcome(const Header& header, std::string_view text, 
         ++counters_.malformed;
         return;
     }
-    refusal_ = welcome->refused;
-    if (!refusal_.empty()) {
-        if (state_ != State::kSilent)
-            state_ = State::kRefused;
-        return;
-    }
+    if (!welcome->refused.empty())
+        return on_refused(welcome->refused);
+    if (welcome->protocol != wire::kProtocol)
+        return on_refused(
+            wire::why_protocol("the controller's weir-ctrl", "this weir-switch", welcome->protocol));
+    refusal_.clear();
     welcome_ = std::move(*welcome);
     sequencer_.epoch = header.epoch;
     interval_ = header.interval;

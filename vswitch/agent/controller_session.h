@@ -73,6 +73,8 @@ class ControllerSession {
     void send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now);
     void send_usage(Nanos now);
     void on_welcome(const wire::Header& header, std::string_view text, Nanos now);
+    void on_other_version(std::span<const std::uint8_t> header);
+    void on_refused(const std::string& why);
     void on_heartbeat(Nanos now);
     void on_tables(std::string_view text);
     void on_allocation(const wire::Header& header, std::span<const std::uint8_t> body, Nanos now);

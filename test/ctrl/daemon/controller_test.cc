@@ -97,6 +97,34 @@ TEST_CASE("a flow's guarantee is its part of what its tenant reserved, and never
     CHECK(guarantee("b1") == 1);    // nothing reserved, no headroom
 }
 
+TEST_CASE("a switch of another protocol is refused in words, and so is one of another header, once") {
+    TwoSwitches world;
+    world.h1.hello.protocol = 2;
+    world.h1.hello.vnics.clear();
+    world.join(world.h1);
+    REQUIRE(world.h1.welcome);
+    CHECK(world.h1.welcome->refused ==
+          "host h1: its weir-switch speaks protocol 2, and this weir-ctrl knows protocol 1 only: upgrade "
+          "this weir-ctrl");
+    CHECK(world.host("h1")["state"] == "absent");
+
+    FakeSwitch::Message later = world.h2.send_hello();
+    later.header[4] = 9;
+    world.give(world.h2, later);
+    world.deliver();
+    REQUIRE(world.h2.welcome);
+    CHECK(world.h2.welcome->refused ==
+          "a program on this connection speaks protocol 9, and this weir-ctrl knows protocol 1 only: upgrade "
+          "this "
+          "weir-ctrl");
+    const auto sent = world.controller->counters().bytes_out;
+    for (int again = 0; again < 100; ++again)
+        world.give(world.h2, later);
+    CHECK(world.controller->counters().bytes_out == sent);
+    CHECK(world.controller->counters().malformed[static_cast<std::size_t>(wire::Malformed::kVersion)] == 101);
+    CHECK(world.controller->status(world.now)["refusals"].size() == 2);
+}
+
 TEST_CASE("demands become rates within an interval") {
     TwoSwitches world;
     world.join(world.h1);

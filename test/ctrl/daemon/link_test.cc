@@ -271,6 +271,42 @@ TEST_CASE("a switch that is not in the file gets the reason, and uses its own li
     CHECK(world.h1.believed == kNone);
 }
 
+TEST_CASE(
+    "a switch whose controller speaks another protocol says so, and a header of another version ends no "
+    "session") {
+    ControllerSession link(100, 0);
+    link.set_hello({.host = "h1"});
+    link.tick(kNanosPerSec);
+    wire::Header sent;
+    const auto hello = link.take_outgoing();
+    REQUIRE(wire::decode_header(hello.front().header, hello.front().body.size(), sent) ==
+            wire::Malformed::kNo);
+    const std::string text =
+        wire::to_text(wire::Welcome{.interval = kInterval, .validity = 3, .protocol = 2});
+    const wire::Header header{.type = wire::Type::kWelcome,
+                              .epoch = 1,
+                              .session = sent.session,
+                              .sequence = 1,
+                              .count = static_cast<std::uint32_t>(text.size())};
+    const wire::Bytes body(text.begin(), text.end());
+    link.on_message(wire::encode_header(header), body, kNanosPerSec);
+    CHECK(link.state() == State::kRefused);
+    CHECK(link.refusal() ==
+          "the controller's weir-ctrl speaks protocol 2, and this weir-switch knows protocol 1 only: upgrade "
+          "this "
+          "weir-switch");
+    wire::HeaderBytes later = wire::encode_header(header);
+    later[4] = 5;
+    link.on_message(later, body, kNanosPerSec);
+    CHECK(link.refusal().find("speaks protocol 5") != std::string::npos);
+
+    LossyLines world;
+    world.run(3 * kInterval);
+    world.h1.link->on_message(later, body, world.now);
+    CHECK(world.h1.link->state() == State::kConnected);
+    CHECK(world.h1.link->refusal().empty());
+}
+
 TEST_CASE("losses, repetitions and late copies never cause a wrong rate, and their effects end") {
     for (std::uint32_t seed = 1; seed <= 5; ++seed) {
         LossyLines world;
