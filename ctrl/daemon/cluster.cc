@@ -200,7 +200,7 @@ wire::Endpoint Cluster::endpoint_of(const ClusterEnd& end) const {
     return out;
 }
 
-wire::Tables Cluster::tables_of(HostIndex host) const {
+wire::Tables Cluster::tables_of(HostIndex host, bool with_floors) const {
     wire::Tables tables;
     std::set<TenantIndex> tenants;
     std::set<std::uint32_t> ends;
@@ -211,8 +211,12 @@ wire::Tables Cluster::tables_of(HostIndex host) const {
         for (const Part& part : tenant_parts_[tenant])
             ends.insert(appliance_ends_[part.appliance]);
     }
-    for (const std::uint32_t id : ends)
-        tables.endpoints.push_back(endpoint_of(ends_.at(id)));
+    for (const std::uint32_t id : ends) {
+        const ClusterEnd& end = ends_.at(id);
+        tables.endpoints.push_back(endpoint_of(end));
+        if (with_floors && !end.is_appliance)
+            tables.endpoints.back().floor = static_cast<std::uint64_t>(std::max(peer_floor(end), 1.0));
+    }
     for (const std::uint32_t id : host_vnics_[host]) {
         const ClusterEnd& vnic = ends_.at(id);
         for (const Part& part : tenant_parts_[vnic.tenant]) {

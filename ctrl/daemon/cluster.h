@@ -97,7 +97,8 @@ class Cluster {
     /// Bytes per second of a flow between vNICs, at least 1.
     [[nodiscard]] std::uint64_t floor_bytes(wire::FlowKey flow) const;
     /// TABLES for the host's switch: all endpoints of its tenants, and floors of its flows to appliances.
-    [[nodiscard]] wire::Tables tables_of(HostIndex host) const;
+    /// @param with_floors  also each vNIC's floor to one peer: of a pair the smaller one is floor_bytes()
+    [[nodiscard]] wire::Tables tables_of(HostIndex host, bool with_floors) const;
 
   private:
     /// A tenant's part of an appliance.

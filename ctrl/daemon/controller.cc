@@ -217,6 +217,7 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
         audit("welcome", "host " + hello.host);
     }
     session.version = hello.version;
+    session.capabilities = hello.capabilities;
     place_vnics(session, hello, now);
     send_json(session, Type::kWelcome,
               wire::to_text(wire::Welcome{.cluster = config_.name,
@@ -282,7 +283,8 @@ void Controller::on_demand(Session& session, const Header& header, std::span<con
 }
 
 void Controller::send_tables(Session& session) {
-    send_json(session, Type::kTables, wire::to_text(cluster_.tables_of(session.host)));
+    const bool with_floors = wire::has(session.capabilities, wire::capability::kPairFloors);
+    send_json(session, Type::kTables, wire::to_text(cluster_.tables_of(session.host, with_floors)));
 }
 
 /// Sends TABLES to every switch with a vNIC of a tenant whose vNICs changed.

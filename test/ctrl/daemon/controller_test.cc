@@ -125,6 +125,17 @@ TEST_CASE("a switch of another protocol is refused in words, and so is one of an
     CHECK(world.controller->status(world.now)["refusals"].size() == 2);
 }
 
+TEST_CASE("floors of pairs are sent to a switch that names their capability, and to no other") {
+    TwoSwitches world;
+    world.join(world.h1);
+    for (const wire::Endpoint& each : world.h1.tables.endpoints)
+        CHECK_FALSE(each.floor);
+    world.h2.hello.capabilities = {"pair-floors", "of-a-later-version"};
+    world.join(world.h2);
+    for (const wire::Endpoint& each : world.h2.tables.endpoints)
+        CHECK(each.floor.has_value() == (each.kind == wire::Endpoint::Kind::kVnic));
+}
+
 TEST_CASE("demands become rates within an interval") {
     TwoSwitches world;
     world.join(world.h1);
