@@ -191,7 +191,7 @@ std::string Controller::why_rival(const Peer& peer, const Header& header, const 
     if (reach_ &&
         !reach_(
             {rival->route, wire::encode_header(rival->sequencer.next(Type::kHeartbeat, interval_)), {}})) {
-        lose(*rival);
+        lose(*rival, now);
         sessions_.end(*rival);
         return {};
     }
@@ -218,6 +218,9 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     }
     session.version = hello.version;
     session.capabilities = hello.capabilities;
+    session.uplink_bps = hello.uplink_bps;
+    cluster_.set_uplink(host, hello.uplink_bps);
+    admission_.set_uplink(host, cluster_.uplink_bytes(host));
     place_vnics(session, hello, now);
     send_json(session, Type::kWelcome,
               wire::to_text(wire::Welcome{.cluster = config_.name,
@@ -275,6 +278,10 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
 }
 
 void Controller::on_demand(Session& session, const Header& header, std::span<const std::uint8_t> body) {
+    // The first one of a session is a snapshot. If it was lost, this one asks for another, and until then
+    // kept demands stay.
+    if (header.has(wire::flags::kSnapshot))
+        end_kept(session.host);
     counters_.refused_records += wire::decode(body, records_);
     const std::size_t applied = demands_.apply(session.host, records_, header.has(wire::flags::kSnapshot));
     counters_.records += applied;
@@ -302,12 +309,41 @@ void Controller::send_changed_tables() {
 
 void Controller::expire_sessions(Nanos now) {
     for (const Session* session : sessions_.expire(now))
-        lose(*session);
+        lose(*session, now);
+    expire_kept(now);
 }
 
-void Controller::lose(const Session& session) {
-    demands_.remove_host(session.host);
-    audit("lost", "host " + config_.hosts[session.host].name);
+/// The host's switch forwards by its guarantees from now on: they count as its demands for `keep_silent`.
+void Controller::lose(const Session& session, Nanos now) {
+    const HostIndex host = session.host;
+    end_kept(host);
+    if (config_.keep_silent == 0) {
+        demands_.remove_host(host);
+    } else {
+        const std::size_t before = idle_pairs_left_;
+        demands_.replace_host(host, kept_demands(cluster_, host, demands_.flows(), idle_pairs_left_));
+        kept_[host] = {.until = now + config_.keep_silent, .idle_pairs = before - idle_pairs_left_};
+    }
+    audit("lost", "host " + config_.hosts[host].name);
+}
+
+/// What was kept stays in the table of demands, for the caller to replace or remove.
+void Controller::end_kept(HostIndex host) {
+    const auto kept = kept_.find(host);
+    if (kept == kept_.end())
+        return;
+    idle_pairs_left_ += kept->second.idle_pairs;
+    kept_.erase(kept);
+}
+
+void Controller::expire_kept(Nanos now) {
+    for (auto at = kept_.begin(); at != kept_.end();) {
+        const auto [host, kept] = *at++;
+        if (now < kept.until)
+            continue;
+        end_kept(host);
+        demands_.remove_host(host);
+    }
 }
 
 /// Replaces the rates of all sessions that have sent demands in this epoch.

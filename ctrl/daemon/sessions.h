@@ -59,6 +59,7 @@ struct Session {
     std::uint32_t number = 0;
     std::string version;  ///< of weir-switch
     wire::Capabilities capabilities;
+    std::uint64_t uplink_bps = 0;  ///< that the switch may promise; 0 = it states none
     Nanos last_message = 0;
     std::int64_t since = 0;  ///< Unix nanoseconds: all usage from then on was received
     wire::MessageFilter filter;
