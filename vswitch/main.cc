@@ -80,7 +80,7 @@ int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files, weir::
                                                 });
         std::optional<weir::CtrlLink> link;
         if (!config.controller.connect.empty())
-            link.emplace(topology, config.controller);
+            link.emplace(topology, config.controller, config.control_socket);
         weir::Agent agent(topology, config.control_socket, link ? &*link : nullptr, clock);
         if (clock != nullptr)
             spdlog::warn("{}", weir::kSteppedWarning);

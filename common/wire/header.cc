@@ -87,4 +87,15 @@ Malformed decode_header(std::span<const std::uint8_t> bytes, std::size_t body_by
     return Malformed::kNo;
 }
 
+std::optional<OtherVersion> other_version(std::span<const std::uint8_t> bytes) {
+    constexpr std::size_t kSessionOffset = 16;
+    OtherVersion other;
+    if (bytes.size() < kSessionOffset + sizeof other.session ||
+        !std::equal(kMagic.begin(), kMagic.end(), bytes.begin()))
+        return std::nullopt;
+    other.version = bytes[kMagic.size()];
+    LittleEndianReader(bytes.data() + kSessionOffset).get(other.session);
+    return other.version == kProtocolVersion ? std::nullopt : std::optional(other);
+}
+
 }  // namespace weir::wire

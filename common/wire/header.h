@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,15 @@ struct Header {
 enum class Malformed : std::uint8_t { kNo, kShort, kMagic, kVersion, kType, kFlags, kSize, kCount };
 inline constexpr std::size_t kMalformedReasons = 8;
 [[nodiscard]] const char* name_of(Malformed reason);
+
+/// The start of a header of another version. In every version magic, version and session stand where they
+/// stand in version 1, so that a receiver can answer in words.
+struct OtherVersion {
+    std::uint8_t version = 0;
+    std::uint32_t session = 0;
+};
+/// @return nothing: the bytes are of this version, or of no message
+[[nodiscard]] std::optional<OtherVersion> other_version(std::span<const std::uint8_t> bytes);
 
 using Bytes = std::vector<std::uint8_t>;
 using HeaderBytes = std::array<std::uint8_t, kHeaderBytes>;

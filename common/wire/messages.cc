@@ -1,6 +1,7 @@
 // messages.cc - the JSON messages, read as strictly as configurations and with every fault.
 #include "common/wire/messages.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,7 @@ constexpr std::size_t kTextBytesMax = 300;
 constexpr Range kVlanRange{0, 4094};
 constexpr Range kRateRange{0, UINT64_MAX};
 constexpr Range kIdRange{0, UINT32_MAX};
+constexpr Range kProtocolRange{1, 65'535};
 constexpr std::array kKinds{Word<Endpoint::Kind>{"vnic", Endpoint::Kind::kVnic},
                             Word<Endpoint::Kind>{"appliance", Endpoint::Kind::kAppliance}};
 constexpr std::array<const char*, kParts> kRates{"there", "appliance", "back"};
@@ -46,6 +48,42 @@ void read_mac(ObjectReader& reader, std::string& out) {
         reader.fault("mac", "an address such as \"52:54:00:00:00:01\"", "this is not a MAC address");
 }
 
+void read_capabilities(ObjectReader& reader, Capabilities& out) {
+    constexpr const char* kAllowed = "a list of at most 32 names";
+    const json* list = reader.take("capabilities");
+    if (list == nullptr)
+        return;
+    const auto is_named = [](const json& entry) {
+        return entry.is_string() && is_name(entry.get_ref<const std::string&>());
+    };
+    if (!list->is_array() || list->size() > kCapabilitiesMax || !std::ranges::all_of(*list, is_named))
+        reader.fault("capabilities", kAllowed, "this is none");
+    else
+        out = list->get<Capabilities>();
+}
+
+/// Marks the object as known, with everything in it.
+void read_extensions(ObjectReader& reader) {
+    if (const json* object = reader.take("extensions"); object != nullptr && !object->is_object())
+        reader.fault("extensions", "an object", "it is none");
+}
+
+/// Of a message of another protocol: a text that is too long is as if it were absent.
+std::string read_readable(ObjectReader& root, std::string_view key) {
+    std::string text;
+    return root.read_text(key, text) && text.size() <= kTextBytesMax ? text : std::string();
+}
+
+/// Reads what a message of another protocol says of its sender, for people.
+void read_other(ObjectReader& root, Hello& hello) {
+    read_name(root, "host", hello.host);
+    hello.version = read_readable(root, "version");
+}
+void read_other(ObjectReader& root, Welcome& welcome) {
+    read_name(root, "cluster", welcome.cluster);
+    welcome.refused = read_readable(root, "refused");
+}
+
 /// Parses the text; `read(ObjectReader&, Faults&, Message&)` fills the message from its root.
 template <typename Message, typename Read>
 std::variant<Message, Faults> parse(std::string_view text, Read read) {
@@ -56,6 +94,15 @@ std::variant<Message, Faults> parse(std::string_view text, Read read) {
     ObjectReader root(json_text.value, "", faults);
     Message message;
     if (json_text.value.is_object()) {
+        if constexpr (requires { message.protocol; }) {
+            root.read_integer("protocol", message.protocol, kProtocolRange);
+            if (message.protocol != kProtocol) {
+                read_other(root, message);
+                return message;
+            }
+            read_capabilities(root, message.capabilities);
+        }
+        read_extensions(root);
         std::uint64_t schema = 0;
         if (require(root, "schema", "1"))
             root.read_integer("schema", schema, {kSchema, kSchema});
@@ -79,6 +126,7 @@ void read_endpoint(ObjectReader& entry, Tables& tables) {
     read_name(entry, "host", endpoint.host);
     read_mac(entry, endpoint.mac);
     entry.read_integer("vlan", endpoint.vlan, kVlanRange);
+    entry.read_integer("floor", endpoint.floor, kRateRange);
     tables.endpoints.push_back(std::move(endpoint));
 }
 
@@ -102,8 +150,24 @@ void put(json& object, const char* key, std::uint64_t value) {
     if (value != 0)
         object[key] = value;
 }
+void put(json& object, std::uint32_t protocol, const Capabilities& capabilities) {
+    object["protocol"] = protocol;
+    if (!capabilities.empty())
+        object["capabilities"] = capabilities;
+}
 
 }  // namespace
+
+bool has(const Capabilities& capabilities, std::string_view name) {
+    return std::ranges::find(capabilities, name) != capabilities.end();
+}
+
+std::string why_protocol(std::string_view sender, std::string_view receiver, std::uint32_t stated) {
+    std::string why(sender);
+    why += " speaks protocol " + std::to_string(stated) + ", and ";
+    why += std::string(receiver) + " knows protocol " + std::to_string(kProtocol) + " only: upgrade ";
+    return why += stated < kProtocol ? sender : receiver;
+}
 
 std::string to_text(const Hello& hello) {
     json out{{"schema", kSchema},
@@ -111,6 +175,7 @@ std::string to_text(const Hello& hello) {
              {"version", hello.version},
              {"vnics", json::array()},
              {"appliances", json::array()}};
+    put(out, hello.protocol, hello.capabilities);
     put(out, "uplink_bps", hello.uplink_bps);
     for (const HelloVnic& vnic : hello.vnics) {
         json one{{"name", vnic.name}};
@@ -127,6 +192,7 @@ std::string to_text(const Hello& hello) {
 
 std::string to_text(const Welcome& welcome) {
     json out{{"schema", kSchema}};
+    put(out, welcome.protocol, welcome.capabilities);
     put(out, "cluster", welcome.cluster);
     put(out, "refused", welcome.refused);
     put(out, "interval_ns", welcome.interval);
@@ -146,6 +212,8 @@ std::string to_text(const Tables& tables) {
         put(one, "host", endpoint.host);
         put(one, "mac", endpoint.mac);
         put(one, "vlan", std::uint64_t{endpoint.vlan});
+        if (endpoint.floor)
+            one["floor"] = *endpoint.floor;
         out["endpoints"].push_back(std::move(one));
     }
     for (const FlowAllocation& guarantee : tables.guarantees) {

@@ -1,9 +1,15 @@
 // messages.h - the messages that are JSON, because they are sent rarely: HELLO, WELCOME, TABLES.
 // Source: docs/design.md 5.5; docs/protocol.md. Units: in the field names.
 // Threads: any; never on a poll thread.
+//
+// A program may be newer than the other end. HELLO and WELCOME state the protocol, so that two that do not
+// fit say so in words, and name capabilities: a key that not every program of this protocol knows is sent
+// only to one that named its capability. Contents of the object `extensions` are ignored where they are not
+// known.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -16,6 +22,23 @@
 #include "common/wire/records.h"
 
 namespace weir::wire {
+
+/// The protocol that this program speaks: kProtocolVersion, as JSON states it.
+inline constexpr std::uint32_t kProtocol = kProtocolVersion;
+
+/// Names of what a program can do besides its protocol. Those that the receiver does not know are ignored.
+using Capabilities = std::vector<std::string>;
+inline constexpr std::size_t kCapabilitiesMax = 32;
+[[nodiscard]] bool has(const Capabilities& capabilities, std::string_view name);
+
+namespace capability {
+/// Of a switch: it knows `floor` of endpoints in TABLES.
+inline constexpr std::string_view kPairFloors = "pair-floors";
+}  // namespace capability
+
+/// Why the receiver of a message of that protocol cannot work with its sender, and the program to upgrade.
+[[nodiscard]] std::string why_protocol(std::string_view sender, std::string_view receiver,
+                                       std::uint32_t stated);
 
 /// A vNIC in a HELLO.
 struct HelloVnic {
@@ -41,6 +64,8 @@ struct Hello {
     std::uint64_t uplink_bps = 0;  ///< rate that may be promised on its uplink, bit/s; 0 = no uplink
     std::vector<HelloVnic> vnics{};
     std::vector<HelloAppliance> appliances{};
+    std::uint32_t protocol = kProtocol;  ///< another one: only `host` and `version` were read
+    Capabilities capabilities{};
     bool operator==(const Hello&) const = default;
 };
 
@@ -50,7 +75,9 @@ struct Welcome {
     Nanos interval = 0;
     std::uint32_t validity = 0;  ///< intervals for which an allocation is valid
     Nanos billing_period = kBillingPeriod;
-    std::string refused{};  ///< reason for which the switch is refused; empty = it is not
+    std::string refused{};               ///< reason for which the switch is refused; empty = it is not
+    std::uint32_t protocol = kProtocol;  ///< another one: only `cluster` and `refused` were read
+    Capabilities capabilities{};
     bool operator==(const Welcome&) const = default;
 };
 
@@ -65,6 +92,9 @@ struct Endpoint {
     std::string host{};  ///< empty = on no host at present
     std::string mac{};   ///< empty = unknown
     std::uint16_t vlan = 0;
+    /// Bytes per second to or from any one peer while the controller is silent; sent to
+    /// capability::kPairFloors.
+    std::optional<std::uint64_t> floor{};
     bool operator==(const Endpoint&) const = default;
 };
 

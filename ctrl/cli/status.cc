@@ -66,6 +66,27 @@ std::string unbilled_text(const json& controller) {
            "B, of vNICs that the controller does not know\n";
 }
 
+/// "2026-11-21 15:00:00Z"
+std::string time_text(double unix_time) {
+    if (!std::isfinite(unix_time))
+        return "-";
+    const auto seconds = static_cast<std::time_t>(unix_time);
+    std::tm utc{};
+    char text[32];
+    if (gmtime_r(&seconds, &utc) == nullptr || std::strftime(text, sizeof text, "%F %TZ", &utc) == 0)
+        return "-";
+    return text;
+}
+
+/// Empty unless guarantees hold instead of an allocation.
+std::string promises_text(const json& promises) {
+    if (!promises.is_object() || at(promises, "/in_force") != json(true))
+        return {};
+    return "           guarantees of " + time_text(number_at(promises, "/unix_s")) + " in force (age " +
+           whole_text(number_at(promises, "/age_s")) + " s)" +
+           (text_at(promises, "/from") == "file" ? ", from the file that outlasts the switch" : "") + '\n';
+}
+
 /// The switch's link to its controller; empty without one.
 std::string controller_link_text(const json& controller, const Terminal& terminal) {
     if (!controller.is_object())
@@ -77,7 +98,8 @@ std::string controller_link_text(const json& controller, const Terminal& termina
            ", cluster " + text_at(controller, "/cluster") + ", epoch " + text_at(controller, "/epoch") +
            ", rates for " + whole_text(number_at(controller, "/flows")) + " service flows" +
            (refusal == "-" ? "" : ", refused: " + refusal) + '\n' +
-           (fault == "-" ? "" : "           " + fault + '\n') + unbilled_text(controller);
+           (fault == "-" ? "" : "           " + fault + '\n') + promises_text(at(controller, "/promises")) +
+           unbilled_text(controller);
 }
 
 std::string workers_text(const json& workers, const Terminal& terminal) {
@@ -191,15 +213,17 @@ std::string refused_text(const json& status) {
     return text;
 }
 
-/// "2026-11-21 15:00:00Z"
-std::string time_text(double unix_time) {
-    if (!std::isfinite(unix_time))
-        return "-";
-    const auto seconds = static_cast<std::time_t>(unix_time);
-    std::tm utc{};
-    char text[32];
-    if (gmtime_r(&seconds, &utc) == nullptr || std::strftime(text, sizeof text, "%F %TZ", &utc) == 0)
-        return "-";
+/// Guarantees that are kept for silent hosts, and hosts whose switch and cluster file differ.
+std::string host_notes_text(const json& status) {
+    std::string text;
+    for (const json& host : list_at(status, "/hosts")) {
+        const std::string name = "  host " + text_at(host, "/name") + ": ";
+        if (const double kept_ms = number_at(host, "/kept_ms"); std::isfinite(kept_ms))
+            text += name + "silent; its guarantees are kept for it for another " +
+                    human_duration(kept_ms * 1e6) + '\n';
+        for (const json& warning : list_at(host, "/warnings"))
+            text += name + text_at(warning, "") + '\n';
+    }
     return text;
 }
 
@@ -246,7 +270,7 @@ std::string controller_text(const json& status, const Terminal& terminal) {
             human_count(number_at(counters, "/messages")) + " messages received\n";
     text += clock_text(status, terminal) + '\n';
     return text + hosts_text(status, terminal) + '\n' + appliances_text(status, terminal) +
-           refused_text(status);
+           host_notes_text(status) + refused_text(status);
 }
 
 std::string drops_text(const json& drops, const Terminal& terminal) {

@@ -71,6 +71,7 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
     read_file_path(reader, "store", config.store);
     read_part(reader, "headroom", config.headroom, {0, 500'000});
     read_part(reader, "resolve_change", config.resolve_change, {10'000, 1'000'000});
+    reader.read_quantity("keep_silent", Quantity::kDuration, config.keep_silent, {0, 3'600 * kNanosPerSec});
     reader.read_flag("overcommit", config.overcommit);
     read_part(reader, "overcommit_utilization", config.overcommit_utilization, {10'000, 1'000'000});
     read_part(reader, "overcommit_failure_max", config.overcommit_failure_max, {0, 1'000'000});

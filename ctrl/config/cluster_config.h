@@ -94,9 +94,11 @@ struct ClusterConfig {
     std::string store = "/var/lib/weir/ctrl.db";
     double headroom = 0.03;        ///< 0..0.5: part of every link that is left to new flows
     double resolve_change = 0.25;  ///< a demand that changes by this part of a resource is solved for at once
-    bool overcommit = false;       ///< reservations may exceed capacities, within the next two values
-    double overcommit_utilization = 0.15;     ///< part of its reservation that a vNIC uses on average
-    double overcommit_failure_max = 0.05;     ///< part of the time that reservations of a resource may fail
+    /// 0..1h: guarantees of a host whose switch is silent are given to no other flow for so long
+    Nanos keep_silent = 60 * kNanosPerSec;
+    bool overcommit = false;               ///< reservations may exceed capacities, within the next two values
+    double overcommit_utilization = 0.15;  ///< part of its reservation that a vNIC uses on average
+    double overcommit_failure_max = 0.05;  ///< part of the time that reservations of a resource may fail
     std::optional<billing::Prices> prices{};  ///< rates in Mbit/s; absent = nothing is billed
     Nanos billing_period = kBillingPeriod;    ///< 1s..1h
     /// Divides the rest of the capacities among tenants

@@ -20,6 +20,10 @@ Admission::Admission(const ClusterConfig& config, const billing::UseTable* use)
     }
 }
 
+void Admission::set_uplink(HostIndex host, double bytes) {
+    ledger_.set_have({ConstraintKind::kHostLink, host}, static_cast<Tokens>(bytes));
+}
+
 void Admission::place(const ClusterEnd& vnic, HostIndex host) {
     std::uint32_t& at = layouts_[vnic.tenant].hosts[vnic.index];
     if (at == host)

@@ -26,6 +26,8 @@ class Admission {
     /// Why the host cannot keep the vNIC's guarantee: the first link or slot count that would be too small,
     /// with need and capacity. Empty: it can.
     [[nodiscard]] std::string why_not(const ClusterEnd& vnic, HostIndex host);
+    /// Bytes per second that are planned of the host's link.
+    void set_uplink(HostIndex host, double bytes);
     void place(const ClusterEnd& vnic, HostIndex host);
     void remove(const ClusterEnd& vnic);
 

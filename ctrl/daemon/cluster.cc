@@ -107,6 +107,13 @@ const std::string& Cluster::name_of(const ClusterEnd& end) const {
                             : config_.tenants[end.tenant].vnics[end.index].name;
 }
 
+void Cluster::set_uplink(HostIndex host, std::uint64_t bps) {
+    double bytes = allocatable_bytes(config_.hosts[host].uplink_bps);
+    if (bps != 0)
+        bytes = std::min(bytes, static_cast<double>(bps) / kBitsPerByte);
+    resources_[host_out_[host]].capacity = resources_[host_out_[host] + 1].capacity = bytes;
+}
+
 void Cluster::place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan) {
     remove_vnic(id);
     ClusterEnd& end = ends_.at(id);
@@ -200,7 +207,7 @@ wire::Endpoint Cluster::endpoint_of(const ClusterEnd& end) const {
     return out;
 }
 
-wire::Tables Cluster::tables_of(HostIndex host) const {
+wire::Tables Cluster::tables_of(HostIndex host, bool with_floors) const {
     wire::Tables tables;
     std::set<TenantIndex> tenants;
     std::set<std::uint32_t> ends;
@@ -211,8 +218,12 @@ wire::Tables Cluster::tables_of(HostIndex host) const {
         for (const Part& part : tenant_parts_[tenant])
             ends.insert(appliance_ends_[part.appliance]);
     }
-    for (const std::uint32_t id : ends)
-        tables.endpoints.push_back(endpoint_of(ends_.at(id)));
+    for (const std::uint32_t id : ends) {
+        const ClusterEnd& end = ends_.at(id);
+        tables.endpoints.push_back(endpoint_of(end));
+        if (with_floors && !end.is_appliance)
+            tables.endpoints.back().floor = static_cast<std::uint64_t>(std::max(peer_floor(end), 1.0));
+    }
     for (const std::uint32_t id : host_vnics_[host]) {
         const ClusterEnd& vnic = ends_.at(id);
         for (const Part& part : tenant_parts_[vnic.tenant]) {
@@ -222,6 +233,23 @@ wire::Tables Cluster::tables_of(HostIndex host) const {
         }
     }
     return tables;
+}
+
+std::vector<wire::FlowKey> Cluster::reserved_flows(std::uint32_t vnic) const {
+    std::vector<wire::FlowKey> flows;
+    const ClusterEnd& source = ends_.at(vnic);
+    for (const Part& part : tenant_parts_[source.tenant])
+        if (reserved_tokens(source, part.appliance) > 0)
+            flows.push_back({vnic, appliance_ends_[part.appliance]});
+    const auto& vnics = config_.tenants[source.tenant].vnics;
+    if (vnics[source.index].reservation_bps == 0)
+        return flows;
+    for (const std::uint32_t peer : tenant_vnics_[source.tenant]) {
+        const ClusterEnd& end = ends_.at(peer);
+        if (end.host != kNowhere && end.host != source.host && vnics[end.index].reservation_bps != 0)
+            flows.push_back({vnic, peer});
+    }
+    return flows;
 }
 
 double Cluster::allocatable_bytes(std::uint64_t link_bps) const {

@@ -82,6 +82,11 @@ class Cluster {
     /// `global.weights` is "guarantees".
     [[nodiscard]] double guaranteed_share(TenantIndex tenant) const;
 
+    /// Plans the host's link with no more than its switch may promise. @param bps 0 = the switch states none
+    void set_uplink(HostIndex host, std::uint64_t bps);
+    /// Bytes per second that are planned of the host's link, each way.
+    [[nodiscard]] double uplink_bytes(HostIndex host) const { return resources_[host_out_[host]].capacity; }
+
     void place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan);
     void remove_vnic(std::uint32_t id);
 
@@ -96,8 +101,12 @@ class Cluster {
     [[nodiscard]] std::uint64_t floor_tokens(wire::FlowKey flow) const;
     /// Bytes per second of a flow between vNICs, at least 1.
     [[nodiscard]] std::uint64_t floor_bytes(wire::FlowKey flow) const;
+    /// Flows of a placed vNIC that reservations guarantee: to appliances where it has tokens, and to vNICs on
+    /// other hosts where both ends reserved bandwidth. Floors of all others are parts of the headroom.
+    [[nodiscard]] std::vector<wire::FlowKey> reserved_flows(std::uint32_t vnic) const;
     /// TABLES for the host's switch: all endpoints of its tenants, and floors of its flows to appliances.
-    [[nodiscard]] wire::Tables tables_of(HostIndex host) const;
+    /// @param with_floors  also each vNIC's floor to one peer: of a pair the smaller one is floor_bytes()
+    [[nodiscard]] wire::Tables tables_of(HostIndex host, bool with_floors) const;
 
   private:
     /// A tenant's part of an appliance.

@@ -17,6 +17,8 @@ using wire::Type;
 
 /// Different audit entries that are counted; beyond it counting starts again.
 constexpr std::size_t kAuditedMax = 1'000;
+/// Connections whose messages have another version, of which each is answered once; then they are forgotten.
+constexpr std::size_t kAnsweredMax = 4'096;
 
 bool is_of_switch(Type type) {
     return type == Type::kHello || type == Type::kDemand || type == Type::kUsage || type == Type::kHeartbeat;
@@ -96,7 +98,7 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
     const wire::Malformed malformed = wire::decode_header(head, body.size(), header);
     if (malformed != wire::Malformed::kNo) {
         ++counters_.malformed[static_cast<std::size_t>(malformed)];
-        return;
+        return answer_version(peer, head);
     }
     if (!is_of_switch(header.type)) {
         ++counters_.wrong_type;
@@ -141,11 +143,32 @@ void Controller::on_hello(const Peer& peer, const Header& header, std::span<cons
         return;
     }
     const auto& hello = std::get<wire::Hello>(parsed);
-    std::string why = sessions_.why_refused(peer, cluster_.find_host(hello.host), hello.host);
+    std::string why = hello.protocol == wire::kProtocol
+                          ? sessions_.why_refused(peer, cluster_.find_host(hello.host), hello.host)
+                          : (hello.host.empty() ? "" : "host " + hello.host + ": ") +
+                                wire::why_protocol("its weir-switch", "this weir-ctrl", hello.protocol);
     if (why.empty())
         why = why_rival(peer, header, hello, now);
     if (why.empty())
         return open_session(peer, header, hello, now);
+    send_refusal(peer, header.session, why);
+}
+
+/// A WELCOME of version 1, once for each connection: the other end may not read it, and must not make the
+/// controller write on and on.
+void Controller::answer_version(const Peer& peer, std::span<const std::uint8_t> header) {
+    const auto other = wire::other_version(header);
+    if (!other || answered_versions_.contains(peer.route))
+        return;
+    if (answered_versions_.size() >= kAnsweredMax)
+        answered_versions_.clear();
+    answered_versions_.insert(peer.route);
+    send_refusal(peer, other->session,
+                 (peer.host.empty() ? "" : "host " + peer.host + ": ") +
+                     wire::why_protocol("a program on this connection", "this weir-ctrl", other->version));
+}
+
+void Controller::send_refusal(const Peer& peer, std::uint32_t session, const std::string& why) {
     ++counters_.refused_hosts;
     if (audit("refused", why))
         spdlog::warn("refused: {}", why);
@@ -153,7 +176,7 @@ void Controller::on_hello(const Peer& peer, const Header& header, std::span<cons
     send(peer.route,
          {.type = Type::kWelcome,
           .epoch = epoch_,
-          .session = header.session,
+          .session = session,
           .sequence = 1,
           .interval = interval_,
           .count = static_cast<std::uint32_t>(text.size())},
@@ -169,7 +192,7 @@ std::string Controller::why_rival(const Peer& peer, const Header& header, const 
     if (reach_ &&
         !reach_(
             {rival->route, wire::encode_header(rival->sequencer.next(Type::kHeartbeat, interval_)), {}})) {
-        lose(*rival);
+        lose(*rival, now);
         sessions_.end(*rival);
         return {};
     }
@@ -195,6 +218,10 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
         audit("welcome", "host " + hello.host);
     }
     session.version = hello.version;
+    session.capabilities = hello.capabilities;
+    session.uplink_bps = hello.uplink_bps;
+    cluster_.set_uplink(host, hello.uplink_bps);
+    admission_.set_uplink(host, cluster_.uplink_bytes(host));
     place_vnics(session, hello, now);
     send_json(session, Type::kWelcome,
               wire::to_text(wire::Welcome{.cluster = config_.name,
@@ -252,6 +279,10 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
 }
 
 void Controller::on_demand(Session& session, const Header& header, std::span<const std::uint8_t> body) {
+    // The first one of a session is a snapshot. If it was lost, this one asks for another, and until then
+    // kept demands stay.
+    if (header.has(wire::flags::kSnapshot))
+        end_kept(session.host);
     counters_.refused_records += wire::decode(body, records_);
     const std::size_t applied = demands_.apply(session.host, records_, header.has(wire::flags::kSnapshot));
     counters_.records += applied;
@@ -260,7 +291,8 @@ void Controller::on_demand(Session& session, const Header& header, std::span<con
 }
 
 void Controller::send_tables(Session& session) {
-    send_json(session, Type::kTables, wire::to_text(cluster_.tables_of(session.host)));
+    const bool with_floors = wire::has(session.capabilities, wire::capability::kPairFloors);
+    send_json(session, Type::kTables, wire::to_text(cluster_.tables_of(session.host, with_floors)));
 }
 
 /// Sends TABLES to every switch with a vNIC of a tenant whose vNICs changed.
@@ -278,12 +310,41 @@ void Controller::send_changed_tables() {
 
 void Controller::expire_sessions(Nanos now) {
     for (const Session* session : sessions_.expire(now))
-        lose(*session);
+        lose(*session, now);
+    expire_kept(now);
 }
 
-void Controller::lose(const Session& session) {
-    demands_.remove_host(session.host);
-    audit("lost", "host " + config_.hosts[session.host].name);
+/// The host's switch forwards by its guarantees from now on: they count as its demands for `keep_silent`.
+void Controller::lose(const Session& session, Nanos now) {
+    const HostIndex host = session.host;
+    end_kept(host);
+    if (config_.keep_silent == 0) {
+        demands_.remove_host(host);
+    } else {
+        const std::size_t before = idle_pairs_left_;
+        demands_.replace_host(host, kept_demands(cluster_, host, demands_.flows(), idle_pairs_left_));
+        kept_[host] = {.until = now + config_.keep_silent, .idle_pairs = before - idle_pairs_left_};
+    }
+    audit("lost", "host " + config_.hosts[host].name);
+}
+
+/// What was kept stays in the table of demands, for the caller to replace or remove.
+void Controller::end_kept(HostIndex host) {
+    const auto kept = kept_.find(host);
+    if (kept == kept_.end())
+        return;
+    idle_pairs_left_ += kept->second.idle_pairs;
+    kept_.erase(kept);
+}
+
+void Controller::expire_kept(Nanos now) {
+    for (auto at = kept_.begin(); at != kept_.end();) {
+        const auto [host, kept] = *at++;
+        if (now < kept.until)
+            continue;
+        end_kept(host);
+        demands_.remove_host(host);
+    }
 }
 
 /// Replaces the rates of all sessions that have sent demands in this epoch.

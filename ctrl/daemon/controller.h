@@ -31,6 +31,7 @@
 #include "ctrl/daemon/cluster.h"
 #include "ctrl/daemon/demand_table.h"
 #include "ctrl/daemon/interval_solver.h"
+#include "ctrl/daemon/kept_demands.h"
 #include "ctrl/daemon/sessions.h"
 #include "ctrl/store/store.h"
 
@@ -103,13 +104,17 @@ class Controller {
     void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
     [[nodiscard]] std::string why_not_placed(HostIndex host, const wire::HelloVnic& vnic,
                                              const ClusterEnd* end, Nanos now);
+    void answer_version(const Peer& peer, std::span<const std::uint8_t> header);
+    void send_refusal(const Peer& peer, std::uint32_t session, const std::string& why);
     void on_demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
     void on_usage(Session& session, std::span<const std::uint8_t> body);
 
     [[nodiscard]] std::string why_rival(const Peer& peer, const wire::Header& header,
                                         const wire::Hello& hello, Nanos now);
     void expire_sessions(Nanos now);
-    void lose(const Session& session);
+    void lose(const Session& session, Nanos now);
+    void end_kept(HostIndex host);
+    void expire_kept(Nanos now);
     void solve(bool interval_ended);
     void send_rates(Session& session, bool even_without_changes);
     void send_json(Session& session, wire::Type type, const std::string& text);
@@ -135,8 +140,16 @@ class Controller {
     Sessions sessions_;
     DemandTable demands_;
     std::map<std::string, StoredAllocation> stored_;  // by host: the last rates of earlier epochs
-    std::map<std::string, std::uint64_t> audited_;    // by "kind: text": how often it happened
+    /// Guarantees that are kept for a silent host.
+    struct Kept {
+        Nanos until = 0;
+        std::size_t idle_pairs = 0;
+    };
+    std::map<HostIndex, Kept> kept_;
+    std::size_t idle_pairs_left_ = kIdlePairsMax;
+    std::map<std::string, std::uint64_t> audited_;  // by "kind: text": how often it happened
     std::set<TenantIndex> changed_tenants_;  // their vNICs came, left or changed since TABLES were sent
+    std::set<std::string, std::less<>> answered_versions_;  // routes of peers of another header version
     std::vector<Outgoing> outgoing_;
     Reach reach_;
     ControllerCounters counters_;

@@ -1,4 +1,5 @@
 // controller_commands.cc - the commands that weirctl may send to the controller, and their data as JSON.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_reader.h"
@@ -6,6 +7,7 @@
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
 #include "common/stepped_clock.h"
+#include "common/units.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/controller.h"
 
@@ -57,6 +59,20 @@ const char* state_of(const Session* session) {
            : session->is_silent    ? "silent"
            : !session->has_demands ? "welcomed"
                                    : "connected";
+}
+
+/// Two files state a host's link: the switch's, and the cluster's. The smaller one counts, and the difference
+/// is for the operator to settle.
+json warnings_of(const ClusterConfig& config, const Session& session) {
+    const auto planned = static_cast<std::uint64_t>(
+        std::llround(static_cast<double>(config.hosts[session.host].uplink_bps) * (1 - config.headroom)));
+    json warnings = json::array();
+    if (session.uplink_bps != 0 && session.uplink_bps < planned)
+        warnings.push_back("the switch may promise " + format_rate(session.uplink_bps) +
+                           " of its uplink, the cluster file plans " + format_rate(planned) + ": " +
+                           format_rate(session.uplink_bps) +
+                           " are planned; give both files the same rate and headroom");
+    return warnings;
 }
 
 }  // namespace
@@ -295,6 +311,9 @@ json Controller::status(Nanos now) const {
             one["vnics"] = cluster_.vnics_of(host).size();
             one["flows"] = session->rates.size();
             one["refused_vnics"] = session->refused_vnics;
+            one["warnings"] = warnings_of(config_, *session);
+            if (const auto kept = kept_.find(host); kept != kept_.end())
+                one["kept_ms"] = kept->second.until > now ? (kept->second.until - now) / 1'000'000 : 0;
         }
         hosts.push_back(std::move(one));
     }

@@ -43,6 +43,12 @@ void DemandTable::note_change(const wire::FlowDemand* before, const wire::FlowDe
     }
 }
 
+void DemandTable::replace_host(HostIndex host, std::span<const wire::FlowDemand> records) {
+    remove_host(host);
+    for (const wire::FlowDemand& record : records)
+        flows_.insert_or_assign(record.flow, record);
+}
+
 void DemandTable::remove_vnic(std::uint32_t vnic) {
     flows_.erase(flows_.lower_bound({vnic, 0}), flows_.upper_bound({vnic, UINT32_MAX}));
 }

@@ -25,6 +25,8 @@ class DemandTable {
     /// no tenant may have, are left out. A snapshot also removes the host's flows that it does not name.
     /// @return records that were applied; the others were left out
     std::size_t apply(HostIndex host, std::span<const wire::FlowDemand> records, bool is_snapshot);
+    /// Replaces the demands of all vNICs of the host by these, which are of its flows.
+    void replace_host(HostIndex host, std::span<const wire::FlowDemand> records);
     /// Removes the demands of a vNIC that left its host; of all vNICs of a host.
     void remove_vnic(std::uint32_t vnic);
     void remove_host(HostIndex host);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ctrl/daemon/kept_demands.h"
+
 namespace weir {
 namespace {
 
@@ -56,10 +58,13 @@ void IntervalSolver::divide_pools(const Cluster& cluster, const FlowDemands& dem
             continue;
         const double wanted =
             estimate::demand_of(usage_of(demand, wire::kTokens), double{wire::kTokensMax}).value_or(0);
-        pools_.add_demand(cluster, flow,
-                          wanted * capacities_.slowdown(cluster.find_end(flow.destination)->index) / seconds_,
-                          double{demand.used[wire::kTokens]} / seconds_);
-        pools_.add_outstanding(cluster, demand);
+        const double asked = wanted * capacities_.slowdown(cluster.find_end(flow.destination)->index);
+        // Kept demands are no use that a limit holds back, and no reading of the latency.
+        const bool is_kept = (demand.marks & kKeptMark) != 0;
+        pools_.add_demand(cluster, flow, asked / seconds_,
+                          is_kept ? 0 : double{demand.used[wire::kTokens]} / seconds_);
+        if (!is_kept)
+            pools_.add_outstanding(cluster, demand);
     }
     for (std::uint32_t i = 0; i < config_.appliances.size(); ++i)
         if (pools_.divides(i))

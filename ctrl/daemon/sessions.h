@@ -22,6 +22,7 @@
 
 #include "common/clock.h"
 #include "common/wire/channel.h"
+#include "common/wire/messages.h"
 #include "ctrl/daemon/cluster.h"
 
 namespace weir {
@@ -58,6 +59,8 @@ struct Session {
     std::string address;  ///< Peer::address
     std::uint32_t number = 0;
     std::string version;  ///< of weir-switch
+    wire::Capabilities capabilities;
+    std::uint64_t uplink_bps = 0;  ///< that the switch may promise; 0 = it states none
     Nanos last_message = 0;
     std::int64_t since = 0;  ///< Unix nanoseconds: all usage from then on was received
     wire::MessageFilter filter;

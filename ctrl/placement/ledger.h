@@ -78,6 +78,8 @@ class Ledger {
         return line.have > line.need ? line.have - line.need : 0;
     }
 
+    /// Another capacity than the topology's.
+    void set_have(Constraint c, Tokens have) { lines_[line_of(c)].have = have; }
     void add(const Tenant& tenant, const Layout& layout);
     void remove(const Tenant& tenant, const Layout& layout);
 

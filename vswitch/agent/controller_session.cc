@@ -38,6 +38,14 @@ void ControllerSession::set_hello(const wire::Hello& hello) {
     begin_session();
 }
 
+void ControllerSession::restore(const wire::Welcome& welcome, const wire::Tables& tables) {
+    welcome_ = welcome;
+    sampler_.set_interval(welcome.interval);
+    directory_.set_tables(tables);
+    state_ = State::kSilent;
+    set_static();
+}
+
 void ControllerSession::begin_session() {
     sequencer_ = {.epoch = sequencer_.epoch, .session = sequencer_.session + 1};
     sender_.send_snapshot();
@@ -47,9 +55,11 @@ void ControllerSession::begin_session() {
 }
 
 void ControllerSession::tick(Nanos now) {
-    if (valid_until_ != 0 && now > valid_until_ && state_ != State::kSilent) {
-        state_ = State::kSilent;
-        rates_changed_ = true;
+    if (valid_until_ != 0 && now > valid_until_) {
+        valid_until_ = 0;
+        if (state_ != State::kRefused)
+            state_ = State::kSilent;
+        set_static();
         hello_wanted_ = true;
     }
     const bool is_open = state_ == State::kConnected || state_ == State::kWelcomed;
@@ -87,10 +97,12 @@ void ControllerSession::send_hello(Nanos now) {
 
 void ControllerSession::send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now) {
     std::vector<wire::FlowDemand> changes;
+    // Changes of a table that a silence has ended are not enough.
+    const bool is_partial = is_static_ && state_ == State::kConnected;
     Header header = sequencer_.next(Type::kDemand, interval_);
-    header.flags =
-        static_cast<std::uint16_t>((sender_.changes(demands, changes) ? wire::flags::kSnapshot : 0) |
-                                   (filter_.gap() || tables_missing_ ? wire::flags::kAskSnapshot : 0));
+    header.flags = static_cast<std::uint16_t>(
+        (sender_.changes(demands, changes) ? wire::flags::kSnapshot : 0) |
+        (filter_.gap() || tables_missing_ || is_partial ? wire::flags::kAskSnapshot : 0));
     header.count = static_cast<std::uint32_t>(changes.size());
     wire::Bytes body;
     for (const wire::FlowDemand& record : changes)
@@ -114,7 +126,7 @@ void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span
     Header header;
     if (wire::decode_header(head, body.size(), header) != wire::Malformed::kNo) {
         ++counters_.malformed;
-        return;
+        return on_other_version(head);
     }
     if (header.type == Type::kWelcome)
         return on_welcome(header, text_of(body), now);
@@ -138,6 +150,18 @@ void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span
         on_allocation(header, body, now);
 }
 
+/// A session that is open does not end because of one message of another version.
+void ControllerSession::on_other_version(std::span<const std::uint8_t> header) {
+    const auto other = wire::other_version(header);
+    if (other && state_ != State::kConnected && state_ != State::kWelcomed)
+        on_refused(wire::why_protocol("the controller's weir-ctrl", "this weir-switch", other->version));
+}
+
+void ControllerSession::on_refused(const std::string& why) {
+    refusal_ = why;
+    state_ = State::kRefused;
+}
+
 /// Handles a heartbeat with kAskHello: the controller restarted, or expired the session after three silent
 /// intervals.
 void ControllerSession::on_heartbeat(Nanos now) {
@@ -156,12 +180,13 @@ void ControllerSession::on_welcome(const Header& header, std::string_view text, 
         ++counters_.malformed;
         return;
     }
-    refusal_ = welcome->refused;
-    if (!refusal_.empty()) {
-        if (state_ != State::kSilent)
-            state_ = State::kRefused;
-        return;
-    }
+    if (!welcome->refused.empty())
+        return on_refused(welcome->refused);
+    if (welcome->protocol != wire::kProtocol)
+        return on_refused(
+            wire::why_protocol("the controller's weir-ctrl", "this weir-switch", welcome->protocol));
+    refusal_.clear();
+    promise_revision_ += welcome_ == *welcome ? 0 : 1;
     welcome_ = std::move(*welcome);
     sequencer_.epoch = header.epoch;
     interval_ = header.interval;
@@ -186,6 +211,7 @@ void ControllerSession::on_tables(std::string_view text) {
         return;
     }
     tables_missing_ = false;
+    promise_revision_ += directory_.tables() == *tables ? 0 : 1;
     directory_.set_tables(*tables);
     sampler_.forget_unknown(directory_.keys());
     rates_changed_ = true;
@@ -197,6 +223,7 @@ void ControllerSession::on_allocation(const Header& header, std::span<const std:
     const bool is_snapshot = header.has(wire::flags::kSnapshot);
     wire::apply(is_snapshot, records, allocations_);
     ++counters_.allocations;
+    is_static_ = is_static_ && !is_snapshot;
     rates_changed_ = rates_changed_ || !records.empty() || is_snapshot || state_ != State::kConnected;
     state_ = State::kConnected;
     valid_until_ = now + welcome_.validity * welcome_.interval;
@@ -208,22 +235,32 @@ bool ControllerSession::update_rates(FlowRates& rates) {
     rates.clear();
     // Traffic to a peer is counted in the data path only where it has an entry, with a rate or without.
     for (const auto& [flow, key] : directory_.keys())
-        if (const FlowTokens rate = rate_of(key); rate != kNoRate || !flow.peer.empty())
+        if (const FlowTokens rate = rate_of(flow, key); rate != kNoRate || !flow.peer.empty())
             rates[flow] = rate;
     return true;
 }
 
-FlowTokens ControllerSession::rate_of(wire::FlowKey key) const {
+void ControllerSession::set_static() {
+    is_static_ = true;
+    rates_changed_ = true;
+    allocations_.clear();
+}
+
+FlowTokens ControllerSession::rate_of(const LocalFlow& flow, wire::FlowKey key) const {
     const auto allocation = allocations_.find(key);
-    if (state_ != State::kSilent && allocation != allocations_.end())
+    if (!is_static_ && allocation != allocations_.end())
         return allocation->second.rate;
-    const wire::FlowAllocation* guarantee = directory_.guarantee(key);
-    return guarantee != nullptr ? guarantee->rate : kNoRate;
+    if (const wire::FlowAllocation* guarantee = directory_.guarantee(key); guarantee != nullptr)
+        return guarantee->rate;
+    FlowTokens rate = kNoRate;
+    if (is_static_ && !flow.peer.empty())
+        rate[wire::kThere] = directory_.pair_floor(key);
+    return rate;
 }
 
 HostWindows ControllerSession::windows() const {
     HostWindows windows;
-    if (state_ == State::kSilent)
+    if (is_static_)
         return windows;
     for (std::uint16_t i = 0; i < directory_.hello().appliances.size(); ++i)
         if (const auto id = directory_.appliance_id(i))

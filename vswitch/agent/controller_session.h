@@ -5,8 +5,10 @@
 //
 // HELLO is repeated each second until WELCOME opens the session. From then on DEMAND leaves once an interval,
 // and each ALLOCATION is in force for three intervals. When none came for so long, the session is silent: the
-// guarantees of the last TABLES hold, below the limits of the configuration, and HELLO is sent again. A rate
-// therefore never becomes unlimited, or zero, because the controller is away.
+// guarantees of the last TABLES hold, of service flows and of pairs of vNICs, below the limits of the
+// configuration, and HELLO is sent again. They hold until an ALLOCATION with all rates arrives: the rates
+// from before a silence do not come back. A rate therefore never becomes unlimited, or zero, because the
+// controller is away.
 #pragma once
 
 #include <map>
@@ -41,6 +43,8 @@ class ControllerSession {
 
     /// The host's name, version and uplink rate, its vNICs and appliances. A change begins a new session.
     void set_hello(const wire::Hello& hello);
+    /// Puts promises of an earlier run into force until a controller answers. Call it after set_hello().
+    void restore(const wire::Welcome& welcome, const wire::Tables& tables);
     void add_usage(const UsageReport& usage) { usage_.add(usage); }
     /// One sample of each flow, every 10 ms.
     void add_samples(std::span<const FlowSample> samples, Nanos now) { sampler_.add(samples, now); }
@@ -54,6 +58,18 @@ class ControllerSession {
     [[nodiscard]] bool update_rates(FlowRates& rates);
     /// The windows in force; empty while the controller allocates none, or is silent.
     [[nodiscard]] HostWindows windows() const;
+
+    // The promises: the last WELCOME and TABLES.
+    [[nodiscard]] const wire::Welcome& welcome() const { return welcome_; }
+    [[nodiscard]] const wire::Tables& tables() const { return directory_.tables(); }
+    /// One more whenever they change.
+    [[nodiscard]] std::uint64_t promise_revision() const { return promise_revision_; }
+    /// Whether a session is open and has its TABLES.
+    [[nodiscard]] bool has_promises() const {
+        return (state_ == State::kConnected || state_ == State::kWelcomed) && !tables_missing_;
+    }
+    /// Whether guarantees are in force instead of an allocation.
+    [[nodiscard]] bool is_static() const { return is_static_; }
 
     [[nodiscard]] State state() const { return state_; }
     /// Why the controller refuses the switch; empty = it does not.
@@ -73,10 +89,13 @@ class ControllerSession {
     void send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now);
     void send_usage(Nanos now);
     void on_welcome(const wire::Header& header, std::string_view text, Nanos now);
+    void on_other_version(std::span<const std::uint8_t> header);
+    void on_refused(const std::string& why);
     void on_heartbeat(Nanos now);
     void on_tables(std::string_view text);
     void on_allocation(const wire::Header& header, std::span<const std::uint8_t> body, Nanos now);
-    [[nodiscard]] FlowTokens rate_of(wire::FlowKey key) const;
+    void set_static();
+    [[nodiscard]] FlowTokens rate_of(const LocalFlow& flow, wire::FlowKey key) const;
     [[nodiscard]] std::optional<WindowPart> window_of(wire::FlowKey key) const;
 
     State state_ = State::kConnecting;
@@ -95,10 +114,12 @@ class ControllerSession {
     std::optional<Nanos> hello_at_;  ///< when the last HELLO was sent
     Nanos demand_due_ = 0;
     Nanos demand_at_ = 0;    ///< when the last DEMAND was sent
-    Nanos valid_until_ = 0;  ///< end of the rates' validity; 0 = there was no WELCOME yet
+    Nanos valid_until_ = 0;  ///< end of the rates' validity; 0 = there is no WELCOME, or its time is over
     bool hello_wanted_ = true;
     bool tables_missing_ = true;
     bool rates_changed_ = false;
+    std::uint64_t promise_revision_ = 0;
+    bool is_static_ = true;  ///< guarantees hold: no whole ALLOCATION came since the start or a silence
     ControllerLinkCounters counters_;
 };
 

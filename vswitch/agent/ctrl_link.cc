@@ -42,6 +42,12 @@ Nanos real_time() {
         std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
+std::int64_t unix_seconds() {
+    return std::chrono::duration_cast<std::chrono::seconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
 std::optional<LinkFault::Event> event_of(std::uint16_t number) {
     using Event = LinkFault::Event;
     switch (number) {
@@ -69,7 +75,9 @@ std::optional<LinkFault::Event> event_of(std::uint16_t number) {
 
 /// @param removed vNICs that are stated besides the configuration's, so that they keep their rates
 wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& removed) {
-    wire::Hello hello{.host = config.host, .version = WEIR_VERSION};
+    wire::Hello hello{.host = config.host,
+                      .version = WEIR_VERSION,
+                      .capabilities = {std::string(wire::capability::kPairFloors)}};
     if (!config.uplink.device.empty())
         hello.uplink_bps = config.uplink.capacity_bps();
     for (const auto* vnics : {&config.vnics, &removed})
@@ -85,15 +93,19 @@ wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& 
 
 }  // namespace
 
-CtrlLink::CtrlLink(SwitchControl& control, const ControllerConfig& config)
+CtrlLink::CtrlLink(SwitchControl& control, const ControllerConfig& config, const std::string& control_socket)
     : control_(control),
       config_(config),
       endpoint_(SocketEndpoint::parse(config.connect).value_or(SocketEndpoint{})),
       fault_(config.connect, endpoint_.kind),
-      session_(std::random_device{}(), std::random_device{}()) {
+      session_(std::random_device{}(), std::random_device{}()),
+      promises_(config.promises_file.empty() ? control_socket + ".promises" : config.promises_file,
+                control.config().host) {
     if (endpoint_.kind != SocketEndpoint::Kind::kIpc)
         secret_ = read_secret(config.secret_key_file);
     open(endpoint_.kind == SocketEndpoint::Kind::kIpv6);
+    session_.set_hello(hello_of(control_.config(), {}));
+    promises_.restore(session_, unix_seconds());
 }
 
 void CtrlLink::open(bool ip6) {
@@ -237,7 +249,8 @@ void CtrlLink::note_state() {
                               .counters = session_.counters(),
                               .unsent = unsent_,
                               .unbilled_periods = session_.usage().unbilled().periods,
-                              .unbilled_bytes = session_.usage().unbilled().bytes});
+                              .unbilled_bytes = session_.usage().unbilled().bytes,
+                              .promises = promises_.report(session_, unix_seconds())});
 }
 
 void CtrlLink::tick(Nanos now) {
@@ -250,6 +263,7 @@ void CtrlLink::tick(Nanos now) {
         session_.tick(now);
         send();
         apply_allocations();
+        promises_.tick(session_, now, unix_seconds());
         note_state();
     } catch (const HostError&) {  // a worker does not answer: the agent stops feeding the watchdog
     } catch (const zmq::error_t& fault) {

@@ -12,15 +12,18 @@
 
 #include "vswitch/agent/controller_session.h"
 #include "vswitch/agent/link_fault.h"
+#include "vswitch/agent/promise_keeper.h"
 #include "vswitch/agent/switch_control.h"
 
 namespace weir {
 
 class CtrlLink {
   public:
-    /// Connects in the background, again and again. @throws HostError when a key cannot be read, or the
+    /// Connects in the background, again and again. @param control_socket beside which the promises are kept,
+    /// unless `config` names a file @throws HostError when a key cannot be read, or the
     /// address cannot be used
-    CtrlLink(SwitchControl& control, const ControllerConfig& config);
+    CtrlLink(SwitchControl& control, const ControllerConfig& config, const std::string& control_socket);
+    ~CtrlLink() { promises_.finish(session_); }
     CtrlLink(const CtrlLink&) = delete;
     CtrlLink& operator=(const CtrlLink&) = delete;
 
@@ -54,6 +57,7 @@ class CtrlLink {
     LinkFault fault_;
     std::set<std::string> named_;  // faults that were logged since the last connection
     ControllerSession session_;
+    PromiseKeeper promises_;
     FlowRates rates_;  ///< in force
     std::uint64_t unsent_ = 0;
     Nanos billing_period_ = 0;

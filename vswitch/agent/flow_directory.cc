@@ -14,22 +14,34 @@ using Kind = wire::Endpoint::Kind;
 }  // namespace
 
 void FlowDirectory::set_hello(const wire::Hello& hello) {
+    const bool is_same_host = hello.host == hello_.host;
     hello_ = hello;
-    keys_.clear();
-    add_request_flows();
+    if (is_same_host)
+        find_flows();
+    else
+        set_tables({});
 }
 
 void FlowDirectory::set_tables(const wire::Tables& tables) {
+    tables_ = tables;
     vnic_ids_.clear();
     appliance_ids_.clear();
     guarantees_.clear();
-    keys_.clear();
-    for (const wire::Endpoint& end : tables.endpoints)
+    floors_.clear();
+    for (const wire::Endpoint& end : tables.endpoints) {
         (end.kind == Kind::kVnic ? vnic_ids_ : appliance_ids_)[end.name] = end.id;
+        if (end.floor)
+            floors_[end.id] = *end.floor;
+    }
     for (const wire::FlowAllocation& guarantee : tables.guarantees)
         guarantees_[guarantee.flow] = guarantee;
+    find_flows();
+}
+
+void FlowDirectory::find_flows() {
+    keys_.clear();
     add_request_flows();
-    add_peers(tables);
+    add_peers();
 }
 
 void FlowDirectory::add_request_flows() {
@@ -43,19 +55,20 @@ void FlowDirectory::add_request_flows() {
     }
 }
 
-void FlowDirectory::add_peers(const wire::Tables& tables) {
+void FlowDirectory::add_peers() {
+    const auto& endpoints = tables_.endpoints;
     std::size_t peers = 0;
     for (const wire::HelloVnic& vnic : hello_.vnics) {
-        const auto own = std::find_if(tables.endpoints.begin(), tables.endpoints.end(), [&](const auto& end) {
+        const auto own = std::find_if(endpoints.begin(), endpoints.end(), [&](const auto& end) {
             return end.kind == Kind::kVnic && end.name == vnic.name && end.host == hello_.host;
         });
-        if (own == tables.endpoints.end())
+        if (own == endpoints.end())
             continue;
         const auto is_peer = [&](const wire::Endpoint& end) {
             return end.kind == Kind::kVnic && end.tenant == own->tenant && !end.host.empty() &&
                    end.host != hello_.host && !end.mac.empty() && end.vlan == vnic.vlan;
         };
-        for (const wire::Endpoint& end : tables.endpoints)
+        for (const wire::Endpoint& end : endpoints)
             if (is_peer(end) && peers < kPeersMax) {
                 keys_[{vnic.name, 0, end.mac}] = {vnic_ids_.at(vnic.name), end.id};
                 ++peers;
@@ -71,6 +84,14 @@ std::optional<std::uint32_t> FlowDirectory::appliance_id(std::uint16_t appliance
 const wire::FlowAllocation* FlowDirectory::guarantee(wire::FlowKey key) const {
     const auto found = guarantees_.find(key);
     return found == guarantees_.end() ? nullptr : &found->second;
+}
+
+std::uint64_t FlowDirectory::pair_floor(wire::FlowKey key) const {
+    const auto source = floors_.find(key.source);
+    const auto destination = floors_.find(key.destination);
+    return source == floors_.end() || destination == floors_.end()
+               ? wire::kNoStatement
+               : std::min(source->second, destination->second);
 }
 
 }  // namespace weir

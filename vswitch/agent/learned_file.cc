@@ -1,13 +1,7 @@
 // learned_file.cc - LearnedFile: JSON in a file that is replaced as a whole.
 #include "vswitch/agent/learned_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,6 +9,7 @@
 
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
+#include "vswitch/agent/kept_file.h"
 #include "vswitch/base/limits.h"
 
 namespace weir {
@@ -34,55 +29,6 @@ std::string boot_id() {
     std::string id;
     file >> id;
     return id;
-}
-
-/// A file that is open, or -1.
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    ~Descriptor() {
-        if (number_ >= 0)
-            ::close(number_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    [[nodiscard]] int number() const { return number_; }
-
-  private:
-    int number_;
-};
-
-std::string failed(const char* what) {
-    return std::string(what) + ": " + std::strerror(errno);
-}
-
-/// @return why this user may not be the one that has written it; empty: it is
-std::string distrust(const struct stat& state) {
-    if (!S_ISREG(state.st_mode))
-        return "it is no regular file";
-    if (state.st_uid != ::geteuid())
-        return "it belongs to user " + std::to_string(state.st_uid) + ", not to " +
-               std::to_string(::geteuid());
-    if ((state.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return "other users may write to it";
-    if (static_cast<std::size_t>(state.st_size) > LearnedFile::kBytesMax)
-        return "it has " + std::to_string(state.st_size) + " bytes, more than " +
-               std::to_string(LearnedFile::kBytesMax);
-    return {};
-}
-
-/// @return whether the whole text was read
-bool read_all(int file, std::string& text) {
-    std::array<char, 4096> piece{};
-    while (text.size() <= LearnedFile::kBytesMax) {
-        const ssize_t bytes = ::read(file, piece.data(), piece.size());
-        if (bytes == 0)
-            return true;
-        if (bytes < 0 && errno != EINTR)
-            return false;
-        text.append(piece.data(), bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
-    }
-    return false;
 }
 
 LearnedAddress read_address(ObjectReader& reader) {
@@ -155,16 +101,6 @@ json vnic_json(const LearnedVnic& vnic) {
             {"addresses", std::move(addresses)}};
 }
 
-bool write_all(int file, const std::string& text) {
-    for (std::size_t at = 0; at < text.size();) {
-        const ssize_t bytes = ::write(file, text.data() + at, text.size() - at);
-        if (bytes < 0 && errno != EINTR)
-            return false;
-        at += bytes < 0 ? 0 : static_cast<std::size_t>(bytes);
-    }
-    return true;
-}
-
 }  // namespace
 
 LearnedVnic LearnedVnic::of(const VnicConfig& vnic) {
@@ -185,21 +121,12 @@ Nanos time_since_boot() {
 }
 
 std::variant<std::vector<LearnedVnic>, std::string> LearnedFile::read() const {
-    // A pipe in its place must not stop the start, nor a link lead elsewhere.
-    const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (file.number() < 0)
-        return errno == ENOENT || errno == ENOTDIR
-                   ? std::variant<std::vector<LearnedVnic>, std::string>(std::vector<LearnedVnic>{})
-                   : failed("it cannot be opened");
-    struct stat state {};
-    if (::fstat(file.number(), &state) != 0)
-        return failed("its owner cannot be read");
-    if (std::string reason = distrust(state); !reason.empty())
-        return reason;
-    std::string text;
-    if (!read_all(file.number(), text))
-        return failed("it cannot be read");
-    auto parsed = parse_document<std::vector<LearnedVnic>>(text, read_document);
+    KeptText kept = read_kept(path_, kBytesMax);
+    if (!kept.refusal.empty())
+        return std::move(kept.refusal);
+    if (!kept.text)
+        return std::vector<LearnedVnic>{};
+    auto parsed = parse_document<std::vector<LearnedVnic>>(*kept.text, read_document);
     if (const Faults* faults = std::get_if<Faults>(&parsed))
         return faults->front().to_line();
     return std::get<std::vector<LearnedVnic>>(std::move(parsed));
@@ -207,27 +134,13 @@ std::variant<std::vector<LearnedVnic>, std::string> LearnedFile::read() const {
 
 std::string LearnedFile::write(const std::vector<LearnedVnic>& vnics) const {
     if (vnics.empty())
-        return ::unlink(path_.c_str()) == 0 || errno == ENOENT ? "" : failed("it cannot be removed");
+        return remove_kept(path_);
     json list = json::array();
     for (const LearnedVnic& vnic : vnics)
         if (list.size() < kVnicsMax)
             list.push_back(vnic_json(vnic));
-    const std::string text =
-        json{{"weir_learned", kVersion}, {"boot", boot_id()}, {"vnics", std::move(list)}}.dump() + '\n';
-    if (text.size() > kBytesMax)
-        return "it would have more than " + std::to_string(kBytesMax) + " bytes";
-    const std::string fresh = path_ + ".new";
-    ::unlink(fresh.c_str());
-    constexpr mode_t kOwnerOnly = 0600;
-    const Descriptor file(
-        ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly));
-    if (file.number() < 0)
-        return failed("it cannot be written");
-    if (write_all(file.number(), text) && ::rename(fresh.c_str(), path_.c_str()) == 0)
-        return {};
-    std::string reason = failed("it cannot be written");
-    ::unlink(fresh.c_str());
-    return reason;
+    const json document{{"weir_learned", kVersion}, {"boot", boot_id()}, {"vnics", std::move(list)}};
+    return replace_kept(path_, document.dump() + '\n', kBytesMax);
 }
 
 }  // namespace weir

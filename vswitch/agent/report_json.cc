@@ -191,6 +191,16 @@ json guarantee_json(const VnicReport& vnic) {
     return out;
 }
 
+/// null: no controller has promised anything yet.
+json promises_json(const PromiseReport& promises) {
+    if (promises.confirmed == 0)
+        return nullptr;
+    return {{"unix_s", promises.confirmed},
+            {"age_s", promises.age},
+            {"from", promises.of_file ? "file" : "controller"},
+            {"in_force", promises.in_force}};
+}
+
 json controller_json(const std::optional<ControllerReport>& controller) {
     if (!controller)
         return nullptr;
@@ -210,7 +220,8 @@ json controller_json(const std::optional<ControllerReport>& controller) {
             {"refused_records", counters.refused_records},
             {"unsent", controller->unsent},
             {"unbilled_periods", controller->unbilled_periods},
-            {"unbilled_bytes", controller->unbilled_bytes}};
+            {"unbilled_bytes", controller->unbilled_bytes},
+            {"promises", promises_json(controller->promises)}};
 }
 
 }  // namespace

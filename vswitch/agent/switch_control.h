@@ -125,6 +125,14 @@ struct ControllerLinkCounters {
     std::uint64_t demands = 0;          ///< sent
 };
 
+/// The controller's last promises, of which guarantees hold while it is away.
+struct PromiseReport {
+    std::int64_t confirmed = 0;  ///< Unix seconds: there was a session last; 0 = never
+    std::int64_t age = 0;        ///< seconds since
+    bool of_file = false;        ///< of an earlier run of the switch
+    bool in_force = false;       ///< instead of an allocation
+};
+
 /// The link to the controller.
 struct ControllerReport {
     std::string state;      ///< connecting, refused, welcomed, connected, silent
@@ -138,6 +146,7 @@ struct ControllerReport {
     std::uint64_t unsent = 0;            ///< messages lost because the socket's queue was full
     std::uint64_t unbilled_periods = 0;  ///< billing periods of vNICs that the controller does not know
     std::uint64_t unbilled_bytes = 0;    ///< delivered in them
+    PromiseReport promises{};
 };
 
 /// One flow by the switch's own names: a vNIC's requests to an appliance, or its traffic over the wire to a

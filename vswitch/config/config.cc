@@ -114,6 +114,7 @@ void read_controller(ObjectReader& reader, ControllerConfig& controller) {
         read_endpoint(reader, "connect", controller.connect);
     read_curve_key(reader, "server_key", controller.server_key);
     read_file_path(reader, "secret_key_file", controller.secret_key_file);
+    read_file_path(reader, "promises_file", controller.promises_file);
     if (controller.connect.starts_with("tcp://"))
         for (const char* key : {"server_key", "secret_key_file"})
             if (!reader.has(key))

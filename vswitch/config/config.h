@@ -155,6 +155,7 @@ struct ControllerConfig {
     std::string connect;          ///< tcp://HOST:PORT or ipc:///PATH
     std::string server_key;       ///< the controller's CURVE public key; tcp needs it
     std::string secret_key_file;  ///< file with this host's secret key; tcp needs it
+    std::string promises_file;    ///< where its promises outlast the switch; empty = CONTROL_SOCKET.promises
 };
 
 struct SwitchConfig {

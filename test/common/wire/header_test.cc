@@ -77,3 +77,21 @@ TEST_CASE("a header that is cut or too long is refused") {
     longer.push_back(0);
     CHECK(decode_header(longer, kExampleBody, header) == Malformed::kSize);
 }
+
+TEST_CASE("of a header of another version, the version and the session are known, whatever its length") {
+    HeaderBytes bytes = encode_header(kExample);
+    CHECK_FALSE(other_version(bytes));
+    bytes[4] = 7;
+    Bytes longer(bytes.begin(), bytes.end());
+    longer.resize(64);
+    const std::span<const std::uint8_t> all(longer);
+    for (const auto each : {all.first(32), all.first(20), all}) {
+        const auto other = other_version(each);
+        REQUIRE(other);
+        CHECK(other->version == 7);
+        CHECK(other->session == kExample.session);
+    }
+    CHECK_FALSE(other_version(std::span(longer).first(19)));
+    bytes[0] = 'X';
+    CHECK_FALSE(other_version(bytes));
+}

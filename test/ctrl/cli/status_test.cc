@@ -140,6 +140,30 @@ TEST_CASE("the controller's status shows its hosts and what was refused") {
     CHECK(has(text, "refused now: vNIC x9: it is not in the cluster file (host h1)"));
 }
 
+TEST_CASE("the status names what is kept for a silent host, and what two files state differently") {
+    const json status{{"role", "controller"},
+                      {"hosts",
+                       {{{"name", "h1"}, {"state", "silent"}, {"kept_ms", 12'000}},
+                        {{"name", "h2"}, {"warnings", {"the switch may promise 9Gbit"}}}}}};
+    const std::string text = controller_text(status, {});
+    CHECK(has(text, "  host h1: silent; its guarantees are kept for it for another 12 s\n"));
+    CHECK(has(text, "  host h2: the switch may promise 9Gbit\n"));
+}
+
+TEST_CASE("the status of a switch says of when the promises are that are in force") {
+    json status{
+        {"controller",
+         {{"state", "silent"},
+          {"promises", {{"unix_s", 1'795'257'000}, {"age_s", 720}, {"from", "file"}, {"in_force", true}}}}}};
+    CHECK(has(
+        switch_text(status, {}),
+        "guarantees of 2026-11-21 10:30:00Z in force (age 720 s), from the file that outlasts the switch\n"));
+    status["controller"]["promises"]["in_force"] = false;
+    CHECK_FALSE(has(switch_text(status, {}), "in force"));
+    status["controller"]["promises"] = nullptr;
+    CHECK_FALSE(has(switch_text(status, {}), "in force"));
+}
+
 TEST_CASE("a status of another version's controller is shown as far as it goes") {
     CHECK_FALSE(is_controller(json::object()));
     CHECK(has(controller_text({{"role", "controller"}, {"hosts", 3}}, {}), "refused: nothing"));

@@ -58,6 +58,7 @@ TEST_CASE("the documented example is read with its values") {
     CHECK(config.interval == kNanosPerSec);
     CHECK(config.listen.size() == 2);
     CHECK(config.headroom == Approx(0.03));
+    CHECK(config.keep_silent == 60 * kNanosPerSec);
     CHECK(config.global == alloc::find_mechanism("hdrf"));
     REQUIRE(config.hosts.size() == 2);
     CHECK(config.hosts[0].rack == "r1");

@@ -98,6 +98,45 @@ TEST_CASE("a flow's guarantee is its part of what its tenant reserved, and never
     CHECK(guarantee("b1") == 1);    // nothing reserved, no headroom
 }
 
+TEST_CASE("a switch of another protocol is refused in words, and so is one of another header, once") {
+    TwoSwitches world;
+    world.h1.hello.protocol = 2;
+    world.h1.hello.vnics.clear();
+    world.join(world.h1);
+    REQUIRE(world.h1.welcome);
+    CHECK(world.h1.welcome->refused ==
+          "host h1: its weir-switch speaks protocol 2, and this weir-ctrl knows protocol 1 only: upgrade "
+          "this weir-ctrl");
+    CHECK(world.host("h1")["state"] == "absent");
+
+    FakeSwitch::Message later = world.h2.send_hello();
+    later.header[4] = 9;
+    world.give(world.h2, later);
+    world.deliver();
+    REQUIRE(world.h2.welcome);
+    CHECK(world.h2.welcome->refused ==
+          "a program on this connection speaks protocol 9, and this weir-ctrl knows protocol 1 only: upgrade "
+          "this "
+          "weir-ctrl");
+    const auto sent = world.controller->counters().bytes_out;
+    for (int again = 0; again < 100; ++again)
+        world.give(world.h2, later);
+    CHECK(world.controller->counters().bytes_out == sent);
+    CHECK(world.controller->counters().malformed[static_cast<std::size_t>(wire::Malformed::kVersion)] == 101);
+    CHECK(world.controller->status(world.now)["refusals"].size() == 2);
+}
+
+TEST_CASE("floors of pairs are sent to a switch that names their capability, and to no other") {
+    TwoSwitches world;
+    world.join(world.h1);
+    for (const wire::Endpoint& each : world.h1.tables.endpoints)
+        CHECK_FALSE(each.floor);
+    world.h2.hello.capabilities = {"pair-floors", "of-a-later-version"};
+    world.join(world.h2);
+    for (const wire::Endpoint& each : world.h2.tables.endpoints)
+        CHECK(each.floor.has_value() == (each.kind == wire::Endpoint::Kind::kVnic));
+}
+
 TEST_CASE("demands become rates within an interval") {
     TwoSwitches world;
     world.join(world.h1);
@@ -352,12 +391,95 @@ TEST_CASE("a switch that is silent for three intervals no longer counts, and ret
         world.deliver();
     }
     CHECK(world.host("h1")["state"] == "silent");
-    CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 900);
+    CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 700);  // of 1000, of which a1 has reserved 300
     world.pass_interval();
     CHECK(world.h1.asked_hello);
     world.join(world.h1);
     world.pass_interval();
     CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 500);
+}
+
+TEST_CASE("the guarantees of a silent host are kept for it for as long as the cluster file says") {
+    TwoSwitches world;
+    world.config.keep_silent = 5 * kInterval;
+    world.join(world.h1);
+    world.join(world.h2);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.h2.want("a2", "disk", {0, 900, 0});
+    world.pass_interval();
+    const auto without_h1 = [&] {
+        world.now += kInterval;
+        world.give(world.h2, world.h2.send_demands());
+        world.controller->tick(world.now, 1'000);
+        world.deliver();
+        return world.h2.rate("a2", "disk", Part::kAppliance);
+    };
+    for (int i = 1; i <= 3; ++i)
+        CHECK(without_h1() == 500);
+    CHECK_FALSE(world.host("h1").contains("kept_ms"));
+    for (int i = 4; i <= 8; ++i) {
+        CHECK(without_h1() == 700);
+        CHECK(world.host("h1")["state"] == "silent");
+        CHECK(world.host("h1")["kept_ms"] == (9 - i) * 1'000);
+    }
+    CHECK(without_h1() == 900);
+    CHECK_FALSE(world.host("h1").contains("kept_ms"));
+}
+
+TEST_CASE("what was kept for a silent host ends with the first snapshot of its next session") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.join(world.h2);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.h2.want("a2", "disk", {0, 900, 0});
+    world.pass_interval();
+    world.now += 4 * kInterval;
+    world.controller->tick(world.now, 1'000);  // both are silent
+    (void)world.controller->take_outgoing();
+    CHECK(world.controller->status(world.now)["flows"] == 2);
+    world.join(world.h1);
+    world.join(world.h2);
+    CHECK(world.host("h1").contains("kept_ms"));
+    world.h1.demands.clear();
+    world.pass_interval();
+    CHECK_FALSE(world.host("h1").contains("kept_ms"));
+    CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 900);
+    CHECK(world.controller->status(world.now)["flows"] == 1);
+}
+
+TEST_CASE("without keep_silent the demands of a silent host go at once") {
+    TwoSwitches world;
+    world.config.keep_silent = 0;
+    world.join(world.h1);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.pass_interval();
+    world.now += 4 * kInterval;
+    world.controller->tick(world.now, 1'000);
+    CHECK(world.controller->status(world.now)["flows"] == 0);
+}
+
+TEST_CASE(
+    "of a host's link no more is planned than its switch may promise, and status names the difference") {
+    TwoSwitches world;
+    world.h1.hello.uplink_bps = 6'000'000'000;  // of 8 Gbit/s in the cluster file
+    world.join(world.h1);
+    world.join(world.h2);
+    world.pass_interval();
+    world.h1.want("a1", "a2", {2e9F, 0, 0});
+    world.pass_interval();
+    CHECK(world.h1.rate("a1", "a2", Part::kThere) == 750'000'000);
+    CHECK(world.host("h2")["warnings"].empty());
+    REQUIRE(world.host("h1")["warnings"].size() == 1);
+    CHECK(world.host("h1")["warnings"][0] ==
+          "the switch may promise 6Gbit of its uplink, the cluster file plans 8Gbit: 6Gbit are planned; give "
+          "both "
+          "files the same rate and headroom");
+    world.h1.hello.uplink_bps = 9'000'000'000;
+    world.join(world.h1);
+    CHECK(world.host("h1")["warnings"].empty());
+    world.pass_interval();
+    world.pass_interval();
+    CHECK(world.h1.rate("a1", "a2", Part::kThere) == 1'000'000'000);
 }
 
 TEST_CASE("a large change is answered before the interval ends, a small one is not") {

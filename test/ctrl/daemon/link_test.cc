@@ -136,42 +136,47 @@ TEST_CASE("a switch has its guarantees at once, and a rate by its demand within 
     CHECK(world.h2.believed == Approx(300).margin(10));
 }
 
-TEST_CASE(
-    "traffic between VMs of a tenant on two hosts is reported and allocated, until the controller is "
-    "silent") {
-    const ClusterConfig config =
-        std::get<ClusterConfig>(parse_cluster(R"({"headroom": "0%", "topology": {"hosts":
+namespace {
+
+// Two switches with a vNIC each of tenants A and B; a1 sends 2 MB/s to a2, over a link of 1 MB/s.
+struct PairOfSwitches {
+    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(R"({"headroom": "0%", "topology": {"hosts":
         [{"name": "h1", "uplink": "8Mbit"}, {"name": "h2", "uplink": "8Mbit"}]}, "tenants": [
-            {"name": "A", "vnics": [{"name": "a1"}, {"name": "a2"}]},
+            {"name": "A", "vnics": [{"name": "a1", "reservation": "3Mbit"}, {"name": "a2", "reservation": "2Mbit"}]},
             {"name": "B", "vnics": [{"name": "b1"}, {"name": "b2"}]}]})",
-                                              placement_faults));
+                                                                 placement_faults));
     test::MaxMinSolver solver;
-    Store store(":memory:");
-    Controller controller(config, solver, store, 1'000);
-    ControllerSession one(100, 0);
-    ControllerSession two(200, 0);
-    one.set_hello({.host = "h1",
-                   .version = "t",
-                   .vnics = {{"a1", "A", "52:54:00:00:00:01", 0}, {"b1", "B", "52:54:00:00:00:02", 0}},
-                   .appliances = {}});
-    two.set_hello({.host = "h2",
-                   .version = "t",
-                   .vnics = {{"a2", "A", "52:54:00:00:00:03", 0}, {"b2", "B", "52:54:00:00:00:04", 0}},
-                   .appliances = {}});
+    Store store{":memory:"};
+    Controller controller{config, solver, store, 1'000};
+    ControllerSession one{100, 0};
+    ControllerSession two{200, 0};
     Nanos now = kNanosPerSec;
     std::uint64_t sent = 0;
     FlowRates rates;
     const LocalFlow flow{"a1", 0, "52:54:00:00:00:03"};
-    const auto turn = [&](ControllerSession& session, const char* route, bool is_received) {
+
+    PairOfSwitches() {
+        one.set_hello(
+            hello("h1", {{"a1", "A", "52:54:00:00:00:01", 0}, {"b1", "B", "52:54:00:00:00:02", 0}}));
+        two.set_hello(
+            hello("h2", {{"a2", "A", "52:54:00:00:00:03", 0}, {"b2", "B", "52:54:00:00:00:04", 0}}));
+    }
+    static wire::Hello hello(const char* host, std::vector<wire::HelloVnic> vnics) {
+        return {.host = host,
+                .version = "t",
+                .vnics = std::move(vnics),
+                .capabilities = {std::string(wire::capability::kPairFloors)}};
+    }
+    void turn(ControllerSession& session, const char* route, bool is_received) {
         session.tick(now);
         for (const ControllerSession::Message& message : session.take_outgoing())
             if (is_received)
                 controller.on_message({.route = route, .host = ""}, message.header, message.body, now);
-    };
-    const auto run = [&](Nanos span, bool is_received) {
+    }
+    void run(Nanos span, bool is_received) {
         for (Nanos passed = 0; passed < span; passed += kTick) {
             now += kTick;
-            sent += 20'000;  // 2 MB/s, of a link of 1 MB/s
+            sent += 20'000;
             const FlowSample sample{.flow = flow, .used = {sent, 0, 0}};
             one.add_samples({&sample, 1}, now);
             turn(one, "r1", is_received);
@@ -182,16 +187,37 @@ TEST_CASE(
                 (message.route == "r1" ? one : two).on_message(message.header, message.body, now);
             (void)one.update_rates(rates);
         }
-    };
-    run(kInterval + 2 * kTick, true);
-    CHECK(rates.size() == 2);  // a1 to a2 and b1 to b2: no flows between tenants or within a host
-    REQUIRE(rates.contains(flow));
-    run(3 * kInterval, true);
-    CHECK(static_cast<double>(rates.at(flow)[0]) == Approx(1e6).epsilon(0.01));
-    CHECK(rates.at(flow)[1] == kNone);
-    run(5 * kInterval, false);
-    CHECK(one.state() == State::kSilent);
-    CHECK(rates.at(flow)[0] == kNone);  // it is still measured
+    }
+};
+
+}  // namespace
+
+TEST_CASE("traffic between VMs of a tenant on two hosts is reported and allocated") {
+    PairOfSwitches world;
+    world.run(kInterval + 2 * kTick, true);
+    CHECK(world.rates.size() == 2);  // a1 to a2 and b1 to b2: no flows between tenants or within a host
+    REQUIRE(world.rates.contains(world.flow));
+    world.run(3 * kInterval, true);
+    CHECK(static_cast<double>(world.rates.at(world.flow)[0]) == Approx(1e6).epsilon(0.01));
+    CHECK(world.rates.at(world.flow)[1] == kNone);
+}
+
+TEST_CASE("while the controller is silent each pair of VMs has the smaller floor of its ends") {
+    PairOfSwitches world;
+    world.run(4 * kInterval, true);
+    world.run(5 * kInterval, false);
+    CHECK(world.one.state() == State::kSilent);
+    CHECK(world.rates.at(world.flow)[0] ==
+          250'000);  // 2 Mbit/s to the one peer, as a2 has for one; never unlimited
+    CHECK(world.rates.at({"b1", 0, "52:54:00:00:00:04"})[0] == 1);  // no reservation, no headroom
+    // A vNIC that leaves meanwhile changes no rate of the others.
+    world.one.set_hello(PairOfSwitches::hello("h1", {{"a1", "A", "52:54:00:00:00:01", 0}}));
+    world.run(2 * kTick, false);
+    CHECK(world.rates.size() == 1);
+    CHECK(world.rates.at(world.flow)[0] == 250'000);
+    world.run(4 * kInterval, true);
+    CHECK(world.one.state() == State::kConnected);
+    CHECK(static_cast<double>(world.rates.at(world.flow)[0]) == Approx(1e6).epsilon(0.01));
 }
 
 TEST_CASE("requests that an appliance does not answer do not count as served") {
@@ -269,6 +295,42 @@ TEST_CASE("a switch that is not in the file gets the reason, and uses its own li
     CHECK(world.h1.link->state() == State::kRefused);
     CHECK(world.h1.link->refusal() == "there is no host h9 in the cluster file");
     CHECK(world.h1.believed == kNone);
+}
+
+TEST_CASE(
+    "a switch whose controller speaks another protocol says so, and a header of another version ends no "
+    "session") {
+    ControllerSession link(100, 0);
+    link.set_hello({.host = "h1"});
+    link.tick(kNanosPerSec);
+    wire::Header sent;
+    const auto hello = link.take_outgoing();
+    REQUIRE(wire::decode_header(hello.front().header, hello.front().body.size(), sent) ==
+            wire::Malformed::kNo);
+    const std::string text =
+        wire::to_text(wire::Welcome{.interval = kInterval, .validity = 3, .protocol = 2});
+    const wire::Header header{.type = wire::Type::kWelcome,
+                              .epoch = 1,
+                              .session = sent.session,
+                              .sequence = 1,
+                              .count = static_cast<std::uint32_t>(text.size())};
+    const wire::Bytes body(text.begin(), text.end());
+    link.on_message(wire::encode_header(header), body, kNanosPerSec);
+    CHECK(link.state() == State::kRefused);
+    CHECK(link.refusal() ==
+          "the controller's weir-ctrl speaks protocol 2, and this weir-switch knows protocol 1 only: upgrade "
+          "this "
+          "weir-switch");
+    wire::HeaderBytes later = wire::encode_header(header);
+    later[4] = 5;
+    link.on_message(later, body, kNanosPerSec);
+    CHECK(link.refusal().find("speaks protocol 5") != std::string::npos);
+
+    LossyLines world;
+    world.run(3 * kInterval);
+    world.h1.link->on_message(later, body, world.now);
+    CHECK(world.h1.link->state() == State::kConnected);
+    CHECK(world.h1.link->refusal().empty());
 }
 
 TEST_CASE("losses, repetitions and late copies never cause a wrong rate, and their effects end") {

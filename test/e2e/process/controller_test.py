@@ -106,6 +106,38 @@ class ControllerTest(ControllerCase):
         controller.wait_host("h1", "connected")
         self.wait_limit(switch, "vm1", 400)
 
+    def test_a_switch_that_starts_without_the_controller_has_its_last_promises(self):
+        controller = self.control("h1")
+        switch = self.join("h1", 1, 2)
+        self.wait_link(switch, "connected")
+        self.wait_limit(switch, "vm1", 400)
+        self.assertEqual(self.link(switch)["promises"]["from"], "controller")
+        controller.kill()
+        switch.kill()
+        switch.start()
+        self.assertEqual(self.link(switch)["state"], "silent")
+        self.assertEqual((limit(switch, "vm1"), limit(switch, "vm2")), (400, 200))
+        promises = self.link(switch)["promises"]
+        self.assertEqual((promises["from"], promises["in_force"]), ("file", True))
+        with open(switch.log) as stream:
+            self.assertIn("until it answers, its promises of", stream.read())
+        self.assertIn("from the file that outlasts the switch", run([WEIRCTL, "--socket", switch.socket, "status"]).stdout)
+        # A file that is damaged is named and not used in any part; the controller's answer mends it.
+        switch.kill()
+        path = switch.socket + ".promises"
+        with open(path) as stream:
+            text = stream.read()
+        with open(path, "w") as stream:
+            stream.write(text.replace("400", "401"))
+        switch.start()
+        self.assertEqual((self.link(switch)["state"], self.link(switch)["promises"]), ("connecting", None))
+        self.assertEqual(limit(switch, "vm1"), 5000)
+        with open(switch.log) as stream:
+            self.assertIn("not used: it is damaged", stream.read())
+        controller.start()
+        self.wait_link(switch, "connected")
+        self.wait_limit(switch, "vm1", 400)
+
     def test_of_two_switches_with_one_identity_the_first_stays_and_the_second_waits(self):
         controller = self.control("h1")
         first = self.join("h1", 1)
@@ -134,12 +166,12 @@ class ControllerTest(ControllerCase):
         self.assertTrue(controller.host("h1")["authenticated"])
         self.stop_switches()
 
-        unknown = self.join("h1", 1, server_key=own, secret_key_file=self.path("unlisted.key"))
+        unknown = self.join("unknown", 1, host="h1", server_key=own, secret_key_file=self.path("unlisted.key"))
         until(lambda: controller.ctl("status")["sockets"]["denied"], "a connection denied")
         self.assertEqual(self.link(unknown)["state"], "connecting")
         self.stop_switches()
 
-        liar = self.join("h1", 1, server_key=own, secret_key_file=self.path("h2.key"))
+        liar = self.join("liar", 1, host="h1", server_key=own, secret_key_file=self.path("h2.key"))
         self.wait_link(liar, "refused")
         self.assertEqual(self.link(liar)["refusal"], "host h1 is claimed with the key of h2")
         self.assertEqual(limit(liar, "vm1"), 5000)
@@ -147,7 +179,7 @@ class ControllerTest(ControllerCase):
                       [refusal["what"] for refusal in controller.ctl("status")["refusals"]])
         self.stop_switches()
 
-        deceived = self.join("h1", 1, server_key=unlisted, secret_key_file=self.path("h1.key"))
+        deceived = self.join("deceived", 1, host="h1", server_key=unlisted, secret_key_file=self.path("h1.key"))
         until(lambda: self.link(deceived)["unsent"], "messages that found no controller")
         self.assertEqual(self.link(deceived)["state"], "connecting")
 

@@ -1,0 +1,187 @@
+// promise_keeper_test.cc - when promises are written, and what a switch that starts without a controller has.
+#include "vswitch/agent/promise_keeper.h"
+
+#include <map>
+
+#include "test/support/catch.h"
+#include "test/support/temp_folder.h"
+
+using namespace weir;
+
+namespace {
+
+constexpr std::int64_t kNoon = 1'795'257'000;
+constexpr std::uint64_t kUnstated = wire::kNoStatement;
+
+wire::Hello hello_of_h1() {
+    return {.host = "h1",
+            .vnics = {{"a1", "A", "52:54:00:00:00:01", 0}},
+            .appliances = {{.name = "disk"}},
+            .capabilities = {std::string(wire::capability::kPairFloors)}};
+}
+
+wire::Tables tables_of_h1(std::uint64_t tokens) {
+    return {
+        .endpoints =
+            {{.id = 1, .name = "a1", .tenant = "A", .host = "h1", .mac = "52:54:00:00:00:01", .floor = 500},
+             {.id = 2, .name = "a2", .tenant = "A", .host = "h2", .mac = "52:54:00:00:00:02", .floor = 300},
+             {.id = 9, .kind = wire::Endpoint::Kind::kAppliance, .name = "disk"}},
+        .guarantees = {{.flow = {1, 9}, .rate = {kUnstated, tokens, kUnstated}}}};
+}
+
+/// A controller's messages to one session, by hand.
+struct Line {
+    ControllerSession session{100, 0};
+    wire::Sequencer sequencer{.epoch = 1'000};
+
+    Line() { session.set_hello(hello_of_h1()); }
+    void send(wire::Type type, const std::string& text, Nanos now, std::uint16_t flags = 0) {
+        wire::Header header = sequencer.next(type, 1);
+        header.flags = flags;
+        header.count = static_cast<std::uint32_t>(text.size());
+        session.on_message(wire::encode_header(header), wire::Bytes(text.begin(), text.end()), now);
+    }
+    /// Answers the HELLO that is due with a WELCOME.
+    void welcome(Nanos now) {
+        session.tick(now);
+        for (const auto& message : session.take_outgoing()) {
+            wire::Header hello;
+            REQUIRE(wire::decode_header(message.header, message.body.size(), hello) == wire::Malformed::kNo);
+            if (hello.type != wire::Type::kHello)
+                continue;
+            sequencer = {.epoch = sequencer.epoch, .session = hello.session};
+            send(wire::Type::kWelcome,
+                 wire::to_text(wire::Welcome{.cluster = "c1", .interval = kNanosPerSec, .validity = 3}), now);
+        }
+        REQUIRE(session.state() == ControllerSession::State::kWelcomed);
+    }
+    void tables(std::uint64_t tokens, Nanos now) {
+        send(wire::Type::kTables, wire::to_text(tables_of_h1(tokens)), now);
+    }
+    FlowRates rates() {
+        FlowRates rates;
+        (void)session.update_rates(rates);
+        return rates;
+    }
+};
+
+const LocalFlow kToDisk{"a1", 0, {}};
+const LocalFlow kToPeer{"a1", 0, "52:54:00:00:00:02"};
+
+}  // namespace
+
+TEST_CASE("a switch that starts while the controller is away has the last promises, of pairs too",
+          "[promises]") {
+    const weir::test::TempFolder folder;
+    const std::string path = folder.file("promises");
+    {
+        Line line;
+        PromiseKeeper keeper(path, "h1");
+        keeper.restore(line.session, kNoon);
+        CHECK(keeper.report(line.session, kNoon).confirmed == 0);
+        line.welcome(kNanosPerSec);
+        line.tables(400, kNanosPerSec);
+        keeper.tick(line.session, kNanosPerSec, kNoon);
+    }
+    Line line;
+    PromiseKeeper keeper(path, "h1");
+    keeper.restore(line.session, kNoon + 720);
+    CHECK(line.session.state() == ControllerSession::State::kSilent);
+    CHECK(line.session.cluster() == "c1");
+    FlowRates rates = line.rates();
+    CHECK(rates.at(kToDisk) == FlowTokens{kUnstated, 400, kUnstated});
+    CHECK(rates.at(kToPeer) == FlowTokens{300, kUnstated, kUnstated});  // the smaller floor of 500 and 300
+    const PromiseReport report = keeper.report(line.session, kNoon + 720);
+    CHECK(report.of_file);
+    CHECK(report.in_force);
+    CHECK(report.age == 720);
+    // The controller is there: its word counts, and the first whole ALLOCATION ends the guarantees.
+    line.welcome(2 * kNanosPerSec);
+    line.tables(200, 2 * kNanosPerSec);
+    rates = line.rates();
+    CHECK(rates.at(kToDisk)[1] == 200);
+    CHECK(rates.at(kToPeer)[0] == 300);
+    line.send(wire::Type::kAllocation, "", 2 * kNanosPerSec, wire::flags::kSnapshot);
+    CHECK(line.rates().at(kToPeer)[0] == kUnstated);
+    keeper.tick(line.session, 2 * kNanosPerSec, kNoon + 730);
+    CHECK_FALSE(keeper.report(line.session, kNoon + 730).of_file);
+}
+
+TEST_CASE("a switch that the controller refuses says so, and keeps to the promises that it has",
+          "[promises]") {
+    const weir::test::TempFolder folder;
+    REQUIRE(PromiseFile(folder.file("h1"), "h1")
+                .write({kNoon, {.interval = kNanosPerSec, .validity = 3}, tables_of_h1(400)})
+                .empty());
+    Line line;
+    PromiseKeeper keeper(folder.file("h1"), "h1");
+    keeper.restore(line.session, kNoon);
+    line.session.tick(kNanosPerSec);
+    wire::Header hello;
+    const auto sent = line.session.take_outgoing();
+    REQUIRE(wire::decode_header(sent.front().header, sent.front().body.size(), hello) ==
+            wire::Malformed::kNo);
+    line.sequencer = {.epoch = 1'000, .session = hello.session};
+    line.send(wire::Type::kWelcome, wire::to_text(wire::Welcome{.refused = "there is no host h1"}),
+              kNanosPerSec);
+    for (Nanos second = 1; second < 10; ++second) {
+        line.session.tick(second * kNanosPerSec);
+        keeper.tick(line.session, second * kNanosPerSec, kNoon + 5);
+        CHECK(line.session.state() == ControllerSession::State::kRefused);
+        CHECK(line.session.is_static());
+    }
+    CHECK(line.rates().at(kToDisk)[1] == 400);
+    CHECK(keeper.report(line.session, kNoon + 5).age == 5);
+}
+
+TEST_CASE("without a file, and with one of another host, nothing is put into force", "[promises]") {
+    const weir::test::TempFolder folder;
+    Line line;
+    PromiseKeeper(folder.file("none"), "h1").restore(line.session, kNoon);
+    CHECK(line.session.state() == ControllerSession::State::kConnecting);
+    REQUIRE(PromiseFile(folder.file("h2"), "h2")
+                .write({kNoon, {.interval = kNanosPerSec, .validity = 3}, tables_of_h1(400)})
+                .empty());
+    PromiseKeeper(folder.file("h2"), "h1").restore(line.session, kNoon);
+    CHECK(line.session.state() == ControllerSession::State::kConnecting);
+    CHECK(line.rates().empty());
+}
+
+TEST_CASE("promises are written at once, then at most every 5 s, once a minute, and at the end",
+          "[promises]") {
+    const weir::test::TempFolder folder;
+    const PromiseFile file(folder.file("promises"), "h1");
+    Line line;
+    PromiseKeeper keeper(file.path(), "h1");
+    const auto kept = [&](Nanos second) {
+        keeper.tick(line.session, second * kNanosPerSec, kNoon + static_cast<std::int64_t>(second));
+        const PromiseFile::Read read = file.read();
+        return read.promises ? std::pair(read.promises->confirmed - kNoon,
+                                         read.promises->tables.guarantees.at(0).rate[wire::kTokens])
+                             : std::pair(std::int64_t{-1}, std::uint64_t{0});
+    };
+    using Kept = std::pair<std::int64_t, std::uint64_t>;
+    CHECK(kept(1) == Kept{-1, 0});
+    line.welcome(2 * kNanosPerSec);
+    CHECK(kept(2) == Kept{-1, 0});  // without TABLES nothing is promised
+    line.tables(400, 2 * kNanosPerSec);
+    CHECK(kept(2) == Kept{2, 400});
+    line.tables(401, 3 * kNanosPerSec);
+    CHECK(kept(3) == Kept{2, 400});
+    CHECK(kept(7) == Kept{7, 401});
+    line.send(wire::Type::kAllocation, "", 66 * kNanosPerSec, wire::flags::kSnapshot);
+    CHECK(kept(66) == Kept{7, 401});
+    CHECK(kept(67) == Kept{67, 401});  // nothing changed: the file says when the controller was there
+    line.send(wire::Type::kAllocation, "", 68 * kNanosPerSec, wire::flags::kSnapshot);
+    CHECK(kept(68) == Kept{67, 401});
+    line.session.tick(72 * kNanosPerSec);  // silent since 71 s
+    CHECK(kept(72) == Kept{68, 401});
+    CHECK(kept(200) == Kept{68, 401});
+}
+
+TEST_CASE("an age is given in the largest unit of which there are two", "[promises]") {
+    const std::map<std::int64_t, std::string> texts{{-5, "0 s"},     {119, "119 s"}, {120, "2 min"},
+                                                    {720, "12 min"}, {7'200, "2 h"}, {172'800, "2 d"}};
+    for (const auto& [seconds, text] : texts)
+        CHECK(age_text(seconds) == text);
+}
