@@ -41,9 +41,14 @@ inline constexpr std::uint32_t kNoPool = pools::kNoParent;
 [[nodiscard]] std::vector<std::uint32_t> pool_tops(const std::vector<PoolConfig>& pools);
 /// Names of the appliances that pools divide.
 [[nodiscard]] std::set<std::string> pooled_appliances(const std::vector<PoolConfig>& pools);
-/// Each vNIC's part of the pools' reservations by name, for demands that are not known.
-[[nodiscard]] std::unordered_map<std::string, double> reserved_in_pools(const std::vector<PoolConfig>& pools,
-                                                                        const std::string& appliance);
+/// What a vNIC has of the pools' reservations and limits when all vNICs want any amount.
+struct PoolPart {
+    double reservation = 0;  ///< tokens/s
+    double limit = 0;        ///< tokens/s; infinite = none
+};
+/// Each vNIC's part by name, for demands that are not known.
+[[nodiscard]] std::unordered_map<std::string, PoolPart> parts_in_pools(const std::vector<PoolConfig>& pools,
+                                                                       const std::string& appliance);
 /// Adds a fault for each unknown parent, circle of parents, reservation above the parent's, and repeated
 /// name.
 void check_pool_tree(const std::vector<PoolConfig>& pools, Faults& faults);
