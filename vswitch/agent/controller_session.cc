@@ -175,6 +175,8 @@ void ControllerSession::on_welcome(const Header& header, std::string_view text, 
         return on_refused(
             wire::why_protocol("the controller's weir-ctrl", "this weir-switch", welcome->protocol));
     refusal_.clear();
+    if (state_ == State::kSilent)
+        allocations_.clear();  // others may have these rates now: the guarantees hold until new ones come
     welcome_ = std::move(*welcome);
     sequencer_.epoch = header.epoch;
     interval_ = header.interval;

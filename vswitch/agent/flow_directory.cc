@@ -15,21 +15,25 @@ using Kind = wire::Endpoint::Kind;
 
 void FlowDirectory::set_hello(const wire::Hello& hello) {
     hello_ = hello;
-    keys_.clear();
-    add_request_flows();
+    set_keys();
 }
 
 void FlowDirectory::set_tables(const wire::Tables& tables) {
     vnic_ids_.clear();
     appliance_ids_.clear();
     guarantees_.clear();
-    keys_.clear();
+    endpoints_ = tables.endpoints;
     for (const wire::Endpoint& end : tables.endpoints)
         (end.kind == Kind::kVnic ? vnic_ids_ : appliance_ids_)[end.name] = end.id;
     for (const wire::FlowAllocation& guarantee : tables.guarantees)
         guarantees_[guarantee.flow] = guarantee;
+    set_keys();
+}
+
+void FlowDirectory::set_keys() {
+    keys_.clear();
     add_request_flows();
-    add_peers(tables);
+    add_peers();
 }
 
 void FlowDirectory::add_request_flows() {
@@ -43,19 +47,19 @@ void FlowDirectory::add_request_flows() {
     }
 }
 
-void FlowDirectory::add_peers(const wire::Tables& tables) {
+void FlowDirectory::add_peers() {
     std::size_t peers = 0;
     for (const wire::HelloVnic& vnic : hello_.vnics) {
-        const auto own = std::find_if(tables.endpoints.begin(), tables.endpoints.end(), [&](const auto& end) {
+        const auto own = std::find_if(endpoints_.begin(), endpoints_.end(), [&](const auto& end) {
             return end.kind == Kind::kVnic && end.name == vnic.name && end.host == hello_.host;
         });
-        if (own == tables.endpoints.end())
+        if (own == endpoints_.end())
             continue;
         const auto is_peer = [&](const wire::Endpoint& end) {
             return end.kind == Kind::kVnic && end.tenant == own->tenant && !end.host.empty() &&
                    end.host != hello_.host && !end.mac.empty() && end.vlan == vnic.vlan;
         };
-        for (const wire::Endpoint& end : tables.endpoints)
+        for (const wire::Endpoint& end : endpoints_)
             if (is_peer(end) && peers < kPeersMax) {
                 keys_[{vnic.name, 0, end.mac}] = {vnic_ids_.at(vnic.name), end.id};
                 ++peers;

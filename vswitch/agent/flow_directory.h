@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/wire/messages.h"
 #include "vswitch/agent/demand_sampler.h"
@@ -20,7 +21,8 @@ class FlowDirectory {
   public:
     using Ids = std::map<std::string, std::uint32_t, std::less<>>;
 
-    /// Sets the service flows; peers are unknown until the next TABLES.
+    /// Sets the service flows. Peers stay as in the last TABLES, so that a vNIC that comes or leaves lifts no
+    /// other vNIC's rates.
     void set_hello(const wire::Hello& hello);
     void set_tables(const wire::Tables& tables);
 
@@ -34,10 +36,12 @@ class FlowDirectory {
     [[nodiscard]] const wire::FlowAllocation* guarantee(wire::FlowKey key) const;
 
   private:
+    void set_keys();
     void add_request_flows();
-    void add_peers(const wire::Tables& tables);
+    void add_peers();
 
     wire::Hello hello_;
+    std::vector<wire::Endpoint> endpoints_;  // of the last TABLES
     Ids vnic_ids_;
     Ids appliance_ids_;
     FlowKeys keys_;
