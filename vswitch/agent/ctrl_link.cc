@@ -216,11 +216,17 @@ void CtrlLink::send() {
     }
 }
 
+/// Again and again while a worker does not take them.
 void CtrlLink::apply_allocations() {
-    if (!session_.update_rates(rates_))
+    applied_ = !session_.update_rates(rates_) && applied_;
+    if (applied_)
         return;
-    control_.set_rates(rates_);
-    control_.set_windows(session_.windows());
+    try {
+        control_.set_rates(rates_);
+        control_.set_windows(session_.windows());
+        applied_ = true;
+    } catch (const HostError&) {  // the worker did not answer
+    }
 }
 
 void CtrlLink::note_state() {

@@ -193,8 +193,18 @@ VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) con
 
 std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
     Vnic& vnic = *vnics_[id];
+    vnic.profile_due = true;
+    await_owner(vnic);
     vnic.profile = profile_of(config, vnic);
-    return post(vnic.path->fixed.owner, command::ChangeVnic{id, &vnic.profile});
+    const std::uint64_t number = post_to_owner(vnic, command::ChangeVnic{id, &vnic.profile});
+    vnic.profile_due = false;
+    return number;
+}
+
+void Topology::post_due_profiles() {
+    run_on_owners([this](VnicId id, Vnic& vnic) -> std::uint64_t {
+        return vnic.profile_due ? post_profile(id, vnic.config) : 0;
+    });
 }
 
 }  // namespace weir
