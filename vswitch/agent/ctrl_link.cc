@@ -70,6 +70,7 @@ std::optional<LinkFault::Event> event_of(std::uint16_t number) {
 /// @param removed vNICs that are stated besides the configuration's, so that they keep their rates
 wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& removed) {
     wire::Hello hello{.host = config.host, .version = WEIR_VERSION};
+    hello.capabilities = {std::string(wire::capability::kRefusals)};
     if (!config.uplink.device.empty())
         hello.uplink_bps = config.uplink.capacity_bps();
     for (const auto* vnics : {&config.vnics, &removed})
@@ -222,6 +223,7 @@ void CtrlLink::apply_allocations() {
     if (applied_)
         return;
     try {
+        control_.set_refusals(session_.refusals());
         control_.set_rates(rates_);
         control_.set_windows(session_.windows());
         applied_ = true;

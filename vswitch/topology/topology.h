@@ -4,7 +4,7 @@
 //
 // Parts: topology.cc constructs and destroys, posts commands to workers, and has the agent's tick;
 // topology_vnics.cc adds, changes and removes vNICs; topology_allocations.cc is for the controller: flow
-// samples out, rates and windows in; topology_learned.cc keeps guests' assigned addresses over a
+// samples out, rates, windows and refusals in; topology_learned.cc keeps guests' assigned addresses over a
 // restart and over a vNIC's removal; topology_report.cc takes snapshots for reports, guarantee periods and
 // usage.
 #pragma once
@@ -54,6 +54,7 @@ class Topology final : public SwitchControl {
     [[nodiscard]] std::vector<FlowSample> sample_flows() override;
     void set_rates(const FlowRates& rates) override;
     void set_windows(const HostWindows& windows) override;
+    void set_refusals(const Refusals& refusals) override;
     [[nodiscard]] std::vector<UsageReport> take_usage() override;
     void set_billing_period(Nanos period) override;
     void note_controller(const ControllerReport& controller) override;
@@ -92,6 +93,7 @@ class Topology final : public SwitchControl {
         NamedFault link_named;
         NamedFault ring_fault;
         NamedFault front_end_fault;
+        VnicRefusal refusal;             // by the controller
         std::uint64_t last_command = 0;  // of the owner: until it is done, what it refers to must stay
         bool profile_due = false;        // the last one was not posted: its owner did not answer
     };
@@ -140,6 +142,7 @@ class Topology final : public SwitchControl {
     /// By name, so that a vNIC that is removed and added again keeps its rates.
     [[nodiscard]] Rates rates_of(const std::string& vnic) const;
     void bound_by_controller(VnicConfig& vnic, const Rates& rates) const;
+    void log_refusal(const Vnic& vnic) const;
     std::uint64_t post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates);
 
     // topology_learned.cc
@@ -200,6 +203,7 @@ class Topology final : public SwitchControl {
     std::optional<ControllerReport> controller_;
     FlowRates controller_rates_;
     HostWindows controller_windows_;
+    Refusals refusals_;
 };
 
 }  // namespace weir

@@ -1,5 +1,7 @@
-// topology_allocations.cc - samples of flows for the controller, and the rates and windows that it allocates.
+// topology_allocations.cc - samples of flows for the controller; rates, windows and refusals from it.
 // Units: tokens and bytes per second.
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -114,6 +116,33 @@ void Topology::set_windows(const HostWindows& windows) {
         if (vnic && reservations_of(vnic->config.name, before) != reservations_of(vnic->config.name, windows))
             vnic->profile_due = true;
     post_due_profiles();
+}
+
+void Topology::set_refusals(const Refusals& refusals) {
+    const std::scoped_lock lock(mutex_);
+    refusals_ = refusals;
+    for (const auto& vnic : vnics_) {
+        if (!vnic)
+            continue;
+        const auto found = refusals_.find(vnic->config.name);
+        VnicRefusal now = found == refusals_.end() ? VnicRefusal{} : found->second;
+        if (now == vnic->refusal)
+            continue;
+        vnic->refusal = std::move(now);
+        vnic->profile_due = true;
+        log_refusal(*vnic);
+    }
+    post_due_profiles();
+}
+
+void Topology::log_refusal(const Vnic& vnic) const {
+    if (vnic.refusal.why.empty())
+        return spdlog::info("vNIC {}: the controller refuses it no more; it is served as configured",
+                            vnic.config.name);
+    const bool is_held = service_of(vnic.refusal, config_.controller) == OnRefused::kHold;
+    spdlog::warn("vNIC {}: the controller refuses it: {}; {} (controller.{})", vnic.config.name,
+                 vnic.refusal.why, is_held ? "its frames wait" : "it is served as best effort",
+                 vnic.refusal.is_unknown ? "on_unknown" : "on_refused");
 }
 
 std::vector<FlowSample> Topology::sample_flows() {

@@ -97,6 +97,7 @@ VnicReport Topology::report_vnic(VnicId id) const {
     if (vnic.config.device.empty())
         report.socket_fault = vhost_->socket_fault(vnic.config.socket);
     report.front_end_fault = vnic.port->front_end_fault();
+    report.refusal = vnic.refusal;
     report.stats = stats;
     if (vnic.device) {
         report.stats.from_vm.add_missed(vnic.device->missed());

@@ -110,3 +110,23 @@ TEST_CASE("after a silence the guarantees hold until the controller has allocate
     world.run(3 * kInterval);
     CHECK(world.rate(world.to_disk, wire::kTokens) >= 890);
 }
+
+TEST_CASE("a switch learns which of its vNICs are refused, why, and when that ends", "[link]") {
+    ChangingSwitches world;
+    CHECK(world.two.refusals().empty());
+    world.two.set_hello(ChangingSwitches::hello("h2", {{"a2", "A", "52:54:00:00:00:02", 0},
+                                                       {"a1", "A", "52:54:00:00:00:01", 0},
+                                                       {"zz", "A", "52:54:00:00:00:09", 0}}));
+    world.run(kInterval);
+    const Refusals both{{"a1", {"host h1 has it", false}}, {"zz", {"it is not in the cluster file", true}}};
+    CHECK(world.two.refusals() == both);
+    world.is_connected = false;
+    world.run(5 * kInterval);
+    CHECK(world.two.refusals() == both);  // the controller's silence is no permission
+    world.is_connected = true;
+    world.run(2 * kInterval);
+    CHECK(world.two.refusals() == both);
+    world.one.set_hello(ChangingSwitches::hello("h1", {}));
+    world.run(2 * kInterval);
+    CHECK(world.two.refusals() == Refusals{{"zz", {"it is not in the cluster file", true}}});
+}

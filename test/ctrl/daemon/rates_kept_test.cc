@@ -45,6 +45,7 @@ TEST_CASE("rates that a worker did not take are given to it until it takes them"
     for (int i = 0; i < 20; ++i)
         turn();
     CHECK(control.rates.empty());
+    CHECK(control.refusals == Refusals{{"vm2", {"it is not in the cluster file", true}}});
     control.rates_complaint.clear();
     turn();
     REQUIRE(control.rates.size() == 1);

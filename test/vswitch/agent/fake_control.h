@@ -49,6 +49,8 @@ class FakeControl final : public SwitchControl {
             one.stats.held_ns = {5, 6, 7};
             one.learned = learned;
             one.front_end_fault = front_end_fault;
+            if (const auto refused = refusals.find(config.name); refused != refusals.end())
+                one.refusal = refused->second;
             for (const VnicApplianceConfig& part : config.appliances)
                 one.request_flows.push_back({index_of(part.name), requests});
         }
@@ -73,6 +75,7 @@ class FakeControl final : public SwitchControl {
             throw HostError(rates_complaint);
         rates = given;
     }
+    void set_refusals(const Refusals& given) override { refusals = given; }
     std::vector<UsageReport> take_usage() override { return {}; }
     void note_controller(const ControllerReport& report) override { controller = report; }
     void tick() override { ++ticks; }
@@ -89,6 +92,7 @@ class FakeControl final : public SwitchControl {
     std::string complaint;               ///< what the host refuses with
     std::string rates_complaint;         ///< likewise, of rates alone
     FlowRates rates;
+    Refusals refusals;
     std::optional<ControllerReport> controller;
     std::atomic<unsigned> reports{0};  ///< asked for so far
     std::atomic<unsigned> ticks{0};

@@ -38,6 +38,7 @@ struct VnicProfile {
     bool tracked = false;  ///< has appliances
     // One byte: the cache line is full.
     bool encryption_limited : 1 = false;
+    bool refused : 1 = false;   ///< by the controller: its ring is left alone
     bool guarded : 1 = false;   ///< its guest's addresses are
     bool observed : 1 = false;  ///< frames to it are read: it is tracked, or learns addresses
     std::uint32_t buffers_max = 0;
@@ -73,6 +74,10 @@ inline constexpr std::uint64_t kFloodBurst = FloodQueue::kMax;
 
 /// The profile of a configured vNIC. Agent.
 [[nodiscard]] VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config);
+/// The profile of a vNIC that the controller refuses: nothing is reserved for it, its shares are the
+/// smallest, and if its service is kHold its ring is left alone.
+[[nodiscard]] VnicProfile make_refused_profile(VnicConfig vnic, const SwitchConfig& config,
+                                               OnRefused service);
 
 /// What never changes while the vNIC lives.
 struct VnicFixed {
