@@ -68,7 +68,9 @@ class RandomSite {
         demand.outstanding[wire::kTokens] = static_cast<float>(below(50));
     }
     TenantConfig make_tenant(const std::string& name) {
-        TenantConfig tenant{.name = name, .weight = 1 + below(500)};
+        TenantConfig tenant;
+        tenant.name = name;
+        tenant.weight = 1 + below(500);
         if (below(3) == 0)
             tenant.sharing_rule = alloc::SharingRule::kFixed;
         for (std::uint32_t i = 0; i <= below(6); ++i) {

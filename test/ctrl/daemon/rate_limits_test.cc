@@ -38,7 +38,7 @@ void check_rates(const std::vector<double>& found, const std::vector<double>& wa
 TEST_CASE("a full limit keeps a tenth for the floors of flows that ask for little", "[limits]") {
     check_rates(settled({1000}, {part_of_limit(950, 950, 300, 0), part_of_limit(20, 20, 300, 0),
                                  part_of_limit(0, 0, 300, 0)}),
-                {933.3, 33.3, 33.3});
+                {933.33, 33.33, 33.33});
 }
 
 TEST_CASE("a limit with room gives floors whole", "[limits]") {
